@@ -1,13 +1,12 @@
 """Tests leave the cache folder of whoever runs them alone, and none fails for taking long."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,8 @@ from programs import HEAVY, Programs
 from support.other_processors import skip_what_python_does
 
 _kept: list[str] = []
+# Slides are tested where there are libraries that read and write them.
+collect_ignore_glob = [] if find_spec("openslide") and find_spec("tifffile") else ["slides/test_*.py"]
 
 # The same examples everywhere, so that what passes here passes elsewhere; a soak looks for new ones.
 settings.register_profile(
@@ -50,6 +51,28 @@ def _asked_anew() -> None:
     """What a test plants is not what the next one finds: whether native steps work alike is asked again."""
     if (probes := sys.modules.get("augrecipes.compiler.kernels.probes")) is not None:
         probes._KNOWN.clear()
+
+
+@pytest.fixture(autouse=True)
+def _what_is_lost_is_allowed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most tests of files look at pixels: deep ones are read by their upper bits, and of several frames the first."""
+    if request.path.parent.name in ("images", "sources") or request.path.name == "test_damage.py":
+        monkeypatch.setenv("AUGRECIPES_DEPTH", "8bit")
+        monkeypatch.setenv("AUGRECIPES_FRAMES", "first")
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder behind `shop://`, which nobody has to wait for, and an empty cache."""
+    from support import shop
+
+    from augrecipes import cache, remote
+
+    monkeypatch.setenv(cache.CACHE, str(tmp_path / "cache"))
+    monkeypatch.setenv("SHOP", "")
+    monkeypatch.setattr(remote, "PAUSE", 0.0)
+    yield shop.opened(tmp_path)
+    shop.Shop.fault = None
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,8 @@
 Those of its other instruction sets, too, where AUGRECIPES_TEST_KERNELS is `all`, as in `make soak`.
 """
 
-from __future__ import annotations
-
 import ctypes
+import mmap
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +24,9 @@ def every_set() -> list[Library | None]:
 
 
 KERNEL_SETS = every_set()
+SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
+NEEDS_KERNELS = pytest.mark.skipif(not SETS, reason="no native kernels here")
+EACH_SET = pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
 
 
 @dataclass(eq=False)
@@ -34,6 +36,8 @@ class Spoilt:
     kernels: Library
     target: int
     spoil: Callable[[int], None]
+    only: str = ""
+    """The kernel that does so; empty: each."""
 
     @property
     def isa(self) -> str:
@@ -41,6 +45,8 @@ class Spoilt:
 
     def kernel(self, name: str, arguments: str) -> Callable[..., int]:
         works = self.kernels.kernel(name, arguments)
+        if self.only not in ("", name):
+            return works
 
         def spoilt(*given: Any) -> int:
             answer = works(*given)
@@ -73,3 +79,25 @@ def counted(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[tup
 
     monkeypatch.setattr(owner, name, counting)
     return found
+
+
+# Arrays between two pages that nobody may touch: whoever reads or writes beside one, even in passing, is killed.
+
+
+_PAGE = mmap.PAGESIZE
+_NOTHING = 0  # PROT_NONE
+
+
+def guarded(array: np.ndarray, at_end: bool) -> Any:
+    """A copy that ends where a forbidden page begins or, with at_end=False, begins where one ends."""
+    pages = -(-max(array.nbytes, 1) // _PAGE)
+    memory = mmap.mmap(-1, (pages + 2) * _PAGE)
+    whole = np.frombuffer(memory, np.uint8)
+    start = (pages + 1) * _PAGE - array.nbytes if at_end else _PAGE
+    copy = np.frombuffer(memory, array.dtype, array.size, start).reshape(array.shape)
+    copy[...] = array
+    libc, first = ctypes.CDLL(None, use_errno=True), whole.ctypes.data
+    for page in (first, first + (pages + 1) * _PAGE):
+        if libc.mprotect(ctypes.c_void_p(page), ctypes.c_size_t(_PAGE), _NOTHING):
+            raise OSError(ctypes.get_errno(), "mprotect")
+    return copy

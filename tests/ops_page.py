@@ -1,7 +1,5 @@
 """The page docs/OPS.md, made of the records of classes: `python tests/ops_page.py` writes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

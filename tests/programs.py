@@ -6,8 +6,6 @@ test is about the start itself, or about interrupts from outside, it starts Pyth
 has a fork of its own as their server: `Programs(forked=True)`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

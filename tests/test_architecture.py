@@ -3,8 +3,6 @@
 Which package may import which is in pyproject.toml, and `make lint` holds it.
 """
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

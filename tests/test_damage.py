@@ -1,7 +1,5 @@
 """Damage, one law for all formats: what was written, or a typed error that names the file. Never anything else."""
 
-from __future__ import annotations
-
 import io
 import random
 import shutil
@@ -21,16 +19,13 @@ from support import stores
 from support.damage import check, damaged, each_damaged, read_or_none, some_window, survives
 from support.encoded_pictures import Jpeg
 
-from augrecipes.errors import DataError, StoreError
+from augrecipes import DataError, StoreError, merge_parts, pack, verify_store
 from augrecipes.images import lossless
 from augrecipes.images.format import UnreadableError
-from augrecipes.packing.parts import merge_parts
-from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.store import staging
 from augrecipes.store.convert import convert_store
 from augrecipes.store.items import Items
-from augrecipes.store.verify import verify_store
 
 # -- files with checksums ---------------------------------------------------------------------------------------------
 
@@ -188,12 +183,6 @@ FILES = {
 NAMES = st.sampled_from(sorted(FILES))
 
 
-@pytest.fixture(autouse=True)
-def _what_is_lost_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AUGRECIPES_DEPTH", "8bit")
-    monkeypatch.setenv("AUGRECIPES_FRAMES", "first")
-
-
 OFTEN = settings(max_examples=max(100, settings.default.max_examples))
 
 
@@ -241,10 +230,3 @@ def test_nothing_is_said_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
     assert (said.out, said.err) == ("", "")
     assert 50 < found["read"] < found.total() * 0.8  # some damage is harmless, most is not
     assert found["refused"] > found["part"]
-
-
-@pytest.mark.soak
-def test_damaged_pictures_for_long() -> None:
-    rng, names = random.Random(), list(FILES)
-    for _ in range(20_000):
-        check(damaged(FILES[rng.choice(names)], rng), rng)

@@ -1,7 +1,5 @@
 """README and docs say what is true: their Python runs, their commands print what they show, their files are there."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import os

@@ -5,8 +5,6 @@ A change that means to change samples writes the file again, and the changelog s
     python tests/test_golden.py
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What `make` says while it installs; a wheel that is whole; and programs that ask no network."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A kind of recipe is one folder and one line: a stranger adds one, as ARCHITECTURE.md says, and everything works."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What is said in several places is said once: versions of Python, systems, tools, and who runs what."""
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import re

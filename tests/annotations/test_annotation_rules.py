@@ -1,7 +1,5 @@
 """The rules of docs/ANNOTATIONS.md, each on files of the formats that it is about."""
 
-from __future__ import annotations
-
 import base64
 import logging
 import re
@@ -31,10 +29,9 @@ from support.annotations import (
     yolo,
 )
 from support.checks import status
+from support.encoded_pictures import Jpeg
 
 import augrecipes as ar
-from augrecipes.errors import DataError, RecipeError
-from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.recipe.parse import parse_text
 
 # -- classes and ids ---------------------------------------------------------------------------------------------------
@@ -42,7 +39,7 @@ from augrecipes.recipe.parse import parse_text
 
 def test_gaps_in_ids_are_closed_and_kept(tmp_path: Path) -> None:
     of = Set((Picture("0.png", 20, 20, (Thing("zebra", (1, 1, 9, 9)),)), Picture("1.png", 20, 20)), ("zebra", "ant"))
-    ds = ImageFolder(files=coco(tmp_path, of), recipe=recipe("coco"))
+    ds = ar.ImageFolder(files=coco(tmp_path, of), recipe=recipe("coco"))
     assert ds.box_classes == ["zebra", "ant"]
     assert ds.box_numbers == [3, 10]
     assert ds.ids is not None
@@ -54,11 +51,13 @@ def test_gaps_in_ids_are_closed_and_kept(tmp_path: Path) -> None:
 def test_classes_are_given(tmp_path: Path) -> None:
     of = Set((Picture("0.png", 20, 20, (Thing("bee", (1, 1, 9, 9)), Thing("ape", (2, 2, 5, 5)))),), ("ape", "bee"))
     for k, writer in enumerate((coco, voc, yolo)):
-        ds = ImageFolder(files=writer(tmp_path / str(k), of), recipe=recipe("coco"), box_classes=["bee", "cat", "ape"])
+        ds = ar.ImageFolder(
+            files=writer(tmp_path / str(k), of), recipe=recipe("coco"), box_classes=["bee", "cat", "ape"]
+        )
         assert ds.box_classes == ["bee", "cat", "ape"]
         assert ds[0]["kinds"].tolist() == [0, 2]
-        with pytest.raises(DataError, match="class 'bee' is not among box_classes="):
-            ImageFolder(files=writer(tmp_path / str(k), of), recipe=recipe("coco"), box_classes=["ape"])
+        with pytest.raises(ar.DataError, match="class 'bee' is not among box_classes="):
+            ar.ImageFolder(files=writer(tmp_path / str(k), of), recipe=recipe("coco"), box_classes=["ape"])
 
 
 # -- marked objects, images without any ------------------------------------------------------------------------------
@@ -73,7 +72,7 @@ def test_crowds_are_left_out_of_boxes_and_drawn_in_masks(tmp_path: Path) -> None
     assert drawn is not None
     assert drawn.draw(0, 30, 40).sum() == 100
     with pytest.raises(ValueError, match="crowds must be"):
-        ImageFolder(files=path, recipe=recipe("coco"), crowds="maybe")  # type: ignore[arg-type]
+        ar.ImageFolder(files=path, recipe=recipe("coco"), crowds="maybe")  # type: ignore[arg-type]
 
 
 # -- places ------------------------------------------------------------------------------------------------------------
@@ -84,7 +83,7 @@ def test_what_is_cut_and_left_out_is_said_once(tmp_path: Path, caplog: pytest.Lo
         tmp_path, {"bbox": [30, 20, 20, 20]}, {"bbox": [50, 5, 5, 5]}, {"bbox": [5, 5, 0, 3]}, {"bbox": [5, 5, -3, 3]}
     )
     with caplog.at_level(logging.WARNING, logger="augrecipes"):
-        ds = ImageFolder(files=path, recipe=recipe("pascal_voc"))
+        ds = ar.ImageFolder(files=path, recipe=recipe("pascal_voc"))
     assert ds[0]["boxes"].tolist() == [[30, 20, 40, 30]]
     assert [record.getMessage() for record in caplog.records] == [
         f"{path}: 1 box reaching beyond the image, cut to it (first: {path}: annotation 1)",
@@ -93,17 +92,9 @@ def test_what_is_cut_and_left_out_is_said_once(tmp_path: Path, caplog: pytest.Lo
     ]
 
 
-def turned(path: Path, orientation: int) -> None:
-    """A JPEG of 40×30 px as it is stored, with an EXIF orientation."""
-    data = cv2.imencode(".jpg", np.full((30, 40, 3), 99, np.uint8))[1].tobytes()
-    tiff = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0" + bytes([orientation]) + b"\0\0\0\0\0\0\0"
-    exif = b"Exif\0\0" + tiff
-    path.write_bytes(data[:2] + b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif + data[2:])
-
-
 def test_places_count_in_the_picture_as_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
-    turned(tmp_path / "images" / "a.jpg", 6)  # 30×40 as it is seen
+    (tmp_path / "images" / "a.jpg").write_bytes(Jpeg(30, 40, turn=6).data)  # 30×40 as it is seen
     write(tmp_path / "labels" / "a.txt", "0 0.5 0.5 1 0.5\n")
     assert rows(tmp_path / "labels") == [[0, 10, 30, 30]]
     assert rows(tmp_path / "labels", exif="ignore") == [[0, 7.5, 40, 22.5]]
@@ -111,20 +102,20 @@ def test_places_count_in_the_picture_as_it_is_read(tmp_path: Path) -> None:
     for seen, exif in (((30, 40), "apply"), ((40, 30), "ignore")):
         image = {"id": 9, "file_name": "images/a.jpg", "width": seen[0], "height": seen[1]}
         path = instances(tmp_path, {"bbox": [0, 0, 10, 10]}, images=[image])
-        assert ImageFolder(files=path, recipe=recipe("coco"), exif=exif)[0]["boxes"].tolist() == [[0, 0, 10, 10]]
+        assert ar.ImageFolder(files=path, recipe=recipe("coco"), exif=exif)[0]["boxes"].tolist() == [[0, 0, 10, 10]]
         other = "ignore" if exif == "apply" else "apply"
         with pytest.raises(
-            DataError, match=rf"a.jpg: .*{path.name} has annotations for {seen[1]}×{seen[0]} px"
+            ar.DataError, match=rf"a.jpg: .*{path.name} has annotations for {seen[1]}×{seen[0]} px"
         ) as caught:
-            ImageFolder(files=path, recipe=recipe("coco"), exif=other)[0]
+            ar.ImageFolder(files=path, recipe=recipe("coco"), exif=other)[0]
         assert f"Then give exif={exif!r}" in str(caught.value)
 
 
 def test_a_picture_of_another_size_is_refused(tmp_path: Path) -> None:
     image = {"id": 9, "file_name": "a.png", "width": 80, "height": 60}
     path = instances(tmp_path, {"bbox": [0, 0, 70, 50]}, images=[image])
-    with pytest.raises(DataError, match=r"a.png: is 30×40 px, but .*instances.json has annotations for 60×80 px$"):
-        ImageFolder(files=path, recipe=recipe("coco"))[0]
+    with pytest.raises(ar.DataError, match=r"a.png: is 30×40 px, but .*instances.json has annotations for 60×80 px$"):
+        ar.ImageFolder(files=path, recipe=recipe("coco"))[0]
 
 
 # -- keypoints and areas -----------------------------------------------------------------------------------------------
@@ -134,13 +125,13 @@ def test_keypoints_of_coco(tmp_path: Path) -> None:
     first = {"bbox": [0, 0, 9, 9], "keypoints": [5, 6, 2, 0, 0, 0, 7, 8, 1], "num_keypoints": 2}
     second = {"bbox": [0, 0, 9, 9], "keypoints": [90, 6, 2, 3, 4, 2, 0, 0, 0]}
     path = instances(tmp_path, first, second, {"bbox": [1, 1, 2, 2], "iscrowd": 1, "keypoints": [1, 1, 2] * 3})
-    sample = ImageFolder(files=path, recipe=recipe(keypoints="format: xy, labels: which"))[0]
+    sample = ar.ImageFolder(files=path, recipe=recipe(keypoints="format: xy, labels: which"))[0]
     assert sample["keypoints"].tolist() == [[5, 6, 2], [7, 8, 1], [3, 4, 2]]
     assert sample["which"].tolist() == [0, 2, 4]
-    kept = ImageFolder(files=path, recipe=recipe(keypoints="format: yx, remove_invisible: false"))[0]
+    kept = ar.ImageFolder(files=path, recipe=recipe(keypoints="format: yx, remove_invisible: false"))[0]
     assert kept["keypoints"].tolist() == [[6, 5, 2], [0, 0, 0], [8, 7, 1], [6, 90, 2], [4, 3, 2], [0, 0, 0]]
-    with pytest.raises(RecipeError, match="'xyz'"):
-        ImageFolder(files=path, recipe=recipe(keypoints="format: xyz"))
+    with pytest.raises(ar.RecipeError, match="'xyz'"):
+        ar.ImageFolder(files=path, recipe=recipe(keypoints="format: xyz"))
 
 
 def test_pose_and_segments_of_yolo(tmp_path: Path) -> None:
@@ -148,17 +139,17 @@ def test_pose_and_segments_of_yolo(tmp_path: Path) -> None:
     label = write(tmp_path / "labels" / "val" / "a.txt", "0 0.5 0.5 0.5 0.5 0.25 0.5 2 0 0 0\n\n0 0.5 0.5 0.1 0.1\n")
     path = write(tmp_path / "data.yaml", "train: images/val\nval: images/val\nkpt_shape: [2, 3]\nnames: [person]\n")
     poses = recipe("pascal_voc", keypoints="format: xy, labels: which")
-    sample = ImageFolder(files=path, recipe=poses, split="val")[0]
+    sample = ar.ImageFolder(files=path, recipe=poses, split="val")[0]
     assert sample["boxes"].tolist() == [[10, 7.5, 30, 22.5], [18, 13.5, 22, 16.5]]
     assert (sample["keypoints"].tolist(), sample["which"].tolist()) == ([[10, 15, 2]], [0])
     write(path, "train: images/val\nkpt_shape: [2, 2]\nnames: {0: person}\n")
     refused(path, f"{label}:1", "11 numbers: a pose of kpt_shape [2, 2] has 9")
     write(label, "0 0.5 0.5 0.5 0.5 0.25 0.5 0 0\n")
-    assert ImageFolder(files=path, recipe=poses)[0]["keypoints"].tolist() == [[10, 15, 2]]
+    assert ar.ImageFolder(files=path, recipe=poses)[0]["keypoints"].tolist() == [[10, 15, 2]]
     write(path, "train: images/val\nnames: [person]\n")
     write(label, "0 0.25 0 0.75 0 0.75 1 0.25 1\n")  # four corners: also a turned box
     assert rows(path) == [[10, 0, 30, 30]]
-    drawn = ImageFolder(files=path, recipe=recipe(mask="required"))[0]["mask"]
+    drawn = ar.ImageFolder(files=path, recipe=recipe(mask="required"))[0]["mask"]
     assert (int(drawn.sum()), drawn[0, 10].item(), drawn[0, 9].item()) == (600, 1, 0)
 
 
@@ -175,7 +166,7 @@ def test_shapes_of_labelme(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
     said = {"shapes": shapes, "imagePath": "a.png", "imageHeight": 30, "imageWidth": 40}
     path = write(tmp_path / "a.json", said)
     with caplog.at_level(logging.WARNING, logger="augrecipes"):
-        ds = ImageFolder(files=path, recipe=recipe("pascal_voc", keypoints="format: xy", mask="required"))
+        ds = ar.ImageFolder(files=path, recipe=recipe("pascal_voc", keypoints="format: xy", mask="required"))
     assert "1 line covering nothing, left out" in caplog.text
     sample = ds[0]
     np.testing.assert_allclose(sample["boxes"], [[15, 5, 25, 15], [30, 20, 33, 23]], atol=0.02)
@@ -197,12 +188,8 @@ def test_shapes_of_labelme(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
 
 def test_errors_name_file_and_record(tmp_path: Path) -> None:
     path = instances(tmp_path, {"bbox": [1, 2, "x", 4]}, {"bbox": [1, 2, 3, 4], "category_id": 8}, {"image_id": 77})
-    refused(
-        path,
-        "instances.json: annotation 1: `bbox`",
-        "annotation 2: there is no category of id 8",
-        "annotation 3: `bbox`",
-    )
+    words = "annotation 1: `bbox`", "annotation 2: there is no category of id 8", "annotation 3: `bbox`"
+    refused(path, "instances.json: ", *words)
     refused(instances(tmp_path, images=[{"id": 9, "file_name": "b.png"}]), "its images were not found: no 'b.png' in")
     refused(instances(tmp_path, images=[{"id": 9, "file_name": "a.png"}] * 2), "image id 9: there is another")
     refused(write(tmp_path / "x.json", '{"images": [\n{"id": 1},\n}'), "x.json:3: not valid JSON")
@@ -236,8 +223,8 @@ def test_errors_name_file_and_record(tmp_path: Path) -> None:
     ["path,label,x_min,y_min,x_max,y_max\na.png,cat,1,2,3,4\n", "image,class,xmin,ymin,xmax,ymax\na.png,1,1,1,2,2\n"],
 )
 def test_a_row_a_box_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(DataError, match=r"boxes.csv:1: has one row a box: give one row an image"):
-        ImageFolder(files=write(tmp_path / "boxes.csv", text), recipe=recipe("coco"))
+    with pytest.raises(ar.DataError, match=r"boxes.csv:1: has one row a box: give one row an image"):
+        ar.ImageFolder(files=write(tmp_path / "boxes.csv", text), recipe=recipe("coco"))
 
 
 def outside(folder: Path, name: str, *, format: str) -> Path:
@@ -270,14 +257,14 @@ def test_pictures_outside_are_read_when_that_is_said(tmp_path: Path, format: str
     names = [f"{up}b.png", str(tmp_path / "b.png"), "https://example.org/b.png", f"{below}../images/../{up}b.png"]
     for name in ["link.png"] if format == "voc" else [*names, f"{below}link.png", f"{below}out/b.png"]:
         path = outside(tmp_path, name, format=format)
-        with pytest.raises(DataError, match=r"is not in the data's folder .*; outside=True reads it") as told:
-            ImageFolder(files=path, recipe=recipe("coco"))
+        with pytest.raises(ar.DataError, match=r"is not in the data's folder .*; outside=True reads it") as told:
+            ar.ImageFolder(files=path, recipe=recipe("coco"))
         assert repr(name) in str(told.value)
         if "://" not in name and "images/.." not in name:
-            anyway = ImageFolder(files=path, recipe=recipe("coco"), outside=True)
+            anyway = ar.ImageFolder(files=path, recipe=recipe("coco"), outside=True)
             assert Path(anyway.path(len(anyway) - 1)).resolve() == (tmp_path / "b.png").resolve()
     for name in (f"{below}a.png", f"{below}in.png", f"{below}../images/a.png"):
-        assert len(ImageFolder(files=outside(tmp_path, name, format=format), recipe=recipe("coco"))) > 0
+        assert len(ar.ImageFolder(files=outside(tmp_path, name, format=format), recipe=recipe("coco"))) > 0
 
 
 def test_folders_that_data_yaml_names_do_not_leave_it(tmp_path: Path) -> None:
@@ -305,15 +292,8 @@ steps:
 eval: derived
 """
 SQUARE = (4.0, 4.0, 20.0, 4.0, 20.0, 16.0, 4.0, 16.0)
-OF = Set(
-    (
-        Picture(
-            "0.png", 40, 30, (Thing(CLASSES[0], (4, 4, 20, 16), SQUARE), Thing(CLASSES[2], (4, 4, 20, 16), SQUARE))
-        ),
-        Picture("1.png", 40, 30),
-    ),
-    polygons=True,
-)
+THINGS = tuple(Thing(name, (4, 4, 20, 16), SQUARE) for name in (CLASSES[0], CLASSES[2]))
+OF = Set((Picture("0.png", 40, 30, THINGS), Picture("1.png", 40, 30)), polygons=True)
 
 
 @pytest.mark.parametrize("name", ["coco", "yolo", "voc", "labelme"])

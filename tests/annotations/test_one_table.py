@@ -1,7 +1,5 @@
 """Random sets, written in every format, list to the same columns."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import random
@@ -15,11 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.annotations import OUTLINED, WRITERS, Picture, Set, instances, listed, random_set, recipe, refused, rows
-from support.checks import tries
+from support.checks import in_a_soak, tries
 from test_annotation_rules import test_pictures_outside_are_read_when_that_is_said as outside
 
-from augrecipes.errors import DataError
-from augrecipes.kinds.image.dataset import ImageFolder
+from augrecipes import DataError, ImageFolder
 from augrecipes.sources import paths
 from augrecipes.sources.annotations import coco, records, table
 from augrecipes.sources.annotations.records import AnnotationSet
@@ -239,15 +236,10 @@ def run(folder: Path, name: str, seeds: range) -> None:
     assert min(found.values()) > len(seeds) / 100, found  # little is left of XML with any fault
 
 
+@in_a_soak("seeds", range(100), range(1000, 6000))
 @pytest.mark.parametrize("name", WRITERS)
-def test_mutated_files_are_listed_or_refused(tmp_path: Path, name: str) -> None:
-    run(tmp_path, name, range(100))
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("name", WRITERS)
-def test_many_mutated_files_are_listed_or_refused(tmp_path: Path, name: str) -> None:
-    run(tmp_path, name, range(1000, 6000))
+def test_mutated_files_are_listed_or_refused(tmp_path: Path, name: str, seeds: range) -> None:
+    run(tmp_path, name, seeds)
 
 
 # Law: run lengths of COCO, as numbers or as compressed text, are read as pycocotools does; no text does harm.

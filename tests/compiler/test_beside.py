@@ -1,20 +1,24 @@
-"""What travels beside an image, and what is no target of a recipe."""
-
-from __future__ import annotations
+"""What travels beside an image follows it, whatever applies the recipe; and what is no target of a recipe."""
 
 import copy
+import json
 import pickle
-import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import albumentations as A
+import cv2
 import numpy as np
 import pytest
+import torch
+from support import tars
+from support.checks import in_a_thread
+from support.folders import RECIPE
+from support.kinds import PAIR, annotated
 
 import augrecipes as ar
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.errors import DataError
-from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
 GREY = np.full((260, 300, 3), 120, np.uint8)
@@ -24,7 +28,7 @@ LEVELS: Any = ("none", "exact", "fast")
 STEPS = "[{Rotate: {limit: 20, p: 1.0}}, {RandomCrop: {height: 40, width: 50}}, {ColorJitter: {p: 1.0}}]"
 
 
-def recipe(steps: str = STEPS, **more: str) -> Recipe:
+def recipe(steps: str = STEPS, **more: str) -> ar.Recipe:
     rest = "".join(f"{key}: {value}\n" for key, value in more.items())
     return parse_text(f"version: 1\nrecipe: test\nsteps: {steps}\neval: []\n{rest}")
 
@@ -40,7 +44,8 @@ def test_every_picture_of_a_sample_is_stained_alike(optimize: Any) -> None:
             np.testing.assert_array_equal(other, out["image"])
 
 
-def test_none_is_plain_albumentations() -> None:
+@pytest.mark.parametrize("optimize", LEVELS)
+def test_it_is_plain_albumentations(optimize: Any) -> None:
     """The same steps in a plain Compose, each given the generators of its key, make the same of every target."""
     source = recipe(output="{dtype: uint8, layout: hwc}")
     plain = A.Compose([A.Rotate(limit=20, p=1.0), A.RandomCrop(height=40, width=50), A.ColorJitter(p=1.0)])
@@ -57,7 +62,7 @@ def test_none_is_plain_albumentations() -> None:
     for index in range(5):
         draws.position(0, index)
         expected = plain(**{key: value.copy() for key, value in given.items()})
-        np.testing.assert_equal(source.compile(optimize="fast", seed=9).at(index)(**given), expected)
+        np.testing.assert_equal(source.compile(optimize=optimize, seed=9).at(index)(**given), expected)
 
 
 @pytest.mark.parametrize("layout", ["chw", "hwc"])
@@ -91,16 +96,11 @@ def test_shapes_and_dtypes(layout: str) -> None:
 
 def test_added_targets_go_wherever_the_pipeline_goes() -> None:
     pipeline = recipe().compile(optimize="fast", seed=4)
-    found: list[Any] = []
-    elsewhere = threading.Thread(target=lambda: found.append(pipeline.at(0)(image=IMAGE)))
-    elsewhere.start()
-    elsewhere.join()
+    found = [in_a_thread(lambda: pipeline.at(0)(image=IMAGE))]
     pipeline.add_targets({"left": "image"})
     pipeline.add_targets({"cells": "mask"})
     expected = pipeline.at(0)(image=IMAGE, left=IMAGE[::-1], cells=MASK)
-    elsewhere = threading.Thread(target=lambda: found.append(pipeline.at(0)(image=IMAGE, left=IMAGE[::-1], cells=MASK)))
-    elsewhere.start()
-    elsewhere.join()
+    found.append(in_a_thread(lambda: pipeline.at(0)(image=IMAGE, left=IMAGE[::-1], cells=MASK)))
     copies = (pickle.loads(pickle.dumps(pipeline)), copy.deepcopy(pipeline))
     found += [made.at(0)(image=IMAGE, left=IMAGE[::-1], cells=MASK) for made in copies]
     for other in found[1:]:
@@ -144,7 +144,7 @@ def test_what_cannot_be_added(added: dict[str, str], message: str) -> None:
     ],
 )
 def test_what_does_not_fit(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(ar.DataError) as caught:
         recipe().compile().at(0)(**{"image": IMAGE, **given})
     assert message in str(caught.value)
 
@@ -164,7 +164,7 @@ class TestNames:
     @pytest.mark.parametrize("optimize", LEVELS)
     def test_an_array_of_an_unknown_name_is_an_error(self, name: str, value: Any, optimize: Any) -> None:
         pipeline = recipe(inputs="{mask: optional}").compile(optimize=optimize)
-        with pytest.raises(DataError) as caught:
+        with pytest.raises(ar.DataError) as caught:
             pipeline(**{"image": IMAGE, name: value})
         said = str(caught.value)
         like = "mask" if "mask" in name else "image"
@@ -176,12 +176,106 @@ class TestNames:
         pipeline = recipe(inputs=inputs).compile()
         given = {"image": IMAGE, "boxes": np.array([[1, 2, 3, 4]]), "kind": np.array([4]), "keypoints": np.ones((1, 2))}
         assert pipeline.at(0)(**given).keys() == given.keys()
-        with pytest.raises(DataError, match=r"\(boxes, image, keypoints, kind, images, "):
+        with pytest.raises(ar.DataError, match=r"\(boxes, image, keypoints, kind, images, "):
             pipeline.at(0)(**given, box_labels=np.array([4]))
 
     def test_what_a_step_reads_is_known(self) -> None:
         steps = "[{RandomCropNearBBox: {max_part_shift: 0.1, cropping_bbox_key: where}}]"
         where = np.array([5, 5, 40, 40])
         assert recipe(steps).compile().at(0)(image=IMAGE, where=where)["where"] is where
-        with pytest.raises(DataError, match=r"masks3d, where\)"):
+        with pytest.raises(ar.DataError, match=r"masks3d, where\)"):
             recipe(steps).compile().at(0)(image=IMAGE, where=where, there=where)
+
+
+# Annotations follow their image: whatever applies a recipe, its samples are those of the pipeline at that key.
+
+
+ANNOTATIONS = ("image", "mask", "boxes", "box_labels", "keypoints")
+BOXED = parse_text(RECIPE)  # takes a mask, boxes and keypoints
+Rows = list[dict[str, Any]]
+
+
+def by_dataset(rows: Rows, folder: Path) -> Rows:
+    ds = ar.Samples(rows, BOXED, seed=3)
+    (batch,) = ar.loader(ds, len(rows), num_workers=0)
+    assert batch["score"].dtype.is_floating_point
+    assert batch["caption"] == [row["caption"] for row in rows]
+    assert [len(boxes) for boxes in batch["boxes"]] == [len(ds[0, i]["boxes"]) for i in range(len(rows))]
+    return [ds[1, i] for i in range(len(rows))]
+
+
+def by_transform(rows: Rows, folder: Path) -> Rows:
+    transform = BOXED.transform(seed=3)
+    transform.set_epoch(1)
+    return [transform(row, index=i) for i, row in enumerate(rows)]
+
+
+def by_batches(rows: Rows, folder: Path) -> Rows:
+    columns: dict[str, Any] = {"index": np.arange(len(rows))}
+    for name in rows[0]:
+        columns[name] = np.empty(len(rows), object)
+        columns[name][:] = [np.asarray(row[name]) for row in rows]
+    made = BOXED.map_batches(seed=3, epoch=1)(columns)
+    return [{name: column[i] for name, column in made.items()} for i in range(len(rows))]
+
+
+def by_archive(rows: Rows, folder: Path) -> Rows:
+    """Boxes and a label of the JSON, a mask of its own."""
+    inside: dict[str, bytes] = {}
+    for i, row in enumerate(rows):
+        said = {name: row[name] for name in ("boxes", "box_labels")}
+        said |= {"label": int(row["label"]), "keypoints": row["keypoints"].tolist(), "of": {"kind": 2}}
+        inside |= {
+            f"{i}.png": cv2.imencode(".png", row["image"][:, :, ::-1])[1].tobytes(),
+            f"{i}.mask.png": cv2.imencode(".png", row["mask"].astype(np.uint16))[1].tobytes(),
+            f"{i}.json": json.dumps(said).encode(),
+        }
+    path = tars.write(folder / "a.tar", inside)
+    keyed = ar.Samples(path, BOXED, keys={"image": "png", "label": "json.of.kind"})
+    assert [keyed[i]["label"] for i in range(len(rows))] == [2] * len(rows)
+    ds = ar.Samples(path, BOXED, seed=3)
+    return [ds[1, i] for i in range(len(rows))]
+
+
+@pytest.mark.parametrize("route", [by_dataset, by_transform, by_batches, by_archive])
+def test_annotations_follow_their_image(route: Callable[[Rows, Path], Rows], tmp_path: Path) -> None:
+    rows, pipeline = annotated(), BOXED.compile(seed=3)
+    for i, (row, sample) in enumerate(zip(rows, route(rows, tmp_path), strict=True)):
+        expected = pipeline.at(i, 1)(
+            image=row["image"],
+            mask=row["mask"].astype(np.uint16),
+            boxes=np.array(row["boxes"], np.float32).reshape(-1, 4),
+            box_labels=row["box_labels"],
+            keypoints=row["keypoints"].numpy(),
+        )
+        for name in ANNOTATIONS:
+            assert np.array_equal(np.asarray(sample[name]), np.asarray(expected[name])), name
+        beside = ("label",) if route is by_archive else ("label", "caption", "score")
+        assert [sample[name] for name in beside] == [row[name] for name in beside]
+
+
+def test_parts_of_a_row_are_called_as_it_is_said() -> None:
+    row = annotated()[1]
+    image, mask = row["image"], row["mask"]
+    found = BOXED.transform()(image, mask, index=4)
+    for sample, keys, places in (
+        ((image, mask), None, (0, 1)),
+        ((mask, image), ("mask", "image"), (1, 0)),
+        ((mask, "x", image), {"image": 2, "mask": 0}, (2, 0)),
+        ({"photo": image, "seg": mask}, {"image": "photo", "mask": "seg"}, ("photo", "seg")),
+    ):
+        named: Any = BOXED.transform(**({} if keys is None else {"keys": keys}))(sample, index=4)
+        assert all(torch.equal(named[place], part) for place, part in zip(places, found, strict=True))
+
+
+def test_pairs() -> None:
+    hr, recipe = np.random.default_rng(0).integers(0, 256, (40, 36, 3), np.uint8), parse_text(PAIR.recipe)
+    rows = {"lr": hr[::2, ::2], "hr": hr}
+    expected = recipe.compile().at(3, 0)(**rows)
+    found = recipe.transform()({**rows, "name": "x"}, index=3)
+    both: Any = recipe.transform(keys=("lr", "hr"))((rows["lr"], hr), index=3)
+    batch = recipe.map_batches()({name: part[None] for name, part in rows.items()} | {"index": np.array([3])})
+    for k, name in enumerate(("lr", "hr")):
+        assert np.array_equal(found[name].numpy(), expected[name])
+        assert np.array_equal(batch[name][0], expected[name])
+        assert torch.equal(both[k], found[name])

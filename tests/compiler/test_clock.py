@@ -1,7 +1,5 @@
 """Steps are timed as they are run, natively or not: the parts add up, and each step has what it takes itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
@@ -15,16 +13,12 @@ import pytest
 import augrecipes as ar
 from augrecipes.compiler.executor import work_sharing
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.explain import explain
 from augrecipes.compiler.run import clock
-from augrecipes.compiler.run import clock as clocks
 from augrecipes.compiler.run.clock import DECODE, Clock, clocked
 from augrecipes.compiler.run.instrument import SINK
-from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.timing import Measured, Times, measure
 from augrecipes.native.kernels import library, using
 from augrecipes.ops import registry
-from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (160, 200, 3), np.uint8)
@@ -86,7 +80,7 @@ eval: []
 """
 
 
-def timed(pipeline: Pipeline, run: Callable[[], object]) -> tuple[list[str], list[tuple[float, dict[str, float]]]]:
+def timed(pipeline: ar.Pipeline, run: Callable[[], object]) -> tuple[list[str], list[tuple[float, dict[str, float]]]]:
     """Labels; and of several runs, the quickest first, the seconds of all and of each part."""
     clock = Clock()
     labels = clocked(pipeline, clock)
@@ -101,7 +95,7 @@ def timed(pipeline: Pipeline, run: Callable[[], object]) -> tuple[list[str], lis
     return labels, sorted(runs, key=itemgetter(0))
 
 
-def check_sum(pipeline: Pipeline, run: Callable[[], object]) -> set[str]:
+def check_sum(pipeline: ar.Pipeline, run: Callable[[], object]) -> set[str]:
     """Names of the parts."""
     labels, runs = timed(pipeline, run)
     whole, parts = runs[0]
@@ -185,7 +179,7 @@ def test_what_is_called_between_steps_ends_a_sample() -> None:
 UNEVEN = recipe("{HorizontalFlip: {p: 1.0}}", "{MedianBlur: {p: 1.0, blur_limit: [7, 7]}}", "{InvertImg: {p: 1.0}}")
 
 
-def slowest_of(run: Callable[[Pipeline], object], optimize: Any = "exact") -> str:
+def slowest_of(run: Callable[[ar.Pipeline], object], optimize: Any = "exact") -> str:
     """The step that takes most, if that is more than a look at it without pixels takes."""
     pipeline = UNEVEN.compile(optimize=optimize)
     labels, runs = timed(pipeline, lambda: run(pipeline))
@@ -195,11 +189,11 @@ def slowest_of(run: Callable[[Pipeline], object], optimize: Any = "exact") -> st
     return slowest if least[slowest] > DRY else "none"
 
 
-def one(pipeline: Pipeline) -> object:
+def one(pipeline: ar.Pipeline) -> object:
     return pipeline.at(0)(image=IMAGE)
 
 
-def in_another_thread(pipeline: Pipeline) -> object:
+def in_another_thread(pipeline: ar.Pipeline) -> object:
     return OTHER.submit(one, pipeline).result()
 
 
@@ -214,17 +208,12 @@ def helped(pipeline: Any) -> object:
 
 @pytest.fixture
 def others_do_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    def share(self: work_sharing.SharingThreads, work: Callable[[], object], help_with: Callable[[], object]) -> None:
-        del self
-        help_with()
-        work()
-
-    monkeypatch.setattr(work_sharing.SharingThreads, "share", share)
+    monkeypatch.setattr(work_sharing.SharingThreads, "share", lambda self, work, helping: (helping(), work()))
 
 
 @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
 @pytest.mark.parametrize("run", [one, in_another_thread, many])
-def test_the_slow_step_is_the_slowest(run: Callable[[Pipeline], object], optimize: Any) -> None:
+def test_the_slow_step_is_the_slowest(run: Callable[[ar.Pipeline], object], optimize: Any) -> None:
     assert slowest_of(run, optimize) == SLOW
 
 
@@ -236,13 +225,13 @@ def test_the_slow_step_is_the_slowest_where_others_help() -> None:
 
 @natively
 def test_planted_times_of_another_step_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    filled = clocks._filled
-    monkeypatch.setattr(clocks, "_filled", lambda labels: filled([*labels[1:], labels[0]]))
+    filled = clock._filled
+    monkeypatch.setattr(clock, "_filled", lambda labels: filled([*labels[1:], labels[0]]))
     assert slowest_of(one) != SLOW
 
 
 def test_planted_copies_without_a_clock_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    again = Pipeline.again
+    again = ar.Pipeline.again
 
     def forgetful(self: Any, *more: Any, **named: Any) -> Any:
         dress, self._dress = self._dress, None
@@ -250,7 +239,7 @@ def test_planted_copies_without_a_clock_are_noticed(monkeypatch: pytest.MonkeyPa
         self._dress = dress
         return made
 
-    monkeypatch.setattr(Pipeline, "again", forgetful)
+    monkeypatch.setattr(ar.Pipeline, "again", forgetful)
     with pytest.raises(AssertionError, match="steps without times"):
         slowest_of(in_another_thread)
 
@@ -273,7 +262,6 @@ def test_planted_plans_of_helpers_without_counters_are_noticed(monkeypatch: pyte
 # Every step's time, taken while the pipeline runs as it always does.
 
 
-IMAGE_TIMING = np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)
 NAP = 0.005
 TICK, NATIVELY = 1e-6, 1e-8
 
@@ -318,15 +306,9 @@ def nap(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     registry._registered.pop("Nap", None)
 
 
-def recipe_timing(steps: str, more: str = "") -> Recipe:
-    return parse_text(f"{{version: 1, recipe: tiny, steps: {steps}, eval: [] {more}}}")
-
-
 @pytest.mark.usefixtures("nap")
 def test_a_step_counts_where_it_acts() -> None:
-    found = measure(
-        recipe_timing("[{Nap: {p: 0.5, id: half}}, {Nap: {p: 0, id: never}}]"), {"image": IMAGE_TIMING}, seconds=5
-    )
+    found = measure(recipe("{Nap: {p: 0.5, id: half}}", "{Nap: {p: 0, id: never}}"), {"image": IMAGE}, seconds=5)
     assert found.samples == 64
     assert found.before.steps["half"] == pytest.approx(0.5 * NAP, rel=0.4)
     assert found.before.steps["never"] < 2 * TICK
@@ -336,16 +318,15 @@ def test_a_step_counts_where_it_acts() -> None:
 @pytest.mark.usefixtures("nap")
 def test_what_is_wrong_with_a_step_is_said() -> None:
     with pytest.raises(ar.DataError, match="RandomCrop#1"):
-        measure(recipe_timing("[{RandomCrop: {height: 500, width: 500}}]"), {"image": IMAGE_TIMING}, seconds=0.1)
+        measure(recipe("{RandomCrop: {height: 500, width: 500}}"), {"image": IMAGE}, seconds=0.1)
 
 
-@pytest.mark.usefixtures("nap")
 @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
 @pytest.mark.parametrize("name", ar.gallery_names())
 def test_what_is_explained_is_what_is_timed(name: str, optimize: Any) -> None:
     made = ar.load(name)
     for arrival in ("uint8", "encoded"):
-        told = explain(made, optimize=optimize, arrival=arrival)  # type: ignore[arg-type]
+        told = ar.explain(made, optimize=optimize, arrival=arrival)  # type: ignore[arg-type]
         assert [row.label for row in told.plan] == [
             node.site for node in made.compile(optimize=optimize).compiled.plans[arrival].steps
         ]
@@ -353,16 +334,14 @@ def test_what_is_explained_is_what_is_timed(name: str, optimize: Any) -> None:
 
 @pytest.mark.usefixtures("nap")
 def test_an_explanation_with_times() -> None:
-    made = recipe_timing(
-        "[{Nap: {p: 1.0}}, {Rotate: {border_mode: reflect_101}}, {RandomResizedCrop: {size: [32, 32]}}]"
-    )
+    made = recipe("{Nap: {p: 1.0}}", "{Rotate: {border_mode: reflect_101}}", "{RandomResizedCrop: {size: [32, 32]}}")
     times = Times({"Nap#1": 0.005, "Rotate#1": 1e-5, "RandomResizedCrop#1": 2e-5}, 1e-5, 1e-6, 0.006)
     joined = "JoinedWarps(Rotate#1 + RandomResizedCrop#1)"
     planned = Times({"Nap#1": 0.005, joined: 1e-5}, 1e-5, 1e-6, 0.0055)
-    told = explain(made, optimize="fast").with_times(Measured(times, planned, 1.1, 0.1, 8, 7), "a.png").to_json()
+    told = ar.explain(made, optimize="fast").with_times(Measured(times, planned, 1.1, 0.1, 8, 7), "a.png").to_json()
     assert [row["ms"] for row in told["steps"]] == [5.0, 0.01, 0.02]
     assert [row["ms"] for row in told["plan"]] == [5.0, 0.01]
     assert told["timing"]["before"] == {"sink": 0.01, "overhead": 0.001, "whole": 6.0}
-    bare = explain(made).to_json()
+    bare = ar.explain(made).to_json()
     assert "timing" not in bare
     assert "ms" not in bare["steps"][0]

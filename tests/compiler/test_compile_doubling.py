@@ -1,12 +1,10 @@
 """Twice the recipe is twice the work of compiling it; counted, not timed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from support.doubling import growth
+from support.checks import growth
 
 from augrecipes.compiler import compile as compiler
 from augrecipes.compiler.explain import explain
@@ -64,19 +62,14 @@ def rewrite(recipe: Recipe, optimize: Optimize) -> Plan:
     return plan(recipe, recipe.steps, optimize, "uint8")
 
 
-def compiling(steps: str, optimize: Optimize) -> Callable[[int], Callable[[], object]]:
-    def make(n: int) -> Callable[[], object]:
-        recipe = recipe_of(steps, n)
-        return lambda: recipe.compile(optimize=optimize)
-
-    make(2)()
-    return make
+def compiled(recipe: Recipe, optimize: Optimize) -> object:
+    return recipe.compile(optimize=optimize)
 
 
 @pytest.mark.parametrize("optimize", ["exact", "fast"])
 @pytest.mark.parametrize("steps", SHAPES.values(), ids=SHAPES)
 def test_twice_the_recipe_is_twice_the_work(steps: str, optimize: Optimize) -> None:
-    assert growth(compiling(steps, optimize), 5) < MOST
+    assert growth(planning(steps, optimize, compiled), 5) < MOST
 
 
 @pytest.mark.parametrize("steps", FIRINGS.values(), ids=FIRINGS)
@@ -133,7 +126,7 @@ def test_planted_faults_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         applying, "before_each", lambda steps, flow: [before(steps[k + 1 :], flow) for k in range(len(steps))]
     )
-    assert growth(compiling(SHAPES["tables"], "exact"), 16) > MOST
+    assert growth(planning(SHAPES["tables"], "exact", compiled), 16) > MOST
 
 
 def test_a_recipe_with_a_thousand_warnings_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """Threads that help each other: all is done once, nobody leaves early, and what is raised is heard."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import math
@@ -10,7 +8,7 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -173,14 +171,8 @@ def check_batch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def others_do_all(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    def share(self: SharingThreads, work: Callable[[], object], helping: Callable[[], object]) -> None:
-        del self
-        helping()
-        work()
-
-    monkeypatch.setattr(work_sharing.SharingThreads, "share", share)
-    yield
+def others_do_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work_sharing.SharingThreads, "share", lambda self, work, helping: (helping(), work()))
 
 
 @pytest.mark.skipif(library() is None, reason="no native kernels here")

@@ -1,7 +1,5 @@
 """Law: as a step of A.Compose or a group a pipeline is what it is alone, at a key that the outer generators decide."""
 
-from __future__ import annotations
-
 import copy
 import io
 import random
@@ -14,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.checks import planted_faults
 from torch.utils.data import DataLoader, Dataset
 
 import augrecipes as ar
 from augrecipes.compiler.run import nested, pipeline
 from augrecipes.compiler.run.as_compose import AsCompose
-from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.recipe.parse import parse_text
 
 BARE = 1 << 63
@@ -236,30 +234,22 @@ def test_several_pictures_do_not_nest(kind: str) -> None:
         A.to_dict(made)
 
 
-PLANTED = {
-    "the same key again and again": (nested, "_BITS", 0),
-    "the outer limits are forgotten": (nested, "_boxes", lambda declared, limits: nested.Boxes("albumentations", None)),
-    "boxes are turned": (nested.Nested, "_inner", lambda self, made, *_: made),
-}
+def of_twelve(_: Any) -> None:
+    for seed in range(12):
+        agrees(STEPS[seed % 3], "coco", "exact", False, seed)
 
 
-@pytest.mark.parametrize("name", PLANTED)
-def test_a_fault_that_is_planted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, attribute, wrong = PLANTED[name]
-    monkeypatch.setattr(place, attribute, wrong)
-
-    def law() -> None:
-        for seed in range(12):
-            agrees(STEPS[seed % 3], "coco", "exact", False, seed)
-
-    with pytest.raises((AssertionError, ar.DataError, ValueError)):
-        law()
-
-
-def test_another_fault_that_is_planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline.streams, "of_this_process", lambda: 0)
-    with pytest.raises(AssertionError):
-        test_workers_of_a_plain_loader_do_not_repeat_each_other()
+test_planted_faults_are_caught = planted_faults({
+    "the same key again and again": (of_twelve, (nested, "_BITS", 0)),
+    "the outer limits are forgotten": (
+        of_twelve, (nested, "_boxes", lambda declared, limits: nested.Boxes("albumentations", None)),
+    ),
+    "boxes are turned": (of_twelve, (nested.Nested, "_inner", lambda self, made, *_: made)),
+    "workers draw alike": (
+        lambda _: test_workers_of_a_plain_loader_do_not_repeat_each_other(),
+        (pipeline.streams, "of_this_process", lambda: 0),
+    ),
+}, (AssertionError, ar.DataError, ValueError))  # fmt: skip
 
 
 # A pipeline where albumentations' own would stand: what works does, and what does not says what to do instead.
@@ -269,18 +259,18 @@ IMAGE = np.random.default_rng(0).integers(0, 256, (300, 310, 3), dtype=np.uint8)
 KINDS = ("stained-tissue", "stained-tissue-bag", "sr-x4")
 FLIP = A.HorizontalFlip(p=1.0)
 MANY = ("stained-tissue-bag", "sr-x4")  # kinds of several images
-SAVED: dict[str, Callable[[Pipeline], Any]] = {
+SAVED: dict[str, Callable[[ar.Pipeline], Any]] = {
     "A.save": lambda p: A.save(p, io.StringIO()),
     "yaml": lambda p: A.save(p, io.StringIO(), data_format="yaml", on_not_implemented_error="warn"),
     "A.to_dict": A.to_dict,
     "to_dict": lambda p: p.to_dict(),
     "get_dict_with_id": lambda p: p.get_dict_with_id(),
 }
-SEEDED: dict[str, Callable[[Pipeline], Any]] = {
+SEEDED: dict[str, Callable[[ar.Pipeline], Any]] = {
     "set_random_seed": lambda p: p.set_random_seed(1),
     "set_random_state": lambda p: p.set_random_state(np.random.default_rng(1), None),
 }
-STEPS_OUTSIDE: dict[str, Callable[[Pipeline], Any]] = {
+STEPS_OUTSIDE: dict[str, Callable[[ar.Pipeline], Any]] = {
     "all": lambda p: A.Compose(p.transforms),
     "some": lambda p: A.Compose([*p.transforms[:1], FLIP]),
     "one": lambda p: p.transforms[0].set_random_seed(3),
@@ -288,18 +278,18 @@ STEPS_OUTSIDE: dict[str, Callable[[Pipeline], Any]] = {
 }
 
 
-def samples(pipeline: Pipeline) -> list[Any]:
+def samples(pipeline: ar.Pipeline) -> list[Any]:
     given = dict.fromkeys(pipeline.targets, IMAGE)
     if pipeline.recipe.kind == "pair":
         given = {"hr": IMAGE[:, :308], "lr": IMAGE[:75, :77]}
     return [pipeline.at(index)(**given) for index in range(3)]
 
 
-def compiled_outside(kind: str) -> Pipeline:
+def compiled_outside(kind: str) -> ar.Pipeline:
     return ar.load(kind).compile(optimize="fast", seed=5)
 
 
-def refused(kind: str, attempt: Callable[[Pipeline], Any], message: str) -> None:
+def refused(kind: str, attempt: Callable[[ar.Pipeline], Any], message: str) -> None:
     """The attempt raises a TypeError that says this, and the pipeline is none the worse."""
     pipeline = compiled_outside(kind)
     before = samples(pipeline)
@@ -311,18 +301,18 @@ def refused(kind: str, attempt: Callable[[Pipeline], Any], message: str) -> None
 
 @pytest.mark.parametrize("kind", MANY)
 @pytest.mark.parametrize("attempt", SAVED.values(), ids=SAVED)
-def test_not_saved_by_albumentations(kind: str, attempt: Callable[[Pipeline], Any]) -> None:
+def test_not_saved_by_albumentations(kind: str, attempt: Callable[[ar.Pipeline], Any]) -> None:
     refused(kind, attempt, "ar.load('recipe.yaml').compile(mode='train', optimize='fast', seed=5) makes this pipeline")
 
 
 @pytest.mark.parametrize("attempt", SEEDED.values(), ids=SEEDED)
-def test_no_other_seed(attempt: Callable[[Pipeline], Any]) -> None:
+def test_no_other_seed(attempt: Callable[[ar.Pipeline], Any]) -> None:
     refused("stained-tissue", attempt, "keyed by its seed; for another seed, recipe.compile(seed=...)")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attempt", STEPS_OUTSIDE.values(), ids=STEPS_OUTSIDE)
-def test_its_steps_are_its_own(kind: str, attempt: Callable[[Pipeline], Any]) -> None:
+def test_its_steps_are_its_own(kind: str, attempt: Callable[[ar.Pipeline], Any]) -> None:
     refused(kind, attempt, "this step belongs to a compiled pipeline")
 
 

@@ -1,12 +1,10 @@
 """docs/OPS.md is what the records say; and what these say of arguments is what the encoders do."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
 import pytest
-from ops_page import PAGE, how, page, why
+from ops_page import PAGE, how, page
 
 from augrecipes.compiler.lowering.walk import encode
 from augrecipes.native.kernels import library
@@ -35,11 +33,7 @@ _WARPS = ({"interpolation": "cubic"},)
 _SIZES = (*_RESIZES, {"max_size": [*range(20, 35)]})
 # Of each class that is not native with all arguments: what it is not native with.
 OPAQUE_WITH: dict[str, tuple[dict[str, Any], ...]] = {
-    "Affine": (
-        *_WARPS,
-        {"fit_output": True},
-        {"balanced_scale": True, "scale": [0.5, 2]},
-    ),
+    "Affine": (*_WARPS, {"fit_output": True}, {"balanced_scale": True, "scale": [0.5, 2]}),
     "Blur": ({"blur_limit": [3, 17]},),
     "CLAHE": ({"tile_grid_size": [65, 8]},),
     "ChannelDropout": ({"fill": 256},),
@@ -92,21 +86,6 @@ def test_the_page_is_what_the_records_say(monkeypatch: pytest.MonkeyPatch) -> No
 def test_every_class_is_on_it_once() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", page(), flags=re.MULTILINE)
     assert sorted(rows) == sorted(known())
-
-
-def test_how_a_class_runs() -> None:
-    assert [how(claims(name)) for name in ("Blur", "BBoxSafeRandomCrop", "Defocus")] == [
-        "native",
-        "host-drawn",
-        "opaque",
-    ]
-    assert {name for name in known() if how(claims(name)).startswith("native in `fast`")} == {"StainJitter", "ToSepia"}
-
-
-def test_why_a_class_is_opaque() -> None:
-    assert why(Capability("A", draws_from=frozenset({"mask", "image"}))) == "draws by what is in the image and the mask"
-    assert why(claims("FromFloat")) == "its images are floats"
-    assert why(claims("Defocus")) == "no faster kernel for it exists here"
 
 
 @pytest.mark.parametrize("name", NATIVE)

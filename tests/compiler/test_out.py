@@ -1,7 +1,5 @@
 """`out=`: results written into the caller's memory."""
 
-from __future__ import annotations
-
 import tracemalloc
 from dataclasses import replace
 from typing import Any
@@ -9,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.checks import read_only
 from support.every_class import SLOW, STEPS
 
 import augrecipes as ar
 from augrecipes.compiler.run import shared
-from augrecipes.errors import DataError, RecipeError
 from augrecipes.kinds.pair import pipeline as pair
 from augrecipes.ops import bounds, capabilities
-from augrecipes.ops.capabilities import capability, known
+from augrecipes.ops.capabilities import claims, known
 from augrecipes.recipe.model import Arguments, Optimize, Step
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.write import flow
@@ -79,27 +77,9 @@ def test_a_function_is_asked_for_memory_of_the_right_size() -> None:
             assert np.array_equal(done[name], expected[name])
 
 
-def test_a_function_that_gives_the_wrong_memory_is_a_data_error() -> None:
-    wrong: list[tuple[Any, str]] = [
-        (lambda shape, dtype: np.empty((1, *shape), dtype), "out is float32 of shape"),
-        (lambda shape, dtype: np.empty(shape, np.float64), "out is float64"),
-        (lambda shape, dtype: read_only(), "out is read-only"),
-        (lambda shape, dtype: None, "share its memory with one"),
-    ]
-    for out, message in wrong:
-        with pytest.raises(DataError, match=message):
-            of(IMAGE).compile().at(0)(image=picture(), out=out)
-
-
 class Copies:
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return np.zeros((3, 8, 6), np.float32)
-
-
-def read_only() -> np.ndarray:
-    array = np.zeros((3, 8, 6), np.float32)
-    array.setflags(write=False)
-    return array
 
 
 @pytest.mark.parametrize(
@@ -108,17 +88,21 @@ def read_only() -> np.ndarray:
         (np.zeros((3, 8, 7), np.float32), r"out is float32 of shape \(3, 8, 7\), the image comes out as float32 of"),
         (np.zeros((3, 8, 6), np.float64), r"out is float64 of shape \(3, 8, 6\), the image comes out as float32"),
         (np.zeros((3, 8, 6), ">f4"), "out is >f4"),
-        (read_only(), "out is read-only"),
+        (read_only(np.zeros((3, 8, 6), np.float32)), "out is read-only"),
         (Copies(), "share its memory with one; got Copies"),
         ([[1.0, 2.0]], "share its memory with one; got list"),
         ([[1.0], [1.0, 2.0]], "cannot be written to from numpy"),
         (torch.zeros((3, 8, 6), requires_grad=True), "cannot be written to from numpy"),
         (torch.zeros((3, 8, 6), dtype=torch.bfloat16), "cannot be written to from numpy"),
         (torch.zeros((3, 8, 6), device="meta"), "cannot be written to from numpy"),
+        (lambda shape, dtype: np.empty((1, *shape), dtype), "out is float32 of shape"),
+        (lambda shape, dtype: np.empty(shape, np.float64), "out is float64"),
+        (lambda shape, dtype: read_only(np.zeros((3, 8, 6), np.float32)), "out is read-only"),
+        (lambda shape, dtype: None, "share its memory with one"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_a_data_error(out: Any, message: str) -> None:
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(ar.DataError, match=message):
         of(IMAGE).compile().at(0)(image=picture(), out=out)
 
 
@@ -174,7 +158,7 @@ def run(steps: str, optimize: Optimize) -> None:
 @pytest.mark.parametrize("steps", LARGE)
 def test_what_would_be_too_large_is_refused_by_name(steps: str, optimize: Optimize) -> None:
     name = steps.partition(":")[0]
-    with pytest.raises(DataError, match=f"{name}#1: would make an image of .* more than 1 GiB"):
+    with pytest.raises(ar.DataError, match=f"{name}#1: would make an image of .* more than 1 GiB"):
         run(steps, optimize)
 
 
@@ -222,12 +206,9 @@ def made(step: Step, kind: str, max_bytes: int | None, optimize: Optimize = "non
     if step.name == "ResizeToTarget":
         steps, given = f"[{{Degrade: {{source: lr, target: hr, steps: {steps}}}}}]", {"lr": PICTURE}
     try:
-        out = (
-            parse_text(f"{HEAD}{head}max_bytes: {flow(max_bytes)}\nsteps: {steps}")
-            .compile(optimize=optimize)
-            .at(0)(**given)
-        )
-    except (RecipeError, DataError) as error:
+        recipe = parse_text(f"{HEAD}{head}max_bytes: {flow(max_bytes)}\nsteps: {steps}")
+        out = recipe.compile(optimize=optimize).at(0)(**given)
+    except (ar.RecipeError, ar.DataError) as error:
         if "image" in str(error) and "more than" in str(error):
             assert step.name in str(error)
             raise
@@ -242,7 +223,7 @@ def law(step: Step, kind: str, optimize: Optimize = "none") -> bool:
     if most is None:
         return False
     assert made(step, kind, 2 * most, optimize) == most  # twice: one that pads and crops makes more in between
-    with pytest.raises((RecipeError, DataError)):
+    with pytest.raises((ar.RecipeError, ar.DataError)):
         made(step, kind, int(0.95 * most), optimize)  # sides are rounded
     return True
 
@@ -256,7 +237,7 @@ def test_nothing_larger_than_the_limit_is_made(kind: str, optimize: Optimize) ->
 
 @EACH
 def test_no_other_class_makes_more_than_it_is_given(kind: str) -> None:
-    assert set(ENLARGE) == {name for name in known() if (r := capability(name)) and r.makes is not None}
+    assert set(ENLARGE) == {name for name in known() if claims(name).makes is not None}
     for step in STEPS:
         if step.name not in SLOW:
             law(step, kind)
@@ -264,9 +245,7 @@ def test_no_other_class_makes_more_than_it_is_given(kind: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(ENLARGE))
 def test_without_the_guard_the_law_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = capability(name)
-    assert record is not None
-    monkeypatch.setitem(capabilities._BY_NAME, name, replace(record, makes=None))
+    monkeypatch.setitem(capabilities._BY_NAME, name, replace(claims(name), makes=None))
     monkeypatch.setattr(bounds, "_picture", lambda *_: None)  # what is told when the recipe is checked
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         law(Step(name, Arguments(ENLARGE[name])), "pair" if name == "ResizeToTarget" else "image")

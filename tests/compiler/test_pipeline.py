@@ -1,4 +1,4 @@
-from __future__ import annotations
+"""Pipelines: their keys and targets, what is wrong with samples, and floats that are not 0..1."""
 
 from typing import Any
 
@@ -13,7 +13,6 @@ import augrecipes as ar
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.run import targets
 from augrecipes.compiler.run.targets import check_range
-from augrecipes.errors import DataError, LintError, RecipeError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.recipe.model import Normalize, Output, Recipe
 from augrecipes.recipe.parse import parse_text
@@ -126,39 +125,39 @@ class TestTargets:
         ],
     )
     def test_wrong_targets_are_data_errors(self, targets: dict[str, Any], message: str) -> None:
-        with pytest.raises(DataError, match=message):
+        with pytest.raises(ar.DataError, match=message):
             recipe().compile().at(0)(**targets)
 
     def test_inputs_are_checked(self) -> None:
         inputs = "{image: {channels: 3, min_size: [64, 64]}, mask: required}"
         pipeline = recipe("[Blur]", inputs=inputs).compile()
-        with pytest.raises(DataError, match=r"60×80 px.*64×64"):
+        with pytest.raises(ar.DataError, match=r"60×80 px.*64×64"):
             pipeline.at(0)(image=IMAGE, mask=IMAGE[..., 0])
-        with pytest.raises(DataError, match="channels"):
+        with pytest.raises(ar.DataError, match="channels"):
             pipeline.at(0)(image=np.zeros((70, 70, 1), np.uint8), mask=np.zeros((70, 70), np.uint8))
-        with pytest.raises(DataError, match="require 'mask'"):
+        with pytest.raises(ar.DataError, match="require 'mask'"):
             pipeline.at(0)(image=np.zeros((70, 70, 3), np.uint8))
 
     def test_a_failing_step_is_named(self) -> None:
         pipeline = recipe("[Blur, {OneOf: {steps: [{RandomCrop: {height: 61, width: 80}}]}}]").compile()
-        with pytest.raises(DataError, match=r"step OneOf#1/RandomCrop#1: .*larger|step OneOf#1/RandomCrop#1") as caught:
+        with pytest.raises(ar.DataError, match="step OneOf#1/RandomCrop#1") as caught:
             pipeline.at(0)(image=IMAGE)
         assert caught.value.step == "OneOf#1/RandomCrop#1"
 
 
 class TestCompile:
     def test_modes(self) -> None:
-        with pytest.raises(RecipeError, match="no `eval:`"):
+        with pytest.raises(ar.RecipeError, match="no `eval:`"):
             recipe().compile(mode="eval")
         out = recipe(eval="[]").compile(mode="eval").at(0)(image=IMAGE)["image"]
         np.testing.assert_array_equal(out, (IMAGE.transpose(2, 0, 1).astype(np.float32) * np.float32(1 / 255)))
-        with pytest.raises(RecipeError, match="train or eval"):
+        with pytest.raises(ar.RecipeError, match="train or eval"):
             recipe().compile(mode="test")  # type: ignore[arg-type]
-        with pytest.raises(RecipeError, match="none, exact, fast"):
+        with pytest.raises(ar.RecipeError, match="none, exact, fast"):
             recipe().compile(optimize="quick")  # type: ignore[arg-type]
 
     def test_lint_errors_stop_it(self) -> None:
-        with pytest.raises(LintError, match="L101"):
+        with pytest.raises(ar.LintError, match="L101"):
             recipe(eval="[{HorizontalFlip: {p: 0.5}}]").compile()
 
 
@@ -178,29 +177,8 @@ class TestSink:
         np.testing.assert_allclose(Sink(Output(color="y"))(white[..., :1]), 235 / 255, rtol=1e-6)
         np.testing.assert_allclose(Sink(Output(color="gray"))(white), 1, rtol=1e-6)
         assert Sink(Output(color="y", dtype="uint8"))(white).max() == 235
-        with pytest.raises(DataError, match="needs three channels"):
+        with pytest.raises(ar.DataError, match="needs three channels"):
             Sink(Output(color="y"))(np.zeros((2, 2, 5), np.uint8))
-
-
-def test_none_is_plain_albumentations() -> None:
-    """The same steps in a plain Compose, each given the generators of its key, give the same pixels."""
-    source = recipe(
-        "[{Affine: {rotate: [-20, 20], p: 1.0}}, HorizontalFlip, {GaussNoise: {p: 0.7}},"
-        " {RandomBrightnessContrast: {p: 1.0}}]",
-        output="{dtype: uint8, layout: hwc}",
-    )
-    pipeline = source.compile(optimize="none", seed=9)
-    plain = A.Compose(
-        [A.Affine(rotate=(-20, 20), p=1.0), A.HorizontalFlip(), A.GaussNoise(p=0.7), A.RandomBrightnessContrast(p=1.0)]
-    )
-    from augrecipes.compiler.run.draws import Draws
-
-    draws = Draws(9)
-    for step, site in zip(plain.transforms, [s.site for s in source.steps], strict=True):
-        step.random_generator, step.py_random = draws.add(site)
-    for index in range(20):
-        draws.position(0, index)
-        np.testing.assert_array_equal(plain(image=IMAGE)["image"], pipeline.at(index)(image=IMAGE)["image"])
 
 
 def test_a_class_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +197,7 @@ def test_a_class_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
             return img.astype(np.float64)
 
     ar.register(Doubles)
-    with pytest.raises(DataError, match="left an image of float64"):
+    with pytest.raises(ar.DataError, match="left an image of float64"):
         recipe("[{Doubles: {p: 1.0}}]").compile().at(0)(image=IMAGE)
     out = recipe("[{Darker: {p: 1.0}}]", output="{dtype: uint8, layout: hwc}").compile().at(0)(image=IMAGE)["image"]
     np.testing.assert_array_equal(out, IMAGE // 2)
@@ -249,7 +227,7 @@ GREY = np.full((60, 80, 3), 200, np.float32)
 def told(image: np.ndarray) -> str:
     try:
         check_range(image, "it")
-    except DataError as error:
+    except ar.DataError as error:
         return str(error)
     return ""
 
@@ -333,7 +311,7 @@ def test_what_is_not_a_number_is_not_a_range() -> None:
 @pytest.mark.parametrize("optimize", ["none", "fast"])
 def test_wherever_floats_come_in(recipe: str, given: dict[str, Any], optimize: Any) -> None:
     with pytest.raises(
-        DataError, match=r"is float32 and holds values of 200 to 200; float32 means 0..1: divide by 255"
+        ar.DataError, match=r"is float32 and holds values of 200 to 200; float32 means 0..1: divide by 255"
     ):
         ar.load(recipe).compile(optimize=optimize).at(0)(**given)
 

@@ -1,7 +1,5 @@
 """A recipe in two parts makes what it makes in one; and no draw depends on where it is cut."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -12,16 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from augrecipes.compiler import prefix
-from augrecipes.compiler.prefix import (
-    compile_prefix,
-    compile_rest,
-    described,
-    digest_of,
-    draws_nothing,
-    is_light,
-    leading,
-    shared,
-)
 from augrecipes.compiler.rewrite import Compiled, Plan, plan
 from augrecipes.compiler.rewrite.nodes import Fused
 from augrecipes.kinds.image.pipeline import ImagePipeline
@@ -75,13 +63,13 @@ steps:
 
 def in_parts(recipe: Recipe, count: int, key: tuple[int, int], targets: dict[str, Any]) -> dict[str, Any]:
     """A sample by way of its first `count` steps."""
-    between = compile_prefix(recipe, "train", count, 3).at(*key)(**targets)
+    between = prefix.compile_prefix(recipe, "train", count, 3).at(*key)(**targets)
     if "mask" in between:
         between["mask"] = between["mask"].astype(targets["mask"].dtype)
     for value in between.values():
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
-    return compile_rest(recipe, "train", count, 3).at(*key)(**between)
+    return prefix.compile_rest(recipe, "train", count, 3).at(*key)(**between)
 
 
 def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
@@ -140,7 +128,7 @@ def test_renumbered_sites_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_groups_and_what_nobody_knows() -> None:
     crop = Step("CenterCrop", Arguments({"height": 8, "width": 8}))
-    assert draws_nothing(Step("Sequential", steps=(crop,)))
+    assert prefix.draws_nothing(Step("Sequential", steps=(crop,)))
     for step in (
         Step("Sequential", steps=(crop, Step("D4"))),
         Step("Sequential", p=0.5, steps=(crop,)),
@@ -148,9 +136,9 @@ def test_groups_and_what_nobody_knows() -> None:
         Step("RandomOrder", steps=(crop,)),
         Step("SomeClassOfYours"),
     ):
-        assert not draws_nothing(step)
-    assert is_light(Step("OneOf", steps=(crop, Step("D4"))))
-    assert not is_light(Step("OneOf", steps=(crop, Step("GaussianBlur"))))
+        assert not prefix.draws_nothing(step)
+    assert prefix.is_light(Step("OneOf", steps=(crop, Step("D4"))))
+    assert not prefix.is_light(Step("OneOf", steps=(crop, Step("GaussianBlur"))))
 
 
 def test_sections_share_what_is_equal_in_effect() -> None:
@@ -161,13 +149,13 @@ steps: [Resize: {height: 8, width: 8}, HorizontalFlip: {p: 1.0}, HorizontalFlip]
 eval: [Resize: {height: 8, width: 8, interpolation: linear, id: small}, VerticalFlip: {p: 1.0}]
 """
     recipe = parse_text(text)
-    assert (leading(recipe.steps), shared(recipe), shared(replace(recipe, eval=None))) == (2, 1, 2)
+    assert (prefix.leading(recipe.steps), prefix.shared(recipe), prefix.shared(replace(recipe, eval=None))) == (2, 1, 2)
 
 
 def test_a_digest_speaks_of_what_takes_effect() -> None:
     def of(text: str) -> str:
         steps = parse_text(f"{{version: 1, recipe: r, steps: [{text}]}}").steps
-        return digest_of([described(step) for step in steps])
+        return prefix.digest_of([prefix.described(step) for step in steps])
 
     same_ = {of("Resize: {height: 8, width: 8}"), of("Resize: {width: 8, height: 8, interpolation: linear, id: x}")}
     assert len(same_) == 1

@@ -1,7 +1,5 @@
 """Who reads: what the arguments say, the rule where they do not, and that the samples are the same whoever does."""
 
-from __future__ import annotations
-
 import logging
 import re
 from pathlib import Path
@@ -20,12 +18,7 @@ from augrecipes import machine
 from augrecipes.data import choice as choice_module
 from augrecipes.data.choice import LOCAL_RANKS
 from augrecipes.data.fetch import ActiveThreads
-from augrecipes.data.loader import loader
-from augrecipes.data.packed import Packed
-from augrecipes.errors import DataError
-from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.ops import registry
-from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 
 
@@ -60,7 +53,7 @@ def samples(text: str = "{version: 1, recipe: t, steps: [HorizontalFlip], eval: 
 )
 def test_who_reads(asked: dict[str, Any], ours: tuple[str, int], own: tuple[str, int]) -> None:
     for ds, found in ((samples(), ours), (Counting(4), own)):
-        made = loader(ds, **asked)
+        made = ar.loader(ds, **asked)
         assert (made.choice.backend, made.choice.workers) == (made.backend, made.num_workers) == found
 
 
@@ -98,12 +91,12 @@ def test_who_reads(asked: dict[str, Any], ours: tuple[str, int], own: tuple[str,
 )
 def test_what_makes_no_sense_is_refused(asked: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        loader(**{"dataset": Counting(4), **asked})
+        ar.loader(**{"dataset": Counting(4), **asked})
 
 
 def test_there_must_be_a_length() -> None:
     with pytest.raises(TypeError, match="no len"):
-        loader(iter([1]))  # type: ignore[arg-type]
+        ar.loader(iter([1]))  # type: ignore[arg-type]
 
 
 class OwnSource:
@@ -144,18 +137,18 @@ def test_what_is_python_of_the_users_own(own_step: ar.Samples) -> None:
         own_step.subset([0], mode="eval"),
     ]  # fmt: skip
     for ds in ours:
-        assert loader(ds).backend == "threads", ds
+        assert ar.loader(ds).backend == "threads", ds
     own: dict[str, Any] = {
         "the dataset Counting": Counting(4), "the source OwnSource": samples(source=OwnSource()),
         "the dataset OwnFolder": Subset(OwnFolder(np.zeros((9, 8, 8, 3), np.uint8), recipe), [1]),
         "the dataset Gathering": Gathering(4), "the step OwnStep": ConcatDataset([samples(), own_step]),
     }  # fmt: skip
     for reason, ds in own.items():
-        choice = loader(ds).choice
+        choice = ar.loader(ds).choice
         assert choice.backend == "processes"
         assert choice.reason.startswith(reason)
-    assert loader(samples(), collate=list).choice.reason.startswith("the collate function")
-    assert loader(samples(), collate="list").backend == "threads"
+    assert ar.loader(samples(), collate=list).choice.reason.startswith("the collate function")
+    assert ar.loader(samples(), collate="list").backend == "threads"
 
 
 def test_a_rule_that_sees_nothing_is_caught(own_step: ar.Samples, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,25 +159,25 @@ def test_a_rule_that_sees_nothing_is_caught(own_step: ar.Samples, monkeypatch: p
 
 def test_a_decision_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "augrecipes"):
-        made = loader(samples())
+        made = ar.loader(samples())
         assert [record.message for record in caplog.records] == [f"the loader reads with {made.choice}"]
         assert str(made.choice) == "threads:2 (no Python of your own takes part)"
-        loader(samples(), backend="threads"), loader(samples(), num_workers=0)
+        ar.loader(samples(), backend="threads"), ar.loader(samples(), num_workers=0)
     assert len(caplog.records) == 1  # where nothing was decided nothing is said
 
 
 def test_processes_that_are_not_forked_are_not_started_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("augrecipes.data.loader.start_method", lambda context: "spawn")
-    assert (loader(Counting(4)).backend, loader(samples()).backend) == ("batches", "threads")
-    assert loader(Counting(4), num_workers=1).backend == "processes"
+    assert (ar.loader(Counting(4)).backend, ar.loader(samples()).backend) == ("batches", "threads")
+    assert ar.loader(Counting(4), num_workers=1).backend == "processes"
 
 
 @pytest.mark.parametrize(("ranks", "workers"), [("1", 8), ("4", 2), ("16", 1), ("", 8), ("many", 8), ("0", 8)])
 def test_ranks_of_a_machine_share_its_cores(ranks: str, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice_module, "cores", lambda: 8)
     monkeypatch.setenv(LOCAL_RANKS, ranks)
-    assert loader(samples()).num_workers == workers
-    assert loader(samples(), num_workers=5).num_workers == 5
+    assert ar.loader(samples()).num_workers == workers
+    assert ar.loader(samples(), num_workers=5).num_workers == 5
 
 
 @pytest.mark.parametrize(
@@ -219,11 +212,8 @@ class TestTurns:
         return turns.active
 
     @pytest.mark.parametrize("threads", [1, 2, 3, 8, 64])
-    def test_the_lock_leaves_one(self, threads: int) -> None:
+    def test_the_lock_leaves_one_and_all_read_what_scales(self, threads: int) -> None:
         assert self.after(ActiveThreads(threads), lambda n: 20_000 / n**0.5) == 1
-
-    @pytest.mark.parametrize("threads", [1, 2, 3, 8, 64])
-    def test_all_read_what_scales(self, threads: int) -> None:
         assert self.after(ActiveThreads(threads), lambda n: 15_000 * n) == threads
 
     def test_large_samples_are_never_tried(self) -> None:
@@ -251,10 +241,10 @@ class TestTurns:
 
 def test_pinning_without_a_gpu_is_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    made = loader(Counting(4))
+    made = ar.loader(Counting(4))
     assert made.pin_memory is False
     assert caplog.text == ""
-    assert loader(Counting(4), pin_memory=True).pin_memory is False
+    assert ar.loader(Counting(4), pin_memory=True).pin_memory is False
     assert "there is no GPU" in caplog.text
 
 
@@ -266,16 +256,15 @@ def test_batches_are_pinned_where_there_is_a_gpu(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self, device=None: self.clone())
     asked = []
     monkeypatch.setattr(
-        "augrecipes.data.fetch.empty_pinned",
-        lambda *what: asked.append(what) or torch.empty(what[0], dtype=what[1]),
+        "augrecipes.data.fetch.empty_pinned", lambda *what: asked.append(what) or torch.empty(what[0], dtype=what[1])
     )
     for options in ({"num_workers": 0}, {"backend": "threads", "num_workers": 2}):
-        made = loader(Gathering(9), 3, **options)
+        made = ar.loader(Gathering(9), 3, **options)
         assert made.pin_memory is True
         assert [b["index"].tolist() for b in made] == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
         assert asked.pop() == ((3, 3, 8, 8), torch.uint8)
     assert set(chosen) == {3}
-    assert loader(Gathering(9), pin_memory=False).pin_memory is False
+    assert ar.loader(Gathering(9), pin_memory=False).pin_memory is False
 
 
 # What people write who come from torchvision: refused with what is written instead.
@@ -337,27 +326,27 @@ def test_what_the_data_has_not_is_told_once(data: Path, name: str, caplog: pytes
     declares, rows = recipe(DECLARED[name]), data / "rows.csv"
     rows.write_text("image\na/1.png\n")
     for opened in (
-        lambda: ImageFolder(data, declares),
-        lambda: ImageFolder(data, declares, mode="eval"),
-        lambda: ImageFolder(files=rows, recipe=declares),
-        lambda: pack(declares, str(data), data.parent / "store", workers=0),
-        lambda: Packed(data.parent / "store", declares),
+        lambda: ar.ImageFolder(data, declares),
+        lambda: ar.ImageFolder(data, declares, mode="eval"),
+        lambda: ar.ImageFolder(files=rows, recipe=declares),
+        lambda: ar.pack(declares, str(data), data.parent / "store", workers=0),
+        lambda: ar.Packed(data.parent / "store", declares),
     ):
         opened()
         check(caplog.messages, name)
         caplog.clear()
     rows.write_text('image,boxes\na/1.png,"[[1, 2, 5, 6]]"\n')
-    ImageFolder(files=rows, recipe=recipe("boxes: {format: pascal_voc}"))
+    ar.ImageFolder(files=rows, recipe=recipe("boxes: {format: pascal_voc}"))
     assert not caplog.messages
 
 
 def test_what_is_required_is_an_error_and_what_is_not_declared_is_silent(
     data: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with pytest.raises(DataError, match="requires boxes"):
-        ImageFolder(data, recipe("boxes: {format: pascal_voc, presence: required}"))
-    ImageFolder(data, recipe("mask: optional"))
-    ImageFolder(data, recipe("boxes: absent"))
+    with pytest.raises(ar.DataError, match="requires boxes"):
+        ar.ImageFolder(data, recipe("boxes: {format: pascal_voc, presence: required}"))
+    ar.ImageFolder(data, recipe("mask: optional"))
+    ar.ImageFolder(data, recipe("boxes: absent"))
     assert not caplog.messages
 
 

@@ -1,7 +1,5 @@
 """CSV files of samples."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -15,13 +13,9 @@ from hypothesis import strategies as st
 from support.checks import status
 from support.folders import RECIPE, draw
 
-from augrecipes.data.loader import loader
-from augrecipes.errors import DataError
-from augrecipes.kinds.bag.dataset import TileBags
+from augrecipes import DataError, ImageFolder, PairedImages, TileBags, loader
 from augrecipes.kinds.bag.reader import check as check_bags
-from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.kinds.image.reader import check as check_images
-from augrecipes.kinds.pair.dataset import PairedImages
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources import defects
 from augrecipes.sources.csv_list import read_rows

@@ -1,10 +1,8 @@
 """ImageFolder: what a sample is, and what is said of files that are not as they should be."""
 
-from __future__ import annotations
-
 import pickle
-import subprocess
-import sys
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +10,17 @@ import cv2
 import numpy as np
 import pytest
 import torch
-from same_samples import same
+from support.checks import same
 from support.folders import RECIPE, class_folders, draw
+from support.kinds import IMAGE, Kind, arrays, by_kind, open_packed
 
-from augrecipes.data.loader import loader
-from augrecipes.errors import DataError
-from augrecipes.kinds.image.dataset import ImageFolder
-from augrecipes.recipe.model import Recipe
+from augrecipes import DataError, ImageFolder, Recipe, loader
+from augrecipes.preview.display import picture_of_output
+from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.paths import PathTable
-
-ROOT = Path(__file__).parents[2]
+from augrecipes.sources.sample import Held
 
 
 @pytest.fixture(scope="module")
@@ -73,13 +70,6 @@ def test_senseless_indices_of_a_subset(ds: ImageFolder, indices: Any, error: typ
 
 
 class TestBroken:
-    @pytest.fixture
-    def broken(self, tmp_path: Path) -> Path:
-        root = class_folders(tmp_path / "some", each=3)
-        (root / "cat" / "1.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing more")
-        (root / "emu" / "0.png").write_bytes(b"")
-        return root
-
     def test_a_skipped_sample_says_which_step_failed(self, tmp_path: Path, recipe: Recipe) -> None:
         draw(tmp_path / "small.png", 0, size=(8, 8))
         draw(tmp_path / "whole.png", 1)
@@ -87,13 +77,6 @@ class TestBroken:
         assert [Path(path).name for batch in made for path in batch["path"]] == ["whole.png", "whole.png"]
         (skipped,) = made.skipped
         assert (Path(skipped.path).name, skipped.reason[:18]) == ("small.png", "step RandomCrop#1:")
-
-    def test_a_failing_step_names_file_and_step(self, tmp_path: Path, recipe: Recipe) -> None:
-        path = draw(tmp_path / "small.png", 0, size=(8, 8))
-        with pytest.raises(DataError) as caught:
-            ImageFolder(tmp_path, recipe)[0]
-        assert caught.value.path == str(path)
-        assert caught.value.step == "RandomCrop#1"
 
 
 class TestMasks:
@@ -176,38 +159,106 @@ def test_pickles_small(recipe: Recipe, ds: ImageFolder, root: Path) -> None:
     same(again[5], ImageFolder(root, recipe, seed=3)[5])
 
 
-@pytest.mark.soak
-def test_a_script_may_spawn(root: Path, tmp_path: Path) -> None:
-    (tmp_path / "recipe.yaml").write_text(RECIPE)
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import sys\n"
-        "import augrecipes as ar\n"
-        "if __name__ == '__main__':\n"
-        "    ds = ar.ImageFolder(sys.argv[1], sys.argv[2])\n"
-        "    dl = ar.loader(ds, batch_size=5, num_workers=1, multiprocessing_context='spawn')\n"
-        "    print(sum(len(batch['index']) for batch in dl))\n"
-    )
-    command = [sys.executable, str(script), str(root), str(tmp_path / "recipe.yaml")]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT), "PATH": ""}, timeout=120
-    )
-    assert done.stdout.strip() == "12", done.stderr
-    (told,) = done.stderr.splitlines()  # of what the data has not, once
-    assert "declares boxes and keypoints" in told
+# What `show` draws is what a dataset hands out, of every kind, from files and from stores, whole and in parts.
 
 
-@pytest.mark.parametrize(
-    "first", ["RandomResizedCrop: {size: [48, 40]}", "RandomCrop: {height: 48, width: 40}", "Blur: {p: 1.0}"]
-)
-def test_a_part_of_a_jpeg_is_a_part_of_the_whole(tmp_path: Path, first: str) -> None:
-    noise = np.random.default_rng(5).integers(0, 256, (95, 131, 3), np.uint8)
-    for k in range(3):
-        cv2.imwrite(str(tmp_path / f"{k}.jpg"), cv2.GaussianBlur(noise, (0, 0), 1 + k))
-    recipe = parse_text(f"version: 1\nrecipe: part\nsteps: [{{{first}}}, HorizontalFlip]\neval: []\n")
-    plain, exact = (ImageFolder(tmp_path, recipe, optimize=level) for level in ("none", "exact"))
-    assert exact.pipeline.reads == ("Crop" in first)
-    assert not plain.pipeline.reads
-    for epoch in range(3):
-        for index in range(3):
-            assert torch.equal(plain[epoch, index]["image"], exact[epoch, index]["image"])
+PLACES = [7, 0, 7, 3]
+
+
+# A part in which an index stands twice: the second time with draws of its own.
+MAKERS: dict[str, Callable[[Kind, Path], Any]] = {
+    "files": lambda kind, root: kind.open(root, seed=5),
+    "store": lambda kind, root: open_packed(kind, root, seed=5),
+    "part": lambda kind, root: kind.open(root, seed=5).subset([3, 11, 3, 0, 5, 8, 1, 3]),
+}
+
+
+def of_images(roots: dict[str, Path], tmp_path: Path) -> Any:
+    """A dataset of files that may be changed."""
+    shutil.copytree(roots["image"], tmp_path / "files")
+    return IMAGE.open(tmp_path / "files", seed=5)
+
+
+def handed_out(ds: Any, index: int, epoch: int) -> list[np.ndarray]:
+    """The images of a sample as an eye sees them."""
+    found = arrays(ds[epoch, index])
+    outputs = {name: ds.recipe.outputs.get(name, ds.recipe.output) for name in ds.pipeline.outputs}
+    made = {name: found[name] for name in outputs}
+    stacks = {name: image if image.ndim == 4 else image[None] for name, image in made.items()}
+    return [picture_of_output(one, outputs[name]) for name, stack in stacks.items() for one in stack]
+
+
+def alike(shown: np.ndarray, picture: np.ndarray) -> bool:
+    """Whether both are one image, however much the first was enlarged."""
+    places = [
+        ((np.arange(old) + 0.5) * new / old).astype(int)
+        for new, old in zip(shown.shape[:2], picture.shape[:2], strict=True)
+    ]
+    back = shown[places[0]][:, places[1]]  # the middle of what became of each pixel
+    return bool(np.abs(back.astype(float) - picture).mean() < 8)
+
+
+def assert_shows(sheet: Sheet, ds: Any, places: list[int], epochs: range) -> None:
+    """Each row has the images of its sample, epoch by epoch; of a bag tiles that it has then."""
+    assert len(sheet.rows) == len(places)
+    for row, index in zip(sheet.rows, places, strict=True):
+        for epoch in epochs:
+            named = [group for group in row.groups if group.header.startswith(f"epoch {epoch}")]
+            shown = [cell.picture for group in named for cell in group.cells if cell.picture is not None]
+            expected = handed_out(ds, index, epoch)
+            assert shown
+            if ds.recipe.facts.tiles:
+                assert all(any(alike(one, picture) for picture in expected) for one in shown)
+            else:
+                assert len(shown) == len(expected)
+                assert all(map(alike, shown, expected))
+
+
+@by_kind
+@pytest.mark.parametrize("made", MAKERS)
+def test_what_is_shown_is_what_is_handed_out(kind: Kind, made: str, roots: dict[str, Path]) -> None:
+    ds = MAKERS[made](kind, roots[kind.name])
+    assert_shows(ds.show(PLACES, draws=5 if ds.recipe.facts.tiles else 2, epoch=1), ds, PLACES, range(1, 3))
+    for place in PLACES:
+        given = ds.given(place)
+        assert given.index == ds[0, place]["index"]
+        assert set(given.images) == (set(ds.pipeline.targets) if ds.recipe.facts.scales else {"image"})
+
+
+@by_kind
+def test_draws_of_another_sample_are_noticed(
+    kind: Kind, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted: what is listed again is drawn as it was the first time."""
+    ds = MAKERS["part"](kind, roots[kind.name])
+    monkeypatch.setattr(Held, "key", lambda self, k: self.row(k))
+    rows = type(ds).given
+    monkeypatch.setattr(type(ds), "given", lambda self, index, **how: _with_key_of_row(rows(self, index, **how), self))
+    with pytest.raises(AssertionError):
+        assert_shows(ds.show(PLACES, draws=5 if ds.recipe.facts.tiles else 2, epoch=1), ds, PLACES, range(1, 3))
+
+
+def _with_key_of_row(sample: Any, ds: Any) -> Any:
+    return type(sample)(sample.index % len(ds.table), sample.tile, sample.path, sample.images, sample.rest)
+
+
+def test_what_cannot_be_read_is_left_out_and_named(roots: dict[str, Path], tmp_path: Path) -> None:
+    ds = of_images(roots, tmp_path)
+    for k in range(11):
+        (tmp_path / "files" / IMAGE.files(k)).write_bytes(b"none")
+    sheet = ds.show(12)
+    assert [len(row.groups) for row in sheet.rows] == [1]
+    assert sheet.footers[0].startswith("left out: ")
+    (tmp_path / "files" / IMAGE.files(11)).write_bytes(b"none")
+    with pytest.raises(DataError, match="no image can be shown"):
+        ds.show(12)
+    assert "without images" in ds._repr_html_()
+
+
+@pytest.mark.parametrize("wrong", [0, -1, True, []])
+def test_nonsense_is_refused(wrong: Any, roots: dict[str, Path]) -> None:
+    ds = IMAGE.open(roots["image"])
+    with pytest.raises(ValueError, match="a positive number of samples"):
+        ds.show(wrong)
+    with pytest.raises(ValueError, match="draws must be"):
+        ds.show(draws=0)

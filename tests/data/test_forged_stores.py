@@ -1,7 +1,5 @@
 """Nothing in a store's index or columns is trusted: what was edited is refused by name, or does no harm."""
 
-from __future__ import annotations
-
 import io
 import json
 import random
@@ -17,9 +15,7 @@ from support import forging
 from support.folders import listed_images
 from support.kinds import KINDS, packed, recipe_of
 
-from augrecipes.data.packed import Packed
-from augrecipes.errors import AugrecipesError, StoreError
-from augrecipes.packing.run import pack
+from augrecipes import AugrecipesError, Packed, StoreError, pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources import stored
 from augrecipes.store import columns, index, open_store, reader

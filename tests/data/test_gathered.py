@@ -1,7 +1,5 @@
 """Datasets that read many samples at once give what they give one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -10,16 +8,15 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from same_samples import same
+from support.checks import same
 from support.datasets import Gathering, here
 from support.kinds import pixels, samples
 from torch.utils.data import DataLoader, Subset, default_collate
 
+from augrecipes import CollateError, DataError, loader
 from augrecipes.data import batching
 from augrecipes.data.batching import Pool
 from augrecipes.data.collate import MASK_PADDING, Collate
-from augrecipes.data.loader import loader
-from augrecipes.errors import CollateError, DataError
 
 N = 23
 BACKENDS: tuple[dict[str, Any], ...] = (
@@ -60,9 +57,7 @@ def test_they_are_read_at_once() -> None:
 @pytest.mark.parametrize("collate", ["list", "pad", default_collate])
 def test_other_collates_get_samples(options: dict[str, Any], collate: Any) -> None:
     for batch, expected in zip(
-        loader(Gathering(N), 5, collate=collate, **options),
-        here(OneByOne(N), 5, collate=collate),
-        strict=True,
+        loader(Gathering(N), 5, collate=collate, **options), here(OneByOne(N), 5, collate=collate), strict=True
     ):
         found, wanted = samples([batch]), samples([expected])
         assert [pixels(s) for s in found] == [pixels(s) for s in wanted]

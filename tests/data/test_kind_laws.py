@@ -1,22 +1,21 @@
 """Images, pairs and bags obey the same laws; and each law catches a dataset that breaks it."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from support.kind_laws import LAWS, listing, run
 from support.kinds import KINDS, Kind, N, by_kind, pixels, samples
 
+from augrecipes import DataError, LoaderError, loader
 from augrecipes.data.batching import Pool
 from augrecipes.data.dataset import RecipeDataset
-from augrecipes.data.loader import loader
-from augrecipes.errors import DataError, LoaderError
 
 
 @pytest.fixture(autouse=True)
@@ -115,132 +114,103 @@ class TestBroken:
             assert run(ds, batch_size, shuffle=True, num_workers=workers) == [pixels(s) for s in found]
 
 
-class Fault(RecipeDataset):
-    """A dataset with something wrong; mixed into a class of a kind."""
+Real = Callable[..., Any]
 
 
-class DrawsFromAStream(Fault):
+def of_a_stream(real: Real) -> Real:
     """Draws depend on how many samples were read before."""
-
-    _turns: Any
-
-    def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
-        turns = self.__dict__.setdefault("_turns", [0])
-        turns[0] += 1
-        return {**super()._read(epoch, virtual + 1000 * N * turns[0]), "index": virtual}
+    turns = itertools.count(1)
+    return lambda self, epoch, virtual: {**real(self, epoch, virtual + 1000 * N * next(turns)), "index": virtual}
 
 
-class KnowsNoEpochs(Fault):
-    def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
-        return super()._read(0, virtual)
-
-
-class ForgetsItsIndex(Fault):
-    def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
-        return {**super()._read(epoch, virtual), "index": virtual % N}
-
-
-class HandsOutItsOwn(Fault):
+def its_own(real: Real) -> Real:
     """Keeps its samples and hands out the same tensors again."""
+    kept: dict[Any, dict[str, Any]] = {}
 
-    def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
-        kept = self.__dict__.setdefault("_kept", {})
-        if (epoch, virtual, self.mode) not in kept:
-            kept[epoch, virtual, self.mode] = super()._read(epoch, virtual)
-        return dict(kept[epoch, virtual, self.mode])
+    def read(self: Any, *key: int) -> dict[str, Any]:
+        key = (*key, self.mode, self.seed)
+        return dict(kept[key] if key in kept else kept.setdefault(key, real(self, *key[:2])))
+
+    return read
 
 
-class SubsetRenumbers(Fault):
-    def subset(self, indices: Any, *, mode: Any = None) -> Any:
-        made = super().subset(indices, mode=mode)
-        made._order = torch.arange(len(made)).numpy()
+def renumbered(real: Real) -> Real:
+    def subset(self: Any, indices: Any, *, mode: Any = None) -> Any:
+        made = real(self, indices, mode=mode)
+        made._order = np.arange(len(made))
         return made
 
-
-class DrawsInEval(Fault):
-    def subset(self, indices: Any, *, mode: Any = None) -> Any:
-        return super().subset(indices)
+    return subset
 
 
-class LosesItsSeed(Fault):
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "pipeline": self.recipe.compile(self.mode, seed=self.seed + 1)}
-
-
-class SwapsItsPath(Fault):
-    def path(self, index: int) -> str:
-        return super().path(index + 1)
-
-
-class TakesOnlyInt(Fault):
-    def __getitem__(self, key: Any) -> Any:
-        return super().__getitem__(key if isinstance(key, int | tuple) else 0)
-
-
-class ForgetsWeights(Fault):
-    def _hold(self, table: Any, weights: Any, samples_per_epoch: int | None) -> None:
-        super()._hold(table, None if weights is None else [1.0] * N, samples_per_epoch)
-
-
-class SaysNothing(Fault):
-    """Keeps the draws to itself."""
-
-    def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
-        sample = super()._read(epoch, virtual)
-        return {**sample, "applied": []} if "applied" in sample else sample
-
-
-class SharesItsState(Fault):
+def shared_state(real: Real) -> Real:
     """Keeps what it is reading where other threads find it, as steps do that belong to one thread."""
 
-    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-        self._key = (row, epoch, virtual)
+    def sample(self: Any, *key: int) -> Any:
+        self._key = key
         time.sleep(0.002)
-        return super()._sample(*self._key)  # type: ignore[safe-super]
+        return real(self, *self._key)
+
+    return sample
 
 
-class ReadsIntoOneBuffer(Fault):
+def one_buffer(real: Real) -> Real:
     """Writes all samples to the same memory."""
+    buffers: dict[str, torch.Tensor] = {}
 
-    def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
-        sample, buffers = super()._read(epoch, virtual), self.__dict__.setdefault("_buffers", {})
-        for key, value in sample.items():
-            if isinstance(value, torch.Tensor):
-                sample[key] = buffers.setdefault(key, value).copy_(value)
-        return sample
+    def read(self: Any, *key: int) -> dict[str, Any]:
+        return {
+            name: buffers.setdefault(name, value).copy_(value) if isinstance(value, torch.Tensor) else value
+            for name, value in real(self, *key).items()
+        }
 
-
-class LeavesOneOut(Fault):
-    def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
-        return super()._read(epoch, 0 if virtual == 5 else virtual)
+    return read
 
 
-FAULTS = {
-    "keys_are_integers_of_any_sort": TakesOnlyInt,
-    "a_sample_says_what_it_is": SwapsItsPath,
-    "set_epoch_is_heard": DrawsFromAStream,
-    "no_two_samples_share_their_draws": KnowsNoEpochs,
-    "repeats_are_the_same_file_with_other_draws": ForgetsItsIndex,
-    "workers_and_batches_do_not_matter": DrawsFromAStream,
-    "backends_do_not_matter": SharesItsState,
-    "batches_belong_to_the_user": ReadsIntoOneBuffer,
-    "passes_can_be_resumed_at_any_batch": DrawsFromAStream,
-    "shards_share_the_samples_out": DrawsFromAStream,
-    "epochs_are_shuffled_differently": LeavesOneOut,
-    "weights_draw_repeats_anew": ForgetsWeights,
-    "subsets_keep_their_samples": SubsetRenumbers,
-    "eval_draws_nothing": DrawsInEval,
-    "views_pass_epochs_on": DrawsFromAStream,
-    "pickles_read_alike": LosesItsSeed,
-    "threads_do_not_matter": DrawsFromAStream,
-    "samples_own_their_memory": HandsOutItsOwn,
-    "records_replay_samples": SaysNothing,
-}
+# For each law the method of a dataset that is wrong, and what it does: made of what it should do.
+FAULTS: dict[str, tuple[str, Callable[[Real], Real]]] = {
+    "keys_are_integers_of_any_sort": (
+        "__getitem__", lambda real: lambda self, key: real(self, key if isinstance(key, int | tuple) else 0),
+    ),
+    "a_sample_says_what_it_is": ("path", lambda real: lambda self, index: real(self, index + 1)),
+    "set_epoch_is_heard": ("_read", of_a_stream),
+    "no_two_samples_share_their_draws": ("_read", lambda real: lambda self, epoch, virtual: real(self, 0, virtual)),
+    "repeats_are_the_same_file_with_other_draws": (
+        "_read", lambda real: lambda self, epoch, virtual: {**real(self, epoch, virtual), "index": virtual % N},
+    ),
+    "backends_do_not_matter": ("_sample", shared_state),
+    "batches_belong_to_the_user": ("_read", one_buffer),
+    "passes_can_be_resumed_at_any_batch": ("_read", of_a_stream),
+    "shards_share_the_samples_out": ("_read", of_a_stream),
+    "epochs_are_shuffled_differently": (
+        "_read", lambda real: lambda self, epoch, virtual: real(self, epoch, 0 if virtual == 5 else virtual),
+    ),
+    "weights_draw_repeats_anew": (
+        "_hold", lambda real: lambda self, table, weights, n: real(self, table, weights and [1.0] * N, n),
+    ),
+    "subsets_keep_their_samples": ("subset", renumbered),
+    "eval_draws_nothing": ("subset", lambda real: lambda self, indices, **_: real(self, indices)),
+    "views_pass_epochs_on": ("_read", of_a_stream),
+    "pickles_read_alike": (
+        "__getstate__",
+        lambda _: lambda self: {**vars(self), "pipeline": self.recipe.compile(self.mode, seed=self.seed + 1)},
+    ),
+    "threads_do_not_matter": ("_read", of_a_stream),
+    "samples_own_their_memory": ("_read", its_own),
+    "records_replay_samples": (
+        "_read",
+        lambda real: lambda self, *key: {
+            name: [] if name == "applied" else value for name, value in real(self, *key).items()
+        },
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "law"), [*zip(itertools.cycle(KINDS), LAWS, strict=False)], ids=str)
 def test_every_law_catches_a_planted_fault(roots: dict[str, Path], kind: Kind, law: str) -> None:
-    wrong = globals()["Wrong"] = type("Wrong", (FAULTS[law], kind.dataset), {"__module__": __name__})
+    name, fault = FAULTS[law]
+    methods = {"__module__": __name__, name: fault(getattr(kind.dataset, name))}
+    wrong = globals()["Wrong"] = type("Wrong", (kind.dataset,), methods)
 
     def make(**options: Any) -> Any:
         return Kind("wrong", wrong, kind.recipe, kind.fill, kind.where, kind.files).open(

@@ -1,7 +1,5 @@
 """Batches depend on (dataset, seed, epoch) alone: not on workers, batch size, resume point or anyone's random state."""
 
-from __future__ import annotations
-
 import random
 from copy import deepcopy
 from multiprocessing import active_children
@@ -16,12 +14,11 @@ from support.datasets import WAYS, Counting, here, indices, values
 from support.forging import CHANGES, places
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
+from augrecipes import DataError, Loader, LoaderError
 from augrecipes.data import loader as loader_module
 from augrecipes.data.epochs import MAX_TRIES, candidates
-from augrecipes.data.loader import Loader
 from augrecipes.data.passes import Pass
 from augrecipes.data.state import EpochProgress
-from augrecipes.errors import DataError, LoaderError
 
 N = 23
 

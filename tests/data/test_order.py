@@ -1,7 +1,5 @@
 """The order of an epoch is a pure function of its arguments."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.checks import planted_faults
 from support.datasets import Counting, here, indices, values
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler
 
@@ -157,29 +156,19 @@ def test_ranks_share_an_epoch_out(n: int, weighted: bool, **plan: Any) -> None:
     check_shares(n=n, weights=np.arange(1.0, n + 1) if weighted else None, **plan)
 
 
-def test_the_law_sees_ranks_of_several_lengths_and_lost_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan: dict[str, Any] = {
-        "n": N,
-        "batch_size": 5,
-        "shuffle": True,
-        "weights": None,
-        "samples": None,
-        "drop_last": False,
-    }
-    check_shares(3, even=True, **plan)
-    faults: list[tuple[str, Callable[..., Any]]] = [
-        ("evened", lambda order, *_: order),
-        ("evened", lambda order, world_size, *_: order[: len(order) // world_size * world_size]),
-        ("evened", lambda order, world_size, *_: np.resize(order, -(-len(order) // world_size) * world_size)),
-        ("dealt", lambda order, rank, world_size, size, drop: np.split(order[rank::world_size], [5])),
-        ("dealt", lambda order, rank, world_size, size, drop: dealt(order, 0, world_size, size, drop=drop)),
-        ("dealt", lambda order, rank, world_size, size, drop: dealt(order, rank, world_size, size, drop=True)),
-    ]
-    for name, fault in faults:
-        with monkeypatch.context() as planted:
-            planted.setattr(order, name, fault)
-            with pytest.raises(AssertionError):
-                check_shares(3, even=True, **plan)
+PLAN: dict[str, Any] = {"n": N, "batch_size": 5, "shuffle": True, "weights": None, "samples": None, "drop_last": False}
+FAULTS: list[tuple[str, Callable[..., Any]]] = [
+    ("evened", lambda order, *_: order),
+    ("evened", lambda order, world_size, *_: order[: len(order) // world_size * world_size]),
+    ("evened", lambda order, world_size, *_: np.resize(order, -(-len(order) // world_size) * world_size)),
+    ("dealt", lambda order, rank, world_size, size, drop: np.split(order[rank::world_size], [5])),
+    ("dealt", lambda order, rank, world_size, size, drop: dealt(order, 0, world_size, size, drop=drop)),
+    ("dealt", lambda order, rank, world_size, size, drop: dealt(order, rank, world_size, size, drop=True)),
+]
+test_ranks_of_several_lengths_and_lost_samples_are_found = planted_faults({
+    f"{name} {k}": (lambda _: check_shares(3, even=True, **PLAN), (order, name, fault))
+    for k, (name, fault) in enumerate(FAULTS)
+})  # fmt: skip
 
 
 # -- whoever says the rank --------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """Samplers of the user's own: what they say is read, in the loader's way, whoever reads, and shared out by ranks."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,22 +15,11 @@ from support.checks import planted_faults
 from support.datasets import WAYS, Counting, Gathering, Wrapped
 from support.kind_laws import BACKENDS
 from support.kinds import pixels
-from torch.utils.data import (
-    BatchSampler,
-    ConcatDataset,
-    Dataset,
-    DistributedSampler,
-    RandomSampler,
-    SequentialSampler,
-    Subset,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
-)
+from torch.utils import data
 
+from augrecipes import LoaderError, loader
 from augrecipes.data import loader as loading
 from augrecipes.data import samplers
-from augrecipes.data.loader import loader
-from augrecipes.errors import LoaderError
 
 N = 12
 
@@ -76,21 +63,21 @@ class Buckets:
 
 
 OWN: dict[str, Callable[[int], Any]] = {
-    "torch's own": lambda seed: RandomSampler(range(N), generator=torch.Generator().manual_seed(seed)),
+    "torch's own": lambda seed: data.RandomSampler(range(N), generator=torch.Generator().manual_seed(seed))
 }
 
 SAMPLERS: dict[str, Callable[[], dict[str, Any]]] = {
-    "sequential": lambda: {"sampler": SequentialSampler(range(N)), "batch_size": 5},
-    "random": lambda: {"sampler": RandomSampler(range(N)), "batch_size": 5},
-    "random, dropped": lambda: {"sampler": RandomSampler(range(N)), "batch_size": 5, "drop_last": True},
-    "weighted": lambda: {"sampler": WeightedRandomSampler([1.0] * 3 + [0] * (N - 3), 20), "batch_size": 3},
-    "subset": lambda: {"sampler": SubsetRandomSampler([1, 5, 7]), "batch_size": 2},
-    "distributed": lambda: {"sampler": DistributedSampler(range(N), num_replicas=2, rank=1), "batch_size": 2},
+    "sequential": lambda: {"sampler": data.SequentialSampler(range(N)), "batch_size": 5},
+    "random": lambda: {"sampler": data.RandomSampler(range(N)), "batch_size": 5},
+    "random, dropped": lambda: {"sampler": data.RandomSampler(range(N)), "batch_size": 5, "drop_last": True},
+    "weighted": lambda: {"sampler": data.WeightedRandomSampler([1.0] * 3 + [0] * (N - 3), 20), "batch_size": 3},
+    "subset": lambda: {"sampler": data.SubsetRandomSampler([1, 5, 7]), "batch_size": 2},
+    "distributed": lambda: {"sampler": data.DistributedSampler(range(N), num_replicas=2, rank=1), "batch_size": 2},
     "a list": lambda: {"sampler": [3, 3, -1], "batch_size": 2},
     "Python's and numpy's": lambda: {"sampler": Shuffled(), "batch_size": 5},
     **{name: lambda make=make: {"sampler": make(5), "batch_size": 5} for name, make in OWN.items()},
-    "batches of its own": lambda: {"batch_sampler": BatchSampler(OWN["torch's own"](5), 5, False)},
-    "batches": lambda: {"batch_sampler": BatchSampler(RandomSampler(range(N)), 5, False)},
+    "batches of its own": lambda: {"batch_sampler": data.BatchSampler(OWN["torch's own"](5), 5, False)},
+    "batches": lambda: {"batch_sampler": data.BatchSampler(data.RandomSampler(range(N)), 5, False)},
     "buckets": lambda: {"batch_sampler": Buckets()},
 }
 
@@ -246,7 +233,7 @@ test_planted_faults_are_caught = planted_faults(
 N_EPOCHS = 8
 
 
-class Own(Dataset[Any]):
+class Own(data.Dataset[Any]):
     """A dataset of the user's, which draws by an epoch of its own."""
 
     def __init__(self, base: int = 0) -> None:
@@ -273,8 +260,8 @@ class HandsOn(Wrapped):
 
 VIEWS: dict[str, Callable[[], Any]] = {
     "itself": Own,
-    "Subset": lambda: Subset(Own(), range(N_EPOCHS)),
-    "ConcatDataset": lambda: ConcatDataset([Subset(Own(), [0, 1, 2]), Subset(Own(), [3, 4, 5, 6, 7])]),
+    "Subset": lambda: data.Subset(Own(), range(N_EPOCHS)),
+    "ConcatDataset": lambda: data.ConcatDataset([data.Subset(Own(), [0, 1, 2]), data.Subset(Own(), [3, 4, 5, 6, 7])]),
 }
 
 

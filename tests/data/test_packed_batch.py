@@ -1,7 +1,5 @@
 """Whole batches out of a store are the samples, side by side, to the bit; and none of them is the store's memory."""
 
-from __future__ import annotations
-
 import ctypes
 import io
 import random
@@ -13,23 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from examples import DEAR, PLANTED
+from examples import BROKEN, DEAR, planted
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from same_samples import same
-from support.checks import planted_faults
+from support.checks import planted_faults, same
 from support.datasets import here as in_process
 from support.kinds import IMAGE, KINDS, PAIR, Kind, N, packed, pixels, recipe_of
 
+from augrecipes import CollateError, DataError, Packed, Samples, StoreError, loader, pack
 from augrecipes.data import running as of_samples
 from augrecipes.data.collate import Collate
-from augrecipes.data.loader import loader
-from augrecipes.data.packed import Packed
-from augrecipes.data.samples import Samples
-from augrecipes.errors import CollateError, DataError, StoreError
 from augrecipes.native.kernels import library
-from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.store import open_store
 from augrecipes.store.items import Items
@@ -309,24 +302,25 @@ def check(form: int, names: set[str], order: list[int], how: dict[str, Any]) -> 
     same(Collate(ragged_keys=ragged)([here[2, k] for k in order]), Collate(ragged_keys=ragged)(wanted))
 
 
+natively = pytest.mark.skipif(library() is None, reason="no native kernels here")
 ORDERS_SOURCES = st.lists(st.integers(0, 3 * N_SOURCES), min_size=1, max_size=12)
 NAMES = st.sets(st.sampled_from([*BESIDE]))
 BACKENDS: tuple[dict[str, Any], ...] = ({}, {"backend": "threads", "num_workers": 2})
 
 
-@pytest.mark.skipif(library() is None, reason="no native kernels here")
+@natively
 @DEAR
 @given(st.integers(0, len(FORMS) - 1), NAMES, ORDERS_SOURCES, st.sampled_from(BACKENDS))
 def test_batches_are_the_samples(form: int, names: set[str], order: list[int], how: dict[str, Any]) -> None:
     check(form, names, order, how)
 
 
-@pytest.mark.skipif(library() is None, reason="no native kernels here")
+@natively
 def test_processes_read_batches() -> None:
     check(0, {*BESIDE}, [3], {"num_workers": 2, "multiprocessing_context": "fork"})
 
 
-@pytest.mark.skipif(library() is None, reason="no native kernels here")
+@natively
 def test_no_sample_is_made_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Samples, "_sample", None)
     monkeypatch.setattr(Samples, "gathers", property(Samples._runs_at_once))  # which looks who has changed `_sample`
@@ -338,7 +332,7 @@ def test_no_sample_is_made_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     assert batch["score"].tolist() == [0.5 * k for k in range(N_SOURCES)]
 
 
-@pytest.mark.skipif(library() is None, reason="no native kernels here")
+@natively
 def test_an_item_that_is_broken_fails_alone() -> None:
     rows = items(encoded, {"label", "caption", "numbers"}, broken=5)
     with pytest.raises(DataError, match=r"list\[5\]"):
@@ -351,7 +345,7 @@ def test_an_item_that_is_broken_fails_alone() -> None:
     assert [record.path for record in here.skipped] == ["list[5]"]
 
 
-@pytest.mark.skipif(library() is None, reason="no native kernels here")
+@natively
 @pytest.mark.parametrize("odd", ["mask", "boxes", "caption"])
 @pytest.mark.parametrize("where", [0, 4, N_SOURCES - 1])
 def test_items_that_are_not_alike_are_told_as_one_by_one(odd: str, where: int) -> None:
@@ -382,7 +376,7 @@ class Rewritten:
         return {"image": picture, "mask": array} if self.masks else {"image": array}
 
 
-@pytest.mark.skipif(library() is None, reason="no native kernels here")
+@natively
 @pytest.mark.parametrize("arrays", [1, 2, 3])
 @pytest.mark.parametrize("masks", [False, True], ids=["pictures", "masks"])
 def test_a_source_that_writes_to_its_arrays_again(arrays: int, masks: bool) -> None:
@@ -396,26 +390,16 @@ def test_a_source_that_writes_to_its_arrays_again(arrays: int, masks: bool) -> N
         same([*loader(Samples(Rewritten(arrays, masks=masks), RECIPE), 8)], [*in_process(there, 8)])
 
 
-@pytest.mark.skipif(library() is None, reason="no native kernels here")
-@pytest.mark.parametrize("fault", ["another's", "lists stay lists", "unlike is alike"])
-def test_planted_faults_are_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    columns = of_samples._columns
-    if fault == "another's":
-        monkeypatch.setattr(
-            of_samples, "_columns", lambda beside, *rest: columns({k: beside[max(0, k - 1)] for k in beside}, *rest)
-        )
-    elif fault == "lists stay lists":
-        monkeypatch.setattr("augrecipes.data.fetch.Draft._lists", lambda *_: False)
-    else:
-        monkeypatch.setattr(of_samples, "frozenset", lambda _: 0, raising=False)
-        with pytest.raises((AssertionError, KeyError, pytest.fail.Exception)):
-            test_items_that_are_not_alike_are_told_as_one_by_one("boxes", 4)
-        return
-
-    @PLANTED
-    @given(NAMES, ORDERS_SOURCES)
-    def law(names: set[str], order: list[int]) -> None:
-        check(0, names, order, {})
-
-    with pytest.raises((AssertionError, ExceptionGroup)):
-        law()
+columns = of_samples._columns
+of_names = planted(lambda names, order: check(0, names, order, {}), NAMES, ORDERS_SOURCES)
+test_planted_faults_are_found = natively(planted_faults({
+    "another's": (
+        of_names,
+        (of_samples, "_columns", lambda beside, *rest: columns({k: beside[max(0, k - 1)] for k in beside}, *rest)),
+    ),
+    "lists stay lists": (of_names, ("augrecipes.data.fetch.Draft._lists", lambda *_: False)),
+    "unlike is alike": (
+        lambda _: test_items_that_are_not_alike_are_told_as_one_by_one("boxes", 4),
+        (of_samples, "frozenset", lambda _: 0, False),  # it is Python's own
+    ),
+}, (*BROKEN, KeyError, pytest.fail.Exception)))  # fmt: skip

@@ -1,7 +1,5 @@
 """PairedImages: aligned samples, bit for bit, and every defect of a folder in one report."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from pathlib import Path
@@ -16,11 +14,8 @@ from PIL import Image as Pillow
 from support.folders import make_pairs, pair_recipe, reduced, save, scene
 
 import augrecipes as ar
-from augrecipes.errors import DataError, RecipeError
-from augrecipes.kinds.pair.dataset import PairedImages
 from augrecipes.kinds.pair.reader import compare, compare_scene
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.files import read_image
 
 NAMES = [f"{i:04d}" for i in range(1, 7)]
 
@@ -44,8 +39,8 @@ def positions(height: int, width: int, scale: int) -> np.ndarray:
 def test_every_crop_is_the_files_region_bit_for_bit(tmp_path, scale):
     save(tmp_path / "HR" / "a.png", positions(40, 50, scale))
     save(tmp_path / "LR" / "a.png", positions(40, 50, 1))
-    ds = PairedImages(roots(tmp_path), pair_recipe(scale), seed=3, save_applied_params=True)
-    high, low = (read_image(tmp_path / name / "a.png") for name in ("HR", "LR"))
+    ds = ar.PairedImages(roots(tmp_path), pair_recipe(scale), seed=3, save_applied_params=True)
+    high, low = (ar.read_image(tmp_path / name / "a.png") for name in ("HR", "LR"))
     seen = set()
     for epoch in range(40):
         sample = ds[epoch, 0]
@@ -67,7 +62,7 @@ def test_eval_passes_whole_images_without_what_is_too_much(tmp_path, caplog):
     save(tmp_path / "HR" / "a.png", image)
     save(tmp_path / "LR" / "ax4.png", reduced(image, 4))
     make_pairs(tmp_path, NAMES)
-    ds = PairedImages(roots(tmp_path), pair_recipe(), mode="eval")
+    ds = ar.PairedImages(roots(tmp_path), pair_recipe(), mode="eval")
     names = [Path(ds.path(i)).stem for i in range(len(ds))]
     sample = ds[names.index("a")]
     assert torch.equal(sample["hr"], torch.from_numpy(image[:96, :128]))
@@ -80,7 +75,7 @@ def test_eval_passes_whole_images_without_what_is_too_much(tmp_path, caplog):
 
 
 def test_samples_name_their_files(data):
-    ds = PairedImages(roots(data), pair_recipe())
+    ds = ar.PairedImages(roots(data), pair_recipe())
     assert len(ds) == 6
     assert ds.targets == ("hr", "lr")
     assert ds.path(2) == str(data / "HR" / "0003.png")
@@ -92,16 +87,15 @@ def test_samples_name_their_files(data):
         for asked in (ds.path, ds.paths, ds.__getitem__):
             with pytest.raises(IndexError, match="out of range"):
                 asked(wrong)
-    assert ar.PairedImages is PairedImages
 
 
 def test_the_list_of_pairs_decides_and_not_where_it_lies(data, tmp_path_factory):
     other = make_pairs(tmp_path_factory.mktemp("elsewhere"), NAMES)
-    here, there = (PairedImages(roots(folder), pair_recipe(), seed=1) for folder in (data, other))
+    here, there = (ar.PairedImages(roots(folder), pair_recipe(), seed=1) for folder in (data, other))
     assert here.fingerprint() == there.fingerprint()
     assert torch.equal(here[3]["hr"], there[3]["hr"])
     fewer = make_pairs(tmp_path_factory.mktemp("fewer"), NAMES[:-1])
-    assert PairedImages(roots(fewer), pair_recipe(), seed=1).fingerprint() != here.fingerprint()
+    assert ar.PairedImages(roots(fewer), pair_recipe(), seed=1).fingerprint() != here.fingerprint()
     assert torch.equal(pickle.loads(pickle.dumps(here))[3]["lr"], here[3]["lr"])
 
 
@@ -120,23 +114,23 @@ eval:
 
 def test_targets_that_are_made_have_no_folder(data):
     recipe = parse_text(DEGRADE)
-    ds = PairedImages({"hr": data / "HR"}, recipe)
+    ds = ar.PairedImages({"hr": data / "HR"}, recipe)
     assert (ds.targets, ds[0]["lr"].shape, ds[0]["hr"].shape) == (("hr",), (3, 8, 8), (3, 32, 32))
-    with pytest.raises(DataError, match="lr is made by the recipe's Degrade and is not read"):
-        PairedImages(roots(data), recipe)
+    with pytest.raises(ar.DataError, match="lr is made by the recipe's Degrade and is not read"):
+        ar.PairedImages(roots(data), recipe)
     save(data / "HR" / "tiny.png", scene(0, (24, 64)))
-    with pytest.raises(DataError, match=r"tiny\.png 64×24: RandomCrop#1 needs 32×32 of hr"):
-        PairedImages({"hr": data / "HR"}, recipe)
+    with pytest.raises(ar.DataError, match=r"tiny\.png 64×24: RandomCrop#1 needs 32×32 of hr"):
+        ar.PairedImages({"hr": data / "HR"}, recipe)
 
 
 def test_arguments_that_make_no_sense(data):
-    with pytest.raises(DataError, match="no folder was given for lr"):
-        PairedImages({"hr": data / "HR"}, pair_recipe())
-    with pytest.raises(DataError, match="no target is called 'gt'"):
-        PairedImages({**roots(data), "gt": data}, pair_recipe())
-    with pytest.raises(RecipeError, match=r"ar\.ImageFolder"):
-        PairedImages(roots(data), "folder-128")
-    with pytest.raises(RecipeError, match=r"ar\.PairedImages"):
+    with pytest.raises(ar.DataError, match="no folder was given for lr"):
+        ar.PairedImages({"hr": data / "HR"}, pair_recipe())
+    with pytest.raises(ar.DataError, match="no target is called 'gt'"):
+        ar.PairedImages({**roots(data), "gt": data}, pair_recipe())
+    with pytest.raises(ar.RecipeError, match=r"ar\.ImageFolder"):
+        ar.PairedImages(roots(data), "folder-128")
+    with pytest.raises(ar.RecipeError, match=r"ar\.PairedImages"):
         ar.ImageFolder(data / "HR", pair_recipe())
     for arguments in (
         {},
@@ -145,22 +139,22 @@ def test_arguments_that_make_no_sense(data):
         {"roots": roots(data), "split": "a"},
     ):
         with pytest.raises(TypeError):
-            PairedImages(**arguments, recipe=pair_recipe())
+            ar.PairedImages(**arguments, recipe=pair_recipe())
     with pytest.raises(ValueError, match="check must be"):
-        PairedImages(roots(data), pair_recipe(), check="all")
+        ar.PairedImages(roots(data), pair_recipe(), check="all")
 
 
 @pytest.mark.parametrize(("given", "hint"), [(2, "this looks like ×2"), (1, "was it enlarged already")])
 def test_the_folder_of_another_scale_is_recognised(tmp_path, given, hint):
     make_pairs(tmp_path, NAMES, scale=given, low="{}" + f"x{given}")
-    with pytest.raises(DataError, match=hint) as error:
-        PairedImages(roots(tmp_path), pair_recipe(4))
+    with pytest.raises(ar.DataError, match=hint) as error:
+        ar.PairedImages(roots(tmp_path), pair_recipe(4))
     assert "6 defects in the files of hr and lr; 0 scenes are fine" in str(error.value)
 
 
 def test_swapped_targets_are_recognised(data):
-    with pytest.raises(DataError, match="the two look swapped"):
-        PairedImages({"hr": data / "LR", "lr": data / "HR"}, pair_recipe())
+    with pytest.raises(ar.DataError, match="the two look swapped"):
+        ar.PairedImages({"hr": data / "LR", "lr": data / "HR"}, pair_recipe())
 
 
 def plant(folder: Path) -> list[list[str]]:
@@ -208,8 +202,8 @@ def plant(folder: Path) -> list[list[str]]:
 def test_every_planted_defect_is_named_in_one_report(tmp_path):
     planted = plant(tmp_path)
     assert len(planted) == 22
-    with pytest.raises(DataError) as error:
-        PairedImages(roots(tmp_path), pair_recipe())
+    with pytest.raises(ar.DataError) as error:
+        ar.PairedImages(roots(tmp_path), pair_recipe())
     lines = str(error.value).splitlines()
     for names in planted:
         paths = [str(tmp_path / name) for name in names]
@@ -231,7 +225,7 @@ def test_every_planted_defect_is_named_in_one_report(tmp_path):
 
 def test_defective_pairs_can_be_left_out(tmp_path, caplog):
     plant(tmp_path)
-    ds = PairedImages(roots(tmp_path), pair_recipe(), on_error="skip")
+    ds = ar.PairedImages(roots(tmp_path), pair_recipe(), on_error="skip")
     assert [Path(ds.path(i)).stem for i in range(len(ds))] == [f"{k:04d}" for k in (5, 18, *range(23, 41))]
     assert len(ds.defects) == 23
     assert caplog.text.count("left out: 23 defects") == 1
@@ -239,8 +233,8 @@ def test_defective_pairs_can_be_left_out(tmp_path, caplog):
     for file in (tmp_path / "LR").iterdir():
         file.unlink()
     save(tmp_path / "LR" / "other.png", scene(0))
-    with pytest.raises(DataError, match="no lr"):
-        PairedImages(roots(tmp_path), pair_recipe(), on_error="skip")
+    with pytest.raises(ar.DataError, match="no lr"):
+        ar.PairedImages(roots(tmp_path), pair_recipe(), on_error="skip")
 
 
 # Pairs that do not show the same are found and named; true pairs are left alone, however degraded.

@@ -1,14 +1,21 @@
 """What programs that read leave behind: no memory from pass to pass, no copies of bags, no thread at their end."""
 
-from __future__ import annotations
-
+import os
 import sys
+from multiprocessing import active_children
 from pathlib import Path
+from typing import Any
 
+import cv2
+import numpy as np
 import pytest
 from programs import Programs
 from support.folders import bag_folders
 
+from augrecipes import ImageFolder, loader
+from augrecipes.recipe.parse import parse_text
+
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 PROGRAM = """
 import sys
 sys.path.insert(0, "tests")
@@ -30,7 +37,7 @@ if "fault" in sys.argv:
     batching._of_the_system = lambda size: np.empty(size, np.uint8)
 made = loader(Images(1500), 128, backend="threads", num_workers=3)
 made._readers.reader.has_rows = True  # as it is of datasets of ours
-for k in range(15):
+for k in range(9):
     for batch in made:
         pass
     del batch
@@ -41,16 +48,16 @@ print(resident() - before)
 
 
 def grown(programs: Programs, *more: str) -> float:
-    """MiB that a program has grown by, from its third pass to its fifteenth."""
+    """MiB that a program has grown by, from its third pass to its ninth."""
     return float(programs(PROGRAM, *more).stdout)
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
+@LINUX
 def test_passes_do_not_pile_up(programs: Programs) -> None:
     assert grown(programs) < 6
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
+@LINUX
 def test_a_planted_fault_is_caught(programs: Programs) -> None:
     assert grown(programs, "fault") > 6
 
@@ -87,7 +94,7 @@ print(result, resident(process, "VmHWM") - float(batch["before"]) - result)
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@LINUX
 @pytest.mark.parametrize("workers", [0, 1])
 def test_memory_above_the_result(programs: Programs, tmp_path: Path, workers: int) -> None:
     bag_folders(tmp_path, {"a-large": 400, "small": 4})
@@ -182,3 +189,72 @@ def test_threads_that_nobody_ends_are_caught(programs: Programs) -> None:
     forgetful = "import atexit\nfrom augrecipes.data import threads\natexit.unregister(threads._end_all)\n"
     rest = forgetful + ENDINGS["a pass that is kept"][0] + "\nimport os; report(); os._exit(0)"
     assert len(ended(programs, rest)[1]) == 3
+
+
+# Long passes through workers: memory does not grow with samples, nor with the number of files.
+
+
+MIB = 2**20
+RECIPE = parse_text(
+    "{version: 1, recipe: soak, steps: [RandomCrop: {height: 24, width: 24}, HorizontalFlip], eval: []}"
+)
+
+
+def kib(file: str, which: str) -> dict[int, int]:
+    """Lines of a file in /proc, summed over those that begin with `which`, of this process and of each worker."""
+    return {
+        pid: sum(int(line.split()[1]) for line in Path(f"/proc/{pid}/{file}").open() if line.startswith(which))
+        for pid in (os.getpid(), *(child.pid for child in active_children() if child.pid))
+    }
+
+
+def images(folder: Path, count: int) -> Path:
+    folder.mkdir()
+    draw = np.random.default_rng(0)
+    for k in range(count):
+        assert cv2.imwrite(str(folder / f"{k}.jpg"), draw.integers(0, 256, (32, 40, 3), np.uint8))
+    return folder
+
+
+@LINUX
+@pytest.mark.soak
+@pytest.mark.parametrize("backend", ["processes", "threads"])
+def test_readers_do_not_grow(backend: Any, tmp_path: Path) -> None:
+    """100,000 samples through two workers, after the first 10,000: at most 20 MB more resident in any process."""
+    ds = ImageFolder(images(tmp_path / "images", 200), RECIPE, cache=False)
+    forked = {"multiprocessing_context": "fork"} if backend == "processes" else {}
+    made = loader(ds, 50, backend=backend, num_workers=2, samples_per_epoch=110_000, shuffle=True, **forked)
+    before: dict[int, int] = {}
+    for k, _ in enumerate(made):
+        if k == 200:
+            before = kib("status", "VmRSS")
+        if k == 2150:
+            after = kib("status", "VmRSS")
+    growth = [(after[pid] - before[pid]) / 1024 for pid in before]
+    print(f"resident growth over 97,500 samples: {', '.join(f'{g:.1f}' for g in growth)} MiB")
+    assert len(growth) == (3 if backend == "processes" else 1)
+    assert max(growth) * MIB < 20e6
+
+
+@LINUX
+@pytest.mark.soak
+def test_a_million_paths_cost_workers_little(tmp_path: Path) -> None:
+    """1,000,000 files: at most 5 MB private to a worker beyond what a worker of 1,000 files has."""
+    real = images(tmp_path / "images", 1000)
+    names = []
+    for k in range(1000):
+        (tmp_path / f"part-{k:03}").symlink_to(real)
+        names += [f"part-{k:03}/{i}.jpg" for i in range(1000)]
+    private = {}
+    for count in (1000, 1_000_000):
+        csv = tmp_path / f"{count}.csv"
+        csv.write_text("image\n" + "\n".join(names[:count]) + "\n", encoding="utf-8")
+        ds = ImageFolder(files=csv, recipe=RECIPE, outside=True)
+        assert len(ds) == count
+        made = loader(ds, 50, num_workers=2, samples_per_epoch=20_000, shuffle=True, multiprocessing_context="fork")
+        for k, _ in enumerate(made):
+            if k == 390:
+                private[count] = max(v for pid, v in kib("smaps_rollup", "Private_").items() if pid != os.getpid())
+    more = (private[1_000_000] - private[1000]) / 1024
+    print(f"private to a worker: {private[1000] / 1024:.1f} MiB with 1,000 files, {more:+.1f} MiB with 1,000,000")
+    assert more * MIB < 5e6

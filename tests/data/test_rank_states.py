@@ -1,7 +1,5 @@
 """A run that is stopped and goes on with more ranks or fewer, at any place, reads every sample of the epoch once."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable
@@ -16,11 +14,10 @@ from support.checks import planted_faults, tries
 from support.datasets import Counting
 from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, WeightedRandomSampler
 
+from augrecipes import LoaderError, loader
 from augrecipes.data import order
-from augrecipes.data.loader import loader
 from augrecipes.data.order import BatchSchedule
 from augrecipes.data.samplers import SampledSchedule
-from augrecipes.errors import LoaderError
 
 N = 61
 WEIGHTS = [0.0, *np.arange(1.0, N)]

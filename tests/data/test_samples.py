@@ -1,7 +1,5 @@
 """Samples of a source of one's own: those of the files that it holds, whatever form they come in."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Mapping
 from functools import partial
@@ -22,8 +20,6 @@ from torch.utils.data import Subset
 
 import augrecipes as ar
 from augrecipes.bench.run import Options
-from augrecipes.data.samples import Samples
-from augrecipes.errors import AugrecipesError, DataError, RecipeError
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources import given as pictures
 from augrecipes.sources import items, rows
@@ -59,13 +55,13 @@ def test_pictures_of_all_channels(channels: int) -> None:
     for mode in ("L", "RGB", "RGBA", "P", "1", "LA", "CMYK", "YCbCr"):
         image = Image.fromarray(rng.integers(0, 256, (8, 9, 3), np.uint8)).convert(mode)
         wanted = np.asarray(image.convert({1: "L", 3: "RGB", 4: "RGBA"}[channels])).reshape(8, 9, channels)
-        assert np.array_equal(Samples([image], recipe, channels=channels)[0]["image"].numpy(), wanted)
+        assert np.array_equal(ar.Samples([image], recipe, channels=channels)[0]["image"].numpy(), wanted)
     for stored in (1, 3, 4):
         array = rng.integers(0, 256, (8, 9, stored), np.uint8)
         forms = [array, array / 255, (array / 255).astype(np.float16), torch.from_numpy(array).permute(2, 0, 1)]
         forms += [array[:, :, 0]] if stored == 1 else []
         for form in forms:
-            found = Samples([form], recipe, channels=channels)[0]["image"].numpy()
+            found = ar.Samples([form], recipe, channels=channels)[0]["image"].numpy()
             assert found.shape == (8, 9, channels)
             if stored == channels:
                 assert np.abs(found.astype(int) - array).max() <= (1 if getattr(form, "dtype", 0) == np.float16 else 0)
@@ -73,18 +69,18 @@ def test_pictures_of_all_channels(channels: int) -> None:
 
 def test_labels_are_known_before_samples_are_read(roots: dict[str, Path]) -> None:
     files = Files(IMAGE, roots["image"], "array")
-    ds = Samples(files, parse_text(PLAIN))
+    ds = ar.Samples(files, parse_text(PLAIN))
     assert ds.labels.tolist() == files.targets.tolist()
     assert ds.classes == files.classes
-    part = Samples(Subset(files, [5, 1]), parse_text(PLAIN))
+    part = ar.Samples(Subset(files, [5, 1]), parse_text(PLAIN))
     assert part.labels.tolist() == [int(files.targets[5]), int(files.targets[1])]
-    told = Samples([np.zeros((9, 9, 3), np.uint8)] * 3, parse_text(PLAIN), labels=[2, 0, 2])
+    told = ar.Samples([np.zeros((9, 9, 3), np.uint8)] * 3, parse_text(PLAIN), labels=[2, 0, 2])
     assert [told[i]["label"] for i in range(3)] == told.labels.tolist() == [2, 0, 2]
     assert len([*ar.loader(told, 2, weights="balanced")]) == 2
-    own = Samples([(np.zeros((9, 9, 3), np.uint8), 5)] * 3, parse_text(PLAIN), labels=[2, 0, 2])
+    own = ar.Samples([(np.zeros((9, 9, 3), np.uint8), 5)] * 3, parse_text(PLAIN), labels=[2, 0, 2])
     assert own[0]["label"] == 5  # what the item says
-    with pytest.raises(DataError, match="one integer for each of the 3"):
-        Samples([np.zeros((9, 9, 3), np.uint8)] * 3, parse_text(PLAIN), labels=[1])
+    with pytest.raises(ar.DataError, match="one integer for each of the 3"):
+        ar.Samples([np.zeros((9, 9, 3), np.uint8)] * 3, parse_text(PLAIN), labels=[1])
 
 
 # -- what else reads it -----------------------------------------------------------------------------------------------
@@ -104,7 +100,7 @@ def test_labels_that_come_with_samples_are_packed(tmp_path: Path) -> None:
     ar.pack(PLAIN + "\n", rows, tmp_path / "store", workers=0)
     packed = ar.Packed(tmp_path / "store", parse_text(PLAIN))
     assert [packed[i]["label"] for i in (0, 1, 2, 3, 5)] == [10, 9, 8, 7, 5]
-    with pytest.raises(DataError, match=r"list\[4\]"):
+    with pytest.raises(ar.DataError, match=r"list\[4\]"):
         packed[4]
 
 
@@ -138,13 +134,13 @@ def test_commands_take_it_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (code, "own.py:damaged[6]" in text) == (1, True)
     assert run("pack", "folder-128", "own.py:train", "-o", "store", "--workers", "0")[0] == 0
     packed = ar.Packed("store", "folder-128")
-    ds = pickle.loads(pickle.dumps(Samples(NamedSource("own.py:train"), "folder-128")))  # as workers have it
+    ds = pickle.loads(pickle.dumps(ar.Samples(NamedSource("own.py:train"), "folder-128")))  # as workers have it
     assert agree(packed, ds)
     assert [ds[i]["label"] for i in range(6)] == list(range(6))
     assert run("preview", "folder-128", "own.py:train", "-o", "grid.png")[0] == 0
     assert run("bench", "folder-128", "own.py:train", "--samples", "4", "--no-effects", "--seconds", "0.01")[0] == 0
-    with pytest.raises(AugrecipesError, match="there is no absent in it, but"):
-        Samples(NamedSource("own.py:absent"), "folder-128")
+    with pytest.raises(ar.AugrecipesError, match="there is no absent in it, but"):
+        ar.Samples(NamedSource("own.py:absent"), "folder-128")
 
 
 # Sources that are not as they should be: each defect is told with its sample, or the sample is replaced.
@@ -176,11 +172,11 @@ WRONG: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_told_with_the_sample(name: str) -> None:
     row, text = WRONG[name]
-    ds = Samples([GOOD, row], parse_text(BOXED), name="mine")
-    with pytest.raises(DataError, match=text) as told:
+    ds = ar.Samples([GOOD, row], parse_text(BOXED), name="mine")
+    with pytest.raises(ar.DataError, match=text) as told:
         ds[1]
     assert name == "no file" or told.value.path == "mine[1]"
-    skipping = Samples([GOOD, row], parse_text(BOXED), name="mine", on_error="skip")
+    skipping = ar.Samples([GOOD, row], parse_text(BOXED), name="mine", on_error="skip")
     dl = ar.loader(skipping, 2)
     list(dl)
     assert [record.index for record in dl.skipped] == [1]
@@ -191,32 +187,38 @@ def test_a_source_that_fails_is_a_data_error() -> None:
         def __getitem__(self, index: Any) -> Any:
             raise OSError("disk on fire")
 
-    with pytest.raises(DataError, match=r"Broken\[0\]: the source fails: OSError: disk on fire"):
-        Samples(Broken([1]), parse_text(PLAIN))[0]
+    with pytest.raises(ar.DataError, match=r"Broken\[0\]: the source fails: OSError: disk on fire"):
+        ar.Samples(Broken([1]), parse_text(PLAIN))[0]
 
 
 @pytest.mark.parametrize(
     ("source", "error"),
-    [([], DataError), (7, TypeError), (iter([GOOD]), TypeError), ("nowhere", DataError), (__file__, DataError)],
+    [
+        ([], ar.DataError),
+        (7, TypeError),
+        (iter([GOOD]), TypeError),
+        ("nowhere", ar.DataError),
+        (__file__, ar.DataError),
+    ],
 )
 def test_what_is_no_source(source: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
-        Samples(source, parse_text(PLAIN))
+        ar.Samples(source, parse_text(PLAIN))
 
 
 def test_datasets_of_ours_are_no_sources(roots: dict[str, Path]) -> None:
     with pytest.raises(TypeError, match="give what it reads"):
-        Samples(IMAGE.open(roots["image"]), parse_text(PLAIN))
-    with pytest.raises(RecipeError, match="TileBags"):
-        Samples([GOOD], "stained-tissue-bag")
+        ar.Samples(IMAGE.open(roots["image"]), parse_text(PLAIN))
+    with pytest.raises(ar.RecipeError, match="TileBags"):
+        ar.Samples([GOOD], "stained-tissue-bag")
 
 
 def test_required_and_untaken_annotations() -> None:
     needs = parse_text("{version: 1, recipe: a, inputs: {mask: required}, steps: [HorizontalFlip], eval: []}")
-    with pytest.raises(DataError, match="requires mask"):
-        Samples([GOOD], needs)[0]
+    with pytest.raises(ar.DataError, match="requires mask"):
+        ar.Samples([GOOD], needs)[0]
     without = parse_text("{version: 1, recipe: a, inputs: {mask: absent}, steps: [HorizontalFlip], eval: []}")
-    assert "mask" not in Samples([{"image": GOOD, "mask": GOOD[..., 0]}], without)[0]
+    assert "mask" not in ar.Samples([{"image": GOOD, "mask": GOOD[..., 0]}], without)[0]
 
 
 # Sources of columns: a dict of arrays, an HDF5 file; their rows are samples.
@@ -273,7 +275,7 @@ test_planted_faults_are_caught = planted_faults(
             (rows.NamedColumns, "__getitem__", lambda self, k: {n: c[k - 1] for n, c in self.columns.items()}),
         ),
     },
-    (AssertionError, DataError),
+    (AssertionError, ar.DataError),
 )  # fmt: skip
 
 

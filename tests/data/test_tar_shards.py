@@ -1,21 +1,28 @@
 """Samples of tar archives: those of the files that were put in, for every dataset law, loader, store and command."""
 
-from __future__ import annotations
-
+import io
+import os
+import random
+import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support import tars as made
+from support import tars as made_tars
+from support.checks import planted_faults
 from support.kind_laws import LAWS, OF_SAMPLES, drawn
 from support.kinds import IMAGE, Files, Kind, N
 from support.kinds import KINDS_GIVEN as KINDS
 
 import augrecipes as ar
-from augrecipes.data.samples import Samples
-from augrecipes.errors import DataError, RecipeError
+from augrecipes import cache
+from augrecipes.cache import ARCHIVES, CACHE
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.tar import shards
+from augrecipes.sources.tar.archives import OPENED
 from augrecipes.sources.tar.shards import TarShards
 from augrecipes.store import open_store
 
@@ -44,12 +51,12 @@ def patterns(roots: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.mark.parametrize("law", OF_SAMPLES)
 def test_law(patterns: dict[str, str], law: str) -> None:
-    LAWS[law](lambda **options: Samples(patterns["image"], parse_text(IMAGE.recipe), **{"seed": 3, **options}))
+    LAWS[law](lambda **options: ar.Samples(patterns["image"], parse_text(IMAGE.recipe), **{"seed": 3, **options}))
 
 
 def of_the_files(kind: Kind, root: Path, pattern: str) -> None:
     """The law: samples of archives are those of the files that are in them, to the bit."""
-    files, found = kind.open(root, seed=3), Samples(pattern, parse_text(kind.recipe), seed=3)
+    files, found = kind.open(root, seed=3), ar.Samples(pattern, parse_text(kind.recipe), seed=3)
     assert len(found) == len(files) == N
     for i in range(N):
         ours, theirs = found[1, i], files[1, i]
@@ -76,18 +83,18 @@ def test_bytes_of_a_neighbour_are_caught(
 
 def test_errors_name_archive_and_key(tmp_path: Path) -> None:
     path = made.write(tmp_path / "a.tar", {"0.jpg": b"nonsense", "1.cls": b"3"})
-    ds = Samples(path, parse_text(PLAIN))
-    with pytest.raises(DataError, match=r"a\.tar/0: .*not an image"):
+    ds = ar.Samples(path, parse_text(PLAIN))
+    with pytest.raises(ar.DataError, match=r"a\.tar/0: .*not an image"):
         ds[0]
-    with pytest.raises(DataError, match=r"a\.tar/1: .*has no image; there is '__key__', 'label'"):
+    with pytest.raises(ar.DataError, match=r"a\.tar/1: .*has no image; there is '__key__', 'label'"):
         ds[1]
-    skipping = Samples(path, parse_text(PLAIN), on_error="skip")
-    with pytest.raises(DataError, match=r"a\.tar"):
+    skipping = ar.Samples(path, parse_text(PLAIN), on_error="skip")
+    with pytest.raises(ar.DataError, match=r"a\.tar"):
         next(iter(ar.loader(skipping, 2)))  # nothing is left
-    with pytest.raises(DataError, match=r"whose samples ar\.Samples takes"):
+    with pytest.raises(ar.DataError, match=r"whose samples ar\.Samples takes"):
         ar.ImageFolder(path, parse_text(PLAIN))
-    with pytest.raises(RecipeError, match="TileBags"):
-        Samples(path, "stained-tissue-bag")
+    with pytest.raises(ar.RecipeError, match="TileBags"):
+        ar.Samples(path, "stained-tissue-bag")
 
 
 # -- what else reads them ---------------------------------------------------------------------------------------------
@@ -146,3 +153,152 @@ def test_commands_take_archives_and_arrays(patterns: dict[str, str], tmp_path: P
             done = CliRunner().invoke(app, command)
             assert done.exit_code == 0, (command, done.output)
         assert len(ar.Packed(tmp_path / f"store-{k}", recipe)) == n
+
+
+# An archive is listed once: what is kept of it is what its headers say, for as long as it is the same archive.
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of its own, in which the archive of a moment ago is kept."""
+    monkeypatch.setenv(CACHE, str(tmp_path / "own"))
+    monkeypatch.setattr(cache, "SETTLED_NS", -(10**18))
+
+
+def listed(path: str) -> TarShards:
+    return TarShards([path])
+
+
+def alike(a: TarShards, b: TarShards) -> bool:
+    labels = (a.targets is None) == (b.targets is None) and (a.targets is None or bool((a.targets == b.targets).all()))
+    arrays = all(getattr(a, name).dtype == getattr(b, name).dtype for name in ("extension", "starts", "firsts"))
+    arrays = arrays and all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("starts", "sizes"))
+    said = all(getattr(a, name) == getattr(b, name) for name in ("archives", "stamps", "extensions"))
+    return labels and arrays and said and list(a.paths) == list(b.paths) and a.digest == b.digest
+
+
+def test_what_is_kept_is_what_the_headers_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [made_tars.random_archive(tmp_path / f"{seed}.tar", random.Random(seed)) for seed in range(30)]
+    good: dict[str, TarShards] = {}
+    for path in map(str, paths):
+        try:
+            good[path] = listed(path)
+        except ar.DataError:  # of archives without a sample
+            with pytest.raises(ar.DataError):
+                listed(path)
+    assert len(good) > 10
+
+    def never(*_: Any) -> Any:
+        raise AssertionError("headers are read again")
+
+    monkeypatch.setattr(shards, "members_of", never)
+    assert all(alike(listed(path), found) for path, found in good.items())
+    assert len(TarShards(list(good)).paths) == sum(len(one.paths) for one in good.values())
+
+
+def archive(path: Path, *names: str) -> Path:
+    return made_tars.write(path, {f"{name}.txt": name.encode() for name in names})
+
+
+def rewritten(path: Path) -> None:
+    """In place, to the same size and time."""
+    before = path.stat()
+    data = bytearray(path.read_bytes().replace(b"bbb.txt", b"ccc.txt"))
+    for at in range(0, len(data), 512):
+        if data[at : at + 3] == b"ccc" and data[at + 257 : at + 262] == b"ustar":
+            block = data[at : at + 148] + b" " * 8 + data[at + 156 : at + 512]
+            data[at + 148 : at + 156] = b"%06o\0 " % sum(block)
+    path.write_bytes(data)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def replaced(path: Path) -> None:
+    """By another one of the same size and time."""
+    before = path.stat()
+    other = archive(path.with_suffix(".new"), "aaa", "ccc")
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other.replace(path)
+
+
+def grown(path: Path) -> None:
+    with tarfile.open(path, "a") as file:
+        info = tarfile.TarInfo("ccc.txt")
+        info.size = 3
+        file.addfile(info, io.BytesIO(b"ccc"))
+
+
+CHANGES = (rewritten, replaced, grown)
+
+
+def told_of(change: Callable[[Path], None], folder: Path) -> None:
+    """In the process that has the one before open, and in another."""
+    path = archive(folder / "a.tar", "aaa", "bbb")
+    assert [listed(str(path)).paths.name(k) for k in range(2)] == ["aaa", "bbb"]
+    change(path)
+    for _ in range(2):
+        found = listed(str(path))
+        assert "ccc" in [found.paths.name(k) for k in range(len(found.paths))]
+        OPENED._open.clear()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_another_archive_is_listed_anew(change: Callable[[Path], None], tmp_path: Path) -> None:
+    told_of(change, tmp_path)
+
+
+def damaged(folder: Path, seeds: range) -> None:
+    path = archive(folder / "a.tar", *(f"{k:03}" for k in range(40)))
+    wanted = listed(str(path))
+    (file,) = ARCHIVES.files()
+    whole = file.path.read_bytes()
+    for seed in seeds:
+        rng, data = random.Random(seed), bytearray(whole)
+        at = rng.randrange(len(data))
+        if seed % 3:
+            data[at] ^= 1 << rng.randrange(8)
+        else:
+            data[at:] = bytes(len(data) - at) if seed % 2 else b""
+        file.path.write_bytes(data)
+        assert alike(listed(str(path)), wanted)
+
+
+def test_whatever_the_cache_holds(tmp_path: Path) -> None:
+    damaged(tmp_path, range(120))
+
+
+def test_what_was_written_just_before_a_long_reading_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who wrote once more while it was read, in the same tick of the clock, left its times."""
+    real = shards.members_of
+
+    def slowly(*given: Any) -> Any:
+        clock[0] += 10**10
+        return real(*given)
+
+    path = archive(tmp_path / "a.tar", "aaa")
+    clock = [path.stat().st_ctime_ns + 10**9]
+    monkeypatch.setattr(cache, "SETTLED_NS", 2 * 10**9)
+    monkeypatch.setattr(shards, "members_of", slowly)
+    monkeypatch.setattr(cache, "now_ns", lambda: clock[0])
+    listed(str(path))
+    assert not list(ARCHIVES.files())
+    listed(str(path))
+    assert list(ARCHIVES.files())
+
+
+test_planted_faults_are_caught = planted_faults(
+    {
+        "size and time alone, as programs that set times leave them": (
+            lambda fixture: told_of(rewritten, fixture("tmp_path")),
+            (cache, "stamp_of", lambda about: f"{about.st_size} {about.st_mtime_ns}"),
+        ),
+        "the one before is read, whatever lies at its path": (
+            lambda fixture: told_of(replaced, fixture("tmp_path")), (OPENED, "forget", lambda *_: None),
+        ),
+        "the digest is not compared": (
+            lambda fixture: damaged(fixture("tmp_path"), range(120)), (cache, "_digest", lambda *_: bytes(32)),
+        ),
+    },
+    Exception,
+)  # fmt: skip

@@ -1,7 +1,5 @@
 """Reading in threads: however a pass ends, its threads end with it, and the process is left as it was."""
 
-from __future__ import annotations
-
 import gc
 import os
 import threading
@@ -15,11 +13,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support.checks import in_a_thread
 from support.datasets import Counting, Settings, indices, values
 
-from augrecipes.data.loader import Loader, loader
+from augrecipes import Loader, LoaderError, loader
 from augrecipes.data.threads import Budget
-from augrecipes.errors import LoaderError
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +29,7 @@ def settings_and_threads() -> Iterator[None]:
     try:
         yield
         wait_until(lambda: not readers())
-        assert (cv2.getNumThreads(), torch.get_num_threads(), _of_a_new_thread()) == (2, 2, 2)
+        assert (cv2.getNumThreads(), torch.get_num_threads(), in_a_thread(torch.get_num_threads)) == (2, 2, 2)
     finally:
         cv2.setNumThreads(before[0])
         torch.set_num_threads(before[1])
@@ -46,14 +44,6 @@ def wait_until(fact: Any) -> None:
     while not fact():
         assert time.monotonic() < until
         time.sleep(0.005)
-
-
-def _of_a_new_thread() -> int:
-    found: list[int] = []
-    thread = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
-    thread.start()
-    thread.join()
-    return found[0]
 
 
 def threaded(ds: Any, batch_size: int = 1, workers: int = 2, **options: Any) -> Loader:

@@ -1,7 +1,5 @@
 """Real processes under torchrun: they go on where others stopped, and none waits for one that has died."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os
@@ -11,15 +9,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 import torch.distributed
-from rank_program import N, train
+from support.datasets import Counting
 
+from augrecipes.data.loader import loader
 from augrecipes.data.order import epoch_order
 
 HERE = Path(__file__).parent
-PROGRAM = HERE / "rank_program.py"
 PATIENCE_SECONDS = 300
 pytestmark = [
     pytest.mark.skipif(not torch.distributed.is_available(), reason="torch was built without it"),
@@ -28,7 +28,7 @@ pytestmark = [
 
 
 def torchrun(ranks: int, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", str(PROGRAM)]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", __file__]
     command += map(str, arguments)
     path = os.pathsep.join([str(HERE.parents[1]), str(HERE.parent)])
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
@@ -85,3 +85,54 @@ def test_a_rank_that_dies_is_an_error_for_the_others(tmp_path: Path) -> None:
     while runs(worker):
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+# What a rank runs: this file under torchrun, with a folder and a number of steps, to read; and `train`.
+
+
+N = 47
+
+
+def made(**options: Any) -> Any:
+    return loader(Counting(N), 3, weights=[*range(N)], samples_per_epoch=N - 1, seed=2, **options)
+
+
+def read(folder: Path, steps: int) -> None:
+    """Go on where a state in the folder says, for so many steps or to the end; rank 0 saves the state."""
+    torch.distributed.init_process_group("gloo")
+    rank, world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    batches, state = made(num_workers=rank % 2), folder / "state.json"
+    if state.exists():
+        batches.load_state_dict(json.loads(state.read_text()))
+    passing, taken = iter(batches), []
+    for _ in range(steps or N):
+        batch = next(passing, None)
+        if batch is None:
+            break
+        taken.append(batch["index"].tolist())
+    torch.distributed.barrier()
+    if rank == world_size - 1:
+        state.write_text(json.dumps(batches.state_dict()))
+    (folder / f"{rank}-of-{world_size}.json").write_text(json.dumps([len(batches), taken]))
+    torch.distributed.destroy_process_group()
+
+
+def train(folder: Path) -> None:
+    """Average a number over ranks at every step; rank 1 is killed at the third."""
+    torch.distributed.init_process_group("gloo")
+    batches = made(num_workers=1, multiprocessing_context="fork")
+    for step, batch in enumerate(batches):
+        total = batch["image"].double().mean()
+        if torch.distributed.get_rank() == 1 and step == 2:
+            children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+            (folder / "workers.json").write_text(json.dumps([int(child) for child in children]))
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            torch.distributed.all_reduce(total)
+        except RuntimeError:
+            (folder / "heard.json").write_text(json.dumps(step))
+            raise
+
+
+if __name__ == "__main__":
+    read(Path(sys.argv[1]), int(sys.argv[2]))

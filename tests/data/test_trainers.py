@@ -1,7 +1,5 @@
 """Lightning, accelerate, torchdata and Hugging Face's Trainer, where they are installed, with loaders and datasets."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

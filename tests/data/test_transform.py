@@ -1,7 +1,5 @@
 """A recipe as `transform=` of other people's datasets: any form of sample, and no call draws what another one drew."""
 
-from __future__ import annotations
-
 import pickle
 import random
 from collections.abc import Iterator
@@ -18,10 +16,8 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 import augrecipes as ar
 from augrecipes.data import visits
 from augrecipes.data.order import Share
-from augrecipes.data.samples import Samples
 from augrecipes.data.transform import BatchTransform
 from augrecipes.data.visits import CallKeys
-from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.parse import parse_text
 
 RECIPE = "{version: 1, recipe: drawn, steps: [RandomGamma: {p: 1.0, gamma_limit: [20, 400]}, HorizontalFlip], eval: []}"
@@ -143,7 +139,7 @@ def test_names_are_indices_too() -> None:
     assert [bits(again({"jpg": PICTURE, "__key__": n})["jpg"]) for n in ("b", "a/2", "a/1")] == first[::-1]
     column = made(index="id")
     assert bits(column({"image": PICTURE, "id": np.int64(4)})["image"]) == bits(made()(PICTURE, index=4))
-    with pytest.raises(DataError, match="no 'id'"):
+    with pytest.raises(ar.DataError, match="no 'id'"):
         column({"image": PICTURE})
 
 
@@ -182,12 +178,12 @@ def test_eval_draws_nothing() -> None:
     ],
 )
 def test_what_is_wrong_is_told(sample: Any, text: str) -> None:
-    with pytest.raises(DataError, match=text):
+    with pytest.raises(ar.DataError, match=text):
         made()(sample)
 
 
 def test_bags_are_refused() -> None:
-    with pytest.raises(RecipeError, match="bag"):
+    with pytest.raises(ar.RecipeError, match="bag"):
         ar.load("stained-tissue-bag").transform()
 
 
@@ -243,7 +239,7 @@ def holds(make: Any, ragged: bool) -> None:
     rng, chance = np.random.default_rng(0), random.Random(0)
     given = columns(rng, ragged)
     recipe = parse_text(SIZES if ragged else PLAIN)
-    ds = Samples([{"image": image} for image in given["image"]], recipe, seed=5)
+    ds = ar.Samples([{"image": image} for image in given["image"]], recipe, seed=5)
     for epoch in (0, 3):
         whole = rowwise(make(recipe, epoch)(given))
         for k in range(N):
@@ -292,7 +288,7 @@ def test_columns_stay_and_sizes_are_stacked() -> None:
 def test_without_an_index_nothing_is_drawn() -> None:
     given = columns(np.random.default_rng(0))
     given.pop("index")
-    with pytest.raises(DataError, match=r"has no column 'index' or '__key__' or 'path', .*; there is 'image'"):
+    with pytest.raises(ar.DataError, match=r"has no column 'index' or '__key__' or 'path', .*; there is 'image'"):
         parse_text(PLAIN).map_batches(seed=5)(given)
 
 
@@ -308,5 +304,5 @@ def test_without_an_index_nothing_is_drawn() -> None:
     ],
 )
 def test_what_is_wrong_is_told_with_the_row(change: dict[str, Any], said: str) -> None:
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(ar.DataError, match=said):
         parse_text(PLAIN).map_batches()({**columns(np.random.default_rng(0)), **change})

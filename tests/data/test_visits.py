@@ -1,7 +1,5 @@
 """A plain DataLoader of torch draws anew in every pass; who says the epoch, or reads by hand, gets what they said."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import logging

@@ -1,7 +1,5 @@
 """Workers: settings, death, and what stays of them."""
 
-from __future__ import annotations
-
 import os
 import queue
 import random
@@ -20,13 +18,13 @@ import cv2
 import pytest
 import torch
 from programs import Programs
+from support.checks import in_a_soak
 from support.datasets import Counting, Dying, Settings, values
 
+from augrecipes import Loader, LoaderError, loader
 from augrecipes.compat import torch as hooks
 from augrecipes.data import processes
-from augrecipes.data.loader import Loader, loader
 from augrecipes.data.processes import dead_worker, the_dead
-from augrecipes.errors import LoaderError
 
 
 def test_workers_use_one_thread() -> None:
@@ -243,15 +241,11 @@ def kills(count: int, seed: int) -> int:
     return heard
 
 
-def test_killed_workers_are_loader_errors() -> None:
-    assert kills(4, 0) >= 2
-
-
-@pytest.mark.soak
-def test_hundreds_of_killed_workers_are_loader_errors() -> None:
-    heard = kills(320, 1000)
-    print(f"320 workers killed at random moments: {heard} passes ended in a LoaderError, the others had their batches")
-    assert heard >= 200
+@in_a_soak("count", 4, 320)
+def test_killed_workers_are_loader_errors(count: int) -> None:
+    heard = kills(count, 0)
+    print(f"{count} workers killed at random moments: {heard} passes ended in a LoaderError, the others had batches")
+    assert heard >= count // 2
 
 
 def test_a_worker_that_is_dead_when_a_pass_begins_is_told() -> None:

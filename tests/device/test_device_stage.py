@@ -1,7 +1,5 @@
 """The device stage: what it makes of uint8 is what the host's sink would have made."""
 
-from __future__ import annotations
-
 import shutil
 import sysconfig
 from dataclasses import replace
@@ -19,7 +17,6 @@ import augrecipes as ar
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.data.collate import Collate
 from augrecipes.device.stage import TargetStage
-from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Normalize, Output
 from augrecipes.recipe.parse import parse_text
 
@@ -161,7 +158,7 @@ def test_pairs_with_outputs_by_target() -> None:
         assert a[name].dtype == torch.uint8
         check(host.outputs[name], out[name], b[name].numpy())
     assert out["other"] is a["other"]
-    with pytest.raises(DataError, match="as a dict: the device's targets are lr, hr"):
+    with pytest.raises(ar.DataError, match="as a dict: the device's targets are lr, hr"):
         stage(a["lr"])
 
 
@@ -214,16 +211,16 @@ def test_wrong_batches_are_data_errors() -> None:
         ({"image": image[:, :2]}, "mean has 3 values, the output has 2 channels"),
         ({"image": image, "padding": torch.zeros(7, 2, 3, 4, 4) > 0}, "does not lie on images"),
     ):
-        with pytest.raises(DataError, match=message):
+        with pytest.raises(ar.DataError, match=message):
             stage(batch)
-    with pytest.raises(DataError, match="'bgr' needs three channels, the image has 4"):
+    with pytest.raises(ar.DataError, match="'bgr' needs three channels, the image has 4"):
         TargetStage(Output(color="bgr", where="device"))(torch.zeros((4, 2, 2), dtype=torch.uint8))
 
 
 def test_without_a_device_target_there_is_no_stage() -> None:
-    with pytest.raises(RecipeError, match=r"nothing is left for a device.*output: \{where: device\}"):
+    with pytest.raises(ar.RecipeError, match=r"nothing is left for a device.*output: \{where: device\}"):
         ar.load("folder-128").device_stage()
-    with pytest.raises(RecipeError, match="its targets are lr, hr"):
+    with pytest.raises(ar.RecipeError, match="its targets are lr, hr"):
         ar.load("sr-x4").device_stage()
 
 

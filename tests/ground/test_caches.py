@@ -4,8 +4,6 @@ Law: what is read from a cache is what was written last, whole, or nothing; it k
 else.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io

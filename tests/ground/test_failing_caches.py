@@ -3,19 +3,20 @@
 And afterwards, the fault gone, whatever was left in the folder changes nothing.
 """
 
-from __future__ import annotations
-
+import errno
+import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import pytest
-from failing_folder import Fault, failing, files_end_at
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from support import shop
@@ -26,12 +27,104 @@ from support.tars import write
 import augrecipes as ar
 from augrecipes import cache as caches
 from augrecipes import paths, remote
-from augrecipes.data.samples import Samples
-from augrecipes.errors import StoreError
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.slides.opened import OPENED as SLIDES
 from augrecipes.sources.tar.archives import OPENED as ARCHIVES
 from augrecipes.store.cache import FileCache
+
+# A folder in which files cannot be written, or which goes away, from the n-th time on that something is done in it:
+# Python tells of what it is about to do with files, and an error that is raised then is that of the system.
+
+
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+_CHANGES = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.utime", "os.truncate")
+_LOOKS = ("os.scandir", "os.listdir")
+
+
+@dataclass
+class Fault:
+    """What happens to a folder.
+
+    Attributes:
+        folder: which.
+        what: `read-only`, `full` (nothing new, but files can go), `unreadable`, `vanished`, or `a file`: in its place.
+        after: so many times something was done in it without a fault.
+        times: it happens so often, and then no more.
+    """
+
+    folder: Path
+    what: str
+    after: int = 0
+    times: int = 1 << 30
+
+    def meets(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Raises what the system would say."""
+        writes = event in _CHANGES or (event == "open" and bool((arguments[2] or 0) & WRITING))
+        if self.what == "full" and event in ("os.remove", "os.rmdir", "os.chmod", "os.utime"):
+            return
+        if not writes and self.what in ("read-only", "full"):
+            return
+        self.after -= 1
+        if self.after >= 0 or self.times <= 0:
+            return
+        self.times -= 1
+        code = {"read-only": errno.EROFS, "full": errno.ENOSPC, "unreadable": errno.EIO}.get(self.what)
+        if code is not None:
+            raise OSError(code, os.strerror(code), arguments[0])
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.what == "a file" and not self.folder.exists():
+            self.folder.touch()
+
+
+_now: Fault | None = None
+_busy, _lock = threading.local(), threading.Lock()
+
+
+def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    fault = _now  # which another thread may take away meanwhile
+    if fault is None or (event != "open" and event not in _CHANGES + _LOOKS) or getattr(_busy, "yes", False):
+        return
+    path = arguments[0]
+    if not isinstance(path, str | bytes | os.PathLike) or not os.fsdecode(path).startswith(str(fault.folder)):
+        return
+    with _lock:
+        _busy.yes = True
+        try:
+            if fault is _now:
+                fault.meets(event, arguments)
+        finally:
+            _busy.yes = False
+
+
+@contextmanager
+def failing(fault: Fault | None) -> Iterator[None]:
+    """Inside the block the fault happens."""
+    global _now  # noqa: PLW0603
+    if fault is not None and not getattr(_hook, "set", False):
+        sys.addaudithook(_hook)  # for good: there is no way back
+        _hook.set = True  # type: ignore[attr-defined]
+    _now = fault
+    try:
+        yield
+    finally:
+        _now = None
+
+
+@contextmanager
+def files_end_at(size: int) -> Iterator[None]:
+    """Inside the block no file grows beyond so many bytes: writing ends in the middle."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+# The caches.
+
 
 Open = Callable[[], list[int]]
 NEED_ONE = ("store elsewhere", "sent elsewhere")
@@ -74,7 +167,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Open
             "image": lambda: of(IMAGE.open(root / "image", seed=3)),
             "pair": lambda: of(PAIR.open(root / "pair", seed=3)),
             "bag": lambda: of(BAG.open(root / "bag", seed=3)),
-            "tar": lambda: of(Samples(str(root / "a.tar"), image, seed=3)),
+            "tar": lambda: of(ar.Samples(str(root / "a.tar"), image, seed=3)),
             "slides": lambda: of(ar.SlideBags(str(root / "*.tif"), bags, tile=64, level=0, max_white=1.0, seed=3)),
             "photos elsewhere": lambda: of(ar.ImageFolder("shop://photos", image, seed=3)),
             "store elsewhere": lambda: of(ar.Packed("shop://store", baked, seed=3)),
@@ -117,7 +210,7 @@ def law(samples: Open, wanted: list[int], folder: Path, fault: Fault | None, nee
     with a_run(folder), failing(fault):
         try:
             assert samples() == wanted
-        except StoreError as error:
+        except ar.StoreError as error:
             assert needs, error
             assert (fault is not None and fault.what == "unreadable") or caches.CACHE in str(error)
     if fault is None or fault.what not in ("read-only", "unreadable"):
@@ -163,7 +256,7 @@ def test_writing_that_ends_in_the_middle(tmp_path: Path, monkeypatch: pytest.Mon
         for cache in caches.CACHES:
             assert not cache.write("a", bytes(3_000))
             assert cache.read("a") is None
-        with pytest.raises(StoreError, match=f"{tmp_path}.* cannot be used .*too large; .*{caches.CACHE}"):
+        with pytest.raises(ar.StoreError, match=f"{tmp_path}.* cannot be used .*too large; .*{caches.CACHE}"):
             FileCache(10_000).mapped("store", "a", 3_000, lambda staged: staged.write_bytes(bytes(3_000)) and None)
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".lock"]
 

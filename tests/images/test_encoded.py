@@ -1,7 +1,5 @@
 """A part of an image that is not decoded is the very part of the whole image; and damage is not taken for pixels."""
 
-from __future__ import annotations
-
 import pickle
 from collections import Counter
 from collections.abc import Iterator
@@ -14,17 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from support import encoded_pictures as pictures
-from support.encoded_pictures import JPEGS, Jpeg, decode_image
+from support.encoded_pictures import FRACTIONS, JPEGS, Corners, Jpeg, corners_in, cut, decode_image
 
-from augrecipes.errors import DataError
+from augrecipes import DataError, read_image
 from augrecipes.images import jpeg
 from augrecipes.images.encoded import Encoded, encoded, open_encoded
 from augrecipes.native.libjpeg import codec
-from augrecipes.sources.files import read_image
 
 PICTURES = pictures.all_pictures()
-Corners = tuple[int, int, int, int]
-FRACTIONS = st.tuples(*[st.floats(0, 1, exclude_max=True)] * 4)
 
 
 @pytest.fixture(scope="module", autouse=True, params=["libjpeg-turbo", "simplejpeg"])
@@ -36,19 +31,6 @@ def decoder(request: pytest.FixtureRequest) -> Iterator[str]:
         elif codec() is None:
             pytest.skip("built without libjpeg-turbo")
         yield request.param
-
-
-def corners_in(picture: Encoded, fractions: tuple[float, ...], reduce: int = 1) -> Corners:
-    """A part of an image, from four numbers of 0 to 1."""
-    height, width, _ = picture.shape
-    y0, x0 = (int(part * size) // reduce * reduce for part, size in zip(fractions, (height, width), strict=False))
-    y1, x1 = y0 + 1 + int(fractions[2] * (height - y0)), x0 + 1 + int(fractions[3] * (width - x0))
-    return y0, x0, y1, x1
-
-
-def cut(whole: NDArray[np.uint8], corners: Corners, reduce: int = 1) -> NDArray[np.uint8]:
-    y0, x0, y1, x1 = corners
-    return whole[y0 // reduce : -(-y1 // reduce), x0 // reduce : -(-x1 // reduce)]
 
 
 def check_part(picture: Encoded, whole: NDArray[np.uint8], corners: Corners, reduce: int = 1) -> None:

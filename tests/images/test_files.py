@@ -2,32 +2,28 @@
 # ruff: noqa: PTH118, PTH123
 """What is not an image: a DataError that names the file, without hanging and without a word on stderr."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import socket
 import struct
-import sys
 import tracemalloc
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 from PIL import Image
 from support import encoded_pictures as pictures
+from support.checks import lines
 from support.encoded_pictures import all_pictures, decode_image, encoded
 
-from augrecipes.errors import DataError
+from augrecipes import DataError, read_image, read_mask
 from augrecipes.images import jpeg, png
 from augrecipes.images.format import ImageHeader, UnreadableError
 from augrecipes.images.reading import read_bytes, read_file_header, read_header, read_headers
-from augrecipes.sources.files import read_image, read_mask
 
 PNG = pictures.encoded(Image.fromarray(pictures.RGB), "PNG")
 JPEG = pictures.encoded(Image.fromarray(pictures.RGB), "JPEG")
@@ -221,35 +217,21 @@ def limit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def steps(data: bytes) -> int:
     """Lines of Python that reading a header takes."""
-    count = 0
 
-    def traced(frame: FrameType, event: str, argument: Any) -> Any:
-        nonlocal count
-        ours = "augrecipes/images" in Path(frame.f_code.co_filename).as_posix()  # not what is collected meanwhile
-        count += ours and event == "line"
-        return traced
+    def read() -> None:
+        with suppress(UnreadableError):
+            read_header(data)
 
-    before = sys.gettrace()
-    sys.settrace(traced)
-    try:
-        read_header(data)
-    except UnreadableError:
-        pass
-    finally:
-        sys.settrace(before)
-    return count
+    return lines(read)
 
 
 def peak(data: bytes) -> int:
     """Bytes that reading a header takes."""
     tracemalloc.start()
-    try:
+    with suppress(UnreadableError):
         read_header(data)
-    except UnreadableError:
-        pass
-    finally:
-        _, most = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
     return most
 
 

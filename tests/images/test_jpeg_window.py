@@ -1,7 +1,5 @@
 """Windows by the machine's libjpeg-turbo: the pixels and the verdicts of simplejpeg, of files whole and damaged."""
 
-from __future__ import annotations
-
 import ctypes
 import io
 import random
@@ -22,9 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
-from support.encoded_pictures import JPEGS, SAMPLINGS, Jpeg
-from support.odd_jpegs import LAYOUTS, Layout, odd_jpeg
-from test_encoded import FRACTIONS, corners_in
+from support.encoded_pictures import FRACTIONS, JPEGS, LAYOUTS, SAMPLINGS, Corners, Jpeg, Layout, corners_in, odd_jpeg
 
 from augrecipes.errors import DataError
 from augrecipes.images import jpeg
@@ -33,7 +29,6 @@ from augrecipes.native import build
 from augrecipes.native.libjpeg import Window, codec, opened
 
 pytestmark = pytest.mark.skipif(codec() is None, reason="built without libjpeg-turbo")
-Corners = tuple[int, int, int, int]
 KNOWN: list[Layout] = [
     ((1, 1),),
     ((2, 2),),

@@ -5,8 +5,6 @@ reads it, with the same pixels, and refused where Pillow refuses it; ``nasty_dif
 exceptions.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 import random
@@ -21,8 +19,6 @@ from support.damage import check
 from support.encoded_pictures import decode_image
 
 import augrecipes as ar
-from augrecipes.errors import DataError
-from augrecipes.images.encoded import open_encoded
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import open_mask, read_image, read_mask
 
@@ -39,7 +35,7 @@ def ours(file: Path) -> str:
     """What `nasty_differences.csv` has in its column of that name."""
     try:
         image = read_image(file, exif="ignore")
-    except DataError as error:
+    except ar.DataError as error:
         assert error.path == str(file)
         return "refused"
     with Image.open(file) as opened:
@@ -62,7 +58,7 @@ def test_every_file_is_read_or_refused_as_expected() -> None:
             try:
                 read_image(DATA / name)
                 found[name] = "read"
-            except DataError as error:
+            except ar.DataError as error:
                 assert error.path == str(DATA / name)
     assert found == {name: row["ours"] for name, row in explained.items()}
     assert all(row["why"] for row in explained.values())
@@ -132,7 +128,7 @@ def write(folder: Path, name: str, array: np.ndarray) -> None:
 @pytest.mark.parametrize("array", [COLOURS, COLOURS[:, :, :1], IDS, np.dstack([COLOURS, IDS])])
 def test_windows_are_parts_of_the_array(array: np.ndarray, order: Any, tmp_path: Path) -> None:
     np.save(tmp_path / "it.npy", np.asarray(array, order=order))
-    picture = open_encoded(tmp_path / "it.npy", channels=None)
+    picture = ar.open_encoded(tmp_path / "it.npy", channels=None)
     whole = array.reshape(*array.shape[:2], -1)
     assert picture.shape == whole.shape
     np.testing.assert_array_equal(picture.array(), whole)
@@ -180,8 +176,8 @@ def test_kinds_are_the_same_samples_as_of_png(tmp_path: Path) -> None:
 def test_other_arrays_are_typed_errors(array: np.ndarray, reason: str, tmp_path: Path) -> None:
     file = tmp_path / "it.npy"
     np.save(file, array, allow_pickle=True)
-    for read in (read_image, lambda path: open_encoded(path, depth="8bit").array()):
-        with pytest.raises(DataError, match=reason) as caught:
+    for read in (read_image, lambda path: ar.open_encoded(path, depth="8bit").array()):
+        with pytest.raises(ar.DataError, match=reason) as caught:
             read(file)
         assert caught.value.path == str(file)
 
@@ -196,5 +192,5 @@ def test_masks_of_whole_numbers(tmp_path: Path) -> None:
         )
         np.testing.assert_array_equal(read_mask(file), IDS.astype(dtype))
     np.save(file, IDS.astype(np.int64) << 40)
-    with pytest.raises(DataError, match="32 bits are read"):
+    with pytest.raises(ar.DataError, match="32 bits are read"):
         read_mask(file)

@@ -1,7 +1,5 @@
 """PNG by windows: the pixels of Pillow and OpenCV whatever is cut out, and damage told wherever it is read."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import math
@@ -15,11 +13,11 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from guarded import guarded
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS, Spoilt, spoil_first
+from kernel_sets import KERNEL_SETS, Spoilt, guarded, spoil_first
 from numpy.typing import NDArray
+from support.damage import some_window
 
 from augrecipes.errors import DataError
 from augrecipes.images import lossless, png
@@ -118,17 +116,12 @@ def meant(of: Drawn) -> NDArray[np.uint8]:
     return np.dstack([full[:, :, :1]] * 3 + [alpha] if grey else [full[:, :, :3], alpha]).astype(np.uint8)
 
 
-def window_of(rng: random.Random, height: int, width: int) -> tuple[int, int, int, int]:
-    y, x = rng.randrange(height), rng.randrange(width)
-    return y, x, rng.randint(y + 1, height), rng.randint(x + 1, width)
-
-
 def law(rng: random.Random) -> None:
     """Any window of any kind, with every set of kernels and without: what was drawn."""
     kind, bits = rng.choice(KINDS)
     of = drawn(rng, kind, bits, interlaced=rng.random() < 0.2, clear=rng.random() < 0.3)
     height, width = of.samples.shape[:2]
-    y0, x0, y1, x1 = window_of(rng, height, width)
+    y0, x0, y1, x1 = some_window(rng, height, width)
     whole = meant(of)
     for kernels in KERNEL_SETS:
         with using(kernels):

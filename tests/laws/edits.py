@@ -1,7 +1,5 @@
 """Recipes written differently, with the same meaning, and recipes edited, with perhaps another one."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What a job is, in numpy: the definition that the native kernel equals on every instruction set, bit for bit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

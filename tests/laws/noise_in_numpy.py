@@ -1,7 +1,5 @@
 """Noise of our own as numpy makes it: what the kernels are held to, bit for bit."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

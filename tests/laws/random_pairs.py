@@ -1,15 +1,12 @@
 """Random pair recipes, and scenes whose pixels carry their position."""
 
-from __future__ import annotations
-
 from math import gcd
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from random_recipes import pool
 
-from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
-from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step, label
 
 Scales = dict[str, int]
@@ -26,15 +23,9 @@ SCALES: tuple[Scales, ...] = (
     {"a": 6, "b": 4, "c": 9},
 )
 # What all targets may share, and what one of them may go through alone.
-PLAIN = (
-    ("RandomGamma", {}),
-    ("InvertImg", {}),
-    ("RandomBrightnessContrast", {}),
-    ("HueSaturationValue", {}),
-    ("ToGray", {}),
-    ("ColorJitter", {}),
-    ("Blur", {}),
-)
+PLAIN = pool("""
+    RandomGamma, InvertImg, RandomBrightnessContrast, HueSaturationValue, ToGray, ColorJitter, Blur
+""")
 ONE_TARGET = (*PLAIN, ("GaussNoise", {}), ("PixelDropout", {}), ("ImageCompression", {}), ("Perspective", {}))
 # Inside a Degrade.
 WORSE = (
@@ -90,12 +81,6 @@ def misalignment(out: dict[str, Any], scales: Scales) -> float:
         if inside.any():
             worst = max(worst, float(np.abs(array[..., :2] * 256.0 - wanted)[inside].max()))
     return worst
-
-
-def build(recipe: Recipe, seed: int = 0) -> PairPipeline:
-    """Compile without the lints: random recipes are allowed to be foolish."""
-    plans = dict.fromkeys(ARRIVALS, Plan(recipe.steps))
-    return PairPipeline(Compiled(recipe, "train", "none", seed, True, plans))
 
 
 def pair(scales: Scales, steps: list[Step], **more: Any) -> Recipe:

@@ -1,14 +1,16 @@
 """Random recipes, images and targets for the laws: every class that a recipe may name, nested, on awkward images."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import cv2
 import numpy as np
+import yaml
 from hypothesis import strategies as st
 
+from augrecipes.compiler import compile as compiler
+from augrecipes.errors import DataError
 from augrecipes.ops import catalog
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import names
@@ -16,66 +18,43 @@ from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Recipe,
 
 Pool = tuple[tuple[str, dict[str, Any]], ...]
 
+
+def pool(text: str) -> Pool:
+    """Classes and their arguments, listed as recipes list steps."""
+    steps = yaml.safe_load(f"[{text}]")
+    return tuple((step, {}) if isinstance(step, str) else next(iter(step.items())) for step in steps)
+
+
 # Arguments are small and quick; `p` is drawn. Windows pad, so that any order of steps is valid.
-MOVES: Pool = (
-    ("HorizontalFlip", {}),
-    ("VerticalFlip", {}),
-    ("Transpose", {}),
-    ("RandomRotate90", {}),
-    ("D4", {}),
-    ("SquareSymmetry", {}),
-    ("RandomCrop", {"height": 24, "width": 20, "pad_if_needed": True}),
-    ("RandomCrop", {"height": 17, "width": 31, "pad_if_needed": True, "border_mode": "reflect_101"}),
-    ("CenterCrop", {"height": 19, "width": 26, "pad_if_needed": True}),
-    ("Crop", {"x_min": 2, "y_min": 3, "x_max": 15, "y_max": 14, "pad_if_needed": True}),
-    ("Crop", {"x_min": 2, "y_min": 1, "x_max": 33, "y_max": 30}),
-    ("CenterCrop", {"height": 14, "width": 16}),
-    ("RandomCropFromBorders", {"crop_left": 0.2, "crop_right": 0.1, "crop_top": 0.1, "crop_bottom": 0.3}),
-)
-TABLES: Pool = (
-    ("InvertImg", {}),
-    ("Solarize", {}),
-    ("Posterize", {"num_bits": [2, 6]}),
-    ("RandomGamma", {"gamma_limit": [60, 160]}),
-    ("RandomBrightnessContrast", {}),
-    ("RandomBrightnessContrast", {"brightness_by_max": False}),
-    ("RandomToneCurve", {"per_channel": True}),
-    ("RandomToneCurve", {}),
-    ("MultiplicativeNoise", {"multiplier": [0.7, 1.3], "per_channel": True}),
-    ("MultiplicativeNoise", {"multiplier": [0.7, 1.3]}),
-    ("MultiplicativeNoise", {"multiplier": [0.7, 1.3], "elementwise": True}),
-)
-OTHERS: Pool = (
-    ("NoOp", {}),
-    ("Blur", {}),
-    ("GaussianBlur", {"blur_limit": [3, 5]}),
-    ("GaussNoise", {}),
-    ("Sharpen", {}),
-    ("Rotate", {"limit": 25, "border_mode": "reflect_101"}),
-    ("Affine", {"scale": [0.8, 1.2], "rotate": [-20, 20]}),
-    ("RandomResizedCrop", {"size": [21, 27]}),
-    ("Resize", {"height": 33, "width": 22}),
-    ("SmallestMaxSize", {"max_size": 25}),
-    ("PadIfNeeded", {"min_height": 30, "min_width": 30}),
-    ("CoarseDropout", {}),
-    ("RandomGridShuffle", {}),
-    ("ChannelShuffle", {}),
-    ("PixelDropout", {}),
-    ("SaltAndPepper", {}),
-)
-COLOURS: Pool = (  # grey or RGB
-    ("ColorJitter", {}),
-    ("HueSaturationValue", {}),
-    ("ToGray", {}),
-    ("CLAHE", {}),
-    ("ImageCompression", {}),
-)
-RGB_ONLY: Pool = (
-    ("PlanckianJitter", {}),
-    ("ChannelDropout", {}),
-    ("StainJitter", {}),
-    ("ISONoise", {}),
-)
+MOVES: Pool = pool("""
+    HorizontalFlip, VerticalFlip, Transpose, RandomRotate90, D4, SquareSymmetry,
+    RandomCrop: {height: 24, width: 20, pad_if_needed: true},
+    RandomCrop: {height: 17, width: 31, pad_if_needed: true, border_mode: reflect_101},
+    CenterCrop: {height: 19, width: 26, pad_if_needed: true},
+    Crop: {x_min: 2, y_min: 3, x_max: 15, y_max: 14, pad_if_needed: true},
+    Crop: {x_min: 2, y_min: 1, x_max: 33, y_max: 30}, CenterCrop: {height: 14, width: 16},
+    RandomCropFromBorders: {crop_left: 0.2, crop_right: 0.1, crop_top: 0.1, crop_bottom: 0.3}
+""")
+TABLES: Pool = pool("""
+    InvertImg, Solarize, Posterize: {num_bits: [2, 6]}, RandomGamma: {gamma_limit: [60, 160]},
+    RandomBrightnessContrast, RandomBrightnessContrast: {brightness_by_max: false},
+    RandomToneCurve: {per_channel: true}, RandomToneCurve,
+    MultiplicativeNoise: {multiplier: [0.7, 1.3], per_channel: true}, MultiplicativeNoise: {multiplier: [0.7, 1.3]},
+    MultiplicativeNoise: {multiplier: [0.7, 1.3], elementwise: true}
+""")
+OTHERS: Pool = pool("""
+    NoOp, Blur, GaussianBlur: {blur_limit: [3, 5]}, GaussNoise, Sharpen,
+    Rotate: {limit: 25, border_mode: reflect_101}, Affine: {scale: [0.8, 1.2], rotate: [-20, 20]},
+    RandomResizedCrop: {size: [21, 27]}, Resize: {height: 33, width: 22}, SmallestMaxSize: {max_size: 25},
+    PadIfNeeded: {min_height: 30, min_width: 30}, CoarseDropout, RandomGridShuffle, ChannelShuffle, PixelDropout,
+    SaltAndPepper
+""")
+COLOURS: Pool = pool("""
+    ColorJitter, HueSaturationValue, ToGray, CLAHE, ImageCompression
+""")
+RGB_ONLY: Pool = pool("""
+    PlanckianJitter, ChannelDropout, StainJitter, ISONoise
+""")
 _P = (None, 0.0, 0.3, 0.5, 0.9, 1.0)
 
 
@@ -135,6 +114,39 @@ def recipes(draw: st.DrawFn, pool: Pool, *, boxes: bool = True, max_steps: int =
     return Recipe("law", steps=label(chosen), inputs=inputs)
 
 
+def build(recipe: Recipe, optimize: Any = "none", seed: int = 0, *, mode: Any = "train", applied: bool = False) -> Any:
+    """Compile without the lints: random recipes are allowed to be foolish."""
+    return compiler.build(recipe, mode, optimize, seed, save_applied_params=applied)
+
+
+def outcome(pipeline: Any, index: int, sample: Any, epoch: int = 2) -> Any:
+    """A sample, or the step that fails: a crop that a border has left nothing of, a wrong number of channels."""
+    try:
+        return pipeline.at(index, epoch)(**sample)
+    except DataError as error:
+        return error.step
+
+
+def attempt(make: Callable[[], Any], *, reason: bool = False) -> Any:
+    """What a call gives, or what it complains of, with the reason where that is asked for."""
+    try:
+        return make()
+    except DataError as error:
+        return type(error).__name__, error.path, error.step, error.reason if reason else ""
+
+
+def one_level_off(make: Callable[..., Any], of: np.ndarray | None = None) -> Callable[..., Any]:
+    """A planted fault: of an image that is made, or of what is made `of` one alone, the last value is another."""
+
+    def spoilt(*args: Any) -> Any:
+        made = make(*args)
+        if isinstance(made, np.ndarray) and (of is None or any(one is of for one in args)):
+            made.reshape(-1)[-1] += 1
+        return made
+
+    return spoilt
+
+
 def picture(seed: int, channels: int, dtype: str, size: tuple[int, int] = (37, 52)) -> np.ndarray:
     """Smooth and noisy parts, black and white included; never square."""
     rng = np.random.default_rng(seed)
@@ -157,8 +169,11 @@ def targets(recipe: Recipe, seed: int, channels: int, dtype: str) -> dict[str, A
     return made
 
 
-def assert_same(a: dict[str, Any], b: dict[str, Any]) -> None:
-    """Every target equal, bit for bit, dtypes and shapes included."""
+def assert_same(a: Any, b: Any) -> None:
+    """Of two samples every target equal, bit for bit, dtypes and shapes included; or the same failure."""
+    if not (isinstance(a, dict) and isinstance(b, dict)):
+        assert a == b
+        return
     assert a.keys() == b.keys()
     for key, value in a.items():
         if isinstance(value, np.ndarray):

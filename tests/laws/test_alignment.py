@@ -1,15 +1,13 @@
 """Targets of a pair show the same part of the scene, whatever is drawn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR, PLANTED
-from hypothesis import given
-from hypothesis import strategies as st
-from random_pairs import SCALES, Scales, build, misalignment, moves, pair, scene, unit_of
+from examples import BROKEN, SEEDS, holds, planted
+from random_pairs import SCALES, Scales, misalignment, moves, pair, scene, unit_of
+from random_recipes import build
+from support.checks import planted_faults
 
 from augrecipes.compiler.run import shared
 from augrecipes.compiler.run.scene import Scene
@@ -33,31 +31,23 @@ SIZES = (
 )
 
 
-def name_of(scales: Scales) -> str:
-    return ",".join(map(str, scales.values()))
+EACH = pytest.mark.parametrize("scales", SCALES, ids=lambda scales: ",".join(map(str, scales.values())))
 
 
-def law(recipe: Recipe, seed: int, times: int = 3) -> None:
+def law(recipe: Recipe, seed: int) -> None:
     scales: Scales = dict(recipe.scales)
-    pipeline = build(recipe, seed)
-    for index in range(times):
+    pipeline = build(recipe, seed=seed)
+    for index in range(3):
         arrays = scene(scales, 24 + index, 31 - index, rest=index)
         assert misalignment(pipeline.at(index, 1)(**arrays), scales) < TINY
 
 
-@pytest.mark.parametrize("scales", SCALES, ids=name_of)
+@EACH
 def test_random_windows_and_turns(scales: Scales) -> None:
-    @DEAR
-    @given(moves(scales), st.integers(0, 2**32))
-    def check(recipe: Recipe, seed: int) -> None:
-        law(recipe, seed)
-
-    check()
+    holds(law, moves(scales), SEEDS)
 
 
-@pytest.mark.parametrize("scales", SCALES, ids=name_of)
-@pytest.mark.parametrize("step", WARPS, ids=lambda step: step.name)
-def test_warps_that_are_allowed_to_resample(scales: Scales, step: Step) -> None:
+def warps_are_aligned(scales: Scales, step: Step) -> None:
     """Bilinear sampling of a ramp is exact, so that alignment shows to a hundredth of a pixel."""
     pipeline = build(pair(scales, [step], allow_resampling=True))
     for index in range(4):
@@ -67,20 +57,21 @@ def test_warps_that_are_allowed_to_resample(scales: Scales, step: Step) -> None:
         assert ramps_agree(out, scales)
 
 
-@pytest.mark.parametrize("scales", SCALES, ids=name_of)
+@EACH
+@pytest.mark.parametrize("step", WARPS, ids=lambda step: step.name)
+def test_warps_that_are_allowed_to_resample(scales: Scales, step: Step) -> None:
+    warps_are_aligned(scales, step)
+
+
+@EACH
 @pytest.mark.parametrize("step", SIZES, ids=lambda step: step.name)
 def test_resizes_that_are_allowed(scales: Scales, step: Step) -> None:
     pipeline = build(pair(scales, [step], allow_resampling=True))
     for index in range(4):
         out = pipeline.at(index)(**scene(scales, 48, 42))
         # cv2.resize repeats the edge, up to half a pixel of the coarsest grid.
-        core = {name: out[name][k : -k or None, k : -k or None] for name, k in margins(scales, out).items()}
+        core = {name: out[name][2 * k : -2 * k, 2 * k : -2 * k] for name, k in unit_of(scales).items()}
         assert misalignment(core, scales) < 0.05
-
-
-def margins(scales: Scales, out: dict[str, Any]) -> dict[str, int]:
-    """Two cells of each target."""
-    return {name: 2 * k for name, k in unit_of(scales).items()}
 
 
 def ramps_agree(out: dict[str, Any], scales: Scales) -> bool:
@@ -103,7 +94,7 @@ def ramps_agree(out: dict[str, Any], scales: Scales) -> bool:
 
 
 @pytest.mark.parametrize("border", ["constant", "reflect", "wrap"])
-@pytest.mark.parametrize("scales", SCALES, ids=name_of)
+@EACH
 def test_padding_is_whole_cells(scales: Scales, border: str) -> None:
     """Where a window is larger than the scene, every target is padded by the same cells."""
     units = unit_of(scales)
@@ -120,59 +111,42 @@ def test_padding_is_whole_cells(scales: Scales, border: str) -> None:
         assert all((out[name] == small[0].repeat(k, axis=0).repeat(k, axis=1)).all() for name, k in units.items())
 
 
-class TestPlantedFaults:
-    """A law that cannot fail proves nothing."""
+act = shared.Shared.act
 
-    def caught(self, scales: Scales, **more: Any) -> bool:
-        @PLANTED
-        @given(moves(scales), st.integers(0, 2**32))
-        def check(recipe: Recipe, seed: int) -> None:
-            law(recipe, seed)
 
-        try:
-            check()
-        except (AssertionError, DataError):
-            return True
-        return False
+def _each_for_itself(self: shared.Shared, scene: Scene, names: list[str]) -> None:
+    for name in names:
+        one = Scene({name: scene.arrays[name]}, scene.units, scene.region)
+        act(self, one, [name])
+        scene.arrays[name] = one.arrays[name]
 
-    def test_each_target_draws_for_itself(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        act = shared.Shared.act
 
-        def alone(self: shared.Shared, scene: Scene, names: list[str]) -> None:
-            for name in names:
-                one = Scene({name: scene.arrays[name]}, scene.units, scene.region)
-                act(self, one, [name])
-                scene.arrays[name] = one.arrays[name]
+def _one_pixel_off_on_the_finest(self: shared.Shared, scene: Scene, names: list[str]) -> None:
+    if self.how == "window":
+        scene.arrays[names[-1]] = np.roll(np.asarray(scene.arrays[names[-1]]), 1, axis=0)
+    act(self, scene, names)
 
-        monkeypatch.setattr(shared.Shared, "act", alone)
-        assert self.caught({"lr": 1, "hr": 4})
 
-    def test_a_window_one_pixel_off_on_the_finest_target(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        act = shared.Shared.act
+def _a_turn_that_one_misses(self: shared.Shared, scene: Scene, names: list[str]) -> None:
+    act(self, scene, names[:-1] if self.how == "dihedral" else names)
 
-        def off(self: shared.Shared, scene: Scene, names: list[str]) -> None:
-            if self.how == "window":
-                scene.arrays[names[-1]] = np.roll(np.asarray(scene.arrays[names[-1]]), 1, axis=0)
-            act(self, scene, names)
 
-        monkeypatch.setattr(shared.Shared, "act", off)
-        assert self.caught({"lr": 1, "hr": 4})
+def _without_the_half_pixel(matrix: np.ndarray, unit: int) -> np.ndarray:
+    forth = np.diag([unit, unit, 1.0])
+    return forth @ matrix @ np.linalg.inv(forth)
 
-    def test_a_turn_that_one_target_misses(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        act = shared.Shared.act
 
-        def missed(self: shared.Shared, scene: Scene, names: list[str]) -> None:
-            act(self, scene, names[:-1] if self.how == "dihedral" else names)
-
-        monkeypatch.setattr(shared.Shared, "act", missed)
-        assert self.caught({"a": 2, "b": 3})
-
-    def test_a_matrix_without_the_half_pixel(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def careless(matrix: np.ndarray, unit: int) -> np.ndarray:
-            forth = np.diag([unit, unit, 1.0])
-            return forth @ matrix @ np.linalg.inv(forth)
-
-        monkeypatch.setattr(shared, "between_pixels", careless)
-        pipeline = build(pair({"lr": 1, "hr": 4}, [WARPS[0]], allow_resampling=True))
-        agree = [ramps_agree(pipeline.at(k)(**scene({"lr": 1, "hr": 4}, 40, 34)), {"lr": 1, "hr": 4}) for k in range(4)]
-        assert not all(agree)
+FOUR: Scales = {"lr": 1, "hr": 4}
+ALIGNED, OTHERS = planted(law, moves(FOUR), SEEDS), planted(law, moves({"a": 2, "b": 3}), SEEDS)
+test_planted_faults_are_caught = planted_faults(
+    {
+        "each target draws for itself": (ALIGNED, (shared.Shared, "act", _each_for_itself)),
+        "a window one pixel off": (ALIGNED, (shared.Shared, "act", _one_pixel_off_on_the_finest)),
+        "a turn that one target misses": (OTHERS, (shared.Shared, "act", _a_turn_that_one_misses)),
+        "a matrix without the half pixel": (
+            lambda _: warps_are_aligned(FOUR, WARPS[0]),
+            (shared, "between_pixels", _without_the_half_pixel),
+        ),
+    },
+    (*BROKEN, DataError),
+)

@@ -1,7 +1,5 @@
 """Batches are their samples one by one, bit for bit: whatever the recipe, the files, the order and who reads them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,46 +9,34 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from examples import DEAR, PLANTED
+from examples import BROKEN, DEAR, PLANTED, SEEDS, holds, planted
 from hypothesis import given
 from hypothesis import strategies as st
+from kernel_sets import NEEDS_KERNELS
 from PIL import Image
-from random_recipes import Arguments, Pool, label, recipes
-from same_samples import same
+from random_recipes import Arguments, Pool, attempt, build, label, pool, recipes
+from support.checks import planted_faults, same
 from support.encoded_pictures import exif
-from test_exact_equals_none import build
-from test_native_plan import BENT, NATIVE, SETS, WARPED
+from test_native_plan import BENT, NATIVE, WARPED
 
+from augrecipes import DataError, ImageFolder, Packed, loader, open_encoded, pack
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.run import at_once
 from augrecipes.data.collate import Collate
-from augrecipes.data.loader import loader
-from augrecipes.data.packed import Packed
-from augrecipes.errors import DataError
-from augrecipes.images.encoded import open_encoded
 from augrecipes.kinds.bag.pipeline import BagPipeline
-from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.native.libjpeg import Coded, codec
-from augrecipes.packing.run import pack
 from augrecipes.recipe.model import Optimize, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 
-pytestmark = [
-    pytest.mark.skipif(not SETS, reason="no native kernels here"),
-    pytest.mark.filterwarnings("ignore::UserWarning"),
-]
+pytestmark = [NEEDS_KERNELS, pytest.mark.filterwarnings("ignore::UserWarning")]
 N = 12
-BROKEN, CUT_OFF = 4, 7  # no image; a JPEG without its end
+NO_IMAGE, CUT_OFF = 4, 7  # no image; a JPEG without its end
 BROKEN_ROW, CUT_OFF_ROW = 2, 9  # even ones come first
 LEVELS: tuple[tuple[Optimize, Optimize], ...] = (("exact", "none"), ("fast", "fast"))  # batches to samples one by one
 ENDS: Pool = (("Resize", {"height": 16, "width": 18}), ("RandomResizedCrop", {"size": [16, 18]}))
-AMONG_PIXELS: Pool = (
-    ("ColorJitter", {}),
-    ("GaussianBlur", {}),
-    ("MedianBlur", {}),
-    ("MotionBlur", {}),
-    ("RandomShadow", {}),
-)
+AMONG_PIXELS: Pool = pool("""
+    ColorJitter, GaussianBlur, MedianBlur, MotionBlur, RandomShadow
+""")
 # Now and then a step that a plan knows nothing of, and a window that small images have no room for.
 STEPS: Pool = (*NATIVE, *WARPED, *BENT, *AMONG_PIXELS, ("Spatter", {}), ("RandomCrop", {"height": 40, "width": 30}))
 
@@ -86,7 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             options["progressive"] = True
         path = root / "ab"[k % 2] / f"{k:02}"
         path.parent.mkdir(exist_ok=True)
-        if k == BROKEN:
+        if k == NO_IMAGE:
             path.with_suffix(".jpg").write_bytes(b"no picture")
         elif k % 6 == 3:
             image.convert("L" if k == 3 else "RGBA").save(path.with_suffix(".png"))
@@ -107,14 +93,6 @@ def of_one_size(draw: st.DrawFn, pool: Pool) -> Recipe:
     return replace(recipe, steps=label((*(replace(step, site="") for step in recipe.steps), end)))
 
 
-def told(make: Any) -> Any:
-    """What a call gives, or what it complains of."""
-    try:
-        return make()
-    except DataError as error:
-        return type(error).__name__, error.path, error.step
-
-
 def check_batch(made: Any, found: list[Any]) -> None:
     """Holds what `batch` gave, or complains of, to what the samples are one by one."""
     wrong = [one for one in found if isinstance(one, tuple)]
@@ -126,50 +104,48 @@ def check_batch(made: Any, found: list[Any]) -> None:
 
 
 @DEAR
-@given(
-    of_one_size(STEPS), st.integers(0, 2**32), st.sampled_from(LEVELS), st.integers(1, 3), st.sampled_from((1, 3, 4))
-)
-def test_pictures_in_memory(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], threads: int, c: int) -> None:
+@given(of_one_size(STEPS), SEEDS, st.sampled_from(LEVELS), st.integers(1, 3), st.sampled_from((1, 3, 4)))
+def test_images_in_memory(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], threads: int, c: int) -> None:
     rng = np.random.default_rng(seed)
     images: Any = [rng.integers(0, 256, (*rng.integers(12, 70, 2), c), np.uint8) for _ in range(rng.integers(1, 40))]
     if seed % 3 == 0:
         images = np.stack([np.resize(image, (40, 37, c)) for image in images])
     indices = [int(k) for k in rng.integers(0, 2**40, len(images))]
-    made = told(lambda: build(recipe, levels[0], seed).batch(images, indices, 2, threads=threads))
+    made = attempt(lambda: build(recipe, levels[0], seed).batch(images, indices, 2, threads=threads))
     plain = build(recipe, levels[1], seed)
-    found = [told(lambda k=k: plain.at(indices[k], 2)(image=images[k])["image"]) for k in range(len(images))]
+    found = [attempt(lambda k=k: plain.at(indices[k], 2)(image=images[k])["image"]) for k in range(len(images))]
     check_batch(made, found)
 
 
 @DEAR
-@given(of_one_size(STEPS), st.integers(0, 2**32), st.sampled_from(LEVELS), st.integers(1, 3))
+@given(of_one_size(STEPS), SEEDS, st.sampled_from(LEVELS), st.integers(1, 3))
 def test_files_in_memory(
     folder: Path, recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], threads: int
 ) -> None:
     """What is decoded by kernels, what is not, and what is damaged: in one batch."""
     rng = np.random.default_rng(seed)
-    files = [path for path in sorted(folder.rglob("*.*")) if path.name != f"{BROKEN:02}.jpg"]
+    files = [path for path in sorted(folder.rglob("*.*")) if path.name != f"{NO_IMAGE:02}.jpg"]
     files = [files[k] for k in rng.integers(0, len(files), rng.integers(1, 40))]
     if seed % 3:
         files = [path for path in files if path.name != f"{CUT_OFF:02}.jpg"] or files[:1]
     images = [open_encoded(path, channels=(3, 3, None)[seed % 7 % 3]) for path in files]
-    made = told(lambda: build(recipe, levels[0], seed).batch(images, threads=threads))
+    made = attempt(lambda: build(recipe, levels[0], seed).batch(images, threads=threads))
     plain = build(recipe, levels[1], seed)
-    found = [told(lambda k=k: plain.at(k)(image=images[k])["image"]) for k in range(len(images))]
+    found = [attempt(lambda k=k: plain.at(k)(image=images[k])["image"]) for k in range(len(images))]
     check_batch(made, found)
 
 
-def check_folder(recipe: Recipe, folder: Path, seed: int, levels: tuple[Optimize, Optimize], on_error: Any) -> None:
+def check_folder(folder: Path, recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], on_error: Any) -> None:
     rng = np.random.default_rng(seed)
     options = {"on_error": on_error, "seed": seed % 1000, "cache": False, "layout": "classes"}
     order = [int(k) for k in rng.integers(0, 3 * N, rng.integers(1, 2 * N))]
     if on_error == "raise" and seed % 3:
         order = [k for k in order if k % N not in (BROKEN_ROW, CUT_OFF_ROW)] or [0]
     here = Folder(folder, recipe, optimize=levels[0], **options)
-    found = [told(lambda: here.__getitems__([(3, k) for k in order]))]
-    found.append(told(lambda: Collate("list")([here[3, k] for k in order])))
+    found = [attempt(lambda: here.__getitems__([(3, k) for k in order]))]
+    found.append(attempt(lambda: Collate("list")([here[3, k] for k in order])))
     there = Folder(folder, recipe, optimize=levels[1], **options)
-    wanted = told(lambda: [there[3, k] for k in order])
+    wanted = attempt(lambda: [there[3, k] for k in order])
     if isinstance(wanted, tuple):
         assert found == [wanted, wanted]
         return
@@ -178,10 +154,12 @@ def check_folder(recipe: Recipe, folder: Path, seed: int, levels: tuple[Optimize
     same(found[1], Collate("list")(wanted))
 
 
-@DEAR
-@given(of_one_size(STEPS), st.integers(0, 2**32), st.sampled_from(LEVELS), st.sampled_from(("raise", "skip")))
-def test_files(folder: Path, recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], on_error: Any) -> None:
-    check_folder(recipe, folder, seed, levels, on_error)
+LEVELS_DRAWN = st.sampled_from(LEVELS)
+
+
+def test_files(folder: Path) -> None:
+    on_error = st.sampled_from(("raise", "skip"))
+    holds(check_folder, st.just(folder), of_one_size(STEPS), SEEDS, LEVELS_DRAWN, on_error)
 
 
 BACKENDS: tuple[dict[str, Any], ...] = (
@@ -215,47 +193,6 @@ def recipe_of(*steps: tuple[str, dict[str, Any]]) -> Recipe:
     return Recipe("law", steps=label(tuple(Step(name, Arguments(args)) for name, args in steps)))
 
 
-def spoil(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    if fault == "a window's place":
-        lies = Coded.lies
-        monkeypatch.setattr(Coded, "lies", lambda self: (max(lies(self)[0] - 3, 0), lies(self)[1]))
-    whole = Program.many
-
-    def spoilt(self: Program, epoch: int, keys: Any, pictures: Any, places: Any) -> Any:
-        if fault == "another's draws":
-            keys = [*keys[1:], keys[0]]
-        if fault == "another's place":
-            pictures = [*pictures[1:], pictures[0]]
-
-        def kept(*args: Any) -> Any:
-            seen.append(places(*args))
-            return seen[-1]
-
-        seen: list[Any] = []
-        left = whole(self, epoch, keys, pictures, kept)
-        if fault == "a pixel" and seen and seen[-1] is not None:
-            out, rows = seen[-1]
-            out[rows[-1]].reshape(-1)[-1] += 1
-        return left
-
-    monkeypatch.setattr(Program, "many", spoilt)
-
-
-@pytest.mark.parametrize("fault", ["a pixel", "another's place", "another's draws", "a window's place"])
-def test_planted_faults_are_found(folder: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    if fault == "a window's place" and codec() is None:
-        pytest.skip("built without libjpeg-turbo")
-    spoil(monkeypatch, fault)
-
-    @PLANTED
-    @given(of_one_size(NATIVE), st.integers(0, 2**32), st.sampled_from(LEVELS))
-    def law(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize]) -> None:
-        check_folder(recipe, folder, seed, levels, "skip")
-
-    with pytest.raises((AssertionError, ExceptionGroup)):
-        law()
-
-
 def check_bag(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], threads: int, skip: bool) -> None:
     rng = np.random.default_rng(seed)
     tiles: list[Any] = [
@@ -274,8 +211,8 @@ def check_bag(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], thre
         done = bags.bag(7, 3, numbers, read, threads=count, skip=skip)
         return [done.image, done.kept, [(k, error.path, error.step) for k, error in done.dropped]]
 
-    made = told(lambda: bag(levels[0], threads))
-    wanted = told(lambda: bag(levels[1], 1))
+    made = attempt(lambda: bag(levels[0], threads))
+    wanted = attempt(lambda: bag(levels[1], 1))
     if isinstance(wanted, tuple) and isinstance(made, tuple) and not skip:
         # Which size most tiles have depends on how many were made before one was found broken.
         assert made == wanted or "CollateError" in (made[0], wanted[0])
@@ -283,23 +220,51 @@ def check_bag(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], thre
         same(made, wanted)
 
 
-@DEAR
-@given(of_one_size(STEPS), st.integers(0, 2**32), st.sampled_from(LEVELS), st.integers(1, 3), st.booleans())
-def test_bags(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], threads: int, skip: bool) -> None:
-    check_bag(recipe, seed, levels, threads, skip)
+def test_bags() -> None:
+    holds(check_bag, of_one_size(STEPS), SEEDS, LEVELS_DRAWN, st.integers(1, 3), st.booleans())
 
 
-@pytest.mark.parametrize("fault", ["a pixel", "another's draws"])
-def test_planted_faults_in_bags_are_found(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    spoil(monkeypatch, fault)
+lies, whole = Coded.lies, Program.many
 
-    @PLANTED
-    @given(of_one_size(NATIVE), st.integers(0, 2**32), st.sampled_from(LEVELS), st.integers(1, 3), st.booleans())
-    def law(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], threads: int, skip: bool) -> None:
-        check_bag(recipe, seed, levels, threads, skip)
 
-    with pytest.raises((AssertionError, ExceptionGroup)):
-        law()
+def _spoilt(fault: str) -> Any:
+    def many(self: Program, epoch: int, keys: Any, images: Any, places: Any) -> Any:
+        if fault == "another's draws":
+            keys = [*keys[1:], keys[0]]
+        if fault == "another's place":
+            images = [*images[1:], images[0]]
+
+        def kept(*args: Any) -> Any:
+            seen.append(places(*args))
+            return seen[-1]
+
+        seen: list[Any] = []
+        left = whole(self, epoch, keys, images, kept)
+        if fault == "a pixel" and seen and seen[-1] is not None:
+            out, rows = seen[-1]
+            out[rows[-1]].reshape(-1)[-1] += 1
+        return left
+
+    return Program, "many", many
+
+
+def _of_files(fixture: Any) -> None:
+    made = st.just(fixture("folder")), of_one_size(NATIVE), SEEDS, LEVELS_DRAWN, st.just("skip")
+    holds(check_folder, *made, tried=PLANTED)
+
+
+OF_BAGS = planted(check_bag, of_one_size(NATIVE), SEEDS, LEVELS_DRAWN, st.integers(1, 3), st.booleans())
+WINDOW = {"a window's place": (_of_files, (Coded, "lies", lambda self: (max(lies(self)[0] - 3, 0), lies(self)[1])))}
+test_planted_faults_are_found = planted_faults(
+    {
+        **{fault: (_of_files, _spoilt(fault)) for fault in ("a pixel", "another's place", "another's draws")},
+        **(WINDOW if codec() is not None else {}),
+    },
+    BROKEN,
+)
+test_planted_faults_in_bags_are_found = planted_faults(
+    {fault: (OF_BAGS, _spoilt(fault)) for fault in ("a pixel", "another's draws")}, BROKEN
+)
 
 
 @pytest.mark.parametrize("kept", ["raw", "jpeg"])

@@ -1,10 +1,9 @@
 """Batches of samples with masks, boxes and keypoints are their samples one by one, bit for bit."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,34 +11,27 @@ import cv2
 import numpy as np
 import pytest
 import torch
-from examples import DEAR, PLANTED
-from hypothesis import given
+from examples import BROKEN, SEEDS, holds, planted
 from hypothesis import strategies as st
-from random_recipes import Pool, label, recipes
-from same_samples import same
-from test_batches import ENDS, LEVELS, N
-from test_exact_equals_none import build
+from kernel_sets import NEEDS_KERNELS
+from random_recipes import Pool, build, label, recipes
+from support.checks import planted_faults, same
+from test_batches import ENDS, LEVELS_DRAWN, N
 from test_native_boxes import ABOUT_BOXES
-from test_native_plan import BENT, NATIVE, ON_MASKS, SETS, WARPED, WARPED_MASKS
+from test_native_plan import BENT, NATIVE, ON_MASKS, WARPED, WARPED_MASKS
 
+from augrecipes import CollateError, DataError, ImageFolder, Packed, pack
 from augrecipes.compiler.executor.inputs import InMemory
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.run.native_batches import NativeBatches
 from augrecipes.compiler.run.side_by_side import Together
 from augrecipes.data.batching import BatchRows, as_torch, native_batch, ragged_keys
 from augrecipes.data.collate import Collate
-from augrecipes.data.packed import Packed
-from augrecipes.errors import CollateError, DataError
-from augrecipes.kinds.image.dataset import ImageFolder
-from augrecipes.packing.run import pack
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Optimize, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 from augrecipes.store.items import Items, MappedShards
 
-pytestmark = [
-    pytest.mark.skipif(not SETS, reason="no native kernels here"),
-    pytest.mark.filterwarnings("ignore::UserWarning"),
-]
+pytestmark = [NEEDS_KERNELS, pytest.mark.filterwarnings("ignore::UserWarning")]
 STEPS: Pool = (*NATIVE, *WARPED, *BENT, *ON_MASKS, *WARPED_MASKS, *ABOUT_BOXES, ("Spatter", {}))
 EPOCH = 3
 # How masks come; those that no plan takes are Python's.
@@ -84,9 +76,7 @@ def in_memory(samples: list[Sample]) -> Together | None:
     masks = [mask.reshape(*mask.shape[:2], 1) for s in samples for mask in masks_of(s)]
     others = [{name: v for name, v in s.items() if name not in ("image", "mask")} for s in samples]
     return Together(
-        InMemory.of([s["image"] for s in samples]),
-        InMemory.of(masks) if masks else None,
-        others if others[0] else None,
+        InMemory.of([s["image"] for s in samples]), InMemory.of(masks) if masks else None, others if others[0] else None
     )
 
 
@@ -110,7 +100,7 @@ def read_by(given: list[Sample]) -> Any:
     return lambda k: dict(given[k])
 
 
-def check(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], *, lying: bool) -> bool:
+def check(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], lying: bool) -> bool:
     """Whether there was a batch."""
     rng, ragged = np.random.default_rng(seed), ragged_keys(recipe.inputs)
     samples = drawn(recipe, rng, int(rng.integers(1, 40)))
@@ -145,59 +135,43 @@ def check(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], *, lying
     return True
 
 
-def test_whatever_lies_on_pictures() -> None:
+def test_whatever_lies_on_images() -> None:
     made: list[bool] = []
 
-    @DEAR
-    @given(of_one_size(STEPS), st.integers(0, 2**32), st.sampled_from(LEVELS), st.booleans())
     def law(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], lying: bool) -> None:
-        made.append(check(recipe, seed, levels, lying=lying))
+        made.append(check(recipe, seed, levels, lying))
 
-    law()
+    holds(law, of_one_size(STEPS), SEEDS, LEVELS_DRAWN, st.booleans())
     assert sum(made) > len(made) // 5
 
 
-def spoil(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    several, many, moved = NativeBatches.several, Program.many, NativeBatches._without_pixels
-    if fault == "another's mask":
-        masks_at_once = NativeBatches._masks_at_once
-        monkeypatch.setattr(
-            NativeBatches,
-            "_masks_at_once",
-            lambda self, epoch, keys, masks, places: masks_at_once(
-                self, epoch, [*keys[1:], keys[0]], masks, places
-            ),
-        )  # fmt: skip
-    elif fault == "another's boxes":
-        monkeypatch.setattr(
-            NativeBatches,
-            "_without_pixels",
-            lambda self, key, data, *way: moved(self, (key[0], key[1] + 1, key[2]), data, *way),
-        )
-    elif fault == "one that is left is forgotten":
-        monkeypatch.setattr(
-            NativeBatches, "several", lambda self, *args: (found := several(self, *args)) and ([], found[1])
-        )
-    else:
-        monkeypatch.setattr(
-            Program, "many", lambda self, epoch, keys, *rest: many(self, epoch + self._limits[1], keys, *rest)
-        )
-
-
-@pytest.mark.parametrize("lying", [True, False])
-@pytest.mark.parametrize(
-    "fault", ["another's mask", "another's boxes", "one that is left is forgotten", "a mask of another epoch"]
+several, many, moved = NativeBatches.several, Program.many, NativeBatches._without_pixels
+masks_at_once = NativeBatches._masks_at_once
+FAULTS: dict[str, tuple[Any, str, Any]] = {
+    "another's mask": (
+        NativeBatches, "_masks_at_once",
+        lambda self, epoch, keys, *rest: masks_at_once(self, epoch, [*keys[1:], keys[0]], *rest),
+    ),
+    "another's boxes": (
+        NativeBatches, "_without_pixels",
+        lambda self, key, data, *way: moved(self, (key[0], key[1] + 1, key[2]), data, *way),
+    ),
+    "one that is left is forgotten": (
+        NativeBatches, "several", lambda self, *args: (found := several(self, *args)) and ([], found[1]),
+    ),
+    "a mask of another epoch": (
+        Program, "many", lambda self, epoch, keys, *rest: many(self, epoch + self._limits[1], keys, *rest),
+    ),
+}  # fmt: skip
+FAULTY = of_one_size((*NATIVE, *WARPED, ("Spatter", {"p": 0.4})))
+test_planted_faults_are_found = planted_faults(
+    {
+        f"{name}, {lying}": (planted(check, FAULTY, SEEDS, LEVELS_DRAWN, st.just(lying)), fault)
+        for name, fault in FAULTS.items()
+        for lying in (True, False)
+    },
+    (*BROKEN, KeyError),
 )
-def test_planted_faults_are_found(monkeypatch: pytest.MonkeyPatch, fault: str, lying: bool) -> None:
-    spoil(monkeypatch, fault)
-
-    @PLANTED
-    @given(of_one_size((*NATIVE, *WARPED, ("Spatter", {"p": 0.4}))), st.integers(0, 2**32), st.sampled_from(LEVELS))
-    def law(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize]) -> None:
-        check(recipe, seed, levels, lying=lying)
-
-    with pytest.raises((AssertionError, ExceptionGroup, KeyError)):
-        law()
 
 
 TEXT = """
@@ -297,23 +271,32 @@ def test_stores_and_folders(
         assert agrees(with_steps, there) == at_once, STORES[k]
 
 
-@pytest.mark.parametrize("shards", [True, False])
-def test_an_address_beside_the_right_one_is_noticed(
-    stores: dict[tuple[bool, int], Path], shards: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A planted fault: images are read one byte further on, or all from one shard."""
-    lie, addresses = Items.lie, MappedShards.addresses
-    if shards:
-        monkeypatch.setattr(
-            MappedShards, "addresses", lambda self, starts: addresses(self, np.full_like(starts, starts[0]))
+def makes_batches(shards: bool, behind: str, fixture: Any) -> None:
+    """Of a store of one shard, or of several."""
+    store = fixture("stores")[False, int(shards)]
+    ds = Packed(store, recipe_of(behind, OUTPUTS[0], points=False), optimize="exact")
+    assert agrees(ds, Packed(store, ds.recipe, optimize="none"))
+
+
+lie, addresses = Items.lie, MappedShards.addresses
+
+
+def _one_byte_on(self: Items, items: Any) -> Any:
+    found = lie(self, items)
+    return found and found._replace(lie=np.add(found.lie, (1, 0, 0, 0)))
+
+
+def _one_shard_for_all(self: MappedShards, starts: Any) -> Any:
+    return addresses(self, np.full_like(starts, starts[0]))
+
+
+test_an_address_beside_the_right_one_is_noticed = planted_faults(
+    {
+        f"{name}, {behind}": (partial(makes_batches, shards, behind), fault)
+        for name, shards, fault in (
+            ("all from one shard", True, (MappedShards, "addresses", _one_shard_for_all)),
+            ("one byte further on", False, (Items, "lie", _one_byte_on)),
         )
-    else:
-        monkeypatch.setattr(
-            Items,
-            "lie",
-            lambda self, items: (found := lie(self, items)) and found._replace(lie=np.add(found.lie, (1, 0, 0, 0))),
-        )
-    for behind in ("moves", "nothing"):
-        ds = Packed(stores[False, int(shards)], recipe_of(behind, OUTPUTS[0], points=False), optimize="exact")
-        there = Packed(stores[False, int(shards)], ds.recipe, optimize="none")
-        assert not agrees(ds, there)
+        for behind in ("moves", "nothing")
+    }
+)

@@ -1,7 +1,5 @@
 """What the capability records claim, held against albumentations itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +13,8 @@ import pytest
 from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
-from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, picture
+from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, picture, pool
+from support.checks import in_a_soak
 from support.every_class import EACH, SIZE, SLOW, STEPS, mask_of, neighbour, pictures, run
 
 from augrecipes.compiler.kernels.moves import symmetry_of
@@ -23,13 +22,11 @@ from augrecipes.compiler.prefix import draws_nothing
 from augrecipes.compiler.rewrite.nodes import action_of
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.ops import capabilities, registry
-from augrecipes.ops.capabilities import capability, known
+from augrecipes.ops.capabilities import claims, known
 from augrecipes.ops.registry import construct, effective, is_registered, names
 from augrecipes.recipe.model import Arguments, Recipe, Step, label
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # some classes warn on every call
-
-# Grey images make some colour steps warn on every call.
 
 
 POOL = MOVES + TABLES + OTHERS + COLOURS + RGB_ONLY
@@ -58,8 +55,8 @@ def test_a_lookup_is_one_wherever_a_pixel_stands(
     name: str, args: dict, index: int, height: int, width: int, y: int, x: int
 ) -> None:
     """On any window of the image it gives the window of what it gives on the image: body and tail of a row alike."""
-    record = capability(name)
-    channels = 3 if record is not None and record.channels else (1, 3, 5)[index % 3]
+    record = claims(name)
+    channels = 3 if record.channels else (1, 3, 5)[index % 3]
     image = picture(index, channels, "uint8")
     window = np.ascontiguousarray(image[y : y + height, x : x + width])
     whole, part = keyed(name, args, index), keyed(name, args, index)
@@ -81,8 +78,7 @@ def test_a_dihedral_step_is_the_symmetry_that_the_kernel_thinks(name: str, args:
 @pytest.mark.parametrize("channels", [1, 3, 5])
 @pytest.mark.parametrize(("name", "args"), POOL, ids=lambda v: v if isinstance(v, str) else "")
 def test_a_class_takes_the_channel_counts_of_its_record_and_no_others(name: str, args: dict, channels: int) -> None:
-    record = capability(name)
-    assert record is not None
+    record = claims(name)
     image = picture(3, channels, "uint8", (64, 48))
     if record.channels is None or channels in record.channels:
         assert keyed(name, args, 1)(image=image)["image"].size
@@ -118,32 +114,16 @@ def test_arguments_that_draw_are_seen(step: Step) -> None:
 
 
 # Classes that may read statistics of the whole image, by arguments; what else changes colours must not.
-READERS = [
-    ("ColorJitter", {}),
-    ("ColorJitter", {"contrast": [0.5, 0.6]}),
-    ("Equalize", {}),
-    ("Equalize", {"mode": "pil"}),
-    ("AutoContrast", {}),
-    ("FancyPCA", {"alpha": 1.0}),
-    ("PlasmaBrightnessContrast", {}),
-    ("ToGray", {"method": "pca"}),
-    ("RandomBrightnessContrast", {"brightness_by_max": False}),
-    ("HEStain", {"method": "macenko"}),
-    ("HEStain", {"method": "vahadane"}),
-]
-NO_READERS = [
-    ("ColorJitter", {"contrast": 0}),
-    ("ColorJitter", {"contrast": [1, 1]}),
-    ("ToGray", {"method": "from_lab"}),
-    ("RandomBrightnessContrast", {"brightness_by_max": False, "brightness_limit": 0}),
-    ("RandomBrightnessContrast", {}),
-    ("HEStain", {"method": "preset", "preset": "standard"}),
-    ("HEStain", {}),
-    ("HueSaturationValue", {}),
-    ("StainJitter", {}),
-    ("RandomGamma", {}),
-    ("Posterize", {}),
-]
+READERS = pool("""
+    ColorJitter, ColorJitter: {contrast: [0.5, 0.6]}, Equalize, Equalize: {mode: pil}, AutoContrast,
+    FancyPCA: {alpha: 1.0}, PlasmaBrightnessContrast, ToGray: {method: pca},
+    RandomBrightnessContrast: {brightness_by_max: false}, HEStain: {method: macenko}, HEStain: {method: vahadane}
+""")
+NO_READERS = pool("""
+    ColorJitter: {contrast: 0}, ColorJitter: {contrast: [1, 1]}, ToGray: {method: from_lab},
+    RandomBrightnessContrast: {brightness_by_max: false, brightness_limit: 0}, RandomBrightnessContrast,
+    HEStain: {method: preset, preset: standard}, HEStain, HueSaturationValue, StainJitter, RandomGamma, Posterize
+""")
 
 
 def far_pixels_count(name: str, args: dict) -> bool:
@@ -160,8 +140,7 @@ def far_pixels_count(name: str, args: dict) -> bool:
 
 @pytest.mark.parametrize(("name", "args"), READERS + NO_READERS, ids=str)
 def test_statistics_are_read_by_the_steps_that_say_so(name: str, args: dict) -> None:
-    record = capability(name)
-    assert record is not None
+    record = claims(name)
     assert bool(record.statistics_for(effective(Step(name, Arguments(args))))) == far_pixels_count(name, args)
 
 
@@ -179,8 +158,7 @@ BOTH = pytest.mark.parametrize("dtype", ["uint8", "float32"])
 
 def law(step: Step, dtype: str, seeds: range, every: int = 1) -> None:
     """On images that differ a little a step draws the same, and its results differ no more than its record says."""
-    record = capability(step.name)
-    assert record is not None
+    record = claims(step.name)
     assert record.draws_from is not None
     gain = record.gain_for(effective(step))
     for seed in seeds:
@@ -199,23 +177,17 @@ def law(step: Step, dtype: str, seeds: range, every: int = 1) -> None:
                 assert record.in_levels or found <= gain * given + 3e-6, "amplifies"
 
 
+@in_a_soak("long", False, True)
 @BOTH
 @EACH
-def test_draws_and_gains(step: Step, dtype: str) -> None:
-    law(step, dtype, range(1), every=6 if step.name in SLOW else 2)
-
-
-@pytest.mark.soak
-@BOTH
-@EACH
-def test_draws_and_gains_at_length(step: Step, dtype: str) -> None:
-    law(step, dtype, range(3 if step.name in SLOW else 30))
+def test_draws_and_gains(step: Step, dtype: str, long: bool) -> None:
+    slow = step.name in SLOW
+    law(step, dtype, range(1 if not long else 3 if slow else 30), every=1 if long else 6 if slow else 2)
 
 
 @EACH
 def test_who_draws_by_the_mask(step: Step) -> None:
-    record = capability(step.name)
-    assert record is not None
+    record = claims(step.name)
     assert record.draws_from is not None
     image = next(pictures(1, "uint8"))
     ran = [run(step, 1, image, mask_of(seed)) for seed in range(3)]
@@ -248,15 +220,9 @@ def test_who_draws_by_the_picture(name: str) -> None:
 def test_planted_claims_are_caught(name: str, claimed: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(capabilities._BY_NAME, name, replace(capabilities._BY_NAME[name], **claimed))  # type: ignore[arg-type]
 
-    def caught() -> bool:
-        try:
-            for dtype in ("uint8", "float32"):
-                law(Step(name, Arguments(), p=1.0), dtype, range(3))
-        except AssertionError:
-            return True
-        return False
-
-    assert caught()
+    with pytest.raises(AssertionError):
+        for dtype in ("uint8", "float32"):
+            law(Step(name, Arguments(), p=1.0), dtype, range(3))
 
 
 def test_every_class_is_among_them() -> None:
@@ -306,7 +272,7 @@ def check(step: Step, dtype: str, size: tuple[int, int] = LARGE) -> None:
 
 
 @EACH
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+@BOTH
 def test_every_class(step: Step, dtype: str) -> None:
     check(step, dtype, SIZE if step.name in SMALL else LARGE)
 

@@ -1,7 +1,5 @@
 """Laws of `diff`: what it calls the same makes the same samples, however it is written, and which side comes first."""
 
-from __future__ import annotations
-
 import importlib
 import random
 from collections.abc import Callable
@@ -14,15 +12,13 @@ from edits import edited, reformatted
 from examples import DEAR, PLANTED
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from random_recipes import MOVES, TABLES, Pool, assert_same, recipes, steps_for, targets
-from test_exact_equals_none import build, outcome
+from random_recipes import MOVES, TABLES, Pool, assert_same, build, outcome, pool, recipes, steps_for, targets
 
+from augrecipes import DataError, Recipe, RecipeError
 from augrecipes.diff import Change, Difference, StepDifference, diff
 from augrecipes.diff import meaning as meanings
-from augrecipes.errors import DataError, RecipeError
 from augrecipes.ops import registry
 from augrecipes.recipe import gallery
-from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import load, parse_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -31,15 +27,11 @@ comparing = importlib.import_module("augrecipes.diff")  # the module; the packag
 SMALL: Pool = (
     *MOVES,
     *TABLES,
-    ("Rotate", {"limit": 25, "border_mode": "reflect_101"}),
-    ("Rotate", {"limit": 25}),
-    ("Rotate", {"limit": 10}),
-    ("Rotate", {"limit": 10, "crop_border": True}),
-    ("GaussNoise", {}),
-    ("GaussNoise", {"per_channel": False}),
-    ("CoarseDropout", {}),
-    ("CoarseDropout", {"fill": 9}),
-    ("NoOp", {}),
+    *pool("""
+    Rotate: {limit: 25, border_mode: reflect_101}, Rotate: {limit: 25}, Rotate: {limit: 10},
+    Rotate: {limit: 10, crop_border: true}, GaussNoise, GaussNoise: {per_channel: false}, CoarseDropout,
+    CoarseDropout: {fill: 9}, NoOp
+"""),
 )
 
 

@@ -1,141 +1,62 @@
 """Promise 2: `exact` makes the draws of `none` and gives its bits."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
+from itertools import product
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
-from examples import DEAR, PLANTED
-from hypothesis import given
+from examples import BROKEN, SEEDS, holds, planted
 from hypothesis import strategies as st
-from random_recipes import MOVES, OTHERS, TABLES, Pool, assert_same, recipes, step, steps_for, targets
+from random_recipes import (
+    MOVES,
+    OTHERS,
+    TABLES,
+    Pool,
+    assert_same,
+    build,
+    outcome,
+    pool,
+    recipes,
+    step,
+    steps_for,
+    targets,
+)
+from support.checks import in_a_soak, planted_faults
 
+from augrecipes.compat import instead as one_pixel
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
 from augrecipes.compiler.rewrite.nodes import Fused
 from augrecipes.compiler.rewrite.rules import crop_first, open_groups
 from augrecipes.errors import DataError
+from augrecipes.kinds.image import pipeline as of_images
 from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline
-from augrecipes.ops import groups
-from augrecipes.recipe.model import Arguments, Boxes, Inputs, Optimize, Recipe, Step, label
+from augrecipes.ops import capabilities, groups
+from augrecipes.ops.capability import Capability
+from augrecipes.ops.registry import arguments, names
+from augrecipes.recipe.model import Arguments, Boxes, Inputs, Optimize, Output, Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
 
 # Grey images make some colour steps warn on every call.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-def build(recipe: Recipe, optimize: Optimize, seed: int = 0) -> Pipeline:
-    """Compile without the lints: random recipes are allowed to be foolish."""
-    plans = {arrival: plan(recipe, recipe.steps, optimize, arrival) for arrival in ARRIVALS}
-    return Pipeline(Compiled(recipe, "train", optimize, seed, False, plans))
-
-
-def outcome(pipeline: Pipeline, index: int, sample: dict):
-    try:
-        return pipeline.at(index, 2)(**sample)
-    except DataError as error:  # a crop that a border has left nothing of, a bad channel count: the same for both
-        return error.step
-
-
-def check(recipe: Recipe, channels: int, dtype: str, seed: int) -> None:
+def check(recipe: Recipe, seed: int, *, channels: int = 3, dtype: str = "uint8") -> None:
     sample = targets(recipe, seed, channels, dtype)
     before = {k: np.array(v) for k, v in sample.items()}
     plain, exact = build(recipe, "none", seed), build(recipe, "exact", seed)
     for index in range(3):
         a, b = outcome(plain, index, sample), outcome(exact, index, sample)
-        if isinstance(a, dict):
-            assert isinstance(b, dict)
-            assert_same(a, b)
-        else:
-            assert a == b
+        assert_same(a, b)
     for key, value in before.items():
         np.testing.assert_array_equal(value, sample[key], err_msg=f"{key} was written to")
 
 
-@pytest.mark.parametrize("channels", [1, 3, 5])
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_on_random_recipes(channels: int, dtype: str) -> None:
-    @DEAR
-    @given(recipes(steps_for(channels)), st.integers(0, 2**32))
-    def law(recipe: Recipe, seed: int) -> None:
-        check(recipe, channels, dtype, seed)
-
-    law()
-
-
-@pytest.mark.parametrize("pool", [MOVES, TABLES + MOVES], ids=["moves", "moves and tables"])
-def test_on_recipes_that_join_everywhere(pool: Pool) -> None:
-    @DEAR
-    @given(recipes(pool), st.integers(0, 2**32))
-    def law(recipe: Recipe, seed: int) -> None:
-        check(recipe, 3, "uint8", seed)
-
-    law()
-
-
-PADS: Pool = (
-    ("InvertImg", {}),
-    ("Solarize", {}),
-    ("RandomCrop", {"height": 200, "width": 40, "pad_if_needed": True}),
-    ("CenterCrop", {"height": 30, "width": 200, "pad_if_needed": True}),
-)
-
-
-class TestPlantedFaults:
-    """A law that cannot fail proves nothing: each of these faults must be caught by the same check."""
-
-    def caught(self, pool: Pool) -> bool:
-        @PLANTED
-        @given(recipes(pool), st.integers(0, 2**32))
-        def law(recipe: Recipe, seed: int) -> None:
-            check(recipe, 3, "uint8", seed)
-
-        try:
-            law()
-        except AssertionError:
-            return True
-        return False
-
-    @pytest.mark.parametrize("pool", [MOVES, TABLES], ids=["moves", "tables"])
-    def test_a_kernel_that_is_a_level_off_somewhere(self, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-        whole = Program.sample
-
-        def spoilt(self: Program, *args: Any) -> Any:
-            made = whole(self, *args)
-            if isinstance(made, np.ndarray) and made.dtype == np.float32:
-                made[..., -1, -1] += np.float32(1 / 255)
-            return made
-
-        monkeypatch.setattr(Program, "sample", spoilt)
-        assert self.caught(pool)
-
-    def test_tables_that_see_what_a_window_pads(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(crop_first, "_may_pad", lambda _: False)
-        assert self.caught(PADS)
-
-    def test_draws_keyed_by_place_in_the_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from augrecipes.kinds.image import pipeline as module
-
-        lower = module.lower
-
-        def by_place(steps):
-            made, sites = lower(steps)
-            return made, [(obj, f"{place}/{len(steps)}", False) for place, (obj, _, _) in enumerate(sites)]
-
-        monkeypatch.setattr(module, "lower", by_place)
-        assert self.caught(TABLES)
-
-    def test_a_lookup_claimed_for_a_step_that_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from augrecipes.ops import capabilities
-        from augrecipes.ops.capability import Capability
-
-        monkeypatch.setitem(
-            capabilities._BY_NAME, "RandomBrightnessContrast", Capability("RandomBrightnessContrast", "lookup")
-        )
-        assert self.caught(
-            (("RandomBrightnessContrast", {"brightness_by_max": False}), ("RandomCrop", {"height": 9, "width": 9}))
-        )
+PADS: Pool = pool("""
+    InvertImg, Solarize, RandomCrop: {height: 200, width: 40, pad_if_needed: true},
+    CenterCrop: {height: 30, width: 200, pad_if_needed: true}
+""")
 
 
 # Steps of groups that always act stand among those around them, and every sample is what it was.
@@ -164,10 +85,33 @@ def recipes_groups(draw: st.DrawFn) -> Recipe:
     return Recipe("law", steps=steps, inputs=Inputs(boxes=boxes))
 
 
-@DEAR
-@given(recipes_groups(), st.integers(0, 2**32))
-def test_samples_of_nested_groups_are_those_of_none(recipe: Recipe, seed: int) -> None:
-    check(recipe, 3, "uint8", seed)
+JOINING = {"moves": recipes(MOVES), "moves and tables": recipes(TABLES + MOVES), "nested groups": recipes_groups()}
+
+
+@pytest.mark.parametrize("channels", [1, 3, 5])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_on_random_recipes(channels: int, dtype: str) -> None:
+    holds(lambda recipe, seed: check(recipe, seed, channels=channels, dtype=dtype), recipes(steps_for(channels)), SEEDS)
+
+
+@pytest.mark.parametrize("made", JOINING.values(), ids=JOINING)
+def test_on_recipes_that_join_everywhere(made: st.SearchStrategy[Recipe]) -> None:
+    holds(check, made, SEEDS)
+
+
+whole, lower = Program.sample, of_images.lower
+
+
+def _a_level_off(self: Program, *args: Any) -> Any:
+    made = whole(self, *args)
+    if isinstance(made, np.ndarray) and made.dtype == np.float32:
+        made[..., -1, -1] += np.float32(1 / 255)
+    return made
+
+
+def keyed_by_place(steps: Any) -> Any:
+    made, sites = lower(steps)
+    return made, [(obj, f"{place}/{len(steps)}", False) for place, (obj, _, _) in enumerate(sites)]
 
 
 def _opens_what_may_miss(step: Any) -> bool:
@@ -178,17 +122,34 @@ def _opens_choices(step: Any) -> bool:
     return isinstance(step, Step) and step.name in (groups.SEQUENTIAL, groups.ONE_OF) and step.p in (None, 1)
 
 
-@pytest.mark.parametrize("fault", [_opens_what_may_miss, _opens_choices])
-def test_the_law_sees_groups_that_must_stay_closed(fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_groups, "_opens", fault)
-
-    @PLANTED
-    @given(recipes_groups(), st.integers(0, 2**32))
-    def law(recipe: Recipe, seed: int) -> None:
-        check(recipe, 3, "uint8", seed)
-
-    with pytest.raises(AssertionError):
-        law()
+_LOOKUP = {"RandomBrightnessContrast": Capability("RandomBrightnessContrast", "lookup")}
+BY_MEAN: Pool = (("RandomBrightnessContrast", {"brightness_by_max": False}), ("RandomCrop", {"height": 9, "width": 9}))
+test_planted_faults_are_caught = planted_faults(
+    {
+        "moves a level off": (planted(check, recipes(MOVES), SEEDS), (Program, "sample", _a_level_off)),
+        "tables a level off": (planted(check, recipes(TABLES), SEEDS), (Program, "sample", _a_level_off)),
+        "tables see what a window pads": (
+            planted(check, recipes(PADS), SEEDS),
+            (crop_first, "_may_pad", lambda _: False),
+        ),
+        "draws keyed by place in the plan": (
+            planted(check, recipes(TABLES), SEEDS),
+            (of_images, "lower", keyed_by_place),
+        ),
+        "a lookup claimed for a step that is none": (
+            planted(check, recipes(BY_MEAN), SEEDS),
+            (capabilities, "_BY_NAME", capabilities._BY_NAME | _LOOKUP),
+        ),
+        **{
+            f"groups are opened by {fault.__name__}": (
+                planted(check, JOINING["nested groups"], SEEDS),
+                (open_groups, "_opens", fault),
+            )
+            for fault in (_opens_what_may_miss, _opens_choices)
+        },
+    },
+    BROKEN,
+)
 
 
 def test_what_stood_in_groups_is_joined_with_what_stands_beside_them() -> None:
@@ -211,3 +172,93 @@ def test_what_may_miss_or_shares_its_draws_stays_a_group(group: str) -> None:
     kind = "kind: bag\n" if "share" in group else ""
     recipe = parse_text(f"version: 1\nrecipe: law\n{kind}steps: [{{Sequential: {group}}}]\n")
     assert [step.site for step in build(recipe, "exact").compiled.plans["uint8"].steps] == ["Sequential#1"]
+
+
+# Images of one row or column come back from every warp, border and interpolation, with the pixels that they have.
+
+
+BORDERS = ("replicate", "reflect", "reflect_101")  # of these nothing but pixels of the image comes in
+OPTIMIZE: tuple[Optimize, ...] = ("none", "exact", "fast")
+UINT8 = Output("uint8", "hwc")
+
+BESIDE: dict[str, tuple[dict[str, Any], ...]] = {  # in place of no arguments
+    "Affine": ({"rotate": [-40, 40], "scale": [0.5, 2.0]}, {"shear": [-20, 20], "fit_output": True}),
+    "CropAndPad": ({"px": 1}, {"px": 1, "keep_size": False}),
+    "GridDistortion": ({"num_steps": 1},),
+    "Perspective": ({}, {"keep_size": False}, {"scale": [0.2, 0.3]}),
+    "Rotate": ({}, {"crop_border": True}),
+}
+
+
+def warps() -> list[tuple[str, dict[str, Any]]]:
+    """All classes that sample an image and look beyond it."""
+    looking = {"border_mode", "interpolation"}
+    found = [name for name in names() if looking <= ((arguments(name) or {}).get("properties") or {}).keys()]
+    return [(name, args) for name in found for args in BESIDE.get(name, ({},))]
+
+
+def coming_back(call: Callable[..., Any], interpolation: str) -> Callable[..., Any]:
+    """A function of OpenCV that says where it would not come back."""
+
+    def safely(image: np.ndarray, *args: Any, **how: Any) -> Any:
+        sampling = how.get(interpolation, 0) & ~cv2.WARP_INVERSE_MAP
+        hangs = 1 in image.shape[:2] and (sampling, how.get("borderMode")) == (cv2.INTER_CUBIC, cv2.BORDER_REFLECT_101)
+        if hangs:
+            pytest.fail("OpenCV would not come back")  # no Exception: those of steps become DataErrors
+        return call(image, *args, **how)
+
+    return safely
+
+
+@pytest.fixture
+def nothing_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, interpolation in (("warpAffine", "flags"), ("warpPerspective", "flags"), ("remap", "interpolation")):
+        monkeypatch.setattr(cv2, name, coming_back(getattr(cv2, name), interpolation))
+
+
+def made(pipeline: Pipeline, index: int, sample: dict[str, np.ndarray]) -> dict[str, Any] | None:
+    try:
+        return pipeline.at(index, 0)(**sample)
+    except DataError as error:
+        if "x_min < x_max" in str(error):  # a crop leaves nothing of it
+            return None
+        raise
+
+
+def comes_back(name: str, args: dict[str, Any], border: str, sampling: str, times: int) -> None:
+    """The law: what `none` makes `exact` makes too, `fast` as large; and of one pixel nothing but that pixel comes.
+
+    `fast` makes one warp of those that come `times` over.
+    """
+    given = {**args, "border_mode": border, "interpolation": sampling, "mask_interpolation": sampling}
+    recipe = Recipe("law", steps=label((Step(name, Arguments(given), p=1.0),) * times), output=UINT8)
+    pipelines = [build(recipe, optimize) for optimize in OPTIMIZE]
+    for index, shape in enumerate(product((1, 2, 3), repeat=2)):
+        rng = np.random.default_rng(index)
+        sample = {"image": rng.integers(0, 256, (*shape, 3), np.uint8), "mask": rng.integers(0, 9, shape, np.uint8)}
+        none, exact, fast = (made(pipeline, index, sample) for pipeline in pipelines)
+        assert (none is None) == (exact is None) == (fast is None)
+        if none is None or exact is None or fast is None:
+            continue
+        for target, given_one in sample.items():
+            assert np.array_equal(none[target], exact[target])
+            assert none[target].shape == fast[target].shape
+            if shape == (1, 1):
+                assert (none[target] == given_one).all()
+                assert (fast[target] == given_one).all()
+
+
+@pytest.mark.usefixtures("nothing_hangs")
+@in_a_soak("how", (("linear", "cubic"), (1,)), (("nearest", "linear", "cubic", "area", "lanczos4"), (1, 2)))
+@pytest.mark.parametrize(("name", "args"), warps())
+def test_lines_come_back_from_every_warp(name: str, args: dict[str, Any], how: Any) -> None:
+    for border, sampling, times in product(BORDERS, *how):
+        comes_back(name, args, border, sampling, times)
+
+
+@pytest.mark.usefixtures("nothing_hangs")
+@pytest.mark.parametrize("name", ["Affine", "Perspective", "ElasticTransform"])
+def test_a_warp_that_does_not_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_pixel, "doubled", lambda image, interpolation, border: image)
+    with pytest.raises(pytest.fail.Exception, match="would not come back"):
+        comes_back(name, BESIDE.get(name, ({},))[0], "reflect_101", "cubic", 1)

@@ -1,7 +1,5 @@
 """`fast` keeps its contracts: the draws of `none`, places to 0.01 px, levels within a bound, labels that were there."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,16 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR, PLANTED
+from examples import BROKEN, DEAR, SEEDS, holds, planted
 from hypothesis import given
 from hypothesis import strategies as st
-from random_recipes import MOVES, Pool, picture, recipes, targets
-from test_exact_equals_none import build
+from random_recipes import MOVES, Pool, build, picture, pool, recipes, targets
+from support.checks import planted_faults
+from test_exact_equals_none import keyed_by_place
 
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import masks
 from augrecipes.compiler.rewrite.rules import join_warps
 from augrecipes.errors import DataError
+from augrecipes.kinds.image import pipeline as of_images
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.ops.constants import NEAREST
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step, label
@@ -34,23 +34,15 @@ def size(seed: int) -> tuple[int, int]:
     return 61 + seed % 2, 83 + seed // 2 % 2
 
 
-WARPS: Pool = (
-    ("Rotate", {"limit": 30}),
-    ("Rotate", {"limit": 30, "crop_border": True}),
-    ("SafeRotate", {"limit": 30}),
-    ("Affine", {"scale": [0.8, 1.3], "rotate": [-20, 20], "translate_percent": [-0.1, 0.1]}),
-    ("Affine", {"shear": [-10, 10], "fit_output": True}),
-    ("ShiftScaleRotate", {}),
-    ("Perspective", {"scale": [0.02, 0.06]}),
-    ("Perspective", {"scale": [0.02, 0.06], "keep_size": False}),
-    ("RandomResizedCrop", {"size": [41, 47], "scale": [0.4, 1.0]}),
-    ("RandomSizedCrop", {"min_max_height": [24, 32], "size": [45, 50]}),
-    ("Resize", {"height": 53, "width": 42}),
-    ("Resize", {"height": 90, "width": 110}),
-    ("SmallestMaxSize", {"max_size": 48}),
-    ("LongestMaxSize", {"max_size": 64}),
-    ("RandomScale", {"scale_limit": [-0.3, 0.3]}),
-)
+WARPS: Pool = pool("""
+    Rotate: {limit: 30}, Rotate: {limit: 30, crop_border: true}, SafeRotate: {limit: 30},
+    Affine: {scale: [0.8, 1.3], rotate: [-20, 20], translate_percent: [-0.1, 0.1]},
+    Affine: {shear: [-10, 10], fit_output: true}, ShiftScaleRotate, Perspective: {scale: [0.02, 0.06]},
+    Perspective: {scale: [0.02, 0.06], keep_size: false}, RandomResizedCrop: {size: [41, 47], scale: [0.4, 1.0]},
+    RandomSizedCrop: {min_max_height: [24, 32], size: [45, 50]}, Resize: {height: 53, width: 42},
+    Resize: {height: 90, width: 110}, SmallestMaxSize: {max_size: 48}, LongestMaxSize: {max_size: 64},
+    RandomScale: {scale_limit: [-0.3, 0.3]}
+""")
 # Small windows and padding leave nothing to compare; these leave most of the image.
 WINDOWS: Pool = (
     *(move for move in MOVES if move[0] not in ("RandomCrop", "CenterCrop", "Crop")),
@@ -207,25 +199,24 @@ def test_masks_that_are_blended_are_blended_by_fast_too(monkeypatch: pytest.Monk
     assert soft_mask_error() > 50
 
 
+def places_agree(recipe: Recipe, seed: int, border: str = "", samples: int = 2) -> None:
+    recipe = replace(recipe, steps=with_border(recipe.steps, border)) if border else recipe
+    for index in range(samples):
+        assert displacement(recipe, seed, index) <= MOST_APART
+
+
 @pytest.mark.parametrize("border", BORDERS)
 def test_places_agree_to_a_hundredth_of_a_pixel(border: str) -> None:
-    @DEAR
-    @given(recipes(WARPS + WINDOWS, boxes=False, max_steps=5), st.integers(0, 2**32))
-    def law(recipe: Recipe, seed: int) -> None:
-        recipe = replace(recipe, steps=with_border(recipe.steps, border))
-        for index in range(2):
-            assert displacement(recipe, seed, index) <= MOST_APART
-
-    law()
+    holds(places_agree, recipes(WARPS + WINDOWS, boxes=False, max_steps=5), SEEDS, st.just(border), st.just(2))
 
 
 @DEAR
-@given(recipes(WARPS + WINDOWS), st.integers(0, 2**32))
+@given(recipes(WARPS + WINDOWS), SEEDS)
 def test_labels_boxes_and_points(recipe: Recipe, seed: int) -> None:
     """Masks keep the labels that they had; boxes and keypoints go through the steps themselves, to the last bit."""
     sample = targets(recipe, seed, 3, "uint8")
     before = {key: np.array(value) for key, value in sample.items()}
-    none, fast = (run(build(recipe, optimize, seed), 3, **sample) for optimize in ("none", "fast"))  # type: ignore[arg-type]
+    none, fast = (run(build(recipe, optimize, seed), 3, **sample) for optimize in ("none", "fast"))
     for key, value in before.items():
         np.testing.assert_array_equal(value, sample[key], err_msg=f"{key} was written to")
     if none is None or fast is None:
@@ -240,38 +231,32 @@ def test_labels_boxes_and_points(recipe: Recipe, seed: int) -> None:
 
 
 COLOURS: Pool = (
-    ("ColorJitter", {"brightness": 0.3, "contrast": 0.3, "saturation": 0.3, "hue": 0.0}),
-    ("ColorJitter", {"brightness": 0.1, "contrast": 0.1, "saturation": 0.1, "hue": 0.0}),
-    ("ColorJitter", {"brightness": 0.2, "contrast": 0.1, "saturation": 0.05, "hue": 0.02}),
-    ("ColorJitter", {"brightness": 0.5, "contrast": 0.5, "saturation": 0.5, "hue": 0.5}),
-    ("ToGray", {}),
+    *pool("""
+    ColorJitter: {brightness: 0.3, contrast: 0.3, saturation: 0.3, hue: 0.0},
+    ColorJitter: {brightness: 0.1, contrast: 0.1, saturation: 0.1, hue: 0.0},
+    ColorJitter: {brightness: 0.2, contrast: 0.1, saturation: 0.05, hue: 0.02},
+    ColorJitter: {brightness: 0.5, contrast: 0.5, saturation: 0.5, hue: 0.5}, ToGray
+"""),
     *(("ToGray", {"method": method}) for method in ("average", "desaturation", "from_lab", "max", "pca")),
-    ("ToSepia", {}),
-    ("PlanckianJitter", {}),
-    ("ChannelShuffle", {}),
-    ("RandomBrightnessContrast", {}),
-    ("RandomBrightnessContrast", {"brightness_limit": 0.05, "contrast_limit": 0.05}),
-    ("RandomGamma", {"gamma_limit": [70, 140]}),
-    ("InvertImg", {}),
-    ("StainJitter", {"sigma": 0.1}),
+    *pool("""
+    ToSepia, PlanckianJitter, ChannelShuffle, RandomBrightnessContrast,
+    RandomBrightnessContrast: {brightness_limit: 0.05, contrast_limit: 0.05}, RandomGamma: {gamma_limit: [70, 140]},
+    InvertImg, StainJitter: {sigma: 0.1}
+"""),
 )
 
 
-def test_levels() -> None:
-    @DEAR
-    @given(recipes(COLOURS, boxes=False, max_steps=4), st.integers(0, 2**32))
-    def law(recipe: Recipe, seed: int) -> None:
-        image = targets(recipe, seed, 3, "uint8")["image"]
-        none, fast = (run(build(recipe, optimize, seed), 2, image=image) for optimize in ("none", "fast"))  # type: ignore[arg-type]
-        assert none is not None
-        assert fast is not None
-        fired = build(recipe, "fast").compiled.plans["uint8"].fired
-        # What comes after a joined step, a table say, may enlarge what it has changed.
-        bound = 2 * sum(firing.levels for firing in fired)
-        worst = float(np.abs(none["image"] - fast["image"]).max() * 255)
-        assert worst <= bound + 1e-3, worst
-
-    law()
+@DEAR
+@given(recipes(COLOURS, boxes=False, max_steps=4), SEEDS)
+def test_levels(recipe: Recipe, seed: int) -> None:
+    image = targets(recipe, seed, 3, "uint8")["image"]
+    none, fast = (run(build(recipe, optimize, seed), 2, image=image) for optimize in ("none", "fast"))
+    assert none is not None
+    assert fast is not None
+    # What comes after a joined step, a table say, may enlarge what it has changed.
+    bound = 2 * sum(firing.levels for firing in build(recipe, "fast").compiled.plans["uint8"].fired)
+    worst = float(np.abs(none["image"] - fast["image"]).max() * 255)
+    assert worst <= bound + 1e-3, worst
 
 
 def survives(seed: int = 0) -> bool:
@@ -309,11 +294,9 @@ ROUNDING = 0.1 / 255  # fixed-point weights, and levels rounded once or several 
 def test_never_further_from_the_truth(border: str) -> None:
     """On a band-limited image one resampling is at most as far from the true values as several.
 
-    For plans that reduce first there is another measure, see `test_a_reduction_keeps_near_the_area_truth`.
+    For plans that reduce first there is another measure, see `test_what_lies_beyond_a_reduced_image`.
     """
 
-    @DEAR
-    @given(recipes(WARPS + WINDOWS, boxes=False, max_steps=4), st.integers(0, 2**32))
     def law(recipe: Recipe, seed: int) -> None:
         recipe = replace(recipe, steps=with_border(recipe.steps, border))
         bare = replace(recipe, steps=with_border(recipe.steps, "constant"))
@@ -330,113 +313,74 @@ def test_never_further_from_the_truth(border: str) -> None:
         image = np.rint(np.repeat(waves(rows, columns)[..., None], 3, axis=2) * 255).astype(np.uint8)
         error = []
         for optimize in ("none", "fast"):
-            out = run(build(recipe, optimize, seed), 0, image=image)  # type: ignore[arg-type]
+            out = run(build(recipe, optimize, seed), 0, image=image)
             assert out is not None
             error.append(float(np.sqrt(np.square(out["image"][0] - waves(y, x))[inside].mean())))
         assert error[1] <= error[0] * 1.02 + ROUNDING, error
 
-    law()
+    holds(law, recipes(WARPS + WINDOWS, boxes=False, max_steps=4), SEEDS)
 
 
-SHRINKS: Pool = (
-    ("Rotate", {"limit": 40}),
-    ("Affine", {"scale": [0.7, 1.2], "rotate": [-30, 30], "translate_percent": [-0.2, 0.2]}),
-    ("HorizontalFlip", {}),
-    ("Resize", {"height": 22, "width": 25}),
-    ("Resize", {"height": 11, "width": 17}),
-)
+SHRINKS: Pool = pool("""
+    Rotate: {limit: 40}, Affine: {scale: [0.7, 1.2], rotate: [-30, 30], translate_percent: [-0.2, 0.2]},
+    HorizontalFlip, Resize: {height: 22, width: 25}, Resize: {height: 11, width: 17}
+""")
 
 
 def border_error(recipe: Recipe, seed: int) -> float:
     """How far `fast` is from `none` on an image of long waves, borders included; 1 is full scale."""
     rows, columns = np.mgrid[: size(seed)[0], : size(seed)[1]].astype(np.float64)
     image = np.rint(np.repeat(Waves(0.012, seed)(rows, columns)[..., None], 3, axis=2) * 255).astype(np.uint8)
-    none, fast = (run(build(recipe, optimize, seed), 0, image=image) for optimize in ("none", "fast"))  # type: ignore[arg-type]
+    none, fast = (run(build(recipe, optimize, seed), 0, image=image) for optimize in ("none", "fast"))
     assert none is not None
     assert fast is not None
     return float(np.abs(none["image"] - fast["image"]).max())
 
 
 @pytest.mark.parametrize("border", ["reflect_101", "reflect", "replicate"])
-def test_what_lies_beyond_a_reduced_picture_stays_where_it_was(border: str) -> None:
-    @DEAR
-    @given(recipes(SHRINKS, boxes=False, max_steps=3), st.integers(0, 2**32))
+def test_what_lies_beyond_a_reduced_image_stays_where_it_was(border: str) -> None:
     def law(recipe: Recipe, seed: int) -> None:
         assert border_error(replace(recipe, steps=with_border(recipe.steps, border)), seed) < 0.04
 
-    law()
+    holds(law, recipes(SHRINKS, boxes=False, max_steps=3), SEEDS)
 
 
-class TestPlantedFaults:
-    """A law that cannot fail proves nothing: each of these faults must be caught by the same check."""
+def as_fast(change: Callable[[tuple[Step, ...]], tuple[Step, ...]]) -> tuple[Any, str, Any]:
+    """Planted: `fast` carries out other steps than `none`."""
 
-    def caught(self, pool: Pool = WARPS + WINDOWS) -> bool:
-        @PLANTED
-        @given(recipes(pool, boxes=False, max_steps=4), st.integers(0, 2**32))
-        def law(recipe: Recipe, seed: int) -> None:
-            assert displacement(recipe, seed, 0) <= MOST_APART
+    def careless(recipe: Recipe, optimize: Any, seed: int = 0) -> ImagePipeline:
+        return honest(replace(recipe, steps=change(recipe.steps)) if optimize == "fast" else recipe, optimize, seed)
 
-        try:
-            law()
-        except AssertionError:
-            return True
-        return False
+    return sys.modules[__name__], "build", careless
 
-    def planted(self, monkeypatch: pytest.MonkeyPatch, change: Callable[[tuple[Step, ...]], tuple[Step, ...]]) -> None:
-        """Let `fast` carry out other steps than `none`."""
 
-        honest = build
+def _in_memory_of_the_plan(self: Program, *args: Any) -> Any:
+    made: Any = whole(self, *args)
+    kept = room[: made.nbytes].view(made.dtype).reshape(made.shape)
+    kept[...] = made
+    return kept
 
-        def careless(recipe: Recipe, optimize: Any, seed: int = 0) -> ImagePipeline:
-            return honest(replace(recipe, steps=change(recipe.steps)) if optimize == "fast" else recipe, optimize, seed)
 
-        monkeypatch.setattr(sys.modules[__name__], "build", careless)
+def borders_stay(_: Any) -> None:
+    steps = label(
+        [Step("Rotate", Arguments({"limit": 40}), p=1.0), Step("Resize", Arguments({"height": 8, "width": 12}))]
+    )
+    recipe = Recipe("law", steps=with_border(steps, "reflect_101"))
+    assert max(border_error(recipe, seed) for seed in range(40)) < 0.04
 
-    def test_a_tenth_of_a_degree_off(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A twentieth of a pixel, 30 px from the middle."""
-        turn = Step("Affine", Arguments({"rotate": [0.1, 0.1]}), p=1.0, site="Affine#99")
-        self.planted(monkeypatch, lambda steps: (*steps, turn))
-        assert self.caught()
 
-    def test_a_forgotten_window(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What a crop has removed shows up again."""
-        self.planted(monkeypatch, lambda steps: tuple(step for step in steps if "Crop" not in step.name))
-        assert self.caught()
-
-    def test_steps_in_the_wrong_order(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.planted(monkeypatch, lambda steps: steps[::-1])
-        assert self.caught()
-
-    def test_a_result_that_lies_in_memory_of_the_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        whole: Any = Program.sample
-        room = np.empty(1 << 22, np.uint8)
-
-        def in_room(self: Program, *args: Any) -> Any:
-            made = whole(self, *args)
-            kept = room[: made.nbytes].view(made.dtype).reshape(made.shape)
-            kept[...] = made
-            return kept
-
-        monkeypatch.setattr(Program, "sample", in_room)
-        assert not survives()
-
-    def test_a_border_that_stands_elsewhere(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """As if a reduced image had a border of its own."""
-        self.planted(monkeypatch, lambda steps: with_border(steps, "replicate"))
-        steps = label(
-            [Step("Rotate", Arguments({"limit": 40}), p=1.0), Step("Resize", Arguments({"height": 8, "width": 12}))]
-        )
-        recipe = Recipe("law", steps=with_border(steps, "reflect_101"))
-        assert max(border_error(recipe, seed) for seed in range(40)) > 0.04
-
-    def test_draws_keyed_by_place_in_the_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from augrecipes.kinds.image import pipeline as module
-
-        lower = module.lower
-
-        def by_place(steps: tuple[Step, ...]) -> tuple[Any, list[Any]]:
-            made, sites = lower(steps)
-            return made, [(obj, f"{place}/{len(steps)}", False) for place, (obj, _, _) in enumerate(sites)]
-
-        monkeypatch.setattr(module, "lower", by_place)
-        assert self.caught()
+honest, whole, room = build, Program.sample, np.empty(1 << 22, np.uint8)
+PLACES = planted(places_agree, recipes(WARPS + WINDOWS, boxes=False, max_steps=4), SEEDS, st.just(""), st.just(1))
+TENTH = Step("Affine", Arguments({"rotate": [0.1, 0.1]}), p=1.0, site="Affine#99")  # 0.05 px, 30 px from the middle
+test_planted_faults_are_caught = planted_faults({
+    "a tenth of a degree off": (PLACES, as_fast(lambda steps: (*steps, TENTH))),
+    "a forgotten window: what a crop has removed shows up again": (
+        PLACES, as_fast(lambda steps: tuple(step for step in steps if "Crop" not in step.name)),
+    ),
+    "steps in the wrong order": (PLACES, as_fast(lambda steps: steps[::-1])),
+    "a result in memory of the plan": (
+        lambda _: test_no_result_lies_in_scratch(), (Program, "sample", _in_memory_of_the_plan),
+    ),
+    "a reduced image has a border of its own": (borders_stay, as_fast(lambda steps: with_border(steps, "replicate"))),
+    "draws keyed by place in the plan": (PLACES, (of_images, "lower", keyed_by_place)),
+}, BROKEN)  # fmt: skip

@@ -3,18 +3,16 @@
 Every sample is what it is where albumentations calls every step itself.
 """
 
-from __future__ import annotations
-
 import random
 from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR, PLANTED
-from hypothesis import given
+from examples import BROKEN, SEEDS, holds, planted
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_recipes import MOVES, OTHERS, RGB_ONLY, Pool, assert_same, recipes, steps_for, targets
-from test_exact_equals_none import build, outcome
+from random_recipes import OTHERS, RGB_ONLY, Pool, assert_same, build, outcome, recipes, steps_for, targets
+from support.checks import planted_faults
 
 from augrecipes.compat import steps as run_by
 from augrecipes.compat.albumentations import A
@@ -39,90 +37,55 @@ def check(recipe: Recipe, seed: int, channels: int = 3, dtype: str = "uint8") ->
             for step, _ in pipeline._acting:
                 step.params = {}
         a, b = outcome(ready, index, sample), outcome(called, index, sample)
-        assert isinstance(a, dict) == isinstance(b, dict)
-        if isinstance(a, dict):
-            assert_same(a, b)
-            for (one, site), (other, _) in zip(ready._acting, called._acting, strict=True):
-                assert repr(one.params) == repr(other.params), site
-        else:
-            assert a == b
+        assert_same(a, b)
+        for (one, site), (other, _) in zip(ready._acting, called._acting, strict=True):
+            assert repr(one.params) == repr(other.params) or not isinstance(a, dict), site
 
 
 @pytest.mark.parametrize(("channels", "dtype"), [(3, "uint8"), (1, "uint8"), (3, "float32")])
 def test_samples_are_those_of_steps_that_are_all_called(channels: int, dtype: str) -> None:
-    @DEAR
-    @given(recipes(steps_for(channels)), st.integers(0, 2**32))
-    def law(recipe: Recipe, seed: int) -> None:
-        check(recipe, seed, channels, dtype)
-
-    law()
+    holds(check, recipes(steps_for(channels)), SEEDS, st.just(channels), st.just(dtype))
 
 
 DRAWING: Pool = (*OTHERS, *RGB_ONLY)
 
 
-def _never_opens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CounterRandom, "first", lambda self: 1.0)
+first, transform, act, keep = CounterRandom.first, prepared._transform, prepared._act, prepared._filter
 
 
-def _another_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = CounterRandom.first
-    monkeypatch.setattr(CounterRandom, "first", lambda self: first(self) * 7 % 1)
+def _asked_where_one_of_has_chosen(step: Any, leaf: Any, *, gated: bool = False, forced: bool = False) -> Any:
+    return (lambda data: step(**data)) if forced else act(step, leaf, gated=gated)
 
 
-def _gate_that_takes_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = prepared._transform
-    plainly = prepared.Executors(lambda step, takes: true(step, takes=False))
-    monkeypatch.setattr(prepared, "_PLAINLY", plainly)
-
-
-def _gate_that_is_asked_where_one_of_has_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = prepared._act
-
-    def act(step: Any, leaf: Any, *, gated: bool = False, forced: bool = False) -> Any:
-        return (lambda data: step(**data)) if forced else true(step, leaf, gated=gated)
-
-    monkeypatch.setattr(prepared, "_act", act)
-
-
-def _group_that_runs_a_step_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "group_of", lambda step: run_by._GROUPS.get(type(step)))
-
-
-def _draw_without_what_is_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_by, "_FIXED", ())
-
-
-def _boxes_that_are_not_filtered_inside(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = prepared._filter
-    monkeypatch.setattr(prepared, "_filter", lambda group: true(group) if group.main_compose else None)
-    monkeypatch.setattr(A.BaseCompose, "main_compose", False)
-    monkeypatch.setattr(A.Compose, "main_compose", True)
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        _never_opens,
-        _another_draw,
-        _gate_that_takes_no_draw,
-        _gate_that_is_asked_where_one_of_has_chosen,
-        _group_that_runs_a_step_twice,
-        _draw_without_what_is_fixed,
-        _boxes_that_are_not_filtered_inside,
-    ],
+OF_GROUPS = parse_text("""
+version: 1
+recipe: law
+inputs: {boxes: {format: pascal_voc, min_visibility: 0.3}, keypoints: {format: xy}}
+steps:
+  - SomeOf: {n: 3, replace: true, steps: [HorizontalFlip, Transpose, RandomRotate90]}
+  - Sequential: {p: 1.0, steps: [RandomCrop: {height: 20, width: 20}, Pad: {padding: 20}]}
+""")
+OF_DRAWS, OF_MOVES = (planted(check, of, SEEDS) for of in (recipes(DRAWING), st.just(OF_GROUPS)))
+test_planted_faults_are_caught = planted_faults(
+    {
+        "a gate never opens": (OF_DRAWS, (CounterRandom, "first", lambda self: 1.0)),
+        "a gate has another draw": (OF_DRAWS, (CounterRandom, "first", lambda self: first(self) * 7 % 1)),
+        "a gate takes no draw": (
+            OF_DRAWS,
+            (prepared, "_PLAINLY", prepared.Executors(lambda step, takes: transform(step, takes=False))),
+        ),
+        "a gate is asked where OneOf has chosen": (OF_DRAWS, (prepared, "_act", _asked_where_one_of_has_chosen)),
+        "a group runs a step twice": (OF_MOVES, (prepared, "group_of", lambda step: run_by._GROUPS.get(type(step)))),
+        "a draw without what is fixed": (OF_DRAWS, (run_by, "_FIXED", ())),
+        "boxes are not filtered inside": (
+            OF_MOVES,
+            (prepared, "_filter", lambda group: keep(group) if group.main_compose else None),
+            (A.BaseCompose, "main_compose", False),
+            (A.Compose, "main_compose", True),
+        ),
+    },
+    (*BROKEN, KeyError, TypeError),
 )
-def test_the_law_sees_steps_that_are_prepared_wrongly(fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    fault(monkeypatch)
-    pool: Pool = MOVES if fault in (_group_that_runs_a_step_twice, _boxes_that_are_not_filtered_inside) else DRAWING
-
-    @PLANTED
-    @given(recipes(pool), st.integers(0, 2**32))
-    def law(recipe: Recipe, seed: int) -> None:
-        check(recipe, seed)
-
-    with pytest.raises((AssertionError, KeyError, TypeError)):
-        law()
 
 
 def test_what_misses_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,32 +144,21 @@ def check_uses(history: list[tuple[int, str | None]], index: int, use: str) -> N
 HISTORIES = st.lists(st.tuples(st.integers(0, 3), st.sampled_from([None, *USES])), max_size=4)
 
 
-@given(HISTORIES, st.integers(0, 3), st.sampled_from(list(USES)))
-def test_draws_follow_the_sample_whatever_is_asked_first(
-    history: list[tuple[int, str | None]], index: int, use: str
-) -> None:
-    check_uses(history, index, use)
+def test_draws_follow_the_sample_whatever_is_asked_first() -> None:
+    holds(check_uses, HISTORIES, st.integers(0, 3), st.sampled_from(list(USES)), tried=settings.default)
 
 
 @pytest.mark.parametrize("name", ["gauss", "getstate", "_word", "random"])
-def test_the_law_sees_a_method_that_does_not_look_where_the_sample_is(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    honest = getattr(CounterRandom, name)
+def test_a_method_that_does_not_look_where_the_sample_is_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = getattr(CounterRandom, name)
 
     def stale(self: CounterRandom, *args: Any) -> Any:
         self._at = self._sample.hash
-        return honest(self, *args)
+        return own(self, *args)
 
     monkeypatch.setattr(CounterRandom, name, stale)
-
-    @PLANTED
-    @given(HISTORIES, st.integers(0, 3), st.sampled_from(list(USES)))
-    def law(history: list[tuple[int, str | None]], index: int, use: str) -> None:
-        check_uses(history, index, use)
-
-    with pytest.raises(AssertionError):
-        law()
+    with pytest.raises(BROKEN):
+        planted(check_uses, HISTORIES, st.integers(0, 3), st.sampled_from(list(USES)))(None)
 
 
 def test_only_what_runs_in_the_usual_way_is_prepared() -> None:

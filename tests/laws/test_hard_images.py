@@ -1,7 +1,5 @@
 """Images on which kernels could round otherwise than the installed OpenCV: `exact` makes of them what `none` makes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -17,8 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS, Spoilt, spoil_last
-from test_exact_equals_none import build
+from kernel_sets import EACH_SET, KERNEL_SETS, NEEDS_KERNELS, SETS, Spoilt, spoil_last
+from random_recipes import build, one_level_off
 from test_native_plan import recipe_of
 
 from augrecipes.compiler.executor.program import Program
@@ -29,7 +27,6 @@ from augrecipes.ops.constants import NEAREST
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
 
-SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
 Case = tuple[str, dict[str, Any], list[np.ndarray]]
 
 
@@ -147,36 +144,29 @@ def check(case: Case, kernels: Library) -> int:
     return sum(native.sample(0, 3, 0, image, np.empty) is not None for image in images)
 
 
-@pytest.mark.skipif(not SETS, reason="no native kernels here")
-@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+@NEEDS_KERNELS
+@EACH_SET
 @pytest.mark.parametrize("name", CASES)
 def test_every_kernel_rounds_as_opencv_does(name: str, kernels: Library) -> None:
     assert sum(check(case, kernels) for case in CASES[name]())
 
 
-@pytest.mark.skipif(not SETS, reason="no native kernels here")
+@NEEDS_KERNELS
 def test_one_level_off_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, image = Program.sample, noise(9, 11)
-
-    def spoilt(self: Program, *args: Any) -> Any:
-        made = whole(self, *args)
-        if args[3] is image:  # and not those by which the kernel is tried before
-            made.reshape(-1)[-1] += 1
-        return made
-
-    monkeypatch.setattr(Program, "sample", spoilt)
+    image = noise(9, 11)  # and not the images by which a kernel is tried before
+    monkeypatch.setattr(Program, "sample", one_level_off(Program.sample, image))
     with pytest.raises(AssertionError):
         check(("Blur", {"blur_limit": [3, 3]}, [image]), SETS[-1])
 
 
-@pytest.mark.skipif(not SETS, reason="no native kernels here")
+@NEEDS_KERNELS
 @pytest.mark.soak
-@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+@EACH_SET
 def test_every_colour_goes_to_lab_and_back_as_in_opencv(kernels: Library) -> None:
     assert all(check(case, kernels) for case in lab(1))
 
 
-@pytest.mark.skipif(not SETS, reason="no native kernels here")
+@NEEDS_KERNELS
 @pytest.mark.soak
 @pytest.mark.parametrize("processor", ["avx2", "sse42"])
 def test_cubics_are_left_to_opencv_where_it_adds_in_another_order(processor: str) -> None:

@@ -1,34 +1,29 @@
 """Law: imported from albumentations and ejected again, a pipeline is the same; and so are the samples between."""
 
-from __future__ import annotations
-
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from examples import holds
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from random_recipes import steps_for
+from support.checks import planted_faults
+from support.recipe_strategies import CLASSES, arguments
 
 import augrecipes as ar
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.compile import build
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.targets import PICTURES
-from augrecipes.errors import DataError, RecipeError
 from augrecipes.interop import plain
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.judge import verdict
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.recipe.model import Arguments, Step
-
-sys.path.append(str(Path(__file__).parents[1] / "recipe"))
-from support.recipe_strategies import CLASSES, arguments
 
 _P = st.one_of(st.none(), st.integers(0, 1000).map(lambda thousandths: thousandths / 1000))
 _BOXES = st.builds(
@@ -62,7 +57,7 @@ def made_of(step: Step) -> Any:
         return None  # of ZoomBlur: a number is a range from 0, which no recipe may write, as it would take for ever
     try:
         return registry.plain(step)
-    except RecipeError:
+    except ar.RecipeError:
         return None
 
 
@@ -74,23 +69,15 @@ def same_again(compose: Any) -> ar.Recipe:
     return recipe
 
 
+@pytest.mark.parametrize("tried", [2, pytest.param(150, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", CLASSES)
-@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_every_class_with_random_arguments(name: str, data: st.DataObject) -> None:
-    made = made_of(Step(name, Arguments(data.draw(arguments(name))), p=data.draw(_P)))
-    assume(made is not None)
-    same_again(A.Compose([made]))
+def test_every_class_with_random_arguments(name: str, tried: int) -> None:
+    def law(args: dict[str, Any], p: float | None) -> None:
+        made = made_of(Step(name, Arguments(args), p=p))
+        assume(made is not None)
+        same_again(A.Compose([made]))
 
-
-@pytest.mark.soak
-@pytest.mark.parametrize("name", CLASSES)
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_every_class_with_many_arguments(name: str, data: st.DataObject) -> None:
-    made = made_of(Step(name, Arguments(data.draw(arguments(name))), p=data.draw(_P)))
-    assume(made is not None)
-    same_again(A.Compose([made]))
+    holds(law, arguments(name), _P, tried=settings(max_examples=tried))
 
 
 @st.composite
@@ -119,7 +106,7 @@ def composes(draw: st.DrawFn) -> Any:
     return A.Compose([*steps, *last], bbox_params=draw(st.none() | _BOXES), keypoint_params=draw(st.none() | _POINTS))
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20)
 @given(composes())
 def test_groups_boxes_points_and_outputs(compose: Any) -> None:
     same_again(compose)
@@ -138,7 +125,7 @@ def objects(transforms: list[Any]) -> list[Any]:
     return found
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15)
 @given(compose=composes(), seed=st.integers(0, 99), index=st.integers(0, 9))
 def test_samples_are_the_same_with_the_same_generators(compose: Any, seed: int, index: int) -> None:
     recipe = ar.from_albumentations(compose)
@@ -165,7 +152,7 @@ def test_what_is_no_image_any_more_is_refused(max_value: int | None) -> None:
     compose = A.Compose([A.FromFloat(p=1.0, dtype="uint8", max_value=max_value)])
     image = np.full((6, 7, 3), 200, np.uint8)
     assert compose(image=image)["image"].dtype not in PICTURES
-    with pytest.raises(DataError, match="the steps left an image of float"):
+    with pytest.raises(ar.DataError, match="the steps left an image of float"):
         build(ar.from_albumentations(compose), "train", "none", 0).at(0)(image=image)
 
 
@@ -197,32 +184,29 @@ def outcome(run: Callable[[], dict[str, Any]]) -> Any:
     return {"bboxes" if key == "boxes" else key: value for key, value in done.items()}
 
 
-@pytest.mark.parametrize(
-    ("compose", "fault"),
-    [
-        (lambda: A.Compose([A.OneOf([A.Blur()], p=0.3)]), "p of groups"),
-        (lambda: A.Compose([A.RandomOrder([A.Blur(), A.D4()], n=2)]), "n of RandomOrder"),
-        (lambda: A.Compose([A.OneOf([A.SomeOf([A.Blur()], p=0.4), A.D4()], p=1.0)]), "weights as gates"),
-        (lambda: A.Compose([A.Rotate(limit=17)]), "arguments"),
-        (lambda: A.Compose([A.Blur()], bbox_params=A.BboxParams("yolo", min_area=3)), "boxes"),
-        (lambda: A.Compose([A.Normalize(mean=(0.1,) * 3)]), "output"),
-    ],
-)
-def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch, compose: Callable[[], Any], fault: str) -> None:
-    """An ejection that forgets something does not give the same pipeline."""
-    true = plain.equivalent
-    match fault:
-        case "p of groups":
-            monkeypatch.setattr(plain, "equivalent", lambda of: tuple(replace(s, p=1.0) for s in true(of)))
-        case "n of RandomOrder":
-            monkeypatch.setattr(plain, "equivalent", lambda of: tuple(replace(s, args=Arguments()) for s in true(of)))
-        case "weights as gates":
-            monkeypatch.setattr(plain, "_picked", lambda child: child)
-        case "arguments":
-            monkeypatch.setattr(plain, "transform", lambda step: registry.plain(replace(step, args=Arguments())))
-        case "boxes":
-            monkeypatch.setattr(plain, "processors_of", lambda inputs: {})
-        case "output":
-            monkeypatch.setattr(plain, "last_of", lambda output: [A.Normalize()])
-    with pytest.raises(AssertionError):
-        same_again(compose())
+def again(*transforms: Any, **more: Any) -> Callable[[Any], ar.Recipe]:
+    return lambda _: same_again(A.Compose([*transforms], **more))
+
+
+true = plain.equivalent
+test_planted_faults_are_found = planted_faults({
+    "p of groups": (
+        again(A.OneOf([A.Blur()], p=0.3)),
+        (plain, "equivalent", lambda of: tuple(replace(s, p=1.0) for s in true(of))),
+    ),
+    "n of RandomOrder": (
+        again(A.RandomOrder([A.Blur(), A.D4()], n=2)),
+        (plain, "equivalent", lambda of: tuple(replace(s, args=Arguments()) for s in true(of))),
+    ),
+    "weights as gates": (
+        again(A.OneOf([A.SomeOf([A.Blur()], p=0.4), A.D4()], p=1.0)), (plain, "_picked", lambda child: child),
+    ),
+    "arguments": (
+        again(A.Rotate(limit=17)),
+        (plain, "transform", lambda step: registry.plain(replace(step, args=Arguments()))),
+    ),
+    "boxes": (
+        again(A.Blur(), bbox_params=A.BboxParams("yolo", min_area=3)), (plain, "processors_of", lambda inputs: {}),
+    ),
+    "output": (again(A.Normalize(mean=(0.1,) * 3)), (plain, "last_of", lambda output: [A.Normalize()])),
+})  # fmt: skip

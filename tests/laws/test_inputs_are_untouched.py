@@ -3,8 +3,6 @@
 And how an array lies in memory decides nothing: what cannot be written to gives what a copy of it gives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,15 +12,15 @@ import pytest
 from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
-from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, picture
-from test_exact_equals_none import build
+from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, build, picture
+from support.checks import in_a_soak, planted_faults, read_only
 
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run import natively
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.ops import catalog, registry
-from augrecipes.ops.capabilities import capability, known
+from augrecipes.ops.capabilities import claims, known
 from augrecipes.ops.registry import construct, names
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
@@ -90,12 +88,6 @@ def strided(array: np.ndarray) -> np.ndarray:
     return view
 
 
-def read_only(array: np.ndarray) -> np.ndarray:
-    copy = array.copy()
-    copy.flags.writeable = False
-    return copy
-
-
 def outcome(pipeline: Any, given: dict[str, Any]) -> dict[str, Any] | str:
     """What comes out, or which step failed; AssertionError where an array that goes in is not what it was."""
     before = {key: np.array(value) for key, value in given.items()}
@@ -127,8 +119,7 @@ CLASSES = [name for name in names() if name != "Degrade"]
 
 
 def channels_of(name: str) -> tuple[int, ...]:
-    record = capability(name)
-    return (1, 3) if record is None or record.channels is None else tuple(n for n in record.channels if n in (1, 3))
+    return tuple(n for n in claims(name).channels or (1, 3) if n in (1, 3))
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -152,7 +143,7 @@ def test_every_class_on_one_target_of_a_pair(name: str) -> None:
         np.testing.assert_equal(outcome(pipeline, {key: read_only(value) for key, value in given.items()}), plain)
 
 
-OVERWRITE = [name for name in known() if getattr(capability(name), "overwrites", None) is not None]
+OVERWRITE = [name for name in known() if claims(name).overwrites is not None]
 TOLD = [case for name in OVERWRITE for case in cases(name)] + [ALSO]
 
 
@@ -176,8 +167,7 @@ def test_the_facts_are_those_that_the_law_finds(monkeypatch: pytest.MonkeyPatch)
     """Without the copies the law fails, for each class that the facts name, and only under the arguments they give."""
     monkeypatch.setattr("augrecipes.compat.albumentations.wrap_apply", lambda *_: None)
     for name, args in TOLD:
-        record = capability(name)
-        assert record is not None
+        record = claims(name)
         assert record.overwrites is not None
         told = record.overwrites(registry.effective(Step(name, Arguments(args))))
         if told:
@@ -229,15 +219,9 @@ def check_memory(case: CASE, monkeypatch: pytest.MonkeyPatch, optimize: Any = "n
     assert seen[0] == seen[1], case
 
 
-def test_no_class_shows_what_memory_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    for case in PLAIN:
-        check_memory(case, monkeypatch)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("name", CLASSES)
-def test_no_class_shows_what_memory_held_in_any_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for case in cases(name):
+@in_a_soak("some", PLAIN, [case for name in CLASSES for case in cases(name)])
+def test_no_class_shows_what_memory_held(some: list[CASE], monkeypatch: pytest.MonkeyPatch) -> None:
+    for case in some:
         check_memory(case, monkeypatch)
 
 
@@ -245,12 +229,6 @@ def test_no_class_shows_what_memory_held_in_any_way(name: str, monkeypatch: pyte
 def test_a_range_for_each_channel_is_held_to_the_picture(optimize: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     check_memory(ALSO, monkeypatch, optimize)
     assert [len(one) < 99 for one in results(ALSO, optimize)] == [True, False, True]
-
-
-def test_the_law_sees_a_channel_that_nobody_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_of_channels", lambda channels, apply, img, *a, **k: apply(img, *a, **k))
-    with pytest.raises(AssertionError, match="Posterize"):
-        check_memory(ALSO, monkeypatch)
 
 
 # What leaves a pipeline: whose memory it lies in, in which order its channels lie, which boxes are looked at twice.
@@ -353,16 +331,17 @@ def test_masks_leave_in_memory_of_their_own(steps: list[str], output: str, dtype
     check_masks(steps, output, mask if columns_first else np.ascontiguousarray(mask))
 
 
-def test_the_law_of_masks_sees_a_view_that_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    mask = np.arange(60 * 80, dtype=np.int16).reshape(60, 80)
-    check_masks(_STEPS[2:3], BYTES, mask)
-    monkeypatch.setattr(natively, "of_bytes", lambda pixels, _: mask)
-    monkeypatch.setattr(natively, "mask_out", lambda made, *_: made)
-    with pytest.raises(AssertionError):
-        check_masks(_STEPS[2:3], BYTES, mask)
-
-
-# The sink, channels in turn: the very numbers of the sink by channel.
+MASK = np.arange(60 * 80, dtype=np.int16).reshape(60, 80)
+test_planted_faults_are_caught = planted_faults({
+    "a channel that nobody wrote": (
+        lambda fixture: check_memory(ALSO, fixture("monkeypatch")),
+        (registry, "_of_channels", lambda channels, apply, img, *a, **k: apply(img, *a, **k)),
+    ),
+    "a view of a mask leaves": (
+        lambda _: check_masks(_STEPS[2:3], BYTES, MASK),
+        (natively, "of_bytes", lambda pixels, _: MASK), (natively, "mask_out", lambda made, *_: made),
+    ),
+})  # fmt: skip
 
 
 # Boxes: refused and let through exactly as albumentations' own check does.

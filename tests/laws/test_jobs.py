@@ -1,7 +1,5 @@
 """Jobs, which warp, colour and write an image in one native pass, equal their definition on every instruction set."""
 
-from __future__ import annotations
-
 import ctypes
 import struct
 from itertools import product
@@ -9,17 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
 from job_in_numpy import CONSTANT, CONTRAST, HSV, HUE, LINEAR, TABLES, WRAP, Job, made
-from kernel_sets import KERNEL_SETS, spoil_first, spoil_last
+from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded, spoil_first, spoil_last
 
 from augrecipes.native.kernels import VALUES, Library
 from augrecipes.native.op_numbers import LIMITS
 
-NATIVE = [kernels for kernels in KERNEL_SETS if kernels is not None]
-pytestmark = pytest.mark.skipif(not NATIVE, reason="no native kernels")
+pytestmark = NEEDS_KERNELS
 SIDES = st.integers(1, 70)
 TYPES = ("uint8", "float32", "float16")
 
@@ -144,7 +140,7 @@ def check(kernels: Any, job: Job, seed: int = 0) -> bool:
 
 
 @given(
-    st.sampled_from(NATIVE or [None]), st.tuples(SIDES, SIDES), st.tuples(SIDES, SIDES), st.sampled_from([1, 3]),
+    st.sampled_from(SETS or [None]), st.tuples(SIDES, SIDES), st.tuples(SIDES, SIDES), st.sampled_from([1, 3]),
     st.integers(0, 4), st.sampled_from([1, 1, 2, 4, 8]), st.sampled_from([0.0, 0.0, 0.5]), st.integers(0, 4),
     st.sampled_from(TYPES), st.sampled_from(["whole", "rows apart", "read-only"]), st.integers(0, 2**32),
 )  # fmt: skip
@@ -168,7 +164,7 @@ def test_the_kernel_equals_its_definition(
     check(kernels, job, seed)
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+@EACH_SET
 def test_the_kernel_does_the_work(kernels: Library) -> None:
     for channels, border, k in product((1, 3), range(5), (1, 2, 4, 8)):
         image = picture(border, 200, 170, channels)
@@ -178,7 +174,7 @@ def test_the_kernel_does_the_work(kernels: Library) -> None:
             assert check(kernels, job, border)
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+@EACH_SET
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30, -1e30])
 def test_what_is_no_number_or_too_large_is_refused(kernels: Library, bad: float) -> None:
     for k, place in product((1, 2), range(9)):
@@ -195,7 +191,7 @@ def test_what_is_no_number_or_too_large_is_refused(kernels: Library, bad: float)
         assert not check(kernels, job)
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+@EACH_SET
 def test_a_border_of_the_fill_need_not_be_made(kernels: Library) -> None:
     for seed, channels, tilt in product(range(6), (1, 3), (0.0, 0.3)):
         random = np.random.default_rng([seed, channels])
@@ -241,7 +237,7 @@ def spoilt(kernels: Library, spoil: Any) -> Any:
     return Wrong()
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+@EACH_SET
 def test_the_law_sees_a_kernel_that_is_one_bit_off(kernels: Library) -> None:
     for seed in (1, 2):  # upright, and turned
         job = Job(picture(1, 40, 40, 3), matrix(seed, (40, 40), (30, 30), 1.0, 0.0), (30, 30))

@@ -1,7 +1,5 @@
 """A warp at the end of a recipe of float output, made in one pass with the output, is what the step makes of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -256,10 +254,7 @@ def faults(merge: str, *names: str, seeds: int = 4) -> list[str]:
 @pytest.mark.parametrize(
     ("merge", "names"),
     [
-        (
-            "join_colours",
-            ("ShotNoise", "RandomSnow", "ISONoise", "Superpixels", "HEStain", "Equalize", "CLAHE"),
-        ),
+        ("join_colours", ("ShotNoise", "RandomSnow", "ISONoise", "Superpixels", "HEStain", "Equalize", "CLAHE")),
         ("join_colours in a group", ("ShotNoise", "CLAHE")),
         ("shrink_first", ("ShotNoise", "Posterize", "Equalize")),
         ("join_warps", ("ShotNoise",)),

@@ -1,18 +1,15 @@
 """Boxes and keypoints beside images that a program makes are those of the steps, bit for bit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR
-from hypothesis import given
+from examples import SEEDS, holds
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS
-from random_recipes import Pool, recipes, targets
-from test_exact_equals_none import build, outcome
+from kernel_sets import NEEDS_KERNELS
+from random_recipes import Pool, assert_same, build, outcome, pool, recipes, targets
+from support.checks import planted_faults
 from test_native_plan import NATIVE, ON_MASKS, WARPED, carried_out_by_albumentations, recipe_of
 
 from augrecipes.compat import normals
@@ -22,15 +19,13 @@ from augrecipes.compiler.run.exits import OnTheWay
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Recipe
 
-ABOUT_BOXES: Pool = (
-    ("BBoxSafeRandomCrop", {}),
-    ("BBoxSafeRandomCrop", {"erosion_rate": 0.4}),
-    ("AtLeastOneBBoxRandomCrop", {"height": 14, "width": 11}),
-    ("AtLeastOneBBoxRandomCrop", {"height": 21, "width": 20, "erosion_factor": 0.3}),
-    ("RandomSizedBBoxSafeCrop", {"height": 31, "width": 24}),
-    ("RandomSizedBBoxSafeCrop", {"height": 30, "width": 41, "interpolation": 0, "erosion_rate": 0.2}),
-)
-pytestmark = pytest.mark.skipif(KERNEL_SETS[-1] is None, reason="no native kernels here")
+ABOUT_BOXES: Pool = pool("""
+    BBoxSafeRandomCrop, BBoxSafeRandomCrop: {erosion_rate: 0.4}, AtLeastOneBBoxRandomCrop: {height: 14, width: 11},
+    AtLeastOneBBoxRandomCrop: {height: 21, width: 20, erosion_factor: 0.3},
+    RandomSizedBBoxSafeCrop: {height: 31, width: 24},
+    RandomSizedBBoxSafeCrop: {height: 30, width: 41, interpolation: 0, erosion_rate: 0.2}
+""")
+pytestmark = NEEDS_KERNELS
 
 
 def given_to(recipe: Recipe, seed: int) -> dict[str, Any]:
@@ -39,19 +34,11 @@ def given_to(recipe: Recipe, seed: int) -> dict[str, Any]:
 
 
 def are_alike(one: Any, other: Any) -> None:
-    """Two samples to the bit, or two errors."""
-    if not isinstance(one, dict):
-        assert one == other
-        return
-    assert one.keys() == other.keys()
-    for key, value in one.items():
-        if isinstance(value, np.ndarray):
-            assert (value.dtype, value.shape) == (other[key].dtype, other[key].shape)
-            np.testing.assert_array_equal(value, other[key])
-        elif key == "applied":  # a step that does nothing is left out of plans
-            assert [step for step in value if step[1] != "NoOp"] == [step for step in other[key] if step[1] != "NoOp"]
-        else:
-            assert value == other[key]
+    """Two samples to the bit, or two errors; a step that does nothing is left out of plans."""
+    for made in (one, other):
+        if isinstance(made, dict) and "applied" in made:
+            made["applied"] = [step for step in made["applied"] if step[1] != "NoOp"]
+    assert_same(one, other)
 
 
 def check(recipe: Recipe, seed: int) -> int:
@@ -64,19 +51,12 @@ def check(recipe: Recipe, seed: int) -> int:
     return count
 
 
-def has_boxes(recipe: Recipe) -> bool:
-    return recipe.inputs.boxes is not None
-
-
 def test_boxes_are_those_of_the_steps() -> None:
-    carried_out = []
-
-    @DEAR
-    @given(recipes(NATIVE + ON_MASKS + (WARPED + ABOUT_BOXES) * 2).filter(has_boxes), st.integers(0, 2**32))
-    def law(recipe: Recipe, seed: int) -> None:
-        carried_out.append(check(recipe, seed))
-
-    law()
+    carried_out: list[int] = []
+    made = recipes(NATIVE + ON_MASKS + (WARPED + ABOUT_BOXES) * 2).filter(
+        lambda recipe: recipe.inputs.boxes is not None
+    )
+    holds(lambda recipe, seed: carried_out.append(check(recipe, seed)), made, SEEDS)
     assert sum(carried_out)
 
 
@@ -113,54 +93,52 @@ def plain_values(value: Any) -> Any:
 
 
 def test_samples_with_boxes_may_stop_at_any_step() -> None:
-    carried_out = []
+    carried_out: list[int] = []
 
-    @DEAR
-    @given(
-        recipes(NATIVE + ON_MASKS + (ABOUT_BOXES + MOVING) * 2, max_steps=5), st.integers(0, 2**32),
-        st.integers(0, 2**12 - 1), st.booleans(),
-    )  # fmt: skip
     def law(recipe: Recipe, seed: int, which: int, asked: bool) -> None:
         carried_out.append(stop_anywhere(recipe, seed, which, asked))
 
-    law()
+    made = recipes(NATIVE + ON_MASKS + (ABOUT_BOXES + MOVING) * 2, max_steps=5)
+    holds(law, made, SEEDS, st.integers(0, 2**12 - 1), st.booleans())
     assert sum(carried_out) > len(carried_out) // 2
 
 
-def test_a_step_without_its_pixels_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = recipe_of(("InvertImg", {"p": 1.0}), ("Spatter", {"p": 1.0}))
-    recipe = replace(recipe, inputs=Inputs(boxes=Boxes(), keypoints=Keypoints()))
-    assert stop_anywhere(recipe, 3, 0, asked=True)
-    to = OnTheWay.to
-    monkeypatch.setattr(OnTheWay, "to", lambda self, place: {"image": 255 - to(self, place)["image"]})
-    with pytest.raises(AssertionError):
-        stop_anywhere(recipe, 3, 0, asked=True)
+POINTED = Inputs(boxes=Boxes(), keypoints=Keypoints())
 
 
-FAULTY: Pool = (("Affine", {"rotate": [20, 30], "p": 1.0}), ("Resize", {"height": 30, "width": 30}))
+def pointed(*steps: tuple[str, dict[str, Any]]) -> Recipe:
+    """A recipe for images with boxes and keypoints."""
+    return replace(recipe_of(*steps), inputs=POINTED)
 
 
-@pytest.mark.parametrize("fault", ["boxes that stay", "draws of another sample"])
-def test_planted_faults_are_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = Inputs(boxes=Boxes(), keypoints=Keypoints())
-    recipe = recipe_of(*FAULTY)
-    recipe = Recipe("law", steps=recipe.steps, inputs=inputs)
-    assert check(recipe, 5)
-    if fault == "boxes that stay":
-        monkeypatch.setattr(points_alone, "functions_of", lambda _: {})
-    else:
-        sampler = points_alone.sampler_of
-        monkeypatch.setattr(
-            points_alone, "sampler_of", lambda step: lambda data: (sampler(step)(data), sampler(step)(data))[1]
-        )
-    with pytest.raises(AssertionError):
-        check(recipe, 5)
+STOPPING = pointed(("InvertImg", {"p": 1.0}), ("Spatter", {"p": 1.0}))
+FAULTY = pointed(("Affine", {"rotate": [20, 30], "p": 1.0}), ("Resize", {"height": 30, "width": 30}))
+to, sampler = OnTheWay.to, points_alone.sampler_of
+
+
+def test_what_is_planted_below_runs_natively() -> None:
+    assert stop_anywhere(STOPPING, 3, 0, asked=True)
+    assert check(FAULTY, 5)
+
+
+test_planted_faults_are_found = planted_faults(
+    {
+        "a step without its pixels": (
+            lambda _: stop_anywhere(STOPPING, 3, 0, asked=True),
+            (OnTheWay, "to", lambda self, place: {"image": 255 - to(self, place)["image"]}),
+        ),
+        "boxes that stay": (lambda _: check(FAULTY, 5), (points_alone, "functions_of", lambda _: {})),
+        "draws of another sample": (
+            lambda _: check(FAULTY, 5),
+            (points_alone, "sampler_of", lambda step: lambda data: (sampler(step)(data), sampler(step)(data))[1]),
+        ),
+    }
+)
 
 
 @pytest.mark.parametrize("step", ABOUT_BOXES, ids=lambda step: step[0])
 def test_windows_about_boxes_are_made_by_plans_and_of_boxes_alone(step: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = recipe_of(("Affine", {"rotate": 20}), step, ("InvertImg", {"p": 1.0})).steps
-    recipe = Recipe("law", steps=steps, inputs=Inputs(boxes=Boxes(), keypoints=Keypoints()))
+    recipe = pointed(("Affine", {"rotate": 20}), step, ("InvertImg", {"p": 1.0}))
     assert check(recipe, 5) == 4
     plain, exact, seen = build(recipe, "none"), build(recipe, "exact"), given_to(recipe, 5)
     assert isinstance(exact.native, Program)
@@ -179,8 +157,7 @@ def test_windows_about_boxes_are_made_by_plans_and_of_boxes_alone(step: Any, mon
 def test_boxes_are_cut_off_by_the_size_that_a_step_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Perspective without `keep_size`: other steps that resample say their size."""
     tilt = ("Perspective", {"scale": [0.1, 0.3], "keep_size": False, "p": 1.0})
-    steps = recipe_of(tilt, ("RandomCrop", {"height": 11, "width": 13, "p": 1.0})).steps
-    recipe = Recipe("law", steps=steps, inputs=Inputs(boxes=Boxes(), keypoints=Keypoints()))
+    recipe = pointed(tilt, ("RandomCrop", {"height": 11, "width": 13, "p": 1.0}))
     assert sum(check(recipe, seed) for seed in range(8))
     known = points_alone.size_behind
     monkeypatch.setattr(

@@ -1,7 +1,5 @@
 """Merged warps and colours run natively, whatever lies beside images, and alike on every instruction set."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count, product
@@ -9,13 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR
-from guarded import guarded
-from hypothesis import given
+from examples import holds
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS
-from random_recipes import Arguments, Picture, Pool, label, recipes
-from test_exact_equals_none import build
+from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
+from random_recipes import Arguments, Picture, Pool, build, label, pool, recipes
+from test_native_plan import SEEDS_OF_64, recipe_of
 
 from augrecipes.compat import normals
 from augrecipes.compiler.executor.program import Program
@@ -26,50 +22,27 @@ from augrecipes.native.kernels import Library, using
 from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Recipe, Step
 
-SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
-pytestmark = pytest.mark.skipif(not SETS, reason="no native kernels here")
+pytestmark = NEEDS_KERNELS
 TILTED = pytest.mark.skipif(not normals(), reason="numpy does not tell where it makes normal numbers")
-MERGED: Pool = (
-    ("Rotate", {"limit": 25, "border_mode": "reflect_101"}),
-    ("Rotate", {"limit": [-180, 180], "fill": [3, 80, 255]}),
-    ("Affine", {"scale": [0.6, 1.9], "rotate": [-20, 20], "border_mode": "wrap"}),
-    ("Affine", {"translate_px": {"x": [-9, 9], "y": [0, 5]}, "shear": {"x": [-9, 9], "y": [-4, 12]}}),
-    ("Affine", {"translate_percent": {"x": [-0.2, 0.1], "y": [0, 0.3]}, "keep_ratio": True, "border_mode": "reflect"}),
-    ("ShiftScaleRotate", {"border_mode": "replicate"}),
-    ("SafeRotate", {"limit": [-60, 90], "fill": [3, 80, 255]}),
-    ("Perspective", {}),
-    ("Perspective", {"scale": [0.1, 0.3], "keep_size": False, "border_mode": "reflect_101"}),
-    ("RandomResizedCrop", {"size": [21, 27]}),
-    ("RandomResizedCrop", {"size": [40, 33], "scale": [0.9, 1.0]}),
-    ("RandomSizedCrop", {"min_max_height": [9, 20], "size": [15, 18], "w2h_ratio": 1.3}),
-    ("Resize", {"height": 29, "width": 30}),
-    ("Resize", {"height": 90, "width": 101}),
-    ("Resize", {"height": 21, "width": 27}),  # as other steps leave it
-    ("SmallestMaxSize", {"max_size": [40, 90]}),
-    ("LongestMaxSize", {"max_size": 70}),
-    ("RandomScale", {"scale_limit": [-0.6, 0.7]}),
-    ("RandomCrop", {"height": 15, "width": 17}),
-    ("CenterCrop", {"height": 14, "width": 16}),
-    ("Pad", {"padding": [3, 9, 0, 14], "fill": [3, 80, 255]}),
-    ("PadIfNeeded", {"min_height": 130, "min_width": 150}),
-    ("HorizontalFlip", {}),
-    ("VerticalFlip", {}),
-    ("Transpose", {}),
-    ("RandomRotate90", {}),
-    ("D4", {}),
-    ("ColorJitter", {"brightness": 0.3, "contrast": [0.5, 1.4], "saturation": 0.3, "hue": 0.03}),
-    ("RandomBrightnessContrast", {"brightness_limit": [-0.7, 0.4]}),
-    ("ToGray", {}),
-    ("ToSepia", {}),
-    ("HueSaturationValue", {}),
-    ("HueSaturationValue", {"hue_shift_limit": [-180, 180], "val_shift_limit": [0, 0]}),
-    ("StainJitter", {}),
-    ("StainJitter", {"sigma": 0.4, "bias": [0.0, 0.2]}),
-    ("CLAHE", {}),
-    ("CoarseDropout", {"fill": [4, 90, 200]}),
-    ("GaussNoise", {}),
-    ("ColorJitter", {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "saturation": [0.0, 2.0], "hue": 0.5}),
-)
+MERGED: Pool = pool("""
+    Rotate: {limit: 25, border_mode: reflect_101}, Rotate: {limit: [-180, 180], fill: [3, 80, 255]},
+    Affine: {scale: [0.6, 1.9], rotate: [-20, 20], border_mode: wrap},
+    Affine: {translate_px: {x: [-9, 9], y: [0, 5]}, shear: {x: [-9, 9], y: [-4, 12]}},
+    Affine: {translate_percent: {x: [-0.2, 0.1], y: [0, 0.3]}, keep_ratio: true, border_mode: reflect},
+    ShiftScaleRotate: {border_mode: replicate}, SafeRotate: {limit: [-60, 90], fill: [3, 80, 255]}, Perspective,
+    Perspective: {scale: [0.1, 0.3], keep_size: false, border_mode: reflect_101},
+    RandomResizedCrop: {size: [21, 27]}, RandomResizedCrop: {size: [40, 33], scale: [0.9, 1.0]},
+    RandomSizedCrop: {min_max_height: [9, 20], size: [15, 18], w2h_ratio: 1.3}, Resize: {height: 29, width: 30},
+    Resize: {height: 90, width: 101}, Resize: {height: 21, width: 27}, SmallestMaxSize: {max_size: [40, 90]},
+    LongestMaxSize: {max_size: 70}, RandomScale: {scale_limit: [-0.6, 0.7]}, RandomCrop: {height: 15, width: 17},
+    CenterCrop: {height: 14, width: 16}, Pad: {padding: [3, 9, 0, 14], fill: [3, 80, 255]},
+    PadIfNeeded: {min_height: 130, min_width: 150}, HorizontalFlip, VerticalFlip, Transpose, RandomRotate90, D4,
+    ColorJitter: {brightness: 0.3, contrast: [0.5, 1.4], saturation: 0.3, hue: 0.03},
+    RandomBrightnessContrast: {brightness_limit: [-0.7, 0.4]}, ToGray, ToSepia, HueSaturationValue,
+    HueSaturationValue: {hue_shift_limit: [-180, 180], val_shift_limit: [0, 0]}, StainJitter,
+    StainJitter: {sigma: 0.4, bias: [0.0, 0.2]}, CLAHE, CoarseDropout: {fill: [4, 90, 200]}, GaussNoise,
+    ColorJitter: {brightness: [1.0, 1.0], contrast: [1.0, 1.0], saturation: [0.0, 2.0], hue: 0.5}
+""")
 
 
 def at_once(recipe: Recipe, pipeline: Any, pictures: list[np.ndarray], floats: int) -> int:
@@ -110,7 +83,7 @@ def test_what_is_brought_near_lies_in_its_picture(kernels: Library) -> None:
 
 
 @pytest.mark.parametrize("name", ["RandomCrop", "StainJitter"])
-@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+@EACH_SET
 def test_what_is_asked_for_of_the_next_sample_lies_in_its_picture(kernels: Library, name: str) -> None:
     crop = Step("RandomCrop", Arguments({"height": 40, "width": 37}), p=1.0)
     recipe = Recipe("law", steps=label((crop,) if name == "RandomCrop" else (Step(name, p=1.0), crop)))
@@ -164,47 +137,44 @@ def check(recipe: Recipe, image: Any, seed: int, others: Sequence[Any], mask: np
     return sum(all(one is not None for one in samples) for samples in zip(first, *rest, strict=True))
 
 
-@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+@EACH_SET
 @pytest.mark.parametrize("masks", [False, True])
 def test_every_instruction_set_makes_the_same(kernels: Library, masks: bool) -> None:
-    carried_out = []
+    carried_out: list[int] = []
 
-    @DEAR
-    @given(UNGROUPED, st.integers(0, 2**64 - 1), st.sampled_from((1, 3, 3, 3)), st.booleans())
     def law(recipe: Recipe, seed: int, channels: int, at_end: bool) -> None:
         image = picture(seed, channels)
         mask = np.random.default_rng(seed).integers(0, 256, image.shape[:2], np.uint8) if masks else None
         laid = None if mask is None else guarded(mask, at_end)
         carried_out.append(check(recipe, guarded(image, at_end), seed, (SETS[-1], kernels), laid))
 
-    law()
+    holds(law, UNGROUPED, SEEDS_OF_64, st.sampled_from((1, 3, 3, 3)), st.booleans())
     assert kernels.isa == "base" or sum(carried_out)  # where resizes and warps are quick
 
 
-def test_masks_change_no_picture() -> None:
-    @DEAR
-    @given(UNGROUPED, st.integers(0, 2**64 - 1))
+def images_are_alike(some: list[Any], others: list[Any], recipe: Recipe) -> int:
+    """Where both are made natively; how many of the first are."""
+    for one, two in zip(some, others, strict=True):
+        if one is not None and two is not None:
+            np.testing.assert_array_equal(one["image"], two["image"], str(recipe))
+    return sum(one is not None for one in some)
+
+
+def test_masks_change_no_image() -> None:
     def law(recipe: Recipe, seed: int) -> None:
         image = picture(seed)
-        alone = made_by(recipe, image, seed, SETS[-1])
-        beside = made_by(recipe, image, seed, SETS[-1], np.zeros(image.shape[:2], np.uint8))
-        for one, two in zip(alone, beside, strict=True):
-            if one is not None and two is not None:
-                np.testing.assert_array_equal(one["image"], two["image"], str(recipe))
+        masked = made_by(recipe, image, seed, SETS[-1], np.zeros(image.shape[:2], np.uint8))
+        images_are_alike(made_by(recipe, image, seed, SETS[-1]), masked, recipe)
 
-    law()
+    holds(law, UNGROUPED, SEEDS_OF_64)
 
 
 def as_files(recipe: Recipe, image: np.ndarray, seed: int) -> int:
     """Holds images in files, of which no more is read than is needed, to the same in memory."""
-    file = File(image)
-    found = made_by(recipe, file, seed, SETS[-1])
+    found = made_by(recipe, File(image), seed, SETS[-1])
     memory = made_by(replace(recipe, without_rules=("read_scaled",)), image, seed, SETS[-1])
-    for one, two in zip(found, memory, strict=True):
-        # What decoding costs may decide between two ways to the same image, which round otherwise.
-        if one is not None and two is not None and not recipe_resamples(recipe):
-            np.testing.assert_array_equal(one["image"], two["image"], str(recipe))
-    return sum(one is not None for one in found)
+    # What decoding costs may decide between two ways to the same image, which round otherwise.
+    return images_are_alike(found, found if recipe_resamples(recipe) else memory, recipe)
 
 
 def recipe_resamples(recipe: Recipe) -> bool:
@@ -212,20 +182,12 @@ def recipe_resamples(recipe: Recipe) -> bool:
 
 
 def test_files_are_read_as_far_as_they_are_needed() -> None:
-    carried_out = []
-
-    @DEAR
-    @given(UNGROUPED, st.integers(0, 2**64 - 1))
-    def law(recipe: Recipe, seed: int) -> None:
-        carried_out.append(as_files(recipe, picture(seed), seed))
-
-    law()
+    carried_out: list[int] = []
+    holds(lambda recipe, seed: carried_out.append(as_files(recipe, picture(seed), seed)), UNGROUPED, SEEDS_OF_64)
     assert sum(carried_out)
 
 
 def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    from test_native_plan import recipe_of
-
     whole, calls = Program.sample, count()
 
     def spoilt(self: Program, *args: Any) -> Any:
@@ -238,48 +200,31 @@ def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         check(recipe, picture(3), 0, (SETS[-1], SETS[-1]))
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
-        [("StainJitter", {})],
-        [("Rotate", {}), ("HueSaturationValue", {}), ("StainJitter", {})],
-        pytest.param([("Perspective", {}), ("Resize", {"height": 30, "width": 30})], marks=TILTED),
-        pytest.param([("Perspective", {"keep_size": False}), ("Resize", {"height": 30, "width": 30})], marks=TILTED),
-        [("Rotate", {}), ("RandomResizedCrop", {"size": [30, 30]}), ("CoarseDropout", {})],
-        [("ColorJitter", {}), ("RandomBrightnessContrast", {}), ("GaussNoise", {}), ("ToGray", {})],
-        [("Resize", {"height": 40, "width": 70}), ("Pad", {"padding": [9, 7]}), ("Rotate", {}), ("D4", {})],
-        [("SmallestMaxSize", {"max_size": 64}), ("RandomCrop", {"height": 40, "width": 50}), ("Rotate", {})],
-        [
-            ("RandomScale", {"scale_limit": 0.3}),
-            ("Rotate", {}),
-            ("Affine", {"scale": 0.7}),
-            ("Resize", {"height": 30, "width": 30}),
-        ],
-        [
-            ("Transpose", {}),
-            ("PadIfNeeded", {"fill": 9}),
-            ("RandomCrop", {"height": 99, "width": 300}),
-            ("Affine", {"fill": 9, "shear": 9}),
-        ],
-        [
-            ("Pad", {"padding": 60, "fill": 9}),
-            ("Crop", {"x_max": 50, "y_max": 50}),
-            ("Affine", {"fill": 9, "scale": 0.4}),
-        ],
-    ],
-)
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_plans_make_them(steps: Any) -> None:
-    """Not Python behind a refusal."""
-    from test_native_plan import recipe_of
+PLANS = """
+    StainJitter
+    Rotate, HueSaturationValue, StainJitter
+    Perspective, Resize: {height: 30, width: 30}
+    Perspective: {keep_size: false}, Resize: {height: 30, width: 30}
+    Rotate, RandomResizedCrop: {size: [30, 30]}, CoarseDropout
+    ColorJitter, RandomBrightnessContrast, GaussNoise, ToGray
+    Resize: {height: 40, width: 70}, Pad: {padding: [9, 7]}, Rotate, D4
+    SmallestMaxSize: {max_size: 64}, RandomCrop: {height: 40, width: 50}, Rotate
+    RandomScale: {scale_limit: 0.3}, Rotate, Affine: {scale: 0.7}, Resize: {height: 30, width: 30}
+    Transpose, PadIfNeeded: {fill: 9}, RandomCrop: {height: 99, width: 300}, Affine: {fill: 9, shear: 9}
+    Pad: {padding: 60, fill: 9}, Crop: {x_max: 50, y_max: 50}, Affine: {fill: 9, scale: 0.4}
+"""
+LINES = [line.strip() for line in PLANS.strip().splitlines()]
 
-    recipe = recipe_of(*((name, {**args, "p": 1.0}) for name, args in steps))
+
+@pytest.mark.parametrize("steps", [pytest.param(line, marks=[TILTED] * ("Perspective" in line)) for line in LINES])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_plans_make_them(steps: str) -> None:
+    """Not Python behind a refusal."""
+    recipe = recipe_of(*((name, {**args, "p": 1.0}) for name, args in pool(steps)))
     assert check(recipe, picture(4), 1, SETS[-1:]) == 4
 
 
 def test_stains_by_another_factor_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from test_native_plan import recipe_of
-
     def another(step: Any, **how: bool) -> Any:
         found = encode(step, **how)
         return found and replace(found, arguments=(found.arguments[0] - 0.1, *found.arguments[1:]))

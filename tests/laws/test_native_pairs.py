@@ -1,61 +1,35 @@
 """Pairs that programs carry out, alone or many at once, are those of the steps, bit for bit."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR, PLANTED
-from guarded import guarded
+from examples import BROKEN, DEAR, PLANTED, SEEDS, holds, planted
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS
+from kernel_sets import EACH_SET, KERNEL_SETS, NEEDS_KERNELS, SETS, guarded
 from random_pairs import SCALES, TURNS, Scales, moves, pair, recipes, unit_of
-from random_recipes import Picture
+from random_recipes import Picture, attempt, build, one_level_off
+from support.checks import planted_faults
+from test_native_plan import _a_step_too_far, _before_the_last_step, carried_out_by_albumentations
 
 from augrecipes.compiler.executor.inputs import InMemory
-from augrecipes.compiler.executor.op import NativeOp
-from augrecipes.compiler.executor.program import Program, Stopped
+from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.executor.program_memory import ProgramMemory
-from augrecipes.compiler.lowering import walk
-from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
 from augrecipes.compiler.run import scene_lowering
 from augrecipes.compiler.run.degrade import Degrade, Degrading
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
 from augrecipes.compiler.run.scene_plans import SceneOnTheWay, ScenePlans
-from augrecipes.errors import DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.native.kernels import Library, using
-from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
+from augrecipes.recipe.model import Arguments, Output, Recipe, Step
 
-SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
 N, EPOCH = 5, 3
 OUTPUTS = (Output(), Output(dtype="uint8", layout="hwc"), Output(layout="hwc", range=(-1.0, 1.0)), Output(color="bgr"))
 Scene = dict[str, np.ndarray]
-
-
-def build(recipe: Recipe, optimize: Optimize, seed: int, *, applied: bool = False) -> PairPipeline:
-    plans = {arrival: plan(recipe, recipe.steps, optimize, arrival) for arrival in ARRIVALS}
-    return PairPipeline(Compiled(recipe, "train", optimize, seed, applied, plans))
-
-
-@contextmanager
-def carried_out_by_albumentations(which: int) -> Iterator[None]:
-    """Inside, some of the steps are taken to be unknown to the kernels, each by a bit of `which`."""
-    known, alone = dict[int, bool](), walk.alone
-
-    def some(step: Any, interpolation: int) -> NativeOp | None:
-        opaque = known.setdefault(id(step), bool(which >> len(known) & 1))
-        return None if opaque else alone(step, interpolation)
-
-    with pytest.MonkeyPatch.context() as patched:
-        for module in (walk, scene_lowering):
-            patched.setattr(module, "alone", some)
-        yield
+told = partial(attempt, reason=True)
 
 
 def scene_of(pipeline: PairPipeline, recipe: Recipe, seed: int, at_end: bool, *, alike: bool) -> Scene:
@@ -68,13 +42,6 @@ def scene_of(pipeline: PairPipeline, recipe: Recipe, seed: int, at_end: bool, *,
         size = rows * k + int(rng.integers(0, k)), columns * k + int(rng.integers(0, k)), 3
         made[name] = guarded(rng.integers(0, 256, size, np.uint8), at_end)
     return made
-
-
-def told(make: Any) -> Any:
-    try:
-        return make()
-    except DataError as error:
-        return f"{error.step}: {error.reason}"
 
 
 def same(found: Any, wanted: Any, names: Any) -> None:
@@ -90,7 +57,7 @@ def same(found: Any, wanted: Any, names: Any) -> None:
 def law(recipe: Recipe, seed: int, kernels: Library, at_end: bool, *, alike: bool, which: int = 0) -> int:
     """How many samples were carried out natively."""
     plain = build(recipe, "none", seed)
-    with using(kernels), carried_out_by_albumentations(which):
+    with using(kernels), carried_out_by_albumentations(which, scene_lowering):
         exact, asked = build(recipe, "exact", seed), build(recipe, "exact", seed, applied=True)
         native, _ = exact.native, asked.native
     scenes = [scene_of(plain, recipe, seed + k, at_end, alike=alike) for k in range(N)]
@@ -103,8 +70,8 @@ def law(recipe: Recipe, seed: int, kernels: Library, at_end: bool, *, alike: boo
         same(told(lambda k=k, scene=scene: asked.at(indices[k], EPOCH)(**scene)), wanted[k], exact.outputs)
     pictures = {name: InMemory.of([scene[name] for scene in scenes]) for name in exact.targets}
     batch = told(lambda: exact.many(EPOCH, indices, pictures, lambda _, shape, dtype: np.empty((N, *shape), dtype)))
-    if any(isinstance(one, str) for one in wanted):
-        assert batch is None or batch == next(one for one in wanted if isinstance(one, str))
+    if any(isinstance(one, tuple) for one in wanted):
+        assert batch is None or batch == next(one for one in wanted if isinstance(one, tuple))
         return 0
     if batch is None:
         assert any(len({one[name].shape for one in wanted}) > 1 for name in exact.outputs)
@@ -120,28 +87,29 @@ def law(recipe: Recipe, seed: int, kernels: Library, at_end: bool, *, alike: boo
 def check(kernels: Library, examples: Any, pool: Any) -> int:
     counts = []
 
-    @examples
-    @given(pool, st.integers(0, 2**32), st.sampled_from(OUTPUTS), st.booleans(), st.sampled_from((True, True, False)))
     def run(recipe: Recipe, seed: int, output: Output, at_end: bool, alike: bool) -> None:
         counts.append(law(replace(recipe, output=output), seed, kernels, at_end, alike=alike))
 
-    run()
+    holds(
+        run, pool, SEEDS, st.sampled_from(OUTPUTS), st.booleans(), st.sampled_from((True, True, False)), tried=examples
+    )
     return sum(counts)
 
 
-ANY = st.one_of(st.sampled_from(SCALES).flatmap(moves), recipes())
+MOVES = st.sampled_from(SCALES).flatmap(moves)
+ANY = st.one_of(MOVES, recipes())
 
 
-@pytest.mark.skipif(not SETS, reason="no native kernels here")
+@NEEDS_KERNELS
 @DEAR
-@given(recipes(), st.integers(0, 2**32), st.booleans(), st.integers(0, 2**10 - 1))
+@given(recipes(), SEEDS, st.booleans(), st.integers(0, 2**10 - 1))
 def test_a_sample_may_stop_at_any_step(recipe: Recipe, seed: int, at_end: bool, which: int) -> None:
     law(recipe, seed, SETS[-1], at_end, alike=True, which=which)
 
 
-@pytest.mark.skipif(not SETS, reason="no native kernels here")
+@NEEDS_KERNELS
 @DEAR
-@given(recipes(), st.integers(0, 2**32))
+@given(recipes(), SEEDS)
 def test_fast_makes_the_same_whoever_asks(recipe: Recipe, seed: int) -> None:
     """Alone, in a batch, of other strides, of files, and with what its steps drew."""
     fast, asked = (build(recipe, "fast", seed, applied=applied) for applied in (False, True))
@@ -156,8 +124,8 @@ def test_fast_makes_the_same_whoever_asks(recipe: Recipe, seed: int) -> None:
     same({name: rows[0] for name, rows in batch.items()} if isinstance(batch, dict) else batch, wanted, fast.outputs)
 
 
-@pytest.mark.skipif(not SETS, reason="no native kernels here")
-@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+@NEEDS_KERNELS
+@EACH_SET
 def test_samples_and_batches_are_those_of_the_steps(kernels: Library) -> None:
     assert check(kernels, DEAR, ANY)
 
@@ -187,23 +155,11 @@ def fits_as_in_python(recipe: Recipe, seed: int) -> None:
     same(found, wanted, exact.outputs)
 
 
-@pytest.mark.skipif(not SETS, reason="no native kernels here")
+@NEEDS_KERNELS
 @DEAR
-@given(parting(), st.integers(0, 2**32))
+@given(parting(), SEEDS)
 def test_targets_that_no_longer_fit_are_refused(recipe: Recipe, seed: int) -> None:
     fits_as_in_python(recipe, seed)
-
-
-def _a_step_too_far(sample: Any) -> Any:
-    return lambda self, *args: sample(self, *args[:5], *(begin + (begin >= 0) for begin in args[5:]))
-
-
-def _before_the_last_step(sample: Any) -> Any:
-    def spoilt(self: Program, *args: Any) -> Any:
-        made = sample(self, *args)
-        return Stopped(made.place, args[3]) if isinstance(made, Stopped) else made
-
-    return spoilt
 
 
 STOPS = st.just(
@@ -217,79 +173,54 @@ STOPS = st.just(
 )  # fmt: skip
 
 
-@pytest.mark.skipif(not SETS, reason="no native kernels here")
-class TestPlantedFaults:
-    def caught(self, pool: Any = None) -> bool:
-        try:
-            check(SETS[-1], PLANTED, st.sampled_from(SCALES).flatmap(moves) if pool is None else pool)
-        except AssertionError:
-            return True
-        return False
+keyed, many, of_program = scene_lowering._of_target, ScenePlans.many, Program.many
+begun, turn = SceneOnTheWay.__init__, iter(range(10**9))
 
-    def test_windows_that_count_pixels(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Every target is cut where the coarsest is."""
-        keyed = scene_lowering._of_target
-        monkeypatch.setattr(
-            scene_lowering,
-            "_of_target",
-            lambda *given: ((step, replace(one, cell=1)) for step, one in keyed(*given)),
-        )
-        assert self.caught()
 
-    def test_a_batch_with_draws_of_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        many = ScenePlans.many
-        monkeypatch.setattr(
-            ScenePlans, "many", lambda self, epoch, indices, *rest: many(self, epoch, [k + 1 for k in indices], *rest)
-        )
-        assert self.caught()
+def _for_another_sample(self: SceneOnTheWay, plans: ScenePlans, *rest: Any) -> None:
+    begun(self, replace(plans, position=lambda epoch, *key: plans.position(epoch + 1, *key)), *rest)
 
-    def test_pictures_with_parts_of_cells(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What lies beyond the last whole cell is cut from, too."""
-        monkeypatch.setattr(InMemory, "first", lambda self, _: self)
-        assert self.caught()
 
-    def test_targets_that_draw_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        many, turn = Program.many, iter(range(10**9))
-        monkeypatch.setattr(Program, "many", lambda self, epoch, *rest: many(self, epoch + next(turn) % 2, *rest))
-        assert self.caught()
+def _breaks(pool: Any) -> Any:
+    return lambda _: check(SETS[-1], PLANTED, pool)
 
-    def test_targets_that_part(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What only some targets go through is carried out as what all do."""
-        monkeypatch.setattr(scene_lowering._WalkOfTarget, "_is_native", lambda *_: True)
-        with pytest.raises(AssertionError):
-            PLANTED(given(parting(), st.integers(0, 2**32))(fits_as_in_python))()
 
-    @pytest.mark.soak
-    def test_a_step_that_comes_too_early(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """It is carried out before all of its targets have come to it."""
-        monkeypatch.setattr(SceneOnTheWay, "_first", lambda self: max(self._stops.values()))
-        assert self.caught(STOPS)
+test_planted_faults_are_caught = NEEDS_KERNELS(planted_faults(
+    {
+        "windows count pixels: every target is cut where the coarsest is": (
+            _breaks(MOVES),
+            (scene_lowering, "_of_target", lambda *args: ((step, replace(one, cell=1)) for step, one in keyed(*args))),
+        ),
+        "a batch has draws of others": (
+            _breaks(MOVES), (ScenePlans, "many", lambda self, epoch, indices, *rest: many(
+                self, epoch, [k + 1 for k in indices], *rest)),
+        ),
+        "what lies beyond the last whole cell is cut from": (_breaks(MOVES), (InMemory, "first", lambda self, _: self)),
+        "targets draw alone": (
+            _breaks(MOVES),
+            (Program, "many", lambda self, epoch, *rest: of_program(self, epoch + next(turn) % 2, *rest)),
+        ),
+        "what only some targets go through is carried out as what all do": (
+            planted(fits_as_in_python, parting(), SEEDS), (scene_lowering._WalkOfTarget, "_is_native", lambda *_: True),
+        ),
+        "a step draws for another sample": (_breaks(STOPS), (SceneOnTheWay, "__init__", _for_another_sample)),
+        "a sample goes on a step too far": (_breaks(STOPS), (Program, "sample", _a_step_too_far(Program.sample))),
+        "a sample goes on before the last step": (
+            _breaks(STOPS), (Program, "sample", _before_the_last_step(Program.sample)),
+        ),
+        "a sample is spoilt": (_breaks(MOVES), (Program, "sample", one_level_off(Program.sample))),
+    },
+    BROKEN,
+))  # fmt: skip
 
-    def test_a_step_that_draws_for_another_sample(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        made = SceneOnTheWay.__init__
 
-        def elsewhere(self: SceneOnTheWay, plans: ScenePlans, *given: Any) -> None:
-            made(self, replace(plans, position=lambda epoch, *key: plans.position(epoch + 1, *key)), *given)
-
-        monkeypatch.setattr(SceneOnTheWay, "__init__", elsewhere)
-        assert self.caught(STOPS)
-
-    @pytest.mark.parametrize("fault", [_a_step_too_far, _before_the_last_step])
-    def test_a_sample_that_goes_on_elsewhere(self, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Program, "sample", fault(Program.sample))
-        assert self.caught(STOPS)
-
-    def test_a_sample_that_is_spoilt(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        sample = Program.sample
-
-        def spoilt(self: Program, *given: Any) -> Any:
-            made = sample(self, *given)
-            if isinstance(made, np.ndarray):
-                made.reshape(-1)[-1] += 1
-            return made
-
-        monkeypatch.setattr(Program, "sample", spoilt)
-        assert self.caught()
+@NEEDS_KERNELS
+@pytest.mark.soak
+def test_a_step_that_comes_too_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is carried out before all of its targets have come to it."""
+    monkeypatch.setattr(SceneOnTheWay, "_first", lambda self: max(self._stops.values()))
+    with pytest.raises(BROKEN):
+        check(SETS[-1], PLANTED, STOPS)
 
 
 # What resamples in pairs, shared by targets or inside a Degrade, has the bits of `none`.
@@ -328,16 +259,11 @@ WORSE = (
 METHODS = st.sampled_from(["area", "linear", "cubic", "matlab_bicubic"])
 
 
-def build_degrades(recipe: Recipe, optimize: Optimize, seed: int) -> PairPipeline:
-    plans = {arrival: plan(recipe, recipe.steps, optimize, arrival) for arrival in ARRIVALS}
-    return PairPipeline(Compiled(recipe, "train", optimize, seed, False, plans))
-
-
 def check_degrades(recipe: Recipe, level: Any, seed: int, dtype: str = "uint8") -> None:
     """Holds `exact` to `none`, for a few samples."""
     rng = np.random.default_rng(seed)
     with using(level):
-        plain, exact = (build_degrades(recipe, optimize, seed) for optimize in ("none", "exact"))
+        plain, exact = (build(recipe, optimize, seed) for optimize in ("none", "exact"))
         for index in range(3):
             given = {}
             for name in plain.targets:
@@ -382,7 +308,7 @@ QUICK = [level for level in KERNEL_SETS if level is not None and level.isa != "b
 def natively(recipe: Recipe, level: Any) -> tuple[tuple[str, ...], int]:
     """The steps at which samples stop, and how many of ten go through Degrade natively."""
     with using(level):
-        pipeline = build_degrades(recipe, "exact", 0)
+        pipeline = build(recipe, "exact", 0)
         native = pipeline.native
     assert isinstance(native, ScenePlans)
     given = {"hr": np.random.default_rng(0).integers(0, 256, (160, 136, 3), np.uint8)}

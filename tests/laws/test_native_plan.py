@@ -1,22 +1,19 @@
 """Samples that a program carries out are those of the steps, bit for bit; and draws are those of the samplers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
-from examples import DEAR
-from guarded import guarded
+from examples import DEAR, holds
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS
-from random_recipes import Arguments, Pool, label, recipes
-from test_exact_equals_none import build, outcome
+from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
+from random_recipes import Arguments, Pool, build, label, one_level_off, outcome, pool, recipes
+from support.checks import planted_faults
 
 from augrecipes.compat import normals
 from augrecipes.compiler.executor.inputs import of_bytes
@@ -30,94 +27,65 @@ from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.constants import LINEAR
 from augrecipes.recipe.model import Optimize, Output, Recipe, Step
 
-SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
-pytestmark = pytest.mark.skipif(not SETS, reason="no native kernels here")
-NATIVE: Pool = (
-    ("HorizontalFlip", {}),
-    ("VerticalFlip", {}),
-    ("Transpose", {}),
-    ("RandomRotate90", {}),
-    ("D4", {}),
-    ("SquareSymmetry", {}),
-    ("RandomCrop", {"height": 11, "width": 13}),
-    ("CenterCrop", {"height": 14, "width": 16}),
-    ("Crop", {"x_min": 2, "y_min": 1, "x_max": 12, "y_max": 13}),
-    ("Resize", {"height": 33, "width": 22}),
-    ("Resize", {"height": 16, "width": 15, "interpolation": cv2.INTER_NEAREST}),
-    ("Resize", {"height": 30, "width": 41, "interpolation": cv2.INTER_CUBIC}),
-    ("RandomResizedCrop", {"size": [12, 18], "interpolation": cv2.INTER_CUBIC}),
-    ("RandomScale", {"scale_limit": 0.7, "interpolation": cv2.INTER_CUBIC, "area_for_downscale": "image"}),
-    ("RandomResizedCrop", {"size": [21, 27]}),
-    ("RandomResizedCrop", {"size": [21, 17], "scale": [0.8, 1.0], "ratio": [2.0, 9.0]}),
-    ("RandomResizedCrop", {"size": [11, 11], "area_for_downscale": "image"}),
-    ("RandomSizedCrop", {"min_max_height": [9, 20], "size": [15, 18], "w2h_ratio": 1.3}),
-    ("NoOp", {}),
-    ("Resize", {"height": 30, "width": 41, "area_for_downscale": "image"}),
-    ("SmallestMaxSize", {"max_size": 24, "interpolation": cv2.INTER_AREA}),
-    ("SmallestMaxSize", {"max_size": [20, 40]}),
-    ("LongestMaxSize", {"max_size_hw": [31, 22], "interpolation": cv2.INTER_NEAREST}),
-    ("LongestMaxSize", {"max_size": 25, "area_for_downscale": "image"}),
-    ("RandomScale", {"scale_limit": [-0.6, 1.1]}),
-    ("RandomScale", {"scale_limit": 0.3, "interpolation": cv2.INTER_NEAREST, "area_for_downscale": "image_mask"}),
-    ("PadIfNeeded", {"min_height": 33, "min_width": 40, "fill": [3, 200, 7], "position": "random"}),
-    ("PadIfNeeded", {"min_height": None, "pad_height_divisor": 16, "min_width": 30, "border_mode": cv2.BORDER_WRAP}),
-    ("Pad", {"padding": [4, 90], "border_mode": cv2.BORDER_REFLECT_101}),
-    ("Pad", {"padding": [4, 0, 9, 1], "border_mode": cv2.BORDER_REFLECT}),
-    ("RandomCrop", {"height": 24, "width": 30, "pad_if_needed": True, "fill": 17}),
-    ("RandomCrop", {"height": 9, "width": 37, "pad_if_needed": True, "border_mode": cv2.BORDER_REPLICATE}),
-    ("CenterCrop", {"height": 35, "width": 8, "pad_if_needed": True, "pad_position": "bottom_right"}),
-    ("Crop", {"x_min": 2, "y_min": 3, "x_max": 35, "y_max": 30, "pad_if_needed": True, "pad_position": "top_left"}),
-    ("RandomCropFromBorders", {"crop_left": 0.3, "crop_right": 0.4, "crop_top": 0.1, "crop_bottom": 0.7}),
-    ("CropAndPad", {"percent": [-0.3, 0.3]}),
-    ("CropAndPad", {"px": [[-3, 4], [0, 3], [-9, 2], [-2, 1]], "keep_size": False, "fill": 99}),
-)
-WARPED: Pool = (
-    ("ShiftScaleRotate", {}),
-    ("ShiftScaleRotate", {"border_mode": "reflect_101", "rotate_limit": 180}),
-    ("SafeRotate", {}),
-    ("Rotate", {"limit": 40, "border_mode": cv2.BORDER_WRAP}),
-    ("Rotate", {"limit": [0, 0], "fill": 7.0}),
-    ("Affine", {"scale": [0.8, 1.2], "rotate": [-20, 20], "shear": [-30, 30], "fill": [9, 80, 200]}),
-    ("Affine", {"translate_px": [-9, 9], "rotate": 90, "border_mode": cv2.BORDER_REPLICATE}),
-    ("SafeRotate", {"limit": 30, "border_mode": "reflect_101", "interpolation": cv2.INTER_NEAREST}),
-    ("Perspective", {}),
-    ("Perspective", {"scale": [0.1, 0.3], "keep_size": False, "border_mode": cv2.BORDER_WRAP}),
-)
-BENT: Pool = (
-    ("GridDistortion", {}),
-    ("GridDistortion", {"num_steps": 9, "distort_limit": [-1, 1], "normalized": False, "border_mode": "reflect_101"}),
-    ("GridDistortion", {"num_steps": 60}),
-    ("GridDistortion", {"num_steps": 1, "border_mode": cv2.BORDER_WRAP, "interpolation": cv2.INTER_NEAREST}),
-    ("OpticalDistortion", {}),
-    ("OpticalDistortion", {"distort_limit": 2, "fill": [9, 80, 200], "fill_mask": 7}),
-    ("OpticalDistortion", {"distort_limit": [-0.9, 0.1], "border_mode": cv2.BORDER_REPLICATE}),
-)
-LEFT: Pool = (
-    ("Spatter", {}),
-    ("OpticalDistortion", {"mode": "fisheye"}),
-    ("PixelDropout", {"dropout_prob": 0.3}),
-    ("XYMasking", {"mask_x_length": 3, "mask_y_length": 2}),
-)
-ON_MASKS: Pool = (
-    ("PadIfNeeded", {"min_height": 43, "min_width": 30, "fill": [3, 200, 7], "fill_mask": 9}),
-    ("Pad", {"padding": 7, "fill_mask": 255.0}),
-    ("RandomCrop", {"height": 34, "width": 30, "pad_if_needed": True, "fill_mask": 4}),
-    ("CropAndPad", {"percent": [-0.2, 0.3], "fill_mask": 8}),
-    ("RandomScale", {"scale_limit": [-0.6, 0.4], "area_for_downscale": "image_mask"}),
-    ("Resize", {"height": 30, "width": 21, "mask_interpolation": cv2.INTER_LINEAR}),
-    ("LongestMaxSize", {"max_size": 45}),
-    ("CoarseDropout", {"fill_mask": 3, "hole_height_range": [0.1, 0.4], "hole_width_range": [0.1, 0.4]}),
-    ("CoarseDropout", {"hole_height_range": [0.1, 0.4], "hole_width_range": [0.1, 0.4]}),
-    ("GridDropout", {"fill_mask": 3, "holes_number_xy": [3, 2]}),
-    ("RandomBrightnessContrast", {}),
-    ("GaussNoise", {}),
-)
-WARPED_MASKS: Pool = (
-    ("ShiftScaleRotate", {"fill_mask": 77}),
-    ("Affine", {"rotate": [-40, 40], "shear": [-20, 20], "fill_mask": 255, "border_mode": cv2.BORDER_CONSTANT}),
-    ("Rotate", {"mask_interpolation": cv2.INTER_LINEAR}),
-    ("SafeRotate", {"fill_mask": 77, "limit": 170}),
-)
+pytestmark = NEEDS_KERNELS
+NATIVE: Pool = pool("""
+    HorizontalFlip, VerticalFlip, Transpose, RandomRotate90, D4, SquareSymmetry, RandomCrop: {height: 11, width: 13},
+    CenterCrop: {height: 14, width: 16}, Crop: {x_min: 2, y_min: 1, x_max: 12, y_max: 13},
+    Resize: {height: 33, width: 22}, Resize: {height: 16, width: 15, interpolation: nearest},
+    Resize: {height: 30, width: 41, interpolation: cubic}, RandomResizedCrop: {size: [12, 18], interpolation: cubic},
+    RandomScale: {scale_limit: 0.7, interpolation: cubic, area_for_downscale: image},
+    RandomResizedCrop: {size: [21, 27]}, RandomResizedCrop: {size: [21, 17], scale: [0.8, 1.0], ratio: [2.0, 9.0]},
+    RandomResizedCrop: {size: [11, 11], area_for_downscale: image},
+    RandomSizedCrop: {min_max_height: [9, 20], size: [15, 18], w2h_ratio: 1.3}, NoOp,
+    Resize: {height: 30, width: 41, area_for_downscale: image}, SmallestMaxSize: {max_size: 24, interpolation: area},
+    SmallestMaxSize: {max_size: [20, 40]}, LongestMaxSize: {max_size_hw: [31, 22], interpolation: nearest},
+    LongestMaxSize: {max_size: 25, area_for_downscale: image}, RandomScale: {scale_limit: [-0.6, 1.1]},
+    RandomScale: {scale_limit: 0.3, interpolation: nearest, area_for_downscale: image_mask},
+    PadIfNeeded: {min_height: 33, min_width: 40, fill: [3, 200, 7], position: random},
+    PadIfNeeded: {min_height: null, pad_height_divisor: 16, min_width: 30, border_mode: wrap},
+    Pad: {padding: [4, 90], border_mode: reflect_101}, Pad: {padding: [4, 0, 9, 1], border_mode: reflect},
+    RandomCrop: {height: 24, width: 30, pad_if_needed: true, fill: 17},
+    RandomCrop: {height: 9, width: 37, pad_if_needed: true, border_mode: replicate},
+    CenterCrop: {height: 35, width: 8, pad_if_needed: true, pad_position: bottom_right},
+    Crop: {x_min: 2, y_min: 3, x_max: 35, y_max: 30, pad_if_needed: true, pad_position: top_left},
+    RandomCropFromBorders: {crop_left: 0.3, crop_right: 0.4, crop_top: 0.1, crop_bottom: 0.7},
+    CropAndPad: {percent: [-0.3, 0.3]},
+    CropAndPad: {px: [[-3, 4], [0, 3], [-9, 2], [-2, 1]], keep_size: false, fill: 99}
+""")
+WARPED: Pool = pool("""
+    ShiftScaleRotate, ShiftScaleRotate: {border_mode: reflect_101, rotate_limit: 180}, SafeRotate,
+    Rotate: {limit: 40, border_mode: wrap}, Rotate: {limit: [0, 0], fill: 7.0},
+    Affine: {scale: [0.8, 1.2], rotate: [-20, 20], shear: [-30, 30], fill: [9, 80, 200]},
+    Affine: {translate_px: [-9, 9], rotate: 90, border_mode: replicate},
+    SafeRotate: {limit: 30, border_mode: reflect_101, interpolation: nearest}, Perspective,
+    Perspective: {scale: [0.1, 0.3], keep_size: false, border_mode: wrap}
+""")
+BENT: Pool = pool("""
+    GridDistortion,
+    GridDistortion: {num_steps: 9, distort_limit: [-1, 1], normalized: false, border_mode: reflect_101},
+    GridDistortion: {num_steps: 60}, GridDistortion: {num_steps: 1, border_mode: wrap, interpolation: nearest},
+    OpticalDistortion, OpticalDistortion: {distort_limit: 2, fill: [9, 80, 200], fill_mask: 7},
+    OpticalDistortion: {distort_limit: [-0.9, 0.1], border_mode: replicate}
+""")
+LEFT: Pool = pool("""
+    Spatter, OpticalDistortion: {mode: fisheye}, PixelDropout: {dropout_prob: 0.3},
+    XYMasking: {mask_x_length: 3, mask_y_length: 2}
+""")
+ON_MASKS: Pool = pool("""
+    PadIfNeeded: {min_height: 43, min_width: 30, fill: [3, 200, 7], fill_mask: 9},
+    Pad: {padding: 7, fill_mask: 255.0}, RandomCrop: {height: 34, width: 30, pad_if_needed: true, fill_mask: 4},
+    CropAndPad: {percent: [-0.2, 0.3], fill_mask: 8},
+    RandomScale: {scale_limit: [-0.6, 0.4], area_for_downscale: image_mask},
+    Resize: {height: 30, width: 21, mask_interpolation: linear}, LongestMaxSize: {max_size: 45},
+    CoarseDropout: {fill_mask: 3, hole_height_range: [0.1, 0.4], hole_width_range: [0.1, 0.4]},
+    CoarseDropout: {hole_height_range: [0.1, 0.4], hole_width_range: [0.1, 0.4]},
+    GridDropout: {fill_mask: 3, holes_number_xy: [3, 2]}, RandomBrightnessContrast, GaussNoise
+""")
+WARPED_MASKS: Pool = pool("""
+    ShiftScaleRotate: {fill_mask: 77},
+    Affine: {rotate: [-40, 40], shear: [-20, 20], fill_mask: 255, border_mode: constant},
+    Rotate: {mask_interpolation: linear}, SafeRotate: {fill_mask: 77, limit: 170}
+""")
 NOT_HERE = ("resizes", "no native", "SomeOf is made")  # with OpenCV; kernels; of one that may run a step twice
 OUTPUTS = (
     Output(),
@@ -176,22 +144,22 @@ def warps(kernels: Library) -> bool:
     return warp_native.NativeWarp(kernels).body("affine", LINEAR) > 0
 
 
-@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+def pool_of(kernels: Library, *more: Pool) -> Pool:
+    return sum(more, NATIVE) + (WARPED + BENT) * 2 if warps(kernels) else sum(more, NATIVE)
+
+
+SEEDS_OF_64 = st.integers(0, 2**64 - 1)
+
+
+@EACH_SET
 def test_samples_are_those_of_the_steps(kernels: Library) -> None:
-    @DEAR
-    @given(
-        recipes(NATIVE + (WARPED + BENT) * 2 if warps(kernels) else NATIVE, boxes=False),
-        st.integers(0, 2**64 - 1),
-        st.sampled_from(OUTPUTS),
-        st.sampled_from((1, 3, 4)),
-        st.booleans(),
-    )
     def law(recipe: Recipe, seed: int, output: Output, channels: int, at_end: bool) -> None:
         if channels != 3 and output.color == "bgr":
             output = Output()
         check(replace(recipe, output=output), guarded(picture(seed, channels), at_end), seed, kernels)
 
-    law()
+    made = recipes(pool_of(kernels), boxes=False)
+    holds(law, made, SEEDS_OF_64, st.sampled_from(OUTPUTS), st.sampled_from((1, 3, 4)), st.booleans())
 
 
 def same_levels_in_every_layout(recipe: Recipe, image: np.ndarray, seed: int, optimize: Optimize) -> None:
@@ -208,9 +176,7 @@ def same_levels_in_every_layout(recipe: Recipe, image: np.ndarray, seed: int, op
 
 
 @DEAR
-@given(
-    recipes(NATIVE + (WARPED + BENT) * 2, boxes=False), st.integers(0, 2**64 - 1), st.sampled_from(["exact", "fast"])
-)
+@given(recipes(NATIVE + (WARPED + BENT) * 2, boxes=False), SEEDS_OF_64, st.sampled_from(["exact", "fast"]))
 def test_levels_are_the_same_in_every_layout(recipe: Recipe, seed: int, optimize: Optimize) -> None:
     same_levels_in_every_layout(recipe, picture(seed), seed, optimize)
 
@@ -224,65 +190,34 @@ def test_what_is_made_in_between_is_not_made_in_the_result(last: str) -> None:
     same_levels_in_every_layout(recipe, picture(3, 3)[:16, :16].copy(), 0, "fast")
 
 
-@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+@EACH_SET
 def test_masks_are_those_of_the_steps(kernels: Library) -> None:
     carried_out = []
-    pool = NATIVE + ON_MASKS * 2
+    dtypes = st.sampled_from((np.uint8, np.uint8, np.bool_, np.uint16, np.int16, np.int64, np.float32))
 
-    @DEAR
-    @given(
-        recipes(pool + (WARPED + BENT + WARPED_MASKS) * 2 if warps(kernels) else pool, boxes=False),
-        st.integers(0, 2**64 - 1),
-        st.sampled_from(OUTPUTS),
-        st.sampled_from((np.uint8, np.uint8, np.bool_, np.uint16, np.int16, np.int64, np.float32)),
-        st.booleans(),
-    )
     def law(recipe: Recipe, seed: int, output: Output, dtype: Any, at_end: bool) -> None:
         image = picture(seed)
         mask = guarded(labels(seed, image, dtype), at_end)
-        but = (*NOT_HERE, "runs in Python")
-        carried_out.append(
-            check(replace(recipe, output=output), guarded(image, at_end), seed, kernels, but=but, mask=mask)
-        )
+        recipe, but = replace(recipe, output=output), (*NOT_HERE, "runs in Python")
+        carried_out.append(check(recipe, guarded(image, at_end), seed, kernels, but=but, mask=mask))
 
-    law()
+    made = recipes(pool_of(kernels, ON_MASKS * 2, WARPED_MASKS * 2 if warps(kernels) else ()), boxes=False)
+    holds(law, made, SEEDS_OF_64, st.sampled_from(OUTPUTS), dtypes, st.booleans())
     assert sum(carried_out)
 
 
-def test_masks_whose_bytes_are_put_together_otherwise_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    image = picture(3)
-    recipe, mask = recipe_of(("HorizontalFlip", {"p": 1.0}), ("Rotate", {"p": 1.0})), labels(3, image, np.uint16)
-    assert check(recipe, image, 3, SETS[-1], mask=mask)
-    monkeypatch.setattr(natively, "of_bytes", lambda pixels, dtype: of_bytes(pixels[..., ::-1], dtype))
-    with pytest.raises(AssertionError):
-        check(recipe, image, 3, SETS[-1], mask=mask)
-
-
-def test_masks_of_int16_that_are_warped_as_others_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenCV warps int16 by an older way, which takes other pixels now and then."""
-    recipe = recipe_of(("Rotate", {"limit": 45, "p": 1.0}))
-    image = np.zeros((150, 170, 3), np.uint8)
-    monkeypatch.setattr(masks, "_WHOLE_PIXELS", frozenset(range(100)))
-    monkeypatch.setattr(make_program, "works_alike", lambda *_: True)
-    with pytest.raises(AssertionError):
-        check(recipe, image, 3, SETS[-1], mask=labels(3, image, np.int16))
-
-
 @DEAR
-@given(recipes(NATIVE[:8] + LEFT, boxes=False), st.integers(0, 2**64 - 1))
+@given(recipes(NATIVE[:8] + LEFT, boxes=False), SEEDS_OF_64)
 def test_samples_in_which_a_step_acts_that_is_not_known_are_those_of_the_steps(recipe: Recipe, seed: int) -> None:
     check(recipe, picture(seed), seed, SETS[-1], (*NOT_HERE, "runs in Python"))
 
 
-def test_steps_that_are_taken_to_do_nothing_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(make_program, "OPAQUE", replace(make_program.OPAQUE, draw=DRAWS.NOTHING, effect=EFFECTS.KEEPS))
-    with pytest.raises(AssertionError):
-        check(recipe_of(("HorizontalFlip", {}), ("Spatter", {})), picture(3), 0, SETS[-1])
-
-
 @contextmanager
-def carried_out_by_albumentations(which: int) -> Iterator[None]:
-    """Inside, some of the steps are taken to be unknown to the kernels, each by a bit of `which`."""
+def carried_out_by_albumentations(which: int, *others: ModuleType) -> Iterator[None]:
+    """Inside, some of the steps are taken to be unknown to the kernels, each by a bit of `which`.
+
+    `others` look for them beside the usual module.
+    """
     known, alone = dict[int, bool](), walk.alone
 
     def some(step: Any, interpolation: int) -> NativeOp | None:
@@ -290,7 +225,8 @@ def carried_out_by_albumentations(which: int) -> Iterator[None]:
         return None if opaque else alone(step, interpolation)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(walk, "alone", some)
+        for module in (walk, *others):
+            patched.setattr(module, "alone", some)
         yield
 
 
@@ -303,7 +239,7 @@ def stop_anywhere(recipe: Recipe, seed: int, which: int, masked: bool) -> None:
 
 @DEAR
 @given(
-    recipes(NATIVE + ON_MASKS + BENT + LEFT, boxes=False), st.integers(0, 2**64 - 1), st.integers(0, 2**12 - 1),
+    recipes(NATIVE + ON_MASKS + BENT + LEFT, boxes=False), SEEDS_OF_64, st.integers(0, 2**12 - 1),
     st.booleans(),
 )  # fmt: skip
 def test_a_sample_may_stop_at_any_step(recipe: Recipe, seed: int, which: int, masked: bool) -> None:
@@ -322,33 +258,38 @@ def _before_the_last_step(sample: Any) -> Any:
     return spoilt
 
 
-@pytest.mark.parametrize("fault", [_a_step_too_far, _before_the_last_step])
-@pytest.mark.parametrize("masked", [False, True])
-def test_a_sample_that_goes_on_elsewhere_is_found(fault: Any, masked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Program, "sample", fault(Program.sample))
-    recipe = recipe_of(*((name, {"p": 1.0}) for name in ("VerticalFlip", "Spatter", "HorizontalFlip", "InvertImg")))
-    with pytest.raises(AssertionError):
-        stop_anywhere(recipe, 3, 0, masked)
-
-
 def recipe_of(*steps: tuple[str, dict[str, Any]]) -> Recipe:
     made = (Step(name, Arguments({k: v for k, v in args.items() if k != "p"}), p=args.get("p")) for name, args in steps)
     return Recipe("law", steps=label(tuple(made)))
 
 
-@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
-def test_a_planted_fault_is_found(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Program.sample
+def held(*steps: tuple[str, dict[str, Any]], image: np.ndarray, dtype: Any = None) -> Callable[[Any], object]:
+    """The law for a few steps, with a mask of some dtype."""
+    mask = None if dtype is None else labels(3, image, dtype)
+    return lambda _: check(recipe_of(*steps), image, 3, SETS[-1], mask=mask)
 
-    def spoilt(self: Program, *args: Any) -> Any:
-        made = whole(self, *args)
-        if isinstance(made, np.ndarray):
-            made.reshape(-1)[0] += 1
-        return made
 
-    monkeypatch.setattr(Program, "sample", spoilt)
-    with pytest.raises(AssertionError):
-        check(recipe_of(("HorizontalFlip", {"p": 1.0})), picture(3), 0, kernels)
+FLIP, TURN = ("HorizontalFlip", {"p": 1.0}), ("Rotate", {"limit": 45, "p": 1.0})
+STOPS = [(name, {"p": 1.0}) for name in ("VerticalFlip", "Spatter", "HorizontalFlip", "InvertImg")]
+test_planted_faults_are_found = planted_faults({
+    "a level off": (held(FLIP, image=picture(3)), (Program, "sample", one_level_off(Program.sample))),
+    "a step is taken to do nothing": (
+        held(FLIP, ("Spatter", {}), image=picture(3)),
+        (make_program, "OPAQUE", replace(make_program.OPAQUE, draw=DRAWS.NOTHING, effect=EFFECTS.KEEPS)),
+    ),
+    "bytes of masks are put together otherwise": (
+        held(FLIP, TURN, image=picture(3), dtype=np.uint16),
+        (natively, "of_bytes", lambda pixels, dtype: of_bytes(pixels[..., ::-1], dtype)),
+    ),
+    "masks of int16 are warped as others": (  # OpenCV warps them by an older way, which takes other pixels at times
+        held(TURN, image=np.zeros((150, 170, 3), np.uint8), dtype=np.int16),
+        (masks, "_WHOLE_PIXELS", frozenset(range(100))), (make_program, "works_alike", lambda *_: True),
+    ),
+    **{f"a sample goes on {fault.__name__}, {masked}": (
+        lambda _, masked=masked: stop_anywhere(recipe_of(*STOPS), 3, 0, masked),
+        (Program, "sample", fault(Program.sample)))
+       for fault in (_a_step_too_far, _before_the_last_step) for masked in (False, True)},
+})  # fmt: skip
 
 
 def test_steps_that_do_something_else_to_masks_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

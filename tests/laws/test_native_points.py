@@ -1,21 +1,18 @@
 """Steps of programs that change values: their draws are the samplers', their images those of the steps."""
 
-from __future__ import annotations
-
 import ctypes
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR
-from guarded import guarded
-from hypothesis import given, settings
+from examples import DEAR, SEEDS, holds
+from hypothesis import settings
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS
-from random_recipes import Pool, label, recipes
-from test_exact_equals_none import build, outcome
-from test_native_plan import OUTPUTS, picture, recipe_of
+from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
+from random_recipes import Pool, build, label, outcome, pool, recipes
+from test_native_draws import arguments
+from test_native_plan import OUTPUTS, SEEDS_OF_64, picture, recipe_of
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import sampler_of
@@ -28,12 +25,8 @@ from augrecipes.native.kernels import Library, instruction_sets, load, using, wh
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.recipe.model import Optimize, Output, Recipe, Step
 
-SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
 LEAST = load(instruction_sets(ctypes.CDLL(str(where())))[0]) if SETS else None
-pytestmark = [
-    pytest.mark.skipif(not SETS, reason="no native kernels here"),
-    pytest.mark.filterwarnings("ignore::UserWarning"),
-]
+pytestmark = [NEEDS_KERNELS, pytest.mark.filterwarnings("ignore::UserWarning")]
 
 
 def _range(low: float, high: float) -> st.SearchStrategy[list[float]]:
@@ -44,89 +37,66 @@ def _whole(low: int, high: int) -> st.SearchStrategy[list[int]]:
     return st.tuples(st.integers(low, high), st.integers(low, high)).map(sorted)
 
 
-_SIDES = st.one_of(
-    st.tuples(_range(0, 0.9375), _range(0, 0.9375)),
-    st.tuples(_whole(1, 60), _whole(1, 60)),
-)
+def _odd(low: int, high: int) -> st.SearchStrategy[list[int]]:
+    return _whole(low, high).map(lambda ends: [2 * end + 1 for end in ends])
+
+
+_SIDES = st.one_of(st.tuples(_range(0, 0.9375), _range(0, 0.9375)), st.tuples(_whole(1, 60), _whole(1, 60)))
+_FILL = st.one_of(st.integers(0, 255), st.lists(st.integers(0, 255), min_size=3, max_size=3))
+_NINE = st.tuples(st.integers(1, 9), st.integers(1, 9))
+_BITS = st.one_of(st.integers(1, 7), _whole(1, 7), st.lists(_whole(1, 7), min_size=3, max_size=3))
 ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
-    "RandomBrightnessContrast": st.fixed_dictionaries(
-        {"brightness_limit": _range(-1, 1), "contrast_limit": _range(-1, 2)}
+    "RandomBrightnessContrast": arguments(brightness_limit=_range(-1, 1), contrast_limit=_range(-1, 2)),
+    "RandomGamma": arguments(gamma_limit=_range(1, 400)),
+    "InvertImg": arguments(),
+    "Solarize": arguments(threshold_range=_range(0, 1)),
+    "Posterize": arguments(num_bits=_BITS),
+    "MultiplicativeNoise": arguments(multiplier=_range(0, 3), per_channel=st.booleans()),
+    "RGBShift": arguments(**{f"{c}_shift_limit": _range(-255, 255) for c in "rgb"}),
+    "HueSaturationValue": arguments(**{f"{name}_shift_limit": _range(-255, 255) for name in ("hue", "sat", "val")}),
+    "ColorJitter": arguments(
+        hue=_range(-0.5, 0.5), **{name: _range(0, 3) for name in ("brightness", "contrast", "saturation")}
     ),
-    "RandomGamma": st.fixed_dictionaries({"gamma_limit": _range(1, 400)}),
-    "InvertImg": st.just({}),
-    "Solarize": st.fixed_dictionaries({"threshold_range": _range(0, 1)}),
-    "Posterize": st.fixed_dictionaries(
-        {"num_bits": st.one_of(st.integers(1, 7), _whole(1, 7), st.lists(_whole(1, 7), min_size=3, max_size=3))}
-    ),
-    "MultiplicativeNoise": st.fixed_dictionaries({"multiplier": _range(0, 3), "per_channel": st.booleans()}),
-    "RGBShift": st.fixed_dictionaries({f"{c}_shift_limit": _range(-255, 255) for c in "rgb"}),
-    "HueSaturationValue": st.fixed_dictionaries(
-        {f"{name}_shift_limit": _range(-255, 255) for name in ("hue", "sat", "val")}
-    ),
-    "ColorJitter": st.fixed_dictionaries(
-        {**{name: _range(0, 3) for name in ("brightness", "contrast", "saturation")}, "hue": _range(-0.5, 0.5)}
-    ),
-    "ToGray": st.just({}),
-    "ChannelShuffle": st.just({}),
-    "Equalize": st.just({}),
-    "ChannelDropout": st.fixed_dictionaries({"channel_drop_range": _whole(1, 2), "fill": st.integers(0, 255)}),
-    "GaussNoise": st.fixed_dictionaries({"std_range": _range(0, 1), "mean_range": _range(-1, 1)}),
-    "ISONoise": st.fixed_dictionaries({"color_shift": _range(0, 1), "intensity": _range(0, 3)}),
-    "RandomToneCurve": st.fixed_dictionaries({"scale": st.floats(0, 1), "per_channel": st.booleans()}),
-    "RandomSnow": st.fixed_dictionaries({"brightness_coeff": st.floats(0.01, 4), "snow_point_range": _range(0, 1)}),
-    "Downscale": st.fixed_dictionaries(
-        {
-            "scale_range": st.one_of(_range(0.02, 0.99), st.just([0.5, 0.5])),
-            "interpolation_pair": st.fixed_dictionaries(
-                {"downscale": st.sampled_from([0, 0, 1, 3]), "upscale": st.sampled_from([0, 0, 1])}
-            ),
-        }
+    "ToGray": arguments(),
+    "ChannelShuffle": arguments(),
+    "Equalize": arguments(),
+    "ChannelDropout": arguments(channel_drop_range=_whole(1, 2), fill=st.integers(0, 255)),
+    "GaussNoise": arguments(std_range=_range(0, 1), mean_range=_range(-1, 1)),
+    "ISONoise": arguments(color_shift=_range(0, 1), intensity=_range(0, 3)),
+    "RandomToneCurve": arguments(scale=st.floats(0, 1), per_channel=st.booleans()),
+    "RandomSnow": arguments(brightness_coeff=st.floats(0.01, 4), snow_point_range=_range(0, 1)),
+    "Downscale": arguments(
+        scale_range=st.one_of(_range(0.02, 0.99), st.just([0.5, 0.5])),
+        interpolation_pair=arguments(downscale=st.sampled_from([0, 0, 1, 3]), upscale=st.sampled_from([0, 0, 1])),
     ),
     "CoarseDropout": st.builds(
         lambda count, sides, fill: {
             "num_holes_range": count, "hole_height_range": sides[0], "hole_width_range": sides[1], "fill": fill,
         },
-        _whole(1, 20), _SIDES, st.one_of(st.integers(0, 255), st.lists(st.integers(0, 255), min_size=3, max_size=3)),
+        _whole(1, 20), _SIDES, _FILL,
     ),
     "GridDropout": st.fixed_dictionaries(
-        {
-            "ratio": st.floats(0.05, 1),
-            "random_offset": st.booleans(),
-            "shift_xy": st.tuples(*[st.integers(0, 9)] * 2),
-            "fill": st.one_of(st.integers(0, 255), st.lists(st.integers(0, 255), min_size=3, max_size=3)),
-        },
-        optional={"holes_number_xy": st.tuples(*[st.integers(1, 9)] * 2), "unit_size_range": st.just([8, 15])},
+        {"ratio": st.floats(0.05, 1), "random_offset": st.booleans(), "shift_xy": st.tuples(*[st.integers(0, 9)] * 2),
+         "fill": _FILL},
+        optional={"holes_number_xy": _NINE, "unit_size_range": st.just([8, 15])},
     ),
-    "Blur": st.fixed_dictionaries({"blur_limit": _whole(1, 7).map(lambda ends: [2 * end + 1 for end in ends])}),
-    "Sharpen": st.fixed_dictionaries({"alpha": _range(0, 1), "lightness": _range(0, 3)}),
-    "Emboss": st.fixed_dictionaries({"alpha": _range(0, 1), "strength": _range(0, 3)}),
-    "GaussianBlur": st.fixed_dictionaries(
-        {"sigma_limit": _range(0.1, 4), "blur_limit": st.one_of(st.just([0, 0]), _whole(0, 15))}
+    "Blur": arguments(blur_limit=_odd(1, 7)),
+    "Sharpen": arguments(alpha=_range(0, 1), lightness=_range(0, 3)),
+    "Emboss": arguments(alpha=_range(0, 1), strength=_range(0, 3)),
+    "GaussianBlur": arguments(sigma_limit=_range(0.1, 4), blur_limit=st.one_of(st.just([0, 0]), _whole(0, 15))),
+    "MedianBlur": arguments(blur_limit=_odd(1, 4)),
+    "RandomShadow": arguments(
+        shadow_roi=st.tuples(*[st.floats(0, 0.5)] * 2, *[st.floats(0.5, 1)] * 2), num_shadows_limit=_whole(1, 4),
+        shadow_dimension=st.integers(3, 9), shadow_intensity_range=_range(0, 1),
     ),
-    "MedianBlur": st.fixed_dictionaries({"blur_limit": _whole(1, 4).map(lambda ends: [2 * end + 1 for end in ends])}),
-    "RandomShadow": st.fixed_dictionaries(
-        {
-            "shadow_roi": st.tuples(*[st.floats(0, 0.5)] * 2, *[st.floats(0.5, 1)] * 2),
-            "num_shadows_limit": _whole(1, 4),
-            "shadow_dimension": st.integers(3, 9),
-            "shadow_intensity_range": _range(0, 1),
-        }
-    ),
-    "ImageCompression": st.fixed_dictionaries({"quality_range": _whole(1, 100)}),
-    "CLAHE": st.fixed_dictionaries(
-        {"clip_limit": _range(1, 20), "tile_grid_size": st.tuples(*[st.integers(1, 9)] * 2)}
-    ),
+    "ImageCompression": arguments(quality_range=_whole(1, 100)),
+    "CLAHE": arguments(clip_limit=_range(1, 20), tile_grid_size=_NINE),
 }  # fmt: skip
 WARPS = ("Affine", "GridDistortion", "OpticalDistortion", "Perspective", "Rotate")
-MOVED: Pool = (
-    ("HorizontalFlip", {}),
-    ("Transpose", {}),
-    ("RandomRotate90", {}),
-    ("RandomCrop", {"height": 11, "width": 13}),
-    ("CenterCrop", {"height": 9, "width": 8}),
-    ("Resize", {"height": 33, "width": 22}),
-    ("RandomResizedCrop", {"size": [21, 27]}),
-)
+MOVED: Pool = pool("""
+    HorizontalFlip, Transpose, RandomRotate90, RandomCrop: {height: 11, width: 13},
+    CenterCrop: {height: 9, width: 8}, Resize: {height: 33, width: 22}, RandomResizedCrop: {size: [21, 27]}
+""")
 
 
 @st.composite
@@ -140,6 +110,9 @@ def mixed(draw: st.DrawFn) -> Recipe:
 def between_pages(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Memory for a result, beside which nobody may write."""
     return guarded(np.zeros(shape, dtype), at_end=bool(shape[-1] % 2))  # type: ignore[no-any-return]
+
+
+LENGTHS = st.sampled_from((3, 3, 1, 4))
 
 
 def check(recipe: Recipe, optimize: Optimize, image: np.ndarray, seed: int, kernels: Library) -> int:
@@ -166,10 +139,8 @@ def check(recipe: Recipe, optimize: Optimize, image: np.ndarray, seed: int, kern
 
 
 @pytest.mark.parametrize("optimize", ["exact", "fast"])
-@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+@EACH_SET
 def test_samples_are_those_of_the_steps(kernels: Library, optimize: Optimize) -> None:
-    @DEAR
-    @given(mixed(), st.integers(0, 2**64 - 1), st.sampled_from(OUTPUTS), st.sampled_from((3, 3, 1, 4)), st.booleans())
     def law(recipe: Recipe, seed: int, output: Output, channels: int, at_end: bool) -> None:
         if channels != 3 and any(isinstance(step.args.get("num_bits"), tuple | list) for step in recipe.steps):
             channels = 3  # there are bits for three
@@ -177,20 +148,18 @@ def test_samples_are_those_of_the_steps(kernels: Library, optimize: Optimize) ->
             output = Output()
         check(replace(recipe, output=output), optimize, guarded(picture(seed, channels), at_end), seed, kernels)
 
-    law()
+    holds(law, mixed(), SEEDS_OF_64, st.sampled_from(OUTPUTS), LENGTHS, st.booleans())
 
 
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))
 def test_each_class_on_images_of_every_size(name: str) -> None:
-    @DEAR
-    @given(ARGUMENTS[name], st.integers(0, 2**64 - 1), st.sampled_from((3, 3, 1, 4)), st.booleans())
     def law(arguments: dict[str, Any], seed: int, channels: int, at_end: bool) -> None:
         channels = 3 if isinstance(arguments.get("num_bits"), list) else channels  # there are bits for three
         image = guarded(picture(seed, channels), at_end)
         for kernels in SETS:
             check(recipe_of((name, {**arguments, "p": 1.0})), "exact", image, seed, kernels)
 
-    law()
+    holds(law, ARGUMENTS[name], SEEDS_OF_64, LENGTHS, st.booleans())
 
 
 @pytest.mark.parametrize("turn", ["VerticalFlip", "HorizontalFlip", "Transpose", "NoOp"])
@@ -218,20 +187,13 @@ def is_made(name: str, arguments: dict[str, Any], optimize: Optimize = "exact") 
 
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))
 def test_draws_are_those_of_the_sampler(name: str) -> None:
-    kernels = SETS[-1]
-
-    @settings(DEAR, max_examples=8)
-    @given(ARGUMENTS[name], st.integers(0, 2**32), st.integers(20, 90), st.integers(20, 90))
     def law(arguments: dict[str, Any], seed: int, rows: int, columns: int) -> None:
-        with using(kernels):
+        with using(SETS[-1]):
             pipeline = build(recipe_of((name, {**arguments, "p": 1.0})), "exact", seed)
             step, keyed = placed(pipeline)
-            plan = Program(kernels, [keyed], pipeline.sinks["image"], seed, 1 << 20)
-            draw, keys = (
-                sampler_of(step),
-                [(int(k), int(k) // 3) for k in np.random.default_rng(seed).integers(0, 2**40, 25)],
-            )
-            data = {"image": stand_in((rows, columns, 3), np.dtype(np.uint8))}
+            plan = Program(SETS[-1], [keyed], pipeline.sinks["image"], seed, 1 << 20)
+            draw, numbers = sampler_of(step), np.random.default_rng(seed).integers(0, 2**40, 25).tolist()
+            data, keys = {"image": stand_in((rows, columns, 3), np.dtype(np.uint8))}, [(k, k // 3) for k in numbers]
             for (index, tile), found in zip(keys, plan.drawn(1, keys, rows, columns), strict=True):
                 pipeline.draws.position(1, index, tile)
                 assert found is not None
@@ -241,7 +203,7 @@ def test_draws_are_those_of_the_sampler(name: str) -> None:
                     continue
                 assert list(wanted) == found[: len(wanted)]
 
-    law()
+    holds(law, ARGUMENTS[name], SEEDS, st.integers(20, 90), st.integers(20, 90), tried=settings(DEAR, max_examples=8))
 
 
 USUAL: dict[str, dict[str, Any]] = {"RandomGamma": {"gamma_limit": [50, 90]}}
@@ -266,17 +228,26 @@ def _another(step: Any) -> NativeOp | None:
     return found and replace(found, effect=EFFECTS.INVERTS if found.effect != EFFECTS.INVERTS else EFFECTS.GRAYS)
 
 
-@pytest.mark.parametrize("name", sorted(ARGUMENTS))
-def test_planted_faults_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walk, "encode", _another)
-    recipe, image = recipe_of((name, {"p": 1.0})), picture(8)
+def is_left_to_albumentations(recipe: Recipe) -> None:
     with using(SETS[-1]):
         native = build(recipe, "exact").native
     assert isinstance(native, Program)
     assert native.opaque
+
+
+def would_be_seen(recipe: Recipe, image: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were the probe not to look, the law would."""
     monkeypatch.setattr(make_program, "works_alike", lambda *_, **__: True)
     with pytest.raises(AssertionError):
         check(recipe, "exact", image, 3, SETS[-1])
+
+
+@pytest.mark.parametrize("name", sorted(ARGUMENTS))
+def test_planted_faults_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "encode", _another)
+    recipe = recipe_of((name, {"p": 1.0}))
+    is_left_to_albumentations(recipe)
+    would_be_seen(recipe, picture(8), monkeypatch)
 
 
 def _other_apply(own: Any) -> Any:
@@ -295,11 +266,6 @@ def test_a_class_with_other_bits_has_its_work_left(name: str, monkeypatch: pytes
     cls: Any = getattr(A, name)
     recipe, image = recipe_of((name, {**USUAL.get(name, {}), "p": 1.0})), picture(8)[:60, :60].copy()
     monkeypatch.setattr(cls, "apply", _other_apply(cls.apply))
-    with using(SETS[-1]):
-        native = build(recipe, "exact").native
-    assert isinstance(native, Program)
-    assert native.opaque
+    is_left_to_albumentations(recipe)
     check(recipe, "exact", image, 3, SETS[-1])
-    monkeypatch.setattr(make_program, "works_alike", lambda *_, **__: True)
-    with pytest.raises(AssertionError):
-        check(recipe, "exact", image, 3, SETS[-1])
+    would_be_seen(recipe, image, monkeypatch)

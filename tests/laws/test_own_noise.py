@@ -1,7 +1,5 @@
 """Noise of our own: the bits that numpy defines, of the distribution that is asked for, and of nothing but the key."""
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 from collections.abc import Callable
@@ -12,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS, Spoilt, spoil_last
+from kernel_sets import EACH_SET, SETS, Spoilt, spoil_last
 from noise_in_numpy import numbers
 
 from augrecipes.compiler.kernels import own_numbers, photons
@@ -23,8 +21,6 @@ from augrecipes.native.kernels import Library, instruction_sets, load, using, wh
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
-KERNELS = [level for level in KERNEL_SETS if level is not None]
-EVERY = pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.isa)
 KEYS = st.integers(0, 2**64 - 1)
 SHAPES = st.one_of(
     st.tuples(st.integers(1, 70), st.integers(1, 70), st.integers(1, 6)),
@@ -56,7 +52,7 @@ def alike(noise: Noise, image: np.ndarray, kernels: Any) -> None:
         np.testing.assert_array_equal(ours, its)
 
 
-@EVERY
+@EACH_SET
 def test_kernels_give_the_bits_of_numpy(kernels: Library) -> None:
     @given(
         shape=SHAPES, key=KEYS, distribution=st.sampled_from(DISTRIBUTIONS), shared=st.booleans(),
@@ -73,7 +69,7 @@ def test_kernels_give_the_bits_of_numpy(kernels: Library) -> None:
     law()
 
 
-@EVERY
+@EACH_SET
 def test_photons_have_the_bits_of_numpy(kernels: Library) -> None:
     @given(
         size=st.tuples(st.integers(1, 70), st.integers(1, 70)), channels=st.integers(1, 5), key=KEYS,
@@ -95,30 +91,19 @@ def compare(one: Any, other: Any) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-@EVERY
+@EACH_SET
 def test_the_law_sees_kernels_that_are_one_bit_off(kernels: Library) -> None:
     own_numbers.kernel.cache_clear()
     image = picture((20, 30, 3), 0)
     noise = Noise("gaussian", image.shape, False, 0.0, 20.0, 5)
     for target, name in ((4, "own_numbers"), (7, "own_noise"), (7, "iso_noise"), (5, "shot_noise")):
-        spoilt: Any = OneSpoilt(kernels, target, spoil_last, name)
+        spoilt: Any = Spoilt(kernels, target, spoil_last, name)
         with pytest.raises(AssertionError):
             if name in ("own_numbers", "own_noise"):
                 alike(noise, image, spoilt)
             compare(photons.iso_noise(image, 0.5, 0.5, 9, spoilt), numpys.iso(image, 0.5, 0.5, 9))
             compare(photons.shot_noise(image, 0.2, 9, spoilt), numpys.shot(image, 0.2, 9))
     own_numbers.kernel.cache_clear()
-
-
-class OneSpoilt(Spoilt):
-    """Of all kernels one is spoilt."""
-
-    def __init__(self, kernels: Library, target: int, spoil: Callable[[int], None], name: str) -> None:
-        super().__init__(kernels, target, spoil)
-        self.name = name
-
-    def kernel(self, name: str, arguments: str) -> Callable[..., int]:
-        return super().kernel(name, arguments) if name == self.name else self.kernels.kernel(name, arguments)
 
 
 # Quality: what is measured is 0 but for chance, in standard errors.
@@ -258,7 +243,7 @@ def test_without_the_rule_samples_are_those_of_none() -> None:
 
 
 def test_samples_are_the_same_with_all_kernels_and_without_them_those_of_none() -> None:
-    every = [load(isa) for isa in instruction_sets(ctypes.CDLL(str(where())))] if KERNELS else []
+    every = [load(isa) for isa in instruction_sets(ctypes.CDLL(str(where())))] if SETS else []
     made = []
     for level in (None, *every):
         with using(level):

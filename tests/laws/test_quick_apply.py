@@ -1,10 +1,7 @@
 """A quick `apply` does what that of its class does, to the bit, whatever is drawn and whatever image comes."""
 
-from __future__ import annotations
-
 import ctypes
 import pickle
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,8 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS, Spoilt
+from kernel_sets import EACH_SET, KERNEL_SETS, Spoilt
 from noise_in_numpy import lightness
+from support.checks import in_a_thread
 from support.every_class import STEPS
 from test_native_plan import recipe_of
 
@@ -108,9 +106,7 @@ def test_it_gives_the_bits_of_its_class(step: Step) -> None:
             check(step, image.astype(np.float32) / np.float32(255) if floats else image, seed)
 
     law()
-    check(
-        step, np.random.default_rng(0).integers(0, 256, (4, 1, 3), np.uint8), 0
-    )  # OpenCV takes its planes for numbers
+    check(step, picture("noise", (4, 1), 3, 0), 0)  # OpenCV takes its planes for numbers
 
 
 def test_each_shows_its_bits_on_the_opencv_that_is_installed() -> None:
@@ -161,11 +157,7 @@ def test_samples_are_those_of_none(level: Any) -> None:
         exact = recipe().compile(optimize="exact", save_applied_params=True)
         alike(samples(exact), expected)
         alike(samples(pickle.loads(pickle.dumps(exact))), expected)
-        found: list[Any] = []
-        thread = threading.Thread(target=lambda: found.extend(samples(exact)))
-        thread.start()
-        thread.join()
-        alike(found, expected)
+        alike(in_a_thread(lambda: samples(exact)), expected)
         together = [exact.at(k)(image=IMAGE, images=np.stack([IMAGE, IMAGE[::-1]])) for k in range(12)]
         alike(together, expected)
         floats = IMAGE.astype(np.float32) / np.float32(255)
@@ -210,7 +202,7 @@ def test_one_that_the_class_has_outgrown_is_left_alone(monkeypatch: pytest.Monke
     assert quick_apply.quicker(construct(QUICK_PCA)) is not None
 
 
-@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
+@EACH_SET
 def test_stain_jitter_is_sure_of_what_it_does_not_do_twice(kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (step,) = (step for step in QUICK if step.name == "StainJitter")
     rng = np.random.default_rng(3)
@@ -226,19 +218,9 @@ def test_stain_jitter_is_sure_of_what_it_does_not_do_twice(kernels: Any, monkeyp
 # A kernel that errs alone is not used: the probes look at the work of each that is called.
 
 
-NATIVE = [kernels for kernels in KERNEL_SETS if kernels is not None]
-ON_EACH = pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
-
-
-class OneSpoilt(Spoilt):
+def one_spoilt(kernels: Any, name: str, target: int, by: np.generic, place: int = 0) -> Any:
     """Of all kernels one is spoilt: some number of what it makes is larger."""
-
-    def __init__(self, kernels: Any, name: str, target: int, by: np.generic, place: int = 0) -> None:
-        super().__init__(kernels, target, lambda at: _add(at + place * by.itemsize, by))
-        self.name = name
-
-    def kernel(self, name: str, arguments: str) -> Callable[..., int]:
-        return super().kernel(name, arguments) if name == self.name else self.kernels.kernel(name, arguments)
+    return Spoilt(kernels, target, lambda at: _add(at + place * by.itemsize, by), name)
 
 
 def _add(address: int, by: Any) -> None:
@@ -257,7 +239,7 @@ CALLED = (
 )
 
 
-@ON_EACH
+@EACH_SET
 @pytest.mark.parametrize("called", CALLED, ids=lambda called: f"{called[0]} of {called[3].name}")
 def test_a_quick_apply_that_calls_it_is_not_used_and_would_be_seen(
     kernels: Any, called: tuple[str, int, np.generic, Step], monkeypatch: pytest.MonkeyPatch
@@ -268,7 +250,7 @@ def test_a_quick_apply_that_calls_it_is_not_used_and_would_be_seen(
         for seed in range(8):
             check(step, picture("noise", (20, 30), 3, seed), seed)
 
-    with using(OneSpoilt(kernels, name, target, by)):  # type: ignore[arg-type]
+    with using(one_spoilt(kernels, name, target, by)):
         law()
         monkeypatch.setattr(quick_apply, "same_bits", lambda *_: True)
         with pytest.raises(AssertionError):
@@ -293,23 +275,23 @@ def test_the_probe_sees_a_number_of_the_tables_of_lab_that_is_one_off(
     assert seen >= (3 if field == "roots" else 5)
 
 
-@ON_EACH
+@EACH_SET
 def test_numbers_are_those_of_numpy(kernels: Any) -> None:
     for seed, count in ((0, 1), (2**32 - 1, 3000), (3, 10**6)):
         made = opencv_variants.NumpyNormals(kernels).made(seed, count)
         np.testing.assert_array_equal(made, np.random.default_rng(seed).normal(size=count))
 
 
-@ON_EACH
+@EACH_SET
 def test_the_lightness_of_a_picture(kernels: Any) -> None:
     own_numbers.kernel.cache_clear()
     image = picture("noise", (20, 30), 3, 0)
     assert photons.sums(image, kernels) == lightness(image)
-    assert photons.sums(image, OneSpoilt(kernels, "lightness", 2, np.int64(1))) != lightness(image)  # type: ignore[arg-type]
+    assert photons.sums(image, one_spoilt(kernels, "lightness", 2, np.int64(1))) != lightness(image)  # type: ignore[arg-type]
     own_numbers.kernel.cache_clear()
 
 
-@ON_EACH
+@EACH_SET
 @pytest.mark.skipif(not normals(), reason="numpy is another here")
 @pytest.mark.parametrize(
     ("name", "target", "by"),
@@ -321,5 +303,5 @@ def test_the_lightness_of_a_picture(kernels: Any) -> None:
 )
 def test_numbers_that_are_not_those_of_numpy(kernels: Any, name: str, target: int, by: np.generic) -> None:
     assert opencv_variants.numpy_normals(kernels) is not None
-    spoilt: Any = OneSpoilt(kernels, name, target, by, 17)
+    spoilt: Any = one_spoilt(kernels, name, target, by, 17)
     assert opencv_variants.numpy_normals(spoilt) is None

@@ -1,20 +1,16 @@
 """Images that come undecoded: the same samples as from arrays, of which no more is decoded than is needed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR
-from guarded import guarded
+from examples import DEAR, SEEDS, holds
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS, Spoilt, spoil_first, spoil_last
-from random_recipes import MOVES, Picture, Pool, assert_same, recipes, steps_for, targets
-from test_exact_equals_none import build, outcome
+from kernel_sets import EACH_SET, KERNEL_SETS, Spoilt, guarded, spoil_first, spoil_last
+from random_recipes import MOVES, Picture, Pool, assert_same, build, outcome, pool, recipes, steps_for, targets
 
 from augrecipes.compiler.executor import program
 from augrecipes.compiler.kernels import sink as sinks
@@ -48,29 +44,23 @@ def check(recipe: Recipe, level: Any, channels: int, seed: int) -> int:
     for index in range(3):
         picture = Picture(sample["image"])
         a, b = outcome(pipeline, index, sample), outcome(pipeline, index, {**sample, "image": picture})
-        if isinstance(a, dict):
-            assert isinstance(b, dict)
-            assert_same(a, b)
-        else:
-            assert a == b
+        assert_same(a, b)
         read = sum((y1 - y0) * (x1 - x0) for y0, x0, y1, x1, _ in picture.read)
         saved += sample["image"][..., 0].size - read
     return saved
 
 
-@pytest.mark.skipif(library() is None, reason="without kernels files are decoded whole")
+NATIVELY = pytest.mark.skipif(library() is None, reason="without kernels files are decoded whole")
+
+
+@NATIVELY
 @pytest.mark.parametrize("channels", [1, 3, 5])
 @pytest.mark.parametrize("level", ["none", "exact"])
 def test_the_bits_of_an_array(channels: int, level: str) -> None:
-    @DEAR
-    @given(recipes((*FIRST * 8, *steps_for(channels))), st.integers(0, 2**32))
-    def law(recipe: Recipe, seed: int) -> None:
-        check(recipe, level, channels, seed)
-
-    law()
+    holds(check, recipes((*FIRST * 8, *steps_for(channels))), st.just(level), st.just(channels), SEEDS)
 
 
-@pytest.mark.skipif(library() is None, reason="without kernels files are decoded whole")
+@NATIVELY
 def test_a_forgotten_shift_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = parsed("[HorizontalFlip, {RandomCrop: {height: 9, width: 11}}, Blur]")
     assert check(recipe, "exact", 3, 5) > 0
@@ -81,7 +71,7 @@ def test_a_forgotten_shift_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         check(recipe, "exact", 3, 5)
 
 
-@pytest.mark.skipif(library() is None, reason="without kernels files are decoded whole")
+@NATIVELY
 @pytest.mark.parametrize(
     ("steps", "level"),
     [
@@ -104,7 +94,7 @@ def test_reads_a_window_once(steps: str, level: Any) -> None:
         assert reduce == 1
 
 
-@pytest.mark.skipif(library() is None, reason="without kernels files are decoded whole")
+@NATIVELY
 def test_a_mask_and_boxes_follow() -> None:
     recipe = parse_text(
         "version: 1\nrecipe: law\n"
@@ -114,12 +104,11 @@ def test_a_mask_and_boxes_follow() -> None:
     assert check(recipe, "exact", 3, 1) > 0
 
 
-SMALLER: Pool = (
-    ("Resize", {"height": 31, "width": 42}),
-    ("SmallestMaxSize", {"max_size": 37}),
-    ("RandomResizedCrop", {"size": [29, 33], "scale": [0.6, 1.0]}),
-    ("RandomSizedCrop", {"min_max_height": [150, 190], "size": [23, 27]}),
-)
+SMALLER: Pool = pool("""
+    Resize: {height: 31, width: 42}, SmallestMaxSize: {max_size: 37},
+    RandomResizedCrop: {size: [29, 33], scale: [0.6, 1.0]},
+    RandomSizedCrop: {min_max_height: [150, 190], size: [23, 27]}
+""")
 
 
 def ramps(height: int, width: int) -> np.ndarray:
@@ -145,7 +134,7 @@ def off(steps: str, index: int, scales: tuple[int, ...]) -> tuple[float, int]:
     return float(np.abs(inside.mean(axis=(1, 2))).max()), picture.read[0][4]
 
 
-@pytest.mark.skipif(library() is None, reason="without kernels files are decoded whole")
+@NATIVELY
 @DEAR
 @given(st.sampled_from(SMALLER), st.integers(0, 1000))
 def test_smaller_decoding_keeps_places(step: tuple[str, dict[str, Any]], index: int) -> None:
@@ -154,7 +143,7 @@ def test_smaller_decoding_keeps_places(step: tuple[str, dict[str, Any]], index: 
     assert distance < MOST_OFF
 
 
-@pytest.mark.skipif(library() is None, reason="without kernels files are decoded whole")
+@NATIVELY
 def test_a_pixel_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = "[{Resize: {height: 31, width: 40}}]"
     assert off(steps, 0, (2, 4, 8))[1] == 4
@@ -171,7 +160,7 @@ def test_a_pixel_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 CUT = "{CenterCrop: {height: 13, width: 12}}"
 
 
-@pytest.mark.skipif(library() is None, reason="without kernels files are decoded whole")
+@NATIVELY
 @pytest.mark.parametrize(("first", "reduce"), [(8, 8), (9, 1), (16, 8)])
 def test_blocks_do_not_show_what_is_cut_away(first: int, reduce: int) -> None:
     pixels = np.full((216, 216, 3), 255, np.uint8)
@@ -184,7 +173,7 @@ def test_blocks_do_not_show_what_is_cut_away(first: int, reduce: int) -> None:
     np.testing.assert_allclose(made, 100 / 255, atol=1e-6)
 
 
-@pytest.mark.skipif(library() is None, reason="without kernels files are decoded whole")
+@NATIVELY
 def test_a_decoder_without_such_a_scale_decodes_all() -> None:
     steps = "[{Resize: {height: 20, width: 24}}]"
     assert off(steps, 0, ())[1] == 1
@@ -249,11 +238,7 @@ def said(output: Output, image: np.ndarray) -> np.ndarray:
 
 
 def check_sink(
-    output: Output,
-    image: np.ndarray,
-    lying: Lying,
-    symmetry: Symmetry = IDENTITY,
-    kernels: Any = None,
+    output: Output, image: np.ndarray, lying: Lying, symmetry: Symmetry = IDENTITY, kernels: Any = None
 ) -> None:
     """Holds a sink to `said`, for one image that lies somehow, in memory of the sink's choice and of the caller's."""
     given = lying(image)
@@ -317,7 +302,7 @@ def test_the_law_sees_planes_that_are_others(output: Output, fault: Any, monkeyp
         check_sink(output, IMAGE, _window)
 
 
-@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
+@EACH_SET
 def test_the_law_sees_a_native_kernel_that_is_one_bit_off(kernels: Library) -> None:
     check_sink(Output(), IMAGE, _window, kernels=kernels)
     for spoilt in (spoil_first, spoil_last):
@@ -325,7 +310,7 @@ def test_the_law_sees_a_native_kernel_that_is_one_bit_off(kernels: Library) -> N
             check_sink(Output(), IMAGE, _window, kernels=Spoilt(kernels, 8, spoilt))
 
 
-@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
+@EACH_SET
 @pytest.mark.parametrize("at_end", [False, True])
 def test_no_native_kernel_reads_or_writes_beside_its_arrays(kernels: Library, at_end: bool) -> None:
     for size in [(1, 1), (1, 7), (3, 513), (17, 15), (31, 33), (70, 64)]:
@@ -341,7 +326,7 @@ def test_no_native_kernel_reads_or_writes_beside_its_arrays(kernels: Library, at
                     np.testing.assert_array_equal(room, expected)
 
 
-@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
+@EACH_SET
 @pytest.mark.parametrize("layout", ["chw", "hwc"])
 @pytest.mark.parametrize("channels", [1, 3, 4])
 def test_a_part_of_a_batch_larger_than_the_cache_has_the_same_values(

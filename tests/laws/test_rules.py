@@ -1,20 +1,17 @@
 """What every rewrite rule owes, whatever it rewrites."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR, PLANTED
+from examples import BROKEN, DEAR, SEEDS, holds, planted
 from hypothesis import given
 from hypothesis import strategies as st
 from random_pairs import Scales, unit_of
 from random_pairs import recipes as recipes_pairs
-from random_recipes import Picture, assert_same, recipes, steps_for, targets
-from test_exact_equals_none import build
+from random_recipes import Picture, assert_same, build, outcome, recipes, steps_for, targets
+from support.checks import planted_faults
 
 from augrecipes.compiler.kernels.own_noise import Noise
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan, plan
@@ -25,13 +22,10 @@ from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline
 from augrecipes.kinds.pair.pipeline import PairPipeline
-from augrecipes.recipe.model import Optimize, Output, Recipe
+from augrecipes.recipe.model import Output, Recipe
 from augrecipes.recipe.parse import parse_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
-
-# Grey images make some colour steps warn on every call.
-
 
 ALL = tuple({rule.name: rule for rule in (*EXACT, *FAST)}.values())
 EACH = pytest.mark.parametrize("rule", ALL, ids=lambda rule: rule.name)
@@ -54,12 +48,17 @@ def sources(nodes: Nodes) -> list[str]:
 @EACH
 def test_fires_and_leaves_alone(rule: Rule) -> None:
     before = tuple(other for other in FAST if rule.name == "reduce_first" and other.name == "join_warps")
-    steps, _ = apply_rules(parsed(rule.fires).steps, FLOW, before)
-    after, fired = apply_rules(steps, FLOW, (rule,))
+    fires_and_leaves_alone(
+        rule, *(apply_rules(parsed(text).steps, FLOW, before)[0] for text in (rule.fires, rule.leaves))
+    )
+
+
+def fires_and_leaves_alone(rule: Rule, fires: Nodes, leaves: Nodes) -> None:
+    after, fired = apply_rules(fires, FLOW, (rule,))
     assert {f.rule for f in fired} == {rule.name}
-    assert after != steps
-    steps, _ = apply_rules(parsed(rule.leaves).steps, FLOW, before)
-    assert apply_rules(steps, FLOW, (rule,)) == (steps, ())
+    assert after != fires
+    assert apply_rules(after, FLOW, (rule,)) == (after, ())
+    assert apply_rules(leaves, FLOW, (rule,)) == (leaves, ())
 
 
 @pytest.mark.parametrize("rule", [rule for rule in ALL if rule.contract == "EXACT"], ids=lambda rule: rule.name)
@@ -91,7 +90,7 @@ def test_is_idempotent_and_loses_no_step(recipe: Recipe, rule: Rule, dtype: str 
 
 
 @DEAR
-@given(recipes(steps_for(3)), st.integers(0, 2**32), st.sampled_from(["exact", "fast"]))
+@given(recipes(steps_for(3)), SEEDS, st.sampled_from(["exact", "fast"]))
 def test_draws_are_those_of_none(recipe: Recipe, seed: int, level: str) -> None:
     """The parameters that acted, label by label: not only the same pixels, which could be luck.
 
@@ -111,16 +110,14 @@ def test_draws_are_those_of_none(recipe: Recipe, seed: int, level: str) -> None:
         assert none[site][0] == optimised[site][0]
         if level == "exact" or (isinstance(other, dict) and site in other and same(none[site][1], other[site][1])):
             assert none[site][1].keys() == optimised[site][1].keys()
-            drawn = {
-                k: v for k, v in optimised[site][1].items() if not isinstance(v, Noise)
-            }  # test_own_noise has those
+            # test_own_noise has those of noise.
+            drawn = {k: v for k, v in optimised[site][1].items() if not isinstance(v, Noise)}
             np.testing.assert_equal(rounded({k: none[site][1][k] for k in drawn}), rounded(drawn))
 
 
 def applied(recipe: Recipe, optimize: Any, seed: int, picture_of: int) -> dict[str, tuple[str, Any]] | str:
     """What each step drew, by its label; or the error that names a step."""
-    compiled = build(recipe, optimize, seed).compiled
-    pipeline = Pipeline(Compiled(recipe, "train", compiled.optimize, seed, True, compiled.plans))
+    pipeline = build(recipe, optimize, seed, applied=True)
     sample = targets(recipe, seed + 99 * picture_of, 3, "uint8")
     try:
         return {site: (name, params) for site, name, params in pipeline.at(1)(**sample)["applied"]}
@@ -153,14 +150,6 @@ def test_a_name_that_is_no_rule_any_more_is_said_once(name: str, caplog: pytest.
 # Rules of pairs: the draws of `none`, the same windows, and every bit.
 
 
-EACH_PAIRS = pytest.mark.parametrize("rule", PAIR, ids=lambda rule: rule.name)
-
-
-def build_pairs(recipe: Recipe, optimize: Optimize, seed: int) -> PairPipeline:
-    plans = {arrival: plan(recipe, recipe.steps, optimize, arrival) for arrival in ARRIVALS}
-    return PairPipeline(Compiled(recipe, "train", optimize, seed, True, plans))
-
-
 def scene_of(pipeline: PairPipeline, scales: Scales, seed: int, dtype: str) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
     made = {}
@@ -171,19 +160,12 @@ def scene_of(pipeline: PairPipeline, scales: Scales, seed: int, dtype: str) -> d
     return made
 
 
-def outcome(pipeline: PairPipeline, arrays: Mapping[str, Any]) -> dict[str, Any] | str | None:
-    try:
-        return pipeline.at(3, 1)(**arrays)
-    except DataError as error:  # a foolish recipe; both must blame the same step
-        return error.step
-
-
 def law(recipe: Recipe, seed: int, dtype: str) -> None:
     recipe = replace(recipe, output=Output(dtype=("uint8", "float32")[seed % 2], layout=("hwc", "chw")[seed // 2 % 2]))
-    both = build_pairs(recipe, "none", seed), build_pairs(recipe, "exact", seed)
+    both = build(recipe, "none", seed, applied=True), build(recipe, "exact", seed, applied=True)
     arrays = scene_of(both[0], dict(recipe.scales), seed, dtype)
     before = {name: array.copy() for name, array in arrays.items()}
-    plain, exact = (outcome(pipeline, arrays) for pipeline in both)
+    plain, exact = (outcome(pipeline, 3, arrays, 1) for pipeline in both)
     for name, array in before.items():
         np.testing.assert_array_equal(array, arrays[name], err_msg=f"{name} was written to")
     if not isinstance(plain, dict):
@@ -196,7 +178,7 @@ def law(recipe: Recipe, seed: int, dtype: str) -> None:
         np.testing.assert_array_equal(plain[name], exact[name], err_msg=name)
         assert not any(np.may_share_memory(exact[name], array) for array in arrays.values())
     if dtype == "uint8":
-        read = outcome(both[1], {name: Picture(array) for name, array in arrays.items()})
+        read = outcome(both[1], 3, {name: Picture(array) for name, array in arrays.items()}, 1)
         assert isinstance(read, dict)
         for name in recipe.scales:
             np.testing.assert_array_equal(read[name], exact[name], err_msg=f"{name}, which was not decoded")
@@ -207,48 +189,28 @@ def law(recipe: Recipe, seed: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_every_bit(dtype: str) -> None:
-    @DEAR
-    @given(recipes_pairs(), st.integers(0, 2**32))
-    def check(recipe: Recipe, seed: int) -> None:
-        law(recipe, seed, dtype)
-
-    check()
+    holds(law, recipes_pairs(), SEEDS, st.just(dtype))
 
 
-class TestPlantedFaults:
-    def caught(self) -> bool:
-        @PLANTED
-        @given(recipes_pairs(), st.integers(0, 2**32))
-        def check(recipe: Recipe, seed: int) -> None:
-            law(recipe, seed, "uint8")
-
-        try:
-            check()
-        except AssertionError:
-            return True
-        return False
-
-    def test_a_table_before_a_window_that_pads(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A rule of images that forgets whose pixels it moves is caught here too."""
-        monkeypatch.setattr(
-            "augrecipes.compiler.rewrite.rules.crop_first.action_of",
-            lambda step: "window" if "Crop" in step.name else "lookup",
+RULE = "augrecipes.compiler.rewrite.rules.crop_first.action_of"
+test_planted_faults_are_caught = planted_faults(
+    {
+        "a table before a window that pads": (  # a rule of images that forgets whose pixels it moves
+            planted(law, recipes_pairs(), SEEDS, st.just("uint8")),
+            (RULE, lambda step: "window" if "Crop" in step.name else "lookup"),
         )
-        assert self.caught()
+    },
+    BROKEN,
+)
 
 
 def parsed_pairs(steps: str) -> Recipe:
     return parse_text(f"{{version: 1, recipe: law, kind: pair, scales: {{lr: 1, hr: 2}}, steps: {steps}}}")
 
 
-@EACH_PAIRS
-def test_fires_and_leaves_alone_pairs(rule: Rule) -> None:
-    for fires, steps in ((True, rule.fires), (False, rule.leaves)):
-        before = parsed_pairs(steps).steps
-        after, fired = apply_rules(before, FLOW, (rule,))
-        assert {f.rule for f in fired} == ({rule.name} if fires else set())
-        assert (after != before) == fires
-        assert apply_rules(after, FLOW, (rule,)) == (after, ())
+@pytest.mark.parametrize("rule", PAIR, ids=lambda rule: rule.name)
+def test_fires_and_leaves_alone_in_pairs(rule: Rule) -> None:
+    fires_and_leaves_alone(rule, *(parsed_pairs(text).steps for text in (rule.fires, rule.leaves)))
 
 
 @pytest.mark.parametrize(

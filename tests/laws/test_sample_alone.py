@@ -1,9 +1,6 @@
 """The sample alone decides what its image is: not how arrays lie, what lies beside it, or who asks for it and how."""
 
-from __future__ import annotations
-
 import pickle
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR, PLANTED
-from hypothesis import given
+from examples import BROKEN, SEEDS, holds, planted
 from hypothesis import strategies as st
-from random_recipes import MOVES, TABLES, Pool, picture, recipes, steps_for, targets
-from test_exact_equals_none import build
+from random_recipes import MOVES, TABLES, Pool, build, outcome, picture, pool, recipes, steps_for, targets
+from support.checks import in_a_thread, planted_faults, read_only
 from test_fast import COLOURS, WARPS, WINDOWS
 from test_golden import GALLERY
 from test_golden import given as of_gallery
@@ -23,10 +19,10 @@ from test_golden import given as of_gallery
 import augrecipes as ar
 from augrecipes.compiler.executor import inputs
 from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.rewrite import Compiled, plan
 from augrecipes.compiler.run import natively
 from augrecipes.compiler.run.beside import LIKE, STACKS
 from augrecipes.compiler.run.clock import Clock, clocked
-from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.native.kernels import library
 from augrecipes.ops.capabilities import claims
@@ -50,12 +46,6 @@ def inside(array: np.ndarray, rows: slice, columns: slice, channels: slice = sli
     view = room[some][tuple(map(slice, array.shape))]
     view[...] = array
     return view
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    array = array.copy()
-    array.flags.writeable = False
-    return array
 
 
 def off_its_place(array: np.ndarray) -> np.ndarray:
@@ -126,20 +116,12 @@ def variations(made: dict[str, ImagePipeline], sample: Sample, index: int, wante
         yield f"second of a batch by {threads}", lambda n=threads: pipeline.batch(two, [index] * 2, 2, threads=n)[1]
 
 
-def in_a_thread(work: Callable[[], Any]) -> Any:
-    done: list[Any] = []
-    thread = threading.Thread(target=lambda: done.append(work()))
-    thread.start()
-    thread.join()
-    return done[0]
-
-
 def check(recipe: Recipe, optimize: Optimize, sample: Sample, seed: int) -> None:
     """The law."""
     made = ways(recipe, optimize, seed)
     try:
         wanted = np.array(made["as it is"].at(seed, 2)(**sample)["image"])
-    except DataError:  # a random recipe may be foolish
+    except ar.DataError:  # a random recipe may be foolish
         return
     for name, make in variations(made, sample, seed, wanted):
         np.testing.assert_array_equal(np.asarray(make()), wanted, err_msg=f"{optimize}: {name}")
@@ -151,39 +133,34 @@ def alone(pool: Pool) -> Pool:
 
 
 JOINED: Pool = alone(WARPS + WINDOWS + COLOURS + MOVES + TABLES)
-RESAMPLED: Pool = (
-    ("Rotate", {"limit": 30, "border_mode": "reflect_101"}),
-    ("Affine", {"scale": [0.8, 1.3], "rotate": [-20, 20]}),
-    ("RandomResizedCrop", {"size": [21, 27], "scale": [0.4, 1.0]}),
-    ("Resize", {"height": 33, "width": 42}),
-    ("HorizontalFlip", {}),
-)
+RESAMPLED: Pool = pool("""
+    Rotate: {limit: 30, border_mode: reflect_101}, Affine: {scale: [0.8, 1.3], rotate: [-20, 20]},
+    RandomResizedCrop: {size: [21, 27], scale: [0.4, 1.0]}, Resize: {height: 33, width: 42}, HorizontalFlip
+""")
 OUTPUTS = st.sampled_from([Output(), Output(dtype="uint8", layout="hwc"), Output(layout="hwc", color="bgr")])
 
 
-def law_for(
-    pool: Pool, channels: int, optimize: Optimize, dtype: str = "uint8", kept: Any = DEAR
-) -> Callable[[], None]:
-    @kept
-    @given(recipes(pool, max_steps=5), OUTPUTS, st.integers(0, 2**32))
-    def law(recipe: Recipe, output: Output, seed: int) -> None:
-        check(replace(recipe, output=output), optimize, targets(recipe, seed, channels, dtype), seed)
+def law(recipe: Recipe, output: Output, seed: int, channels: int, dtype: str, optimize: Optimize) -> None:
+    check(replace(recipe, output=output), optimize, targets(recipe, seed, channels, dtype), seed)
 
-    return law
+
+def of(pool: Pool, channels: int = 3, dtype: str = "uint8", optimize: Optimize = "fast") -> Any:
+    """Examples for it."""
+    return recipes(pool, max_steps=5), OUTPUTS, SEEDS, st.just(channels), st.just(dtype), st.just(optimize)
 
 
 @pytest.mark.parametrize(("optimize", "pool"), [("exact", JOINED), ("fast", JOINED), ("fast", RESAMPLED)])
 def test_on_recipes_that_join_everywhere(optimize: Optimize, pool: Pool) -> None:
-    law_for(pool, 3, optimize)()
+    holds(law, *of(pool, optimize=optimize))
 
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_on_random_recipes(channels: int) -> None:
-    law_for(alone(steps_for(channels)), channels, "fast")()
+    holds(law, *of(alone(steps_for(channels)), channels))
 
 
-def test_on_pictures_of_floats() -> None:
-    law_for(JOINED, 3, "fast", "float32")()
+def test_on_images_of_floats() -> None:
+    holds(law, *of(JOINED, dtype="float32"))
 
 
 def test_a_group_that_nobody_knows_among_merged_warps() -> None:
@@ -258,46 +235,37 @@ def test_recipes_of_every_kind_see_pixels_and_not_how_they_lie(path: Path) -> No
             np.testing.assert_array_equal(made[output], wanted[output], err_msg=name)
 
 
-class TestPlantedFaults:
-    """A law that cannot fail proves nothing: each of these faults must be caught by the same check."""
-
-    def caught(self, pool: Pool) -> str:
-        """What the image depends on."""
-        try:
-            law_for(pool, 3, "fast", kept=PLANTED)()
-        except AssertionError as error:
-            return str(error)
-        return ""
-
-    def test_kernels_that_refuse_rows_because_of_where_they_lie(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(inputs, "lies_well", lambda picture: picture.strides[1:] == (picture.shape[2], 1))
-        monkeypatch.setattr(inputs, "is_picture", _lies_well)
-        monkeypatch.setattr(natively, "is_picture", _lies_well)
-        assert "rows backwards" in self.caught(JOINED)
-
-    def test_masks_that_keep_pictures_from_running_natively(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(*_: Any) -> Any:
-            raise natively.NotHereError
-
-        monkeypatch.setattr(natively.NativelyRun, "_take_mask", refuse)
-        assert "fast: " in self.caught(RESAMPLED)
-
-    def test_boxes_that_keep_pictures_from_running_natively(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(*_: Any) -> Any:
-            raise natively.NotHereError
-
-        monkeypatch.setattr(natively.NativelyRun, "_without_pixels", refuse)
-        assert "fast: " in self.caught(RESAMPLED)
+def _lies_well(image: Any, *, files: bool) -> bool:
+    return not files and bool(image.flags.c_contiguous) and image.dtype == np.uint8
 
 
-def _lies_well(picture: Any, *, files: bool) -> bool:
-    return not files and bool(picture.flags.c_contiguous) and picture.dtype == np.uint8
+def _refuse(*_: Any) -> Any:
+    raise natively.NotHereError
+
+
+test_planted_faults_are_caught = planted_faults(
+    {
+        "kernels refuse rows because of where they lie": (
+            planted(law, *of(JOINED)),
+            (inputs, "lies_well", lambda image: image.strides[1:] == (image.shape[2], 1)),
+            (inputs, "is_picture", _lies_well),
+            (natively, "is_picture", _lies_well),
+        ),
+        "masks keep images from running natively": (
+            planted(law, *of(RESAMPLED)),
+            (natively.NativelyRun, "_take_mask", _refuse),
+        ),
+        "boxes keep images from running natively": (
+            planted(law, *of(RESAMPLED)),
+            (natively.NativelyRun, "_without_pixels", _refuse),
+        ),
+    },
+    BROKEN,
+)
 
 
 # Whatever `none` transforms, `exact` and `fast` transform: every target that albumentations knows, and added ones.
 
-
-# Grey images make some colour steps warn on every call, and one warp says that it is a special case of another.
 
 ADDED = {"other": "image", "cells": "mask", "clip": "images", "scan": "volume"}
 ALL = {**STACKS, **ADDED}
@@ -320,86 +288,63 @@ def beside(names: set[str], seed: int, channels: int, dtype: str, *, lists: bool
     return made
 
 
-def outcome(recipe: Recipe, optimize: Any, seed: int, sample: dict[str, Any]) -> dict[str, Any] | str:
+def outcome_of(recipe: Recipe, optimize: Any, seed: int, sample: dict[str, Any]) -> Any:
     pipeline = build(recipe, optimize, seed)
     pipeline.add_targets(ADDED)
-    try:
-        return pipeline.at(2, 1)(**sample)
-    except DataError as error:
-        return f"{error.step}"
+    return outcome(pipeline, 2, sample, 1)
 
 
-def check_extra(
-    recipe: Recipe, channels: int, dtype: str, seed: int, names: set[str], *, lists: bool, bare: bool
-) -> None:
+def check_extra(recipe: Recipe, channels: int, dtype: str, seed: int, names: set[str], lists: bool, bare: bool) -> None:
     sample = {**targets(recipe, seed, channels, dtype), **beside(names, seed, channels, dtype, lists=lists)}
     if bare and any(LIKE[ALL[name]].picture for name in names):
         del sample["image"]
-    none = outcome(recipe, "none", seed, sample)
+    none = outcome_of(recipe, "none", seed, sample)
     if isinstance(none, dict):
         assert none.keys() == sample.keys()
     for optimize in ("exact", "fast"):
-        np.testing.assert_equal(outcome(recipe, optimize, seed, sample), none, err_msg=optimize)
+        np.testing.assert_equal(outcome_of(recipe, optimize, seed, sample), none, err_msg=optimize)
 
 
+BOOLEANS = st.booleans()
 DTYPES = st.sampled_from(["uint8", "float32"])
 NAMES = st.sets(st.sampled_from(sorted(ALL)), min_size=1, max_size=4)
-
-
-def law_for_extra(pool: Pool, channels: int) -> Any:
-    @DEAR
-    @given(recipes(pool, max_steps=5), DTYPES, st.integers(0, 2**32), NAMES, st.booleans(), st.booleans())
-    def law(recipe: Recipe, dtype: str, seed: int, names: set[str], lists: bool, bare: bool) -> None:
-        check_extra(recipe, channels, dtype, seed, names, lists=lists, bare=bare)
-
-    return law
 
 
 POOL = WARPS + WINDOWS + COLOURS + MOVES + TABLES
 
 
+def of_extra(pool: Pool, channels: int, dtypes: Any = DTYPES, chance: Any = BOOLEANS) -> Any:
+    """Examples for it."""
+    return recipes(pool, max_steps=5), st.just(channels), dtypes, SEEDS, NAMES, chance, chance
+
+
 def test_on_recipes_that_join_everywhere_extra() -> None:
-    law_for_extra(POOL, 3)()
+    holds(check_extra, *of_extra(POOL, 3))
 
 
 @pytest.mark.parametrize("channels", [1, 3, 5])
 def test_on_random_recipes_extra(channels: int) -> None:
-    law_for_extra(steps_for(channels), channels)()
+    holds(check_extra, *of_extra(steps_for(channels), channels))
 
 
-class TestPlantedFaultsExtra:
-    """A law that cannot fail proves nothing: each of these faults must be caught by the same check."""
+honest, arrival = build, ImagePipeline._arrival_of
 
-    def caught(self) -> bool:
-        @PLANTED
-        @given(recipes(POOL, max_steps=5), st.integers(0, 2**32), NAMES)
-        def law(recipe: Recipe, seed: int, names: set[str]) -> None:
-            check_extra(recipe, 3, "uint8", seed, names, lists=False, bare=False)
 
-        try:
-            law()
-        except AssertionError:
-            return True
-        return False
+def _knows_of_the_image_alone(recipe: Recipe, optimize: Any, seed: int = 0) -> ImagePipeline:
+    made = honest(recipe, optimize, seed)
+    plans = {**made.compiled.plans, "together": plan(recipe, recipe.steps, optimize, "uint8")}
+    return ImagePipeline(Compiled(recipe, "train", optimize, seed, False, plans))
 
-    def test_a_plan_that_knows_of_the_image_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from augrecipes.compiler.rewrite import Compiled, plan
 
-        honest = build
+def _hands_targets_on(self: ImagePipeline, sample: Any) -> Any:
+    return arrival(self, sample if self.optimize == "none" else {"image": sample.get("image")})
 
-        def forgetful(recipe: Recipe, optimize: Any, seed: int = 0) -> ImagePipeline:
-            made = honest(recipe, optimize, seed)
-            plans = {**made.compiled.plans, "together": plan(recipe, recipe.steps, optimize, "uint8")}
-            return ImagePipeline(Compiled(recipe, "train", optimize, seed, False, plans))  # type: ignore[arg-type]
 
-        monkeypatch.setitem(globals(), "build", forgetful)
-        assert self.caught()
-
-    def test_a_target_that_is_handed_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        arrival = ImagePipeline._arrival_of
-
-        def forgetful(self: ImagePipeline, sample: Any) -> Any:
-            return arrival(self, sample if self.optimize == "none" else {"image": sample.get("image")})
-
-        monkeypatch.setattr(ImagePipeline, "_arrival_of", forgetful)
-        assert self.caught()
+PLAIN = planted(check_extra, *of_extra(POOL, 3, st.just("uint8"), st.just(False)))
+test_planted_faults_of_extra_targets_are_caught = planted_faults(
+    {
+        "a plan knows of the image alone": (PLAIN, (f"{__name__}.build", _knows_of_the_image_alone)),
+        "a target is handed on": (PLAIN, (ImagePipeline, "_arrival_of", _hands_targets_on)),
+    },
+    BROKEN,
+)

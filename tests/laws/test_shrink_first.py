@@ -1,18 +1,15 @@
 """Colour steps that change places with a downscale change by what rounding says, and no more."""
 
-from __future__ import annotations
-
-import sys
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR
-from hypothesis import given
+from examples import SEEDS, holds
 from hypothesis import strategies as st
-from random_recipes import Pool, picture, recipes
-from test_exact_equals_none import build
+from random_recipes import Pool, build, picture, pool, recipes
+from support.checks import planted_faults
 from test_fast import run, with_border
 
 from augrecipes.compiler.rewrite import Compiled, Plan
@@ -23,33 +20,24 @@ from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.ops import capabilities
+from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step, label
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
 
 LEAST = (60, 70)
 
-LINEAR: Pool = (
-    ("InvertImg", {}),
-    ("ToGray", {}),
-    ("ChannelShuffle", {}),
-    ("ChannelDropout", {"fill": 90}),
-    ("ToGray", {"method": "max"}),
-    ("RandomGamma", {}),
-)
-SHRINKS: Pool = (
-    ("Resize", {"height": 41, "width": 33}),
-    ("Resize", {"height": 30, "width": 35, "interpolation": "area"}),
-    ("Resize", {"height": 20, "width": 21, "interpolation": "nearest"}),
-    ("Resize", {"height": 19, "width": 40, "interpolation": "linear_exact"}),
-    ("RandomResizedCrop", {"size": [28, 24]}),
-    ("RandomSizedCrop", {"min_max_height": [20, 40], "size": [25, 26]}),
-    ("LongestMaxSize", {"max_size": 44}),
-    ("RandomScale", {"scale_limit": [-0.5, -0.2]}),
-    ("RandomCrop", {"height": 17, "width": 18}),
-    ("Resize", {"height": 33, "width": 30, "interpolation": "cubic"}),
-    ("HorizontalFlip", {}),
-)
+LINEAR: Pool = pool("""
+    InvertImg, ToGray, ChannelShuffle, ChannelDropout: {fill: 90}, ToGray: {method: max}, RandomGamma
+""")
+SHRINKS: Pool = pool("""
+    Resize: {height: 41, width: 33}, Resize: {height: 30, width: 35, interpolation: area},
+    Resize: {height: 20, width: 21, interpolation: nearest},
+    Resize: {height: 19, width: 40, interpolation: linear_exact}, RandomResizedCrop: {size: [28, 24]},
+    RandomSizedCrop: {min_max_height: [20, 40], size: [25, 26]}, LongestMaxSize: {max_size: 44},
+    RandomScale: {scale_limit: [-0.5, -0.2]}, RandomCrop: {height: 17, width: 18},
+    Resize: {height: 33, width: 30, interpolation: cubic}, HorizontalFlip
+""")
 
 
 def difference(recipe: Recipe, seed: int, dtype: Any) -> tuple[float, float]:
@@ -83,58 +71,55 @@ def law(recipe: Recipe, seed: int, dtype: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_within_its_levels(dtype: str) -> None:
-    @DEAR
-    @given(recipes(LINEAR + SHRINKS, boxes=False, max_steps=5), st.integers(0, 2**32))
-    def check(recipe: Recipe, seed: int) -> None:
-        law(recipe, seed, dtype)
-
-    check()
+    holds(law, recipes(LINEAR + SHRINKS, boxes=False, max_steps=5), SEEDS, st.just(dtype))
 
 
-def caught(step: Step, downscale: Step) -> bool:
-    """Whether the law notices that the rule moves `step` behind `downscale`."""
-    steps = label((replace(step, p=1.0), downscale))
-    try:
-        for seed in range(20):
-            law(Recipe("law", steps=steps), seed, "uint8")
-    except AssertionError:
-        return True
-    return False
+RESIZE, INVERT = Step("Resize", Arguments({"height": 30, "width": 30})), Step("InvertImg")
+CUBIC = Step("Resize", Arguments({"height": 33, "width": 30, "interpolation": "cubic"}))
+# Of each class that saturates, or is curved, what shows it; and which record lets the rule take it for one that is not.
+SHOWN = {
+    "RGBShift": Step("RGBShift", Arguments({"r_shift_limit": [90, 90], "g_shift_limit": [-90, -90]})),
+    "RandomGamma": Step("RandomGamma", Arguments({"gamma_limit": [30, 40]})),
+}
 
 
-class TestPlantedFaults:
-    def believed(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-        """Let the rule take a class for one that commutes with means."""
-        monkeypatch.setitem(capabilities._BY_NAME, name, replace(capabilities._BY_NAME[name], averages=2))
-
-    def test_a_saturating_step_that_is_moved(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        shift = Step("RGBShift", Arguments({"r_shift_limit": [90, 90], "g_shift_limit": [-90, -90]}))
-        assert not caught(shift, RESIZE)  # the rule leaves it alone
-        self.believed(monkeypatch, "RGBShift")
-        assert caught(shift, RESIZE)
-
-    def test_a_resize_that_overshoots(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        cubic = Step("Resize", Arguments({"height": 33, "width": 30, "interpolation": "cubic"}))
-        assert not caught(Step("ToGray"), cubic)
-        monkeypatch.setattr(shrink_first, "_MEANS", (*shrink_first._MEANS, "cubic"))
-        assert caught(Step("ToGray"), cubic)
-
-    def test_a_table_that_is_curved(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        gamma = Step("RandomGamma", Arguments({"gamma_limit": [30, 40]}))
-        assert not caught(gamma, RESIZE)
-        self.believed(monkeypatch, "RandomGamma")
-        assert caught(gamma, RESIZE)
-
-    def test_rounding_that_a_later_step_enlarges(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(shrink_first, "held_from", lambda steps, *_: [None] * (len(steps) + 1))
-        steps = label((replace(INVERT, p=1.0), RESIZE, Step("Posterize", Arguments({"num_bits": 1}), p=1.0)))
-        recipe = Recipe("law", steps=steps, output=Output(dtype="uint8", layout="hwc"))
-        found, promised = zip(*(difference(recipe, seed, "uint8") for seed in range(0, 40, 2)), strict=True)
-        assert max(found) > max(promised)
+def keeps_within(step: Step, downscale: Step, _: Any = None) -> None:
+    for seed in range(20):
+        law(Recipe("law", steps=label((replace(step, p=1.0), downscale))), seed, "uint8")
 
 
-RESIZE = Step("Resize", Arguments({"height": 30, "width": 30}))
-INVERT = Step("InvertImg")
+@pytest.mark.parametrize(("step", "downscale"), [*((step, RESIZE) for step in SHOWN.values()), (Step("ToGray"), CUBIC)])
+def test_what_the_rule_leaves_alone(step: Step, downscale: Step) -> None:
+    keeps_within(step, downscale)
+
+
+def enlarged(_: Any) -> None:
+    steps = label((replace(INVERT, p=1.0), RESIZE, Step("Posterize", Arguments({"num_bits": 1}), p=1.0)))
+    recipe = Recipe("law", steps=steps, output=Output(dtype="uint8", layout="hwc"))
+    for seed in range(0, 40, 2):
+        found, promised = difference(recipe, seed, "uint8")
+        assert found <= promised
+
+
+test_planted_faults_are_caught = planted_faults(
+    {
+        **{
+            f"{name} is believed to commute with means": (
+                partial(keeps_within, step, RESIZE),
+                (capabilities, "_BY_NAME", capabilities._BY_NAME | {name: replace(capability(name), averages=2)}),
+            )
+            for name, step in SHOWN.items()
+        },
+        "a resize overshoots": (
+            partial(keeps_within, Step("ToGray"), CUBIC),
+            (shrink_first, "_MEANS", (*shrink_first._MEANS, "cubic")),
+        ),
+        "rounding that a later step enlarges": (
+            enlarged,
+            (shrink_first, "held_from", lambda steps, *_: [None] * (len(steps) + 1)),
+        ),
+    }
+)
 
 
 @pytest.mark.parametrize(
@@ -166,25 +151,15 @@ def test_refusals(steps: tuple[Step, ...], flow: Flow, said: str | None) -> None
 
 
 SIZE = (112, 128)
-POOL: Pool = (
-    ("Resize", {"height": 28, "width": 32}),
-    ("Resize", {"height": 28, "width": 128}),
-    ("Resize", {"height": 112, "width": 30}),
-    ("Resize", {"height": 112, "width": 128}),
-    ("Resize", {"height": 150, "width": 170}),
-    ("RandomScale", {"scale_limit": [-0.75, -0.5]}),
-    ("RandomScale", {"scale_limit": [0.8, 2.0]}),
-    ("Affine", {"scale": [0.25, 0.5]}),
-    ("Affine", {"scale": {"x": [0.25, 0.4], "y": [0.9, 1.1]}}),
-    ("Affine", {"scale": [2.0, 4.0]}),
-    ("Rotate", {"limit": 45}),
-    ("SafeRotate", {"limit": 45}),
-    ("Perspective", {"scale": [0.05, 0.1]}),
-    ("Transpose", {}),
-    ("RandomRotate90", {}),
-    ("RandomCropFromBorders", {"crop_left": 0.1, "crop_right": 0.1, "crop_top": 0.1, "crop_bottom": 0.1}),
-    ("RandomResizedCrop", {"size": [90, 100], "scale": [0.2, 0.6]}),
-)
+POOL: Pool = pool("""
+    Resize: {height: 28, width: 32}, Resize: {height: 28, width: 128}, Resize: {height: 112, width: 30},
+    Resize: {height: 112, width: 128}, Resize: {height: 150, width: 170}, RandomScale: {scale_limit: [-0.75, -0.5]},
+    RandomScale: {scale_limit: [0.8, 2.0]}, Affine: {scale: [0.25, 0.5]},
+    Affine: {scale: {x: [0.25, 0.4], y: [0.9, 1.1]}}, Affine: {scale: [2.0, 4.0]}, Rotate: {limit: 45},
+    SafeRotate: {limit: 45}, Perspective: {scale: [0.05, 0.1]}, Transpose, RandomRotate90,
+    RandomCropFromBorders: {crop_left: 0.1, crop_right: 0.1, crop_top: 0.1, crop_bottom: 0.1},
+    RandomResizedCrop: {size: [90, 100], scale: [0.2, 0.6]}
+""")
 # In cycles a pixel. A bilinear sample keeps 0.93 to 0.74 of these on the whole, four in a row at least 0.3.
 LENGTHS = (0.15, 0.2, 0.25, 0.3)
 MORE = 0.45  # of a wave that one resampling may keep more of than four
@@ -234,10 +209,8 @@ def law_narrow(recipe: Recipe, seed: int) -> None:
     assert regained(recipe, seed) <= MORE
 
 
-@DEAR
-@given(recipes(POOL, boxes=False, max_steps=4), st.integers(0, 2**32))
-def test_what_is_lost_stays_lost(recipe: Recipe, seed: int) -> None:
-    law_narrow(recipe, seed)
+def test_what_is_lost_stays_lost() -> None:
+    holds(law_narrow, recipes(POOL, boxes=False, max_steps=4), SEEDS)
 
 
 def chain(*steps: tuple[str, dict[str, Any]]) -> Recipe:
@@ -265,14 +238,14 @@ def test_low_resolution_is_kept(recipe: Recipe) -> None:
         law_narrow(recipe, seed)
 
 
-def test_the_law_sees_a_merge_that_looks_at_its_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+honest = shown
+
+
+def _ends_alone(recipe: Recipe, optimize: Any, seed: int, image: np.ndarray) -> np.ndarray | None:
     """As if an image had never been made small in between."""
-    honest = shown
+    return honest(replace(recipe, steps=recipe.steps[optimize == "fast" :]), optimize, seed, image)
 
-    def merged(recipe: Recipe, optimize: Any, seed: int, image: np.ndarray) -> np.ndarray | None:
-        kept = recipe.steps if optimize == "none" else recipe.steps[1:]
-        return honest(replace(recipe, steps=kept), optimize, seed, image)
 
-    monkeypatch.setattr(sys.modules[__name__], "shown", merged)
-    with pytest.raises(AssertionError):
-        law_narrow(LOW[0], 0)
+test_a_merge_that_looks_at_its_ends_alone_is_caught = planted_faults(
+    {"low resolution": (lambda _: law_narrow(LOW[0], 0), (f"{__name__}.shown", _ends_alone))}
+)

@@ -1,7 +1,5 @@
 """No thread changes what belongs to the whole process: warnings, locale, OpenCV's settings, umask, signal handlers."""
 
-from __future__ import annotations
-
 import contextlib
 import locale
 import os
@@ -17,6 +15,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from support.checks import in_threads
 
 import augrecipes as ar
 from augrecipes.compat import guard as warned
@@ -37,25 +36,16 @@ steps:
   - Resize: {height: 16, width: 16}
 eval: []
 """
-SETTERS: tuple[tuple[Any, str], ...] = (
-    (warnings, "filterwarnings"),
-    (warnings, "simplefilter"),
-    (warnings, "resetwarnings"),
-    (warnings.catch_warnings, "__enter__"),
-    (warnings.catch_warnings, "__exit__"),
-    (locale, "setlocale"),
-    (signal, "signal"),
-    (signal, "setitimer"),
-    (os, "umask"),
-    (os, "chdir"),
-    (os, "putenv"),
-    (os, "unsetenv"),
-    (cv2, "setNumThreads"),
-    (cv2, "setUseOptimized"),
-    (cv2, "setRNGSeed"),
-    (random, "seed"),
-    (np.random, "seed"),
-)
+SETTERS: dict[Any, str] = {
+    warnings: "filterwarnings simplefilter resetwarnings",
+    warnings.catch_warnings: "__enter__ __exit__",
+    locale: "setlocale",
+    signal: "signal setitimer",
+    os: "umask chdir putenv unsetenv",
+    cv2: "setNumThreads setUseOptimized setRNGSeed",
+    random: "seed",
+    np.random: "seed",
+}
 
 
 @pytest.fixture
@@ -71,8 +61,9 @@ def changes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return call
 
-    for owner, name in SETTERS:
-        monkeypatch.setattr(owner, name, spy(f"{owner.__name__}.{name}", getattr(owner, name)))
+    for owner, names in SETTERS.items():
+        for name in names.split():
+            monkeypatch.setattr(owner, name, spy(f"{owner.__name__}.{name}", getattr(owner, name)))
     return found
 
 
@@ -93,27 +84,7 @@ def state() -> SimpleNamespace:
     )
 
 
-def in_threads(work: Callable[[], object], count: int = 4) -> list[BaseException]:
-    """What `work` raised in so many threads that begin together."""
-    raised: list[BaseException] = []
-    start = threading.Barrier(count)
-
-    def one() -> None:
-        start.wait()
-        try:
-            work()
-        except BaseException as error:
-            raised.append(error)
-
-    threads = [threading.Thread(target=one) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return raised
-
-
-def compile_everything() -> None:
+def compile_everything(_: int) -> None:
     for name in gallery.gallery_names():
         for optimize in ("none", "fast"):
             ar.load(name).compile(optimize=optimize)
@@ -122,7 +93,7 @@ def compile_everything() -> None:
         registry.construct(Step("Blur", Arguments({"blur_limit": 4})))
 
 
-def run_pipelines() -> None:
+def run_pipelines(_: int) -> None:
     picture = np.random.default_rng(0).integers(0, 256, (300, 300, 3), dtype=np.uint8)
     shared = PIPELINES["stained-tissue-bag"]
     shared.bag(0, 0, range(6), lambda k: picture, threads=2)
@@ -133,12 +104,12 @@ PIPELINES: dict[str, Any] = {}
 
 
 @pytest.mark.parametrize("work", [compile_everything, run_pipelines])
-def test_what_threads_do_changes_nothing(changes: list[str], work: Callable[[], object]) -> None:
+def test_what_threads_do_changes_nothing(changes: list[str], work: Callable[[int], object]) -> None:
     for name in ("stained-tissue-bag", "stained-tissue"):
         PIPELINES[name] = ar.load(name).compile()
     before = state()
     with quiet.held():  # as a loader holds it for its threads
-        assert in_threads(work) == []
+        in_threads(work, 4)
     assert state() == before
     assert changes == []
 
@@ -164,7 +135,7 @@ def test_opencv_has_its_threads_again_when_the_last_bag_is_done() -> None:
     cv2.setNumThreads(2)
     try:
         for _ in range(5):
-            assert in_threads(run_pipelines, 3) == []
+            in_threads(run_pipelines, 3)
             assert cv2.getNumThreads() == 2
     finally:
         cv2.setNumThreads(before)
@@ -200,6 +171,6 @@ def test_a_planted_fault_is_found(changes: list[str], monkeypatch: pytest.Monkey
     warned_lock = threading.Lock()  # the fault, without the damage that it would do to the other tests
     monkeypatch.setattr(registry, "collected", recorder)
     assert warned.collected is not recorder
-    in_threads(lambda: registry.construct(Step("HorizontalFlip")))
+    in_threads(lambda _: registry.construct(Step("HorizontalFlip")), 4)
     assert "catch_warnings.__enter__" in changes
     assert "warnings.simplefilter" in changes

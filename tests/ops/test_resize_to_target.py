@@ -1,7 +1,5 @@
 """ResizeToTarget and its MATLAB bicubic: against a slow reference, laws, and goldens."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tasks that fail on the way; workers import this, and nothing that takes long."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import time

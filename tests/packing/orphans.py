@@ -7,8 +7,6 @@ can tell whether it lives; then it is busy, of a pack for a minute. Or it is sta
 start, and leave a file in FOLDER when they begin to.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import signal

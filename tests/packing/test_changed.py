@@ -1,26 +1,22 @@
 """Data that change under a pack or a reader: changed files are packed anew, and a replaced store is told."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import random
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.checks import planted_faults
 from support.folders import draw
-from support.kinds import IMAGE, KINDS, PAIR, Kind, N, packed, pixels, recipe_of
-from test_pack import EPOCHS, data_of
-from test_pack import content as content_once
+from support.kinds import IMAGE, KINDS, PAIR, Kind, N, by_kind, data_of, folders, packed, pixels, recipe_of
+from test_pack import EPOCHS, InterruptedRunError, content
 
-from augrecipes import loader
-from augrecipes.data.packed import Packed
-from augrecipes.errors import StoreError
+from augrecipes import Packed, StoreError, loader
 from augrecipes.images.reading import read_header
 from augrecipes.packing import bake
 from augrecipes.packing.bake import Baked, Baker
@@ -29,14 +25,6 @@ from augrecipes.recipe.parse import parse_text
 from augrecipes.sources import files, packed_columns, stored
 from augrecipes.sources.stored import StoredSource
 from augrecipes.store import Store, StoreWriter, open_store, reader, writer
-
-
-class InterruptedRunError(Exception):
-    """Somebody stops a run."""
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 def overwrite(path: Path, rng: random.Random, kind: Kind) -> None:
@@ -62,9 +50,7 @@ def packs_what_is_there(kind: Kind, root: Path, folder: Path, rng: random.Random
     """The law: after any change and any interruption, the store is the one that a single run writes now."""
     files = folder / "files"
     shutil.copytree(root, files)
-    given = kind.where(files)
-    data = {key: str(path) for key, path in given.items()} if isinstance(given, dict) else str(given)
-    recipe, last = parse_text(recipe_of(kind)), rng.randrange(1, N)
+    recipe, data, last = parse_text(recipe_of(kind)), data_of(kind, files), rng.randrange(1, N)
 
     def stop(done: int, total: int) -> None:
         if done == last:
@@ -82,30 +68,15 @@ def packs_what_is_there(kind: Kind, root: Path, folder: Path, rng: random.Random
 
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    made = {kind.name: tmp_path_factory.mktemp(kind.name) / "files" for kind in KINDS}
-    for kind in KINDS:
-        made[kind.name].mkdir()
-        kind.fill(made[kind.name])
-    return made
+    return folders(tmp_path_factory)  # stores of small shards lie beside them
 
 
 @pytest.mark.usefixtures("small_shards")
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@by_kind
 def test_changed_files_are_packed_anew(roots: dict[str, Path], kind: Kind, tmp_path: Path) -> None:
     rng = random.Random(kind.name)
     for k in range(4):
         packs_what_is_there(kind, roots[kind.name], tmp_path / str(k), rng)
-
-
-@pytest.mark.usefixtures("small_shards")
-def test_a_run_that_looks_at_no_file_is_caught(
-    roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bake, "stamp_of", lambda path: "")
-    rng = random.Random(0)
-    with pytest.raises(AssertionError):
-        for k in range(12):
-            packs_what_is_there(IMAGE, roots["image"], tmp_path / str(k), rng)
 
 
 # -- a store that is replaced while it is read -----------------------------------------------------------------------
@@ -176,7 +147,6 @@ def test_opening_whatever_is_there_is_caught(
 # Packing opens each file once, for as many rows as are made of it; and what that changes of a store's layout.
 
 
-by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 FILES = {"image": N, "pair": 2 * N, "bag": None}  # how many are opened
 
 
@@ -208,20 +178,6 @@ def test_epochs_open_each_file_once(reads: Counter[str], roots: dict[str, Path],
     opened_once(reads, kind, roots[kind.name], tmp_path / "store")
 
 
-def test_a_file_for_each_row_is_caught(
-    reads: Counter[str], roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    several = Baker.several
-
-    def one_by_one(self: Baker, rows: range) -> Iterator[Baked]:
-        for row in rows:
-            yield from several(self, range(row, row + 1))
-
-    monkeypatch.setattr(Baker, "several", one_by_one)
-    with pytest.raises(AssertionError):
-        opened_once(reads, IMAGE, roots["image"], tmp_path / "store")
-
-
 @pytest.mark.parametrize(("kind", "workers"), [*((kind, 0) for kind in KINDS), (IMAGE, 2)], ids=str)
 def test_huge_pictures_are_windows_of_theirs(
     roots: dict[str, Path], tmp_path: Path, kind: Kind, workers: int, monkeypatch: pytest.MonkeyPatch
@@ -231,7 +187,7 @@ def test_huge_pictures_are_windows_of_theirs(
     pack(*arguments, tmp_path / "whole", epochs=3, workers=workers)
     monkeypatch.setattr(bake, "_WHOLE", 0)
     pack(*arguments, tmp_path / "windows", epochs=3, workers=0)
-    assert content_once(tmp_path / "whole") == content_once(tmp_path / "windows")
+    assert content(tmp_path / "whole") == content(tmp_path / "windows")
 
 
 def listed_often(folder: Path, order: list[int]) -> Path:
@@ -255,12 +211,12 @@ def test_a_picture_that_is_listed_often_is_opened_once_a_run(
     write(packing, 0)
     assert max(reads.values()) <= 2 * 70 // bake._RUN + 2
     pack(recipe, data, tmp_path / "workers", epochs=2, workers=2)
-    assert content_once(tmp_path / "workers") == content_once(tmp_path / "once")
+    assert content(tmp_path / "workers") == content(tmp_path / "once")
     reads.clear()
     monkeypatch.setattr(bake, "_RUN", 1)  # every row is a run
     pack(recipe, data, tmp_path / "anew", epochs=2, workers=0)
     assert min(reads.values()) >= 70
-    assert content_once(tmp_path / "anew") == content_once(tmp_path / "once")
+    assert content(tmp_path / "anew") == content(tmp_path / "once")
 
 
 def test_a_file_that_changes_meanwhile_is_opened_again(tmp_path: Path) -> None:
@@ -332,10 +288,27 @@ def test_stores_of_either_layout_have_the_samples_of_the_files(
     same_samples(roots, tmp_path, kind)
 
 
-@pytest.mark.parametrize("wrong", [(1, 12), (3, 1)])
-def test_one_layout_taken_for_the_other_is_caught(
-    roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: tuple[int, int]
-) -> None:
-    monkeypatch.setattr(stored, "steps_between", lambda store: wrong)
-    with pytest.raises(AssertionError):
-        same_samples(roots, tmp_path, IMAGE)
+def _packs(fixture: Callable[[str], Any]) -> None:
+    fixture("small_shards")
+    rng = random.Random(0)
+    for k in range(12):
+        packs_what_is_there(IMAGE, fixture("roots")["image"], fixture("tmp_path") / str(k), rng)
+
+
+def _one_by_one(self: Baker, rows: range) -> Iterator[Baked]:
+    for row in rows:
+        yield from several(self, range(row, row + 1))
+
+
+several = Baker.several
+test_planted_faults_are_caught = planted_faults({
+    "a run that looks at no file": (_packs, (bake, "stamp_of", lambda path: "")),
+    "a file for each row": (
+        lambda fixture: opened_once(fixture("reads"), IMAGE, fixture("roots")["image"], fixture("tmp_path") / "store"),
+        (Baker, "several", _one_by_one),
+    ),
+    **{f"one layout taken for the other, {wrong}": (
+        lambda fixture: same_samples(fixture("roots"), fixture("tmp_path"), IMAGE),
+        (stored, "steps_between", lambda store, wrong=wrong: wrong))
+       for wrong in ((1, 12), (3, 1))},
+})  # fmt: skip

@@ -1,7 +1,5 @@
 """Packing on Ray: the samples of one process, whatever fails on the way; and which options go together."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import signal

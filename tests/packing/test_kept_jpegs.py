@@ -1,28 +1,30 @@
 """A jpeg store of JPEGs that no step changes has their very pixels; of others, and of an asked quality, not."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support.encoded_pictures import Jpeg
-from support.stores import ABOUT, OLD_COLUMNS, OLD_FORMS, TARGETS, all_of, of_before, old_rows, write_index
+from hypothesis import given
+from hypothesis import strategies as st
+from support.encoded_pictures import FRACTIONS, JPEGS, Jpeg, corners_in, cut
+from support.forging import write_index
+from support.stores import ABOUT, OLD_COLUMNS, OLD_FORMS, TARGETS, all_of, of_before, old_rows
 from typer.testing import CliRunner
 
 import augrecipes as ar
 from augrecipes.cli.app import app
-from augrecipes.errors import StoreError
+from augrecipes.images.encoded import encoded
+from augrecipes.native.libjpeg import codec
 from augrecipes.packing import bake
-from augrecipes.packing.run import pack
-from augrecipes.store import StoreWriter, open_store
+from augrecipes.packing.bake import TURNED, kept
+from augrecipes.store import StoreWriter, decodes_to, open_store
 from augrecipes.store.convert import convert_store
-from augrecipes.store.verify import verify_store
 
 CROP = {"version": 1, "recipe": "crop", "steps": [{"RandomCrop": {"height": 24, "width": 20}}], "eval": []}
 SMALLER: dict[str, Any] = CROP | {"steps": [{"Resize": {"height": 30, "width": 40}}, *CROP["steps"]]}  # type: ignore[misc]
@@ -47,7 +49,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def differences(recipe: dict[str, Any], photos: Path, store: Path, **options: Any) -> list[bool]:
     """Of each image, whether its sample from a jpeg store is another than that of its file."""
-    pack(recipe, photos, store, format="jpeg", **options)
+    ar.pack(recipe, photos, store, format="jpeg", **options)
     packed, files = ar.Packed(store, recipe, seed=1), ar.ImageFolder(photos, recipe, seed=1)
     return [not bool((packed[i]["image"] == files[i]["image"]).all()) for i in range(len(files))]
 
@@ -82,7 +84,7 @@ def test_a_library_that_writes_another_picture_is_not_believed(
             return other
 
     monkeypatch.setattr(bake, "codec", Wrong)
-    pack(CROP, photos, tmp_path / "store", format="jpeg")
+    ar.pack(CROP, photos, tmp_path / "store", format="jpeg")
     store = open_store(tmp_path / "store")
     for name, item in zip(sorted(FILES), range(len(FILES)), strict=True):
         whole = ar.read_image(photos / "one" / f"{name}.jpg").astype(int)
@@ -95,7 +97,7 @@ def test_a_library_that_writes_another_picture_is_not_believed(
 @pytest.mark.parametrize("form", OLD_FORMS)
 def test_what_is_converted_is_the_store_of_today(form: str, tmp_path: Path) -> None:
     format, old = form.partition("-")[0], of_before(tmp_path / "old", form)
-    with pytest.raises(StoreError, match=r"of augrecipes 0\.1: `augrecipes convert-store OLD NEW`"):
+    with pytest.raises(ar.StoreError, match=r"of augrecipes 0\.1: `augrecipes convert-store OLD NEW`"):
         open_store(old)
     done = CliRunner().invoke(app, ["convert-store", str(old), str(tmp_path / "new")])
     assert done.exit_code == 0, done.output
@@ -104,12 +106,12 @@ def test_what_is_converted_is_the_store_of_today(form: str, tmp_path: Path) -> N
             writer.add(number, row)
         writer.finish(OLD_COLUMNS)
     assert all_of(tmp_path / "new") == all_of(tmp_path / "today")
-    assert verify_store(tmp_path / "new") == []
+    assert ar.verify_store(tmp_path / "new") == []
     names = {path.name for path in (tmp_path / "new").iterdir()}
     assert {path.name: path.read_bytes() for path in (tmp_path / "today").iterdir()} == {
         name: (tmp_path / "new" / name).read_bytes() for name in names
     }
-    with pytest.raises(StoreError, match="there is nothing to convert"):
+    with pytest.raises(ar.StoreError, match="there is nothing to convert"):
         convert_store(tmp_path / "new", tmp_path / "newer")
 
 
@@ -136,6 +138,52 @@ def test_forged_ones_do_no_harm(form: str, tmp_path: Path) -> None:
         write_index(old, index)
         try:
             convert_store(old, tmp_path / str(number))
-        except StoreError as error:
+        except ar.StoreError as error:
             assert re.match(rf"{tmp_path}/(old|\.?{number})", str(error.path)), error
         shutil.rmtree(tmp_path / f".{number}.partial", ignore_errors=True)
+
+
+# A JPEG as stores keep it decodes to the very pixels of the file, whole and in part, whatever kind it is of.
+
+
+@pytest.fixture(scope="module", params=["libjpeg-turbo", "none"])
+def writer_of_jpegs(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """What writes the coefficients anew: everything here holds without it, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "none":
+            patch.setattr(bake, "codec", lambda: None)
+        elif codec() is None:
+            pytest.skip("built without libjpeg-turbo")
+        yield request.param
+
+
+@pytest.mark.usefixtures("writer_of_jpegs")
+@given(JPEGS, st.sampled_from((1, 3)), st.sampled_from(("apply", "ignore")), FRACTIONS)
+def test_what_is_kept_is_the_picture(jpeg: Jpeg, channels: int, exif: Any, fractions: tuple[float, ...]) -> None:
+    picture = encoded(jpeg.data, name="it", channels=channels, exif=exif)
+    data = kept(picture.data, picture.header, picture.turn)
+    assert data is not None
+    assert decodes_to(picture.array(), data)
+    assert (data[2:4] == TURNED) == (picture.turn != 1)
+    again, corners = encoded(data, name="kept", channels=channels), corners_in(picture, fractions)
+    assert again.shape == picture.shape
+    np.testing.assert_array_equal(again.region(*corners), cut(picture.array(), corners))
+
+
+@pytest.mark.usefixtures("writer_of_jpegs")
+def test_places_on_earth_and_thumbnails_are_not_kept() -> None:
+    plain = Jpeg(40, 50).data
+    secret = b"59.3293N" * 900
+    data = plain[:2] + b"\xff\xe1" + (len(secret) + 2).to_bytes(2, "big") + secret + plain[2:]
+    data = data[:2] + b"\xff\xfe\x00\x0ahusband.." + data[2:]
+    picture = encoded(data, name="it")
+    found = kept(data, picture.header, 1)
+    assert found is not None
+    assert b"59.3293N" not in found
+    assert b"husband" not in found
+    assert decodes_to(picture.array(), found)
+
+
+def test_other_files_are_not_kept() -> None:
+    ramp = b"P5 4 4 255\n" + bytes(range(16))
+    assert kept(ramp, encoded(ramp, name="ramp").header, 1) is None

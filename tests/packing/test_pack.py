@@ -1,7 +1,5 @@
 """Packing: the same bytes however it went, epochs of what draws, and what is said before anything is written."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -10,17 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.kinds import IMAGE, KINDS, Kind, N, pixels, recipe_of
+from support.kinds import IMAGE, KINDS, Kind, N, by_kind, data_of, pixels, recipe_of
 
-from augrecipes.data.packed import Packed
-from augrecipes.errors import DataError, RecipeError, StoreError
+from augrecipes import DataError, Packed, RecipeError, StoreError
 from augrecipes.packing import run
 from augrecipes.packing.bake import Baked, Baker
 from augrecipes.packing.run import pack, prepare
 from augrecipes.packing.workers import WorkerDied
 from augrecipes.recipe.parse import parse_text
 
-by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
+# Every format of one kind, and every kind in a format.
+OF_EACH = pytest.mark.parametrize(
+    ("kind", "form"),
+    [(IMAGE, "lossless"), (IMAGE, "jpeg"), (IMAGE, "hdf5"), *((kind, "raw") for kind in KINDS)],
+    ids=str,
+)
 EPOCHS = {
     "image": """
 version: 1
@@ -59,11 +61,6 @@ eval: [CenterCrop: {height: 12, width: 10}]
 }
 
 
-def data_of(kind: Kind, root: Path) -> Any:
-    given = kind.where(root)
-    return {key: str(path) for key, path in given.items()} if isinstance(given, dict) else str(given)
-
-
 def content(store: Path) -> dict[str, bytes]:
     """Every file of a store."""
     return {file.name: file.read_bytes() for file in sorted(store.iterdir())}
@@ -76,8 +73,7 @@ class InterruptedRunError(Exception):
     """What ends a run in the middle."""
 
 
-@by_kind
-@pytest.mark.parametrize("form", ["raw", "lossless", "jpeg", "hdf5"])
+@OF_EACH
 def test_interruptions_change_no_byte(
     roots: dict[str, Path], tmp_path: Path, kind: Kind, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,8 +243,7 @@ def test_a_prefix_that_draws_is_caught_by_the_law(
 # -- before it is written ---------------------------------------------------------------------------------------------
 
 
-@by_kind
-@pytest.mark.parametrize("form", ["raw", "lossless", "jpeg", "hdf5"])
+@OF_EACH
 def test_the_size_is_told(roots: dict[str, Path], tmp_path: Path, kind: Kind, form: str) -> None:
     recipe, data = parse_text(recipe_of(kind)), data_of(kind, roots[kind.name])
     packing = pack(recipe, data, tmp_path / "store", workers=0, format=form)
@@ -262,14 +257,12 @@ def test_the_size_is_told(roots: dict[str, Path], tmp_path: Path, kind: Kind, fo
 
 
 def test_a_store_that_is_there_is_left_alone(roots: dict[str, Path], tmp_path: Path) -> None:
-    for _ in range(2):
-        if (tmp_path / "store").exists():
-            before = content(tmp_path / "store")
-            with pytest.raises(StoreError, match="exists"):
-                pack("folder-128", str(roots["image"]), tmp_path / "store", workers=0)
-            assert content(tmp_path / "store") == before
-        else:
-            pack("folder-128", str(roots["image"]), tmp_path / "store", workers=0)
+    store = tmp_path / "store"
+    pack("folder-128", str(roots["image"]), store, workers=0)
+    before = content(store)
+    with pytest.raises(StoreError, match="exists"):
+        pack("folder-128", str(roots["image"]), store, workers=0)
+    assert content(store) == before
 
 
 @by_kind

@@ -1,7 +1,5 @@
 """Parts of a packing: in any order, again after a kill; merged where they are, they are the store of one run."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -13,20 +11,15 @@ from typing import Any
 
 import pytest
 from support.folders import draw
-from support.kinds import IMAGE, KINDS, Kind, pixels, recipe_of
+from support.kinds import IMAGE, KINDS, Kind, by_kind, data_of, pixels, recipe_of
 from support.stores import all_of, files_in
-from test_pack import EPOCHS, InterruptedRunError, data_of
+from test_pack import EPOCHS, InterruptedRunError
 
-from augrecipes.data.packed import Packed
-from augrecipes.errors import StoreError
+from augrecipes import Packed, StoreError, pack, verify_store
 from augrecipes.packing import parts
 from augrecipes.packing.parts import PackPart, merge_parts
-from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.store import index
-from augrecipes.store.verify import verify_store
-
-by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 
 
 @pytest.fixture(scope="module")
@@ -200,9 +193,6 @@ def test_parts_that_are_a_store_are_never_modified(photos: Path, tmp_path: Path)
     assert all_of(tmp_path / "parts") == all_of(tmp_path / "one")
 
 
-# -- many -------------------------------------------------------------------------------------------------------------
-
-
 # -- damage -----------------------------------------------------------------------------------------------------------
 
 
@@ -235,10 +225,9 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks")
 
 
 def killed(*arguments: str) -> Any:
-    program = Path(__file__).with_name("killing_parts.py")
-    done = subprocess.run(
-        [sys.executable, program, *arguments], capture_output=True, check=False, timeout=900, text=True
-    )
+    command = [sys.executable, "-m", "store.killing", "parts", *arguments]
+    tests = Path(__file__).parents[1]
+    done = subprocess.run(command, cwd=tests, capture_output=True, check=False, timeout=900, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

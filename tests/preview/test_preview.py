@@ -1,7 +1,5 @@
 """Contact sheets of real recipes over the drawn data."""
 
-from __future__ import annotations
-
 import logging
 from itertools import pairwise
 from pathlib import Path
@@ -11,18 +9,18 @@ import cv2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sheet_of import sheet_of
 
 import augrecipes as ar
 from augrecipes.demo.dataset import DemoData, Scenes, draw_dataset, draw_scenes
-from augrecipes.demo.slides import draw_slides
 from augrecipes.kinds.pair import sheet as pairs
 from augrecipes.preview import preview, sample_grid
+from augrecipes.preview import sheet_of as preview_sheet
 from augrecipes.preview.cells import APART, MARGIN, MAX_WIDTH, CellGroup, SheetRow, layout_of
 from augrecipes.preview.display import picture_of_output
 from augrecipes.preview.overlay import LEFT, PICKED, SHOWN, map_of_tiles
-from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.files import read_image
+from augrecipes.preview.rows import SheetRequest
+from augrecipes.preview.sheet import Sheet
+from augrecipes.recipe.parse import as_recipe, parse_text
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +150,9 @@ def test_it_shows_what_a_dataset_hands_out_pairs(scenes: Scenes) -> None:
     pipeline = recipe.compile(seed=9)
     for scene, index in zip(sheet.rows, (0, 2), strict=True):
         assert scene.caption == f"HR/000{index + 1}.png"
-        hr, lr = (read_image(root / f"000{index + 1}{end}.png") for root, end in ((scenes.hr, ""), (scenes.lr, "x4")))
+        hr, lr = (
+            ar.read_image(root / f"000{index + 1}{end}.png") for root, end in ((scenes.hr, ""), (scenes.lr, "x4"))
+        )
         for k, group in enumerate(scene.groups):
             out = pipeline.at(index, 4 + k)(hr=hr, lr=lr)
             assert group.header == f"epoch {4 + k}"
@@ -168,7 +168,7 @@ def test_the_outline_is_where_the_crop_was(scenes: Scenes, monkeypatch: pytest.M
     sheet = sheet_of(recipe, scenes.roots("hr", "lr"), rows=3, columns=2, epoch=7)
     assert sheet.pixels.ndim == 3
     for index, (shape, found, names) in zip((0, 1, 2), crops, strict=True):
-        whole = read_image(scenes.hr / f"000{index + 1}.png")
+        whole = ar.read_image(scenes.hr / f"000{index + 1}.png")
         scale = shape[0] / whole.shape[0]
         assert names == ["7", "8"]
         for window, group in zip(found, sheet.rows[index].groups, strict=True):
@@ -230,7 +230,7 @@ def test_the_file_holds_the_sheet(scenes: Scenes, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def slides(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return draw_slides(tmp_path_factory.mktemp("slides"), bags=3, shrink=4, seed=2)
+    return ar.draw_slides(tmp_path_factory.mktemp("slides"), bags=3, shrink=4, seed=2)
 
 
 def test_it_shows_what_a_dataset_hands_out_bags(slides: Path) -> None:
@@ -301,3 +301,14 @@ def test_thousands_of_tiles_fit_their_map(unit: int) -> None:
     made = drawn(rng.integers(0, 400, (3000, 2)) * 512 // unit, set(range(1000)), {999})
     assert max(made.shape) <= 500
     assert count(made, SHOWN) > 0
+
+
+# The sheet that `preview` draws, before it is drawn.
+
+
+def sheet_of(
+    recipe: Any, data: Any, *, rows: int = 4, columns: int = 6, epoch: int = 0, stages: bool = False, masks: Any = None,
+    **compiled: Any,
+) -> Sheet:  # fmt: skip
+    """Arguments are those of `preview`."""
+    return preview_sheet(as_recipe(recipe), SheetRequest(data, rows, columns, epoch, stages, compiled, masks))

@@ -1,7 +1,5 @@
 """Sheets from images made here: sizes, text, overlays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

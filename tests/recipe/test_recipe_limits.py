@@ -15,8 +15,8 @@ import pytest
 import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.checks import growth
 from support.damage import DAMAGES
-from support.doubling import growth
 
 from augrecipes.errors import RecipeError
 from augrecipes.lint import lint, lints

@@ -4,8 +4,6 @@ A reader is a fork that fetches shards into a cache; a sender is one that packs 
 of the calls by which it touches the disk.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

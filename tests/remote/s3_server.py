@@ -7,8 +7,6 @@ requests for the bytes of an object whose key ends so are answered with an `erro
 `GET /rate/BYTES` says how many bytes a second all answers together have from then on; 0: as many as can be.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

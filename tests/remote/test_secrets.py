@@ -1,7 +1,5 @@
 """What an address says of who asks is shown nowhere: in no message, log, traceback, store, cache or JSON."""
 
-from __future__ import annotations
-
 import json
 import logging
 import pickle

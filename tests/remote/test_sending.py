@@ -1,7 +1,5 @@
 """Stores that are packed elsewhere: sent whole, the index last; and requests, so many times and so many at a time."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess
@@ -22,9 +20,6 @@ from test_stores_elsewhere import IMAGE, alike, opened
 import augrecipes as ar
 from augrecipes import remote
 from augrecipes.cache import CACHE
-from augrecipes.errors import AugrecipesError, StoreError
-from augrecipes.packing.parts import merge_parts
-from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.remote import RemotePath
 from augrecipes.store import writer
@@ -37,8 +32,8 @@ def sent_under(elsewhere: Path, roots: dict[str, Path], fault: shop.Fault, wante
     """The law: whatever happens while a store is sent, what can be opened is whole; and the next run ends the work."""
     shop.Shop.fault = fault
     try:
-        pack(RECIPE, str(roots["image"]), "shop://sent", workers=0, shard_size=3_000)
-    except AugrecipesError:
+        ar.pack(RECIPE, str(roots["image"]), "shop://sent", workers=0, shard_size=3_000)
+    except ar.AugrecipesError:
         pass
     finally:
         shop.Shop.fault = None
@@ -46,7 +41,7 @@ def sent_under(elsewhere: Path, roots: dict[str, Path], fault: shop.Fault, wante
     if (elsewhere / "sent" / "index.json").exists():
         assert ar.verify_store("shop://sent") == [], "what is sent is not whole"
     else:
-        pack(RECIPE, str(roots["image"]), "shop://sent", workers=0, shard_size=3_000)
+        ar.pack(RECIPE, str(roots["image"]), "shop://sent", workers=0, shard_size=3_000)
     assert alike(wanted, list(opened("shop://sent"))), "what is sent is something else"
 
 
@@ -76,7 +71,7 @@ def test_an_index_of_what_was_never_sent_is_caught(
     wanted, send = list(opened(packed(IMAGE, roots["image"], shard_size=3_000))), StoreWriter._send
 
     def easy(self: StoreWriter, *given: Any) -> None:
-        with suppress(StoreError):
+        with suppress(ar.StoreError):
             send(self, *given)
 
     monkeypatch.setattr(StoreWriter, "_send", easy)
@@ -89,14 +84,14 @@ def test_what_was_sent_is_not_packed_again(elsewhere: Path, roots: dict[str, Pat
     shutil.copytree(roots["image"], tmp_path / "files")
     arguments: Any = (RECIPE, str(tmp_path / "files"))
     shop.Shop.fault = lambda what, name, times: "error" if "image-00002" in name else None
-    with pytest.raises(StoreError, match="500 Internal"):
-        pack(*arguments, "shop://sent", workers=0, shard_size=3_000)
-    with pytest.raises(StoreError, match="500 Internal"):  # once more: whatever was there is there
-        pack(*arguments, "shop://sent", workers=0, shard_size=3_000)
+    with pytest.raises(ar.StoreError, match="500 Internal"):
+        ar.pack(*arguments, "shop://sent", workers=0, shard_size=3_000)
+    with pytest.raises(ar.StoreError, match="500 Internal"):  # once more: whatever was there is there
+        ar.pack(*arguments, "shop://sent", workers=0, shard_size=3_000)
     shop.Shop.fault, before, made = None, shop.asked(), []
     shutil.copytree(elsewhere, tmp_path / "half")
     shutil.copytree(elsewhere.parent / "cache", tmp_path / "half-cache")
-    pack(*arguments, "shop://sent", workers=0, shard_size=3_000, advance=lambda done, _: made.append(done))
+    ar.pack(*arguments, "shop://sent", workers=0, shard_size=3_000, advance=lambda done, _: made.append(done))
     assert made[0] > 2
     assert not [name for name in shop.asked() - before if name.startswith("put") and "image-00000" in name]
     assert ar.verify_store("shop://sent") == []
@@ -105,9 +100,9 @@ def test_what_was_sent_is_not_packed_again(elsewhere: Path, roots: dict[str, Pat
         shutil.copytree(tmp_path / half, there)
     draw(tmp_path / "files" / IMAGE.files(0), seed=99)
     made.clear()
-    pack(*arguments, "shop://sent", workers=0, shard_size=3_000, advance=lambda done, _: made.append(done))
+    ar.pack(*arguments, "shop://sent", workers=0, shard_size=3_000, advance=lambda done, _: made.append(done))
     assert made[0] == 1
-    pack(*arguments, tmp_path / "one", workers=0, shard_size=3_000)
+    ar.pack(*arguments, tmp_path / "one", workers=0, shard_size=3_000)
     assert alike(list(opened(tmp_path / "one")), list(opened("shop://sent")))
 
 
@@ -116,9 +111,9 @@ def test_killed_when_all_is_sent(elsewhere: Path, roots: dict[str, Path], monkey
     data = str(roots["image"])
     with monkeypatch.context() as patch:
         patch.setattr(writer, "remove", lambda root: None)
-        pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
+        ar.pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
     shutil.rmtree(elsewhere / "sent")
-    pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
+    ar.pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
     assert ar.verify_store("shop://sent") == []
     assert list((elsewhere.parent / "cache" / "packing").iterdir()) == []
 
@@ -132,16 +127,16 @@ def test_a_store_that_another_machine_published_meanwhile_stays(
         with monkeypatch.context() as patch:
             patch.setenv("AUGRECIPES_CACHE", str(elsewhere.parent / "another"))
             patch.setattr(StoreWriter, "_send", send)
-            pack(parse_text(recipe_of(IMAGE)), data, "shop://sent", workers=0, shard_size=9_000)
+            ar.pack(parse_text(recipe_of(IMAGE)), data, "shop://sent", workers=0, shard_size=9_000)
         send(self, *given)
 
     monkeypatch.setattr(StoreWriter, "_send", overtaken)
-    with pytest.raises(StoreError, match="exists already, and a published store is never modified"):
-        pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
+    with pytest.raises(ar.StoreError, match="exists already, and a published store is never modified"):
+        ar.pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
     assert ar.verify_store("shop://sent") == []
     monkeypatch.setattr(StoreWriter, "_send", send)
     shutil.rmtree(elsewhere / "sent")
-    pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
+    ar.pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
     assert ar.verify_store("shop://sent") == []
 
 
@@ -149,19 +144,19 @@ def test_parts_elsewhere(elsewhere: Path, roots: dict[str, Path]) -> None:
     wanted = list(opened(packed(IMAGE, roots["image"], shard_size=3_000)))
     data = str(roots["image"])
     for part in ("3/3", "1/3"):
-        pack(RECIPE, data, "shop://parts", part=part, workers=0)
-    with pytest.raises(StoreError, match="has no part 2 of 3"):
-        merge_parts("shop://parts")
-    pack(RECIPE, data, "shop://parts", part="2/3", workers=0)
+        ar.pack(RECIPE, data, "shop://parts", part=part, workers=0)
+    with pytest.raises(ar.StoreError, match="has no part 2 of 3"):
+        ar.merge_parts("shop://parts")
+    ar.pack(RECIPE, data, "shop://parts", part="2/3", workers=0)
     before = shop.asked()
-    pack(RECIPE, data, "shop://parts", part="2/3", workers=0)  # it is there
+    ar.pack(RECIPE, data, "shop://parts", part="2/3", workers=0)  # it is there
     assert not [name for name in shop.asked() - before if name.startswith("put")]
-    with pytest.raises(StoreError, match="another packing"):
-        pack(RECIPE, data, "shop://parts", part="2/3", workers=0, seed=9, epochs=2)
+    with pytest.raises(ar.StoreError, match="another packing"):
+        ar.pack(RECIPE, data, "shop://parts", part="2/3", workers=0, seed=9, epochs=2)
     for _ in range(2):
-        merge_parts("shop://parts")
-    with pytest.raises(StoreError, match="exists already"):
-        pack(RECIPE, data, "shop://parts", workers=0)
+        ar.merge_parts("shop://parts")
+    with pytest.raises(ar.StoreError, match="exists already"):
+        ar.pack(RECIPE, data, "shop://parts", workers=0)
     assert alike(wanted, list(opened("shop://parts")))
     assert ar.verify_store("shop://parts") == []
 
@@ -195,7 +190,7 @@ def test_every_kind_is_listed_and_read_there(elsewhere: Path, roots: dict[str, P
         else moved(where, roots[kind.name])
     )
     here = packed(kind, roots[kind.name])
-    pack(parse_text(recipe_of(kind)), there, "memory://kinds/" + kind.name, workers=0)
+    ar.pack(parse_text(recipe_of(kind)), there, "memory://kinds/" + kind.name, workers=0)
     a, b = opened(here, kind), opened("memory://kinds/" + kind.name, kind)
     plain = lambda ds: [{k: v for k, v in ds[i].items() if "path" not in k} for i in range(len(ds))]  # noqa: E731
     assert alike(plain(a), plain(b))
@@ -256,14 +251,14 @@ def test_packed_merged_and_read_there(fault: Fault, roots: dict[str, Path]) -> N
     recipe, here = parse_text(recipe_of(IMAGE_SERVER)), packed(IMAGE_SERVER, roots["image"], shard_size=12_000)
     wanted = [{**one, "path": None} for one in opened(here)]
     for part in ("2/2", "1/2"):
-        pack(recipe, "s3://shop/photos", "s3://shop/parts", part=part, shard_size=12_000, workers=0)
-    merge_parts("s3://shop/parts")
-    pack(recipe, "s3://shop/photos/*/*.png", "s3://shop/packed", shard_size=12_000)
+        ar.pack(recipe, "s3://shop/photos", "s3://shop/parts", part=part, shard_size=12_000, workers=0)
+    ar.merge_parts("s3://shop/parts")
+    ar.pack(recipe, "s3://shop/photos/*/*.png", "s3://shop/packed", shard_size=12_000)
     for store in ("parts", "packed"):
         assert alike(wanted, [{**one, "path": None} for one in opened(f"s3://shop/{store}")])
         assert ar.verify_store(f"s3://shop/{store}") == []
-    with pytest.raises(StoreError, match="exists already"):
-        pack(recipe, "s3://shop/photos", "s3://shop/packed", workers=0)
+    with pytest.raises(ar.StoreError, match="exists already"):
+        ar.pack(recipe, "s3://shop/photos", "s3://shop/packed", workers=0)
 
 
 def test_faults_on_the_way(fault: Fault, roots: dict[str, Path], tmp_path: Path) -> None:
@@ -281,5 +276,5 @@ def test_faults_on_the_way(fault: Fault, roots: dict[str, Path], tmp_path: Path)
     assert alike(wanted, list(opened("s3://shop/faults")))  # what was fetched of the store is the store
     for kept in (tmp_path / "cache" / "remote").glob("*.fetched"):
         kept.unlink()
-    with pytest.raises(StoreError, match="is not the file that the store's index speaks of"):
+    with pytest.raises(ar.StoreError, match="is not the file that the store's index speaks of"):
         list(opened("s3://shop/faults"))

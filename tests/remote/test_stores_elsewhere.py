@@ -1,7 +1,5 @@
 """Stores elsewhere: the samples are those of a store of this machine, whoever reads them, or there is an error."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import random
@@ -16,9 +14,6 @@ from support import shop
 from support.kinds import KINDS, packed, pixels, recipe_of
 
 import augrecipes as ar
-from augrecipes.data.packed import Packed
-from augrecipes.errors import AugrecipesError, StoreError
-from augrecipes.packing.parts import merge_parts
 from augrecipes.recipe.parse import parse_text
 from augrecipes.store import cache
 
@@ -36,7 +31,7 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def opened(place: Any, kind: Any = IMAGE, **more: Any) -> Any:
-    return Packed(place, parse_text(recipe_of(kind)), seed=3, **more)
+    return ar.Packed(place, parse_text(recipe_of(kind)), seed=3, **more)
 
 
 def placed(elsewhere: Path, roots: dict[str, Path], kind: Any = IMAGE, **options: Any) -> Path:
@@ -82,7 +77,7 @@ def test_workers_share_what_is_fetched(elsewhere: Path, roots: dict[str, Path], 
 class Shopping(torch.utils.data.Subset[Any]):
     """All of a dataset; unpickling it imports the shop."""
 
-    def __init__(self, dataset: Packed) -> None:
+    def __init__(self, dataset: ar.Packed) -> None:
         super().__init__(dataset, range(len(dataset)))
 
     def __reduce__(self) -> Any:
@@ -103,7 +98,7 @@ def read_under(fault: shop.Fault, wanted: list[Any]) -> str:
     shop.Shop.fault = fault
     try:
         found = list(opened("shop://store", verify=None))  # which would tell of it, too
-    except AugrecipesError:
+    except ar.AugrecipesError:
         return "error"
     finally:
         shop.Shop.fault = None
@@ -153,7 +148,9 @@ def test_an_object_that_was_changed(elsewhere: Path, roots: dict[str, Path], siz
     data[len(data) // 2] ^= 1
     last.chmod(0o644)
     last.write_bytes(data if size == "same" else data + b"!")
-    with pytest.raises(StoreError, match=r"shop://store/image-\d+\.bin: is not the file that the store's index speaks"):
+    with pytest.raises(
+        ar.StoreError, match=r"shop://store/image-\d+\.bin: is not the file that the store's index speaks"
+    ):
         list(ds)
     assert [fault.path for fault in ar.verify_store("shop://store")] == [f"shop://store/{last.name}"]
 
@@ -167,9 +164,9 @@ def test_another_store_in_its_place(elsewhere: Path, roots: dict[str, Path]) -> 
     shutil.rmtree(elsewhere / "store")
     other = packed(IMAGE, roots["image"], shard_size=20_000)
     shutil.copytree(other, elsewhere / "store")
-    with pytest.raises(StoreError):
+    with pytest.raises(ar.StoreError):
         list(ds)
-    with pytest.raises(StoreError, match="was replaced by another store"):
+    with pytest.raises(ar.StoreError, match="was replaced by another store"):
         pickle.loads(copy)[0]
     assert alike(whole, [opened(first)[0]])
     assert alike(list(opened("shop://store")), list(opened(other)))
@@ -186,7 +183,7 @@ def test_another_store_in_its_place(elsewhere: Path, roots: dict[str, Path]) -> 
     ],
 )
 def test_what_is_no_store(elsewhere: Path, place: str, says: str) -> None:
-    with pytest.raises(StoreError, match=says):
+    with pytest.raises(ar.StoreError, match=says):
         opened(place)
 
 
@@ -194,9 +191,9 @@ def test_without_fsspec(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     import sys
 
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(StoreError, match=r"need fsspec: pip install 'augrecipes\[remote\]'"):
+    with pytest.raises(ar.StoreError, match=r"need fsspec: pip install 'augrecipes\[remote\]'"):
         opened("s3://bucket/store")
-    with pytest.raises(AugrecipesError, match=r"need fsspec: pip install 'augrecipes\[remote\]'"):
+    with pytest.raises(ar.AugrecipesError, match=r"need fsspec: pip install 'augrecipes\[remote\]'"):
         ar.ImageFolder("s3://bucket/photos", "folder-128")
 
 
@@ -237,7 +234,7 @@ def test_a_store_is_packed_merged_and_read(
     ar.pack(recipe, data, f"{protocol}://store", workers=0, shard_size=3_000)
     for part in (1, 2):
         ar.pack(recipe, data, f"{protocol}://parts", workers=0, part=f"{part}/2")
-    merge_parts(f"{protocol}://parts")
+    ar.merge_parts(f"{protocol}://parts")
     for name in ("store", "parts"):
         found = opened(f"{protocol}://{name}")
         plain = [{k: v for k, v in found[i].items() if "path" not in k} for i in range(len(found))]

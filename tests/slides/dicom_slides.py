@@ -1,7 +1,5 @@
 """Slides as DICOM has them: one file a level, all of one series."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """TIFFs whose directories say what cannot be: an error, and not the end of the process."""
 
-from __future__ import annotations
-
 import re
 import struct
 import sys
@@ -18,7 +16,6 @@ from support.checks import tries
 from support.slides import KINDS, tissue, write_slide
 
 import augrecipes as ar
-from augrecipes.errors import DataError
 from augrecipes.sources.slides import listing
 from augrecipes.sources.slides.listing import series_of, slides_in
 from augrecipes.sources.slides.opened import open_slide
@@ -79,7 +76,7 @@ def test_no_number_in_a_directory_ends_the_process(
     path = with_tag(slide, folder / f"damaged{slide.suffix}", 0 if below else picture, tag, value, count=count)
     try:
         read(path)
-    except DataError as error:
+    except ar.DataError as error:
         assert error.path == str(path)
 
 
@@ -95,7 +92,7 @@ def test_no_number_in_a_directory_ends_the_process(
 )
 def test_it_is_told_what_the_directory_says(folder: Path, tmp_path: Path, tag: str, value: int, said: str) -> None:
     path = with_tag(slide_in(folder, "jp2"), tmp_path / "a.svs", 0, tag, value)
-    with pytest.raises(DataError, match=f"^{re.escape(str(path))}: is damaged: image 0 cannot have .* {said}$"):
+    with pytest.raises(ar.DataError, match=f"^{re.escape(str(path))}: is damaged: image 0 cannot have .* {said}$"):
         open_slide(str(path))
 
 
@@ -116,7 +113,7 @@ def test_directories_of_any_order_and_length_are_read(tmp_path: Path, order: str
     if tile == 64:
         check_tiff(str(path), falling=True)
     else:
-        with pytest.raises(DataError, match="is damaged: image 1 "):
+        with pytest.raises(ar.DataError, match="is damaged: image 1 "):
             check_tiff(str(path), falling=True)
 
 
@@ -169,7 +166,7 @@ def test_nothing_said_ends_the_process(
         changed(told, line, value)
     try:
         read(slide)
-    except DataError as error:
+    except ar.DataError as error:
         assert error.path in (str(slide), str(told))
 
 

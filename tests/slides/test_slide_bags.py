@@ -1,7 +1,5 @@
 """Slides as bags: the samples of a TileBags over tiles that were cut beforehand, from any slide, loaded in any way."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os
@@ -18,15 +16,10 @@ from support.checks import planted_faults, tries
 from support.slides import Slide, tissue, write_slide
 
 import augrecipes as ar
-from augrecipes.errors import DataError
 from augrecipes.sources import slide_bags
 from augrecipes.sources.slides import listing
 from augrecipes.sources.slides import tissue as tissues
-from augrecipes.sources.slides.pyramid import (
-    Level,
-    Part,
-    SlideWindow,
-)
+from augrecipes.sources.slides.pyramid import Level, Part, SlideWindow
 from augrecipes.sources.slides.tissue import mask_of_regions
 
 GLASS = 243
@@ -235,7 +228,7 @@ def test_what_is_wrong_with_regions_is_told(tmp_path: Path, content: str, messag
     path = tmp_path / "a.geojson"
     path.write_text(content)
     names = ["Necrosis"] if "Necrosis" in message else None
-    with pytest.raises(DataError, match=message) as caught:
+    with pytest.raises(ar.DataError, match=message) as caught:
         mask_of_regions(str(path), Level(100, 100, 1.0), (10, 10), names)
     assert caught.value.path == str(path)
 
@@ -249,11 +242,11 @@ def test_a_mask_file_chooses_tiles(folder: Path, tmp_path: Path) -> None:
         wanted = {(x, y) for x in range(120, 280, 40) for y in range(80, 200, 40)}
         assert {tuple(place) for place in table_of(bags).coords.tolist()} == wanted
     cv2.imwrite(str(tmp_path / "aperio-0.png"), mask[:60])
-    with pytest.raises(DataError, match="is 140×60 px, and its slide 560×400: a mask covers all of the slide"):
+    with pytest.raises(ar.DataError, match="is 140×60 px, and its slide 560×400: a mask covers all of the slide"):
         ar.SlideBags(folder / "aperio-0.svs", PLAIN, tissue=tmp_path)
-    with pytest.raises(DataError, match="has no mask and no regions in"):
+    with pytest.raises(ar.DataError, match="has no mask and no regions in"):
         ar.SlideBags(folder / "rgb-2.tif", PLAIN, tissue=tmp_path)
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(ar.DataError, match="no such file"):
         ar.SlideBags(folder / "rgb-2.tif", PLAIN, tissue="{stem}.geojson")
 
 
@@ -291,7 +284,7 @@ test_planted_faults_are_caught = planted_faults(
             of_reading, (SlideWindow, "view", lambda self, *place, reduce=1: view(self, *place[:4])[::-1].copy())
         ),
     },
-    (AssertionError, DataError),
+    (AssertionError, ar.DataError),
 )  # fmt: skip
 
 
@@ -303,7 +296,7 @@ def test_broken_slides_are_listed_or_passed_over(folder: Path, tmp_path: Path) -
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     (tmp_path / "cut.svs").write_bytes((folder / "aperio-0.svs").read_bytes()[:900])
     with pytest.raises(
-        DataError, match=r'1 of 3 slides cannot be listed \(on_error="skip" passes.*\n.*cut\.svs: truncated'
+        ar.DataError, match=r'1 of 3 slides cannot be listed \(on_error="skip" passes.*\n.*cut\.svs: truncated'
     ):
         ar.SlideBags(tmp_path, TURNS, tile=64, level=0)
     bags = ar.SlideBags(tmp_path, TURNS, tile=64, level=0, on_error="skip")
@@ -312,7 +305,7 @@ def test_broken_slides_are_listed_or_passed_over(folder: Path, tmp_path: Path) -
     loader = ar.loader(bags, batch_size=1, shuffle=False)
     assert len(list(loader)) == len(bags)
     assert "fewer than min_tiles=1: truncated" in loader.skipped[0].reason
-    with pytest.raises(DataError, match=r"^.*cut\.svs: truncated"):
+    with pytest.raises(ar.DataError, match=r"^.*cut\.svs: truncated"):
         ar.SlideBags(tmp_path / "cut.svs", TURNS)
 
 
@@ -342,12 +335,12 @@ def test_a_broken_tile_is_lost_alone(folder: Path, tmp_path: Path) -> None:
     raw[first.offsets[number] : first.offsets[number] + first.counts[number]] = bytes(first.counts[number])
     path.write_bytes(raw)
     bags = ar.SlideBags(path, TURNS, tile=64, level=0, tissue=None, max_white=1)
-    with pytest.raises(DataError, match=r"a\.svs: the tile at x=256, y=192 of level 0"):
+    with pytest.raises(ar.DataError, match=r"a\.svs: the tile at x=256, y=192 of level 0"):
         _ = bags[0]
     lenient = ar.SlideBags(path, TURNS, tile=64, level=0, tissue=None, max_white=1, on_error="skip")
     assert len(lenient[0]["image"]) == len(table_of(bags).coords) - 1
     assert [256, 192] not in lenient[0]["coords"].tolist()
-    with pytest.raises(DataError, match="was changed since"):
+    with pytest.raises(ar.DataError, match="was changed since"):
         path.write_bytes(raw + b"\0")
         slide_bags.OPENED._begin()
         _ = bags[0]

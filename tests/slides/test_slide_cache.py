@@ -1,7 +1,5 @@
 """What listings of slides keep from run to run changes none of them, whatever became of slides, masks and the cache."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json
@@ -11,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cv2
@@ -22,9 +21,8 @@ from hypothesis import strategies as st
 from support.checks import planted_faults, tries
 from support.slides import KINDS, Slide, tissue, write_slide
 
-from augrecipes import cache
+from augrecipes import DataError, cache
 from augrecipes.cache import SLIDES
-from augrecipes.errors import DataError
 from augrecipes.sources.slide_bags import SlideFiles, SlideTable
 from augrecipes.sources.slides import jpeg_tiles, listing
 from augrecipes.sources.slides.jpeg_tiles import RecentTiles
@@ -106,15 +104,10 @@ def opened_by(call: Callable[[], Any]) -> tuple[Any, int]:
     asked: list[str] = []
     real = listing.OPENED
     with pytest.MonkeyPatch.context() as patch:
-        counting: Any = type(
-            "Counting",
-            (),
-            {
-                "at": lambda _, path, stamp: (asked.append(path), real.at(path, stamp))[1],
-                "forget": lambda _, path, stamp: real.forget(path, stamp),
-            },
+        counted = SimpleNamespace(
+            at=lambda path, stamp: (asked.append(path), real.at(path, stamp))[1], forget=real.forget
         )
-        patch.setattr(listing, "OPENED", counting())
+        patch.setattr(listing, "OPENED", counted)
         return call(), len(set(asked))
 
 

@@ -1,9 +1,6 @@
 """Parts of slides: the pixels of OpenSlide and Pillow, of every kind of pyramid, and words for what is broken."""
 
-from __future__ import annotations
-
 import functools
-import gc
 import os
 import re
 import shutil
@@ -27,14 +24,7 @@ from augrecipes.errors import DataError
 from augrecipes.sources.open_files import OpenFiles
 from augrecipes.sources.slides import jpeg_tiles, opened
 from augrecipes.sources.slides.opened import listed_slide, open_slide
-from augrecipes.sources.slides.pyramid import (
-    Part,
-    Pyramid,
-    finer,
-    source_of,
-    thumbnail,
-    window_of,
-)  # fmt: skip
+from augrecipes.sources.slides.pyramid import Part, Pyramid, finer, source_of, thumbnail, window_of
 
 LIMIT = 10**8
 TOUCHED: Any = jpeg_tiles._touched
@@ -259,11 +249,6 @@ def test_a_slide_larger_than_any_is_refused(folder: Path, kind: str, monkeypatch
 
 
 # -- open handles -----------------------------------------------------------------------------------------------------
-
-
-def handles() -> int:
-    gc.collect()
-    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def _children_read(opened: OpenFiles[Any], path: str, stamp: str) -> Iterator[np.ndarray]:

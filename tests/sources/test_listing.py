@@ -2,8 +2,6 @@
 # ruff: noqa: PTH102, PTH118, PTH123
 """Folders listed: order, layouts, odd names, and a memo that notices every change."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import time
@@ -69,17 +67,8 @@ def scanned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_class_folders(tmp_path: Path) -> None:
-    root = fill(
-        tmp_path,
-        "b/2.JPG",
-        "b/deep/1.png",
-        "a-b/1.tiff",
-        "a/3.webp",
-        "a/1.Jpeg",
-        "a/notes.txt",
-        "notes.csv",
-        "empty/x.txt",
-    )
+    files = "b/2.JPG b/deep/1.png a-b/1.tiff a/3.webp a/1.Jpeg a/notes.txt notes.csv empty/x.txt"
+    root = fill(tmp_path, *files.split())
     found = list_folder(root)
     assert names(found) == ["a/1.Jpeg", "a/3.webp", "a-b/1.tiff", "b/2.JPG", "b/deep/1.png"]
     assert found.classes == ("a", "a-b", "b", "empty")
@@ -90,18 +79,8 @@ def test_class_folders(tmp_path: Path) -> None:
 
 
 def test_hidden_things_are_passed_over(tmp_path: Path) -> None:
-    root = fill(
-        tmp_path,
-        "a/1.jpg",
-        "a/._1.jpg",
-        "a/.hidden.png",
-        "a/Thumbs.db",
-        ".git/2.jpg",
-        "__MACOSX/a/1.jpg",
-        "a/jpg",
-        "a/.jpg",
-    )
-    found = list_folder(root)
+    files = "a/1.jpg a/._1.jpg a/.hidden.png a/Thumbs.db .git/2.jpg __MACOSX/a/1.jpg a/jpg a/.jpg"
+    found = list_folder(fill(tmp_path, *files.split()))
     assert names(found) == ["a/1.jpg"]
     assert found.classes == ("a",)
 

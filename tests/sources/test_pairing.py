@@ -1,7 +1,5 @@
 """Scenes are found by name, whatever the scheme; and whatever is not a pair is told, with the names of its files."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.checks import tries
+from test_listing import fill
 
 from augrecipes.errors import DataError
 from augrecipes.sources.pairs import PairScenes, pair
@@ -45,14 +44,6 @@ STEMS = st.one_of(
 )
 
 
-def touch(root: Path, *names: str) -> Path:
-    for name in names:
-        file = root / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
-    return root
-
-
 def found(root: Path, pairs: PairScenes) -> set[tuple[str, ...]]:
     return {tuple(Path(path).relative_to(root).as_posix() for path in scene) for scene in pairs.scenes}
 
@@ -72,7 +63,7 @@ def planted(root: Path, stems: set[str], scheme: tuple[str, str], scale: int, se
     for stem in draw.sample(sorted(stems), len(stems)):
         names = [how.replace("{s}", str(scale)).replace("{}", stem) for how in scheme]
         files = [f"{top}/{name}.{draw.choice(('png', 'jpg', 'BMP'))}" for top, name in zip("HL", names, strict=True)]
-        touch(root, *files)
+        fill(root, *files)
         scenes.add(tuple(files))
     return scenes
 
@@ -155,7 +146,7 @@ def test_files_are_paired_by_name_or_named_as_a_defect(tmp_path, case):
     large, small, pairs, kind = CASES[case]
     high, low = ([f"{top}/{name}" if "." in name else f"{top}/{name}.png" for name in names.split()]
                  for top, names in (("H", large), ("L", small)))  # fmt: skip
-    made = go(touch(tmp_path, *high, *low))
+    made = go(fill(tmp_path, *high, *low))
     scenes = {(high[i], low[k]) for i, k in pairs}
     assert (found(tmp_path, made), told(tmp_path, made)) == (scenes, {*high, *low}.difference(*scenes))
     assert {defect.kind for defect in made.defects} <= {kind}
@@ -171,7 +162,7 @@ def test_a_scale_that_decides_nothing_would_be_noticed(tmp_path, monkeypatch):
 
 
 def test_lists_of_roots_are_data_sets_side_by_side(tmp_path):
-    touch(tmp_path, "D/H/1.png", "D/L/1x4.png", "F/H/1.png", "F/L/1.png")
+    fill(tmp_path, "D/H/1.png", "D/L/1x4.png", "F/H/1.png", "F/L/1.png")
     roots = {name: [tmp_path / "D" / name[0].upper(), tmp_path / "F" / name[0].upper()] for name in ("hr", "lr")}
     pairs = pair(roots, {"lr": 1, "hr": 4}, cache=False)
     assert (found(tmp_path, pairs), pairs.defects) == ({("D/H/1.png", "D/L/1x4.png"), ("F/H/1.png", "F/L/1.png")}, [])
@@ -183,7 +174,7 @@ def in_one(folder: Path, **options: object) -> PairScenes:
 
 def test_targets_in_one_folder_are_told_apart_by_templates(tmp_path):
     names = [f"S/img_{i:03d}_SRF_4_{what}.png" for i in (1, 2, 3) for what in ("HR", "LR", "glasner")]
-    touch(tmp_path, *names[:-3], "S/img_003_SRF_4_LR.png", "S/readme.txt")
+    fill(tmp_path, *names[:-3], "S/img_003_SRF_4_LR.png", "S/readme.txt")
     with pytest.raises(DataError, match=r'hr and lr lie in one folder.*give each a folder of its own, .*"\{\}_LR"'):
         in_one(tmp_path / "S")
     pairs = in_one(tmp_path / "S", names={"hr": "{}_SRF_4_HR", "lr": "{}_SRF_4_LR"})
@@ -192,11 +183,8 @@ def test_targets_in_one_folder_are_told_apart_by_templates(tmp_path):
     assert [note.partition(" of ")[0] for note in pairs.notes] == ["5 files", "4 files"]
 
 
-COMPOSED, COMBINED = "caf\u00e9", "cafe\u0301"
-
-
 def test_pyramids_need_every_target(tmp_path):
-    touch(tmp_path, "H/1_HR.png", "H/2_HR.png", "M/1x2.png", "M/2x2.png", "L/1x4.png")
+    fill(tmp_path, "H/1_HR.png", "H/2_HR.png", "M/1x2.png", "M/2x2.png", "L/1x4.png")
     roots = {"lr": tmp_path / "L", "x2": tmp_path / "M", "hr": tmp_path / "H"}
     pairs = pair(roots, {"lr": 1, "x2": 2, "hr": 4}, cache=False)
     assert pairs.targets == ("hr", "x2", "lr")
@@ -206,7 +194,7 @@ def test_pyramids_need_every_target(tmp_path):
 
 @pytest.mark.parametrize("names", [{"lr": "low {} q"}, {"lr": "low {} q.png"}, {"lr": "low {} q", "hr": "{}"}])
 def test_templates_say_the_scheme(tmp_path, names: Mapping[str, str]):
-    touch(
+    fill(
         tmp_path, "H/1.png", "L/low 1 q.png", "H/2x4.png", "L/low 2x4 q.tif", "L/3.png", "H/a/1.png", "L/a/low 1 q.png"
     )
     pairs = go(tmp_path, names=names)
@@ -221,6 +209,6 @@ def test_templates_say_the_scheme(tmp_path, names: Mapping[str, str]):
 
 @pytest.mark.parametrize("names", [{"lr": "x4"}, {"lr": "{}{}"}, {"lr": "{0}x4"}, {"low": "{}"}])
 def test_templates_that_are_none(tmp_path, names):
-    touch(tmp_path, "H/1.png", "L/1.png")
+    fill(tmp_path, "H/1.png", "L/1.png")
     with pytest.raises(DataError, match="names="):
         go(tmp_path, names=names)

@@ -1,7 +1,5 @@
 """Tar archives as WebDataset lays them out: what Python's reader finds in them, or a typed error that says where."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os
@@ -12,7 +10,7 @@ from typing import Any
 
 import pytest
 from support import tars as made
-from support.checks import in_threads, planted_faults
+from support.checks import in_a_soak, in_threads, planted_faults
 
 from augrecipes.errors import DataError
 from augrecipes.sources.open_files import OpenFiles
@@ -39,13 +37,9 @@ def agrees_with_python(folder: Path, seeds: range) -> None:
         assert raw(TarShards(path)) == made.grouped(path), seed
 
 
-def test_archives_hold_what_python_finds_in_them(tmp_path: Path) -> None:
-    agrees_with_python(tmp_path, range(60))
-
-
-@pytest.mark.soak
-def test_many_archives_hold_what_python_finds_in_them(tmp_path: Path) -> None:
-    agrees_with_python(tmp_path, range(5000))
+@in_a_soak("seeds", range(60), range(5000))
+def test_archives_hold_what_python_finds_in_them(tmp_path: Path, seeds: range) -> None:
+    agrees_with_python(tmp_path, seeds)
 
 
 def behind_the_header(info: Any, real: Any = archives._member) -> Any:
@@ -89,13 +83,9 @@ def tells_of_damage(folder: Path, seeds: range) -> None:
                 assert case < 4, (seed, case)
 
 
-def test_damage_is_told(tmp_path: Path) -> None:
-    tells_of_damage(tmp_path, range(40))
-
-
-@pytest.mark.soak
-def test_much_damage_is_told(tmp_path: Path) -> None:
-    tells_of_damage(tmp_path, range(3000))
+@in_a_soak("seeds", range(40), range(3000))
+def test_damage_is_told(tmp_path: Path, seeds: range) -> None:
+    tells_of_damage(tmp_path, seeds)
 
 
 def survives(folder: Path, seeds: range) -> None:
@@ -128,13 +118,9 @@ def survives(folder: Path, seeds: range) -> None:
             assert (found.starts + found.sizes <= len(data)).all()
 
 
-def test_whatever_comes(tmp_path: Path) -> None:
-    survives(tmp_path, range(150))
-
-
-@pytest.mark.soak
-def test_whatever_comes_often(tmp_path: Path) -> None:
-    survives(tmp_path, range(5_000))
+@in_a_soak("seeds", range(150), range(5000))
+def test_whatever_comes(tmp_path: Path, seeds: range) -> None:
+    survives(tmp_path, seeds)
 
 
 GOOD = made.member(b"0.jpg", b"first")

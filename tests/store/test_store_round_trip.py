@@ -1,7 +1,5 @@
 """Law of every registered format: what is written comes back; and the same writing gives the same bytes."""
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys
@@ -18,11 +16,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from support import stores
 
-from augrecipes.errors import StoreError
+from augrecipes import StoreError, verify_store
 from augrecipes.store import StoreWriter, columns, make_item, open_store
 from augrecipes.store.disk import map_file
 from augrecipes.store.formats import FORMATS
-from augrecipes.store.verify import verify_store
 
 _sizes = st.one_of(
     st.tuples(st.integers(1, 12), st.integers(1, 12)),

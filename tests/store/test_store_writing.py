@@ -1,7 +1,5 @@
 """What a writer refuses: a place that is taken, a second writer, another plan, a full disk."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
@@ -52,10 +50,7 @@ def test_the_place_is_taken_meanwhile(tmp_path: Path) -> None:
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
-    with (
-        stores.opened(tmp_path / "s", "raw", ROWS),
-        pytest.raises(StoreError, match="written by another process"),
-    ):
+    with stores.opened(tmp_path / "s", "raw", ROWS), pytest.raises(StoreError, match="written by another process"):
         stores.opened(tmp_path / "s", "raw", ROWS)
     with stores.opened(tmp_path / "s", "raw", ROWS):
         pass
@@ -122,11 +117,7 @@ def test_a_run_with_other_arguments(changed: dict[str, Any], named: str, tmp_pat
 
 
 def test_mistakes_of_callers(tmp_path: Path) -> None:
-    for wrong in (
-        {"format": "zip"},
-        {"format": "raw-0"},
-        {"quality": 0},
-    ):
+    for wrong in ({"format": "zip"}, {"format": "raw-0"}, {"quality": 0}):
         with pytest.raises(ValueError, match=r"zip|quality is 1 to 100"):
             stores.opened(tmp_path / "s", content=ROWS, **{"format": "raw", **wrong})
     with stores.opened(tmp_path / "s", "raw", ROWS) as writer:

@@ -1,7 +1,5 @@
 """Small detection sets, and writers of them in every format that is read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

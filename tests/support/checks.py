@@ -1,19 +1,20 @@
 """What many tests do: plant faults, run commands, work in threads, and say how many examples a law is tried on."""
 
-from __future__ import annotations
-
+import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from types import FrameType
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from hypothesis import settings
 
 from augrecipes.cli import main
 
 Fixture = Callable[[str], Any]
 """Gives a fixture by its name."""
-Check = Callable[[Fixture], object]
 
 
 def planted_faults(
@@ -42,7 +43,13 @@ def tries(of_hundred: int) -> settings:
     return settings(max_examples=max(2, settings.default.max_examples * of_hundred // 100))
 
 
-# Commands, as they are typed; and recipes that are fine, that warn, that lint, and that are none.
+def in_a_soak(name: str, usual: Any, often: Any) -> pytest.MarkDecorator:
+    """A parameter of a test, and another value of it in a soak."""
+    return pytest.mark.parametrize(name, [usual, pytest.param(often, marks=pytest.mark.soak)], ids=["", "long"])
+
+
+# Commands, as they are typed.
+# Recipes that are fine, that warn, that lint, and that are none.
 
 GOOD = "version: 1\nrecipe: good\nsteps:\n  - HorizontalFlip\neval: []\n"
 WARNS = "version: 1\nrecipe: warns\nsteps:\n  - HorizontalFlip\n"
@@ -65,3 +72,75 @@ def in_threads(work: Callable[[int], object], many: int) -> None:
     with ThreadPoolExecutor(many) as pool:
         for done in [pool.submit(work, k) for k in range(many)]:
             done.result(60)
+
+
+def in_a_thread(work: Callable[[], Any]) -> Any:
+    """What `work` gives in a thread of its own."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result(60)
+
+
+# How much work something is, counted: the lines of Python code that run. The same on every run.
+
+
+def lines(work: Callable[[], object]) -> int:
+    """The number of calls and lines of all Python code that `work` runs here; each turn of a loop is a line."""
+    count = 0
+
+    def inside(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal count
+        del frame, argument
+        count += event == "line"
+        return inside
+
+    def enter(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal count
+        del frame, event, argument
+        count += 1
+        return inside
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def growth(make: Callable[[int], Callable[[], object]], size: int) -> float:
+    """How many times the work of twice the size is that of `size`, once what does not grow is taken away.
+
+    2 for linear work, 4 for quadratic, 0 where nothing grows.
+    """
+    lines(make(size))  # from Python 3.12 on, code that is traced for the first time is not counted
+    one, two, four = (lines(make(times * size)) for times in (1, 2, 4))
+    return (four - two) / (two - one) if two != one else 0.0
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A copy that cannot be written to."""
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+# Whether two samples, or batches of them, are the same, to the bit.
+
+
+def same(a: Any, b: Any) -> None:
+    """Fails where types, keys, shapes, dtypes or values differ."""
+    assert type(a) is type(b)
+    if isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for key in a:
+            same(a[key], b[key])
+    elif isinstance(a, torch.Tensor | np.ndarray):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+    elif isinstance(a, list):
+        assert len(a) == len(b)
+        for one, other in zip(a, b, strict=True):
+            same(one, other)
+    else:
+        assert a == b

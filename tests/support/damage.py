@@ -1,7 +1,5 @@
 """What becomes of files: one table of damages, and what must come of every damaged file, whatever its format."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import struct

@@ -1,7 +1,5 @@
 """Small datasets without files, for tests of the loader (importable by spawned workers)."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

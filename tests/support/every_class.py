@@ -1,7 +1,5 @@
 """Every class that a recipe may name, with arguments that bring out what it does, and images that differ a little."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Small folders of images, of pairs and of bags."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 Each takes `make(**options)`, which opens a dataset of 12 samples; some take it with a `subset`, `mode` or `seed`.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -91,15 +89,6 @@ def repeats_are_the_same_file_with_other_draws(make: Make) -> None:
     assert longer[0, 30]["index"] == 3 * N  # beyond every index of the longer one
 
 
-@law
-def workers_and_batches_do_not_matter(make: Make) -> None:
-    reference = sorted(direct(make()))
-    shuffled = run(make(), shuffle=True)
-    assert sorted(shuffled) == reference
-    for workers, batch_size in ((0, 5), (2, 1), (2, 5)):
-        assert run(make(), batch_size, num_workers=workers, shuffle=True) == shuffled
-
-
 # Every way of reading; `processes` are forked here.
 BACKENDS: tuple[dict[str, Any], ...] = (
     {"backend": "batches"},
@@ -114,9 +103,9 @@ def backends_do_not_matter(make: Make) -> None:
     ds = make()
     expected = [sorted(direct(ds, epoch)) for epoch in (0, 1)]
     order = [s["index"] for s in samples(listing(ds, shuffle=True))]
-    ahead = {**BACKENDS[2], "prefetch_bytes": 1}, {**BACKENDS[3], "num_workers": 1, "prefetch_factor": 5}
+    ahead = {**BACKENDS[2], "prefetch_bytes": 1}, {**BACKENDS[3], "batch_size": 1, "prefetch_factor": 5}
     for options in (*BACKENDS, *ahead):
-        made = loader(make(), 5, shuffle=True, multiprocessing_context="fork", **options)
+        made = loader(make(), **{"batch_size": 5, "shuffle": True, "multiprocessing_context": "fork", **options})
         kept = [list(made), list(made)]
         assert [[pixels(s) for s in sorted(samples(p), key=pixels)] for p in kept] == expected
         assert [s["index"] for s in samples(kept[0])] == order

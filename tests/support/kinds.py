@@ -1,7 +1,5 @@
 """Twelve samples of every kind of dataset, from files and from packed stores, for laws that all of them obey."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,12 +94,7 @@ IMAGE = Kind(
     lambda i: f"{('cat', 'dog', 'emu')[i // 4]}/{i % 4}.png",
 )
 PAIR = Kind(
-    "pair",
-    PairedImages,
-    PAIRS,
-    _pairs,
-    lambda root: {"hr": root / "hr", "lr": root / "lr"},
-    lambda i: f"hr/{i:04}.png",
+    "pair", PairedImages, PAIRS, _pairs, lambda root: {"hr": root / "hr", "lr": root / "lr"}, lambda i: f"hr/{i:04}.png"
 )
 BAG = Kind("bag", TileBags, BAGS, _bags, lambda root: root, lambda i: f"slide-{i:02}/tile_x0_y{10 * i}.png")
 KINDS = (IMAGE, PAIR, BAG)
@@ -154,14 +147,18 @@ def recipe_of(kind: Kind) -> str:
     return beginning(kind.recipe, BAKED[kind.name])
 
 
+def data_of(kind: Kind, root: Path) -> Any:
+    """What is packed of the files below `root`."""
+    given = kind.where(root)
+    return {key: str(path) for key, path in given.items()} if isinstance(given, dict) else str(given)
+
+
 def packed(kind: Kind, root: Path, recipe: str | None = None, **options: Any) -> Path:
     """The store of the files below `root`, packed when it is asked for first with this recipe and these options."""
     asked = crc32(repr((recipe, sorted(options.items()))).encode())
     out = root.parent / f"{kind.name}-{asked:08x}"
     if not out.exists():
-        given = kind.where(root)
-        data = {key: str(path) for key, path in given.items()} if isinstance(given, dict) else str(given)
-        pack(parse_text(recipe or recipe_of(kind)), data, out, **{"workers": 0, **options})
+        pack(parse_text(recipe or recipe_of(kind)), data_of(kind, root), out, **{"workers": 0, **options})
     return out
 
 

@@ -4,8 +4,6 @@ They rightly do, so on other processors these tests have nothing to look at, and
 probes say so.
 """
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -18,22 +16,12 @@ RESIZES, WARPS = "resizes", "warps"
 # Of each file of laws: how the names of such tests begin, and whose bits each needs: a class's, of resizes, of warps.
 NEEDS: Mapping[str, Mapping[str, str]] = {
     "test_batches.py": dict.fromkeys(
-        (
-            "test_a_fork_after_batches",
-            "test_every_backend",
-            "test_planted_faults_in_bags",
-        ),
-        RESIZES,
+        ("test_a_fork_after_batches", "test_every_backend", "test_planted_faults_in_bags"), RESIZES
     ),
     "test_native_boxes.py": {"test_planted_faults_are_found": RESIZES},
     "test_quick_apply.py": {"test_the_probe_sees": "CLAHE"},
-    "test_native_merges.py": {
-        "test_a_planted_fault": RESIZES,
-        "test_plans_make_them": RESIZES,
-    },
-    "test_native_plan.py": {
-        "test_other_draws": RESIZES,
-    },
+    "test_native_merges.py": {"test_a_planted_fault": RESIZES, "test_plans_make_them": RESIZES},
+    "test_native_plan.py": {"test_other_draws": RESIZES},
     "test_native_points.py": {
         f"{test}[{name}]": name
         for test in ("test_plans_make_them", "test_planted_faults_are_found", "test_a_class_with_other_bits")

@@ -1,7 +1,5 @@
 """Hypothesis strategies: arguments that a class's schema accepts, and whole recipes made of them."""
 
-from __future__ import annotations
-
 import string
 from collections.abc import Mapping
 from typing import Any

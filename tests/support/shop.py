@@ -3,8 +3,6 @@
 Other processes find it by importing this module: the folder is that of the environment variable SHOP.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Slides of every kind that scanners and libraries write, small, and what they hold."""
 
-from __future__ import annotations
-
 import io
 import zlib
 from collections.abc import Callable, Iterator, Sequence

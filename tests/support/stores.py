@@ -1,9 +1,6 @@
 """Small stores with rows of every kind, the same each time, what must come back from them, and stores of 0.1."""
 
-from __future__ import annotations
-
 import hashlib
-import json
 import os
 import tempfile
 import zlib
@@ -18,6 +15,7 @@ from numpy.typing import NDArray
 from augrecipes.store import Store, StoreWriter, make_item, open_store
 from augrecipes.store.columns import Texts
 from augrecipes.store.formats import FORMATS
+from support.forging import write_index
 
 TARGETS = {"image": "image", "mask": "mask"}
 ABOUT = {"recipe": "a1b2", "classes": ["cat", "dög"], "scale": 0.5}
@@ -197,10 +195,3 @@ def of_before(path: Path, form: str) -> Path:
     quality = 95 if FORMATS[format].encode else None
     write_index(path, {**index, "quality": quality, "store": "augrecipes", "version": 2 if most else 1})
     return path
-
-
-def write_index(path: Path, index: dict[str, Any]) -> None:
-    """An index with a digest that fits."""
-    dump = lambda value: (json.dumps(value, sort_keys=True, indent=1) + "\n").encode("ascii")  # noqa: E731
-    body = {key: value for key, value in index.items() if key != "digest"}
-    (path / "index.json").write_bytes(dump({**body, "digest": hashlib.sha256(dump(body)).hexdigest()}))

@@ -1,7 +1,5 @@
 """Tar archives that tests read: of every format that Python writes, and headers that nobody should write."""
 
-from __future__ import annotations
-
 import io
 import random
 import tarfile
