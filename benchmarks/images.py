@@ -12,7 +12,7 @@ from augrecipes.demo.dataset import draw_dataset, draw_scenes
 from augrecipes.demo.slides import draw_slides
 from augrecipes.preview import preview
 
-HERE = Path(__file__).parent / "pictures"
+HERE = Path(__file__).parent / "images"
 _WIDTH = 1280
 _QUALITY = 75
 

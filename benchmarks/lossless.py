@@ -22,7 +22,7 @@ from workloads import photos, tissue
 
 from augrecipes.demo.tissue import CLASSES, LABORATORIES, render_tile
 from augrecipes.images.encoded import encoded
-from augrecipes.images.lossless import LosslessPicture, encode
+from augrecipes.images.lossless import LosslessImage, encode
 from augrecipes.sources.files import read_image
 
 _WINDOW = 128  # px a side
@@ -76,13 +76,13 @@ def _read(what: str, images: Sequence[np.ndarray], options: Any, peers: Sequence
     for peer in peers:
         theirs = [peer.write(image) for image in images]
         for image, own, other in zip(images, made, theirs, strict=True):
-            if not all(np.array_equal(found, image) for found in (LosslessPicture(own).array(), peer.read(other))):
+            if not all(np.array_equal(found, image) for found in (LosslessImage(own).array(), peer.read(other))):
                 raise SystemExit(f"{what}: {peer.name} or ours gives other pixels")
         size = sum(map(len, theirs)) / pixels
         goal = f", goal ≤ 1.05: {met(mine <= 1.05 * size)}" if peer.goal else ""
         yield Row(f"{what}: bytes a pixel", f"{mine:.2f}", f"{peer.name} {size:.2f}", f"{mine / size:.2f} of it{goal}")
         pair = in_turns(
-            lambda: [LosslessPicture(data).array() for data in made],
+            lambda: [LosslessImage(data).array() for data in made],
             lambda: [peer.read(data) for data in theirs],  # noqa: B023  called within the turn of the loop
             3 if options.quick else 60,
         )
@@ -96,7 +96,7 @@ def _windows(options: Any) -> Iterator[Row]:
     for peer in _PEERS:
         theirs = [peer.write(image) for image in images]
         pair = in_turns(
-            lambda: [LosslessPicture(made[k]).view(y, x, y + _WINDOW, x + _WINDOW) for k, y, x in places],
+            lambda: [LosslessImage(made[k]).view(y, x, y + _WINDOW, x + _WINDOW) for k, y, x in places],
             lambda: [peer.read(theirs[k])[y : y + _WINDOW, x : x + _WINDOW] for k, y, x in places],  # noqa: B023
             2 if options.quick else 20,
         )

@@ -41,7 +41,7 @@ def lossless_law(folder: Path, times: int) -> int:
 
     def read() -> Any:
         try:
-            found = lossless.LosslessPicture(file.read_bytes()).array()
+            found = lossless.LosslessImage(file.read_bytes()).array()
         except (UnreadableError, DataError, FileNotFoundError) as error:
             raise DataError(str(error), str(file)) from error
         return found.shape, found.tobytes()
@@ -188,7 +188,7 @@ OFTEN = settings(max_examples=max(100, settings.default.max_examples))
 
 @OFTEN
 @given(NAMES, st.randoms(use_true_random=False))
-def test_damaged_pictures_are_read_or_refused(name: str, rng: random.Random) -> None:
+def test_damaged_images_are_read_or_refused(name: str, rng: random.Random) -> None:
     check(damaged(FILES[name], rng), rng)
 
 

@@ -253,8 +253,8 @@ def test_functions_that_a_sample_goes_through_are_where_it_is_said() -> None:
     assert _strangers(page.replace("`run_step` in", "`run_leap` in")) == [("run_leap", "native/program.c")]
 
 
-def test_pictures_are_small() -> None:
-    assert sum(file.stat().st_size for file in (ROOT / "benchmarks" / "pictures").iterdir()) < 550_000
+def test_images_are_small() -> None:
+    assert sum(file.stat().st_size for file in (ROOT / "benchmarks" / "images").iterdir()) < 550_000
 
 
 def test_versions_agree() -> None:

@@ -14,7 +14,7 @@ from augrecipes.bench.sides import Setting, compiled
 from augrecipes.diff.images import ComparedSample, RecipeRun, run_sample
 from augrecipes.errors import counted
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
-from augrecipes.preview.display import picture_of_input, picture_of_output, size_text
+from augrecipes.preview.display import rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.rows import annotated, left_out, short_path, show_rows
 from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
@@ -175,10 +175,10 @@ def _row(sample: ComparedSample, runs: Sequence[RecipeRun]) -> SheetRow:
     for run, out in zip(runs, sample.outputs, strict=True):
         facts = run.recipe.facts
         for target in run.pipeline.outputs:
-            plain = picture_of_output(out[target], run.recipe.outputs.get(target, run.recipe.output))
+            plain = rgb_of_output(out[target], run.recipe.outputs.get(target, run.recipe.output))
             cell = annotated(plain, out, run.recipe) if facts.annotated else Cell(plain)
             words = [run.name, run.pipeline.optimize, *([target] if facts.scales else []), size_text(plain)]
             groups.append(CellGroup([cell], " · ".join(words)))
-    source = CellGroup([Cell(picture_of_input(next(iter(given.images.values()))))], "source", quiet=True)
+    source = CellGroup([Cell(rgb_of_input(next(iter(given.images.values()))))], "source", quiet=True)
     place = f"tile {given.tile}" if runs[0].recipe.facts.tiles else f"index {given.index}"
     return SheetRow(groups, source, short_path(given.path), [place])

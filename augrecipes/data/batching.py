@@ -23,7 +23,7 @@ from torch.utils.data import get_worker_info
 
 from augrecipes.compat.torch import empty_shared
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.run.side_by_side import Read, SampleBatch, Together
+from augrecipes.compiler.run.batch_samples import BatchSamples, Read, SampleBatch
 from augrecipes.data.checks import Key
 from augrecipes.data.epochs import Room, current
 from augrecipes.data.order import Indices
@@ -210,7 +210,7 @@ def _tensor(array: np.ndarray[Any, Any]) -> torch.Tensor:
 
 
 def native_batch(
-    pipeline: Any, given: Read | Together, epoch: int, virtual: Indices, take: Take, ragged: frozenset[str]
+    pipeline: Any, given: Read | BatchSamples, epoch: int, virtual: Indices, take: Take, ragged: frozenset[str]
 ) -> dict[str, Any] | None:
     """What a dataset's `_batch` gives, see there; None where samples differ in size.
 
@@ -227,7 +227,7 @@ def native_batch(
     """
     keys, lane = [(index, 0) for index in virtual.tolist()], pipeline.for_this_thread()
     batch = SampleBatch(epoch, keys, take)
-    if isinstance(given, Together):
+    if isinstance(given, BatchSamples):
         batch.make(lane, range(len(keys)), given)
     else:
         batch.read([lane], given)

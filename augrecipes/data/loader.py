@@ -190,7 +190,7 @@ class Loader(Displayed, DataLoader[Any]):
         )
         self._in_order = bool(in_order) or workers == 1
         self.choice, self.backend, self.num_workers = choice, choice.backend, choice.workers
-        # Beside the sampler, which torch lets nobody do.
+        # Besides the sampler, which torch lets nobody do.
         batches = batch_sampler or LoaderBatches(self._sampler, plan.batch_size, plan.drop_last)
         self.__dict__["batch_sampler"] = batches
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from augrecipes.compiler.executor.inputs import InMemory
 from augrecipes.compiler.prefix import compile_rest
+from augrecipes.compiler.run.batch_samples import BatchSamples
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.side_by_side import Together
 from augrecipes.data.batching import Take, native_batch
 from augrecipes.data.checks import as_recipe
 from augrecipes.data.dataset import RecipeDataset, RunSettings
@@ -239,7 +239,9 @@ def items_of(store: Store, target: str, stored: RowNumbers) -> RowNumbers | None
     return cast("RowNumbers", first) if (rows[stored + 1] > first).all() else None
 
 
-def columns(store: Store, targets: Sequence[str], stored: RowNumbers, points_of: PointsOf | None) -> Together | None:
+def columns(
+    store: Store, targets: Sequence[str], stored: RowNumbers, points_of: PointsOf | None
+) -> BatchSamples | None:
     """Some stored rows as they lie in memory; None where one is unreadable, or has to be decoded."""
     found = {}
     for name in targets:
@@ -248,7 +250,7 @@ def columns(store: Store, targets: Sequence[str], stored: RowNumbers, points_of:
             return None
         found[name] = lying
     others = None if points_of is None else [points_of(row) for row in stored.tolist()]
-    return Together(found["image"], found.get("mask"), others)
+    return BatchSamples(found["image"], found.get("mask"), others)
 
 
 def pairs(
@@ -257,13 +259,13 @@ def pairs(
     """The targets of some stored scenes, side by side; None where they differ in size, or are best read one by one."""
     if pipeline.recipe.inputs.min_size is not None or store.encodes:
         return None
-    pictures = {}
+    images = {}
     for name in pipeline.targets:
         items = items_of(store, name, stored)
         if items is None or (found := _in_memory(store, name, items)) is None:
             return None
-        pictures[name] = found
-    return pipeline.many(epoch, virtual, pictures, take)
+        images[name] = found
+    return pipeline.many(epoch, virtual, images, take)
 
 
 def _in_memory(store: Store, target: str, items: RowNumbers) -> InMemory | None:

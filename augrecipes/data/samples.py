@@ -8,10 +8,10 @@ from augrecipes.data.checks import as_recipe
 from augrecipes.data.dataset import RecipeDataset, Settings
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.arguments import tell_of_absent
-from augrecipes.sources.given import Axes
 from augrecipes.sources.items import SourceTable, table_of_source
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.rows import Keys
+from augrecipes.sources.sample_inputs import Axes
 
 
 class Samples(RecipeDataset):
@@ -60,8 +60,8 @@ class Samples(RecipeDataset):
         TypeError: the source has no length or no items.
 
     >>> import numpy as np
-    >>> pictures = np.zeros((5, 200, 300, 3), np.uint8)
-    >>> ds = Samples([(picture, 7) for picture in pictures], "folder-128", seed=1)
+    >>> images = np.zeros((5, 200, 300, 3), np.uint8)
+    >>> ds = Samples([(image, 7) for image in images], "folder-128", seed=1)
     >>> len(ds), ds[1]["image"].shape, ds[1]["label"], ds[1]["path"]
     (5, torch.Size([3, 128, 128]), 7, 'list[1]')
     """

@@ -15,8 +15,8 @@ from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.seeds import site_key
 from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.given import ANNOTATIONS, AXES, Axes, is_picture, plain_array, split_parts, taken_by
-from augrecipes.sources.rows import PICTURE_NAMES, Keys, RowKeys
+from augrecipes.sources.rows import IMAGE_KEYS, Keys, RowKeys
+from augrecipes.sources.sample_inputs import ANNOTATIONS, AXES, Axes, is_image, plain_array, split_parts, taken_by
 
 _INDEX_NAMES = ("index", "__key__")
 _LARGEST, _LARGEST_NAME = 1 << 62, 1 << 40
@@ -100,7 +100,7 @@ class SampleTransform:
         if not isinstance(sample, Mapping):
             name = self.pipeline.targets[0]
             return self._run({name: sample}, self._key(index))[name]
-        if not any(isinstance(sample[name], list) for name in self._pictures_of(sample)[:1]):
+        if not any(isinstance(sample[name], list) for name in self._images_of(sample)[:1]):
             return self.of_dict(sample, self._key(self._index_in(sample) if index is None else index))
         rows = [dict(zip(sample, values, strict=False)) for values in zip(*sample.values(), strict=False)]
         batch = [self.of_dict(row, self._key(self._index_in(row))) for row in rows]
@@ -124,10 +124,10 @@ class SampleTransform:
             return [str(places.get(k, other)) for k, other in enumerate(others)]
         if self._keys is not None or self.pipeline.targets != ("image",):
             return [*RowKeys(self._keys, self.pipeline.targets).named(tuple(others))]
-        masked = len(sample) == 2 and is_picture(sample[1]) and self.pipeline.recipe.inputs.mask != "absent"
+        masked = len(sample) == 2 and is_image(sample[1]) and self.pipeline.recipe.inputs.mask != "absent"
         return ["image", "mask"] if masked else ["image", *others[1:]]
 
-    def _pictures_of(self, sample: Mapping[str, Any]) -> list[str]:
+    def _images_of(self, sample: Mapping[str, Any]) -> list[str]:
         """The parts of a dict that are images of the recipe, by the names that they have there."""
         called = self._called(sample)
         return [name for name in sample if called.get(name, name) in self.pipeline.targets]
@@ -140,7 +140,7 @@ class SampleTransform:
             return {str(theirs): name for name, theirs in self._keys.items()}
         if "image" in sample or self.pipeline.targets != ("image",):
             return {}
-        return dict.fromkeys([name for name in PICTURE_NAMES if name in sample][:1], "image")
+        return dict.fromkeys([name for name in IMAGE_KEYS if name in sample][:1], "image")
 
     def _index_in(self, sample: Mapping[str, Any]) -> int | str | None:
         """What a dict says of its index."""

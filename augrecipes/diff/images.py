@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
-from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
+from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.rows import annotated, difference_group, left_out, short_path, show_rows
 from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
@@ -130,10 +130,10 @@ def run_sample(sides: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample
 def _row(drawn: ComparedSample, name: str, sides: Sequence[RecipeRun]) -> SheetRow:
     """One target of one sample: the source, what each makes of it, and their difference."""
     given, facts = drawn.given, sides[0].recipe.facts
-    source = picture_of_input(given.images[sides[0].pipeline.origins[name]])
+    source = rgb_of_input(given.images[sides[0].pipeline.origins[name]])
     images, groups = [], []
     for side, out in zip(sides, drawn.outputs, strict=True):
-        image = picture_of_output(out[name], side.recipe.outputs.get(name, side.recipe.output))
+        image = rgb_of_output(out[name], side.recipe.outputs.get(name, side.recipe.output))
         cell = annotated(image, out, side.recipe) if side.recipe.facts.annotated else Cell(image)
         images.append(image)
         groups.append(CellGroup([cell], f"{side.name} · {size_text(image)} · {out[name].dtype}"))
@@ -144,7 +144,7 @@ def _row(drawn: ComparedSample, name: str, sides: Sequence[RecipeRun]) -> SheetR
     return SheetRow(groups, left, short_path(given.path), [" · ".join(notes)])
 
 
-def _difference(images: Sequence[Picture], values: Sequence[NDArray[Any]]) -> CellGroup:
+def _difference(images: Sequence[RgbImage], values: Sequence[NDArray[Any]]) -> CellGroup:
     """The difference of both as they are shown; an empty cell where their sizes differ."""
     (a, b), (one, other) = images, values
     if a.shape != b.shape:

@@ -114,8 +114,8 @@ class Encoded:
             DataError: the file is no whole image; names the file.
             ValueError: not inside the image, empty, or a scale that it does not have.
 
-        >>> picture = encoded(b"P2 3 2 255 1 2 3 4 5 6", name="six", channels=1)
-        >>> picture.region(0, 1, 2, 3)[:, :, 0].tolist()
+        >>> image = encoded(b"P2 3 2 255 1 2 3 4 5 6", name="six", channels=1)
+        >>> image.region(0, 1, 2, 3)[:, :, 0].tolist()
         [[2, 3], [5, 6]]
         """
         return np.array(self.view(y0, x0, y1, x1, reduce), order="C")

@@ -48,8 +48,8 @@ def encode(array: npt.NDArray[Any]) -> bytes:
     Raises:
         ImportError: Zstandard is not installed.
 
-    >>> picture = np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3)
-    >>> bool((LosslessPicture(encode(picture)).array() == picture).all())
+    >>> image = np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3)
+    >>> bool((LosslessImage(encode(image)).array() == image).all())
     True
     """
     sample = DTYPES.index(array.dtype.newbyteorder("<"))
@@ -68,7 +68,7 @@ def encode(array: npt.NDArray[Any]) -> bytes:
     return b"".join([_HEAD.pack(_MAGIC, height, width, channels, sample, checked), table, *tiles])
 
 
-class LosslessPicture:
+class LosslessImage:
     """An image or mask that is not decoded yet: whole by `array`, a part of it by `view`.
 
     Args:
@@ -104,7 +104,7 @@ class LosslessPicture:
         self._starts, self._sums = [start + 8 * count, *ends.tolist()], sums.tolist()
 
     def __repr__(self) -> str:
-        return f"LosslessPicture({self.name!r}, {self.shape})"
+        return f"LosslessImage({self.name!r}, {self.shape})"
 
     @property
     def nbytes(self) -> int:

@@ -112,8 +112,8 @@ def _header_or_reason(path: str) -> MaybeHeader:
         return str(error)
 
 
-def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, picture: bool = True) -> bytes:
-    """A whole file; where a `picture` is wanted, of what is none only the beginning. Raises UnreadableError.
+def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, image: bool = True) -> bytes:
+    """A whole file; where a `image` is wanted, of what is none only the beginning. Raises UnreadableError.
 
     Of a format that is mapped it is a view of the file.
     """
@@ -124,8 +124,8 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, picture: bool = Tr
         return data
     with _opened(path, max_bytes) as (file, size):
         first = bytes(file.read(min(size, _FIRST)) or b"")
-        format = sniff(first) if picture else None
-        if len(first) == size or (picture and format is None):
+        format = sniff(first) if image else None
+        if len(first) == size or (image and format is None):
             return first
         if format and format.header_at == "first":
             read_header(first)  # tells what is none before all of it is read

@@ -186,7 +186,7 @@ def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Ite
     items = [value] if lone else _items(value)
     calls = list(map(call_of, items))
     if lone:
-        # Beside a lone name anything may be meant: only a package tells that it is a transform.
+        # Besides a lone name anything may be meant: only a package tells that it is a transform.
         is_pipeline = bool(calls[0].package and family((replace(calls[0], children=None),)))
     else:  # several Composes are views of a sample, or stages of its way
         is_pipeline = bool(family(calls)) and not (len(calls) > 1 and all(call.name == COMPOSE for call in calls))

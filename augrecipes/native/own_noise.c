@@ -7,7 +7,7 @@
 static inline float from_zero_to(float x, float most) { return x < 0.0f ? 0.0f : x > most ? most : x; }
 
 /* Numbers, times deviation, plus mean. */
-KERNEL(own_numbers)(int64_t key, const Piece *pieces, float mean, float deviation, float *out, int64_t count) {
+KERNEL(counter_numbers)(int64_t key, const Piece *pieces, float mean, float deviation, float *out, int64_t count) {
     float made[SOME];
     for (int64_t i = 0; i < count; i += SOME) {
         int64_t some = MIN(SOME, count - i);

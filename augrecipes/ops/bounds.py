@@ -110,7 +110,7 @@ def fault(name: str, arguments: Mapping[str, Any], max_bytes: int | None = MOST_
         more = RISING.get((name, argument))
         if more is not None and any(second < first + more for first, second in _pairs(value)):
             return argument, f"the second number must be {'above' if more else 'at least'} the first, got {value}"
-    return None if max_bytes is None else _picture(name, arguments, max_bytes)
+    return None if max_bytes is None else _image(name, arguments, max_bytes)
 
 
 def size_text(size: int) -> str:
@@ -139,7 +139,7 @@ def _pairs(value: Any) -> Iterator[tuple[float, float]]:
         yield value[0], value[1]
 
 
-def _picture(name: str, arguments: Mapping[str, Any], max_bytes: int) -> Fault:
+def _image(name: str, arguments: Mapping[str, Any], max_bytes: int) -> Fault:
     """The argument that makes every image too large. A crop makes none larger, unless it pads."""
     record = capability(name)
     if record is None or record.size is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from augrecipes.flow import Dtype
-from augrecipes.ops.made import Made
+from augrecipes.ops.output_size import Made
 from augrecipes.ops.sizes import Bounds, to_sides
 
 Action = Literal["identity", "window", "dihedral", "padding", "warp", "lookup", "matrix", "pointwise", "opaque"]

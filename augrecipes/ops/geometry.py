@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from augrecipes.ops import made, sizes
+from augrecipes.ops import output_size, sizes
 from augrecipes.ops.amplify import filled, sampled
 from augrecipes.ops.capability import EVERYTHING, NOTHING, Capability
 from augrecipes.ops.intervals import interval
@@ -18,9 +18,9 @@ _turn = partial(_geometric, action="dihedral", size=sizes.turned)
 _crop = partial(_geometric, crops="anywhere", size=sizes.to_sides)
 _window = partial(_crop, action="window", pixels=("height", "width"))
 _resized_crop = partial(_resampling, resizes="window", crops="anywhere")
-_scaled_window = partial(_resized_crop, action="warp", size=sizes.to_size, makes=made.of_size)
+_scaled_window = partial(_resized_crop, action="warp", size=sizes.to_size, makes=output_size.of_size)
 _resize = partial(_resampling, action="warp", resizes="whole")
-_scaled = partial(_resize, makes=made.by_scale)
+_scaled = partial(_resize, makes=output_size.by_scale)
 _field = partial(_resampling, effect="field")
 _covering = partial(_geometric, gain=filled, in_place=True)
 _RESIZES = "`interpolation` nearest, linear, cubic or area"
@@ -69,7 +69,7 @@ CAPABILITIES = (
         steady_when=_pads_in_place,
         pixels=("x_min", "y_min", "x_max", "y_max"),
         size=sizes.to_box,
-        makes=made.padded_first,
+        makes=output_size.padded_first,
         native="borders:fixed_window",
     ),
     _window(
@@ -78,9 +78,9 @@ CAPABILITIES = (
         random=False,
         steady_when=_pads_in_place,
         crops="centre",
-        makes=made.padded_first,
+        makes=output_size.padded_first,
     ),
-    _window("RandomCrop", native="borders:random_window", makes=made.padded_first, instead="CenterCrop"),
+    _window("RandomCrop", native="borders:random_window", makes=output_size.padded_first, instead="CenterCrop"),
     _crop("RandomCropFromBorders", "window", crops="placed", size=sizes.unpredictable, native="moves:inner_window"),
     _window("AtLeastOneBBoxRandomCrop", native="moves:window_about_boxes"),
     # These read the mask's pixels, a key of their own, or may resize: opaque.
@@ -90,7 +90,7 @@ CAPABILITIES = (
     _resized_crop(
         "RandomSizedBBoxSafeCrop",
         size=sizes.to_sides,
-        makes=made.of_sides,
+        makes=output_size.of_sides,
         needs="boxes",
         native="moves:resized_about_boxes",
         native_when=_RESIZES,
@@ -100,7 +100,7 @@ CAPABILITIES = (
         random=False,
         steady_when=_plain_sides,
         size=sizes.kept_if("keep_size", True),
-        makes=made.padded_or_cut,
+        makes=output_size.padded_or_cut,
         effect="padding",
         native="borders:cut_or_padded",
         native_when=f"`px` or `percent` all numbers or all pairs; `fill`, `fill_mask` one number; {_RESIZES}",
@@ -111,7 +111,7 @@ CAPABILITIES = (
         random=False,
         grids="never",
         size=sizes.pad,
-        makes=made.padded,
+        makes=output_size.padded,
         effect="padding",
         native="borders:padding",
     ),
@@ -122,7 +122,7 @@ CAPABILITIES = (
         grids="never",
         steady_when=_pads_in_place,
         size=sizes.pad_to,
-        makes=made.padded,
+        makes=output_size.padded,
         effect="padding",
         native="borders:padding_if_needed",
     ),
@@ -133,7 +133,7 @@ CAPABILITIES = (
         random=False,
         pixels=("height", "width"),
         size=sizes.to_sides,
-        makes=made.of_sides,
+        makes=output_size.of_sides,
         native="moves:resize",
         native_when=_RESIZES,
     ),
@@ -186,7 +186,7 @@ CAPABILITIES = (
         "warp",
         native_when=f"{_WARPS}; `fit_output`, `balanced_scale` false",
         size=sizes.kept_if("fit_output", False),
-        makes=made.fitting,
+        makes=output_size.fitting,
         turns=("rotate", "shear"),
         native="warps:affine",
     ),
@@ -205,7 +205,7 @@ CAPABILITIES = (
         native="warps:perspective",
         native_when=f"{_WARPS}; `fit_output` false; `fill` 0 or a level for each channel",
         size=sizes.kept_if("keep_size", True),
-        makes=made.seen,
+        makes=output_size.seen,
         turns=("scale",),
     ),
     # Dense displacement fields.
@@ -222,7 +222,7 @@ CAPABILITIES = (
         resamples=True,
         draws_from=NOTHING,
         resizes="target",
-        makes=made.of_size,
+        makes=output_size.of_size,
         native="moves:to_target",
         native_when="`method` area, linear or cubic",
     ),

@@ -215,7 +215,7 @@ def construct(step: Step) -> Any:
     """
     made = plain(step)
     from augrecipes.compat.albumentations import wrap_apply
-    from augrecipes.compat.instead import comes_back
+    from augrecipes.compat.replaced_functions import comes_back
 
     comes_back(made)
     record = capability(step.name)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from augrecipes.preview.display import Picture, at_size, size_in
+from augrecipes.preview.display import RgbImage, at_size, size_in
 
 MAX_WIDTH, MARGIN, HEADER = 2400, 36, 24  # px: of the sheet, around it, and of a line of headers
 APART, BESIDE, FOOT, GAP, BETWEEN = 18, 4, 27, 10, 18  # px: groups, cells, captions, lines of groups, rows
@@ -25,17 +25,17 @@ class Cell:
         over: draws on the image when it has the size that it is shown at, given the factor of its scaling.
     """
 
-    picture: Picture | None
+    image: RgbImage | None
     caption: str = ""
-    over: Callable[[Picture, float], None] | None = None
+    over: Callable[[RgbImage, float], None] | None = None
 
-    def at(self, size: tuple[int, int]) -> Picture:
+    def at(self, size: tuple[int, int]) -> RgbImage:
         """The image at a height and width, with what is drawn over it."""
-        assert self.picture is not None
-        shown = at_size(self.picture, size)
+        assert self.image is not None
+        shown = at_size(self.image, size)
         if self.over is not None:
             shown = shown.copy()
-            self.over(shown, shown.shape[0] / self.picture.shape[0])
+            self.over(shown, shown.shape[0] / self.image.shape[0])
         return shown
 
 
@@ -62,7 +62,7 @@ class CellGroup:
     @property
     def sizes(self) -> list[tuple[int, int]]:
         """Heights and widths of its images."""
-        return [(one.picture.shape[0], one.picture.shape[1]) for one in self.cells if one.picture is not None]
+        return [(one.image.shape[0], one.image.shape[1]) for one in self.cells if one.image is not None]
 
 
 @dataclass(frozen=True, slots=True)

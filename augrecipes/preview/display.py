@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from augrecipes.recipe.model import Output
 
-Picture = NDArray[np.uint8]  # H×W×3 RGB
+RgbImage = NDArray[np.uint8]  # H×W×3 RGB
 Colour = tuple[int, int, int]
 
 PAGE: Colour = (250, 250, 248)
@@ -41,16 +41,16 @@ def size_text(image: NDArray[Any]) -> str:
     return f"{image.shape[1]}×{image.shape[0]}"
 
 
-def picture_of_input(image: NDArray[Any]) -> Picture:
+def rgb_of_input(image: NDArray[Any]) -> RgbImage:
     """An image on its way through the steps (uint8 0..255 or float32 0..1, H×W[×C]) as an image.
 
-    >>> picture_of_input(np.ones((2, 3), np.float32))[0, 0].tolist()
+    >>> rgb_of_input(np.ones((2, 3), np.float32))[0, 0].tolist()
     [255, 255, 255]
     """
-    return picture_of_output(image if image.ndim == 3 else image[..., None], _INPUT)
+    return rgb_of_output(image if image.ndim == 3 else image[..., None], _INPUT)
 
 
-def picture_of_output(image: NDArray[Any], output: Output) -> Picture:
+def rgb_of_output(image: NDArray[Any], output: Output) -> RgbImage:
     """The last step's image as an image: layout, normalisation, range and colour order undone.
 
     Args:
@@ -58,7 +58,7 @@ def picture_of_output(image: NDArray[Any], output: Output) -> Picture:
         output: what the recipe asked for.
 
     >>> image = np.zeros((3, 4, 6), np.float32)
-    >>> picture_of_output(image, Output(range=(-1.0, 1.0)))[0, 0].tolist()
+    >>> rgb_of_output(image, Output(range=(-1.0, 1.0)))[0, 0].tolist()
     [128, 128, 128]
     """
     values = image if output.layout == "hwc" else np.moveaxis(image, 0, -1)
@@ -81,24 +81,24 @@ def picture_of_output(image: NDArray[Any], output: Output) -> Picture:
     return np.ascontiguousarray(values[..., 2::-1] if color == "bgr" else values[..., :3])  # of many, three are shown
 
 
-def within(picture: Picture, largest: int) -> Picture:
+def within(image: RgbImage, largest: int) -> RgbImage:
     """The image, made small where it is more than `largest` px high or wide; proportions are kept.
 
     >>> within(np.zeros((10, 40, 3), np.uint8), 20).shape
     (5, 20, 3)
     """
-    height, width = picture.shape[:2]
+    height, width = image.shape[:2]
     scale = largest / max(height, width)
-    return picture if scale >= 1 else at_size(picture, (max(round(height * scale), 1), max(round(width * scale), 1)))
+    return image if scale >= 1 else at_size(image, (max(round(height * scale), 1), max(round(width * scale), 1)))
 
 
-def at_size(picture: Picture, size: tuple[int, int]) -> Picture:
+def at_size(image: RgbImage, size: tuple[int, int]) -> RgbImage:
     """The image at a height and width: pixels that grow to squares stay sharp, what shrinks is averaged."""
-    whole = size[0] % picture.shape[0] == 0 and size[1] % picture.shape[1] == 0
-    large = size[0] >= 3 * picture.shape[0]
+    whole = size[0] % image.shape[0] == 0 and size[1] % image.shape[1] == 0
+    large = size[0] >= 3 * image.shape[0]
     grows = cv2.INTER_NEAREST if whole or large else cv2.INTER_CUBIC
-    how = grows if size[0] >= picture.shape[0] else cv2.INTER_AREA
-    return np.ascontiguousarray(cv2.resize(picture, size[::-1], interpolation=how), np.uint8)
+    how = grows if size[0] >= image.shape[0] else cv2.INTER_AREA
+    return np.ascontiguousarray(cv2.resize(image, size[::-1], interpolation=how), np.uint8)
 
 
 def size_in(sizes: Sequence[tuple[int, int]], box: tuple[int, int]) -> tuple[int, int]:
@@ -123,7 +123,7 @@ def size_in(sizes: Sequence[tuple[int, int]], box: tuple[int, int]) -> tuple[int
     return max(round(largest[0] * fit), 1), max(round(largest[1] * fit), 1)
 
 
-def amplified(apart: NDArray[np.float32]) -> tuple[Picture, int]:
+def amplified(apart: NDArray[np.float32]) -> tuple[RgbImage, int]:
     """A difference as an image, and the power of two, at most 64, that makes it visible and hides little of it.
 
     Args:
@@ -137,7 +137,7 @@ def amplified(apart: NDArray[np.float32]) -> tuple[Picture, int]:
     return ink(apart * np.float32(times / 255)), times
 
 
-def ink(strength: NDArray[np.float32]) -> Picture:
+def ink(strength: NDArray[np.float32]) -> RgbImage:
     """Strengths of 0..1, H×W, as an image: 0 is the empty page, 1 is ink.
 
     >>> ink(np.zeros((1, 2), np.float32)).shape

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.preview.cells import Cell
-from augrecipes.preview.display import EMPTY, Colour, Picture, render_text, width_px
+from augrecipes.preview.display import EMPTY, Colour, RgbImage, render_text, width_px
 
 Place = tuple[int, int, int, int]  # of a tag: left, top, right, bottom; px, ends exclusive
 
@@ -45,14 +45,14 @@ def colour_of(number: int) -> Colour:
     return round(red * 255), round(green * 255), round(blue * 255)
 
 
-def render_mask(picture: Picture, mask: NDArray[Any]) -> None:
+def render_mask(image: RgbImage, mask: NDArray[Any]) -> None:
     """Tint and outline every id of a mask, in place. 0 stays clear, and so does 255 where ids are 8 bit.
 
     Args:
         image: uint8 H×W×3.
         mask: integers H×W of any size; it is scaled to the image by nearest neighbour.
     """
-    height, width = picture.shape[:2]
+    height, width = image.shape[:2]
     ids = np.rint(mask).astype(np.int64) if mask.dtype.kind == "f" else mask.astype(np.int64)
     rows = (np.arange(height) * ids.shape[0] // height)[:, None]
     ids = ids[rows, np.arange(width) * ids.shape[1] // width]
@@ -63,11 +63,11 @@ def render_mask(picture: Picture, mask: NDArray[Any]) -> None:
     cross = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
     edge = cv2.morphologyEx(places.astype(np.float32), cv2.MORPH_GRADIENT, cross) > 0
     strength = np.where(shown, np.where(edge, np.float32(0.9), np.float32(_FILL)), np.float32(0))[..., None]
-    picture[...] = np.rint(picture + (colours - picture) * strength).astype(np.uint8)
+    image[...] = np.rint(image + (colours - image) * strength).astype(np.uint8)
 
 
 def render_boxes(
-    picture: Picture, boxes: NDArray[Any], labels: Sequence[Any], scale: float, classes: Sequence[str] = ()
+    image: RgbImage, boxes: NDArray[Any], labels: Sequence[Any], scale: float, classes: Sequence[str] = ()
 ) -> None:
     """Draw boxes, and the labels of a few where there is room for them, in place.
 
@@ -82,23 +82,23 @@ def render_boxes(
     tags = []
     for box, label in zip(boxes, labels, strict=True):
         x0, y0, x1, y1 = (round(float(v) * scale) for v in box[:4])
-        cv2.rectangle(picture, (x0, y0), (max(x1 - 1, x0), max(y1 - 1, y0)), label_colour(label), 1, cv2.LINE_8)
+        cv2.rectangle(image, (x0, y0), (max(x1 - 1, x0), max(y1 - 1, y0)), label_colour(label), 1, cv2.LINE_8)
         number = int(label) if isinstance(label, int | float | np.number) else -1
         name = classes[number] if 0 <= number < len(classes) else str(label)
         width = width_px(name, _LABEL_PX) + 6
         if name and width <= max(1.6 * (x1 - x0), 24):
-            x = min(max(x0, 0), picture.shape[1] - width)
+            x = min(max(x0, 0), image.shape[1] - width)
             tags.append((name, label_colour(label), width, [(x, y0 - _TAG_PX if y0 >= _TAG_PX else y0)]))
-    _render_tags(picture, tags if len(labels) <= _LABELLED else [])
+    _render_tags(image, tags if len(labels) <= _LABELLED else [])
 
 
-def render_keypoints(picture: Picture, points: NDArray[Any], scale: float) -> None:
+def render_keypoints(image: RgbImage, points: NDArray[Any], scale: float) -> None:
     """Draw a dot with a dark rim at every keypoint (x, y in px before scaling), in place."""
     for number, point in enumerate(points, start=1):
         # Pixel centres: x = 0 is the middle of the first column.
         centre = tuple(round((float(v) + 0.5) * scale * 16 - 8) for v in point[:2])
-        cv2.circle(picture, centre, 4 * 16, (20, 20, 20), -1, cv2.LINE_AA, 4)
-        cv2.circle(picture, centre, 3 * 16, colour_of(number), -1, cv2.LINE_AA, 4)
+        cv2.circle(image, centre, 4 * 16, (20, 20, 20), -1, cv2.LINE_AA, 4)
+        cv2.circle(image, centre, 3 * 16, colour_of(number), -1, cv2.LINE_AA, 4)
 
 
 def corners_px(boxes: NDArray[Any], form: str, height: int, width: int) -> NDArray[np.float32]:
@@ -129,7 +129,7 @@ def label_colour(label: Any) -> Colour:
     return colour_of(zlib.crc32(text.encode("utf-8", "replace")) % 4093 + len(_NAMED) + 1) if text else _NAMED[0]
 
 
-def render_crops(picture: Picture, crops: Sequence[tuple[float, float, float, float]], names: Sequence[str]) -> None:
+def render_crops(image: RgbImage, crops: Sequence[tuple[float, float, float, float]], names: Sequence[str]) -> None:
     """Outline crops, each in its own colour with a numbered tag, in place; readable over dark and light images.
 
     Args:
@@ -138,7 +138,7 @@ def render_crops(picture: Picture, crops: Sequence[tuple[float, float, float, fl
         names: what stands in the tags, short; the k-th crop has the colour `colour_of(k + 1)`. A tag for which there is
             no room is left out.
     """
-    height, width = picture.shape[:2]
+    height, width = image.shape[:2]
     corners, tags = [], []
     for k, ((y0, x0, y1, x1), name) in enumerate(zip(crops, names, strict=True)):
         left, top = min(max(round(x0), 0), width - 2), min(max(round(y0), 0), height - 2)
@@ -147,43 +147,43 @@ def render_crops(picture: Picture, crops: Sequence[tuple[float, float, float, fl
         room = width_px(name, _LABEL_PX) + 8
         rows = top, bottom + 1 - _TAG_PX, top - _TAG_PX, bottom + 1  # inside of it, then outside
         tags.append((name, colour_of(k + 1), room, [(x, y) for y in rows for x in (left, right + 1 - room)]))
-    dark = picture.copy()
+    dark = image.copy()
     for start, end in corners:  # a dark rim on both sides of the line
         cv2.rectangle(dark, start, end, (12, 12, 12), 5, cv2.LINE_8)
-    cv2.addWeighted(dark, _RIM, picture, 1 - _RIM, 0, dst=picture)
+    cv2.addWeighted(dark, _RIM, image, 1 - _RIM, 0, dst=image)
     for k, ((left, top), (right, bottom)) in enumerate(corners):
-        cv2.rectangle(picture, (left, top), (right, bottom), colour_of(k + 1), 1, cv2.LINE_8)
-        cv2.rectangle(picture, (left + 1, top + 1), (right - 1, bottom - 1), colour_of(k + 1), 1, cv2.LINE_8)
-    _render_tags(picture, tags)
+        cv2.rectangle(image, (left, top), (right, bottom), colour_of(k + 1), 1, cv2.LINE_8)
+        cv2.rectangle(image, (left + 1, top + 1), (right - 1, bottom - 1), colour_of(k + 1), 1, cv2.LINE_8)
+    _render_tags(image, tags)
 
 
-def _render_tags(picture: Picture, tags: Iterable[tuple[str, Colour, int, Sequence[tuple[int, int]]]]) -> None:
+def _render_tags(image: RgbImage, tags: Iterable[tuple[str, Colour, int, Sequence[tuple[int, int]]]]) -> None:
     """Tags, by name, colour, width and the top left corners that would do: at the first on the image that is free."""
     taken: list[Place] = []
     for name, colour, width, corners in tags:
         for x, y in corners:
             a = x, y, x + width, y + _TAG_PX
-            inside = x >= 0 and y >= 0 and a[2] <= picture.shape[1] and a[3] <= picture.shape[0]
+            inside = x >= 0 and y >= 0 and a[2] <= image.shape[1] and a[3] <= image.shape[0]
             if inside and not any(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for b in taken):
                 taken.append(a)
-                render_tag(picture, a, name, colour)
+                render_tag(image, a, name, colour)
                 break
 
 
-def render_tag(picture: Picture, place: Place, name: str, colour: Colour) -> None:
+def render_tag(image: RgbImage, place: Place, name: str, colour: Colour) -> None:
     """A short text in the middle of a filled box, in place."""
     left, top, right, bottom = place
-    cv2.rectangle(picture, (left, top), (right - 1, bottom - 1), colour, -1)
+    cv2.rectangle(image, (left, top), (right - 1, bottom - 1), colour, -1)
     ink = (20, 20, 20) if sum(c * w for c, w in zip(colour, (2, 5, 1), strict=True)) > 8 * 105 else (255, 255, 255)
     at = (left + right) // 2, bottom - (bottom - top - 8) // 2
-    render_text(picture, name, at, size_px=_LABEL_PX, colour=ink, align="center")
+    render_text(image, name, at, size_px=_LABEL_PX, colour=ink, align="center")
 
 
 def map_of_tiles(
     places: NDArray[np.int64],
     picked: Collection[int],
     shown: Collection[int],
-    slide: tuple[Picture, float, float] | None,
+    slide: tuple[RgbImage, float, float] | None,
 ) -> Cell | None:
     """A map of a bag's tiles: those that are shown, those that were picked, and the others as outlines.
 
@@ -198,7 +198,7 @@ def map_of_tiles(
         None where fewer than two places are known, and there is no slide.
 
     >>> tiles = map_of_tiles(np.array([[0, 0], [256, 0], [0, 256]]), {0, 1}, {0}, None)
-    >>> tiles.picture.shape
+    >>> tiles.image.shape
     (240, 240, 3)
     >>> map_of_tiles(np.full((5, 2), -1), {0}, {0}, None) is None
     True
@@ -221,7 +221,7 @@ def map_of_tiles(
         width, height = np.rint(extent * per + 2 * edge).astype(int).tolist()
         ground = np.full((height, width, 3), EMPTY, np.uint8)
 
-    def over(picture: Picture, scale: float) -> None:
+    def over(image: RgbImage, scale: float) -> None:
         # The shown ones last: where squares are smaller than a pixel, they must not be hidden.
         for k in sorted(range(len(known)), key=lambda k: (known[k] in shown, known[k] in picked)):
             is_shown, is_picked = known[k] in shown, known[k] in picked
@@ -230,6 +230,6 @@ def map_of_tiles(
             gap = 2 if right - left >= 5 else 1
             line = -1 if slide is None and (is_shown or is_picked) else 2 if is_shown and right - left >= 8 else 1
             end = max(right - gap, left), max(bottom - gap, top)
-            cv2.rectangle(picture, (left, top), end, SHOWN if is_shown else PICKED if is_picked else LEFT, line)
+            cv2.rectangle(image, (left, top), end, SHOWN if is_shown else PICKED if is_picked else LEFT, line)
 
     return Cell(ground, over=over)

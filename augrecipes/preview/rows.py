@@ -15,7 +15,7 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.lint.meaning import random_in_eval
 from augrecipes.preview.cells import Cell, CellGroup
-from augrecipes.preview.display import Picture, amplified
+from augrecipes.preview.display import RgbImage, amplified
 from augrecipes.preview.overlay import corners_px, render_boxes, render_keypoints, render_mask
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
@@ -196,23 +196,23 @@ def label_text(table: Any, row: int) -> str:
     return "" if label is None else str(names.get(label, label))
 
 
-def annotated(picture: Picture, targets: Mapping[str, Any], recipe: Recipe, classes: Sequence[str] = ()) -> Cell:
+def annotated(image: RgbImage, targets: Mapping[str, Any], recipe: Recipe, classes: Sequence[str] = ()) -> Cell:
     """An image with the mask, boxes and keypoints among its targets, drawn over it."""
     mask, boxes, points = targets.get("mask"), targets.get("boxes"), targets.get("keypoints")
     box_input, point_input = recipe.inputs.boxes, recipe.inputs.keypoints
 
-    def over(shown: Picture, scale: float) -> None:
+    def over(shown: RgbImage, scale: float) -> None:
         # Colours of ids under colours of boxes say nothing: a detector's image shows the mask only if it needs it.
         if mask is not None and (recipe.inputs.mask == "required" or boxes is None or box_input is None):
             render_mask(shown, np.asarray(mask))
         if boxes is not None and len(boxes) and box_input:
-            corners = corners_px(np.asarray(boxes), box_input.format, *picture.shape[:2])
+            corners = corners_px(np.asarray(boxes), box_input.format, *image.shape[:2])
             render_boxes(shown, corners, list(targets.get(box_input.labels or "", ())), scale, classes)
         if points is not None and len(points) and point_input:
             xy = np.asarray(points, np.float32)[:, :2]
             render_keypoints(shown, xy[:, ::-1] if point_input.format == "yx" else xy, scale)
 
-    return Cell(picture, over=over)
+    return Cell(image, over=over)
 
 
 def difference_group(apart: NDArray[np.float32], none: str, unit: str = "") -> CellGroup:
@@ -223,8 +223,8 @@ def difference_group(apart: NDArray[np.float32], none: str, unit: str = "") -> C
         none: the header where all of them are 0.
         unit: what stands behind the largest.
     """
-    (picture, times), most = amplified(apart), float(apart.max())
-    return CellGroup([Cell(picture)], f"difference × {times} · most {most:.3g}{unit}" if most else none, quiet=not most)
+    (image, times), most = amplified(apart), float(apart.max())
+    return CellGroup([Cell(image)], f"difference × {times} · most {most:.3g}{unit}" if most else none, quiet=not most)
 
 
 def stage_groups(

@@ -31,7 +31,7 @@ from augrecipes.preview.cells import (
     SheetRow,
     layout_of,
 )
-from augrecipes.preview.display import EMPTY, INK, PAGE, QUIET, Colour, Picture, fit, render_text, size_text, width_px
+from augrecipes.preview.display import EMPTY, INK, PAGE, QUIET, Colour, RgbImage, fit, render_text, size_text, width_px
 from augrecipes.preview.overlay import colour_of, render_tag
 
 _SMALL_PX, _NOTE_PX, _TITLE_PX = 14, 12, 24
@@ -95,12 +95,12 @@ class Sheet(Displayed):
         return save_sheet(self.pixels, path)
 
     def __repr__(self) -> str:
-        pictures = sum(len(group.sizes) for row in self.rows for group in row.everything)
-        what = f"{counted(len(self.rows), 'row')}, {counted(pictures, 'image')}, {size_text(self.pixels)} px"
+        images = sum(len(group.sizes) for row in self.rows for group in row.everything)
+        what = f"{counted(len(self.rows), 'row')}, {counted(images, 'image')}, {size_text(self.pixels)} px"
         return f'<Sheet {harmless(self.title)}: {what}; .save("sheet.png") writes it>'
 
 
-def _row(row: SheetRow, layout: SheetLayout, *, headed: bool) -> Picture:
+def _row(row: SheetRow, layout: SheetLayout, *, headed: bool) -> RgbImage:
     """The source with its texts, and to the right of it lines of groups."""
     lines = [row.groups[start : start + layout.across] for start in range(0, len(row.groups), layout.across)]
     wide, cell = layout.source[1], (layout.cell, layout.group_width)
@@ -116,21 +116,21 @@ def _row(row: SheetRow, layout: SheetLayout, *, headed: bool) -> Picture:
     return _joined([_joined(left, 0), *([_joined(body, 0, GAP)] if body else [])], 1, APART)
 
 
-def _group(group: CellGroup, box: tuple[int, int], width: int, *, headed: bool, captioned: bool) -> Picture:
+def _group(group: CellGroup, box: tuple[int, int], width: int, *, headed: bool, captioned: bool) -> RgbImage:
     """Cells of one size side by side, `headed` by a line of text, each `captioned` where it has words."""
     size, cells = group.size(box), []
-    captioned = captioned and any(cell.caption and cell.picture is not None for cell in group.cells)
+    captioned = captioned and any(cell.caption and cell.image is not None for cell in group.cells)
     for cell in group.cells:
         ground = np.full((*box, 3), EMPTY, np.uint8)
-        if cell.picture is None and cell.caption:
+        if cell.image is None and cell.caption:
             centre = box[1] // 2, box[0] // 2 + 4
             caption = fit(cell.caption, box[1], _NOTE_PX)
             render_text(ground, caption, centre, size_px=_NOTE_PX, colour=QUIET, align="center")
-        elif cell.picture is not None:
+        elif cell.image is not None:
             shown = cell.at(size)
             y, x = (box[0] - shown.shape[0]) // 2, (box[1] - shown.shape[1]) // 2
             ground[y : y + shown.shape[0], x : x + shown.shape[1]] = shown
-        foot = [_line(cell.caption if cell.picture is not None else "", box[1], _NOTE_PX)] if captioned else []
+        foot = [_line(cell.caption if cell.image is not None else "", box[1], _NOTE_PX)] if captioned else []
         cells.append(_joined([ground, *foot], 0))
     body = _joined([_joined(cells, 1, BESIDE), _blank(0, width)] if cells else [_blank(0, width)], 0)
     if not headed:
@@ -141,7 +141,7 @@ def _group(group: CellGroup, box: tuple[int, int], width: int, *, headed: bool, 
     return _joined([_joined([*tag, header], 1, 8), body], 0, HEADER - header.shape[0])
 
 
-def _joined(parts: Sequence[Picture], axis: int, gap: int = 0) -> Picture:
+def _joined(parts: Sequence[RgbImage], axis: int, gap: int = 0) -> RgbImage:
     """Images one below the other (axis 0) or side by side (axis 1), `gap` px apart, on the sheet's ground."""
     starts = list(accumulate((part.shape[axis] + gap for part in parts), initial=0))
     size = [starts[-1] - gap, starts[-1] - gap]
@@ -153,13 +153,13 @@ def _joined(parts: Sequence[Picture], axis: int, gap: int = 0) -> Picture:
     return page
 
 
-def _blank(height: int, width: int) -> Picture:
+def _blank(height: int, width: int) -> RgbImage:
     return np.full((height, width, 3), PAGE, np.uint8)
 
 
 def _line(
     text: str, width: int, size_px: int = _SMALL_PX, colour: Colour = QUIET, *, bold: bool = False, middle: bool = False
-) -> Picture:
+) -> RgbImage:
     """A line of text, shortened to this width (px), in the `middle` or at its end."""
     line = _blank(size_px + 5, width)
     text = fit(text, width, size_px, bold=bold, middle=middle)
@@ -178,13 +178,13 @@ def _wrapped(line: str, room: int, size_px: int) -> list[str]:
     return made
 
 
-def _tag(name: str, number: int) -> Picture:
+def _tag(name: str, number: int) -> RgbImage:
     tag = _blank(18, width_px(name, _SMALL_PX) + 8)
     render_tag(tag, (0, 4, tag.shape[1], 18), name, colour_of(number + 1))
     return tag
 
 
-def _legend(legend: Sequence[tuple[Colour, str]], room: int) -> list[Picture]:
+def _legend(legend: Sequence[tuple[Colour, str]], room: int) -> list[RgbImage]:
     """Swatches and names on one line, which is left out where there are none; what does not fit is left out, too."""
     keys = []
     for colour, name in legend:

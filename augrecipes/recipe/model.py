@@ -174,7 +174,7 @@ class Recipe(Displayed):
         return BatchTransform(self, mode, **options)
 
     def show(
-        self, picture: Any = None, *, draws: int = 4, stages: bool = False, mode: Mode = "train", seed: int = 0,
+        self, image: Any = None, *, draws: int = 4, stages: bool = False, mode: Mode = "train", seed: int = 0,
         epoch: int = 0, optimize: Optimize | None = None, **targets: Any,
     ) -> Sheet:  # fmt: skip
         """What the recipe does to an image, as a contact sheet: a notebook shows it, `.save("sheet.png")` writes it.
@@ -200,7 +200,7 @@ class Recipe(Displayed):
         from augrecipes.notebook.show import of_recipe
 
         look: dict[str, Any] = {"draws": draws, "stages": stages, "mode": mode, "seed": seed, "epoch": epoch}
-        return of_recipe(self, picture, optimize=optimize, **look, **targets)
+        return of_recipe(self, image, optimize=optimize, **look, **targets)
 
     def to_albumentations(self, mode: Mode = "train") -> Any:
         """The recipe as a plain `A.Compose`, for whoever leaves or feeds another framework. No lock-in.

@@ -12,10 +12,10 @@ import numpy as np
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.columns import GivenTable, Ragged, digest_of
-from augrecipes.sources.given import AXES, Axes, plain, plain_array, split_parts, taken_by
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.rows import Keys, NamedSource, OpenedSource, RowKeys, known_labels
 from augrecipes.sources.sample import is_source
+from augrecipes.sources.sample_inputs import AXES, Axes, plain, plain_array, split_parts, taken_by
 from augrecipes.sources.tar.shards import TarShards
 
 
@@ -62,7 +62,7 @@ class SourceTable(GivenTable):
 
     def images_by_target(self) -> dict[str, PathTable]:
         """As every table; the paths are names."""
-        return dict.fromkeys(self.rows.pictures, self._names)
+        return dict.fromkeys(self.rows.images, self._names)
 
     @cached_property
     def _says_paths(self) -> bool:
@@ -82,7 +82,7 @@ class SourceTable(GivenTable):
 
     def paths(self, unit: int) -> dict[str, str]:
         """The images of a unit by target."""
-        return dict.fromkeys(self.rows.pictures, self.path(unit))
+        return dict.fromkeys(self.rows.images, self.path(unit))
 
     def digest(self) -> str:
         """16 hex digits that name the list of samples, as far as it can be known: the images are not looked at."""
@@ -104,7 +104,7 @@ class SourceTable(GivenTable):
         """What tells the pixels of a sample from others that are given for it another day."""
         try:
             parts = self._parts(unit)
-            values = [parts[name] for name in (*self.rows.pictures, "mask") if name in parts]
+            values = [parts[name] for name in (*self.rows.images, "mask") if name in parts]
             return digest_of(*(value if isinstance(value, bytes) else plain_array(value) for value in values))
         except (DataError, TypeError, ValueError):
             return "gone"
@@ -113,11 +113,11 @@ class SourceTable(GivenTable):
 
     def parts(self, unit: int, inputs: Inputs, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a pipeline takes of a sample, and what else belongs to it; errors: `split_parts`, `OpenedSource.row`."""
-        return split_parts(self.rows.named(self.source.row(unit)), inputs, self.rows.pictures, self.axes, **how)
+        return split_parts(self.rows.named(self.source.row(unit)), inputs, self.rows.images, self.axes, **how)
 
     def read(self, unit: int, inputs: Inputs, **how: Any) -> dict[str, Any]:
         """What a pipeline takes of a sample, which is had once for all who ask for it one after another."""
-        return split_parts(self._parts(unit), inputs, self.rows.pictures, self.axes, **how)[0]
+        return split_parts(self._parts(unit), inputs, self.rows.images, self.axes, **how)[0]
 
     def _parts(self, unit: int) -> dict[str, Any]:
         """The parts of a sample, once for all who ask for them one after another."""

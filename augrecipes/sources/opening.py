@@ -173,7 +173,7 @@ def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPat
     """
     files: Mapping[str, Any] = data if isinstance(data, Mapping) else {targets[0]: data}
     of_files = recipe.facts.tiles or recipe.facts.scales  # an image in the place of a folder is found as one of it
-    if not of_files or isinstance(data, Mapping) != recipe.facts.scales or not all(map(_is_picture, files.values())):
+    if not of_files or isinstance(data, Mapping) != recipe.facts.scales or not all(map(_is_image, files.values())):
         return open_data(recipe, targets, data, masks).read(0)
     if recipe.facts.scales:
         check_roots(recipe, targets, files)
@@ -182,5 +182,5 @@ def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPat
     return Sample(0, 0, os.fsdecode(files[targets[0]]), images)
 
 
-def _is_picture(path: Any) -> bool:
+def _is_image(path: Any) -> bool:
     return isinstance(path, str | os.PathLike) and table_in(path) is None and is_file(path)

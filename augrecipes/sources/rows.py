@@ -14,14 +14,14 @@ import numpy as np
 from augrecipes.errors import DataError
 from augrecipes.images.format import stage
 from augrecipes.paths import is_archive
-from augrecipes.sources.given import is_picture
 from augrecipes.sources.listing import EXTENSIONS
 from augrecipes.sources.sample import is_source
+from augrecipes.sources.sample_inputs import is_image
 from augrecipes.sources.tar.shards import TarShards
 from augrecipes.user_code import open_module
 
 # What images are called in the rows of Hugging Face, WebDataset and others.
-PICTURE_NAMES = (
+IMAGE_KEYS = (
     "image", "img", "jpg", "jpeg", "png", "webp", "picture", "tif", "tiff", "bmp", "ppm", "pgm", "gif", "jp2", "avif",
 )  # fmt: skip
 LABEL_NAMES = ("label", "cls")
@@ -152,7 +152,7 @@ class RowKeys:
     """
 
     keys: Keys | None
-    pictures: tuple[str, ...]
+    images: tuple[str, ...]
 
     def named(self, row: Any) -> dict[str, Any]:
         """The parts of an item by the recipe's names.
@@ -178,8 +178,8 @@ class RowKeys:
 
     def _renamed(self, row: Mapping[str, Any]) -> dict[str, Any]:
         found = dict(row)
-        for wanted, names in (("image", PICTURE_NAMES), ("label", LABEL_NAMES)):
-            if wanted in found or (wanted == "image" and "image" not in self.pictures):
+        for wanted, names in (("image", IMAGE_KEYS), ("label", LABEL_NAMES)):
+            if wanted in found or (wanted == "image" and "image" not in self.images):
                 continue
             name = next((name for name in names if name in found), None)
             if name is not None:
@@ -188,9 +188,9 @@ class RowKeys:
 
     def _places(self, row: Sequence[Any]) -> tuple[str, ...]:
         if len(row) == 1:
-            return self.pictures[:1]
-        if len(row) == 2 and self.pictures == ("image",):
-            return ("image", "mask" if is_picture(row[1]) else "label")
+            return self.images[:1]
+        if len(row) == 2 and self.images == ("image",):
+            return ("image", "mask" if is_image(row[1]) else "label")
         raise DataError(f'a tuple of {len(row)} parts: say what they are, as in keys=("image", "mask")')
 
 

@@ -136,11 +136,11 @@ class SlideTable(GivenTable, BagTable):
         try:
             slide = OPENED.at(self.slides[bag], self.stamps[bag])
             level = slide.levels[0]
-            picture = thumbnail(slide, max(max(level.width, level.height) / longest, 1.0))
+            image = thumbnail(slide, max(max(level.width, level.height) / longest, 1.0))
         except DataError as error:
             _log.warning("%s", error)
             return None
-        return picture, level, self.tile * float(self.downsamples[bag])
+        return image, level, self.tile * float(self.downsamples[bag])
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def _tiles(array: NDArray[Any], _: int) -> bytes:
 
 def _of_tiles(data: memoryview, _: int) -> NDArray[Any]:
     with _format_errors():
-        return lossless.LosslessPicture(data, checked=True).array()
+        return lossless.LosslessImage(data, checked=True).array()
 
 
 # One fixed version of the layout (HDF5 1.8, of 2008): the same bytes for the same rows.
@@ -197,7 +197,7 @@ FORMATS: dict[str, StoreFormat] = {
     "hdf5": StoreFormat("hdf5", ".h5", assemble=assemble, ready=h5py),
     "jpeg": StoreFormat("jpeg", ".jpgs", encode=_jpeg, decode=_of_jpeg, masks=_RAW),
     "lossless": StoreFormat(
-        "lossless", ".tiles", encode=_tiles, decode=_of_tiles, lossless=True, undecoded=lossless.LosslessPicture
+        "lossless", ".tiles", encode=_tiles, decode=_of_tiles, lossless=True, undecoded=lossless.LosslessImage
     ),
     "raw": _RAW,
 }

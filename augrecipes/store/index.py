@@ -100,7 +100,7 @@ def load(store: Place) -> dict[str, Any]:
 def read(path: Place) -> tuple[dict[str, Any], bool]:
     """Reads an index of any version: what it says, and whether its digest fits. Raises StoreError where it is none."""
     try:
-        data = read_bytes(path, picture=False)
+        data = read_bytes(path, image=False)
         content = json.loads(data)
     except (UnreadableError, ValueError, RecursionError) as error:
         raise StoreError(f"not the index of a store, or a damaged one: {error}", path=str(path)) from None

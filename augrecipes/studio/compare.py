@@ -21,7 +21,7 @@ from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.machine import cores
 from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
-from augrecipes.preview.display import amplified, at_size, picture_of_input, picture_of_output, within
+from augrecipes.preview.display import amplified, at_size, rgb_of_input, rgb_of_output, within
 from augrecipes.recipe.model import Inputs, Output, Step
 from augrecipes.studio.jobs import go_on
 from augrecipes.studio.requests import CompareRequest, Refused, ViewRequest, no_step
@@ -74,7 +74,7 @@ def extremes(studio: Studio, request: ViewRequest) -> dict[str, Any]:
         raise DataError("the step fails on this sample in every way that was tried", sample.path, step.site)
     tried.sort(key=itemgetter(0))
     return {
-        which: {**view.put(picture_of_input(image)), "words": words, "apart": apart, "target": target}
+        which: {**view.put(rgb_of_input(image)), "words": words, "apart": apart, "target": target}
         for which, (apart, target, image, words) in (("least", tried[0]), ("most", tried[-1]))
     }
 
@@ -154,8 +154,8 @@ def _change(
 
 def _apart(image: NDArray[Any], given: NDArray[Any]) -> float:
     """How different two images look, in levels; of other sizes once both fill the same frame."""
-    other = within(picture_of_input(given), _COMPARED)
-    one = at_size(within(picture_of_input(image), _COMPARED), other.shape[:2])
+    other = within(rgb_of_input(given), _COMPARED)
+    one = at_size(within(rgb_of_input(image), _COMPARED), other.shape[:2])
     return float(np.abs(one.astype(np.int16) - other).mean())
 
 
@@ -180,7 +180,7 @@ def compared(studio: Studio, request: CompareRequest) -> dict[str, Any]:
     images = []
     for key, view, sample in zip("ab", views, samples, strict=True):
         out = view.run(sample, request.epoch)
-        images.append(picture_of_output(out[name], view.recipe.outputs.get(name, view.recipe.output)))
+        images.append(rgb_of_output(out[name], view.recipe.outputs.get(name, view.recipe.output)))
         found[key] = view.output(out, name)
     if images[0].shape != images[1].shape:
         return {**found, "difference": None, "largest": None, "mean": None, "times": None}

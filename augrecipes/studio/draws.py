@@ -12,7 +12,7 @@ import numpy as np
 from augrecipes.compiler.run.instrument import SINK, route_steps
 from augrecipes.errors import AugrecipesError
 from augrecipes.ops import registry
-from augrecipes.preview.display import picture_of_input, size_text
+from augrecipes.preview.display import rgb_of_input, size_text
 from augrecipes.recipe.model import Step
 from augrecipes.recipe.words import in_words
 from augrecipes.sources.columns import GivenTable
@@ -53,7 +53,7 @@ def _draw(view: View, request: ViewRequest, index: int, epoch: int, say: Say) ->
 
 def _drawn(view: View, request: ViewRequest, index: int, epoch: int) -> dict[str, Any]:
     """The images of a sample, and the line of Python that makes it; of a bag also what its tiles share."""
-    units, line = view.units(index, epoch), dict[str, Any](pictures=[])
+    units, line = view.units(index, epoch), dict[str, Any](images=[])
     for unit in units:
         sample = view.sample(unit, epoch)
         out = view.run(sample, epoch)
@@ -161,7 +161,7 @@ def _of_one(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: 
         if params := label != SINK and getattr(step, "params", None):  # of steps that acted; groups have none
             drawn[label] = in_words(params)
         if path and path in left and isinstance(done, dict) and isinstance(done["image"], np.ndarray):
-            image = picture_of_input(done["image"])
+            image = rgb_of_input(done["image"])
             masks = {name: value for name, value in done.items() if name == "mask"}
             shown = {**view.put(image), "overlay": view.overlay(masks, image.shape[:2])}
             show(path)
@@ -182,7 +182,7 @@ def _of_many(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say:
     traced = dict(view.pipeline.stages(sample.index, epoch, sample.tile)(**sample.targets))
     for path, step in _top(view).items():
         if step.site in traced:
-            images = [{"target": name, **view.put(picture_of_input(one))} for name, one in traced[step.site].items()]
+            images = [{"target": name, **view.put(rgb_of_input(one))} for name, one in traced[step.site].items()]
             shown = {"pictures": images, **images[0]}
         say({**_line(view, path, step, drawn), **shown})
 

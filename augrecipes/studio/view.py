@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from augrecipes.data.picking import tiles_of
 from augrecipes.errors import DataError, harmless
 from augrecipes.ops import groups
-from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, within
+from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, within
 from augrecipes.preview.overlay import corners_px, label_colour, render_mask
 from augrecipes.recipe.model import Bag, Inputs, Mode, Optimize, Output, Recipe, Step
 from augrecipes.recipe.words import in_words
@@ -135,7 +135,7 @@ class View:
         except DataError as error:
             raise (error if error.path else error.with_path(sample.path)) from error.__cause__
 
-    def put(self, image: Picture, whole: tuple[int, int] | None = None) -> dict[str, Any]:
+    def put(self, image: RgbImage, whole: tuple[int, int] | None = None) -> dict[str, Any]:
         """Cache an image, at the size that it is shown at.
 
         Returns:
@@ -193,7 +193,7 @@ class View:
     def source(self, sample: Sample, name: str) -> dict[str, Any]:
         """An image as it was read, with its overlay."""
         image, rest = sample.images[name], dict(sample.rest)
-        shown = picture_of_input(image if isinstance(image, np.ndarray) else _small(image, self.size))
+        shown = rgb_of_input(image if isinstance(image, np.ndarray) else _small(image, self.size))
         size = image.shape[:2]
         if size != shown.shape[:2]:
             rest.pop("mask", None)  # it is as large as an image of many megapixels
@@ -226,7 +226,7 @@ def png_of(image: NDArray[np.uint8]) -> bytes:
     return found
 
 
-def shown_of(image: NDArray[Any], output: Output, size: int) -> Picture:
+def shown_of(image: NDArray[Any], output: Output, size: int) -> RgbImage:
     """A pipeline's result as uint8 RGB, its longer side at most `size` px.
 
     Floats that are shown smaller are made smaller before they become levels: those are fewer.
@@ -234,12 +234,12 @@ def shown_of(image: NDArray[Any], output: Output, size: int) -> Picture:
     first = output.layout == "chw"
     height, width = image.shape[1:] if first else image.shape[:2]
     if max(height, width) <= size or image.dtype != np.float32:
-        return within(picture_of_output(image, output), size)
+        return within(rgb_of_output(image, output), size)
     scale = size / max(height, width)
     to = max(round(width * scale), 1), max(round(height * scale), 1)
     planes = image if first else np.moveaxis(image, -1, 0)
     small = np.stack([cv2.resize(np.ascontiguousarray(one), to, interpolation=cv2.INTER_AREA) for one in planes])
-    return picture_of_output(small if first else np.moveaxis(small, 0, -1), output)
+    return rgb_of_output(small if first else np.moveaxis(small, 0, -1), output)
 
 
 def _coloured(mask: NDArray[Any], size: tuple[int, int]) -> NDArray[np.uint8]:

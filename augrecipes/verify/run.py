@@ -14,7 +14,7 @@ from augrecipes.compiler.compile import build as build_pipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
-from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
+from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.rows import annotated, difference_group, short_path
 from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
@@ -286,8 +286,8 @@ def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: S
     if not apart:
         return None
     name = max(apart, key=lambda one: float(apart[one].mean()))
-    source = picture_of_input(again.given.images[verification.origins[name]])
-    plain, fast = (picture_of_output(one[name], outputs[name]) for one in (again.plain, again.fast))
+    source = rgb_of_input(again.given.images[verification.origins[name]])
+    plain, fast = (rgb_of_output(one[name], outputs[name]) for one in (again.plain, again.fast))
     groups = [
         _group(plain, again.plain, recipe, f"none · {size_text(plain)}"),
         _group(fast, again.fast, recipe, verification.optimize),
@@ -307,5 +307,5 @@ def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: S
     return SheetRow(groups, left, short_path(place.path), [" · ".join(notes)])
 
 
-def _group(image: Picture, targets: Mapping[str, Any], recipe: Recipe, header: str) -> CellGroup:
+def _group(image: RgbImage, targets: Mapping[str, Any], recipe: Recipe, header: str) -> CellGroup:
     return CellGroup([annotated(image, targets, recipe) if recipe.facts.annotated else Cell(image)], header)

@@ -92,7 +92,7 @@ def test_what_is_cut_and_left_out_is_said_once(tmp_path: Path, caplog: pytest.Lo
     ]
 
 
-def test_places_count_in_the_picture_as_it_is_read(tmp_path: Path) -> None:
+def test_places_count_in_the_image_as_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "a.jpg").write_bytes(Jpeg(30, 40, turn=6).data)  # 30×40 as it is seen
     write(tmp_path / "labels" / "a.txt", "0 0.5 0.5 1 0.5\n")
@@ -111,7 +111,7 @@ def test_places_count_in_the_picture_as_it_is_read(tmp_path: Path) -> None:
         assert f"Then give exif={exif!r}" in str(caught.value)
 
 
-def test_a_picture_of_another_size_is_refused(tmp_path: Path) -> None:
+def test_an_image_of_another_size_is_refused(tmp_path: Path) -> None:
     image = {"id": 9, "file_name": "a.png", "width": 80, "height": 60}
     path = instances(tmp_path, {"bbox": [0, 0, 70, 50]}, images=[image])
     with pytest.raises(ar.DataError, match=r"a.png: is 30×40 px, but .*instances.json has annotations for 60×80 px$"):
@@ -250,7 +250,7 @@ FORMATS = {"coco": "images/", "labelme": "", "yolo": "images/", "voc": ""}  # wh
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_pictures_outside_are_read_when_that_is_said(tmp_path: Path, format: str) -> None:
+def test_images_outside_are_read_when_that_is_said(tmp_path: Path, format: str) -> None:
     """By `..`, whole paths, addresses, and links; of Pascal VOC only the last part of a name is taken."""
     below = FORMATS[format]
     up = {"": "../../", "images/": "../"}[below]

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.annotations import OUTLINED, WRITERS, Picture, Set, instances, listed, random_set, recipe, refused, rows
 from support.checks import in_a_soak, tries
-from test_annotation_rules import test_pictures_outside_are_read_when_that_is_said as outside
+from test_annotation_rules import test_images_outside_are_read_when_that_is_said as outside
 
 from augrecipes import DataError, ImageFolder
 from augrecipes.sources import paths

@@ -24,7 +24,7 @@ from augrecipes.bench.timing import Ratio
 from augrecipes.bench.verdicts import figure, verdict
 from augrecipes.errors import BenchError
 from augrecipes.packing.run import pack
-from augrecipes.preview.display import picture_of_output
+from augrecipes.preview.display import rgb_of_output
 
 LEVELS = {"one": "exact", "two": "exact"}
 ALWAYS = {"answer", "speed", "stages", "samples", "plans", "recipes", "machine"}
@@ -229,7 +229,7 @@ def test_images_are_what_a_dataset_hands_out(kind: str, tmp_path: Path) -> None:
     if kind == "image":
         samples = ar.ImageFolder(data, recipe, seed=0)
         for index, (_, one, two) in enumerate(cells(sheet)):
-            np.testing.assert_array_equal(one, picture_of_output(samples[index]["image"].numpy(), recipe.output))
+            np.testing.assert_array_equal(one, rgb_of_output(samples[index]["image"].numpy(), recipe.output))
             np.testing.assert_array_equal(one, two)
 
 

@@ -34,7 +34,7 @@ def recipe(steps: str = STEPS, **more: str) -> ar.Recipe:
 
 
 @pytest.mark.parametrize("optimize", LEVELS)
-def test_every_picture_of_a_sample_is_stained_alike(optimize: Any) -> None:
+def test_every_image_of_a_sample_is_stained_alike(optimize: Any) -> None:
     pipeline = ar.load("stained-tissue").compile(optimize=optimize, seed=3)
     pipeline.add_targets({"left": "image"})
     for index in range(4):

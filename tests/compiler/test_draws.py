@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.checks import planted_faults
 
-from augrecipes.compat import instead as samplers
-from augrecipes.compat.instead import with_quick_matrix
+from augrecipes.compat import replaced_functions as samplers
+from augrecipes.compat.replaced_functions import with_quick_matrix
 from augrecipes.compiler.kernels import maps, quick_apply
 from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.compiler.run import draws as draws_module

@@ -20,8 +20,8 @@ from support.encoded_pictures import Jpeg
 from augrecipes.compiler.executor import program_memory, work_sharing
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.executor.work_sharing import SharingThreads, of_this_thread
-from augrecipes.compiler.run import at_once
-from augrecipes.compiler.run.at_once import PictureQueue, in_threads
+from augrecipes.compiler.run import image_queue
+from augrecipes.compiler.run.image_queue import ImageQueue, in_threads
 from augrecipes.images.encoded import encoded
 from augrecipes.native.kernels import library
 from augrecipes.native.libjpeg import codec
@@ -161,7 +161,7 @@ OF_FILES = parse_text("{version: 1, recipe: r, steps: [RandomCrop: {height: 20, 
 
 
 def check_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(at_once, "_LEAST", 1)
+    monkeypatch.setattr(image_queue, "_LEAST", 1)
     rng = np.random.default_rng(0)
     images = [rng.integers(0, 256, (40, 50, 3), np.uint8) for _ in range(24)]
     pipeline = RECIPE.compile(optimize="exact")
@@ -184,7 +184,7 @@ class TestHelpersMake:
     @pytest.mark.parametrize("files", [False, True])
     def test_in_memory_of_their_own(self, monkeypatch: pytest.MonkeyPatch, files: bool) -> None:
         whole, seen = Program._in_spare_workspace, list[bool]()
-        monkeypatch.setattr(at_once, "_LEAST", 1)
+        monkeypatch.setattr(image_queue, "_LEAST", 1)
 
         def looked_at(self: Program, work: Callable[[int], object], *more: Any) -> None:
             def wrapped(plan: int) -> None:
@@ -229,7 +229,7 @@ FILE = encoded(Jpeg(375, 500).data, name="it")
 
 def shared(count: int, threads: int, picture: Any) -> tuple[list[list[int]], list[int]]:
     """Parts in the order in which threads take them that need as long for each image; and when each thread ends."""
-    turns, ends, parts = PictureQueue(count, threads, held=True), [0] * threads, []
+    turns, ends, parts = ImageQueue(count, threads, held=True), [0] * threads, []
     while part := [k for k, _ in turns.take(lambda _: picture)]:
         parts.append(part)
         ends[ends.index(min(ends))] += len(part)
@@ -246,7 +246,7 @@ def test_threads_end_together(count: int, threads: int, picture: Any) -> None:
 
 @given(st.integers(1, 400), st.integers(2, 8), st.sampled_from([LARGE, FILE]))
 def test_threads_that_help_each_other_take_a_share_each(count: int, threads: int, picture: Any) -> None:
-    turns, parts = PictureQueue(count, threads, held=True, evened=True), list[list[int]]()
+    turns, parts = ImageQueue(count, threads, held=True, evened=True), list[list[int]]()
     while part := [k for k, _ in turns.take(lambda _: picture)]:
         parts.append(part)
     assert [k for part in parts for k in part] == [*range(count)]
@@ -256,12 +256,12 @@ def test_threads_that_help_each_other_take_a_share_each(count: int, threads: int
         left -= len(part)
 
 
-def test_small_pictures_are_handed_out_many_at_once() -> None:
+def test_small_images_are_handed_out_many_at_once() -> None:
     parts, _ = shared(320, 2, np.zeros((32, 32, 3), np.uint8))
     assert {len(part) for part in parts} == {32}
 
 
 def test_who_takes_as_many_to_the_end_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(at_once, "_FILE", 0.25)
+    monkeypatch.setattr(image_queue, "_FILE", 0.25)
     with pytest.raises(AssertionError):
         test_threads_end_together.hypothesis.inner_test(30, 2, FILE)  # type: ignore[attr-defined]

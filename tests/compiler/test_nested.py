@@ -225,7 +225,7 @@ def test_saved_as_it_is_ejected(tmp_path: Path, caplog: pytest.LogCaptureFixture
 
 
 @pytest.mark.parametrize("kind", ["stained-tissue-bag", "sr-x4"])
-def test_several_pictures_do_not_nest(kind: str) -> None:
+def test_several_images_do_not_nest(kind: str) -> None:
     made = ar.load(kind).compile()
     for attempt in (lambda: A.Compose([made]), lambda: A.OneOf([made]), lambda: A.HorizontalFlip() + made):
         with pytest.raises(TypeError, match="several images make up a sample of this recipe"):

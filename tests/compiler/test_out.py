@@ -246,7 +246,7 @@ def test_no_other_class_makes_more_than_it_is_given(kind: str) -> None:
 @pytest.mark.parametrize("name", sorted(ENLARGE))
 def test_without_the_guard_the_law_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(capabilities._BY_NAME, name, replace(claims(name), makes=None))
-    monkeypatch.setattr(bounds, "_picture", lambda *_: None)  # what is told when the recipe is checked
+    monkeypatch.setattr(bounds, "_image", lambda *_: None)  # what is told when the recipe is checked
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         law(Step(name, Arguments(ENLARGE[name])), "pair" if name == "ResizeToTarget" else "image")
 

@@ -260,13 +260,13 @@ def test_photographs_are_told_however_dark(full: int) -> None:
 
 
 @given(SIZES, st.integers(0, 2**32))
-def test_normalised_pictures_are_told(size: tuple[int, int, int], seed: int) -> None:
+def test_normalised_images_are_told(size: tuple[int, int, int], seed: int) -> None:
     dark = (photo(seed, size) * np.float32(0.3) - np.float32(0.45)) / np.float32(0.225)
     assert told(dark - np.float32(0.4)).endswith("normalising is for the recipe's output")
 
 
 @given(st.integers(0, 2**32), st.integers(3, 60), st.integers(3, 60), st.booleans())
-def test_resampled_pictures_are_not(seed: int, height: int, width: int, hard: bool) -> None:
+def test_resampled_images_are_not(seed: int, height: int, width: int, hard: bool) -> None:
     """The worst that a Lanczos kernel makes of 0..1: images of black and white pixels, at every size."""
     image = np.random.default_rng(seed).integers(0, 2, (31, 37, 3)).astype(np.float32)
     if hard:  # the very pattern that its lobes add up on

@@ -15,7 +15,7 @@ from support.folders import RECIPE, class_folders, draw
 from support.kinds import IMAGE, Kind, arrays, by_kind, open_packed
 
 from augrecipes import DataError, ImageFolder, Recipe, loader
-from augrecipes.preview.display import picture_of_output
+from augrecipes.preview.display import rgb_of_output
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.columns import Columns
@@ -185,7 +185,7 @@ def handed_out(ds: Any, index: int, epoch: int) -> list[np.ndarray]:
     outputs = {name: ds.recipe.outputs.get(name, ds.recipe.output) for name in ds.pipeline.outputs}
     made = {name: found[name] for name in outputs}
     stacks = {name: image if image.ndim == 4 else image[None] for name, image in made.items()}
-    return [picture_of_output(one, outputs[name]) for name, stack in stacks.items() for one in stack]
+    return [rgb_of_output(one, outputs[name]) for name, stack in stacks.items() for one in stack]
 
 
 def alike(shown: np.ndarray, picture: np.ndarray) -> bool:
@@ -204,7 +204,7 @@ def assert_shows(sheet: Sheet, ds: Any, places: list[int], epochs: range) -> Non
     for row, index in zip(sheet.rows, places, strict=True):
         for epoch in epochs:
             named = [group for group in row.groups if group.header.startswith(f"epoch {epoch}")]
-            shown = [cell.picture for group in named for cell in group.cells if cell.picture is not None]
+            shown = [cell.image for group in named for cell in group.cells if cell.image is not None]
             expected = handed_out(ds, index, epoch)
             assert shown
             if ds.recipe.facts.tiles:

@@ -21,8 +21,8 @@ from torch.utils.data import Subset
 import augrecipes as ar
 from augrecipes.bench.run import Options
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources import given as pictures
 from augrecipes.sources import items, rows
+from augrecipes.sources import sample_inputs as pictures
 from augrecipes.sources.rows import NamedSource, OpenedSource
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -48,7 +48,7 @@ def test_samples_are_those_of_the_files(roots: dict[str, Path], kind: Kind, form
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
-def test_pictures_of_all_channels(channels: int) -> None:
+def test_images_of_all_channels(channels: int) -> None:
     """Grey, with alpha, of Pillow's modes: as Pillow converts them, and as files of them are read."""
     rng = np.random.default_rng(0)
     recipe = parse_text("{version: 1, recipe: raw, steps: [], eval: [], output: {dtype: uint8, layout: hwc}}")

@@ -41,9 +41,9 @@ def test_the_same_is_identical(photos: Path) -> None:
     assert [row.caption for row in made] == [f"{photos.name}/{k}.png" for k in (0, 1, 3)]
     for row in made:
         a, b, difference = row.groups
-        np.testing.assert_array_equal(a.cells[0].picture, b.cells[0].picture)
+        np.testing.assert_array_equal(a.cells[0].image, b.cells[0].image)
         assert difference.header == "identical"
-        assert (difference.cells[0].picture == EMPTY).all()
+        assert (difference.cells[0].image == EMPTY).all()
         headers = [row.source and row.source.header, a.header, b.header]
         assert headers == ["source · 60×40", "A · 60×40 · float32", "B · 60×40 · float32"]
 
@@ -52,8 +52,8 @@ def test_a_difference_is_amplified(photos: Path) -> None:
     (row,) = rows(recipe(BRIGHTNESS % (0, 0)), recipe(BRIGHTNESS % (0.02, 0.02)), photos, rows=1)
     difference = row.groups[2]
     assert difference.header == "difference × 32 · most 5"
-    assert difference.cells[0].picture is not None
-    assert difference.cells[0].picture.mean() < np.mean(EMPTY) - 50
+    assert difference.cells[0].image is not None
+    assert difference.cells[0].image.mean() < np.mean(EMPTY) - 50
 
 
 @pytest.mark.parametrize(

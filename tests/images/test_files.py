@@ -173,7 +173,7 @@ def test_a_tiff_with_its_directory_in_front_is_told_by_its_strips(tmp_path, size
             read_file_header(str(file))
 
 
-def test_what_is_no_picture_has_a_reason(tmp_path):
+def test_what_is_no_image_has_a_reason(tmp_path):
     (tmp_path / "empty").touch()
     (tmp_path / "page").write_text("<!DOCTYPE html>")
     (tmp_path / "good").write_bytes(cv2.imencode(".png", NOISE)[1].tobytes())
@@ -252,12 +252,12 @@ def test_it_takes_little_memory_and_says_what_it_found(name: str, monkeypatch: p
         read_header(large)
 
 
-def test_fill_in_front_of_a_picture_is_skipped() -> None:
+def test_fill_in_front_of_an_image_is_skipped() -> None:
     whole = cv2.imencode(".jpg", np.zeros((9, 7, 3), np.uint8))[1].tobytes()
     assert read_header(whole[:2] + b"\xff" * 10**6 + whole[2:]).width == 7
 
 
-def test_a_picture_that_is_none_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_that_is_none_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (tmp_path / "sparse.png").open("wb") as file:
         file.write(_PNG)
         file.truncate(2**30)

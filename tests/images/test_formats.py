@@ -306,7 +306,7 @@ def test_every_reader(tmp_path: Path, name: str, reader: str, monkeypatch: pytes
 
 @pytest.mark.usefixtures("nothing_is_allowed")
 @pytest.mark.parametrize("name", WHOLE)
-def test_files_of_one_picture_are_read(tmp_path: Path, name: str) -> None:
+def test_files_of_one_image_are_read(tmp_path: Path, name: str) -> None:
     _, file = one_file(tmp_path, name, WHOLE[name])
     read_image(file)
     ar.open_encoded(file)

@@ -23,7 +23,7 @@ from augrecipes.errors import DataError
 from augrecipes.images import lossless, png
 from augrecipes.images.encoded import encoded
 from augrecipes.images.format import UnreadableError
-from augrecipes.images.lossless import LosslessPicture, encode
+from augrecipes.images.lossless import LosslessImage, encode
 from augrecipes.native.kernels import library, using
 from augrecipes.sources.files import decode_mask, open_mask
 
@@ -301,7 +301,7 @@ def comes_back(array: np.ndarray, window: tuple[int, int, int, int]) -> None:
     """The law."""
     y0, x0, y1, x1 = window
     for data in (encode(array), memoryview(encode(np.asfortranarray(array)))):
-        picture = LosslessPicture(data)
+        picture = LosslessImage(data)
         assert (picture.shape, picture.dtype) == (array.shape, array.dtype)
         found = picture.array()
         assert (found.dtype, found.tobytes()) == (array.dtype, array.tobytes())
@@ -331,9 +331,9 @@ def test_large_ones_come_back_and_windows_read_their_tiles_alone(monkeypatch: py
     array = drawn_lossless(0, "u1", 300, 1100, 3, "noise")
     comes_back(array, (100, 500, 140, 530))
     read: list[int] = []
-    true = LosslessPicture._decode
-    monkeypatch.setattr(LosslessPicture, "_decode", lambda self, n, out: (read.append(n), true(self, n, out))[1])
-    picture = LosslessPicture(encode(array))
+    true = LosslessImage._decode
+    monkeypatch.setattr(LosslessImage, "_decode", lambda self, n, out: (read.append(n), true(self, n, out))[1])
+    picture = LosslessImage(encode(array))
     assert np.array_equal(picture.view(10, 520, 100, 1000), array[10:100, 520:1000])
     assert read == [1]
     picture.view(127, 511, 129, 513)
@@ -383,7 +383,7 @@ def test_a_forged_head_takes_no_memory(height: int, width: int, channels: int, s
         empty = np.empty
         patch.setattr(lossless.np, "empty", lambda shape, *a: (asked.append(math.prod(shape)), empty(shape, *a))[1])
         with pytest.raises((UnreadableError, DataError), match="damaged"):
-            LosslessPicture(data).array()
+            LosslessImage(data).array()
     assert sum(asked) <= (1 << 15) * len(data)
 
 
@@ -403,7 +403,7 @@ def test_an_unbounded_head_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_as_small_as_can_be_is_read(shape: tuple[int, ...], dtype: str) -> None:
     """The bound is that of the format: samples that are all alike, of as many planes as there may be."""
     array = np.zeros(shape, dtype)
-    assert np.array_equal(LosslessPicture(encode(array)).array(), array)
+    assert np.array_equal(LosslessImage(encode(array)).array(), array)
 
 
 def test_a_kernel_that_spoils_a_byte_is_caught() -> None:

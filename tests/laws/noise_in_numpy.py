@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compiler.kernels.counter_numbers import Distribution, pieces
 from augrecipes.compiler.kernels.own_noise import Noise
-from augrecipes.compiler.kernels.own_numbers import Distribution, pieces
 from augrecipes.compiler.kernels.photons import _bounds, _photons
 from augrecipes.seeds import mix
 
@@ -30,7 +30,7 @@ def words(key: int, first: int, count: int) -> np.ndarray:
 
 
 def numbers(key: int, count: int, distribution: Distribution, first: int = 0) -> np.ndarray:
-    """Numbers of a distribution, float32, centred at 0 and of scale 1: see `own_numbers.quantile`."""
+    """Numbers of a distribution, float32, centred at 0 and of scale 1: see `counter_numbers.quantile`."""
     word, (starts, slopes) = words(key, first, count), pieces(distribution).T
     size = (word >> np.uint32(1)).astype(np.int32).astype(np.float32) + np.float32(0.5)
     piece = (size.view(np.uint32) >> np.uint32(_SHIFT)).astype(np.intp) - _FIRST

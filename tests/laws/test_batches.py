@@ -21,7 +21,7 @@ from test_native_plan import BENT, NATIVE, WARPED
 
 from augrecipes import DataError, ImageFolder, Packed, loader, open_encoded, pack
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.run import at_once
+from augrecipes.compiler.run import image_queue
 from augrecipes.data.collate import Collate
 from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.native.libjpeg import Coded, codec
@@ -53,7 +53,7 @@ class Folder(ImageFolder):
 def small_work_is_shared() -> Iterator[None]:
     """Threads are asked for however little there is to do."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(at_once, "_LEAST", 1)
+        patch.setattr(image_queue, "_LEAST", 1)
         yield
 
 

@@ -23,8 +23,8 @@ from test_native_plan import BENT, NATIVE, ON_MASKS, WARPED, WARPED_MASKS
 from augrecipes import CollateError, DataError, ImageFolder, Packed, pack
 from augrecipes.compiler.executor.inputs import InMemory
 from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.run.batch_samples import BatchSamples
 from augrecipes.compiler.run.native_batches import NativeBatches
-from augrecipes.compiler.run.side_by_side import Together
 from augrecipes.data.batching import BatchRows, as_torch, native_batch, ragged_keys
 from augrecipes.data.collate import Collate
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Optimize, Recipe, Step
@@ -69,13 +69,13 @@ def drawn(recipe: Recipe, rng: np.random.Generator, count: int) -> list[Sample]:
     return samples
 
 
-def in_memory(samples: list[Sample]) -> Together | None:
+def in_memory(samples: list[Sample]) -> BatchSamples | None:
     """The samples as they lie in a mapped store; None where they could not."""
     if any(mask.dtype != np.uint8 or mask.shape[:2] != s["image"].shape[:2] for s in samples for mask in masks_of(s)):
         return None
     masks = [mask.reshape(*mask.shape[:2], 1) for s in samples for mask in masks_of(s)]
     others = [{name: v for name, v in s.items() if name not in ("image", "mask")} for s in samples]
-    return Together(
+    return BatchSamples(
         InMemory.of([s["image"] for s in samples]), InMemory.of(masks) if masks else None, others if others[0] else None
     )
 

@@ -196,7 +196,7 @@ def test_who_draws_by_the_mask(step: Step) -> None:
 
 
 @pytest.mark.parametrize("name", ["ISONoise", "ShotNoise"])
-def test_who_draws_by_the_picture(name: str) -> None:
+def test_who_draws_by_the_image(name: str) -> None:
     """What is said of them costs speed: it must be so."""
     image, mask = next(pictures(1, "uint8")), mask_of(1)
     assert any(

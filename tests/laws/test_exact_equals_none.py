@@ -25,7 +25,7 @@ from random_recipes import (
 )
 from support.checks import in_a_soak, planted_faults
 
-from augrecipes.compat import instead as one_pixel
+from augrecipes.compat import replaced_functions as one_pixel
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.rewrite.nodes import Fused
 from augrecipes.compiler.rewrite.rules import crop_first, open_groups

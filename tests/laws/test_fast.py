@@ -161,7 +161,7 @@ FLAT: Pool = (
 
 
 @pytest.mark.parametrize(("name", "args"), WARPS + FLAT)
-def test_pictures_of_a_line_are_made_wherever_none_makes_them(name: str, args: dict[str, Any]) -> None:
+def test_images_of_a_line_are_made_wherever_none_makes_them(name: str, args: dict[str, Any]) -> None:
     """What a line is drawn out to may have no matrix that leads back."""
     steps = (Step(name, Arguments(args), p=1.0), Step("Resize", Arguments({"height": 5, "width": 4}), p=1.0))
     pipelines = [build(Recipe("law", steps=label(steps)), optimize) for optimize in ("none", "fast")]

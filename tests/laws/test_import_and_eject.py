@@ -17,7 +17,7 @@ import augrecipes as ar
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.compile import build
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.compiler.run.targets import PICTURES
+from augrecipes.compiler.run.targets import DTYPES
 from augrecipes.interop import plain
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import claims
@@ -151,7 +151,7 @@ def test_what_is_no_image_any_more_is_refused(max_value: int | None) -> None:
     """FromFloat makes wide floats of bytes: albumentations hands them on, and a recipe says so."""
     compose = A.Compose([A.FromFloat(p=1.0, dtype="uint8", max_value=max_value)])
     image = np.full((6, 7, 3), 200, np.uint8)
-    assert compose(image=image)["image"].dtype not in PICTURES
+    assert compose(image=image)["image"].dtype not in DTYPES
     with pytest.raises(ar.DataError, match="the steps left an image of float"):
         build(ar.from_albumentations(compose), "train", "none", 0).at(0)(image=image)
 

@@ -16,7 +16,7 @@ from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, build, pict
 from support.checks import in_a_soak, planted_faults, read_only
 
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
-from augrecipes.compiler.run import natively
+from augrecipes.compiler.run import program_samples
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.ops import catalog, registry
@@ -226,7 +226,7 @@ def test_no_class_shows_what_memory_held(some: list[CASE], monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("optimize", ["exact", "fast"])
-def test_a_range_for_each_channel_is_held_to_the_picture(optimize: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_range_for_each_channel_is_held_to_the_image(optimize: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     check_memory(ALSO, monkeypatch, optimize)
     assert [len(one) < 99 for one in results(ALSO, optimize)] == [True, False, True]
 
@@ -339,7 +339,7 @@ test_planted_faults_are_caught = planted_faults({
     ),
     "a view of a mask leaves": (
         lambda _: check_masks(_STEPS[2:3], BYTES, MASK),
-        (natively, "of_bytes", lambda pixels, _: MASK), (natively, "mask_out", lambda made, *_: made),
+        (program_samples, "of_bytes", lambda pixels, _: MASK), (program_samples, "mask_out", lambda made, *_: made),
     ),
 })  # fmt: skip
 

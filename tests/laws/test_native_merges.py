@@ -64,7 +64,7 @@ def at_once(recipe: Recipe, pipeline: Any, pictures: list[np.ndarray], floats: i
 
 
 @pytest.mark.parametrize("kernels", [one for one in SETS if one.isa != "base"], ids=lambda kernels: kernels.isa)
-def test_what_is_brought_near_lies_in_its_picture(kernels: Library) -> None:
+def test_what_is_brought_near_lies_in_its_image(kernels: Library) -> None:
     """Of large batches, whose floats go past the caches, too."""
     wide = {"size": [150, 197], "scale": [0.4, 1.0]}
     jitter = {"brightness": 0.3, "contrast": [0.5, 1.4], "saturation": 0.3, "hue": 0.03}
@@ -84,7 +84,7 @@ def test_what_is_brought_near_lies_in_its_picture(kernels: Library) -> None:
 
 @pytest.mark.parametrize("name", ["RandomCrop", "StainJitter"])
 @EACH_SET
-def test_what_is_asked_for_of_the_next_sample_lies_in_its_picture(kernels: Library, name: str) -> None:
+def test_what_is_asked_for_of_the_next_sample_lies_in_its_image(kernels: Library, name: str) -> None:
     crop = Step("RandomCrop", Arguments({"height": 40, "width": 37}), p=1.0)
     recipe = Recipe("law", steps=label((crop,) if name == "RandomCrop" else (Step(name, p=1.0), crop)))
     random = np.random.default_rng(4)

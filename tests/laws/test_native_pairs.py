@@ -355,7 +355,7 @@ def nowhere(*_: Any, **__: Any) -> Any:
     raise NotHereError
 
 
-def test_a_copy_that_goes_on_from_the_picture_itself_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_goes_on_from_the_image_itself_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OnTheWay, "behind", lambda self, data: None)
     with pytest.raises(AssertionError):
         check_degrades(degrading([step("Defocus"), WORSE[0]], "area"), QUICK[-1], 0)

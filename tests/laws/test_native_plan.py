@@ -21,7 +21,7 @@ from augrecipes.compiler.executor.op import NativeOp
 from augrecipes.compiler.executor.program import Program, Stopped
 from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.lowering import make_program, masks, walk
-from augrecipes.compiler.run import natively
+from augrecipes.compiler.run import program_samples
 from augrecipes.native.kernels import Library, using
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.constants import LINEAR
@@ -279,7 +279,7 @@ test_planted_faults_are_found = planted_faults({
     ),
     "bytes of masks are put together otherwise": (
         held(FLIP, TURN, image=picture(3), dtype=np.uint16),
-        (natively, "of_bytes", lambda pixels, dtype: of_bytes(pixels[..., ::-1], dtype)),
+        (program_samples, "of_bytes", lambda pixels, dtype: of_bytes(pixels[..., ::-1], dtype)),
     ),
     "masks of int16 are warped as others": (  # OpenCV warps them by an older way, which takes other pixels at times
         held(TURN, image=np.zeros((150, 170, 3), np.uint8), dtype=np.int16),

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from kernel_sets import EACH_SET, SETS, Spoilt, spoil_last
 from noise_in_numpy import numbers
 
-from augrecipes.compiler.kernels import own_numbers, photons
+from augrecipes.compiler.kernels import counter_numbers, photons
+from augrecipes.compiler.kernels.counter_numbers import DISTRIBUTIONS, Distribution, quantile
 from augrecipes.compiler.kernels.own_noise import Noise
-from augrecipes.compiler.kernels.own_numbers import DISTRIBUTIONS, Distribution, quantile
 from augrecipes.compiler.rewrite.nodes import Renoised, opened
 from augrecipes.native.kernels import Library, instruction_sets, load, using, where
 from augrecipes.recipe.model import Recipe
@@ -93,17 +93,17 @@ def compare(one: Any, other: Any) -> None:
 
 @EACH_SET
 def test_the_law_sees_kernels_that_are_one_bit_off(kernels: Library) -> None:
-    own_numbers.kernel.cache_clear()
+    counter_numbers.kernel.cache_clear()
     image = picture((20, 30, 3), 0)
     noise = Noise("gaussian", image.shape, False, 0.0, 20.0, 5)
-    for target, name in ((4, "own_numbers"), (7, "own_noise"), (7, "iso_noise"), (5, "shot_noise")):
+    for target, name in ((4, "counter_numbers"), (7, "own_noise"), (7, "iso_noise"), (5, "shot_noise")):
         spoilt: Any = Spoilt(kernels, target, spoil_last, name)
         with pytest.raises(AssertionError):
-            if name in ("own_numbers", "own_noise"):
+            if name in ("counter_numbers", "own_noise"):
                 alike(noise, image, spoilt)
             compare(photons.iso_noise(image, 0.5, 0.5, 9, spoilt), numpys.iso(image, 0.5, 0.5, 9))
             compare(photons.shot_noise(image, 0.2, 9, spoilt), numpys.shot(image, 0.2, 9))
-    own_numbers.kernel.cache_clear()
+    counter_numbers.kernel.cache_clear()
 
 
 # Quality: what is measured is 0 but for chance, in standard errors.
@@ -179,7 +179,7 @@ def test_a_planted_fault_is_seen(fault: str) -> None:
 
 def test_the_tables_are_what_they_were() -> None:
     """Their logarithms come from Python and the C library: another one's last bit would be another sample."""
-    found = {name: hashlib.sha256(own_numbers.pieces(name).tobytes()).hexdigest()[:16] for name in DISTRIBUTIONS}
+    found = {name: hashlib.sha256(counter_numbers.pieces(name).tobytes()).hexdigest()[:16] for name in DISTRIBUTIONS}
     assert found == TABLES
 
 
@@ -188,7 +188,7 @@ TABLES = {"gaussian": "2d5d22920df0ec02", "uniform": "3905006463ef225d", "laplac
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_pieces_are_near_the_distribution_everywhere(distribution: Distribution) -> None:
-    table = own_numbers.pieces(distribution).astype(np.float64)
+    table = counter_numbers.pieces(distribution).astype(np.float64)
     for size in [*range(200), *(2.0**e * f for e in range(8, 31) for f in (1, 1.003, 1.4142, 1.99))]:
         at = np.float32(size + 0.5)
         start, slope = table[(int(at.view(np.uint32)) >> 17) - (0x3F000000 >> 17)]

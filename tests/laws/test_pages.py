@@ -102,7 +102,7 @@ def test_any_recipe_has_a_page(recipe: ar.Recipe, about: str) -> None:
 
 
 @pytest.mark.parametrize("name", ar.gallery_names())
-def test_the_gallery_is_shown_with_pictures(name: str) -> None:
+def test_the_gallery_is_shown_with_images(name: str) -> None:
     recipe = ar.load(name)
     pipeline = recipe.compile(seed=3)
     for value in (recipe, pipeline, ar.explain(recipe)):
@@ -173,7 +173,7 @@ def test_a_page_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "it cannot be shown: OSError" in page.text
 
 
-def test_data_that_cannot_be_read_have_a_page_without_pictures(tmp_path: Path) -> None:
+def test_data_that_cannot_be_read_have_a_page_without_images(tmp_path: Path) -> None:
     root = folder_of(tmp_path, ["a", "b"], "x")
     for file in root.rglob("*.png"):
         file.write_bytes(b"\x89PNG\r\n\x1a\n<script>")
@@ -182,7 +182,7 @@ def test_data_that_cannot_be_read_have_a_page_without_pictures(tmp_path: Path) -
     assert "without images" in page.text
 
 
-def test_steps_that_make_huge_pictures_are_not_run() -> None:
+def test_steps_that_make_huge_images_are_not_run() -> None:
     recipe = parse_text("{version: 1, recipe: huge, steps: [Resize: {height: 8000, width: 8000}], eval: []}")
     page = page_of(recipe)
     assert page.pictures == 0

@@ -19,7 +19,7 @@ from support.every_class import STEPS
 from test_native_plan import recipe_of
 
 from augrecipes.compat import normals
-from augrecipes.compiler.kernels import own_numbers, photons, principal_colours, probes, quick_apply, stain_jitter
+from augrecipes.compiler.kernels import counter_numbers, photons, principal_colours, probes, quick_apply, stain_jitter
 from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.lowering import colours, opencv_variants
 from augrecipes.compiler.run.draws import Draws
@@ -234,8 +234,8 @@ LEVEL = np.uint8(1)
 CALLED = (
     ("sum_floats", 3, np.float32(3), STRONG),
     ("sum_doubles", 3, np.float64(30), STRONG),
-    ("of_three", 8, LEVEL, STRONG),
-    ("of_three", 8, LEVEL, Step("StainJitter")),
+    ("channel_sums", 8, LEVEL, STRONG),
+    ("channel_sums", 8, LEVEL, Step("StainJitter")),
 )
 
 
@@ -283,12 +283,12 @@ def test_numbers_are_those_of_numpy(kernels: Any) -> None:
 
 
 @EACH_SET
-def test_the_lightness_of_a_picture(kernels: Any) -> None:
-    own_numbers.kernel.cache_clear()
+def test_the_lightness_of_an_image(kernels: Any) -> None:
+    counter_numbers.kernel.cache_clear()
     image = picture("noise", (20, 30), 3, 0)
     assert photons.sums(image, kernels) == lightness(image)
     assert photons.sums(image, one_spoilt(kernels, "lightness", 2, np.int64(1))) != lightness(image)  # type: ignore[arg-type]
-    own_numbers.kernel.cache_clear()
+    counter_numbers.kernel.cache_clear()
 
 
 @EACH_SET

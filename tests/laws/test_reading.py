@@ -271,7 +271,7 @@ def check_sink(
     kernels=st.sampled_from(KERNEL_SETS),
     seed=st.integers(0, 9),
 )
-def test_a_sample_is_what_the_formulas_say_however_its_picture_lies(
+def test_a_sample_is_what_the_formulas_say_however_its_image_lies(
     output: Output,
     size: tuple[int, int],
     channels: int,

@@ -20,9 +20,9 @@ import augrecipes as ar
 from augrecipes.compiler.executor import inputs
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.rewrite import Compiled, plan
-from augrecipes.compiler.run import natively
-from augrecipes.compiler.run.beside import LIKE, STACKS
+from augrecipes.compiler.run import program_samples
 from augrecipes.compiler.run.clock import Clock, clocked
+from augrecipes.compiler.run.extra_targets import LIKE, STACKS
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.native.kernels import library
 from augrecipes.ops.capabilities import claims
@@ -240,7 +240,7 @@ def _lies_well(image: Any, *, files: bool) -> bool:
 
 
 def _refuse(*_: Any) -> Any:
-    raise natively.NotHereError
+    raise program_samples.NotHereError
 
 
 test_planted_faults_are_caught = planted_faults(
@@ -248,16 +248,16 @@ test_planted_faults_are_caught = planted_faults(
         "kernels refuse rows because of where they lie": (
             planted(law, *of(JOINED)),
             (inputs, "lies_well", lambda image: image.strides[1:] == (image.shape[2], 1)),
-            (inputs, "is_picture", _lies_well),
-            (natively, "is_picture", _lies_well),
+            (inputs, "is_image", _lies_well),
+            (program_samples, "is_image", _lies_well),
         ),
-        "masks keep images from running natively": (
+        "masks keep images from running program_samples": (
             planted(law, *of(RESAMPLED)),
-            (natively.NativelyRun, "_take_mask", _refuse),
+            (program_samples.ProgramPipeline, "_take_mask", _refuse),
         ),
-        "boxes keep images from running natively": (
+        "boxes keep images from running program_samples": (
             planted(law, *of(RESAMPLED)),
-            (natively.NativelyRun, "_without_pixels", _refuse),
+            (program_samples.ProgramPipeline, "_without_pixels", _refuse),
         ),
     },
     BROKEN,
@@ -278,7 +278,7 @@ def beside(names: set[str], seed: int, channels: int, dtype: str, *, lists: bool
     for k, name in enumerate(sorted(names)):
         like = LIKE[ALL[name]]
         stack = (2,) * like.axes
-        if like.picture:
+        if like.is_image:
             one = picture(seed + k, channels, dtype)
             made[name] = np.stack([one] * 2 ** len(stack)).reshape(*stack, *one.shape)
         else:
@@ -296,7 +296,7 @@ def outcome_of(recipe: Recipe, optimize: Any, seed: int, sample: dict[str, Any])
 
 def check_extra(recipe: Recipe, channels: int, dtype: str, seed: int, names: set[str], lists: bool, bare: bool) -> None:
     sample = {**targets(recipe, seed, channels, dtype), **beside(names, seed, channels, dtype, lists=lists)}
-    if bare and any(LIKE[ALL[name]].picture for name in names):
+    if bare and any(LIKE[ALL[name]].is_image for name in names):
         del sample["image"]
     none = outcome_of(recipe, "none", seed, sample)
     if isinstance(none, dict):

@@ -179,7 +179,7 @@ def test_epochs_open_each_file_once(reads: Counter[str], roots: dict[str, Path],
 
 
 @pytest.mark.parametrize(("kind", "workers"), [*((kind, 0) for kind in KINDS), (IMAGE, 2)], ids=str)
-def test_huge_pictures_are_windows_of_theirs(
+def test_huge_images_are_windows_of_theirs(
     roots: dict[str, Path], tmp_path: Path, kind: Kind, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether images are decoded whole or by windows, in one process or several: the same bytes."""
@@ -199,7 +199,7 @@ def listed_often(folder: Path, order: list[int]) -> Path:
     return folder / "list.csv"
 
 
-def test_a_picture_that_is_listed_often_is_opened_once_a_run(
+def test_an_image_that_is_listed_often_is_opened_once_a_run(
     reads: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = parse_text(

@@ -74,7 +74,7 @@ def test_pixels_that_a_step_made_and_qualities_asked_for_are_encoded(photos: Pat
     assert all(differences(CROP, photos, tmp_path / "worse", quality=30))
 
 
-def test_a_library_that_writes_another_picture_is_not_believed(
+def test_a_library_that_writes_another_image_is_not_believed(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Jpeg(60, 70, seed=5).data
@@ -159,7 +159,7 @@ def writer_of_jpegs(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.mark.usefixtures("writer_of_jpegs")
 @given(JPEGS, st.sampled_from((1, 3)), st.sampled_from(("apply", "ignore")), FRACTIONS)
-def test_what_is_kept_is_the_picture(jpeg: Jpeg, channels: int, exif: Any, fractions: tuple[float, ...]) -> None:
+def test_what_is_kept_is_the_image(jpeg: Jpeg, channels: int, exif: Any, fractions: tuple[float, ...]) -> None:
     picture = encoded(jpeg.data, name="it", channels=channels, exif=exif)
     data = kept(picture.data, picture.header, picture.turn)
     assert data is not None

@@ -16,7 +16,7 @@ from augrecipes.kinds.pair import sheet as pairs
 from augrecipes.preview import preview, sample_grid
 from augrecipes.preview import sheet_of as preview_sheet
 from augrecipes.preview.cells import APART, MARGIN, MAX_WIDTH, CellGroup, SheetRow, layout_of
-from augrecipes.preview.display import picture_of_output
+from augrecipes.preview.display import rgb_of_output
 from augrecipes.preview.overlay import LEFT, PICKED, SHOWN, map_of_tiles
 from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.sheet import Sheet
@@ -43,8 +43,8 @@ def headers(row: SheetRow) -> list[str]:
 def picture(group: CellGroup | None) -> NDArray[np.uint8]:
     assert group is not None
     (cell,) = group.cells
-    assert cell.picture is not None
-    return cell.at(cell.picture.shape[:2])
+    assert cell.image is not None
+    return cell.at(cell.image.shape[:2])
 
 
 def test_sizes_columns_and_nothing_empty(data: DemoData) -> None:
@@ -65,8 +65,8 @@ def test_it_shows_what_a_dataset_hands_out(data: DemoData) -> None:
     ds = ar.ImageFolder(data.photos, recipe, seed=9)
     for row, index in zip(sheet.rows, (0, 3), strict=True):
         for k, group in enumerate(row.groups):
-            expected = picture_of_output(ds[4 + k, index]["image"].numpy(), recipe.output)
-            np.testing.assert_array_equal(group.cells[0].picture, expected)
+            expected = rgb_of_output(ds[4 + k, index]["image"].numpy(), recipe.output)
+            np.testing.assert_array_equal(group.cells[0].image, expected)
         assert f"index {index}" in row.notes[0]
 
 
@@ -75,7 +75,7 @@ def test_stages_have_a_column_a_step_with_its_label(data: DemoData) -> None:
     for row in sheet_of(recipe, data.tissue, rows=2, stages=True, seed=1).rows:
         assert [header.removesuffix(" – unchanged") for header in headers(row)] == [step.name for step in recipe.steps]
         for before, group in pairwise([row.source, *row.groups]):
-            unchanged = np.array_equal(*(one.cells[0].picture for one in (before, group)))
+            unchanged = np.array_equal(*(one.cells[0].image for one in (before, group)))
             assert group.quiet == unchanged == ("unchanged" in group.header)
 
 
@@ -91,7 +91,7 @@ def test_masks_and_boxes_are_drawn_over(data: DemoData) -> None:
     for sheet in (masked, boxed):
         for group in (sheet.rows[0].source, *sheet.rows[0].groups):
             shown = picture(group)
-            assert (shown != group.cells[0].picture).any()
+            assert (shown != group.cells[0].image).any()
             vivid = shown.max(-1).astype(int) - shown.min(-1)
             assert vivid.max() > 100
 
@@ -158,7 +158,7 @@ def test_it_shows_what_a_dataset_hands_out_pairs(scenes: Scenes) -> None:
             assert group.header == f"epoch {4 + k}"
             assert [panel.caption for panel in group.cells] == ["lr 48×48", "hr 192×192"]
             for panel, name in zip(group.cells, ("lr", "hr"), strict=True):
-                np.testing.assert_array_equal(panel.picture, picture_of_output(out[name], recipe.output))
+                np.testing.assert_array_equal(panel.image, rgb_of_output(out[name], recipe.output))
 
 
 def test_the_outline_is_where_the_crop_was(scenes: Scenes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def test_the_outline_is_where_the_crop_was(scenes: Scenes, monkeypatch: pytest.M
         assert names == ["7", "8"]
         for window, group in zip(found, sheet.rows[index].groups, strict=True):
             y0, x0, y1, x1 = (round(value / scale) for value in window)
-            np.testing.assert_array_equal(whole[y0:y1, x0:x1], group.cells[1].picture)
+            np.testing.assert_array_equal(whole[y0:y1, x0:x1], group.cells[1].image)
 
 
 def test_stages_show_every_target_after_every_step(scenes: Scenes) -> None:
@@ -181,9 +181,9 @@ def test_stages_show_every_target_after_every_step(scenes: Scenes) -> None:
     groups = sheet_of(parse_text(PAIR % steps), scenes.roots("hr"), rows=1, stages=True).rows[0].groups
     assert [group.header for group in groups] == ["as they are", "RandomCrop", "D4 – unchanged", "ResizeToTarget"]
     assert [group.quiet for group in groups] == [True, False, True, False]
-    assert [group.cells[0].picture is None for group in groups] == [True, True, True, False]
+    assert [group.cells[0].image is None for group in groups] == [True, True, True, False]
     assert groups[0].cells[0].caption == "lr: made later"
-    np.testing.assert_array_equal(groups[1].cells[1].picture, groups[3].cells[1].picture)
+    np.testing.assert_array_equal(groups[1].cells[1].image, groups[3].cells[1].image)
 
 
 def test_files_without_a_partner_and_broken_ones_are_named(scenes: Scenes, tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_it_shows_what_a_dataset_hands_out_bags(slides: Path) -> None:
         for strip, epoch in zip(row.groups[1:], (2, 3), strict=True):
             sample = ds[epoch, index]["image"].numpy()
             for number, cell in zip(numbers, strip.cells, strict=True):
-                np.testing.assert_array_equal(cell.picture, picture_of_output(sample[number], recipe.output))
+                np.testing.assert_array_equal(cell.image, rgb_of_output(sample[number], recipe.output))
 
 
 def test_bags_say_what_they_are(slides: Path) -> None:
@@ -282,8 +282,8 @@ def drawn(places: NDArray[np.int64], picked: set[int], shown: set[int]) -> NDArr
     """A map, as large as it is made."""
     made = map_of_tiles(places, picked, shown, None)
     assert made is not None
-    assert made.picture is not None
-    return made.at(made.picture.shape[:2])
+    assert made.image is not None
+    return made.at(made.image.shape[:2])
 
 
 def test_squares_are_filled_where_tiles_were_picked() -> None:

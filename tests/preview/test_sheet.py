@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from augrecipes.preview import display, overlay
 from augrecipes.preview.cells import APART, BESIDE, GAP, HEADER, MARGIN, MAX_WIDTH, Cell, CellGroup, SheetRow, layout_of
-from augrecipes.preview.display import PAGE, at_size, picture_of_input, picture_of_output, size_in, within
+from augrecipes.preview.display import PAGE, at_size, rgb_of_input, rgb_of_output, size_in, within
 from augrecipes.preview.rows import stage_groups
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Normalize, Output
@@ -45,7 +45,7 @@ def test_what_output_did_is_undone(layout: str, dtype: str, scaling: dict[str, o
     else:
         values = values * (output.range[1] - output.range[0]) + output.range[0]
     values = (np.moveaxis(values, -1, 0) if layout == "chw" else values).astype(dtype)
-    seen = picture_of_output(values, output)
+    seen = rgb_of_output(values, output)
     assert seen.dtype == np.uint8
     assert seen.shape == (6, 9, 3)
     # Half precision keeps 11 bits: half a level at the top of 0..255.
@@ -54,20 +54,20 @@ def test_what_output_did_is_undone(layout: str, dtype: str, scaling: dict[str, o
 
 def test_grey_and_luma_are_shown_in_full_range() -> None:
     grey = np.full((1, 2, 2), 0.5, np.float32)
-    assert picture_of_output(grey, Output(color="gray")).tolist() == [[[128] * 3] * 2] * 2
+    assert rgb_of_output(grey, Output(color="gray")).tolist() == [[[128] * 3] * 2] * 2
     luma = np.array([[[16, 235]]], np.float32) / 255
-    assert picture_of_output(luma, Output(color="y"))[0].tolist() == [[0] * 3, [255] * 3]
+    assert rgb_of_output(luma, Output(color="y"))[0].tolist() == [[0] * 3, [255] * 3]
 
 
 def test_other_channel_counts_and_values_that_are_not_numbers_are_shown() -> None:
-    assert picture_of_input(noise(4, 5, 5)).shape == (4, 5, 3)
-    assert picture_of_input(noise(4, 5, 2)).shape == (4, 5, 3)
-    assert picture_of_input(noise(4, 5)[..., 0]).shape == (4, 5, 3)
-    assert picture_of_input(np.array([[np.nan, 2.0, -1.0]], np.float32))[0, :, 0].tolist() == [0, 255, 0]
+    assert rgb_of_input(noise(4, 5, 5)).shape == (4, 5, 3)
+    assert rgb_of_input(noise(4, 5, 2)).shape == (4, 5, 3)
+    assert rgb_of_input(noise(4, 5)[..., 0]).shape == (4, 5, 3)
+    assert rgb_of_input(np.array([[np.nan, 2.0, -1.0]], np.float32))[0, :, 0].tolist() == [0, 255, 0]
 
 
 @given(height=st.integers(1, 90), width=st.integers(1, 90), largest=st.integers(8, 60))
-def test_a_picture_that_is_made_small_fits_and_keeps_its_shape(height: int, width: int, largest: int) -> None:
+def test_an_image_that_is_made_small_fits_and_keeps_its_shape(height: int, width: int, largest: int) -> None:
     small = within(np.zeros((height, width, 3), np.uint8), largest)
     scale = min(1, largest / max(height, width))
     assert max(small.shape[:2]) == min(largest, max(height, width))
@@ -127,7 +127,7 @@ def test_255_is_clear_in_a_mask_of_classes_and_a_nucleus_in_a_mask_of_ids() -> N
         assert bool((picture[4, 4] == 128).all()) is clear
 
 
-def test_masks_are_scaled_to_their_picture() -> None:
+def test_masks_are_scaled_to_their_image() -> None:
     picture = np.full((80, 40, 3), 128, np.uint8)
     mask = np.zeros((20, 10), np.uint16)
     mask[10:] = 1
@@ -214,7 +214,7 @@ def test_layouts_fit_the_sheet(
 @pytest.mark.parametrize(
     ("across", "groups", "cells"), [(None, 1, 1), (None, 4, 1), (2, 3, 2), (1, 3, 2), (2, 5, 3), (None, 5, 3)]
 )
-def test_every_picture_is_where_the_arithmetic_says(across: int | None, groups: int, cells: int) -> None:
+def test_every_image_is_where_the_arithmetic_says(across: int | None, groups: int, cells: int) -> None:
     numbers = np.arange(groups * cells).reshape(groups, cells) + 20
     body = SheetRow([CellGroup([flat(int(n)) for n in of_group], f"epoch {k}") for k, of_group in enumerate(numbers)],
                CellGroup([flat(10)]))  # fmt: skip
@@ -242,13 +242,13 @@ def test_lines_that_are_too_wide_are_broken_between_facts() -> None:
     assert not ink[:, -36:].any(), "the margin stays free"
 
 
-def test_what_is_drawn_over_a_picture_knows_its_scale() -> None:
+def test_what_is_drawn_over_an_image_knows_its_scale() -> None:
     scales: list[float] = []
     cell = Cell(np.zeros((10, 10, 3), np.uint8), over=lambda shown, scale: scales.append(scale) or shown.fill(9))
     assert (cell.at((30, 30)) == 9).all()
     assert scales == [3.0]
-    assert cell.picture is not None
-    assert not cell.picture.any(), "the image itself stays as it was"
+    assert cell.image is not None
+    assert not cell.image.any(), "the image itself stays as it was"
 
 
 def test_pixels_are_shown_as_squares_of_one_size() -> None:

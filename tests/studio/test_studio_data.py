@@ -20,7 +20,7 @@ from support.encoded_pictures import exif
 import augrecipes as ar
 from augrecipes.errors import DataError, StoreError
 from augrecipes.images.encoded import Encoded, encoded
-from augrecipes.preview.display import picture_of_output, within
+from augrecipes.preview.display import rgb_of_output, within
 from augrecipes.recipe.model import Output
 from augrecipes.sources.stored import StoredSource
 from augrecipes.studio.data import DecodedOnce
@@ -75,9 +75,9 @@ def differing(page: Page, data: Any, text: str, seed: int = 3, **how: Any) -> li
             name, pixels = shown["target"], page.pixels(shown["url"])
             output = recipe.outputs.get(name, recipe.output)
             tiles = whole[name] if recipe.kind == "bag" else [whole[name]]
-            if not any(np.array_equal(pixels, picture_of_output(np.asarray(one), output)) for one in tiles):
+            if not any(np.array_equal(pixels, rgb_of_output(np.asarray(one), output)) for one in tiles):
                 found.append(f"{index} {epoch} {name}: another image")
-            if number == 0 and not np.array_equal(pixels, picture_of_output(np.asarray(made[name]), output)):
+            if number == 0 and not np.array_equal(pixels, rgb_of_output(np.asarray(made[name]), output)):
                 found.append(f"{index} {epoch} {name}: {line['python']}")
             if recipe.inputs.mask == "required":
                 assert np.array_equal(page.pixels(shown["overlay"]["mask"])[..., 3] > 0, np.asarray(whole["mask"]) > 0)
@@ -114,7 +114,7 @@ def test_every_view_of_a_store(packed: Any) -> None:
     assert [line.get("path") for line in lines[1:6]] == [f"steps.{k}" for k in range(5)]
     assert page.pixels(lines[0]["url"]).shape == (72, 80, 3)
     ds = ar.Packed(store, ar.load(FAST), optimize="none")
-    wanted = picture_of_output(np.asarray(ds[2, 1]["image"]), ds.recipe.output)
+    wanted = rgb_of_output(np.asarray(ds[2, 1]["image"]), ds.recipe.output)
     assert np.array_equal(page.pixels(lines[6]["url"]), wanted)
     found = page.post("/api/compare", a={"text": FAST}, b={"text": FAST.replace("30", "10")}, index=1)
     assert found["largest"] > 0
@@ -256,6 +256,6 @@ def test_small_images_of_floats_are_the_large_ones_made_smaller(layout: Any) -> 
         image = image_of(3, height, width).astype(np.float32) / 127.5 - 1
         image = np.ascontiguousarray(np.moveaxis(image, -1, 0)) if layout == "chw" else image
         for size in (32, 100, 224):
-            small, wanted = shown_of(image, output, size), within(picture_of_output(image, output), size)
+            small, wanted = shown_of(image, output, size), within(rgb_of_output(image, output), size)
             assert (small.shape, np.abs(small.astype(int) - wanted).mean() < 3) == (wanted.shape, True)
-        assert np.array_equal(shown_of(image, output, 1 << 30), picture_of_output(image, output))
+        assert np.array_equal(shown_of(image, output, 1 << 30), rgb_of_output(image, output))

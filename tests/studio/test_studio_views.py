@@ -15,7 +15,7 @@ import pytest
 from studio_pages import BAG, PAIR, Page, image_of, write_images
 
 import augrecipes as ar
-from augrecipes.preview.display import picture_of_input, picture_of_output
+from augrecipes.preview.display import rgb_of_input, rgb_of_output
 from augrecipes.studio import compare
 
 TEXT = """\
@@ -60,9 +60,9 @@ def test_stages_are_those_of_the_pipeline(page: Page) -> None:
         assert [line.get("path") for line in lines] == [None, "steps.0", "steps.1", "steps.2", "steps.3", None, None]
         traced = pipeline.stages(1, epoch)(image=image)
         for line, (_, stage) in zip(lines[1:5], traced, strict=True):
-            assert np.array_equal(page.pixels(line["url"]), picture_of_input(stage))
+            assert np.array_equal(page.pixels(line["url"]), rgb_of_input(stage))
         out = pipeline.at(1, epoch)(image=image)["image"]
-        assert np.array_equal(page.pixels(lines[5]["url"]), picture_of_output(out, pipeline.recipe.output))
+        assert np.array_equal(page.pixels(lines[5]["url"]), rgb_of_output(out, pipeline.recipe.output))
         flipped = not np.array_equal(traced[3][1], traced[2][1])
         assert lines[4]["applied"] is flipped
         assert lines[4]["words"].startswith("did not act") is not flipped

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from planted import COLOURS, MOVES, recipe
 
-from augrecipes.compiler.kernels import own_noise, own_numbers, photons
+from augrecipes.compiler.kernels import counter_numbers, own_noise, photons
 from augrecipes.verify import verify
 
 NOISE = "\n  - GaussNoise: {std_range: [0.1, 0.2], p: 0.8}\n"
@@ -75,8 +75,8 @@ def mean_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def other_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the same deviation."""
-    by = own_numbers.pieces
-    for module in (own_numbers, own_noise):
+    by = counter_numbers.pieces
+    for module in (counter_numbers, own_noise):
         monkeypatch.setattr(module, "pieces", lambda _: by("uniform"))
     gaussian(monkeypatch, lambda mean, deviation: (mean, 3**0.5 * deviation))
 

@@ -16,7 +16,7 @@ from augrecipes.native.libjpeg import Coded
 _FARTHEST = (1 << 30) - 1  # bytes from the first row to behind the last
 _AT_ONCE = 1 << 20  # bytes of decoded pixels
 _MASKS = (np.dtype(np.uint8), np.dtype(bool))
-Picture = np.ndarray | Decodable | Undecoded
+AnyImage = np.ndarray | Decodable | Undecoded
 # Pixels as they lie, and the row and the column of the image that they begin at.
 Pixels = tuple[np.ndarray, int, int]
 
@@ -54,24 +54,24 @@ class InMemory:
         return InMemory(self.lie, shapes, self.array, self.held)
 
 
-def is_picture(picture: Any, *, files: bool) -> bool:
+def is_image(image: Any, *, files: bool) -> bool:
     """Whether it is a file, or where no `files` are taken a uint8 image H×W×C, however that lies in memory."""
     if files:
-        return is_encoded(picture)
-    return isinstance(picture, np.ndarray) and picture.ndim == 3 and picture.size > 0 and picture.dtype == np.uint8
+        return is_encoded(image)
+    return isinstance(image, np.ndarray) and image.ndim == 3 and image.size > 0 and image.dtype == np.uint8
 
 
-def is_mask(mask: Any, picture: Picture) -> bool:
+def is_mask(mask: Any, image: AnyImage) -> bool:
     """Whether it is one of uint8 or bool, H×W or H×W×1, that lies on the image; in memory or still in its file."""
     return (
         (isinstance(mask, np.ndarray) or is_encoded(mask))
         and mask.dtype in _MASKS
         and (len(mask.shape) == 2 or (len(mask.shape) == 3 and mask.shape[2] == 1))
-        and mask.shape[:2] == picture.shape[:2]
+        and mask.shape[:2] == image.shape[:2]
     )
 
 
-def as_picture(mask: np.ndarray | Decodable) -> np.ndarray | Decodable:
+def as_image(mask: np.ndarray | Decodable) -> np.ndarray | Decodable:
     """Such a mask as H×W×1 of uint8; one that is still in its file is that already."""
     return mask.view(np.uint8).reshape(*mask.shape[:2], 1) if isinstance(mask, np.ndarray) else mask
 
@@ -91,18 +91,18 @@ def of_bytes(pixels: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     return np.ascontiguousarray(pixels).view(dtype)[..., 0]
 
 
-def coded_of(picture: Picture, window: Sequence[int]) -> Coded | None:
+def coded_of(image: AnyImage, window: Sequence[int]) -> Coded | None:
     """A window (top, left, bottom, right) of a file for kernels that decode it; None where `pixels_of` is to do it."""
     top, left, bottom, right = window
-    if isinstance(picture, np.ndarray) or not (0 <= top < bottom and 0 <= left < right):
+    if isinstance(image, np.ndarray) or not (0 <= top < bottom and 0 <= left < right):
         return None
-    if not isinstance(picture, Undecoded):
-        return picture.coded(top, left, bottom, right)
-    y0, x0 = picture.y0, picture.x0
-    return picture.source.coded(y0 + top, x0 + left, y0 + bottom, x0 + right)
+    if not isinstance(image, Undecoded):
+        return image.coded(top, left, bottom, right)
+    y0, x0 = image.y0, image.x0
+    return image.source.coded(y0 + top, x0 + left, y0 + bottom, x0 + right)
 
 
-def pixels_of(picture: Picture, window: Sequence[int]) -> Pixels | None:
+def pixels_of(image: AnyImage, window: Sequence[int]) -> Pixels | None:
     """The pixels of a window (top, left, bottom, right) at least; of a file, or where they have to be copied, no more.
 
     None where it is not known what is read of a file.
@@ -112,49 +112,49 @@ def pixels_of(picture: Picture, window: Sequence[int]) -> Pixels | None:
     """
     top, left, bottom, right = window
     known = 0 <= top < bottom and 0 <= left < right
-    if is_ready(picture):
-        return picture, 0, 0
-    if isinstance(picture, np.ndarray):
-        return (picture[top:bottom, left:right].copy(), top, left) if known else (picture.copy(), 0, 0)
+    if is_ready(image):
+        return image, 0, 0
+    if isinstance(image, np.ndarray):
+        return (image[top:bottom, left:right].copy(), top, left) if known else (image.copy(), 0, 0)
     if not known:
         return None
-    whole = picture if isinstance(picture, Undecoded) else undecoded(picture)
+    whole = image if isinstance(image, Undecoded) else undecoded(image)
     pixels = whole[top:bottom, left:right].array()
     return pixels if lies_well(pixels) else pixels.copy(), top, left
 
 
-def reduced_pixels(picture: Picture, window: Sequence[int], reduce: int) -> Pixels | None:
+def reduced_pixels(image: AnyImage, window: Sequence[int], reduce: int) -> Pixels | None:
     """The pixels of a window of a file, `reduce` × `reduce` as one; None where its decoder has no such scale.
 
     Raises:
         DataError: the file is damaged there.
     """
-    if isinstance(picture, np.ndarray | Undecoded) or reduce not in picture.scales():
+    if isinstance(image, np.ndarray | Undecoded) or reduce not in image.scales():
         return None
     top, left, bottom, right = window
-    pixels = picture.view(top, left, bottom, right, reduce)
+    pixels = image.view(top, left, bottom, right, reduce)
     return pixels if lies_well(pixels) else pixels.copy(), top, left
 
 
 def decoded(
-    places: Sequence[int], windows: Sequence[Sequence[int]], pictures: Sequence[Picture]
+    places: Sequence[int], windows: Sequence[Sequence[int]], images: Sequence[AnyImage]
 ) -> Iterator[tuple[list[int], list[tuple[int, int, int, int]], list[np.ndarray]]]:
     """Places of images that can be read, where the pixels of each lie (address, step, top, left), and these.
 
     Of files, and of what has to be copied, not many at once, so that this is still in the cache.
     """
-    part = [k for k in places if is_ready(pictures[k])]
-    held: list[np.ndarray] = [pictures[k] for k in part]  # type: ignore[misc]
+    part = [k for k in places if is_ready(images[k])]
+    held: list[np.ndarray] = [images[k] for k in part]  # type: ignore[misc]
     lie = [_lies(array, 0, 0) for array in held]
     if part:
         yield part, lie, held
-    files = [k for k in places if not is_ready(pictures[k])]
+    files = [k for k in places if not is_ready(images[k])]
     threads = of_this_thread()
     most, size = 1 if threads is None else 2 * threads.count, 0
     part, lie, held = [], [], []
     for at in range(0, len(files), most):
         some = files[at : at + most]
-        for k, found in zip(some, mapped(lambda k: _readable(pictures[k], windows[k]), some), strict=True):
+        for k, found in zip(some, mapped(lambda k: _readable(images[k], windows[k]), some), strict=True):
             if found is not None:
                 pixels, top, left = found
                 part.append(k)
@@ -168,27 +168,27 @@ def decoded(
         yield part, lie, held
 
 
-def lies_well(picture: np.ndarray) -> bool:
+def lies_well(image: np.ndarray) -> bool:
     """Whether kernels read a uint8 image H×W×C where it lies: row below row, with its pixels side by side.
 
-    >>> picture = np.zeros((4, 5, 3), np.uint8)
-    >>> lies_well(picture[1:, 2:]), lies_well(picture[::-1]), lies_well(picture[:, ::2]), lies_well(picture[..., ::-1])
+    >>> image = np.zeros((4, 5, 3), np.uint8)
+    >>> lies_well(image[1:, 2:]), lies_well(image[::-1]), lies_well(image[:, ::2]), lies_well(image[..., ::-1])
     (True, False, False, False)
     """
-    rows, columns, channels = picture.shape
-    down, across, beside = picture.strides
+    rows, columns, channels = image.shape
+    down, across, beside = image.strides
     whole_pixels = (beside == 1 or channels == 1) and across == channels
     return whole_pixels and columns * channels <= down < _FARTHEST // rows
 
 
-def is_ready(picture: Picture) -> TypeGuard[np.ndarray]:
+def is_ready(image: AnyImage) -> TypeGuard[np.ndarray]:
     """Whether kernels read it where it lies."""
-    return isinstance(picture, np.ndarray) and lies_well(picture)
+    return isinstance(image, np.ndarray) and lies_well(image)
 
 
-def _readable(picture: Picture, window: Sequence[int]) -> Pixels | None:
+def _readable(image: AnyImage, window: Sequence[int]) -> Pixels | None:
     try:
-        return pixels_of(picture, window)
+        return pixels_of(image, window)
     except DataError:
         return None
 

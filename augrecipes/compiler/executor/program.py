@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from augrecipes.compiler.executor.inputs import (
+    AnyImage,
     InMemory,
-    Picture,
     Pixels,
     coded_of,
     decoded,
@@ -51,7 +51,7 @@ class Stopped(NamedTuple):
     """A sample that has come to a step which albumentations carries out: its place in the plan, and the image."""
 
     place: int
-    picture: np.ndarray
+    image: np.ndarray
 
 
 class Program(ProgramMemory):
@@ -62,7 +62,7 @@ class Program(ProgramMemory):
         epoch: int,
         index: int,
         tile: int,
-        picture: Picture,
+        image: AnyImage,
         allocate: Allocate,
         begin: int = END,
         free: bool = False,
@@ -80,11 +80,11 @@ class Program(ProgramMemory):
             free: nobody else holds the image, so that it may be the result.
             reduce: 1: an image that is not decoded yet is decoded as it is.
         """
-        rows, columns, channels = shape = picture.shape
+        rows, columns, channels = shape = image.shape
         if not self.takes(channels):
             return None
         key = epoch, index, tile, rows, columns, channels
-        fresh = picture if allocate is np.empty and is_ready(picture) and not self.opaque else None
+        fresh = image if allocate is np.empty and is_ready(image) and not self.opaque else None
         guess = None if fresh is None else self._fresh.get(shape)
         if fresh is not None and guess is not None:
             out = np.empty(*guess.made)
@@ -97,21 +97,21 @@ class Program(ProgramMemory):
         height, width, *window, _, stop, changed, _, reduce, _, _ = SAMPLE.unpack_from(self._one)[12:]
         if stop >= 0 and stop not in self.opaque:
             return None
-        if stop >= 0 and not changed and isinstance(picture, np.ndarray):
-            return Stopped(stop, picture)
+        if stop >= 0 and not changed and isinstance(image, np.ndarray):
+            return Stopped(stop, image)
         if guess and guess.size == (height, width):
             return None
         if free and stop < 0 and not changed and allocate is np.empty and self._sink.as_it_is:
-            return picture  # type: ignore[return-value]  # arrays alone are free
-        if (found := pixels_of(picture, window) if reduce == 1 else reduced_pixels(picture, window, reduce)) is None:
+            return image  # type: ignore[return-value]  # arrays alone are free
+        if (found := pixels_of(image, window) if reduce == 1 else reduced_pixels(image, window, reduce)) is None:
             # The decoder knows no such scale.
-            return None if reduce == 1 else self.sample(epoch, index, tile, picture, allocate, begin, reduce=1)
+            return None if reduce == 1 else self.sample(epoch, index, tile, image, allocate, begin, reduce=1)
         if stop >= 0:
             size = (height, width) if changed else (rows, columns)
             return self._stopped(key, begin, stop, found, size, reduce)
         out = allocate(*(like := (self._sink.shape(height, width, channels), self._sink.dtype)))
         if (strides := self._strides(out[None], channels)) is None:  # no kernel writes to memory that lies so
-            if isinstance(made := self.sample(epoch, index, tile, picture, np.empty, begin, reduce=reduce), np.ndarray):
+            if isinstance(made := self.sample(epoch, index, tile, image, np.empty, begin, reduce=reduce), np.ndarray):
                 out[...] = made
                 return out
             return None
@@ -153,7 +153,7 @@ class Program(ProgramMemory):
         self,
         epoch: int,
         keys: Sequence[tuple[int, int]] | np.ndarray,
-        pictures: Sequence[Picture] | InMemory,
+        images: Sequence[AnyImage] | InMemory,
         places: Places,
     ) -> list[int] | None:
         """Samples of one size side by side.
@@ -167,18 +167,18 @@ class Program(ProgramMemory):
         Returns:
             Which of them Python has to make: their images may be damaged. None where sizes differ.
         """
-        count = len(pictures)
-        if isinstance(pictures, InMemory):
-            shapes = pictures.shapes
+        count = len(images)
+        if isinstance(images, InMemory):
+            shapes = images.shapes
         else:
-            shapes = np.array([picture.shape for picture in pictures], np.int64)
+            shapes = np.array([image.shape for image in images], np.int64)
         channels = int(shapes[0, 2])
         if self.given or not self.writes or not self.takes(channels) or (shapes[:, 2] != channels).any():
             return [*range(count)]
         numbers = np.zeros((count, FIELDS), np.int64)
         numbers[:, KEY] = np.asarray(keys, np.uint64).view(np.int64)
         # Files may be decoded smaller: one by one.
-        numbers[:, SIZE], numbers[:, BEGIN], numbers[:, REDUCE] = shapes[:, :2], END, isinstance(pictures, InMemory)
+        numbers[:, SIZE], numbers[:, BEGIN], numbers[:, REDUCE] = shapes[:, :2], END, isinstance(images, InMemory)
         self._begin(epoch, channels)
         alike = self._run(numbers)
         here = (numbers[:, ANSWER] == 0) & (numbers[:, STOP] == END) & (numbers[:, REDUCE] == 1)
@@ -198,18 +198,18 @@ class Program(ProgramMemory):
         kind = written_as(out)
         at = np.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else np.asarray(rows)
         numbers[:, TARGET] = at * out.strides[0] + (out.__array_interface__["data"][0] + strides[0])
-        if isinstance(pictures, InMemory):
+        if isinstance(images, InMemory):
             self._begin(epoch, channels, strides[1], kind)
-            numbers[:, LIES] = pictures.lie
+            numbers[:, LIES] = images.lie
             if known is not None:
                 numbers[numbers[:, STOP] != END, ANSWER] = REFUSED
-                self._some(numbers, known, (out, pictures))
-            elif self._run(numbers, (out, pictures)):
+                self._some(numbers, known, (out, images))
+            elif self._run(numbers, (out, images)):
                 return []
         else:
             windows, asked = numbers[:, WINDOW].tolist(), range(count) if known is None else known.tolist()
             numbers[:, ANSWER] = REFUSED
-            coded = {k: part for k, part in ((k, coded_of(pictures[k], windows[k])) for k in asked) if part is not None}
+            coded = {k: part for k, part in ((k, coded_of(images[k], windows[k])) for k in asked) if part is not None}
             if coded:
                 numbers[[*coded], LIES] = [(*one.lies(), *windows[k][:2]) for k, one in coded.items()]
                 numbers[[*coded], FILE], files = laid_out([*coded.values()])
@@ -220,7 +220,7 @@ class Program(ProgramMemory):
                 finally:
                     self._room.decoded()
             self._begin(epoch, channels, strides[1], kind)
-            for part, lie, held in decoded([k for k in asked if k not in coded], windows, pictures):
+            for part, lie, held in decoded([k for k in asked if k not in coded], windows, images):
                 numbers[part, LIES] = lie
                 self._some(numbers, part, (out, held))
         return np.flatnonzero(numbers[:, ANSWER]).tolist()

@@ -1,7 +1,7 @@
 """Noise of our own in place of OpenCV's or numpy's: added to an image, or multiplied with it, as it is made.
 
 A step draws its parameters as ever, from its own generators. Only the numbers of its noise come by counting, see
-`own_numbers`, from the key of its sample: they are never kept in an array of their own.
+`counter_numbers`, from the key of its sample: they are never kept in an array of their own.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compat.albumentations import geometric, pixel, wrap_apply
-from augrecipes.compat.instead import Functions, with_functions
-from augrecipes.compiler.kernels.own_numbers import (
+from augrecipes.compat.replaced_functions import Functions, with_functions
+from augrecipes.compiler.kernels.counter_numbers import (
     DISTRIBUTIONS,
     MOST,
     Distribution,

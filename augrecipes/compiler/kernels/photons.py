@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compat.albumentations import wrap_apply
+from augrecipes.compiler.kernels.counter_numbers import kernel, pieces, signed
 from augrecipes.compiler.kernels.own_noise import fits
-from augrecipes.compiler.kernels.own_numbers import kernel, pieces, signed
 from augrecipes.native.kernels import Library, library
 from augrecipes.seeds import mix
 
@@ -23,7 +23,7 @@ _BOUNDS, _GRAIN, _MOST_GRAINS = 8, 16, 4
 _NEVER = 2**31 - 1
 _MOST_TURNED = 50.0  # degrees: a deviation of hues that seldom goes around the circle
 
-Picture = NDArray[np.uint8]
+RgbImage = NDArray[np.uint8]
 
 
 def iso(step: Any) -> None:
@@ -66,7 +66,7 @@ def _key(step: Any, seed: int) -> int:
     return mix(step.random_generator.here(), int(seed))
 
 
-def iso_noise(img: Picture, color_shift: float, intensity: float, key: int, kernels: Library) -> Picture | None:
+def iso_noise(img: RgbImage, color_shift: float, intensity: float, key: int, kernels: Library) -> RgbImage | None:
     """An RGB image as a sensor at a high gain shows it; None where it is not for us.
 
     Args:
@@ -93,7 +93,7 @@ def iso_noise(img: Picture, color_shift: float, intensity: float, key: int, kern
     return out
 
 
-def sums(img: Picture, kernels: Library) -> tuple[int, int]:
+def sums(img: RgbImage, kernels: Library) -> tuple[int, int]:
     """Of the least and the greatest colour of each pixel the sum, and the sum of squares."""
     made = np.zeros(2, np.int64)
     kernel(kernels, "lightness", "plp")(img.ctypes.data, img.shape[0] * img.shape[1], made.ctypes.data)
@@ -116,7 +116,7 @@ def _bounds(rate: float, intensity: float) -> NDArray[np.int32] | None:
     return None
 
 
-def shot_noise(img: Picture, scale: float, key: int, kernels: Library) -> Picture | None:
+def shot_noise(img: RgbImage, scale: float, key: int, kernels: Library) -> RgbImage | None:
     """An image as its photons are counted, 1 / scale of them for white; None where they are too many.
 
     Args:
@@ -138,7 +138,7 @@ def shot_noise(img: Picture, scale: float, key: int, kernels: Library) -> Pictur
     return out
 
 
-def _photons(scale: float) -> tuple[NDArray[np.int32], Picture] | None:
+def _photons(scale: float) -> tuple[NDArray[np.int32], RgbImage] | None:
     """For each level the bounds of its counts, and the level that each count becomes."""
     white = math.ceil(1 / scale) if scale > 1 / (_GRAIN * _MOST_GRAINS) else 0
     if not 0 < white <= _GRAIN * _MOST_GRAINS:

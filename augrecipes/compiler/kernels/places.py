@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compat.instead import with_functions
+from augrecipes.compat.replaced_functions import with_functions
 
 _SAMPLER = "get_params_dependent_on_data"
 

@@ -10,7 +10,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.of_three import OfThree
+from augrecipes.compiler.kernels.channel_sums import ChannelSums
 from augrecipes.compiler.kernels.quick_apply import Apply, takes
 from augrecipes.native.kernels import library
 
@@ -25,7 +25,7 @@ def quick(step: Any) -> Apply | None:
     kernels = library()
     if kernels is None:
         return None
-    total = OfThree(kernels, sums=True)
+    total = ChannelSums(kernels, sums=True)
     sum_floats, sum_doubles = kernels.kernel("sum_floats", "plpp"), kernels.kernel("sum_doubles", "plpp")
 
     def noise(img: np.ndarray, alpha_vector: np.ndarray, **_: Any) -> np.ndarray | None:

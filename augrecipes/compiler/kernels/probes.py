@@ -26,7 +26,7 @@ def holds(what: tuple[Any, ...], trials: Callable[[], Iterable[bool]]) -> bool:
 
 
 @cache
-def pictures() -> tuple[np.ndarray, ...]:
+def images() -> tuple[np.ndarray, ...]:
     """uint8 RGB: every corner of the cube, a grid and a scatter of it, greys, and tails."""
     levels = np.array([0, 1, 2, 127, 128, 253, 254, 255], np.uint8)
     edges = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1).reshape(16, 32, 3)

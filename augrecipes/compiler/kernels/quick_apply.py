@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import wrap_apply
-from augrecipes.compat.instead import with_functions, with_same_matrix
+from augrecipes.compat.replaced_functions import with_functions, with_same_matrix
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.compiler.kernels.places import with_quick_places
-from augrecipes.compiler.kernels.probes import holds, pictures
+from augrecipes.compiler.kernels.probes import holds, images
 from augrecipes.compiler.kernels.quick_functions import with_quick_functions
 from augrecipes.native.kernels import library
 from augrecipes.ops.capabilities import claims
@@ -73,14 +73,14 @@ def same_bits(step: Any, works: Apply) -> bool:
 def _agree(step: Any, works: Apply) -> Iterator[bool]:
     """Of each image that the class takes, and some draws, whether both make the same of it."""
     draw = sampler_of(step)
-    for seed, picture in product(range(_SEEDS), pictures()):
+    for seed, image in product(range(_SEEDS), images()):
         step.set_random_seed(seed)
         try:
-            drawn = draw({"image": picture})
-            expected = type(step).apply(step, picture.copy(), **drawn)
+            drawn = draw({"image": image})
+            expected = type(step).apply(step, image.copy(), **drawn)
         except Exception:  # it is too small
             continue
-        done = works(picture.copy(), **drawn)
+        done = works(image.copy(), **drawn)
         yield done is None or np.array_equal(done, expected)
 
 

@@ -15,9 +15,9 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import geometric, pixel
-from augrecipes.compat.instead import with_functions
+from augrecipes.compat.replaced_functions import with_functions
 from augrecipes.compat.steps import sampler_of
-from augrecipes.compiler.kernels.probes import holds, pictures
+from augrecipes.compiler.kernels.probes import holds, images
 from augrecipes.native.kernels import library
 
 _F32 = np.float32
@@ -49,7 +49,7 @@ def _agree(step: Any, home: str) -> Iterator[bool]:
     """Of each image that the class takes, and some draws, whether both ways draw and make the same."""
     quick = with_functions(copy.copy(step), _METHODS, FUNCTIONS[home], home)
     for seed in range(_SEEDS):
-        for image in pictures()[-3 + seed :: -1 if seed else 1]:
+        for image in images()[-3 + seed :: -1 if seed else 1]:
             found = []
             for one in (step, quick):
                 one.set_random_seed(seed)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.kernels.of_three import OfThree
+from augrecipes.compiler.kernels.channel_sums import ChannelSums
 from augrecipes.compiler.kernels.quick_apply import Apply, takes
 from augrecipes.native.kernels import library
 from augrecipes.ops.stain import density_matrix, through_density
@@ -24,7 +24,7 @@ def quick(step: Any) -> Apply | None:
     kernels = library()
     if kernels is None:
         return None
-    product = OfThree(kernels, sums=False)
+    product = ChannelSums(kernels, sums=False)
 
     def jitter(img: np.ndarray, factors: tuple[float, ...], shifts: tuple[float, ...], **_: Any) -> np.ndarray | None:
         if not takes(img) or img.size < 3 * _ROUND * 4:

@@ -79,11 +79,11 @@ class Undecoded:
         return self.source.view(self.y0, self.x0, self.y1, self.x1)
 
 
-def is_encoded(picture: Any) -> TypeGuard[Decodable]:
+def is_encoded(image: Any) -> TypeGuard[Decodable]:
     """Whether an image is still in its file format; `isinstance` would take longer than the decoder's own check."""
-    return not isinstance(picture, np.ndarray) and callable(getattr(picture, "scales", None))
+    return not isinstance(image, np.ndarray) and callable(getattr(image, "scales", None))
 
 
-def undecoded(picture: Decodable) -> Undecoded:
+def undecoded(image: Decodable) -> Undecoded:
     """All of an image."""
-    return Undecoded(picture, 0, 0, *picture.shape[:2])
+    return Undecoded(image, 0, 0, *image.shape[:2])

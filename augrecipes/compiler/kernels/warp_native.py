@@ -153,8 +153,8 @@ def _inverse(values: list[float]) -> tuple[float, ...]:
 def agrees(kind: Kind, linear: bool, body: int, native: NativeWarp) -> bool:
     """Whether the kernel gives OpenCV's bits on images of black and white noise, with every border and turned."""
     sampling, fill = LINEAR if linear else NEAREST, (250, 3, 99, 200)
-    pictures = [(image, size) for image, size in _pictures() if (sampling, image.dtype.char, image.shape[2]) in _SORTS]
-    for (number, (image, size)), border in product(enumerate(pictures), range(5)):
+    images = [(image, size) for image, size in _images() if (sampling, image.dtype.char, image.shape[2]) in _SORTS]
+    for (number, (image, size)), border in product(enumerate(images), range(5)):
         turn = 0.7 * number + border
         matrix: Any = _EYE
         maps: Any = ()
@@ -180,7 +180,7 @@ def agrees(kind: Kind, linear: bool, body: int, native: NativeWarp) -> bool:
 
 
 @cache
-def _pictures() -> list[tuple[np.ndarray, tuple[int, int]]]:
+def _images() -> list[tuple[np.ndarray, tuple[int, int]]]:
     """Images, and sizes of results, of which few fill OpenCV's vectors."""
     random = np.random.default_rng(0)
     shapes: Any = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compat.instead import with_quick_matrix
+from augrecipes.compat.replaced_functions import with_quick_matrix
 from augrecipes.compiler.kernels import own_noise
 from augrecipes.compiler.rewrite.nodes import Fused, Group, Node, Renoised
 from augrecipes.ops import groups

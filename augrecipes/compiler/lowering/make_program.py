@@ -46,7 +46,7 @@ class ProgramMaker:
         self.position = position
         self._seed, self._few = seed, _MOST if most is None else min(_MOST, most // _BYTES)
 
-    def pictures(self, lowered: Sequence[Lowered], sink: Sink, *, files: bool) -> Program:
+    def images(self, lowered: Sequence[Lowered], sink: Sink, *, files: bool) -> Program:
         """A plan of lowered steps, for images alone, which come undecoded if they are `files`."""
         walk = Walk(self.made, files)
         plan = self.steps(walk.keyed(lowered), sink)
@@ -86,7 +86,7 @@ class ProgramMaker:
     def masks(
         self,
         lowered: Sequence[Lowered],
-        pictures: Program,
+        images: Program,
         *,
         wide: bool = False,
         dtype: np.dtype[Any] = _BYTE,
@@ -104,8 +104,8 @@ class ProgramMaker:
             exactly: no pixel may be another than the step takes, as OpenCV does of int16 in warps; otherwise these are
                 sampled as those of other dtypes.
         """
-        kernels, opaque = _kernels(), pictures.opaque
-        walk = Walk(self.made, labels=True, apart=pictures.apart)
+        kernels, opaque = _kernels(), images.opaque
+        walk = Walk(self.made, labels=True, apart=images.apart)
         steps: list[Op] = []
         given, like = {}, _WORD if dtype == np.int16 and not exactly else dtype
         for step, known in walk.keyed(lowered):

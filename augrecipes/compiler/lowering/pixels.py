@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.executor.op import NativeOp, of, ranges
-from augrecipes.compiler.kernels import noise_native, own_noise, own_numbers, photons
+from augrecipes.compiler.kernels import counter_numbers, noise_native, own_noise, photons
 from augrecipes.compiler.lowering import opencv_variants
 from augrecipes.compiler.lowering.colours import uniform
 from augrecipes.native.kernels import library
@@ -79,8 +79,8 @@ def gaussian(step: Any) -> NativeOp | None:
     """Normally distributed noise: our own numbers, or those that OpenCV draws."""
     limits = ranges(step.std_range, step.mean_range)
     if step.noise_scale_factor == 1 and own_noise.is_own(step):
-        where = own_numbers.pieces("gaussian").ctypes.data
-        does = (where, float(not step.per_channel), float(own_numbers.MOST))
+        where = counter_numbers.pieces("gaussian").ctypes.data
+        does = (where, float(not step.per_channel), float(counter_numbers.MOST))
         return NativeOp(DRAWS.OWN_NOISE, EFFECTS.ADDS_OWN_NOISE, limits, _own, does)
     kernels, places = library(), noise_native.addresses()
     if not step.per_channel or step.noise_scale_factor != 1 or kernels is None or places is None:
@@ -101,7 +101,7 @@ def photons_counted(step: Any) -> NativeOp | None:
     """Noise of a camera's sensor: of our own numbers, or of those that numpy draws."""
     kernels, own = library(), photons.is_own(step)
     if own:
-        does: tuple[float, ...] = (own_numbers.pieces("gaussian").ctypes.data,)
+        does: tuple[float, ...] = (counter_numbers.pieces("gaussian").ctypes.data,)
     elif kernels is not None and (numbers := opencv_variants.numpy_normals(kernels)) is not None:
         does = (*opencv_variants.hls(), *numbers.addresses)
     else:

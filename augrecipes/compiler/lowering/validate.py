@@ -79,8 +79,8 @@ def works_alike(
         always = replace(keyed, p=_NEARLY) if keyed.p < 1 else keyed
         plan = Program(kernels, [always], Sink(_AS_IT_IS), seed, _MOST, labels=labels is not None)
         act = step.apply if labels is None and numbers.effect in _OWN else partial(apply, step)
-        pictures = _pictures(numbers.effect) if labels is None else _masks(labels)
-        return _does_alike(plan, step, act, position, pictures, labels)
+        images = _images(numbers.effect) if labels is None else _masks(labels)
+        return _does_alike(plan, step, act, position, images, labels)
 
     return probes.holds(known, trials)
 
@@ -90,12 +90,12 @@ def _does_alike(
     step: Any,
     act: Callable[..., Any],
     position: Position,
-    pictures: Sequence[np.ndarray],
+    images: Sequence[np.ndarray],
     labels: np.dtype[Any] | None,
 ) -> Iterator[bool]:
     draw = sampler_of(step)
     yield True  # of images that the kernels refuse nothing is asked
-    for image in pictures:
+    for image in images:
         for index, tile in _TRIED[: 1 if image.size > _LARGE else None]:
             position(_EPOCH, index, tile)
             step.should_apply()  # which may take the first draw
@@ -105,14 +105,14 @@ def _does_alike(
                 yield np.array_equal(seen, act(image, **draw({"image": image})))
 
 
-def _pictures(effect: int) -> tuple[np.ndarray, ...]:
-    return probes.pictures() + _MORE.get(effect, tuple)()
+def _images(effect: int) -> tuple[np.ndarray, ...]:
+    return probes.images() + _MORE.get(effect, tuple)()
 
 
 @cache
 def _masks(dtype: np.dtype[Any]) -> tuple[np.ndarray, ...]:
     """A scatter of labels, and every one: what is only moved shows in few images where it went."""
-    _, _, scatter, levels, *_ = probes.pictures()
+    _, _, scatter, levels, *_ = probes.images()
     return tuple(image[..., 0].astype(dtype) * dtype.type(97) for image in (scatter, levels))
 
 

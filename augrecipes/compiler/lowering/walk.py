@@ -87,8 +87,8 @@ class Walk:
             if not last:
                 yield None, _between(EFFECTS.MATERIALISES)
             return
-        of_picture = (*cost.CONSTANTS, last + 2 * node.reduces, cost.DECODED if decodes else 0.0)
-        yield None, _between(EFFECTS.MERGED_ENDS, masks.ends() if self.labels else of_picture)
+        of_image = (*cost.CONSTANTS, last + 2 * node.reduces, cost.DECODED if decodes else 0.0)
+        yield None, _between(EFFECTS.MERGED_ENDS, masks.ends() if self.labels else of_image)
 
     def _merged(self, steps: Sequence[Lowered], node: Fused) -> list[tuple[Any, Op]]:
         """The steps of a node, merged; none where one of them is not known so: then they run one by one."""

@@ -12,8 +12,8 @@ import numpy as np
 from augrecipes.compat.albumentations import A, Compose
 from augrecipes.compiler.lowering.lower import Sites, lower_step
 from augrecipes.compiler.rewrite import Compiled
-from augrecipes.compiler.run.made_size import guard
 from augrecipes.compiler.run.nested import Nested
+from augrecipes.compiler.run.output_size_guard import guard
 from augrecipes.compiler.run.points import processors
 from augrecipes.display import Displayed
 from augrecipes.recipe.model import named

@@ -91,7 +91,7 @@ class Degrading:
     sized: Mapping[int, Any]
     called: Callable[..., Any]
 
-    def made(self, key: Key, picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    def made(self, key: Key, image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
         """What becomes of an image of the source, at this height and width.
 
         Args:
@@ -102,7 +102,7 @@ class Degrading:
         self.degrade.reach(size)
         for place in self.sized:
             self.plan.resize_to(place, size)
-        made, _ = OnTheWay(self.plan, key, picture).end(np.empty, self._act)
+        made, _ = OnTheWay(self.plan, key, image).end(np.empty, self._act)
         if made.shape[:2] != size:
             raise NotHereError
         return made

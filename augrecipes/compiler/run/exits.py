@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.steps import Sample
-from augrecipes.compiler.executor.inputs import Picture, as_bytes, of_bytes
+from augrecipes.compiler.executor.inputs import AnyImage, as_bytes, of_bytes
 from augrecipes.compiler.executor.program import Program, Stopped
 from augrecipes.compiler.executor.program_memory import END
 from augrecipes.compiler.kernels.sink import Allocate, is_free
@@ -36,13 +36,13 @@ class OnTheWay:
     __slots__ = ("_begin", "_free", "_held", "_image", "_key", "_labels", "_masks_begin", "_of_masks", "_plan", "dtype")
 
     def __init__(
-        self, plan: Program, key: tuple[int, int, int], image: Picture, held: Sequence[Any] | None = None
+        self, plan: Program, key: tuple[int, int, int], image: AnyImage, held: Sequence[Any] | None = None
     ) -> None:
         self._plan, self._key, self._image, self._begin = plan, key, image, END
         self._held, self._free = held, False
         self._of_masks: Program | None = None
 
-    def take_mask(self, plan: Program, labels: Picture, dtype: np.dtype[Any]) -> None:
+    def take_mask(self, plan: Program, labels: AnyImage, dtype: np.dtype[Any]) -> None:
         """Let a mask go along: as an image, uint8 H×W×B, of the bytes of its pixels of a dtype."""
         self._of_masks, self._labels, self.dtype, self._masks_begin = plan, labels, dtype, END
 
@@ -82,20 +82,20 @@ class OnTheWay:
     def _stopped(self, made: Stopped) -> Sample:
         self._begin = made.place
         if self._of_masks is None or made.place not in self._of_masks.opaque:
-            return {"image": made.picture}
+            return {"image": made.image}
         there = self._masks(self._of_masks)
         if not isinstance(there, Stopped) or there.place != made.place:
             raise NotHereError
         self._masks_begin = made.place
-        return {"image": made.picture, "mask": of_bytes(there.picture, self.dtype)}
+        return {"image": made.image, "mask": of_bytes(there.image, self.dtype)}
 
     def _masks(self, plan: Program) -> np.ndarray | Stopped | None:
         plan.take_given()
         return plan.sample(*self._key, self._labels, np.empty, self._masks_begin)
 
 
-def in_between(picture: Any) -> np.ndarray:
+def in_between(image: Any) -> np.ndarray:
     """An image that a step has left, H×W×C of uint8."""
-    if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or not picture.size:
+    if not isinstance(image, np.ndarray) or image.dtype != np.uint8 or not image.size:
         raise NotHereError
-    return picture if picture.ndim == _AXES else picture.reshape(*picture.shape[:2], -1)
+    return image if image.ndim == _AXES else image.reshape(*image.shape[:2], -1)

@@ -7,22 +7,22 @@ from typing import Any, Self
 
 import numpy as np
 
-from augrecipes.compiler.executor.inputs import InMemory, as_picture, is_mask, is_picture
+from augrecipes.compiler.executor.inputs import InMemory, as_image, is_image, is_mask
 from augrecipes.compiler.executor.program import Places, Program
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.rewrite import Compiled
-from augrecipes.compiler.run.at_once import busy_threads
+from augrecipes.compiler.run.batch_samples import BatchSamples, SampleBatch
 from augrecipes.compiler.run.exits import NotHereError
-from augrecipes.compiler.run.natively import NativelyRun
+from augrecipes.compiler.run.image_queue import busy_threads
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import key_part
-from augrecipes.compiler.run.side_by_side import SampleBatch, Together
+from augrecipes.compiler.run.program_samples import ProgramPipeline
 from augrecipes.compiler.run.targets import arrival_of, check_size
 from augrecipes.errors import DataError
 
 
-class NativeBatches(NativelyRun):
+class NativeBatches(ProgramPipeline):
     """A compiled recipe whose batches run without Python wherever all of its steps are known to the native kernels."""
 
     def batch(
@@ -54,16 +54,16 @@ class NativeBatches(NativelyRun):
         >>> pipeline.batch([np.zeros((300, 400, 3), np.uint8), np.zeros((256, 256, 3), np.uint8)], [7, 8]).shape
         (2, 3, 224, 224)
         """
-        pictures = [*images]
-        keys = [(key_part("indices", index), 0) for index in (range(len(pictures)) if indices is None else indices)]
-        if len(keys) != len(pictures) or not keys:
-            raise ValueError(f"a batch needs images, and an index for each: got {len(pictures)} and {len(keys)}")
-        allocate: Allocate = np.empty if out is None else output_buffer(out, "the batch", pictures)
+        imgs = [*images]
+        keys = [(key_part("indices", index), 0) for index in (range(len(imgs)) if indices is None else indices)]
+        if len(keys) != len(imgs) or not keys:
+            raise ValueError(f"a batch needs images, and an index for each: got {len(imgs)} and {len(keys)}")
+        allocate: Allocate = np.empty if out is None else output_buffer(out, "the batch", imgs)
         take: Allocate = lambda shape, dtype: allocate((len(keys), *shape), dtype)  # noqa: E731
         batch = SampleBatch(key_part("epoch", epoch), keys, lambda _, shape, dtype: take(shape, dtype))
-        lanes = self.for_this_thread().lanes(busy_threads(threads, pictures))
-        evened = len(lanes) > 1 and self.coming(arrival_of(pictures[0]))._takes_all(pictures)
-        batch.read(lanes, lambda k: {"image": pictures[k]}, held=True, evened=evened)
+        lanes = self.for_this_thread().lanes(busy_threads(threads, imgs))
+        evened = len(lanes) > 1 and self.coming(arrival_of(imgs[0]))._takes_all(imgs)
+        batch.read(lanes, lambda k: {"image": imgs[k]}, held=True, evened=evened)
         return batch.image()
 
     @property
@@ -73,9 +73,9 @@ class NativeBatches(NativelyRun):
             return "a sample is more than one image"
         return self.coming("encoded" if self.reads else "uint8").native
 
-    def _takes_all(self, pictures: Sequence[Any]) -> bool:
+    def _takes_all(self, imgs: Sequence[Any]) -> bool:
         """Whether no step of any sample of these is left to Python."""
-        return _leaves_nothing(self.native) and all(is_picture(one, files=self.takes_files) for one in pictures)
+        return _leaves_nothing(self.native) and all(is_image(one, files=self.takes_files) for one in imgs)
 
     @property
     def evened(self) -> bool:
@@ -124,18 +124,18 @@ class NativeBatches(NativelyRun):
         self,
         epoch: int,
         keys: Sequence[tuple[int, int]],
-        pictures: Sequence[Any] | InMemory,
+        imgs: Sequence[Any] | InMemory,
         places: Places,
         beside: Set[str],
     ) -> list[int] | None:
         """Images side by side, as far as programs carry them out, with some targets `beside` them."""
         alone = not self.compiled.save_applied_params and self._required <= beside
-        if alone and isinstance(self.native, Program) and self._are_taken(pictures):
-            return self.native.many(epoch, keys, pictures, places)
-        return [*range(len(pictures))]
+        if alone and isinstance(self.native, Program) and self._are_taken(imgs):
+            return self.native.many(epoch, keys, imgs, places)
+        return [*range(len(imgs))]
 
     def several(
-        self, epoch: int, keys: Sequence[tuple[int, int]], samples: Together, places: Callable[[str], Places]
+        self, epoch: int, keys: Sequence[tuple[int, int]], samples: BatchSamples, places: Callable[[str], Places]
     ) -> tuple[list[int], dict[int, dict[str, Any]]] | None:
         """Samples side by side, as far as programs carry them out; boxes and keypoints are moved beside them.
 
@@ -153,7 +153,7 @@ class NativeBatches(NativelyRun):
         return self.coming(arrival)._several(epoch, keys, samples, places)
 
     def _several(
-        self, epoch: int, keys: Sequence[tuple[int, int]], samples: Together, places: Callable[[str], Places]
+        self, epoch: int, keys: Sequence[tuple[int, int]], samples: BatchSamples, places: Callable[[str], Places]
     ) -> tuple[list[int], dict[int, dict[str, Any]]] | None:
         """The same of images that come as this pipeline's own plan takes them."""
         names, everything = samples.names(), [*range(len(samples))]
@@ -179,7 +179,7 @@ class NativeBatches(NativelyRun):
         for k, rest in enumerate(samples.others or ()):
             if k not in apart:
                 try:
-                    moved = self._without_pixels((epoch, *keys[k]), {**rest, "image": samples.picture(k)})
+                    moved = self._without_pixels((epoch, *keys[k]), {**rest, "image": samples.image_of(k)})
                 except NotHereError:
                     apart.add(k)
                     continue
@@ -189,7 +189,7 @@ class NativeBatches(NativelyRun):
                     others[k] = moved
         return sorted(apart), others
 
-    def _masks_are_taken(self, samples: Together) -> bool:
+    def _masks_are_taken(self, samples: BatchSamples) -> bool:
         """Whether programs take the masks of these samples, if there are any."""
         masks = samples.mask
         if masks is None or isinstance(self.native_masks, str):
@@ -199,7 +199,7 @@ class NativeBatches(NativelyRun):
                 masks.shapes[:, :2], samples.image.shapes[:, :2]
             )
             return bool(lie_on and (masks.shapes[:, 2] == 1).all())
-        return all(is_mask(mask, samples.picture(k)) for k, mask in enumerate(masks))
+        return all(is_mask(mask, samples.image_of(k)) for k, mask in enumerate(masks))
 
     def _masks_at_once(
         self, epoch: int, keys: Sequence[tuple[int, int]], masks: Sequence[np.ndarray] | InMemory, places: Places
@@ -216,21 +216,21 @@ class NativeBatches(NativelyRun):
             narrow.append((np.empty((len(masks), *shape), dtype), out, at))
             return narrow[0][0], range(len(masks))
 
-        given = masks if isinstance(masks, InMemory) else [*map(as_picture, masks)]
+        given = masks if isinstance(masks, InMemory) else [*map(as_image, masks)]
         left = self.native_masks.many(epoch, keys, given, rows) if isinstance(self.native_masks, Program) else None
         for labels, out, at in narrow:
             out[at] = labels[..., 0]
         return [*range(len(masks))] if left is None else left
 
-    def _are_taken(self, pictures: Sequence[Any] | InMemory) -> bool:
+    def _are_taken(self, imgs: Sequence[Any] | InMemory) -> bool:
         """Whether images are ones that programs take, and what the recipe's inputs say."""
         files = self.takes_files
         try:
-            if isinstance(pictures, InMemory):
-                for height, width, channels in np.unique(pictures.shapes, axis=0).tolist():
+            if isinstance(imgs, InMemory):
+                for height, width, channels in np.unique(imgs.shapes, axis=0).tolist():
                     check_size(stand_in((height, width, channels), np.dtype(np.uint8)), self.recipe.inputs)
                 return not files
-            return all(is_picture(one, files=files) and check_size(one, self.recipe.inputs).shape for one in pictures)
+            return all(is_image(one, files=files) and check_size(one, self.recipe.inputs).shape for one in imgs)
         except DataError:
             return False
 

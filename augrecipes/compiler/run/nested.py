@@ -11,7 +11,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
-from augrecipes.compiler.run.beside import LIKE, is_array
+from augrecipes.compiler.run.extra_targets import LIKE, is_array
 from augrecipes.recipe.model import Boxes, Keypoints
 
 _POINTS = ("bboxes", "keypoints")  # albumentations' names
@@ -110,7 +110,7 @@ def _handed_over(inner: Any, given: Mapping[str, Any], done: Mapping[str, Any]) 
         like = LIKE[likes[name]]
         if not isinstance(made, np.ndarray):
             continue
-        if not like.picture:
+        if not like.is_image:
             made = made.astype(came.dtype, copy=False)
         elif not chw and came.ndim == 2:
             made = made[..., 0] if made.shape[-1] == 1 else made

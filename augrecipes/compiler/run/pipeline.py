@@ -25,7 +25,7 @@ from augrecipes.compiler.rewrite import PLAIN, Compiled
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.compiler.run.made_size import guard
+from augrecipes.compiler.run.output_size_guard import guard
 from augrecipes.compiler.run.prepared import as_it_is, prepared
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival

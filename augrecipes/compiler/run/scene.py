@@ -31,8 +31,8 @@ class Scene:
     def show(self, label: str, **more: np.ndarray) -> None:
         """Keep copies of the images as they are now; `more`: instead of those of the same name, or beside them."""
         if self.stages is not None:
-            pictures = {**self.arrays, **more}
-            self.stages.append((label, {name: np.array(pictures[name]) for name in self.units if name in pictures}))
+            images = {**self.arrays, **more}
+            self.stages.append((label, {name: np.array(images[name]) for name in self.units if name in images}))
 
     def present(self, names: tuple[str, ...]) -> list[str]:
         """The targets of `names` that are there, the coarsest first, and by name where they are of one scale."""
@@ -48,14 +48,14 @@ class Scene:
         return stand_in((*self.shape(), array.shape[2]), array.dtype)
 
 
-def common_cells(pictures: Mapping[str, Any], units: Mapping[str, int]) -> tuple[int, int]:
+def common_cells(images: Mapping[str, Any], units: Mapping[str, int]) -> tuple[int, int]:
     """Rows and columns of common cells of images, which may not be decoded yet; DataError where they do not fit."""
     found = set()
-    for name, picture in pictures.items():
+    for name, image in images.items():
         k = units[name]
-        height, width = picture.shape[:2]
+        height, width = image.shape[:2]
         found.add((height // k, width // k))
     size: tuple[int, int] = found.pop()
     if found or 0 in size:  # `cells` says what is wrong, and takes several times as long
-        return cells({name: (one.shape[0], one.shape[1]) for name, one in pictures.items()}, units)
+        return cells({name: (one.shape[0], one.shape[1]) for name, one in images.items()}, units)
     return size

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from augrecipes.compiler.executor.inputs import InMemory, Picture, is_picture
+from augrecipes.compiler.executor.inputs import AnyImage, InMemory, is_image
 from augrecipes.compiler.executor.program import Places, Program, Stopped
 from augrecipes.compiler.executor.program_memory import END
 from augrecipes.compiler.kernels.sink import Allocate
@@ -64,7 +64,7 @@ class ScenePlans:
         yield from (one.step.plan for one in self.exits.values() if isinstance(one.step, Degrading))
 
     def sample(
-        self, key: Key, pictures: Mapping[str, Picture], allocate: Callable[[str], Allocate]
+        self, key: Key, images: Mapping[str, AnyImage], allocate: Callable[[str], Allocate]
     ) -> dict[str, Any] | None:
         """The results of one sample by target; None where the kernels do not take it.
 
@@ -74,7 +74,7 @@ class ScenePlans:
             allocate: gives what makes the memory for the result of a target.
         """
         try:
-            return SceneOnTheWay(self, key, pictures).end(allocate)
+            return SceneOnTheWay(self, key, images).end(allocate)
         except NotHereError:
             return None
 
@@ -82,7 +82,7 @@ class ScenePlans:
         self,
         epoch: int,
         indices: Sequence[int] | np.ndarray,
-        pictures: Mapping[str, InMemory],
+        images: Mapping[str, InMemory],
         places: Callable[[str], Places],
     ) -> list[int] | None:
         """Samples of one size side by side, as far as they do not stop: see `Program.many`.
@@ -97,13 +97,13 @@ class ScenePlans:
             Those that are to be made one by one, of all targets. None where sizes differ.
         """
         everything = [*range(len(indices))]
-        if pictures.keys() != self.by_target.keys():
+        if images.keys() != self.by_target.keys():
             return everything  # a Degrade is to make the others
         keys = np.zeros((len(indices), 2), np.uint64)
         keys[:, 0] = indices
         whole, cells = {}, None
         for name in self.by_target:
-            lying, unit = pictures[name], self.units[name]
+            lying, unit = images[name], self.units[name]
             here = lying.shapes[:, :2] // unit
             cells = here if cells is None else cells
             if not ((here == cells) & (here > 0)).all():
@@ -127,14 +127,14 @@ class SceneOnTheWay:
         images: of the targets that are given.
     """
 
-    __slots__ = ("_begins", "_key", "_made", "_pictures", "_plans", "_stops")
+    __slots__ = ("_begins", "_images", "_key", "_made", "_plans", "_stops")
 
-    def __init__(self, plans: ScenePlans, key: Key, pictures: Mapping[str, Picture]) -> None:
-        for picture in pictures.values():
-            if not (is_picture(picture, files=False) or isinstance(picture, Undecoded)):
+    def __init__(self, plans: ScenePlans, key: Key, images: Mapping[str, AnyImage]) -> None:
+        for image in images.values():
+            if not (is_image(image, files=False) or isinstance(image, Undecoded)):
                 raise NotHereError
         self._plans, self._key = plans, key
-        self._pictures: dict[str, Any] = {**pictures}
+        self._images: dict[str, Any] = {**images}
         self._begins: dict[str, int] = {}
         self._stops: dict[str, int] = {}
         self._made: dict[str, Any] = {}
@@ -148,7 +148,7 @@ class SceneOnTheWay:
         Raises:
             NotHereError: the kernels do not take the sample, or a step fails.
         """
-        self._go_on([*self._pictures], allocate)
+        self._go_on([*self._images], allocate)
         if self._stops:
             self._plans.position(*self._key)
         while self._stops:
@@ -165,11 +165,11 @@ class SceneOnTheWay:
                 continue
             plan = self._plans.by_target[name]
             room = allocate(name) if plan.writes else np.empty
-            made = plan.sample(*self._key, self._pictures[name], room, self._begins.get(name, END))
+            made = plan.sample(*self._key, self._images[name], room, self._begins.get(name, END))
             if made is None:
                 raise NotHereError
             if isinstance(made, Stopped):
-                self._stops[name], self._pictures[name] = made
+                self._stops[name], self._images[name] = made
             else:
                 self._made[name] = made
 
@@ -192,28 +192,28 @@ class SceneOnTheWay:
             raise NotHereError from error
         for name in names:
             del self._stops[name]
-        self._pictures |= made
+        self._images |= made
         self._begins |= dict.fromkeys(made, place)
         return made
 
     def _degraded(self, step: Degrading, source: str) -> dict[str, np.ndarray]:
-        target, picture = step.degrade.target, self._pictures[source]
-        height, width = (n // self._plans.units[source] * self._plans.units[target] for n in picture.shape[:2])
+        target, image = step.degrade.target, self._images[source]
+        height, width = (n // self._plans.units[source] * self._plans.units[target] for n in image.shape[:2])
         try:
-            made = step.made(self._key, picture, (height, width))
+            made = step.made(self._key, image, (height, width))
         except NotHereError:  # on the way there are sizes that the kernels do not make
             self._plans.position(*self._key)
-            scene = Scene({source: picture}, self._plans.units)
+            scene = Scene({source: image}, self._plans.units)
             step.degrade.act(scene)
             made = in_between(scene.arrays[target])
-        return {source: picture, target: made}
+        return {source: image, target: made}
 
     def _shared(self, step: Shared, forced: bool, names: Sequence[str]) -> dict[str, np.ndarray]:
-        scene = Scene({name: self._pictures[name] for name in names}, self._plans.units)
+        scene = Scene({name: self._images[name] for name in names}, self._plans.units)
         step(scene=scene, force_apply=forced)
         scene.shape()
         made = {name: in_between(scene.arrays[name]) for name in names}
-        for name, picture in made.items():
-            if len(names) < len(self._pictures) and picture.shape[:2] != self._pictures[name].shape[:2]:
+        for name, image in made.items():
+            if len(names) < len(self._images) and image.shape[:2] != self._images[name].shape[:2]:
                 raise NotHereError  # it may not fit the others any more
         return made

@@ -15,7 +15,7 @@ from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Inputs, Output
 
 _UINT8, _FLOAT32 = np.dtype(np.uint8), np.dtype(np.float32)
-PICTURES = (_UINT8, _FLOAT32)  # the dtypes of images
+DTYPES = (_UINT8, _FLOAT32)  # the dtypes of images
 _MASKS = (_UINT8, np.dtype(np.uint16), np.dtype(np.int16), _FLOAT32)
 _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
 # Resampling overshoots: of images in 0..1 the sharpest kernel that there is, Lanczos', makes −0.97..1.97 at worst.
@@ -31,7 +31,7 @@ def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
         image = image[..., None]
     if image.ndim != 3 or not image.size:
         raise DataError(f"{name} must be H×W or H×W×C with at least one pixel, got shape {image.shape}")
-    if image.dtype not in PICTURES:
+    if image.dtype not in DTYPES:
         raise DataError(f"{name} must be uint8 (0..255) or float32 (0..1), got {image.dtype}")
     if image.dtype == _FLOAT32:
         check_range(image, name)
@@ -61,7 +61,7 @@ def arrival_of(image: Any) -> Arrival:
     return "encoded" if is_encoded(image) else "uint8"
 
 
-def picture_in(image: Any, inputs: Inputs, name: str = "image", *, lazily: bool = False) -> Any:
+def image_in(image: Any, inputs: Inputs, name: str = "image", *, lazily: bool = False) -> Any:
     """What `check_image` says of an array; an image that is not decoded yet is decoded, unless `lazily`."""
     if isinstance(image, np.ndarray) or not is_encoded(image):
         return check_image(image, inputs, name)

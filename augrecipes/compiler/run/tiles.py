@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.run.side_by_side import Lane, SampleBatch, Together
+from augrecipes.compiler.run.batch_samples import BatchSamples, Lane, SampleBatch
 from augrecipes.errors import CollateError, DataError
 from augrecipes.machine import cores
 
@@ -66,7 +66,7 @@ class BagBatch(SampleBatch):
             return self.odd[k]
         return out[k]
 
-    def make(self, lane: Lane, places: Sequence[int], samples: Together) -> None:
+    def make(self, lane: Lane, places: Sequence[int], samples: BatchSamples) -> None:
         """Make some that are there together."""
         super().make(lane, places, samples)
         for k in places:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.run.at_once import Read
-from augrecipes.compiler.run.beside import is_array
+from augrecipes.compiler.run.batch_samples import Room
+from augrecipes.compiler.run.extra_targets import is_array
+from augrecipes.compiler.run.image_queue import Read
 from augrecipes.compiler.run.output_buffer import output_buffer
-from augrecipes.compiler.run.side_by_side import Room
 from augrecipes.compiler.run.tiles import BagBatch, BagResult, Name, default_threads
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline

@@ -12,7 +12,7 @@ from augrecipes.data.picking import tiles_of
 from augrecipes.errors import DataError
 from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
-from augrecipes.preview.display import picture_of_input, picture_of_output, size_text
+from augrecipes.preview.display import rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.overlay import LEFT, PICKED, SHOWN, map_of_tiles
 from augrecipes.preview.rows import SheetRequest, label_text, left_out, output_text, stage_groups
 from augrecipes.preview.sheet import Sheet
@@ -76,7 +76,7 @@ class _Bags:
             raise broken[0]
         self.broken += broken
         self.left |= len(picked[0]) < count
-        strips = [CellGroup([Cell(picture_of_input(tiles[n]), f"tile {n}") for n in tiles], "as they are", quiet=True)]
+        strips = [CellGroup([Cell(rgb_of_input(tiles[n]), f"tile {n}") for n in tiles], "as they are", quiet=True)]
         if request.stages:
             strips += self._stages(tiles, key)
         else:
@@ -100,7 +100,7 @@ class _Bags:
                 cells.append(Cell(None, "not picked"))
                 continue
             self.output = self.pipeline.at(key, epoch, tile)(image=image)["image"]
-            cells.append(Cell(picture_of_output(self.output, self.pipeline.recipe.output)))
+            cells.append(Cell(rgb_of_output(self.output, self.pipeline.recipe.output)))
         return CellGroup(cells, f"epoch {epoch}")
 
     def _stages(self, tiles: dict[int, NDArray[Any]], key: int) -> list[CellGroup]:
@@ -110,7 +110,7 @@ class _Bags:
             (of_step[0][0], {n: image for n, (_, image) in zip(tiles, of_step, strict=True)})
             for of_step in zip(*found, strict=True)
         ]
-        return stage_groups(tiles, steps, lambda after: [Cell(picture_of_input(one)) for one in after.values()])
+        return stage_groups(tiles, steps, lambda after: [Cell(rgb_of_input(one)) for one in after.values()])
 
 
 def _spread(wanted: frozenset[int], others: frozenset[int], count: int) -> list[int]:

@@ -14,17 +14,17 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import PLAIN, Compiled
 from augrecipes.compiler.rewrite.nodes import singles
-from augrecipes.compiler.run.beside import LIKE, STACKS, is_array, take_beside
+from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, take_extra_targets
 from augrecipes.compiler.run.native_batches import NativeBatches
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.points import processors, rows_of, take_points
 from augrecipes.compiler.run.targets import (
-    PICTURES,
+    DTYPES,
     arrival_of,
     check_presence,
+    image_in,
     mask_in,
     mask_out,
-    picture_in,
 )
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
@@ -42,7 +42,7 @@ class ImagePipeline(NativeBatches):
     Targets out: `image` as the recipe's `output` says; `mask` H×W, int64 or, of an output of uint8, with the dtype that
     it came with; `boxes` and `keypoints` float32; none of them shares memory with what went in.
 
-    Beside the image, or without it, may come what albumentations knows (`images` N×H×W×C, `volume` D×H×W×C, `volumes`,
+    Besides the image, or without it, may come what albumentations knows (`images` N×H×W×C, `volume` D×H×W×C, `volumes`,
     `masks`, `mask3d`, `masks3d`) and what `add_targets` has named. One draw is for all of a sample, whose steps run as
     they are written, whatever `optimize` says. Images come out as `output` says (a volume as C×D×H×W or D×H×W×C),
     masks as `mask` does. An array of any other name is an error; whatever is no array comes out as it went in.
@@ -160,8 +160,8 @@ class ImagePipeline(NativeBatches):
         >>> import augrecipes as ar
         >>> pipeline = ar.load("folder-128").compile()
         >>> pipeline.add_targets({"other": "image"})
-        >>> picture = np.zeros((150, 200, 3), np.uint8)
-        >>> pipeline.at(0)(image=picture, other=picture)["other"].shape
+        >>> image = np.zeros((150, 200, 3), np.uint8)
+        >>> pipeline.at(0)(image=image, other=image)["other"].shape
         (3, 128, 128)
         """
         if "_usual" not in self.__dict__:  # albumentations' constructor asks too
@@ -193,8 +193,8 @@ class ImagePipeline(NativeBatches):
         """The targets as albumentations wants them, and the function that turns its result into a sample."""
         inputs, output = self.compiled.recipe.inputs, self.compiled.recipe.output
         data = dict(targets)
-        beside = take_beside(data, self.likes, inputs) if self.arrival == "together" else []
-        data["image"] = image = picture_in(data.get("image"), inputs)
+        beside = take_extra_targets(data, self.likes, inputs) if self.arrival == "together" else []
+        data["image"] = image = image_in(data.get("image"), inputs)
         mask = data.get("mask")
         check_presence("mask", inputs.mask, given=mask is not None)
         if mask is None:
@@ -240,7 +240,7 @@ class ImagePipeline(NativeBatches):
                 if stages is not None:
                     stages.append((self.label_of(self.transforms[place]), _copy_of(data["image"])))
             image = data["image"]
-            if image.dtype not in PICTURES:
+            if image.dtype not in DTYPES:
                 raise DataError(
                     f"the steps left an image of {image.dtype}; images are uint8 (0..255) or float32 (0..1)"
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
-from augrecipes.preview.display import picture_of_input, picture_of_output, size_text
+from augrecipes.preview.display import rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.overlay import label_colour
 from augrecipes.preview.rows import (
     DrawnSample,
@@ -32,7 +32,7 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     classes = (named if recipe.inputs.boxes else None) or ()
 
     def outputs(one: DrawnSample) -> list[Cell]:
-        return [annotated(picture_of_output(out["image"], recipe.output), out, recipe, classes) for out in one.outputs]
+        return [annotated(rgb_of_output(out["image"], recipe.output), out, recipe, classes) for out in one.outputs]
 
     def known(one: DrawnSample) -> list[str]:
         label = label_text(table, one.sample.index % len(table))
@@ -40,9 +40,9 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
 
     def row(one: DrawnSample) -> SheetRow:
         images = one.sample.images
-        source = annotated(picture_of_input(images["image"]), one.sample.rest, recipe, classes)
+        source = annotated(rgb_of_input(images["image"]), one.sample.rest, recipe, classes)
         if request.stages:
-            groups = stage_groups(images, one.stages, lambda after: [Cell(picture_of_input(after["image"]))])
+            groups = stage_groups(images, one.stages, lambda after: [Cell(rgb_of_input(after["image"]))])
         else:
             groups = [CellGroup([cell], f"epoch {epoch}") for epoch, cell in enumerate(outputs(one), request.epoch)]
         notes = " · ".join([f"{size_text(images['image'])} px", *known(one)])

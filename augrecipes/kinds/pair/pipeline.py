@@ -18,24 +18,24 @@ from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import PLAIN, Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
-from augrecipes.compiler.run.beside import is_array
 from augrecipes.compiler.run.degrade import Degrade, Key
+from augrecipes.compiler.run.extra_targets import is_array
 from augrecipes.compiler.run.grid import Region, unit
-from augrecipes.compiler.run.natively import kept_from_plans
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.compiler.run.program_samples import kept_from_plans
 from augrecipes.compiler.run.scene import Scene, common_cells
 from augrecipes.compiler.run.scene_lowering import scene_plans
 from augrecipes.compiler.run.scene_plans import ScenePlans
 from augrecipes.compiler.run.shared import Shared
-from augrecipes.compiler.run.targets import picture_in
+from augrecipes.compiler.run.targets import image_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops import groups
 from augrecipes.recipe.model import Inputs, Step
 
 Take = Callable[[str, tuple[int, ...], np.dtype[Any]], np.ndarray]
-Pictures = Mapping[str, np.ndarray | Undecoded]
+SceneImages = Mapping[str, np.ndarray | Undecoded]
 
 # What lies on one image cannot lie on a scene of several.
 _FOREIGN = ("image", "images", "mask", "masks", "boxes", "bboxes", "keypoints")
@@ -94,33 +94,33 @@ class PairPipeline(Pipeline):
         """One sample at one key."""
         targets = dict(targets)
         out = self._outs(targets)
-        pictures, rest = self._pictures(targets)
+        images, rest = self._images(targets)
         allocate: Callable[[str], Allocate] = lambda name: out[name][1] if name in out else np.empty  # noqa: E731
-        rest.update(self._run((epoch, index, tile), pictures, allocate))
+        rest.update(self._run((epoch, index, tile), images, allocate))
         rest.update((name, array) for name, (array, _) in out.items() if not callable(array))
         return rest
 
-    def _run(self, key: Key, pictures: Pictures, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
+    def _run(self, key: Key, images: SceneImages, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
         """What comes out of one sample, of images that have whole cells alone."""
         asked, scene = self.compiled.save_applied_params, None
         if self.optimize == "none" or self.arrival in PLAIN:
-            scene = self._steps(key, pictures)
+            scene = self._steps(key, images)
             made, unfinished = dict[str, Any](scene.arrays), self.outputs
-        elif (plans := self.plans) is not None and (found := plans.sample(key, pictures, allocate)) is not None:
+        elif (plans := self.plans) is not None and (found := plans.sample(key, images, allocate)) is not None:
             made, unfinished = found, plans.unfinished
         else:
-            return self.plain._run(key, pictures, allocate)
+            return self.plain._run(key, images, allocate)
         for name in unfinished:
             made[name] = self.sinks[name](made[name], allocate(name))
         if asked:
-            scene = scene or self._steps(key, pictures)  # what programs draw, drawn once more
+            scene = scene or self._steps(key, images)  # what programs draw, drawn once more
             region = scene.region
             made["applied"] = self.applied()
             made["window"] = {name: region and region.pixels(self.units[name]) for name in self.targets}
         return made
 
     def many(
-        self, epoch: int, indices: Sequence[int] | np.ndarray, pictures: Mapping[str, InMemory], take: Take
+        self, epoch: int, indices: Sequence[int] | np.ndarray, images: Mapping[str, InMemory], take: Take
     ) -> dict[str, np.ndarray] | None:
         """Several samples side by side, each as `at` gives it; None where they come out with different sizes.
 
@@ -141,11 +141,11 @@ class PairPipeline(Pipeline):
 
         places: Callable[[str], Places] = lambda name: lambda *made: (room(name, *made), everything)  # noqa: E731
         plans = mine.plans
-        left = everything if plans is None else plans.many(epoch, indices, pictures, places)
+        left = everything if plans is None else plans.many(epoch, indices, images, places)
         try:
             for k in left or ():
                 row: Callable[[str], Allocate] = lambda name, k=k: lambda *made: room(name, *made)[k]  # type: ignore[misc]  # noqa: E731
-                one = mine._whole_cells({name: lying.array(k) for name, lying in pictures.items()})
+                one = mine._whole_cells({name: lying.array(k) for name, lying in images.items()})
                 mine._run((epoch, int(indices[k]), 0), one, row)
         except _UnevenError:
             return None
@@ -189,24 +189,24 @@ class PairPipeline(Pipeline):
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The images after each outermost step, and each of those inside a Degrade, by target."""
         found: list[tuple[str, Any]] = []
-        self._steps((epoch, index, tile), self._pictures(targets)[0], found)
+        self._steps((epoch, index, tile), self._images(targets)[0], found)
         return found
 
-    def _pictures(self, targets: dict[str, Any]) -> tuple[Pictures, dict[str, Any]]:
+    def _images(self, targets: dict[str, Any]) -> tuple[SceneImages, dict[str, Any]]:
         """The whole cells of the targets that were given, and whatever else was given."""
         rest = dict(targets)
         self._check_names(rest)
-        pictures: dict[str, np.ndarray | Undecoded] = {}
+        images: dict[str, np.ndarray | Undecoded] = {}
         for name in self.targets:
-            pictures[name] = picture_in(rest.pop(name), self._inputs[name], name, lazily=self.reads)
+            images[name] = image_in(rest.pop(name), self._inputs[name], name, lazily=self.reads)
         if not self.compiled.resumes:  # what steps have left may differ
-            _check_alike(pictures)
-        return self._whole_cells(pictures), rest
+            _check_alike(images)
+        return self._whole_cells(images), rest
 
-    def _whole_cells(self, pictures: Pictures) -> Pictures:
+    def _whole_cells(self, images: SceneImages) -> SceneImages:
         """These targets without what they have beyond their last whole cells."""
-        rows, columns = common_cells(pictures, self.units)
-        return {name: one[: rows * self.units[name], : columns * self.units[name]] for name, one in pictures.items()}
+        rows, columns = common_cells(images, self.units)
+        return {name: one[: rows * self.units[name], : columns * self.units[name]] for name, one in images.items()}
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
         wrong, others = "", given.keys() - set(self.outputs)
@@ -221,9 +221,9 @@ class PairPipeline(Pipeline):
         if wrong:
             raise DataError(f"{wrong}; the recipe's targets are {', '.join(f'{name}=' for name in self.targets)}")
 
-    def _steps(self, key: Key, pictures: Pictures, stages: list[tuple[str, Any]] | None = None) -> Scene:
+    def _steps(self, key: Key, images: SceneImages, stages: list[tuple[str, Any]] | None = None) -> Scene:
         """The scene behind the steps, every step at its key."""
-        arrays = {name: one.array() if isinstance(one, Undecoded) else one for name, one in pictures.items()}
+        arrays = {name: one.array() if isinstance(one, Undecoded) else one for name, one in images.items()}
         scene = Scene(arrays, self.units, Region(0, 0, *common_cells(arrays, self.units)), stages)
         self.position(*key)
         try:

@@ -11,7 +11,7 @@ from augrecipes.compiler.run.grid import cells
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
-from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
+from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.overlay import render_crops
 from augrecipes.preview.rows import DrawnSample, SheetRequest, left_out, output_text, short_path, stage_groups
 from augrecipes.preview.sheet import Sheet
@@ -44,20 +44,20 @@ def _scene(one: DrawnSample, pipeline: PairPipeline, request: SheetRequest) -> S
     # A window that is the whole image needs no outline.
     outlined = [k for k, window in enumerate(windows) if window is not None and window != (0, 0, *used)]
 
-    def outline(picture: Picture, scale: float) -> None:
+    def outline(img: RgbImage, scale: float) -> None:
         crops = [tuple(value * scale for value in windows[k]) for k in outlined]
-        render_crops(picture, crops, [str(request.epoch + k) for k in outlined])
+        render_crops(img, crops, [str(request.epoch + k) for k in outlined])
 
-    def cell(name: str, picture: Picture) -> Cell:
-        return Cell(picture, f"{name} {size_text(picture)}")
+    def cell(name: str, img: RgbImage) -> Cell:
+        return Cell(img, f"{name} {size_text(img)}")
 
     def after(images: Mapping[str, NDArray[Any]]) -> list[Cell]:
-        there = {name: cell(name, picture_of_input(image)) for name, image in images.items()}
+        there = {name: cell(name, rgb_of_input(image)) for name, image in images.items()}
         return [there.get(name) or Cell(None, f"{name}: made later") for name in names]
 
     def epoch(k: int, out: Mapping[str, Any]) -> CellGroup:
         outputs = [(name, recipe.outputs.get(name, recipe.output)) for name in names]
-        made = [cell(name, picture_of_output(out[name], output)) for name, output in outputs]
+        made = [cell(name, rgb_of_output(out[name], output)) for name, output in outputs]
         number = request.epoch + k
         tag = (str(number), outlined.index(k)) if k in outlined else None
         return CellGroup(made, f"epoch {number}" + (" – resampled" if windows[k] is None else ""), tag=tag)
@@ -66,7 +66,7 @@ def _scene(one: DrawnSample, pipeline: PairPipeline, request: SheetRequest) -> S
         groups = [CellGroup(after(images), "as they are", quiet=True), *stage_groups(images, one.stages, after)]
     else:
         groups = [epoch(k, out) for k, out in enumerate(one.outputs)]
-    source = CellGroup([Cell(picture_of_input(whole), over=outline)], f"{base} {size_text(whole)}", quiet=True)
+    source = CellGroup([Cell(rgb_of_input(whole), over=outline)], f"{base} {size_text(whole)}", quiet=True)
     others = [f"{name} {size_text(image)}" for name, image in images.items() if name != base]
     cut = "" if whole.shape[:2] == used else f"cut to {used[1]}×{used[0]}, which all scales divide"
     notes = [" · ".join((*others, f"index {one.sample.index}")), cut]

@@ -44,7 +44,7 @@ class PathView:
     @property
     def has_images(self) -> bool:
         """Whether there is an image among them; stops at the first."""
-        return self.is_folder and any(map(is_picture, _walk(self.path)))
+        return self.is_folder and any(map(is_image, _walk(self.path)))
 
     def ending(self, *suffixes: str) -> list[str]:
         """Those of `names` that end so."""
@@ -137,6 +137,6 @@ def is_there(path: Path | str, *, folder: bool = False) -> bool:
     return (os.path.isdir if folder else os.path.isfile)(path)
 
 
-def is_picture(name: str) -> bool:
+def is_image(name: str) -> bool:
     """Whether a file is an image, by its name."""
     return name.lower().endswith(_SUFFIXES)

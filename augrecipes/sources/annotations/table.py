@@ -28,7 +28,7 @@ from augrecipes.errors import DataError, RecipeError, counted
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
 from augrecipes.sources.annotations import coco, labelme, voc, yolo
-from augrecipes.sources.annotations.files import PathView, is_picture
+from augrecipes.sources.annotations.files import PathView, is_image
 from augrecipes.sources.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet
 from augrecipes.sources.columns import Columns, Ragged, Recorded, number
 from augrecipes.sources.defects import Findings, corners_of, upright
@@ -82,7 +82,7 @@ def is_given_as_data(path: PathLike, *, points: bool) -> bool:
     has some.
     """
     source = PathView(Path(os.fsdecode(path)))
-    if not source.path.exists() or is_picture(source.path.name) or (not source.is_folder and not is_annotated(path)):
+    if not source.path.exists() or is_image(source.path.name) or (not source.is_folder and not is_annotated(path)):
         return False
     if not points and source.has_images:
         return False

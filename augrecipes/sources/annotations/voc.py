@@ -11,7 +11,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, fromstring
 
 from augrecipes.errors import DataError, counted
-from augrecipes.sources.annotations.files import PathView, folder_of, is_picture, read_lines, read_whole
+from augrecipes.sources.annotations.files import PathView, folder_of, is_image, read_lines, read_whole
 from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, numbers_of
 
 TITLE = "Pascal VOC"
@@ -96,7 +96,7 @@ def _file(found: AnnotationSet, path: Path, taken: bool) -> str:
 
 
 def _name_images(found: AnnotationSet, there: list[str], wanted: list[tuple[str, str]]) -> None:
-    names, stems = set(there), {name.rpartition(".")[0]: name for name in there if is_picture(name)}
+    names, stems = set(there), {name.rpartition(".")[0]: name for name in there if is_image(name)}
     for k, (said, stem) in enumerate(wanted):
         below, _, last = stem.rpartition("/")
         beside = f"{below}/{said}" if below else said

@@ -22,7 +22,7 @@ from augrecipes.errors import DataError, counted
 from augrecipes.recipe.nodes import plain
 from augrecipes.recipe.parse import read_nodes
 from augrecipes.recipe.problems import Problems, Stop
-from augrecipes.sources.annotations.files import PathView, class_list, is_picture, is_there, read_lines, read_whole
+from augrecipes.sources.annotations.files import PathView, class_list, is_image, is_there, read_lines, read_whole
 from augrecipes.sources.annotations.records import LEAST_CORNERS, AnnotationOptions, AnnotationSet, bounds, numbers_of
 from augrecipes.sources.paths import OUTSIDE, DataFolder
 
@@ -217,7 +217,7 @@ def _swapped(path: Path, old: str, new: str) -> Path | None:
 
 
 def _in_folder(images: Path, labels: Path) -> list[tuple[str, str]]:
-    names = [name for name in PathView(images).names if is_picture(name)]
+    names = [name for name in PathView(images).names if is_image(name)]
     if not names:
         raise DataError(f"no images in this folder, which {labels} has the labels of", str(images))
     return [(f"{images}/{name}", f"{labels}/{name.rpartition('.')[0]}.txt") for name in names]
@@ -227,7 +227,7 @@ def _listed(path: Path, within: DataFolder | None) -> Iterator[tuple[str, str]]:
     """The images that a text file lists, and their label files."""
     for k, line in enumerate(map(str.strip, read_lines(path, "surrogateescape")), 1):
         file = path.parent / line.replace("\0", "")
-        if not is_picture(line):
+        if not is_image(line):
             continue
         if within is not None and ("://" in line or not within.holds(file)):
             raise DataError(f"{line!r} {OUTSIDE.format(within.folder)}", f"{path}:{k}")

@@ -131,7 +131,7 @@ def mask_of_regions(path: str, slide: Level, size: tuple[int, int], names: Colle
         DataError: it is not GeoJSON, or has no region of these names; names the file.
     """
     try:
-        document = json.loads(read_bytes(path, picture=False))
+        document = json.loads(read_bytes(path, image=False))
     except UnreadableError as error:
         raise DataError(str(error), path) from None
     except (ValueError, RecursionError) as error:

@@ -28,7 +28,7 @@ _POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each, at least
 _MOST = 512  # an axis that is longer than this is no axis of channels
 
 
-def as_picture(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **decode: Any) -> NDArray[Any] | Encoded:
+def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **decode: Any) -> NDArray[Any] | Encoded:
     """An image as a pipeline takes it: uint8 (0..255) or float32 (0..1), H×W×C.
 
     Args:
@@ -44,7 +44,7 @@ def as_picture(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **de
     Raises:
         DataError: it is none of those.
 
-    >>> as_picture(np.zeros((2, 3), np.uint8), channels=3).shape
+    >>> as_image(np.zeros((2, 3), np.uint8), channels=3).shape
     (2, 3, 3)
     """
     if (file := _file(value)) is not None:
@@ -79,7 +79,7 @@ def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any =
     """A mask as a pipeline takes it, H×W: uint8, uint16 or int32 labels, or float32.
 
     Args:
-        value: as for `as_picture`; an axis of one in front or behind is left out. An image of Pillow with a palette
+        value: as for `as_image`; an axis of one in front or behind is left out. An image of Pillow with a palette
             gives the indices of its colours.
         exif: of what is encoded.
         max_pixels: the same.
@@ -109,7 +109,7 @@ def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any =
         raise DataError(str(error)) from None
 
 
-def is_picture(value: Any) -> bool:
+def is_image(value: Any) -> bool:
     """Whether a value looks like an image: of Pillow, or an array or tensor of two axes or more."""
     return _is_pillow(value) or getattr(value, "ndim", 0) >= 2
 
@@ -182,7 +182,7 @@ def _sealed(array: NDArray[Any]) -> NDArray[Any]:
 def split_parts(
     parts: Mapping[str, Any],
     inputs: Inputs,
-    pictures: Sequence[str],
+    images: Sequence[str],
     axes: Axes,
     *,
     undecoded: bool = False,
@@ -204,13 +204,13 @@ def split_parts(
         DataError: a part is missing, or not what its name says.
     """
     parts, targets = dict(parts), {}
-    for name in pictures:
+    for name in images:
         value = parts.pop(name, None)
         if names is None or name in names:
             if value is None:
                 raise DataError(f"has no {name}{_there(parts)}")
             with_ = {**decode, "axes": axes, "undecoded": undecoded}
-            targets[name] = _saying(name, as_picture, value, **with_)
+            targets[name] = _saying(name, as_image, value, **with_)
     for name in taken_by(inputs) & parts.keys():
         if (value := parts.pop(name)) is None:
             continue

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.boxes import forget_labels
-from augrecipes.compiler.executor.inputs import Picture, as_bytes, as_picture, is_mask, is_picture, of_bytes
+from augrecipes.compiler.executor.inputs import AnyImage, as_bytes, as_image, is_image, is_mask, of_bytes
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import stand_in
@@ -38,7 +38,7 @@ def kept_from_plans(pipeline: Pipeline) -> str | None:
     return "images come decoded" if pipeline.arrival == "encoded" and not pipeline.takes_files else None
 
 
-class NativelyRun(Pipeline):
+class ProgramPipeline(Pipeline):
     """A compiled recipe that runs without Python wherever all of its steps are known to the native kernels."""
 
     _usual: frozenset[str]
@@ -80,7 +80,7 @@ class NativelyRun(Pipeline):
         if (why := kept_from_plans(self)) is not None:
             return why
         try:
-            return self.taken(self._maker.pictures(self._lowered, self.sinks["image"], files=self.takes_files))
+            return self.taken(self._maker.images(self._lowered, self.sinks["image"], files=self.takes_files))
         except OpaqueError as reason:
             return str(reason)
 
@@ -132,7 +132,7 @@ class NativelyRun(Pipeline):
             return None
         image = targets.get("image")
         on_it = self._usual.intersection(targets) - {"image"} if len(targets) > 1 else _NOTHING
-        if not is_picture(image, files=self.takes_files):
+        if not is_image(image, files=self.takes_files):
             return None
         image, done = check_size(image, self.recipe.inputs), dict(targets)
         if self.native.idle and self.call is None and self.native.takes(image.shape[2]):
@@ -162,13 +162,13 @@ class NativelyRun(Pipeline):
             done["applied"] = self.applied()
         return done
 
-    def _take_mask(self, on_the_way: OnTheWay, mask: Any, image: Picture) -> bool:
+    def _take_mask(self, on_the_way: OnTheWay, mask: Any, image: AnyImage) -> bool:
         """Let a mask go along; False where it is made apart, as the recipe is written.
 
         What `fast` makes of an image goes by no mask; in `exact` both ways make the same, so that one is enough.
         """
         if is_mask(mask, image):
-            plan, labels, dtype = self.native_masks, as_picture(mask), _BYTE
+            plan, labels, dtype = self.native_masks, as_image(mask), _BYTE
         else:
             known = mask_in(mask, image)
             dtype = known.dtype

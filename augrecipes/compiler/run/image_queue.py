@@ -20,7 +20,7 @@ _FILE = 4  # times as long as on pixels in memory works who has to decode them
 Read = Callable[[int], Any]
 
 
-class PictureQueue:
+class ImageQueue:
     """The numbers of the images of a batch, some at a time, as threads ask for them.
 
     At first they are many, for few calls, and fewer towards the end: no thread waits long for another's last ones.
@@ -47,21 +47,21 @@ class PictureQueue:
             found = read(k)
             several = isinstance(found, dict)
             size += sum(getattr(one, "nbytes", 0) for one in (found.values() if several else (found,)))
-            picture = found.get("image") if several else found
+            image = found.get("image") if several else found
             if not taken and self._threads > 1:
                 left = self.count - k
                 few = -(-left // self._threads) if self._evened else left // (2 * self._threads)
-            pixels += _pixels(picture)
+            pixels += _pixels(image)
             yield k, found
 
 
-def _pixels(picture: Any) -> int:
+def _pixels(image: Any) -> int:
     """How many values of pixels an image is; of a file as many as take as long."""
-    shown = math.prod(getattr(picture, "shape", ()) or (_LEAST,))
-    return shown if isinstance(picture, np.ndarray) else _FILE * shown
+    shown = math.prod(getattr(image, "shape", ()) or (_LEAST,))
+    return shown if isinstance(image, np.ndarray) else _FILE * shown
 
 
-def busy_threads(threads: int, pictures: Sequence[Any]) -> int:
+def busy_threads(threads: int, images: Sequence[Any]) -> int:
     """How many of these threads a batch of images keeps busy: to begin one takes as long as some small images.
 
     >>> small = [np.zeros((32, 32, 3), np.uint8)] * 256
@@ -70,7 +70,7 @@ def busy_threads(threads: int, pictures: Sequence[Any]) -> int:
     """
     if threads < 2:
         return 1
-    return max(1, min(threads, len(pictures), sum(map(_pixels, pictures)) // _LEAST))
+    return max(1, min(threads, len(images), sum(map(_pixels, images)) // _LEAST))
 
 
 def in_threads(work: Callable[[Any], None], lanes: Sequence[Any]) -> None:

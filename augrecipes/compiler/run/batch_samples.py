@@ -12,7 +12,7 @@ import numpy as np
 
 from augrecipes.compiler.executor.inputs import InMemory
 from augrecipes.compiler.executor.program import Places
-from augrecipes.compiler.run.at_once import PictureQueue, in_threads
+from augrecipes.compiler.run.image_queue import ImageQueue, in_threads
 from augrecipes.errors import CollateError, DataError
 
 _LABELS = np.dtype(np.int64)
@@ -22,7 +22,7 @@ Room = Callable[[str, tuple[int, ...], np.dtype[Any]], np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class BatchSamples:
     """Samples that are there together.
 
     Attributes:
@@ -36,7 +36,7 @@ class Together:
     others: Sequence[Sample] | None = None
 
     @classmethod
-    def of(cls, samples: Sequence[Sample]) -> Together | None:
+    def of(cls, samples: Sequence[Sample]) -> BatchSamples | None:
         """The targets of some samples; None where they have not the same."""
         names = samples[0].keys()
         if any(sample.keys() != names for sample in samples) or "image" not in names:
@@ -54,7 +54,7 @@ class Together:
         """Of their targets."""
         return {"image", *(() if self.mask is None else ("mask",)), *(self.others[0] if self.others else ())}
 
-    def picture(self, k: int) -> Any:
+    def image_of(self, k: int) -> Any:
         """That of one."""
         return _one(self.image, k)
 
@@ -74,9 +74,9 @@ class Lane(Protocol):
     """A pipeline of one thread."""
 
     def several(
-        self, epoch: int, keys: Sequence[tuple[int, int]], samples: Together, places: Callable[[str], Places]
+        self, epoch: int, keys: Sequence[tuple[int, int]], samples: BatchSamples, places: Callable[[str], Places]
     ) -> tuple[list[int], dict[int, Sample]] | None:
-        """See `NativelyRun.several`."""
+        """See `ProgramPipeline.several`."""
 
     def sample(self, epoch: int, index: int, tile: int, targets: Sample, allocate: Any) -> Sample:
         """One sample."""
@@ -114,9 +114,9 @@ class SampleBatch:
             lanes: a pipeline for each thread.
             read: gives the targets of a sample by its place; called from several threads. DataError: it is broken.
             held: all images are in memory anyway.
-            evened: see `PictureQueue`.
+            evened: see `ImageQueue`.
         """
-        turns = PictureQueue(len(self.keys), len(lanes), held=held, evened=evened)
+        turns = ImageQueue(len(self.keys), len(lanes), held=held, evened=evened)
 
         def kept(k: int) -> Sample:
             try:
@@ -137,13 +137,13 @@ class SampleBatch:
         in_threads(work, lanes)
 
     def _make(self, lane: Lane, samples: dict[int, Sample]) -> None:
-        if (together := Together.of([*samples.values()])) is not None:
+        if (together := BatchSamples.of([*samples.values()])) is not None:
             self.make(lane, [*samples], together)
         else:
             for k, sample in samples.items():
                 self._one(lane, k, sample)
 
-    def make(self, lane: Lane, places: Sequence[int], samples: Together) -> None:
+    def make(self, lane: Lane, places: Sequence[int], samples: BatchSamples) -> None:
         """Make some that are there together."""
 
         def rows(name: str) -> Places:

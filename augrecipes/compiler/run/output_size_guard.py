@@ -10,7 +10,7 @@ from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.errors import DataError
 from augrecipes.ops.bounds import size_text
 from augrecipes.ops.capabilities import claims
-from augrecipes.ops.made import Made
+from augrecipes.ops.output_size import Made
 
 _MOST = 8  # bytes of a value
 _CHANNELS = 4  # most images have no more

@@ -17,7 +17,7 @@ _MOST = 2.0**30
 _FEW = 32  # one pixel in so many may be done twice
 
 
-class OfThree:
+class ChannelSums:
     """The pass.
 
     Args:
@@ -26,7 +26,7 @@ class OfThree:
     """
 
     def __init__(self, kernels: Library, *, sums: bool) -> None:
-        self._kernel, self._sums = kernels.kernel("of_three", "plpfiplpp"), int(sums)
+        self._kernel, self._sums = kernels.kernel("channel_sums", "plpfiplpp"), int(sums)
 
     def __call__(self, img: np.ndarray, tables: np.ndarray, off: float) -> tuple[np.ndarray, np.ndarray] | None:
         """An image, and the places of pixels that are to be done again; None where that is none of its work.

@@ -36,7 +36,7 @@ def numbers_by(
     (True, True)
     """
     out = np.empty(count, np.float32)
-    works = kernel(kernels, "own_numbers", "lpffpl")
+    works = kernel(kernels, "counter_numbers", "lpffpl")
     works(signed(key), pieces(distribution).ctypes.data, mean, deviation, out.ctypes.data, count)
     return out
 

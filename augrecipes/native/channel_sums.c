@@ -128,7 +128,7 @@ static inline int64_t pass(const uint8_t *source, int64_t count, const float *ta
    sure: how far from a whole number a result may be, up to a half, so that its nearest level is told
    doubtful, workspace: places of pixels of which it is not, as many as there is workspace for
    found: how many there are */
-KERNEL(of_three)(const uint8_t *source, int64_t count, const float *tables, float sure, int32_t sums,
+KERNEL(channel_sums)(const uint8_t *source, int64_t count, const float *tables, float sure, int32_t sums,
                  int32_t *doubtful, int64_t workspace, int64_t *found, uint8_t *target) {
     if (count < 0 || count > INT32_MAX)
         return REFUSED;

@@ -25,7 +25,7 @@ class Like:
         deep: the last of those is a depth: in a layout that begins with channels they come before it.
     """
 
-    picture: bool
+    is_image: bool
     axes: int
     deep: bool = False
 
@@ -45,7 +45,7 @@ STACKS = {name: name for name in LIKE if name not in ("image", "mask")}
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ExtraTarget:
     """One target beside the image, on its way through the steps.
 
     Attributes:
@@ -63,21 +63,21 @@ class Beside:
     def lying_on(self, image: Any) -> np.ndarray:
         """What goes through the steps; DataError where it does not lie on the image."""
         axes = self.like.axes
-        if not self.like.picture:
+        if not self.like.is_image:
             return mask_in(self.array, image, self.name, axes)
         if self.array.shape[axes : axes + 2] != image.shape[:2]:
             raise DataError(f"{self.name} of shape {self.array.shape} does not lie on the image of shape {image.shape}")
         array: np.ndarray = self.array
         return array
 
-    def pictures(self) -> Iterator[tuple[str, np.ndarray]]:
+    def images(self) -> Iterator[tuple[str, np.ndarray]]:
         """(name, image) of each image in it."""
         for place in np.ndindex(self.array.shape[: self.like.axes]):
             yield self.name + "".join(f"[{k}]" for k in place), self.array[place]
 
     def out(self, done: np.ndarray, sink: Finish, output: Output) -> Any:
         """What comes out: each image as `sink` makes it, masks as `mask`."""
-        if not self.like.picture:
+        if not self.like.is_image:
             made = mask_out(done, self.array.dtype, output, None, self.like.axes)
         else:
             # Some steps drop the channel axis of grey images.
@@ -92,7 +92,7 @@ class Beside:
         return np.stack([self._laid(inner, sink, channels_first) for inner in part], axis=axis)
 
 
-def take_beside(data: dict[str, Any], likes: Mapping[str, str], inputs: Inputs) -> list[Beside]:
+def take_extra_targets(data: dict[str, Any], likes: Mapping[str, str], inputs: Inputs) -> list[ExtraTarget]:
     """What travels beside the image of the sample `data`, checked; `likes`: what each target is like.
 
     Without an `image` the first of the other images stands in for it, so that steps have something to draw by.
@@ -104,15 +104,15 @@ def take_beside(data: dict[str, Any], likes: Mapping[str, str], inputs: Inputs) 
             del data[name]
             continue
         listed = like.axes == 1 and isinstance(value, list | tuple)
-        if listed and not value and not like.picture:
+        if listed and not value and not like.is_image:
             continue  # no masks at all: they come out as they came in
         array = _stacked(value, name) if listed else value
-        found.append(Beside(name, like, _with_channels(array, name, like) if like.picture else array, listed))
+        found.append(ExtraTarget(name, like, _with_channels(array, name, like) if like.is_image else array, listed))
     for one in found:
-        for name, picture in one.pictures() if one.like.picture else ():
-            check_image(picture, inputs, name)
+        for name, image in one.images() if one.like.is_image else ():
+            check_image(image, inputs, name)
             if data.get("image") is None:
-                data["image"] = picture
+                data["image"] = image
     return found
 
 
