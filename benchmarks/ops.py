@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 from harness import Row, run
-from wild import measure, quietly
+from wild import measure
 
 import augrecipes as ar
 from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.display import quiet
 from augrecipes.errors import AugrecipesError
 from augrecipes.ops import catalog
 from augrecipes.ops.groups import DEGRADE, GROUPS
@@ -133,5 +134,5 @@ def _one_pass(recipe: ar.Recipe, side: int) -> float:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     more = {"classes": {"nargs": "*", "metavar": "CLASS", "help": "only these"}}
-    with quietly():
+    with quiet():
         run(__file__, __doc__, "Every class alone", _METHOD, {"classes": _classes}, more=more)

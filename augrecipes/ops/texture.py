@@ -85,7 +85,7 @@ CAPABILITIES = (
     _texture("Superpixels"),
     _texture("ChromaticAberration", resamples=True, channels=_RGB, grids="alike", gain=sampled, in_levels=True),
     # Light and weather.
-    _texture("Illumination", grids="alike", gain=lit, steadied="instead:with_steady_corner"),
+    _texture("Illumination", grids="alike", gain=lit, steadied="replaced_functions:with_steady_corner"),
     _texture("PlasmaBrightnessContrast", statistics="the mean (for its contrast)"),
     _texture("PlasmaShadow", gain=1.0),
     _texture("RandomFog", channels=_RGB, gain=1.0, in_levels=True, quick="fog"),

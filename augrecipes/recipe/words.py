@@ -34,16 +34,18 @@ _SYMMETRIES = {
 }  # fmt: skip
 
 
-def text(value: Any) -> str:
-    """Returns a value as recipes write it, without braces.
+def text(value: Any, levels: int = 20) -> str:
+    """Returns a value as recipes write it, without braces; so many levels of it, as what was forged has any number.
 
     >>> text({"size": (224, 224), "pad": None})
     'size: [224, 224], pad: null'
     """
+    if not levels:
+        return "…"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {text(part)}" for key, part in value.items())
+        return ", ".join(f"{key}: {text(part, levels - 1)}" for key, part in value.items())
     if isinstance(value, list | tuple):
-        return f"[{', '.join(text(part) for part in value)}]"
+        return f"[{', '.join(text(part, levels - 1) for part in value)}]"
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     return harmless(str(value))

@@ -287,7 +287,7 @@ def test_a_number_planted_in_c_is_found(planted: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "planted", ["_CUTS = 0", "CROPS, FLIPS = range(2)", "CROPS, FLIPS = 7, *range(1, 2)", "CROPS: Final = 3"]
+    "planted", ["_CROPS = 0", "CROPS, FLIPS = range(2)", "CROPS, FLIPS = 7, *range(1, 2)", "CROPS: Final = 3"]
 )
 def test_a_number_planted_in_python_is_found(planted: str) -> None:
     text = f"CENTER_CROP = found()\n_GREYS = EFFECTS.GRAYS\n_FULL = 255\n{planted}"
