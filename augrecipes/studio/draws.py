@@ -53,7 +53,7 @@ def _draw(view: View, request: ViewRequest, index: int, epoch: int, say: Say) ->
 
 def _drawn(view: View, request: ViewRequest, index: int, epoch: int) -> dict[str, Any]:
     """The images of a sample, and the line of Python that makes it; of a bag also what its tiles share."""
-    units, line = view.units(index, epoch), dict[str, Any](images=[])
+    units, line = view.units(index, epoch), dict[str, Any](pictures=[])
     for unit in units:
         sample = view.sample(unit, epoch)
         out = view.run(sample, epoch)
