@@ -132,9 +132,8 @@ def _row(sample: ComparedSample, runs: Sequence[RecipeRun]) -> SheetRow:
         facts = run.recipe.facts
         for target in run.pipeline.outputs:
             plain = rgb_of_output(out[target], run.recipe.outputs.get(target, run.recipe.output))
-            cell = annotated(plain, out, run.recipe) if facts.annotated else Cell(plain)
             words = [run.name, run.pipeline.optimize, *([target] if facts.scales else []), size_text(plain)]
-            groups.append(CellGroup([cell], " · ".join(words)))
+            groups.append(CellGroup([annotated(plain, out, run.recipe)], " · ".join(words)))
     source = CellGroup([Cell(rgb_of_input(next(iter(given.images.values()))))], "source", quiet=True)
     place = f"tile {given.tile}" if runs[0].recipe.facts.tiles else f"index {given.index}"
     return SheetRow(groups, source, short_path(given.path), [place])

@@ -287,7 +287,7 @@ def takes_of(name: str) -> dict[str, Any]:
     return (registry.arguments(name) or {"properties": {}})["properties"]
 
 
-def acting(group: Line) -> list[Item]:
-    """A group; what is left out of it, where nothing else is in it."""
-    inside = group.steps or []
-    return [group] if any(isinstance(item, Line) for item in inside) else inside
+def acting(item: Item) -> list[Item]:
+    """An item; of a group what is left out of it, where nothing else is in it."""
+    inside = item.steps if isinstance(item, Line) else None
+    return [item] if inside is None or any(isinstance(each, Line) for each in inside) else inside

@@ -62,10 +62,7 @@ def choice_resize(args: Args, sample: SampleState) -> list[Item]:
 
 
 def _how(args: Args) -> dict[str, Any]:
-    mode = args.get("interpolation", "bilinear")
-    if mode not in _INTERPOLATIONS:
-        raise Unheld(f"interpolation {mode!r} is none of {', '.join(_INTERPOLATIONS)}")
-    return {"interpolation": _INTERPOLATIONS[mode]}
+    return {"interpolation": args.named("interpolation", _INTERPOLATIONS, "bilinear")}
 
 
 def _pair(scale: Any) -> list[int]:

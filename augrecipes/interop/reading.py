@@ -35,7 +35,6 @@ class Document:
         top: the config; None where it is neither YAML nor JSON.
         text: the file's text; empty for an object.
         value: the object, where the caller has one.
-        code: of an object the text of the file that made it, where there is one.
         warned: what albumentations warned of when that was run.
         key: which pipeline of the config the user named, as a path of keys joined by dots; empty: none.
         given: what the user says of values that the source does not tell, by their text: `{"cfg.size": 512}`.
@@ -46,7 +45,6 @@ class Document:
     top: Node | None = None
     text: str = ""
     value: Any = None
-    code: str = ""
     warned: tuple[str, ...] = ()
     key: str = ""
     given: Mapping[str, Any] = field(default_factory=dict)

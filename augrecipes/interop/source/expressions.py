@@ -121,11 +121,8 @@ class Expressions:
             case ast.Constant(value=value) if isinstance(value, Key):
                 return value
             case ast.Name(id=name):
-                return (
-                    self.scope[name]
-                    if name in self.scope
-                    else values.OutsideName(values.USUAL.get(name, name), name in values.USUAL)
-                )
+                outside = values.OutsideName(values.USUAL.get(name, name), name in values.USUAL)
+                return self.scope.get(name, outside)
             case ast.Attribute(value=inner, attr=name):
                 return self.attribute(self.of(inner), name)
             case ast.Subscript(value=inner, slice=key):

@@ -18,7 +18,6 @@ _NAME = "<source to import>"
 _MAGIC = re.compile(r"^\s*[%!?]|^\s*[\w.]+\?{1,2}\s*$")
 _LONGEST = 80  # of an expression in messages
 _FEW = 40  # parts of an expression that are inspected for names
-NOTEBOOK = ".ipynb"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def parse(text: str, file: str) -> SourceText:
     1
     """
     cells: tuple[tuple[int, int], ...] = ()
-    if file.endswith(NOTEBOOK):
+    if file.endswith(".ipynb"):
         text, cells = _cells(text, file)
     # As Python's parser counts them; of a form feed it makes no line.
     lines = re.split(b"\r\n|[\r\n]", text.encode("utf-8", "surrogatepass"))
