@@ -34,7 +34,7 @@ def saved_of(made: Any) -> dict[str, Any]:
     """
     found = {key: value for key, value in made.to_dict_private().items() if key != _CLASS}
     takes = takes_of(type(made).__name__)
-    empty = {key: [] for key in takes if key not in found and getattr(made, key, None) in ((), [])}
+    empty: dict[str, Any] = {key: [] for key in takes if key not in found and getattr(made, key, None) in ((), [])}
     return Arguments(found | empty).plain()
 
 

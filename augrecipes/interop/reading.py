@@ -18,7 +18,7 @@ import yaml
 from augrecipes.recipe import limits
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 from augrecipes.recipe.parse import YamlReader, read_nodes
-from augrecipes.recipe.problems import Problems, Stop
+from augrecipes.recipe.problems import Problems, Stop, reported
 
 _WORDS = {"yes": True, "on": True, "no": False, "off": False}
 _HALVES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
@@ -82,11 +82,8 @@ def read_stream(stream: BinaryIO, name: str) -> str:
 
 
 def _decoded(read_bytes: Callable[[Problems], bytes], name: str) -> str:
-    problems = Problems()
-    try:
+    with reported() as problems:
         return limits.decode(read_bytes(problems), name, problems)
-    except Stop:
-        raise problems.error() from None
 
 
 def of_text(text: str, file: str) -> Document:

@@ -62,10 +62,9 @@ def read_spans(text: str, file: str = "<recipe>") -> Spans:
     """
     problems = Problems()
     try:
-        top, _ = read_nodes(text, file, problems)
+        return Spans(text, read_nodes(text, file, problems)[0])
     except Stop:
         raise problems.error() from None
-    return Spans(text, top)
 
 
 class QuickFix(NamedTuple):
