@@ -71,9 +71,8 @@ def weights(args: Args, sample: SampleState) -> list[Item]:
     """The transforms of torchvision's weights: the shorter side, the middle where asked for, a normalised tensor."""
     crop = args.get("crop_size")
     side = args.get("resize_size", None if crop is None else 256)
-    found = (
-        [] if side is None else steps.resize(Args(args, size=Args(resize_size=side).size("resize_size")[:1]), sample)
-    )
+    size = None if side is None else Args(resize_size=side).size("resize_size")[:1]
+    found = [] if size is None else steps.resize(Args(args, size=size), sample)
     found += [] if crop is None else steps.center_crop(Args(size=crop), sample)
     sample.output |= {"dtype": "float32", "layout": "chw"}
     sample.scaled = True

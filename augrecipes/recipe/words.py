@@ -14,14 +14,12 @@ from augrecipes.recipe.model import Step
 
 _MOST = 5  # facts of one step
 # Settings, and what follows from other parameters.
-_LEFT_OUT = frozenset(
-    {
-        "shape", "interpolation", "mask_interpolation", "fill", "fill_mask", "bbox_matrix", "matrix_bbox", "order",
-        "seed", "random_seed", "x_min", "x_max", "y_min", "y_max", "max_height", "max_width", "image_type", "rows",
-        "output_shape", "border_mode", "mask", "mode", "cols", "mask_drop_mask", "mask_drop_values", "drop_values",
-        "map_y", "radiuses", "rotate_method",
-    }
-)  # fmt: skip
+_LEFT_OUT = {
+    "shape", "interpolation", "mask_interpolation", "fill", "fill_mask", "bbox_matrix", "matrix_bbox", "order",
+    "seed", "random_seed", "x_min", "x_max", "y_min", "y_max", "max_height", "max_width", "image_type", "rows",
+    "output_shape", "border_mode", "mask", "mode", "cols", "mask_drop_mask", "mask_drop_values", "drop_values",
+    "map_y", "radiuses", "rotate_method",
+}  # fmt: skip
 _TIMES = ("brightness", "contrast", "saturation", "alpha", "scale", "multiplier", "factors", "scale_factors")
 _SIGNED = ("beta", "sat_shift", "val_shift", "hue_shift", "hue")
 _CALLED = {

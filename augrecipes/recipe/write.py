@@ -49,9 +49,8 @@ def to_yaml(recipe: Recipe, remarks: Remarks | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-Lines = Iterator[
-    tuple[At | None, str, str]
-]  # of each line what it is, if remarks can be on it, its indent and its text
+# Of each line what it is, if remarks can be on it, its indent and its text.
+Lines = Iterator[tuple[At | None, str, str]]
 
 
 def _lines(recipe: Recipe) -> Lines:

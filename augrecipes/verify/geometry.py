@@ -232,10 +232,8 @@ class Grating:
         off = np.full(far.shape, _BENT)
         if self.levels:
             of_pixel = np.sqrt(2 / 3 * (len(where.grids) / 12 + _NOISE**2 / 3)) / (255 * _HEIGHT)
-            error = (
-                of_pixel * max(self.across, self.down) / (2 * np.pi) / np.sqrt(np.maximum(count[used] / finer**2, 1))
-            )
-            off += _WEIGHTS + _ERRORS * error
+            period, pixels = max(self.across, self.down), np.maximum(count[used] / finer**2, 1)
+            off += _WEIGHTS + _ERRORS * of_pixel * period / (2 * np.pi) / np.sqrt(pixels)
         return np.asarray(np.maximum(far - off / least, 0.0))
 
 

@@ -111,10 +111,8 @@ class Expressions:
         """An expression that cannot be told, and the names that it needs."""
         path = dotted(node)
         known = [root for part in parts if isinstance(part, values.UnknownValue) for root in part.roots]
-        roots = [path] if path else known + names_in(node, self.scope)
-        return values.UnknownValue(
-            path or self.source.text(node), self.source.at(node), tuple(dict.fromkeys(roots))[:4]
-        )
+        roots = tuple(dict.fromkeys([path] if path else known + names_in(node, self.scope)))[:4]
+        return values.UnknownValue(path or self.source.text(node), self.source.at(node), roots)
 
     def _of(self, node: ast.expr) -> Any:
         match node:

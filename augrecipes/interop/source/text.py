@@ -92,9 +92,7 @@ def _parsed(text: str) -> ast.Module:
 def _cells(text: str, file: str) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The code of a notebook, without what IPython alone understands, and where each cell begins."""
     try:
-        cells = [
-            (number, cell) for number, cell in enumerate(json.loads(text)["cells"], 1) if cell["cell_type"] == "code"
-        ]
+        cells = [each for each in enumerate(json.loads(text)["cells"], 1) if each[1]["cell_type"] == "code"]
         codes = [(number, _plain("".join(map(str, cell["source"])))) for number, cell in cells]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise wrong("no notebook that can be read", Place(file, 1, 1), "", "E603") from None

@@ -128,9 +128,8 @@ def _call(call: Call, *, config: bool = False) -> Call:
     why = _lacking(plain.unknown)
     if not config and not any(each.why for each in plain.unknown):
         if POSITIONAL in args:
-            theirs = (
-                OF_TORCHVISION.get(call.name, ()) if call.package.startswith("torchvision") else takes_of(call.name)
-            )
+            of_torchvision = call.package.startswith("torchvision")
+            theirs = OF_TORCHVISION.get(call.name, ()) if of_torchvision else takes_of(call.name)
             takes = [key for key in theirs if key not in ("p", "transforms")] or PLACES.get(call.name, "").split()
             args = dict(zip(takes, args.pop(POSITIONAL), strict=False)) | args
         ((name, body),) = _written(replace(call, args=args)).items()
