@@ -54,7 +54,8 @@ def draft_of_options(document: Document) -> RecipeDraft:
         known = "PairedImageDataset, RealESRGANDataset, RealESRGANPairedDataset, SingleGtDataset"
         options.refuse("type", f"{said!r} is no data set that can be imported; known are {known}")
     _scaled(draft, options, whole, name)
-    _data(draft, options, None if tested is None else OptionFile(tested.place, tested), made=name in (_MADE, _PLAIN))
+    validation = None if tested is None else OptionFile(tested.place, tested)
+    _data(draft, options, validation, made=name not in _PAIRS)
     return draft
 
 

@@ -31,6 +31,7 @@ _NYQUIST = 3.1415  # the highest cutoff of a sinc filter
 _WEAK = {"plateau_iso", "plateau_aniso", "generalized_iso"}
 
 
+Weighted = list[tuple[str, float]]  # names, each with its share
 _NUMBER, _TEXT = {"type": "number"}, {"type": "string"}
 _TEXTS = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
 
@@ -92,9 +93,7 @@ class OptionFile:
         value = self.checked(key, _TEXTS, otherwise)
         return [value] if isinstance(value, str) else list(value)
 
-    def weighted(
-        self, key: str, weights: str, known: Iterable[str], usual: Mapping[str, float]
-    ) -> list[tuple[str, float]]:
+    def weighted(self, key: str, weights: str, known: Iterable[str], usual: Mapping[str, float]) -> Weighted:
         """The texts at one key, each with its share by the weights at another, or by the usual ones, or alike."""
         names = self.texts(key, list(usual))
         alike = list(usual.values()) if len(usual) == len(names) else [1.0] * len(names)
@@ -171,7 +170,7 @@ class Degradation:
             self.options.refuse(key, f"must be three weights, of which one is above 0, got {given}")
         return up / total, down / total, keep / total
 
-    def modes(self, number: str) -> list[tuple[str, float]]:
+    def modes(self, number: str) -> Weighted:
         """How a resize may be made, and how often each."""
         keys = f"resize_mode_list{number}", f"resize_mode_prob{number}"
         return self.options.weighted(*keys, _MODES, dict.fromkeys(_USUAL_MODES[self.redux], 1.0))

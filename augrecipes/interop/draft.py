@@ -219,9 +219,8 @@ def _refusal(name: str, why: str, place: Place) -> Diagnostic:
 
 
 def _mapping(values: Mapping[str, Any], place: Place) -> MappingNode:
-    return MappingNode(
-        {key: from_value(value, place) for key, value in values.items()}, place, dict.fromkeys(values, place)
-    )
+    entries = {key: from_value(value, place) for key, value in values.items()}
+    return MappingNode(entries, place, dict.fromkeys(values, place))
 
 
 def _list(lines: Sequence[Item], place: Place) -> ListNode:

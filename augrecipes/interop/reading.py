@@ -67,9 +67,8 @@ def read(path: str) -> Document:
     Raises:
         RecipeError: it cannot be read, or says what nobody should carry out.
     """
-    return replace(
-        of_text(_decoded(lambda problems: limits.read_bytes(path, path, problems), path), path), root=Path(path).parent
-    )
+    text = _decoded(lambda problems: limits.read_bytes(path, path, problems), path)
+    return replace(of_text(text, path), root=Path(path).parent)
 
 
 def read_stream(stream: BinaryIO, name: str) -> str:

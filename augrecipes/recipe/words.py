@@ -140,10 +140,9 @@ def _matrix(value: Any) -> str:
     size = math.sqrt(abs(np.linalg.det(m[:2, :2])))
     shear = math.degrees(math.atan2(float(m[:2, 0] @ m[:2, 1]), size * size)) if size else 0.0
     angle = math.degrees(math.atan2(m[1, 0], m[0, 0]))
-    facts = ((angle, 5e-3, f"angle {_number(angle)}°"), (size - 1, 5e-4, f"scale × {_number(size)}"))
-    return ", ".join(
-        words for value, least, words in (*facts, (shear, 0.05, f"shear {_number(shear)}°")) if abs(value) > least
-    )
+    facts = [(angle, 5e-3, f"angle {_number(angle)}°"), (size - 1, 5e-4, f"scale × {_number(size)}")]
+    facts.append((shear, 0.05, f"shear {_number(shear)}°"))
+    return ", ".join(words for value, least, words in facts if abs(value) > least)
 
 
 def _window(value: Any) -> str:
