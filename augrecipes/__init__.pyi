@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from augrecipes.packing.run import pack as pack
     from augrecipes.preview import preview as preview
     from augrecipes.preview import sample_grid as sample_grid
-    from augrecipes.recipe import load as load
     from augrecipes.recipe.gallery import gallery_names as gallery_names
     from augrecipes.recipe.model import Recipe as Recipe
     from augrecipes.recipe.model import Step as Step
+    from augrecipes.recipe.parse import load as load
     from augrecipes.sources.files import read_image as read_image
     from augrecipes.sources.files import read_mask as read_mask
     from augrecipes.sources.sample import Source as Source

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from math import log
-from typing import Any, NamedTuple
+from typing import Any
 
 from augrecipes.bench.sides import Setting, compiled
+from augrecipes.bench.verdicts import readers
 from augrecipes.diff.images import ComparedSample, RecipeRun, run_sample
-from augrecipes.errors import counted
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.rows import annotated, left_out, short_path, show_rows
@@ -38,62 +37,28 @@ _TICKS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
 _SAMPLES = 6
 
 
-class BarPart(NamedTuple):
-    """One part of a bar: its label, its colour's name, milliseconds, their deviation, and its place among others."""
-
-    name: str
-    colour: str
-    ms: float
-    mad: float
-    place: int
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A stacked bar.
-
-    Attributes:
-        name: what it is of.
-        level: of the optimiser, or `stock`.
-        note: more about it.
-        parts: from left to right; empty: it is shown as a whole.
-        ms: all of it.
-        mad: of it.
-    """
-
-    name: str
-    level: str
-    note: str
-    parts: tuple[BarPart, ...]
-    ms: float
-    mad: float
-
-    @property
-    def length(self) -> float:
-        """Milliseconds: of its parts, which clocks measured, or of the whole."""
-        return sum(part.ms for part in self.parts) or self.ms
-
-
-def stage_bars(report: Report) -> list[Bar]:
+def stage_bars(report: Report) -> list[Report]:
     """Of each side its stages; of stock, whose stages are not measured, the whole."""
     shades: dict[str, int] = {}
     return [_bar(one, one["stages"], shades) for one in sides_in_order(report)]
 
 
-def training_bars(report: Report) -> list[Bar]:
+def training_bars(report: Report) -> list[Report]:
     """Of each way to train the parts of one step."""
     who = [f"{readers(one['backend'], one['workers'])}, {one['device']}" for one in report["training"]]
     return [_bar(one, one["parts"], {}, note) for one, note in zip(report["training"], who, strict=True)]
 
 
-def _bar(one: Report, parts: Sequence[Report], shades: dict[str, int], note: str = "") -> Bar:
-    made = tuple(_part(part, shades) for part in parts)
-    mad = one["mad"] if "mad" in one else max(part.mad for part in made)
-    return Bar(one["recipe"], one["level"], note, made, one.get("ms", 0.0), mad)
+def _bar(one: Report, parts: Sequence[Report], shades: dict[str, int], note: str = "") -> Report:
+    """A stacked bar: its parts from left to right (none: it is shown as a whole), and the milliseconds of all of it."""
+    made = [_part(part, shades) for part in parts]
+    length = sum(part["ms"] for part in made) or one.get("ms", 0.0)
+    mad = one["mad"] if "mad" in one else max(part["mad"] for part in made)
+    return {"name": one["recipe"], "level": one["level"], "note": note, "parts": made, "length": length, "mad": mad}
 
 
-def _part(one: Report, shades: dict[str, int]) -> BarPart:
-    """A stage of a sample, or a part of a training step."""
+def _part(one: Report, shades: dict[str, int]) -> Report:
+    """A stage of a sample, or a part of a training step, with its colour's name and its place among others."""
     name = str(one["name"])
     kind = str(one.get("kind", name))
     colour = _TRAINING.get(kind, kind)
@@ -101,14 +66,14 @@ def _part(one: Report, shades: dict[str, int]) -> BarPart:
         site = name.rpartition("(")[2].rstrip(")").split(" + ")[0]  # a joined step has the shade of its first
         colour = f"step-{shades.setdefault(site, len(shades)) % _STEPS}"
     name = "output conversion" if kind == "sink" else name
-    return BarPart(name, colour, one["ms"], one["mad"], _ORDER.index(kind))
+    return {**one, "name": name, "colour": colour, "place": _ORDER.index(kind)}
 
 
-def rows_of(bars: Sequence[Bar]) -> list[tuple[BarPart, list[BarPart | None]]]:
+def rows_of(bars: Sequence[Report]) -> list[tuple[Report, list[Report | None]]]:
     """Every part that some bar has, in their order: one of it, and that of each bar with parts."""
-    tables = [{part.name: part for part in bar.parts} for bar in bars if bar.parts]
+    tables = [{part["name"]: part for part in bar["parts"]} for bar in bars if bar["parts"]]
     first = {name: part for table in reversed(tables) for name, part in table.items()}
-    names = sorted(dict.fromkeys(name for table in tables for name in table), key=lambda name: first[name].place)
+    names = sorted(dict.fromkeys(name for table in tables for name in table), key=lambda name: first[name]["place"])
     return [(first[name], [table.get(name) for table in tables]) for name in names]
 
 
@@ -116,15 +81,6 @@ def sides_in_order(report: Report) -> list[Report]:
     """The sides, stock next to its recipe."""
     names = [recipe["name"] for recipe in report["recipes"]]
     return sorted(report["sides"], key=lambda side: names.index(side["recipe"]))
-
-
-def readers(backend: str, workers: int) -> str:
-    """Who reads, in words.
-
-    >>> readers("threads", 1), readers("processes", 2), readers("batches", 0)
-    ('1 thread', '2 worker processes', 'no workers')
-    """
-    return counted(workers, "thread" if backend == "threads" else "worker process") if workers else "no workers"
 
 
 class Scale:
@@ -176,9 +132,8 @@ def _row(sample: ComparedSample, runs: Sequence[RecipeRun]) -> SheetRow:
         facts = run.recipe.facts
         for target in run.pipeline.outputs:
             plain = rgb_of_output(out[target], run.recipe.outputs.get(target, run.recipe.output))
-            cell = annotated(plain, out, run.recipe) if facts.annotated else Cell(plain)
             words = [run.name, run.pipeline.optimize, *([target] if facts.scales else []), size_text(plain)]
-            groups.append(CellGroup([cell], " · ".join(words)))
+            groups.append(CellGroup([annotated(plain, out, run.recipe)], " · ".join(words)))
     source = CellGroup([Cell(rgb_of_input(next(iter(given.images.values()))))], "source", quiet=True)
     place = f"tile {given.tile}" if runs[0].recipe.facts.tiles else f"index {given.index}"
     return SheetRow(groups, source, short_path(given.path), [place])

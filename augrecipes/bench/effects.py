@@ -122,6 +122,7 @@ class _Watcher:
 
     def __init__(self, recipe: Recipe, setting: Setting) -> None:
         self._recipe, self._steps = recipe, recipe.section(setting.mode) or ()
+        self._all = [step for top in self._steps for step in top.walk()]
         self._number = {step.site: k + 1 for k, step in enumerate(self._steps[:_MOST_STEPS])}
         self.pipeline = _watched(recipe, self._steps, setting, self._see)
         self._borders = None
@@ -149,9 +150,7 @@ class _Watcher:
             sums = _sums(levels, mask if mask is not None and mask.shape == image.shape[:2] else None)
             self._sums[name, label] = self._sums.get((name, label), 0) + sums
         acted = {site for site, _, _ in done["applied"]}
-        self._acted.update(
-            step.site for top in self._steps for step in top.walk() if acted & {one.site for one in step.walk()}
-        )
+        self._acted.update(step.site for step in self._all if acted & {one.site for one in step.walk()})
         if self._masks:
             self._filled += np.bincount(self._masks[self._steps[-1].site].ravel(), minlength=256)
         for name in self.pipeline.outputs:
@@ -179,7 +178,7 @@ class _Watcher:
                    float(sums[2] / max(sums[1], 1)), *_moments(sums))
             for (name, label), sums in self._sums.items()
         )  # fmt: skip
-        applied = {step.site: self._acted[step.site] / samples for top in self._steps for step in top.walk()}
+        applied = {step.site: self._acted[step.site] / samples for step in self._all}
         means, deviations = ({name: pair[k] for name, pair in out.items()} for k in (0, 1))
         return Effects(samples, applied, steps, means, deviations, left_out)
 

@@ -18,7 +18,7 @@ from augrecipes.bench.charts import Report
 from augrecipes.bench.gate import Judgement
 from augrecipes.bench.record import Bench, write
 from augrecipes.bench.sides import STOCK, Setting
-from augrecipes.bench.verdicts import MARGIN, figure, how_sure, percent, rate
+from augrecipes.bench.verdicts import MARGIN, figure, how_sure, percent, rate, readers
 from augrecipes.errors import AugrecipesError, BenchError
 from augrecipes.paths import write_file
 from augrecipes.preview.display import within
@@ -134,7 +134,7 @@ def page(report: Report, samples: Sheet | str, judgement: Judgement | None) -> s
         report=report, samples=samples, judgement=judgement, record=RECORD, headline=headline(report),
         gates=to_plain(judgement.gates) if judgement else [], last=_last(report), data=words_of(report["data"]),
         how_sure=how_sure(), margin=1 + MARGIN, charts=charts, name_of=name_of, shown=between or inside,
-        folded=inside if between else [], sweep=[(*key, list(found)) for key, found in points],
+        folded=inside if between else [], sweep=[(*key, list(found)) for key, found in points], readers=readers,
         stock=[side["recipe"] for side in report["sides"] if side["level"] == STOCK],
     )  # fmt: skip
 

@@ -196,9 +196,8 @@ class _Run:
         how: dict[str, Any] = {"sizes": options.sizes, "seconds": options.seconds, "seed": self.setting.seed}
         how["a_batch"] = max(float(np.median(self.times[0][k])) for k in self.last.values())
         self.sweep = sweep(whole, options.workers, self.batch_size, advance=self.advance, **how)
-        self.train(
-            step, *(Case(last[one.recipe], one.backend, one.workers) for one in self.sweep.advice if one.workers)
-        )
+        advised = (one for one in self.sweep.advice if one.workers)
+        self.train(step, *(Case(last[one.recipe], one.backend, one.workers) for one in advised))
 
     def _undecided(self, k: int) -> bool:
         side, ask, ratios = self.sides[k], self.options.undecided, self._against_stock(k)

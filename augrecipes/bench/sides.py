@@ -18,14 +18,13 @@ from augrecipes import kinds
 from augrecipes.bench.timing import Work
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.compile import build, check
-from augrecipes.compiler.lowering.lower import group
 from augrecipes.compiler.run.tiles import BagResult
 from augrecipes.data.packed import Packed
 from augrecipes.data.samples import Samples
 from augrecipes.errors import BenchError, DataError
 from augrecipes.interop import plain
 from augrecipes.ops.own import OWN
-from augrecipes.ops.registry import construct, is_registered
+from augrecipes.ops.registry import is_registered
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe, Step
 from augrecipes.sources.arguments import as_given
 from augrecipes.sources.opening import StrPath, is_source, open_data
@@ -246,7 +245,7 @@ def compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> Any:
     >>> [type(step).__name__ for step in compose(ar.load("folder-128"))]
     ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip', 'ToFloat']
     """
-    steps = [_built(step) for step in recipe.section(mode) or ()]
+    steps = map(plain.transform, plain.equivalent(recipe.section(mode) or ()))
     return A.Compose([*steps, *last_of(recipe.output)], **plain.processors_of(recipe.inputs), seed=seed)
 
 
@@ -295,11 +294,6 @@ class StockPipeline:
         out = more.get("allocate", np.empty)((len(images), *images[0].shape), images[0].dtype)
         np.stack(images, out=out)
         return BagResult(out, tuple(range(len(tiles))))
-
-
-def _built(step: Step) -> Any:
-    """One step, or a group with our defaults, as albumentations builds it."""
-    return group(step, [_built(child) for child in step.steps]) if step.is_group else construct(step)
 
 
 def last_of(output: Output) -> list[Any]:

@@ -11,7 +11,7 @@ from augrecipes.bench.record import Bench, SideRecord
 from augrecipes.bench.sweep import Point, Sweep
 from augrecipes.bench.timing import Gaps, Ratio
 from augrecipes.bench.training import Training
-from augrecipes.bench.verdicts import figure, how_sure, off, percent, rate, varied
+from augrecipes.bench.verdicts import figure, how_sure, off, percent, rate, readers, varied
 from augrecipes.errors import counted
 from augrecipes.recipe.words import short_label
 from augrecipes.report import Note, Report, TextTable
@@ -168,9 +168,8 @@ def training(found: Sequence[Training]) -> list[TextTable]:
         rows = [[part.name, *_timed(part), percent(part.share, 0), bar(part.ms / longest)] for part in one.parts]
         total = figure(sum(part.ms for part in one.parts), max(part.mad for part in one.parts))
         rows.append(["total", total, "", "", ""])
-        what = "thread" if one.backend == "threads" else "worker process"
-        reads = f"read ahead by {counted(one.workers, what)}"
-        who = "read in this process on request" if one.backend == "batches" else reads
+        reads = f"read ahead by {readers(one.backend, one.workers)}"
+        who = reads if one.workers else "read in this process on request"
         waiting = Note(f"{percent(one.waiting, 0)} of a step is waiting for samples")
         title = f"{one.name}, {who}: ms of a training step"
         tables.append(TextTable(title, (), rows, right=(1, 2, 3), notes=[waiting]))
@@ -198,11 +197,10 @@ def _about(found: Sequence[Training]) -> tuple[str, str]:
 
 
 def _effects(name: str, seen: Effects) -> TextTable:
-    several = len({effect.target for effect in seen.steps}) > 1
     rows = []
     for effect in seen.steps:
         applied = seen.applied.get(effect.step)
-        step = f"{effect.step} · {effect.target}" if several else effect.step
+        step = f"{effect.step} · {effect.target}" if len(seen.means) > 1 else effect.step
         fills = None if applied is None else effect.filled
         rows.append([step, _percent(applied), _percent(fills), *_levels(effect)])
     shown = {effect.step for effect in seen.steps}

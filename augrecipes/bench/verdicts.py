@@ -7,6 +7,7 @@ from math import floor, log10
 
 from augrecipes.bench.stages import Stage
 from augrecipes.bench.timing import CONFIDENCE, FEWEST_ROUNDS, Ratio
+from augrecipes.errors import counted
 
 # Two copies of one program differ by so much, by where their memory happens to lie.
 MARGIN = 0.03
@@ -152,6 +153,15 @@ def varied(value: float, spread: float) -> str:
     """
     digits = digits_for(value, spread)
     return f"{value:,.{digits}f} ± {spread:,.{digits}f}"
+
+
+def readers(backend: str, workers: int) -> str:
+    """Who reads, in words.
+
+    >>> readers("threads", 1), readers("processes", 2), readers("batches", 0)
+    ('1 thread', '2 worker processes', 'no workers')
+    """
+    return counted(workers, "thread" if backend == "threads" else "worker process") if workers else "no workers"
 
 
 def rate(samples_per_second: float) -> str:

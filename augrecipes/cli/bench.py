@@ -127,7 +127,7 @@ def bench(
     from augrecipes.bench.run import bench as compare
     from augrecipes.bench.sides import Setting
     from augrecipes.bench.tables import report_of, report_of_gate
-    from augrecipes.recipe import load
+    from augrecipes.recipe.parse import load
 
     if device is not None and train_step is None:
         raise refusal("is where the model of --train-step FILE.py is trained", "--device")

@@ -76,7 +76,7 @@ def overrides(given: list[str] | None) -> dict[str, Any]:
 
 def loaded(recipe: str, changes: list[str] | None, without: list[str] | None) -> Recipe:
     """The recipe with what --set and --without change. RecipeError where it is not valid."""
-    from augrecipes.recipe import load
+    from augrecipes.recipe.parse import load
 
     return load(recipe, overrides=overrides(changes), without=tuple(without or ()))
 

@@ -229,7 +229,7 @@ def diff(
 def _both(a: str, b: str, changes: Mapping[str, Any], without: list[str]) -> list[Loaded]:
     """The two recipes; the problems of both at once, each reported once."""
     from augrecipes.errors import RecipeError
-    from augrecipes.recipe import load
+    from augrecipes.recipe.parse import load
 
     found: list[Loaded] = []
     errors: list[RecipeError] = []

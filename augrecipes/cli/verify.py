@@ -56,7 +56,8 @@ def verify(
     changes = overrides(set_)
     given = sources(recipe, words, data)
     from augrecipes.errors import DataError
-    from augrecipes.verify import checked_path, render_worst, save_worst
+    from augrecipes.preview.sheet import checked_path, save_sheet
+    from augrecipes.verify import render_worst
     from augrecipes.verify import verify as check
     from augrecipes.verify.tables import report_of, to_json
 
@@ -71,7 +72,7 @@ def verify(
     written = None
     if out is not None:
         try:
-            written = save_worst(render_worst(found, given, masks=masks), out)
+            written = save_sheet(render_worst(found, given, masks=masks), out)
         except DataError as error:  # the figures are worth more than their image
             complain(error)
     load = _call("load", repr(recipe), overrides=changes, without=without)

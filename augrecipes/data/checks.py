@@ -21,7 +21,7 @@ Key = tuple[int, int]
 def as_recipe(recipe: Any, kind: Kind | None = None) -> Recipe:
     """A Recipe of `kind` from a Recipe, a gallery name or a path; RecipeError where it is of another kind."""
     if isinstance(recipe, str | os.PathLike | Mapping):
-        from augrecipes.recipe import load
+        from augrecipes.recipe.parse import load
 
         recipe = load(recipe)
     if recipe is None:

@@ -8,8 +8,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from augrecipes.diff.differences import Change, ComparedRecipe, Difference, Draws, Placed, StepDifference, What
-from augrecipes.diff.meaning import Meaning, compared, equal, equivalent, meanings, plain, settings
-from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.diff.meaning import Meaning, compared, equal, equivalent, meanings, settings
+from augrecipes.recipe.model import Mode, Recipe, canonical
 from augrecipes.recipe.parse import Source, as_recipe
 
 __all__ = ["Change", "Difference", "Placed", "StepDifference", "diff"]
@@ -162,7 +162,7 @@ def _changes(a: Meaning, b: Meaning) -> list[Change]:
     found = compared(a.values, b.values)
     # In a OneOf all weights may be twice as large, and the chances are the same.
     if a.p != b.p and (a.weight is None or a.weight != b.weight):
-        found.append(Change("p", plain(a.p), plain(b.p)))
+        found.append(Change("p", canonical(a.p), canonical(b.p)))
     return found
 
 

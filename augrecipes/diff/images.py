@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,9 +96,8 @@ def compared(
         lines.append(f"{name}: {recipe.name} · digest {recipe.digest[:8]} · optimize {pipeline.optimize}")
     lines.append(f"the same samples and keys of draws · seed {seed} · epoch {epoch} · {mode}")
     count, words = min(len(side.reader) for side in sides), words_of(data)
-    shown, skipped = show_rows(
-        count, rows, lambda k: run_sample(sides, k, epoch), data=words, path=str, progress=progress
-    )
+    show = partial(run_sample, sides, epoch=epoch)
+    shown, skipped = show_rows(count, rows, show, data=words, path=str, progress=progress)
     targets = [name for name in sides[0].pipeline.outputs if name in sides[1].pipeline.outputs]
     if not targets:
         raise DataError("A and B have no target in common, so there is nothing to compare")
@@ -134,9 +134,9 @@ def _row(drawn: ComparedSample, name: str, sides: Sequence[RecipeRun]) -> SheetR
     images, groups = [], []
     for side, out in zip(sides, drawn.outputs, strict=True):
         image = rgb_of_output(out[name], side.recipe.outputs.get(name, side.recipe.output))
-        cell = annotated(image, out, side.recipe) if side.recipe.facts.annotated else Cell(image)
         images.append(image)
-        groups.append(CellGroup([cell], f"{side.name} · {size_text(image)} · {out[name].dtype}"))
+        header = f"{side.name} · {size_text(image)} · {out[name].dtype}"
+        groups.append(CellGroup([annotated(image, out, side.recipe)], header))
     groups.append(_difference(images, [out[name] for out in drawn.outputs]))
     target, tile = [name] if facts.scales else [], [f"tile {given.tile}"] if facts.tiles else []
     notes = [*target, f"index {given.index}", *tile, *_targets_that_differ(drawn)]

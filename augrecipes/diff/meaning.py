@@ -17,7 +17,7 @@ from augrecipes.ops.fills import FILL_FIRST
 from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.registry import chance, effective
 from augrecipes.ops.registry import plain as instance
-from augrecipes.recipe.model import Arguments, Bag, Mode, Output, Recipe, Step
+from augrecipes.recipe.model import Arguments, Bag, Mode, Output, Recipe, Step, canonical
 
 _RGB = 3
 
@@ -87,7 +87,7 @@ def _meanings(
             recipe, step.steps, place, its_targets, its_share, in_degrade=in_degrade or step.name == groups.DEGRADE,
             weights=sum(map(chance, step.steps)) if step.name == groups.ONE_OF else 0.0,
         ))  # fmt: skip
-        placed = Placed(step.site, step.name, place, behind, step.position.line, plain({**values, "p": p}))
+        placed = Placed(step.site, step.name, place, behind, step.position.line, canonical({**values, "p": p}))
         key = word([step.name, values, p, [child.key for child in children]])
         yield Meaning(step, placed, values, p, weight, draws, children, hashlib.sha256(key.encode()).hexdigest())
         behind = step.site
@@ -160,26 +160,13 @@ def compared(a: Mapping[str, Any], b: Mapping[str, Any], prefix: str = "") -> li
         if isinstance(mine, Mapping) and isinstance(other, Mapping) and key != "normalize":
             found += compared(mine, other, f"{prefix}{key}.")
         elif not equal(mine, other):
-            found.append(Change(f"{prefix}{key}", plain(mine), plain(other)))
+            found.append(Change(f"{prefix}{key}", canonical(mine), canonical(other)))
     return found
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it; 25.0 is 25.
-
-    >>> plain({"scale": (0.5, 1.0)})
-    {'scale': [0.5, 1]}
-    """
-    if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def word(value: Any) -> str:
     """A value as text that equal values share, and no others."""
-    return json.dumps(plain(value), sort_keys=True)
+    return json.dumps(canonical(value), sort_keys=True)
 
 
 def equal(a: Any, b: Any) -> bool:

@@ -32,15 +32,10 @@ def saved_of(made: Any) -> dict[str, Any]:
     >>> saved_of(A.Blur(blur_limit=3, p=0.2))
     {'p': 0.2, 'blur_limit': [3, 3]}
     """
-    found = {key: _lists(value) for key, value in made.to_dict_private().items() if key != _CLASS}
+    found = {key: value for key, value in made.to_dict_private().items() if key != _CLASS}
     takes = takes_of(type(made).__name__)
-    return found | {key: [] for key in takes if key not in found and getattr(made, key, None) in ((), [])}
-
-
-def _lists(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_lists(item) for item in value]
-    return {key: _lists(item) for key, item in value.items()} if isinstance(value, dict) else value
+    empty: dict[str, Any] = {key: [] for key in takes if key not in found and getattr(made, key, None) in ((), [])}
+    return Arguments(found | empty).plain()
 
 
 def written_by(make: Callable[[Step], Any], name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -202,9 +202,6 @@ def _add_affines(draft: RecipeDraft) -> None:
             shared = {key: line.args[key] for key in _SHARED if key in line.args}
             affine = Line("Affine", {**affine_of(pixels, *size.low), **shared, "p": 1.0}, line.place)
             elastic = replace(line, args={**line.args, "p": 1.0})
-            line.name, line.steps, line.args = (
-                SEQUENTIAL,
-                [affine, elastic],
-                {"p": line.args.get("p", default_p(_OWNER))},
-            )
+            line.name, line.steps = SEQUENTIAL, [affine, elastic]
+            line.args = {"p": line.args.get("p", default_p(_OWNER))}
             line.beside, line.lost = [f"{_ARGUMENT}: {flow(pixels)} as an Affine that moves pixels as far"], {}

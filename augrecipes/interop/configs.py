@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from augrecipes.errors import RecipeError
@@ -17,7 +18,7 @@ from augrecipes.interop.draft import Call, RecipeDraft, name_of, wrong
 from augrecipes.interop.reading import Document, is_python
 from augrecipes.interop.source.read import Match, read
 from augrecipes.interop.source.text import role
-from augrecipes.interop.source.transforms import Plain, are_calls, call_of, names_class, place_of
+from augrecipes.interop.source.transforms import Plain, are_calls, call_of, form_of, place_of
 from augrecipes.interop.source.values import Listed, Mapped, UnknownValue, walk
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
@@ -65,7 +66,7 @@ def holds(document: Document) -> bool:
 def _matches(document: Document) -> tuple[list[Match], Any, list[str]]:
     """The pipelines of a document, its names, and what is to be told of it."""
     if not is_python(document.file):
-        top = {} if document.top is None else values_of(document.top)
+        top = {} if document.top is None else values_of(document.top, document.top)
         return pipelines(top), top, []
     config = read(document.text, document.file, document.given, document.key, document.root)
     try:
@@ -164,25 +165,16 @@ def _own(call: Call) -> Iterator[Call]:
 def pipelines(top: Any) -> list[Match]:
     """Every pipeline of a config once, those that are part of another left out."""
     matches = list(_walk(top, (), None, set()))
-    inside = {id(part) for value, items, *_ in matches for part in walk([items, value]) if part is not value}
-    return [
-        # A list that was computed stands where its first transform does.
-        Match(
-            ".".join(path), place_of(value if place_of(value).line else items[0]), tuple(map(call_of, items)), settings
-        )
-        for value, items, path, settings in matches
-        if id(value) not in inside
-    ]
+    inside = {id(part) for value, items, _ in matches for part in walk([items, value]) if part is not value}
+    return [match for value, _, match in matches if id(value) not in inside]
 
 
-_Walked = tuple[Any, list[Any], tuple[str, ...], dict[str, Any]]  # a pipeline, its transforms, keys to it, settings
-
-
-def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Iterator[_Walked]:
+def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Iterator[tuple[Any, list[Any], Match]]:
+    """Every pipeline with its transforms, as values and as a match."""
     if not isinstance(value, Mapping | list | tuple) or len(path) > MAX_DEPTH or id(value) in seen:
         return
     seen.add(id(value))  # a name that is used again
-    lone = names_class(value)
+    lone = bool(form_of(value))
     items = [value] if lone else _items(value)
     calls = list(map(call_of, items))
     if lone:
@@ -191,13 +183,13 @@ def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Ite
     else:  # several Composes are views of a sample, or stages of its way
         is_pipeline = bool(family(calls)) and not (len(calls) > 1 and all(call.name == COMPOSE for call in calls))
     if is_pipeline:
-        settings = {key: _known(holder.get(key)) for key in _SETTINGS if isinstance(holder, Mapping)}
-        named = {
-            key: {k: v for k, v in each.items() if k not in ("_target_", "type")}
-            for key, each in settings.items()
-            if each
-        }
-        yield value, items, path, named
+        held = holder if isinstance(holder, Mapping) else {}
+        settings = {key: known for key in _SETTINGS if (known := _known(held.get(key)))}
+        for each, name in product(settings.values(), ("_target_", "type")):
+            each.pop(name, None)
+        # A list that was computed stands where its first transform does.
+        place = place_of(value if place_of(value).line else items[0])
+        yield value, items, Match(".".join(path), place, tuple(calls), settings)
         return
     holder = value if isinstance(value, Mapping) else holder
     for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
@@ -273,25 +265,19 @@ def _all(found: list[Match]) -> str:
     return f"are {', '.join(map(_listed, found))}"
 
 
-def values_of(top: Node) -> Any:
-    """The config as values: for `${...}` the number or text that it names in the file, lists of calls as mappings."""
-    return _value(top, top)
-
-
-def _value(node: Node, top: Node) -> Any:
+def values_of(node: Node, top: Node) -> Any:
+    """The config `top`, or a part, as values: for `${...}` what it names in the file, lists of calls as mappings."""
     if isinstance(node, MappingNode):
-        return Mapped(((key, _value(each, top)) for key, each in node.entries.items()), node.place)
+        return Mapped(((key, values_of(each, top)) for key, each in node.entries.items()), node.place)
     if isinstance(node, ListNode):
-        return _as_mapping(Listed([_value(each, top) for each in node.items], node.place))
+        return _as_mapping(Listed([values_of(each, top) for each in node.items], node.place))
     for _ in range(_MOST):
         text = node.value
         match = _NAMED.fullmatch(text) if isinstance(text, str) else None
         other = top if match else None
         for key in re.findall(r"[\w-]+", match[1]) if match else ():
-            if isinstance(other, ListNode):
-                other = dict(zip(map(str, range(len(other.items))), other.items, strict=True)).get(key)
-            else:
-                other = other.entries.get(key) if isinstance(other, MappingNode) else None
+            listed = {str(index): each for index, each in enumerate(getattr(other, "items", ()))}
+            other = (other.entries if isinstance(other, MappingNode) else listed).get(key)
         if not isinstance(other, Scalar):
             break
         node = other

@@ -14,7 +14,9 @@ from typing import Any, NoReturn
 
 from augrecipes.interop.draft import FOREIGN, Item, Line, RecipeDraft, wrong
 from augrecipes.ops.groups import DEGRADE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
-from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
+from augrecipes.recipe.arguments import Schema, check_value
+from augrecipes.recipe.grammar import P
+from augrecipes.recipe.nodes import MappingNode, Node, Place, from_value, plain
 
 _KERNELS: dict[str, float] = FOREIGN["basicsr"]["kernels"]  # shapes, and how often each where the file does not say
 _MODES: dict[str, str] = FOREIGN["basicsr"]["modes"]
@@ -27,6 +29,11 @@ _LEAST_PHOTONS = 0.0001
 _SHARPENING = "RealESRGAN"
 _NYQUIST = 3.1415  # the highest cutoff of a sinc filter
 _WEAK = {"plateau_iso", "plateau_aniso", "generalized_iso"}
+
+
+Weighted = list[tuple[str, float]]  # names, each with its share
+_NUMBER, _TEXT = {"type": "number"}, {"type": "string"}
+_TEXTS = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
 
 
 class OptionFile:
@@ -54,57 +61,39 @@ class OptionFile:
         """End the import for what a key says."""
         raise wrong(message, self.at(key), key, "E603")
 
-    def wrong(self, key: str, message: str, got: Any = None) -> NoReturn:
-        """End the import for a value that a key cannot have."""
-        node = self.node(key)
-        shown = f"{got:g}" if got is not None else "nothing" if node is None else describe(node)
-        self.refuse(key, f"{message}, got {shown}")
-
-    def number(self, key: str, otherwise: float | None = None) -> float:
-        """The number at a key."""
-        value: float = self.get(key, otherwise)
-        if not _is_number(value):
-            self.wrong(key, "must be a number")
+    def checked(self, key: str, schema: Schema, otherwise: Any = None) -> Any:
+        """The value of a key, or what it is otherwise; one that the schema does not accept ends the import."""
+        value = self.get(key, otherwise)
+        for finding in check_value(schema, from_value(value, self.at(key))):
+            self.refuse(key, finding.message)
         return value
 
     def whole(self, key: str, otherwise: int | None = None) -> int:
         """The whole number of at least one at a key."""
-        if (value := self.number(key, otherwise)) % 1 or value < 1:
-            self.wrong(key, "must be a whole number, 1 or more", value)
-        return int(value)
+        return int(self.checked(key, {"type": "integer", "minimum": 1}, otherwise))
 
     def chance(self, key: str, otherwise: float = 0.0) -> float:
         """The probability at a key."""
-        if not 0 <= (value := self.number(key, otherwise)) <= 1:
-            self.wrong(key, "must be a probability, 0 to 1", value)
-        return value
+        return float(self.checked(key, P, otherwise))
 
     def numbers(self, key: str, count: int | None = None, otherwise: list[float] | None = None) -> list[float]:
         """The list of so many numbers at a key; of any count, where it is None."""
-        value = self.get(key, otherwise)
-        fine = isinstance(value, list) and all(map(_is_number, value))
-        if not fine or (count is not None and len(value) != count):
-            self.wrong(key, f"must be a list of {count or 'some'} numbers")
-        return list(value)
+        size = {} if count is None else {"prefixItems": [_NUMBER] * count, "minItems": count, "maxItems": count}
+        return list(self.checked(key, {"type": "array", "items": _NUMBER, **size}, otherwise))
 
     def range(self, key: str, otherwise: list[float] | None = None) -> list[float]:
         """The lower and the upper end at a key."""
         low, high = self.numbers(key, 2, otherwise)
         if low > high:
-            self.wrong(key, "must be a range, the smaller end first")
+            self.refuse(key, f"must be a range, the smaller end first, got {[low, high]}")
         return [low, high]
 
     def texts(self, key: str, otherwise: list[str] | None = None) -> list[str]:
         """The list of texts at a key; one is a list of one."""
-        value = self.get(key, otherwise)
-        value = [value] if isinstance(value, str) else value
-        if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
-            self.wrong(key, "must be text, or a list of texts")
-        return list(value)
+        value = self.checked(key, _TEXTS, otherwise)
+        return [value] if isinstance(value, str) else list(value)
 
-    def weighted(
-        self, key: str, weights: str, known: Iterable[str], usual: Mapping[str, float]
-    ) -> list[tuple[str, float]]:
+    def weighted(self, key: str, weights: str, known: Iterable[str], usual: Mapping[str, float]) -> Weighted:
         """The texts at one key, each with its share by the weights at another, or by the usual ones, or alike."""
         names = self.texts(key, list(usual))
         alike = list(usual.values()) if len(usual) == len(names) else [1.0] * len(names)
@@ -113,10 +102,6 @@ class OptionFile:
             self.refuse(key, f"{unknown[0]!r} is none of {', '.join(known)}")
         total = sum(given) or 1.0
         return [(name, weight / total) for name, weight in zip(names, given, strict=True) if weight]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +167,10 @@ class Degradation:
         up, down, keep = given = self.options.numbers(key, 3, [0.3, 0.4, 0.3] if number else [0.2, 0.7, 0.1])
         total = sum(given)
         if total <= 0 or min(given) < 0:
-            self.options.wrong(key, "must be three weights, of which one is above 0")
+            self.options.refuse(key, f"must be three weights, of which one is above 0, got {given}")
         return up / total, down / total, keep / total
 
-    def modes(self, number: str) -> list[tuple[str, float]]:
+    def modes(self, number: str) -> Weighted:
         """How a resize may be made, and how often each."""
         keys = f"resize_mode_list{number}", f"resize_mode_prob{number}"
         return self.options.weighted(*keys, _MODES, dict.fromkeys(_USUAL_MODES[self.redux], 1.0))

@@ -15,7 +15,7 @@ from augrecipes.recipe.document import build
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Place, from_value
 from augrecipes.recipe.parse import parse_text
-from augrecipes.recipe.problems import Problems, Stop
+from augrecipes.recipe.problems import reported
 from augrecipes.recipe.variants import Resolved
 from augrecipes.recipe.write import At, Remark, flow, to_yaml
 
@@ -174,9 +174,7 @@ class RecipeDraft:
         Raises:
             RecipeError: as `recipe`.
         """
-        made, problems = self._built()
-        if made is None or problems:
-            raise RecipeError(problems=problems)
+        made = self._built()
         remarks: dict[At, Remark] = {(key,): Remark(beside=text) for key, text in self.remarks.items()}
         remarks.update(_remarks(self.steps, ("steps",)))
         remarks.update(_remarks(self.eval or (), ("eval",)))
@@ -187,21 +185,22 @@ class RecipeDraft:
             head += [f"{found.name}: {found.message}" for found in self.refused]
         return to_yaml(made, {(): Remark(tuple(head)), **remarks})
 
-    def _built(self) -> tuple[Recipe | None, tuple[Diagnostic, ...]]:
-        """The recipe, and what is wrong with it, at places of the source."""
-        problems = Problems()
+    def _built(self) -> Recipe:
+        """The recipe; RecipeError with what is wrong with it, at places of the source."""
         top = _mapping({"version": 1, "recipe": self.name, **self.keys}, self.place)
         sections = {"steps": self.steps} if self.eval is None else {"steps": self.steps, "eval": self.eval}
         for key, lines in sections.items():
             top.entries[key], top.at[key] = _list(lines, self.place), self.place
-        try:
-            return build(Resolved(top, {}, self.place.file), problems), problems.all()
-        except Stop:
-            return None, problems.all()
+        with reported() as problems:
+            return build(Resolved(top, {}, self.place.file), problems)
 
     def faults(self) -> tuple[Diagnostic, ...]:
         """What is wrong with it."""
-        return self._built()[1]
+        try:
+            self._built()
+        except RecipeError as error:
+            return error.problems
+        return ()
 
 
 def fault_of(line: Line) -> Diagnostic | None:
@@ -220,9 +219,8 @@ def _refusal(name: str, why: str, place: Place) -> Diagnostic:
 
 
 def _mapping(values: Mapping[str, Any], place: Place) -> MappingNode:
-    return MappingNode(
-        {key: from_value(value, place) for key, value in values.items()}, place, dict.fromkeys(values, place)
-    )
+    entries = {key: from_value(value, place) for key, value in values.items()}
+    return MappingNode(entries, place, dict.fromkeys(values, place))
 
 
 def _list(lines: Sequence[Item], place: Place) -> ListNode:
@@ -287,7 +285,7 @@ def takes_of(name: str) -> dict[str, Any]:
     return (registry.arguments(name) or {"properties": {}})["properties"]
 
 
-def acting(group: Line) -> list[Item]:
-    """A group; what is left out of it, where nothing else is in it."""
-    inside = group.steps or []
-    return [group] if any(isinstance(item, Line) for item in inside) else inside
+def acting(item: Item) -> list[Item]:
+    """An item; of a group what is left out of it, where nothing else is in it."""
+    inside = item.steps if isinstance(item, Line) else None
+    return [item] if inside is None or any(isinstance(each, Line) for each in inside) else inside

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.timing import measure
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Optimize, Recipe
 
 _SETTINGS: tuple[Optimize, ...] = ("exact", "fast")
@@ -36,7 +36,7 @@ def targets_on(recipe: Recipe, image: np.ndarray) -> dict[str, Any]:
     """An image, H×W×3 uint8, and beside it what the recipe's inputs are about: a mask, a box, a point."""
     height, width = image.shape[:2]
     given: dict[str, Any] = {"image": image}
-    if recipe.inputs.mask == "required" or any(_needs_mask(step.name) for step in recipe.walk()):
+    if recipe.inputs.mask == "required" or any(claims(step.name).needs == "mask" for step in recipe.walk()):
         given["mask"] = (image[..., 0] > median(image[::16, ::16, 0].ravel().tolist())).astype(np.uint8)
     boxes, points = recipe.inputs.boxes, recipe.inputs.keypoints
     if boxes is not None:
@@ -53,8 +53,3 @@ def targets_on(recipe: Recipe, image: np.ndarray) -> dict[str, Any]:
         given["keypoints"] = np.array([[width // 3, height // 3, *[1.0] * (len(points.format) - 2)]], np.float32)
         given |= {points.labels: [1]} if points.labels else {}
     return given
-
-
-def _needs_mask(name: str) -> bool:
-    record = capability(name)
-    return record is not None and record.needs == "mask"

@@ -20,12 +20,10 @@ from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import MappingNode, Place, from_value
 from augrecipes.user_code import is_named, open_module
 
-Owns = Callable[[Document], bool]
-Drafts = Callable[[Document], RecipeDraft]
 # Ways of writing pipelines down: what users call each, whether a document is written so, and the draft of one that is.
 # The first that owns a document reads it; only the last may hold several pipelines, of which a key names one.
 _MANY = "a config that names transforms (Hydra, LightningCLI, MMDetection, `name:` and `params:`)"
-READERS: tuple[tuple[str, Owns, Drafts], ...] = (
+READERS: tuple[tuple[str, Callable[[Document], bool], Callable[[Document], RecipeDraft]], ...] = (
     ("an A.Compose, given as MODULE:NAME or FILE.py:NAME", objects.is_object, objects.draft_of_object),
     ("a pipeline that albumentations saved (A.save, A.to_dict)", objects.is_saved, objects.draft_of_saved),
     ("a pipeline of torchvision, given as MODULE:NAME or FILE.py:NAME", torchvision.is_object,
@@ -104,12 +102,8 @@ def _named(source: str) -> Document:
         found = module.found()
         if inspect.isroutine(found) or (inspect.isclass(found) and not issubclass(found, Mapping)):
             found = module.called(found)
-    try:
-        code = read(str(module.content.__file__)).text
-    except (AttributeError, RecipeError):
-        code = ""
     more = (message for message in warned if "are not valid for transform" not in message)
-    return replace(of_value(found, source), code=code, warned=tuple(m for m in dict.fromkeys(more) if not is_advice(m)))
+    return replace(of_value(found, source), warned=tuple(m for m in dict.fromkeys(more) if not is_advice(m)))
 
 
 def of_value(value: Any, name: str) -> Document:
@@ -166,7 +160,7 @@ def of_document(document: Document) -> RecipeDraft:
             if document.key and name != _MANY:
                 raise wrong(f"--key names one of several pipelines, and this is {name}", place)
             draft = drafts(document)
-            if _LOADER in (document.text or document.code):
+            if _LOADER in document.text:
                 draft.note(_DRAWS)
             return draft
     if isinstance(document.top, MappingNode) and {"recipe", "steps"} <= document.top.entries.keys():

@@ -42,9 +42,8 @@ def resize(args: Args, sample: SampleState) -> list[Item]:
         if not isinstance(factor, int | float):
             raise Unheld("it says no scale; write the size")
         return [sample.line("RandomScale", scale_limit=[factor - 1, factor - 1], **how, p=1.0)]
-    scales = [
-        _pair(each) for each in (scale if isinstance(scale, list) and isinstance(scale[:1][0], list) else [scale])
-    ]
+    several = isinstance(scale, list) and any(isinstance(each, list) for each in scale)
+    scales = [_pair(each) for each in (scale if several else [scale])]
     if len(scales) == 2 and args.get("multiscale_mode", "range") == "range":
         scales = _between(*scales)
     found: list[Item] = [_sized(scales, args.get("keep_ratio", "img_scale" in args), sample, how)]
@@ -62,10 +61,7 @@ def choice_resize(args: Args, sample: SampleState) -> list[Item]:
 
 
 def _how(args: Args) -> dict[str, Any]:
-    mode = args.get("interpolation", "bilinear")
-    if mode not in _INTERPOLATIONS:
-        raise Unheld(f"interpolation {mode!r} is none of {', '.join(_INTERPOLATIONS)}")
-    return {"interpolation": _INTERPOLATIONS[mode]}
+    return {"interpolation": args.named("interpolation", _INTERPOLATIONS, "bilinear")}
 
 
 def _pair(scale: Any) -> list[int]:

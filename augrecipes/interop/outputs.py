@@ -75,12 +75,6 @@ def _times(values: Any, factor: float) -> Any:
     return [value * factor for value in values] if isinstance(values, list) else values * factor
 
 
-def _placed_behind(item: Item, output: dict[str, Any]) -> list[Item]:
-    """What stood behind the normalisation as it is in front of it; of a group, what is left of it."""
-    found = _behind(item, output)
-    return acting(found) if isinstance(found, Line) and found.steps is not None else [found]
-
-
 def _behind(item: Item, output: Mapping[str, Any]) -> Item:
     """A step that stood behind the normalisation, as it is in front of it.
 
@@ -156,6 +150,18 @@ class Args(dict[str, Any]):
     def spans(self, *keys: str) -> dict[str, list[float]]:
         """The ranges at these keys, of those that are there."""
         return {key: self.span(key) for key in keys if self.get(key) is not None}
+
+    def named(self, key: str, known: Mapping[str, str], usual: str) -> str:
+        """The name here of the value at a key: by its own name, as an enumeration prints it, or by a number.
+
+        >>> Args(mode="InterpolationMode.BICUBIC").named("mode", {"bicubic": "cubic"}, "bilinear")
+        'cubic'
+        """
+        name = str(self.get(key, usual)).rpartition(".")[2].lower()
+        if name not in known:
+            names = ", ".join(each for each in known if not each.isdigit())
+            raise Unheld(f"{key} {self.get(key, usual)!r} is none of {names}")
+        return known[name]
 
     def size(self, key: str) -> tuple[int, int]:
         """Height and width; one number is both.
@@ -236,5 +242,5 @@ def lines_by(made: Callable[[Call, SampleState], list[Item]], calls: Sequence[Ca
             items = [LeftOut(call.name, str(error), call.place)]
         except KeyError as error:
             items = [LeftOut(call.name, f"its argument {error.args[0]!r} is missing", call.place)]
-        found += [each for item in items for each in _placed_behind(item, sample.output)] if behind else items
+        found += [each for item in items for each in acting(_behind(item, sample.output))] if behind else items
     return found

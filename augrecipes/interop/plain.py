@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from augrecipes.compat.albumentations import A
@@ -17,7 +17,7 @@ from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.outputs import NORMALIZE, TO_FLOAT, TO_TENSOR
 from augrecipes.recipe.model import Inputs, Mode, Output, Recipe, Step
-from augrecipes.recipe.write import flow
+from augrecipes.recipe.write import body_of, flow
 
 _SEEDS = """\
 # Copies of one Compose draw alike, in each DataLoader worker and in each epoch whose workers start anew: give each
@@ -29,9 +29,6 @@ _DEVICE = """\
 # augrecipes' recipe.device_stage(), a module for the device."""
 # Groups of albumentations that look at their own p once more where OneOf has picked them by it.
 _GATED = (groups.SOME_OF, groups.RANDOM_ORDER)
-# What BboxParams and KeypointParams are given beside the format and the labels.
-_OF_BOXES = ("min_area", "min_visibility", "min_width", "min_height", "clip")
-_OF_POINTS = ("remove_invisible",)
 
 
 def equivalent(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -111,14 +108,11 @@ def output_class(name: str) -> Any:
 def params_of(inputs: Inputs) -> dict[str, dict[str, Any]]:
     """What albumentations' BboxParams and KeypointParams take, by the argument of Compose."""
     params: dict[str, dict[str, Any]] = {}
-    for name, each, others in (
-        ("bbox_params", inputs.boxes, _OF_BOXES),
-        ("keypoint_params", inputs.keypoints, _OF_POINTS),
-    ):
+    for name, each in (("bbox_params", inputs.boxes), ("keypoint_params", inputs.keypoints)):
         if each is not None:
             labels = [each.labels] if each.labels else None
-            rest = {key: getattr(each, key) for key in others}
-            params[name] = {"format": each.format, "label_fields": labels, **rest}
+            params[name] = {"format": each.format, "label_fields": labels, **asdict(each)}
+            del params[name]["labels"], params[name]["presence"]
     return params
 
 
@@ -235,8 +229,7 @@ def _arguments(args: Mapping[str, Any]) -> str:
 
 def line_of(step: Step) -> str:
     """Where a step stands in the recipe, and what stands there."""
-    keys = {"target": list(step.target), "at": step.at, "share": step.share, "id": step.id, "p": step.p}
-    given = step.args.plain() | {key: value for key, value in keys.items() if value or value == 0}
+    given = body_of(step)
     said = f"{step.name}: {flow(given)}" if given else step.name
     place = step.position
     if place.origin:

@@ -18,7 +18,7 @@ import yaml
 from augrecipes.recipe import limits
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 from augrecipes.recipe.parse import YamlReader, read_nodes
-from augrecipes.recipe.problems import Problems, Stop
+from augrecipes.recipe.problems import Problems, Stop, reported
 
 _WORDS = {"yes": True, "on": True, "no": False, "off": False}
 _HALVES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
@@ -35,7 +35,6 @@ class Document:
         top: the config; None where it is neither YAML nor JSON.
         text: the file's text; empty for an object.
         value: the object, where the caller has one.
-        code: of an object the text of the file that made it, where there is one.
         warned: what albumentations warned of when that was run.
         key: which pipeline of the config the user named, as a path of keys joined by dots; empty: none.
         given: what the user says of values that the source does not tell, by their text: `{"cfg.size": 512}`.
@@ -46,7 +45,6 @@ class Document:
     top: Node | None = None
     text: str = ""
     value: Any = None
-    code: str = ""
     warned: tuple[str, ...] = ()
     key: str = ""
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -69,9 +67,8 @@ def read(path: str) -> Document:
     Raises:
         RecipeError: it cannot be read, or says what nobody should carry out.
     """
-    return replace(
-        of_text(_decoded(lambda problems: limits.read_bytes(path, path, problems), path), path), root=Path(path).parent
-    )
+    text = _decoded(lambda problems: limits.read_bytes(path, path, problems), path)
+    return replace(of_text(text, path), root=Path(path).parent)
 
 
 def read_stream(stream: BinaryIO, name: str) -> str:
@@ -84,11 +81,8 @@ def read_stream(stream: BinaryIO, name: str) -> str:
 
 
 def _decoded(read_bytes: Callable[[Problems], bytes], name: str) -> str:
-    problems = Problems()
-    try:
+    with reported() as problems:
         return limits.decode(read_bytes(problems), name, problems)
-    except Stop:
-        raise problems.error() from None
 
 
 def of_text(text: str, file: str) -> Document:

@@ -60,16 +60,10 @@ def normalize(args: Args, sample: SampleState) -> list[Item]:
     return []
 
 
-def clamp_boxes(args: Args, sample: SampleState) -> list[Item]:
-    """Boxes cut at the image's edges."""
-    sample.boxes = sample.boxes or {}
-    return []
-
-
-def sanitize_boxes(args: Args, sample: SampleState) -> list[Item]:
-    """Boxes that are left out when little is left of them."""
-    side, area = float(args.get("min_size", 1.0)), float(args.get("min_area", 1.0))
-    sample.boxes = {**(sample.boxes or {}), "min_width": side, "min_height": side, "min_area": area}
+def boxes(args: Args, sample: SampleState) -> list[Item]:
+    """Boxes that are cut at the image's edges, and left out when less is left of them than the arguments say."""
+    keys = {"min_width": "min_size", "min_height": "min_size", "min_area": "min_area"}
+    sample.boxes = {**(sample.boxes or {}), **{key: float(args[name]) for key, name in keys.items() if name in args}}
     return []
 
 
@@ -77,9 +71,8 @@ def weights(args: Args, sample: SampleState) -> list[Item]:
     """The transforms of torchvision's weights: the shorter side, the middle where asked for, a normalised tensor."""
     crop = args.get("crop_size")
     side = args.get("resize_size", None if crop is None else 256)
-    found = (
-        [] if side is None else steps.resize(Args(args, size=Args(resize_size=side).size("resize_size")[:1]), sample)
-    )
+    size = None if side is None else Args(resize_size=side).size("resize_size")[:1]
+    found = [] if size is None else steps.resize(Args(args, size=size), sample)
     found += [] if crop is None else steps.center_crop(Args(size=crop), sample)
     sample.output |= {"dtype": "float32", "layout": "chw"}
     sample.scaled = True
@@ -107,11 +100,11 @@ def _output(keys: Mapping[str, Any]) -> Maker:
 MAKERS: dict[str, Maker] = steps.MAKERS | {
     **{cls: _step(*step) for cls, steps in FOREIGN["torchvision"]["steps"].items() for step in steps.items()},
     **{cls: _output(keys) for cls, keys in FOREIGN["torchvision"]["outputs"].items()},
-    "ClampBoundingBoxes": clamp_boxes,
+    "ClampBoundingBoxes": boxes,
     "ConvertImageDtype": lambda args, sample: to_dtype(Args({"scale": True, **args}), sample),
     "ImageClassification": weights,
     "Normalize": normalize,
-    "SanitizeBoundingBoxes": sanitize_boxes,
+    "SanitizeBoundingBoxes": lambda args, sample: boxes(Args({"min_size": 1.0, "min_area": 1.0, **args}), sample),
     "SemanticSegmentation": weights,
     "ToDtype": to_dtype,
 }
@@ -136,7 +129,7 @@ def from_torchvision(transform: Any, name: str = "imported") -> Recipe:
 
 def is_object(document: Document) -> bool:
     """Whether the document is an object of torchvision."""
-    return _is_torchvision(document.value)
+    return type(document.value).__module__.startswith(_HOME)
 
 
 def draft_of_object(document: Document) -> RecipeDraft:
@@ -146,14 +139,10 @@ def draft_of_object(document: Document) -> RecipeDraft:
     return made
 
 
-def _is_torchvision(value: Any) -> bool:
-    return type(value).__module__.startswith(_HOME)
-
-
 def _read(value: Any, file: str, lines: Iterator[int]) -> Call:
     """The transform, and those inside it."""
     place, cls = Place(file, next(lines), 1), type(value)
-    if not _is_torchvision(value):
+    if not cls.__module__.startswith(_HOME):
         name = getattr(value, "__name__", cls.__name__)
         return Call(name if name.isidentifier() else "Lambda", {}, None, place, cls.__module__)
     found = {key: getattr(value, key) for key in PARAMETERS.get(cls.__name__, ()) if hasattr(value, key)}

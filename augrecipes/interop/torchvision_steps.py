@@ -15,25 +15,13 @@ _MOST_SIZES = 1024  # of a list that a step is given to draw from
 _AFTER = "the shear acts after the rotation here, before it in torchvision"
 
 
-def interpolation(value: Any) -> str:
-    """torchvision's mode, by name, as its enumeration prints it, or as Pillow's number.
-
-    >>> interpolation("InterpolationMode.BICUBIC"), interpolation(0)
-    ('cubic', 'nearest')
-    """
-    text = str(value).rpartition(".")[2].lower()
-    if text not in _INTERPOLATIONS:
-        raise Unheld(f"interpolation {value!r} is none of torchvision's: {', '.join(list(_INTERPOLATIONS)[:8])}")
-    return _INTERPOLATIONS[text]
-
-
-def resampling(args: Mapping[str, Any]) -> dict[str, Any]:
+def resampling(args: Args) -> dict[str, Any]:
     """Arguments of a step that resizes as one of torchvision with these arguments does.
 
-    >>> resampling({}), resampling({"interpolation": "bicubic", "antialias": False})
+    >>> resampling(Args()), resampling(Args(interpolation="bicubic", antialias=False))
     ({'interpolation': 'linear', 'area_for_downscale': 'image'}, {'interpolation': 'cubic'})
     """
-    mode = interpolation(args.get("interpolation", "bilinear"))
+    mode = args.named("interpolation", _INTERPOLATIONS, "bilinear")
     smooth = args.get("antialias", True) is not False and mode in _SMOOTHED
     return {"interpolation": mode} | ({"area_for_downscale": "image"} if smooth else {})
 
@@ -63,21 +51,14 @@ def levels(value: Any, sample: SampleState) -> dict[str, Any]:
     return found
 
 
-def border(value: Any) -> str:
-    """torchvision's padding mode by the name that recipes have for it."""
-    if value not in _BORDERS:
-        raise Unheld(f"padding_mode {value!r} is none of torchvision's: {', '.join(_BORDERS)}")
-    return _BORDERS[value]
-
-
 def _edge(args: Args, sample: SampleState) -> dict[str, Any]:
-    return {"border_mode": border(args.get("padding_mode", "constant")), **levels(args.get("fill"), sample)}
+    return {"border_mode": args.named("padding_mode", _BORDERS, "constant"), **levels(args.get("fill"), sample)}
 
 
 def _warp(args: Args, sample: SampleState, usual: str = "nearest") -> dict[str, Any]:
     if args.get("center") is not None:
         raise Unheld(f"center {args['center']}: images turn about their middle here; leave it out, or pad one side")
-    return {"interpolation": interpolation(args.get("interpolation", usual)), **levels(args.get("fill"), sample)}
+    return {"interpolation": args.named("interpolation", _INTERPOLATIONS, usual), **levels(args.get("fill"), sample)}
 
 
 def resize(args: Args, sample: SampleState) -> list[Item]:
@@ -110,10 +91,8 @@ def random_crop(args: Args, sample: SampleState) -> list[Item]:
     found = pad(args, sample) if args.get("padding") not in (None, 0) else []
     needed = {"pad_if_needed": True, "pad_position": "random"} | _edge(args, sample)
     sample.sides = height, width
-    return [
-        *found,
-        sample.line("RandomCrop", height=height, width=width, **needed if args.get("pad_if_needed") else {}),
-    ]
+    padded = needed if args.get("pad_if_needed") else {}
+    return [*found, sample.line("RandomCrop", height=height, width=width, **padded)]
 
 
 def pad(args: Args, sample: SampleState) -> list[Item]:

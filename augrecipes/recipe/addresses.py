@@ -173,8 +173,5 @@ def _body(step: FoundStep) -> MappingNode:
 
 def remove(gone: Iterable[FoundStep]) -> None:
     """Take steps out of their lists. Indexes of what is left no longer count."""
-    parents: dict[int, tuple[ListNode, set[int]]] = {}
-    for step in gone:
-        parents.setdefault(id(step.parent), (step.parent, set()))[1].add(step.index)
-    for parent, indexes in parents.values():
-        parent.items[:] = [item for index, item in enumerate(parent.items) if index not in indexes]
+    for step in sorted(gone, key=lambda step: step.index, reverse=True):
+        del step.parent.items[step.index]

@@ -62,10 +62,9 @@ def read_spans(text: str, file: str = "<recipe>") -> Spans:
     """
     problems = Problems()
     try:
-        top, _ = read_nodes(text, file, problems)
+        return Spans(text, read_nodes(text, file, problems)[0])
     except Stop:
         raise problems.error() from None
-    return Spans(text, top)
 
 
 class QuickFix(NamedTuple):
@@ -269,9 +268,7 @@ def _removed(text: str, whole: ListNode | MappingNode, parts: list[TextSpan], pl
     if len(parts) == 1 and not whole.flow:
         return TextEdit(whole.place, nothing)
     start = text.rfind("\n", 0, part.start) + 1
-    if (
-        whole.flow or text[start : part.start].strip()
-    ):  # in front of a comma, or behind a dash: the next takes its place
+    if whole.flow or text[start : part.start].strip():  # before a comma or behind a dash: the next takes its place
         return TextEdit(TextSpan(part.start, parts[place + 1].start if place + 1 < len(parts) else part.end), "")
     after = text.find("\n", part.end)
     return TextEdit(TextSpan(start, len(text) if after < 0 else after + 1), "")

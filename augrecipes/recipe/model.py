@@ -90,7 +90,7 @@ class Recipe(Displayed):
 
         The name, `about`, `optimize`, `without_rules`, `plugins` and `max_bytes` do not count: they say how, not what.
         """
-        meaning = {k: v for k, v in _plain(self).items() if k not in _HOW}
+        meaning = {k: v for k, v in canonical(self).items() if k not in _HOW}
         return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
 
     def walk(self) -> Iterator[Step]:
@@ -278,14 +278,16 @@ def label(steps: Sequence[Step], group: str = "") -> tuple[Step, ...]:
 _HOW = frozenset({"name", "about", "optimize", "without_rules", "plugins", "max_bytes"})
 
 
-def _plain(value: Any) -> Any:
-    """Values as JSON has them; fields that do not compare are left out."""
+def canonical(value: Any) -> Any:
+    """Values as JSON has them, equal ones alike: 25.0 is 25; fields that do not compare are left out.
+
+    >>> canonical({"scale": (0.5, 1.0)})
+    {'scale': [0.5, 1]}
+    """
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.compare}
+        return {f.name: canonical(getattr(value, f.name)) for f in fields(value) if f.compare}
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): canonical(v) for k, v in value.items()}
     if isinstance(value, tuple | list):
-        return [_plain(v) for v in value]
-    if isinstance(value, float) and value.is_integer():
-        return int(value)  # 25.0 equals 25, so their digests must
-    return value
+        return [canonical(v) for v in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

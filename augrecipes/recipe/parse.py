@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -17,7 +16,7 @@ from augrecipes.recipe.document import build
 from augrecipes.recipe.gallery import find
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, NumberError, Place, Scalar, plain, resolve
-from augrecipes.recipe.problems import Problems, Stop
+from augrecipes.recipe.problems import Problems, reported
 from augrecipes.recipe.variants import Changes, Overrides, SourceFile, Variants
 from augrecipes.recipe.write import text_of
 
@@ -78,15 +77,10 @@ def parse_text(
     >>> parse_text("version: 1\\nrecipe: tiny\\nsteps: [HorizontalFlip]").steps[0].site
     'HorizontalFlip#1'
     """
-    problems = Problems()
     folder = None if root is None else root.resolve()
     source = SourceFile(file, None if folder is None else folder / Path(file).name, folder)
-    recipe = None
-    with suppress(Stop):
-        recipe = build(Variants(read_nodes, problems).resolve(text, source, **changes), problems)
-    if recipe is None or problems:
-        raise problems.error()
-    return recipe
+    with reported() as problems:
+        return build(Variants(read_nodes, problems).resolve(text, source, **changes), problems)
 
 
 def parse_file(
@@ -102,12 +96,11 @@ def parse_file(
     >>> recipe is None, problems[0].code
     (True, 'E101')
     """
-    problems, shown = Problems(), os.fsdecode(path)
+    shown = os.fsdecode(path)
     try:
-        data, root = limits.read_bytes(path, shown, problems), Path(path).resolve().parent
+        with reported() as problems:
+            data, root = limits.read_bytes(path, shown, problems), Path(path).resolve().parent
         return parse_text(data, file=shown, root=root, **changes), ()
-    except Stop:
-        return None, problems.all()
     except RecipeError as error:
         return None, error.problems
 
@@ -121,12 +114,8 @@ def parse_value(text: str) -> Any:
     >>> parse_value("[128, 1e-3, no]")
     [128, 0.001, 'no']
     """
-    problems, value = Problems(), None
-    with suppress(Stop):
-        value = plain(read_nodes(text, "<value>", problems)[0])
-    if problems:
-        raise problems.error()
-    return value
+    with reported() as problems:
+        return plain(read_nodes(text, "<value>", problems)[0])
 
 
 def read_nodes(

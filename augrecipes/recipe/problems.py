@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -153,3 +154,13 @@ class Problems:
     def error(self) -> RecipeError:
         """All of them as one exception."""
         return RecipeError(problems=self.all())
+
+
+@contextmanager
+def reported() -> Iterator[Problems]:
+    """Problems that end in one RecipeError, where there are some; what cannot be read further ends there."""
+    problems = Problems()
+    with suppress(Stop):
+        yield problems
+    if problems:
+        raise problems.error()

@@ -114,6 +114,5 @@ def _known(text: str | None, action: Literal["step", "entry"]) -> Hint:
         return meant(text)
     if text.startswith(("leave it out", "it is no step")):
         return Hint(f"; {text}", (Fix("remove"),))
-    return Hint(
-        f"; {text}", tuple(Fix("step" if yaml[0].isupper() else action, yaml) for yaml in _SNIPPET.findall(text))
-    )
+    fixes = (Fix("step" if yaml[0].isupper() else action, yaml) for yaml in _SNIPPET.findall(text))
+    return Hint(f"; {text}", tuple(fixes))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 from augrecipes.errors import counted
 from augrecipes.recipe import gallery, limits
@@ -113,14 +113,7 @@ class Variants:
         self._lines: dict[str, Sequence[str]] = {}
         self._partial = False
 
-    def resolve(
-        self,
-        data: str | bytes,
-        source: SourceFile,
-        overrides: Overrides = None,
-        without: Sequence[str] = (),
-        plugins: bool = True,
-    ) -> Resolved:
+    def resolve(self, data: str | bytes, source: SourceFile, **changes: Unpack[Changes]) -> Resolved:
         """The recipe of `data` with everything that it extends, and the caller's own changes.
 
         Raises:
@@ -131,13 +124,14 @@ class Variants:
         if not self._partial:  # else addresses would be looked for in vain
             here = Place("<overrides>")
             values = MappingNode({}, here)
-            for address, value in (overrides or {}).items():
+            for address, value in (changes.get("overrides") or {}).items():
                 try:
                     values.entries[str(address)] = from_value(value, here)
                 except TypeError as error:
                     self._problems.add("E507", here, str(error), str(address))
-            self._change(top, values, from_value([str(address) for address in without], here))
-        return Resolved(top, self._lines, source.shown, Position(said.line, said.col), self._partial, plugins)
+            self._change(top, values, from_value([str(address) for address in changes.get("without", ())], here))
+        extends, plugins = Position(said.line, said.col), changes.get("plugins", True)
+        return Resolved(top, self._lines, source.shown, extends, self._partial, plugins)
 
     def _one(self, data: str | bytes, source: SourceFile, chain: tuple[SourceFile, ...]) -> MappingNode:
         problems = self._problems

@@ -14,14 +14,12 @@ from augrecipes.recipe.model import Step
 
 _MOST = 5  # facts of one step
 # Settings, and what follows from other parameters.
-_LEFT_OUT = frozenset(
-    {
-        "shape", "interpolation", "mask_interpolation", "fill", "fill_mask", "bbox_matrix", "matrix_bbox", "order",
-        "seed", "random_seed", "x_min", "x_max", "y_min", "y_max", "max_height", "max_width", "image_type", "rows",
-        "output_shape", "border_mode", "mask", "mode", "cols", "mask_drop_mask", "mask_drop_values", "drop_values",
-        "map_y", "radiuses", "rotate_method",
-    }
-)  # fmt: skip
+_LEFT_OUT = {
+    "shape", "interpolation", "mask_interpolation", "fill", "fill_mask", "bbox_matrix", "matrix_bbox", "order",
+    "seed", "random_seed", "x_min", "x_max", "y_min", "y_max", "max_height", "max_width", "image_type", "rows",
+    "output_shape", "border_mode", "mask", "mode", "cols", "mask_drop_mask", "mask_drop_values", "drop_values",
+    "map_y", "radiuses", "rotate_method",
+}  # fmt: skip
 _TIMES = ("brightness", "contrast", "saturation", "alpha", "scale", "multiplier", "factors", "scale_factors")
 _SIGNED = ("beta", "sat_shift", "val_shift", "hue_shift", "hue")
 _CALLED = {
@@ -142,10 +140,9 @@ def _matrix(value: Any) -> str:
     size = math.sqrt(abs(np.linalg.det(m[:2, :2])))
     shear = math.degrees(math.atan2(float(m[:2, 0] @ m[:2, 1]), size * size)) if size else 0.0
     angle = math.degrees(math.atan2(m[1, 0], m[0, 0]))
-    facts = ((angle, 5e-3, f"angle {_number(angle)}°"), (size - 1, 5e-4, f"scale × {_number(size)}"))
-    return ", ".join(
-        words for value, least, words in (*facts, (shear, 0.05, f"shear {_number(shear)}°")) if abs(value) > least
-    )
+    facts = [(angle, 5e-3, f"angle {_number(angle)}°"), (size - 1, 5e-4, f"scale × {_number(size)}")]
+    facts.append((shear, 0.05, f"shear {_number(shear)}°"))
+    return ", ".join(words for value, least, words in facts if abs(value) > least)
 
 
 def _window(value: Any) -> str:

@@ -49,9 +49,8 @@ def to_yaml(recipe: Recipe, remarks: Remarks | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-Lines = Iterator[
-    tuple[At | None, str, str]
-]  # of each line what it is, if remarks can be on it, its indent and its text
+# Of each line what it is, if remarks can be on it, its indent and its text.
+Lines = Iterator[tuple[At | None, str, str]]
 
 
 def _lines(recipe: Recipe) -> Lines:
@@ -80,13 +79,14 @@ def _listed(key: str, steps: tuple[Step, ...], at: At, indent: str = "") -> Line
     yield (*at, len(steps)), indent + "  ", ""
 
 
+def body_of(step: Step) -> dict[str, Any]:
+    """What is written of a step: its arguments, and the keys that any step may have."""
+    keys = {"target": list(step.target), "at": step.at, "share": step.share, "id": step.id, "p": step.p}
+    return step.args.plain() | {key: value for key, value in keys.items() if value or value == 0}
+
+
 def _step(step: Step, at: At, indent: str) -> Lines:
-    arguments = step.args.plain()
-    for key, value in (("target", list(step.target)), ("at", step.at), ("share", step.share), ("id", step.id)):
-        if value:
-            arguments[key] = value
-    if step.p is not None:
-        arguments["p"] = step.p
+    arguments = body_of(step)
     if not step.steps:
         yield at, indent, f"- {flow(step.name)}: {flow(arguments)}" if arguments else f"- {flow(step.name)}"
         return
@@ -97,18 +97,14 @@ def _step(step: Step, at: At, indent: str) -> Lines:
 
 
 def _inputs(inputs: Inputs) -> dict[str, Any]:
-    image = {"channels": inputs.channels, "min_size": inputs.min_size}
-    image = {key: value for key, value in image.items() if value is not None}
-    found: dict[str, Any] = {"image": image} if image else {}
-    if inputs.mask != "optional":
-        found["mask"] = inputs.mask
-    for key, value in (("boxes", inputs.boxes), ("keypoints", inputs.keypoints)):
-        if value is not None:
-            found[key] = _changed(value) or {"format": value.format}
-    return found
+    found = _changed(inputs)
+    image = {key: found.pop(key) for key in ("channels", "min_size") if key in found}
+    for key in found.keys() & {"boxes", "keypoints"}:
+        found[key] = _changed(found[key]) or {"format": found[key].format}
+    return {"image": image, **found} if image else found
 
 
-def _changed(value: Boxes | Keypoints | Output) -> dict[str, Any]:
+def _changed(value: Inputs | Boxes | Keypoints | Output) -> dict[str, Any]:
     default = type(value)()
     return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(default, f.name)}
 

@@ -188,23 +188,11 @@ class Metrics:
 
     readings: dict[SampleRef, list[Measurement]] = field(default_factory=dict)
 
-    def add(
-        self,
-        target: str,
-        law: str,
-        value: float,
-        place: SampleRef,
-        *,
-        limit: float | None = None,
-        mean: float | None = None,
-        share: float | None = None,
-        broken: bool | None = None,
-    ) -> None:
-        """One sample's value; `broken` where that is more than `value > limit` says."""
-        if broken is None:
-            broken = limit is not None and not value <= limit
-        mean = value if mean is None else mean
-        self.readings.setdefault(place, []).append(Measurement(target, law, value, limit, mean, share, broken))
+    def add(self, target: str, law: str, value: float, place: SampleRef, **more: Any) -> None:
+        """One sample's value; `more`: fields of a `Measurement`, `broken` where that is more than `value > limit`."""
+        limit = more.get("limit")
+        usual = {"limit": None, "mean": value, "share": None, "broken": limit is not None and not value <= limit}
+        self.readings.setdefault(place, []).append(Measurement(target, law, value, **{**usual, **more}))
 
     def figures(self) -> tuple[Figure, ...]:
         """All laws, by dtype and by target in the order in which they were first measured."""

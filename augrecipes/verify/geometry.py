@@ -42,16 +42,8 @@ _MOST_LABELS_PX = 1.0  # of the source; albumentations' own nearest neighbour ma
 _CONSTANTS = ((94, 157, 61), (171, 52, 139))  # levels of images that are alike all over: no fill is likely to be both
 _ROUNDED = 1.5 / 255  # what is left of such a level where nothing else is blended in
 
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One target of a sample: where its pixels come from as the recipe is written, and where that is certain."""
-
-    name: str
-    where: Map
-    wanted: NDArray[np.bool_]
-    given: Sample
-    place: SampleRef
+Mask = NDArray[np.bool_]
+Add = Callable[..., None]  # `Metrics.add` of one target of one sample
 
 
 class Geometry:
@@ -86,10 +78,10 @@ class Geometry:
                 continue
             hidden = int(shrunk(shown[name] ^ its_shown[name], where.smear()).sum())
             self._metrics.add(name, "hidden", float(hidden), place, limit=0.0)
-            seen = Seen(name, where, certain(where, its_shown[name]), given, place)
-            self._waves(seen)
+            wanted, add = certain(where, its_shown[name]), partial(self._metrics.add, place=place)
+            self._waves(name, where, wanted, partial(add, name), given, place.epoch)
             if labels:
-                self._mask(seen, labels, its_labels)
+                _add_labels(where, wanted, partial(add, "mask"), labels, its_labels)
         return plain[next(iter(maps))]
 
     def _flat(
@@ -106,35 +98,35 @@ class Geometry:
             masks += [probe.done["mask"]] if "mask" in probe.done else []
         return shown, masks
 
-    def _waves(self, seen: Seen) -> None:
+    def _waves(self, name: str, where: Map, wanted: Mask, add: Add, given: Sample, epoch: int) -> None:
         """Waves: what the plan makes of them, held against the places, and how much of them is left.
 
         Of the latter the plan may lose no more than the recipe: the waves are known everywhere. Where much is shrunk, a
         plan that reduces first has the mean over each pixel's area.
         """
-        far, where, add = np.zeros(1), seen.where, partial(self._metrics.add, seen.name, place=seen.place)
-        if seen.wanted.any():
-            grating, lost = Grating.of(where, levels=self._dtype == "uint8"), []
-            for probe in self._both:
-                made = probe.planes(seen.given, seen.place.epoch, grating.planes())[seen.name]
-                read = [values(plane) for plane in probe.sent[self._origins[seen.name]]]
-                lost.append(grating.lost(made, read, where, seen.wanted))
-            far = grating.distances(*grating.off(made, read, where), where, seen.wanted)
-        share, mean = float(seen.wanted.mean()), float(far.mean())
-        add("displacement", float(far.max()), limit=MOST_APART_PX, mean=mean, share=share)
-        if seen.wanted.any():
-            its, mine = (one + _TRUTH_SLACK for one in lost)
-            most = its + (_REDUCED if where.coarsest() >= _SHRINKS else 0.0)
-            add("truth", mine / its, limit=1.0, broken=not mine - _TRUTH_SLACK <= most)
+        share = float(wanted.mean())
+        if not share:
+            add("displacement", 0.0, limit=MOST_APART_PX, share=share)
+            return
+        grating, lost = Grating.of(where, levels=self._dtype == "uint8"), []
+        for probe in self._both:
+            made = probe.planes(given, epoch, grating.planes())[name]
+            read = [values(plane) for plane in probe.sent[self._origins[name]]]
+            lost.append(grating.lost(made, read, where, wanted))
+        far = grating.distances(*grating.off(made, read, where), where, wanted)
+        add("displacement", float(far.max()), limit=MOST_APART_PX, mean=float(far.mean()), share=share)
+        its, mine = (one + _TRUTH_SLACK for one in lost)
+        most = its + (_REDUCED if where.coarsest() >= _SHRINKS else 0.0)
+        add("truth", mine / its, limit=1.0, broken=not mine - _TRUTH_SLACK <= most)
 
-    def _mask(self, seen: Seen, plain: list[NDArray[Any]], fast: list[NDArray[Any]]) -> None:
-        its, mine = (label_distance(masks, seen.where, seen.wanted) for masks in (plain, fast))
-        # The nearest pixel of a coarse grid is further off.
-        most = _MOST_LABELS_PX + sum(max(grid.scales[1] - 1, 0.0) for grid in seen.where.grids[:-1])
-        hidden = float(shrunk((plain[0] < 0) ^ (fast[0] < 0), seen.where.smear()).sum())
-        broken = not mine <= max(most, its) + MOST_APART_PX
-        self._metrics.add("mask", "hidden", hidden, seen.place, limit=0.0)
-        self._metrics.add("mask", "nearest", mine, seen.place, limit=_MOST_LABELS_PX, broken=broken)
+
+def _add_labels(where: Map, wanted: Mask, add: Add, plain: list[NDArray[Any]], fast: list[NDArray[Any]]) -> None:
+    its, mine = (label_distance(masks, where, wanted) for masks in (plain, fast))
+    # The nearest pixel of a coarse grid is further off.
+    most = _MOST_LABELS_PX + sum(max(grid.scales[1] - 1, 0.0) for grid in where.grids[:-1])
+    hidden = float(shrunk((plain[0] < 0) ^ (fast[0] < 0), where.smear()).sum())
+    add("hidden", hidden, limit=0.0)
+    add("nearest", mine, limit=_MOST_LABELS_PX, broken=not mine <= max(most, its) + MOST_APART_PX)
 
 
 def _constant(level: int, height: int, width: int) -> F32:
@@ -240,10 +232,8 @@ class Grating:
         off = np.full(far.shape, _BENT)
         if self.levels:
             of_pixel = np.sqrt(2 / 3 * (len(where.grids) / 12 + _NOISE**2 / 3)) / (255 * _HEIGHT)
-            error = (
-                of_pixel * max(self.across, self.down) / (2 * np.pi) / np.sqrt(np.maximum(count[used] / finer**2, 1))
-            )
-            off += _WEIGHTS + _ERRORS * error
+            period, pixels = max(self.across, self.down), np.maximum(count[used] / finer**2, 1)
+            off += _WEIGHTS + _ERRORS * of_pixel * period / (2 * np.pi) / np.sqrt(pixels)
         return np.asarray(np.maximum(far - off / least, 0.0))
 
 

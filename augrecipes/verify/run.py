@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from augrecipes.compiler.compile import build as build_pipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
-from augrecipes.preview.cells import Cell, CellGroup, SheetRow
-from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, size_text
+from augrecipes.preview.cells import CellGroup, SheetRow
+from augrecipes.preview.display import rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.rows import annotated, difference_group, short_path
 from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
@@ -289,8 +289,8 @@ def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: S
     source = rgb_of_input(again.given.images[verification.origins[name]])
     plain, fast = (rgb_of_output(one[name], outputs[name]) for one in (again.plain, again.fast))
     groups = [
-        _group(plain, again.plain, recipe, f"none · {size_text(plain)}"),
-        _group(fast, again.fast, recipe, verification.optimize),
+        CellGroup([annotated(plain, again.plain, recipe)], f"none · {size_text(plain)}"),
+        CellGroup([annotated(fast, again.fast, recipe)], verification.optimize),
         difference_group(np.nan_to_num(apart[name], nan=255.0, posinf=255.0), "no difference", " levels"),
     ]
     reading = worst.readings[0]
@@ -303,9 +303,5 @@ def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: S
         *([] if place.dtype == "uint8" else [place.dtype]),
         f"{law}{number(reading.value)} {unit}" if reading.value else "no difference",
     ]
-    left = replace(_group(source, again.given.rest, recipe, f"source · {size_text(source)}"), quiet=True)
+    left = CellGroup([annotated(source, again.given.rest, recipe)], f"source · {size_text(source)}", quiet=True)
     return SheetRow(groups, left, short_path(place.path), [" · ".join(notes)])
-
-
-def _group(image: RgbImage, targets: Mapping[str, Any], recipe: Recipe, header: str) -> CellGroup:
-    return CellGroup([annotated(image, targets, recipe) if recipe.facts.annotated else Cell(image)], header)

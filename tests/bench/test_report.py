@@ -14,7 +14,7 @@ from small_data import KINDS, Page, kind_data, swept, trained
 
 import augrecipes as ar
 from augrecipes.bench import report as pages
-from augrecipes.bench.charts import LIGHT, rows_of, samples_sheet, stage_bars
+from augrecipes.bench.charts import LIGHT, rows_of, samples_sheet, sides_in_order, stage_bars
 from augrecipes.bench.gate import Judgement, judge, open_baseline
 from augrecipes.bench.record import Bench, write
 from augrecipes.bench.report import headline, page, usable_folder, write_report
@@ -173,14 +173,14 @@ def test_without_images_the_rest_is_shown(made: Made, tmp_path: Path) -> None:
 
 def test_bars_add_up_and_rows_keep_their_order(report: dict[str, Any]) -> None:
     bars = stage_bars(report)
-    assert [(bar.name, bar.level) for bar in bars] == [
+    assert [(bar["name"], bar["level"]) for bar in bars] == [
         (name, level) for name in ("one", "two") for level in ("none", "exact", "stock")
     ]
-    names = [part.name for part, _ in rows_of(bars)]
-    for bar in bars:
-        own = [part.name for part in bar.parts]
+    names = [part["name"] for part, _ in rows_of(bars)]
+    for bar, side in zip(bars, sides_in_order(report), strict=True):
+        own = [part["name"] for part in bar["parts"]]
         assert own == [name for name in names if name in own]
-        assert bar.length == pytest.approx(sum(part.ms for part in bar.parts) or bar.ms)
+        assert bar["length"] == pytest.approx(sum(stage["ms"] for stage in side["stages"]) or side["ms"])
     assert names[:2] == ["read", "decode"]
     assert names[-3:] == ["output conversion", "collate", "overhead"]
 

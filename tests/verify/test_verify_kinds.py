@@ -13,9 +13,10 @@ from planted import COLOURS, EXACT, GEOMETRY, MOVES, draw_data, image, planted, 
 
 import augrecipes as ar
 from augrecipes.errors import DataError
+from augrecipes.preview.sheet import save_sheet
 from augrecipes.recipe.model import Mode
 from augrecipes.recipe.parse import parse_text
-from augrecipes.verify import render_worst, replay, save_worst, variants, verify
+from augrecipes.verify import render_worst, replay, variants, verify
 from augrecipes.verify.contract import Metrics, SampleRef
 from augrecipes.verify.run import places
 
@@ -131,7 +132,7 @@ class TestWorstSamples:
             found = verify(recipe(MOVES, more), data / where, samples=5, build=build, promise=GEOMETRY)
             sheets.append(render_worst(found, data / where, build=build))
         assert sheets[0].shape[1:] == sheets[1].shape[1:]
-        out = save_worst(sheets[0], tmp_path / "new" / "worst.png")
+        out = save_sheet(sheets[0], tmp_path / "new" / "worst.png")
         read: NDArray[Any] = cv2.imdecode(np.fromfile(out, np.uint8), cv2.IMREAD_COLOR)
         np.testing.assert_array_equal(read[..., ::-1], sheets[0])
 
@@ -150,7 +151,7 @@ class TestWorstSamples:
     @pytest.mark.parametrize("name", ["worst.gif", "images/0.png/worst.png"])
     def test_where_it_cannot_be_written(self, data: Path, name: str) -> None:
         with pytest.raises(DataError, match=r"\.png"):
-            save_worst(np.zeros((2, 2, 3), np.uint8), data / name)
+            save_sheet(np.zeros((2, 2, 3), np.uint8), data / name)
 
 
 class TestVariants:

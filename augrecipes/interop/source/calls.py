@@ -21,9 +21,8 @@ _SWITCHES = {"store_true": False, "store_false": True}  # of argparse, and what 
 class Calls(Expressions):
     """Functions and classes of a file, and what calls return."""
 
-    created: list[tuple[tuple[str, ...], values.Created]] = field(
-        default_factory=list
-    )  # with the names that lead there
+    # Objects with the names that lead there.
+    created: list[tuple[tuple[str, ...], values.Created]] = field(default_factory=list)
     reached: set[int] = field(default_factory=set)  # calls that were evaluated
     functions: list[tuple[list[str], values.Function]] = field(default_factory=list)  # to be run by themselves
     classes: list[tuple[list[str], values.Class]] = field(default_factory=list)

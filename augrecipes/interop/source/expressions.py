@@ -111,21 +111,16 @@ class Expressions:
         """An expression that cannot be told, and the names that it needs."""
         path = dotted(node)
         known = [root for part in parts if isinstance(part, values.UnknownValue) for root in part.roots]
-        roots = [path] if path else known + names_in(node, self.scope)
-        return values.UnknownValue(
-            path or self.source.text(node), self.source.at(node), tuple(dict.fromkeys(roots))[:4]
-        )
+        roots = tuple(dict.fromkeys([path] if path else known + names_in(node, self.scope)))[:4]
+        return values.UnknownValue(path or self.source.text(node), self.source.at(node), roots)
 
     def _of(self, node: ast.expr) -> Any:
         match node:
             case ast.Constant(value=value) if isinstance(value, Key):
                 return value
             case ast.Name(id=name):
-                return (
-                    self.scope[name]
-                    if name in self.scope
-                    else values.OutsideName(values.USUAL.get(name, name), name in values.USUAL)
-                )
+                outside = values.OutsideName(values.USUAL.get(name, name), name in values.USUAL)
+                return self.scope.get(name, outside)
             case ast.Attribute(value=inner, attr=name):
                 return self.attribute(self.of(inner), name)
             case ast.Subscript(value=inner, slice=key):

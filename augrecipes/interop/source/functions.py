@@ -10,16 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from augrecipes.interop.draft import FOREIGN
-from augrecipes.interop.source.values import (
-    Class,
-    Created,
-    Function,
-    Mapped,
-    NotKnown,
-    OutsideName,
-    Partial,
-    UnknownValue,
-)
+from augrecipes.interop.source import values
+from augrecipes.interop.source.values import Mapped, NotKnown
 
 MOST_ITEMS = 10_000  # of a list or a text that is created
 _LARGEST = 2**63
@@ -63,7 +55,7 @@ def truth(value: Any) -> bool:
     Raises:
         NotKnown: it is not known.
     """
-    if isinstance(value, Created | Function | Class | Partial):
+    if isinstance(value, values.Created | values.Function | values.Class | values.Partial):
         return True
     if not isinstance(value, Key | tuple | list | Mapping):
         raise NotKnown(value)
@@ -98,7 +90,7 @@ def binary(op: ast.operator, left: Any, right: Any) -> Any:
 def compared(op: ast.cmpop, left: Any, right: Any) -> bool:
     """Whether a comparison of two values holds; NotKnown where it cannot be told."""
     if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and (left is None or right is None):
-        if isinstance(right if left is None else left, OutsideName | UnknownValue):
+        if isinstance(right if left is None else left, values.OutsideName | values.UnknownValue):
             raise NotKnown(left, right)
         return (left is right) == isinstance(op, ast.Is | ast.Eq)
     return bool(plain(COMPARE[type(op)], left, right))
@@ -177,7 +169,7 @@ def _plainly(function: Callable[..., Any]) -> Callable[..., Any]:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "list": lambda value=(): items_of(value), "tuple": lambda value=(): tuple(items_of(value)), "range": _range,
     "len": lambda value: len(items_of(value)), "bool": lambda value=False: truth(value), "str": _text,
-    "zip": lambda *values: list(zip(*map(items_of, values), strict=False)),
+    "zip": lambda *several: list(zip(*map(items_of, several), strict=False)),
     "enumerate": lambda value, start=0: list(enumerate(items_of(value), start)),
     "reversed": lambda value: items_of(value)[::-1], "sorted": lambda value: plain(sorted, items_of(value)),
     "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value, "round": _round, "numpy.round": _round,

@@ -65,14 +65,13 @@ class SourceReading:
     notes: list[str] = field(default_factory=list)  # what was not read, in words
 
 
-@dataclass(slots=True, eq=False)
-class FileReading:
-    """A file, read under assumptions."""
+@dataclass(eq=False)
+class FileReading(SourceReader):
+    """A file, read under assumptions, with its pipelines in order."""
 
-    reader: SourceReader
-    pipelines: dict[_Key, list[Match]]  # in order
+    pipelines: dict[_Key, list[Match]] = field(default_factory=dict)
     origin: FileReading | None = None  # whose assumptions it has, but for some tests
-    tests: tuple[Test, ...] = ()  # which are taken the other way
+    changed: tuple[Test, ...] = ()  # which are taken the other way
 
 
 def read(
@@ -109,17 +108,16 @@ def read(
     except RecursionError:
         raise wrong("it is nested too deeply", source.place(1), "", "E603") from None
     for key in given or {}:
-        if not any(key in each.reader.used for each in readings):
+        if not any(key in each.used for each in readings):
             message = f"nothing that is called {key} is asked for in the file: --set {key}=..."
             raise wrong(message, source.place(1), "", "E603")
     if untried:
         shown = ", ".join(f"`{test.text}` (line {test.at.line})" for test in untried[:4])
         many = f"{len(untried)} were taken one way, among them {shown}"
         notes.append(f"More tests cannot be told than are taken both ways; {many}.")
-    first = readings[0].reader
-    if first.exhausted:
+    if readings[0].exhausted:
         notes.append("The file asks for more work than reading may take: what comes late in it may be missing here.")
-    own = {key: value for key, value in first.module.items() if key != _BASE}
+    own = {key: value for key, value in readings[0].module.items() if key != _BASE}
     return SourceReading(matches, _extended(base, own) if base else own, notes)
 
 
@@ -175,29 +173,29 @@ def _readings(
     readings: list[FileReading] = []
 
     def read(origin: FileReading | None = None, tests: tuple[Test, ...] = (), evaluating: bool = False) -> FileReading:
-        before = origin.reader.assumed if origin else {}
-        changed = {each.text: not origin.reader.takes(each) for each in tests} if origin else {}
-        reader = SourceReader(source, given, {**before, **changed}, evaluating, calls)
+        assumed = {**origin.assumed, **{each.text: not origin.takes(each) for each in tests}} if origin else {}
+        reading = FileReading(source, given, assumed, evaluating, calls, origin=origin, changed=tests)
         if base:
-            reader.module["_base_"] = Mapped(base)
-        reader.read(wanted)
-        readings.append(FileReading(reader, _pipelines(reader), origin, tests))
-        return readings[-1]
+            reading.module["_base_"] = Mapped(base)
+        reading.read(wanted)
+        reading.pipelines = _pipelines(reading)
+        readings.append(reading)
+        return reading
 
     first = read()
-    tests = first.reader.tests
+    tests = first.tests
     known, untried = set(first.pipelines), dict(tests)
     if any(role(each.label) for each in tests.values()):
         read(evaluating=True)
     waiting: list[tuple[FileReading, tuple[Test, ...]]] = []
     new, origin = tuple(tests.values()), first
     while True:
-        alone = [each for each in new if role(each.label) or each.text in origin.reader.hiding]
+        alone = [each for each in new if role(each.label) or each.text in origin.hiding]
         waiting += [(origin, (each,)) for each in alone]
         waiting += [(origin, tuple(each for each in new if each not in alone))]
         waiting = sorted((each for each in waiting if each[1]), key=lambda each: len(each[1]))
-        work = sum(each.reader.steps for each in readings)
-        if not waiting or len(readings) > _MOST_READINGS or work > _MOST_WORK * first.reader.most:
+        work = sum(each.steps for each in readings)
+        if not waiting or len(readings) > _MOST_READINGS or work > _MOST_WORK * first.most:
             return readings, list(untried.values())
         origin, changed = waiting.pop(0)
         reading = read(origin, changed)
@@ -209,11 +207,10 @@ def _readings(
         for each in changed:
             untried.pop(each.text, None)
         again = not known.issuperset(reading.pipelines)
-        found = reading.reader.tests.values()
-        new = tuple(each for each in found if again or each.text not in tests)
-        new = tuple(each for each in new if each.text not in reading.reader.assumed)
+        new = tuple(each for each in reading.tests.values() if again or each.text not in tests)
+        new = tuple(each for each in new if each.text not in reading.assumed)
         untried |= {each.text: each for each in new if each.text not in tests}
-        tests, origin = {**tests, **reading.reader.tests}, reading
+        tests, origin = {**tests, **reading.tests}, reading
         known.update(reading.pipelines)
 
 
@@ -279,25 +276,25 @@ def _named(matches: Iterator[Match]) -> Iterator[Match]:
 def _matches(readings: Sequence[FileReading]) -> Iterator[Match]:
     """Every pipeline; where a test tells training from evaluation, as it is in each."""
     first = {key: reading for reading in reversed(readings) for key in reading.pipelines}
-    evaluating = next((each for each in readings if each.reader.evaluating), None)
+    evaluating = next((each for each in readings if each.evaluating), None)
     for key in dict.fromkeys(key for reading in readings for key in reading.pipelines):
         pipeline = first[key].pipelines[key]
         phases: list[FileReading] = []
         assumed: list[str] = []
         for each in readings:
-            before = None if each.origin is None or len(each.tests) > 1 else each.origin.pipelines.get(key)
+            before = None if each.origin is None or len(each.changed) > 1 else each.origin.pipelines.get(key)
             if before != pipeline or each.pipelines.get(key, pipeline) == pipeline:
                 continue
-            (test,) = each.tests
+            (test,) = each.changed
             if role(test.label):
                 phases.append(each)
                 continue
-            taken = "false" if each.reader.assumed[test.text] else "true"
+            taken = "false" if each.assumed[test.text] else "true"
             assumed.append(f"`{test.text}` in line {test.at.line} cannot be told; it was taken as {taken}")
         ways = {"": pipeline}
         if phases:
-            (test,) = phases[0].tests
-            held = phases[0].reader.assumed[test.text]
+            (test,) = phases[0].changed
+            held = phases[0].assumed[test.text]
             other = evaluating if evaluating is not None and key in evaluating.pipelines else phases[0]
             ways = {test.branch(not held): pipeline, test.branch(held): other.pipelines[key]}
         for branch, matches in ways.items():

@@ -18,7 +18,6 @@ _NAME = "<source to import>"
 _MAGIC = re.compile(r"^\s*[%!?]|^\s*[\w.]+\?{1,2}\s*$")
 _LONGEST = 80  # of an expression in messages
 _FEW = 40  # parts of an expression that are inspected for names
-NOTEBOOK = ".ipynb"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def parse(text: str, file: str) -> SourceText:
     1
     """
     cells: tuple[tuple[int, int], ...] = ()
-    if file.endswith(NOTEBOOK):
+    if file.endswith(".ipynb"):
         text, cells = _cells(text, file)
     # As Python's parser counts them; of a form feed it makes no line.
     lines = re.split(b"\r\n|[\r\n]", text.encode("utf-8", "surrogatepass"))
@@ -93,9 +92,7 @@ def _parsed(text: str) -> ast.Module:
 def _cells(text: str, file: str) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The code of a notebook, without what IPython alone understands, and where each cell begins."""
     try:
-        cells = [
-            (number, cell) for number, cell in enumerate(json.loads(text)["cells"], 1) if cell["cell_type"] == "code"
-        ]
+        cells = [each for each in enumerate(json.loads(text)["cells"], 1) if each[1]["cell_type"] == "code"]
         codes = [(number, _plain("".join(map(str, cell["source"])))) for number, cell in cells]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise wrong("no notebook that can be read", Place(file, 1, 1), "", "E603") from None

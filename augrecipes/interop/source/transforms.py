@@ -24,18 +24,14 @@ _CONFIGS = FOREIGN["configs"]
 _FORMS: dict[str, list[str]] = _CONFIGS["forms"]
 
 
-def names_class(value: Any) -> bool:
-    """Whether a value names a class in one of the forms."""
-    return bool(_form(value))
-
-
 def are_calls(items: Any) -> bool:
     """Whether these are calls; among those of a list, some may be `${...}`."""
     each = [item for item in items if not (isinstance(items, list) and isinstance(item, values.UnknownValue))]
-    return bool(each) and all(map(names_class, each))
+    return bool(each) and all(map(form_of, each))
 
 
-def _form(value: Any) -> str:
+def form_of(value: Any) -> str:
+    """The form in which a value names a class, by its key; empty: it names none."""
     return next((key for key in _FORMS if _class(value, key)), "") if isinstance(value, Mapping) else ""
 
 
@@ -62,7 +58,7 @@ def call_of(value: Any, lost: list[LeftOut] | None = None) -> Call:
 
 
 def _of_mapping(value: Mapping[str, Any]) -> Call:
-    form = _form(value)
+    form = form_of(value)
     full = _class(value, form).removeprefix("$")
     for prefix in _CONFIGS["registries"] if form == "type" else ():
         full = full.removeprefix(prefix)
@@ -132,9 +128,8 @@ def _call(call: Call, *, config: bool = False) -> Call:
     why = _lacking(plain.unknown)
     if not config and not any(each.why for each in plain.unknown):
         if POSITIONAL in args:
-            theirs = (
-                OF_TORCHVISION.get(call.name, ()) if call.package.startswith("torchvision") else takes_of(call.name)
-            )
+            of_torchvision = call.package.startswith("torchvision")
+            theirs = OF_TORCHVISION.get(call.name, ()) if of_torchvision else takes_of(call.name)
             takes = [key for key in theirs if key not in ("p", "transforms")] or PLACES.get(call.name, "").split()
             args = dict(zip(takes, args.pop(POSITIONAL), strict=False)) | args
         ((name, body),) = _written(replace(call, args=args)).items()
@@ -200,7 +195,7 @@ class Plain:
             case list() | tuple():
                 return [self.of(item, depth + 1) for item in value]
             case Mapping():
-                inside = value.get(POSITIONAL, [*value.values()][1:]) if self.config and names_class(value) else ()
+                inside = value.get(POSITIONAL, [*value.values()][1:]) if self.config and form_of(value) else ()
                 if isinstance(inside, list) and len(inside) == 1:
                     return self.of(inside[0], depth + 1)
                 return {key: self.of(item, depth + 1) for key, item in value.items()}
