@@ -15,7 +15,7 @@ from augrecipes.recipe.nodes import MappingNode, Node
 _DATA = "datasets"
 _BESIDE = ("network_g", "scale", "model_type")  # one of these beside the data sets tells an option file
 _PAIRS = ("pairedimagedataset", "realesrganpaireddataset")
-_PLAIN, _MADE = "singlegtdataset", "realesrgandataset"
+_PLAIN, _MADE, _FACES = "singlegtdataset", "realesrgandataset", "ffhqdataset"
 _MOVING = ("video", "recurrent", "reds", "vimeo")
 _HR, _LR = "hr", "lr"
 
@@ -50,10 +50,14 @@ def draft_of_options(document: Document) -> RecipeDraft:
     name = str(said).lower()
     if any(word in name for word in _MOVING) or whole.get("num_frame"):
         options.refuse("type", f"{said} is of video, and a recipe works on images: there is no import for it")
-    if name not in (*_PAIRS, _MADE, _PLAIN):
-        known = "PairedImageDataset, RealESRGANDataset, RealESRGANPairedDataset, SingleGtDataset"
+    if name not in (*_PAIRS, _MADE, _PLAIN, _FACES):
+        known = "PairedImageDataset, RealESRGANDataset, RealESRGANPairedDataset, SingleGtDataset, FFHQDataset"
         options.refuse("type", f"{said!r} is no data set that can be imported; known are {known}")
-    _scaled(draft, options, whole, name)
+    if name == _FACES:
+        draft.steps, draft.eval = _turns(options, rotated=False), []
+        draft.keys["output"] = _output(options)
+    else:
+        _scaled(draft, options, whole, name)
     validation = None if tested is None else OptionFile(tested.place, tested)
     _data(draft, options, validation, made=name not in _PAIRS)
     return draft
@@ -96,9 +100,9 @@ def _scaled(draft: RecipeDraft, train: OptionFile, whole: OptionFile, name: str)
     draft.eval = [Line(DEGRADE, {"source": _HR, "target": _LR}, train.place, [shrink])]
 
 
-def _turns(train: OptionFile) -> list[Item]:
+def _turns(train: OptionFile, *, rotated: bool = True) -> list[Item]:
     """`use_hflip` mirrors; `use_rot` turns over and transposes, so that with both all eight places are as likely."""
-    mirrored, turned = (bool(train.get(key, True)) for key in ("use_hflip", "use_rot"))
+    mirrored, turned = bool(train.get("use_hflip", rotated)), rotated and bool(train.get("use_rot", True))
     names = ("D4",) if mirrored and turned else ("HorizontalFlip",) * mirrored + ("VerticalFlip", "Transpose") * turned
     where = train.at("use_rot" if turned else "use_hflip")
     return [Line(name, {"p": 1.0 if name == "D4" else 0.5}, where) for name in names]
@@ -134,6 +138,8 @@ def _call(options: OptionFile, recipe: str, *, made: bool, mode: str = "") -> st
     keys = {_LR: "dataroot_lq", _HR: "dataroot_gt"}
     listed = {key: options.texts(keys[key]) for key in keys if key == _HR or (not made and options.node(keys[key]))}
     folders = {key: found if len(found) > 1 else found[0] for key, found in listed.items()}
+    if options.get("type", "").lower() == _FACES:
+        return f"ar.ImageFolder({_text(folders[_HR])}, {_text(recipe)}{more}"
     template = options.get("filename_tmpl", "{}")
     names = "" if made or template == "{}" else f", names={_text({_LR: str(template)})}"
     return f"ar.PairedImages({_text(folders)}, {_text(recipe)}{names}{more}"

@@ -80,13 +80,18 @@ def test_several_folders() -> None:
     )
 
 
+def test_faces_are_single_images() -> None:
+    found = draft(changed(type="FFHQDataset", mean=[0.5] * 3, std=[0.5] * 3, dataroot_lq=None))
+    assert ([step.name for step in found.recipe().steps], found.recipe().kind) == (["HorizontalFlip"], "image")
+    assert found.dataset.startswith("ar.ImageFolder(")
+
+
 @pytest.mark.parametrize(
     ("values", "key", "said"),
     [
         ({"type": "REDSRecurrentDataset"}, "type", "is of video"),
         ({"type": "pairedvideodataset"}, "type", "is of video"),
         ({"type": "MyDataset"}, "type", "is no data set that can be imported"),
-        ({"type": "FFHQDataset"}, "type", "is no data set that can be imported"),
         ({"type": None}, "type", "is no data set"),
         ({"gt_size": 130}, "gt_size", "write a multiple of 4"),
         ({"gt_size": "big"}, "gt_size", "must be a whole number, got text 'big'"),
