@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from moved_clock import Dawdle, MovedClock, Nap, installed
+from small_data import Dawdle, MovedClock, Nap, installed
 from support.folders import draw_waves
 
 import augrecipes as ar

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from moved_clock import MovedClock
-from small_data import KINDS, kind_data
+from small_data import KINDS, MovedClock, kind_data
 
 from augrecipes.bench import training
 from augrecipes.bench.sides import Setting, Side, sides_of, stock_side
@@ -20,7 +19,7 @@ from augrecipes.bench.training import Case, Training, measure
 from augrecipes.errors import BenchError
 
 SMALL = "import torch\nfrom torch import nn\nmodel = nn.Sequential(nn.Conv2d(3, 4, 3, stride=2), nn.ReLU())\n"
-SLEEPY = SMALL + "import moved_clock\nmodel.register_forward_pre_hook(lambda model, given: moved_clock.wait(0.05))\n"
+SLEEPY = SMALL + "import small_data\nmodel.register_forward_pre_hook(lambda model, given: small_data.wait(0.05))\n"
 LEARNS = ["loading", "forward", "backward", "optimiser"]
 
 

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from examples import BROKEN, DEAR, planted
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from support.checks import planted_faults, same
+from support.checks import DEAR, FAILURES, planted, planted_faults, same
 from support.datasets import here as in_process
 from support.kinds import IMAGE, KINDS, PAIR, Kind, N, packed, pixels, recipe_of
 
@@ -402,4 +401,4 @@ test_planted_faults_are_found = natively(planted_faults({
         lambda _: test_items_that_are_not_alike_are_told_as_one_by_one("boxes", 4),
         (of_samples, "frozenset", lambda _: 0, False),  # it is Python's own
     ),
-}, (*BROKEN, KeyError, pytest.fail.Exception)))  # fmt: skip
+}, (*FAILURES, KeyError, pytest.fail.Exception)))  # fmt: skip

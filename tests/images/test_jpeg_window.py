@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 import simplejpeg
-from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
+from support.checks import DEAR
 from support.encoded_pictures import FRACTIONS, JPEGS, LAYOUTS, SAMPLINGS, Corners, Jpeg, Layout, corners_in, odd_jpeg
 
 from augrecipes.errors import DataError

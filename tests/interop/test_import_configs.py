@@ -9,10 +9,10 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from examples import DEAR, PLANTED
 from foreign import DIALECTS
 from hypothesis import given
 from hypothesis import strategies as st
+from support.checks import DEAR, PLANTED
 from support.recipe_strategies import steps
 
 import augrecipes as ar

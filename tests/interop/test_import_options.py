@@ -13,9 +13,9 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from examples import DEAR, PLANTED
 from hypothesis import given
 from hypothesis import strategies as st
+from support.checks import DEAR, PLANTED
 
 import augrecipes as ar
 from augrecipes.interop.degradation import Degradation

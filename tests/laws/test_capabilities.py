@@ -10,11 +10,10 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, picture, pool
-from support.checks import in_a_soak
+from support.checks import DEAR, in_a_soak
 from support.every_class import EACH, SIZE, SLOW, STEPS, mask_of, neighbour, pictures, run
 
 from augrecipes.compiler.kernels.moves import symmetry_of

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR, holds
 from hypothesis import settings
 from hypothesis import strategies as st
 from random_pairs import SCALES, misalignment, moves, scene
 from random_recipes import MOVES, OTHERS, TABLES, Pool, assert_same, build, outcome, picture, pool, recipes, steps_for
+from support.checks import DEAR, holds
 
 from augrecipes.lint import lint
 from augrecipes.lint.walk import after

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import BROKEN, DEAR, SEEDS, holds, planted
 from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import MOVES, Pool, build, picture, pool, recipes, targets
-from support.checks import planted_faults
+from support.checks import DEAR, SEEDS, holds, planted, planted_faults
 from test_exact_equals_none import keyed_by_place
 
 from augrecipes.compiler.executor.program import Program
@@ -383,4 +382,4 @@ test_planted_faults_are_caught = planted_faults({
     ),
     "a reduced image has a border of its own": (borders_stay, as_fast(lambda steps: with_border(steps, "replicate"))),
     "draws keyed by place in the plan": (PLACES, (of_images, "lower", keyed_by_place)),
-}, BROKEN)  # fmt: skip
+})  # fmt: skip

@@ -9,11 +9,10 @@ from typing import Any
 import albumentations as A
 import numpy as np
 import pytest
-from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, build, picture
-from support.checks import in_a_soak, planted_faults, read_only
+from support.checks import DEAR, in_a_soak, planted_faults, read_only
 
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run import program_samples

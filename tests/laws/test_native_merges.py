@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import holds
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
 from random_recipes import Arguments, Picture, Pool, build, label, pool, recipes
+from support.checks import holds
 from test_native_plan import SEEDS_OF_64, recipe_of
 
 from augrecipes.compat import normals

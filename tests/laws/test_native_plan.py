@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR, holds
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
 from random_recipes import Arguments, Pool, build, label, one_level_off, outcome, pool, recipes
-from support.checks import planted_faults
+from support.checks import DEAR, holds, planted_faults
 
 from augrecipes.compat import normals
 from augrecipes.compiler.executor.inputs import of_bytes

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR, SEEDS, holds
 from hypothesis import settings
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
 from random_recipes import Pool, build, label, outcome, pool, recipes
+from support.checks import DEAR, SEEDS, holds
 from test_native_draws import arguments
 from test_native_plan import OUTPUTS, SEEDS_OF_64, picture, recipe_of
 

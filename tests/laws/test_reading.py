@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR, SEEDS, holds
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, KERNEL_SETS, Spoilt, guarded, spoil_first, spoil_last
 from random_recipes import MOVES, Picture, Pool, assert_same, build, outcome, pool, recipes, steps_for, targets
+from support.checks import DEAR, SEEDS, holds
 
 from augrecipes.compiler.executor import program
 from augrecipes.compiler.kernels import sink as sinks

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import BROKEN, DEAR, SEEDS, holds, planted
 from hypothesis import given
 from hypothesis import strategies as st
 from random_pairs import Scales, unit_of
 from random_pairs import recipes as recipes_pairs
 from random_recipes import Picture, assert_same, build, outcome, recipes, steps_for, targets
-from support.checks import planted_faults
+from support.checks import DEAR, SEEDS, holds, planted, planted_faults
 
 from augrecipes.compiler.kernels.own_noise import Noise
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan, plan
@@ -200,7 +199,6 @@ test_planted_faults_are_caught = planted_faults(
             (RULE, lambda step: "window" if "Crop" in step.name else "lookup"),
         )
     },
-    BROKEN,
 )
 
 

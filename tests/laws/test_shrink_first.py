@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import SEEDS, holds
 from hypothesis import strategies as st
 from random_recipes import Pool, build, picture, pool, recipes
-from support.checks import planted_faults
+from support.checks import SEEDS, holds, planted_faults
 from test_fast import run, with_border
 
 from augrecipes.compiler.rewrite import Compiled, Plan

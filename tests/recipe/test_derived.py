@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.checks import table
 from support.recipe_strategies import CLASSES, arguments
-from support.tables import table
 
 import augrecipes as ar
 from augrecipes.compiler.explain import explain

@@ -1,4 +1,4 @@
-"""Numbers that no step can work with, and images that no machine can hold, are told by check, with the line."""
+"""Numbers that no step can work with, and images that no machine can hold, are told by check; draws in words."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import cv2
+import numpy as np
 import pytest
 from extremes import Case, cases, is_fault, placed
 from support.recipe_strategies import CLASSES
@@ -17,6 +19,7 @@ from support.recipe_strategies import CLASSES
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import bounds, catalog
 from augrecipes.recipe.parse import parse_text
+from augrecipes.recipe.words import in_words
 from augrecipes.recipe.write import flow
 
 # Beyond OpenCV's integers, beyond any memory, and beyond what floats can be squared to.
@@ -163,3 +166,23 @@ def test_without_the_bounds_images_fail() -> None:
     ]
     assert set(outcomes(some)) == {"refused"}
     assert [case for case, _ in faults(some, "--without-bounds")] == some[:-1]
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"brightness": 1.0834, "hue": -0.012, "shape": (3, 4)}, "brightness × 1.08, hue −0.012"),
+        ({"crop_coords": (30, 12, 254, 236)}, "window 224×224 at (30, 12)"),
+        ({"matrix": [*cv2.getRotationMatrix2D((0, 0), -17.3, 1.0).tolist(), [0, 0, 1]]}, "angle 17.3°"),
+        ({"rotate": 24.889, "scale": {"x": 0.8, "y": 0.8}, "matrix": np.eye(3)}, "angle 24.9°, scale × 0.8"),
+        ({"group_element": "r90"}, "rotated by 90°"),
+        ({"holes": np.zeros((2, 4), int)}, "2 holes"),
+        ({"noise_map": np.zeros((4, 5, 3), np.float32)}, "noise map spread 0"),
+        ({"alpha": 1.2, "beta": -3.5}, "contrast × 1.2, brightness −3.5"),
+        ({"quality": 71, "image_type": ".jpg"}, "quality 71"),
+        ({"matrix": np.array([[1, 0, 0], [0, 1, 0], [0.001, 0, 1]])}, "corners moved"),
+        ({"seed": 3, "interpolation": 1, "fill": 0}, ""),
+    ],
+)
+def test_draws_in_words(params: dict[str, Any], words: str) -> None:
+    assert in_words(params) == words

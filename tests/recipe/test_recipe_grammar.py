@@ -6,7 +6,7 @@ import pickle
 from textwrap import indent
 
 import pytest
-from support.tables import read, table
+from support.checks import read, table
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Normalize, Output, Step

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.tables import table
+from support.checks import table
 from test_recipe_malformed import STEPS, TOP, one
 
 from augrecipes.errors import Diagnostic, RecipeError

@@ -13,11 +13,10 @@ from typing import Any
 
 import cv2
 import pytest
-from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.checks import DEAR, table
 from support.recipe_strategies import CLASSES, arguments, recipes
-from support.tables import table
 
 from augrecipes.compat.guard import albumentations
 from augrecipes.compiler.run import pipeline

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.tables import table
+from support.checks import table
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe.model import Recipe, Step

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import stores
+from support.checks import DEAR
 
 from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.store import StoreWriter, index, items, open_store

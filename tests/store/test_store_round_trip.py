@@ -10,11 +10,11 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from support import stores
+from support.checks import DEAR
 
 from augrecipes import StoreError, verify_store
 from augrecipes.store import StoreWriter, columns, make_item, open_store

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from studio_pages import Page
+from support.checks import DEAR
 from support.recipe_strategies import steps
 
 from augrecipes.errors import RecipeError
