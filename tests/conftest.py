@@ -89,6 +89,14 @@ def programs() -> Iterator[Programs]:
 
 
 @pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Images, masks, boxes and keypoints that tests of `verify` verify recipes on."""
+    from planted import draw_data
+
+    return draw_data(tmp_path_factory.mktemp("verify"))
+
+
+@pytest.fixture(scope="session")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """By kind the folder of its twelve samples, which nobody changes; stores are packed beside it."""
     from support.kinds import folders
@@ -96,6 +104,8 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return folders(tmp_path_factory)
 
 
+# Tests that hold kernels to the bits that OpenCV has on x86: where it has others, plans leave that work to Python, and
+# these tests have nothing to look at: they are skipped where the kernels' own probes say so.
 _X86 = frozenset({"x86_64", "amd64"})
 RESIZES, WARPS = "resizes", "warps"
 # Of each file of laws: how the names of such tests begin, and whose bits each needs: a class's, of resizes, of warps.

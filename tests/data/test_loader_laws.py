@@ -10,8 +10,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support.damage import CHANGES, places
 from support.datasets import WAYS, Counting, here, indices, values
-from support.forging import CHANGES, places
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
 from augrecipes import DataError, Loader, LoaderError

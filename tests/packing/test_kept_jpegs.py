@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.damage import write_index
 from support.encoded_pictures import FRACTIONS, JPEGS, Jpeg, corners_in, cut
-from support.forging import write_index
 from support.stores import ABOUT, OLD_COLUMNS, OLD_FORMS, TARGETS, all_of, of_before, old_rows
 from typer.testing import CliRunner
 

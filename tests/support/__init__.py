@@ -1,1 +1,0 @@
-"""What several files of tests share: one module a subject."""
