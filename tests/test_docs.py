@@ -179,7 +179,6 @@ def _prints_what_is_shown(command: Command, walked: Walked) -> None:
 
 def _can_give_the_verdict_that_is_quoted(walked: Walked) -> None:
     quoted = re.search(r"\(`(.+?) is [\d.]+ to [\d.]+ times\s+as\s+fast\s+as\s+(.+?)`\)", PAGES["COMPARING"])
-    assert quoted is not None
     (out,) = [out for what, _, out, _ in walked if "--against stock" in what]
     text = " ".join(out.split())
     verdicts = text[text.index("Verdicts") :]

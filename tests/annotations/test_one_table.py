@@ -52,9 +52,7 @@ def check_boxes(path: Path, of: Set, format: str) -> None:
     assert [table.images.name(k).rpartition("images/")[2].rpartition("train/")[2] for k in range(len(table))] == [
         picture.name for picture in of.pictures
     ]
-    assert table.boxes is not None
     assert table.boxes.labels is not None
-    assert table.box_classes is not None
     for k, picture in enumerate(of.pictures):
         wanted = expected(picture, of.classes)
         labels = table.boxes.labels_of(k)
@@ -86,7 +84,6 @@ def test_what_is_listed_goes_through_a_pipeline(
     for k in range(len(ds)):
         sample = ds[k]
         rows = ds.table.boxes
-        assert rows is not None
         np.testing.assert_allclose(sample["boxes"].numpy(), rows.rows(k), atol=1e-3)
         assert sample["kinds"].tolist() == list(rows.labels_of(k) if rows.labels is not None else ())
 
@@ -99,7 +96,6 @@ def test_polygons_are_drawn_exactly(tmp_path_factory: pytest.TempPathFactory, na
     path = WRITERS[name](tmp_path_factory.mktemp("set"), of)
     drawn = listed(path, recipe(mask="required"))
     assert drawn.boxes is None
-    assert drawn.outlines is not None
     for k, picture in enumerate(of.pictures):
         mask = drawn.outlines.draw(k, picture.height, picture.width)
         want = np.zeros_like(mask)

@@ -1,7 +1,5 @@
 """Photographs, a step that takes as long as it is told, and a clock that tests move."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What tests of measurements share: a recipe and data of each kind, reports, slow steps, and a clock that is moved."""
 
-from __future__ import annotations
-
 import re
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Recipes compared: a verdict where there is a difference, and none where there is none; what steps do; the record."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

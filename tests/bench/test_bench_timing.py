@@ -1,7 +1,5 @@
 """Turns, medians and intervals on made-up times; stages add up; the gate: a planted slowdown fails, none passes."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

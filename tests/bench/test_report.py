@@ -1,7 +1,5 @@
 """The report: one page that needs nothing else and trusts no name, and the record next to it."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """How much of a training step is waiting: its parts, what stands in, and what a user's file may do wrong."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What commands find in data: `check-data` of pairs, `explain` with an image, and `verify`."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """`augrecipes check` and `--plugin`: output and exit statuses; no control character of a name reaches a terminal."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

@@ -1,7 +1,5 @@
 """`augrecipes pack`, `verify-store`, `cache`; and `bench`: speed, the gate, ablation, sweeps and training steps."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import sys
@@ -13,7 +11,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from support.folders import draw
+from support.folders import draw, draw_waves
 
 from augrecipes import cache as caches
 from augrecipes.bench import tables, timing
@@ -178,9 +176,10 @@ def counted(monkeypatch):
 
 
 @pytest.fixture
-def bench(finish, photos, recipes):
-    """Run `augrecipes bench RECIPES --data photos MORE`, which ends with a status: what it prints."""
-    return lambda recipes, *more, status=0: finish(f"bench {recipes} --data {photos} {' '.join(more)}", status)
+def bench(finish, tmp_path, recipes):
+    """Run `augrecipes bench RECIPES --data few MORE`, which ends with a status: what it prints."""
+    few = draw_waves(tmp_path / "few").name
+    return lambda recipes, *more, status=0: finish(f"bench {recipes} --data {few} {' '.join(more)}", status)
 
 
 def test_two_recipes_and_stock(bench, counted, tmp_path):
@@ -252,7 +251,7 @@ def test_a_sweep_over_who_reads(bench, counted, tmp_path, monkeypatch):
 
 
 def test_what_the_data_are_logged_for_is_said_once(bench, counted, write, caplog):
-    write("photos/inside/5.png", cv2.imencode(".png", np.zeros((80, 100, 3), np.uint8))[1].tobytes())
+    write("few/inside/5.png", cv2.imencode(".png", np.zeros((80, 100, 3), np.uint8))[1].tobytes())
     bench("a.yaml b.yaml", "-o", "report", *QUICK)
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == len(set(said)) >= 1

@@ -1,7 +1,5 @@
 """Data on the command line: read as a Dataset's arguments are, and left as they were: names, bytes, times."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """albumentations comes in by one door: the proven version, its stand-in; processors' boxes bit for bit."""
 
-from __future__ import annotations
-
 import os
 import pkgutil
 import re
@@ -125,7 +123,6 @@ ROOT = Path(__file__).parents[2]
 
 def test_what_is_installed_may_be_what_is_proven() -> None:
     pinned = re.search(r'"torch>=([\d.]+),<([\d.]+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert pinned is not None
     (first, (major, minor)) = OF_TORCH
     assert pinned.groups() == (f"{first[0]}.{first[1]}", f"{major}.{minor + 1}")
     assert proven(pinned[1])

@@ -44,7 +44,6 @@ def test_a_sample(ds: ImageFolder, root: Path) -> None:
     assert (sample["image"].shape, sample["image"].dtype) == ((3, 24, 20), torch.float32)
     assert (sample["label"], sample["index"], sample["path"]) == (1, 5, str(root / "dog" / "1.png"))
     assert (len(ds), ds.classes, ds.class_to_idx) == (12, ["cat", "dog", "emu"], {"cat": 0, "dog": 1, "emu": 2})
-    assert ds.labels is not None
     assert ds.labels.dtype == np.int64
     assert ds.labels.tolist() == [0] * 4 + [1] * 4 + [2] * 4
     assert (ds.weights, ds.groups) == (None, None)

@@ -163,11 +163,6 @@ def test_processes_that_train_one_model_do_not_draw_alike(monkeypatch: pytest.Mo
     assert len({*seen}) == 12
 
 
-def test_eval_draws_nothing() -> None:
-    t = made(mode="eval")
-    assert len({bits(t(PICTURE)) for _ in range(3)}) == 1
-
-
 @pytest.mark.parametrize(
     ("sample", "text"),
     [

@@ -115,14 +115,6 @@ def test_low_resolution_is_matlabs_bicubic_of_the_cropped_high(scenes: Scenes) -
             np.testing.assert_array_equal(lr, imresize(hr[: rows * factor, : columns * factor], rows, columns))
 
 
-def test_pairs_load_and_one_is_cropped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    drawn = draw_scenes(tmp_path, count=3)
-    ds = ar.PairedImages(drawn.roots("hr", "x2", "lr"), "sr-multiscale")
-    assert len(ds) == 3
-    assert [cut.target for cut in ds.cropped] == ["hr", "x2"]
-    assert "515×386 → 512×384" in caplog.text
-
-
 # What draws, how many of them with other arguments, a drawing, and one that only the larger set has.
 DRAWS = {
     "dataset": (draw_dataset, {"tiles": 6, "photo_count": 3}, {"tiles": 3, "photo_count": 0},

@@ -1,7 +1,5 @@
 """What importers must read back: steps as other frameworks' configs have them, and random programs."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Sequence

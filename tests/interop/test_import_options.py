@@ -1,7 +1,5 @@
 """Option files of super-resolution: windows and turns of pairs, degradations by chance and range, refusals."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -70,7 +68,6 @@ def test_luma_normalisation_and_windows_of_the_low_resolution() -> None:
     recipe = draft(changed(color="y", lq_size=48, gt_size=None)).recipe()
     assert (recipe.output.color, recipe.steps[0].args["height"]) == ("y", 48)
     normal = draft(changed(mean=[0.5, 0.5, 0.5], std=[0.5, 0.5, 0.5])).recipe().output.normalize
-    assert normal is not None
     assert normal.std == (0.5, 0.5, 0.5)
 
 

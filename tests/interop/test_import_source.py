@@ -1,7 +1,5 @@
 """Python source is read, never run: in all styles, with what is not known named, within bounds, in linear time."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

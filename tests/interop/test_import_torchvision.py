@@ -1,7 +1,5 @@
 """Pipelines of torchvision: one recipe however they are written down, with the pixels of the real library."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from importlib import import_module

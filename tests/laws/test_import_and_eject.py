@@ -1,7 +1,5 @@
 """Law: imported from albumentations and ejected again, a pipeline is the same; and so are the samples between."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What programs draw is what albumentations' samplers draw, to the last bit: for any arguments, sizes and keys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Laws of what notebooks show: any object has a page, safe whatever files, labels and recipes are called, and short."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -305,7 +305,6 @@ def interrupted(folder: Path, *planted: str) -> str:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as parent:
         until(lambda: len(list(folder.iterdir())) > 0)
         os.killpg(parent.pid, signal.SIGINT)
-        assert parent.stderr is not None
         return parent.stderr.read()
 
 

@@ -162,7 +162,6 @@ def writer_of_jpegs(request: pytest.FixtureRequest) -> Iterator[Any]:
 def test_what_is_kept_is_the_image(jpeg: Jpeg, channels: int, exif: Any, fractions: tuple[float, ...]) -> None:
     picture = encoded(jpeg.data, name="it", channels=channels, exif=exif)
     data = kept(picture.data, picture.header, picture.turn)
-    assert data is not None
     assert decodes_to(picture.array(), data)
     assert (data[2:4] == TURNED) == (picture.turn != 1)
     again, corners = encoded(data, name="kept", channels=channels), corners_in(picture, fractions)

@@ -41,9 +41,7 @@ def headers(row: SheetRow) -> list[str]:
 
 
 def picture(group: CellGroup | None) -> NDArray[np.uint8]:
-    assert group is not None
     (cell,) = group.cells
-    assert cell.image is not None
     return cell.at(cell.image.shape[:2])
 
 
@@ -281,8 +279,6 @@ def count(picture: NDArray[np.uint8], colour: tuple[int, int, int]) -> int:
 def drawn(places: NDArray[np.int64], picked: set[int], shown: set[int]) -> NDArray[np.uint8]:
     """A map, as large as it is made."""
     made = map_of_tiles(places, picked, shown, None)
-    assert made is not None
-    assert made.image is not None
     return made.at(made.image.shape[:2])
 
 

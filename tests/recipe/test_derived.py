@@ -1,7 +1,5 @@
 """`eval: derived`: what each step of training becomes, what is refused, and what else the recipe may say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from textwrap import indent
 

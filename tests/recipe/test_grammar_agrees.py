@@ -1,7 +1,5 @@
 """Law: what the parser takes the JSON Schema takes, and what it refuses the schema refuses, but for the rules below."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable, Iterable, Iterator

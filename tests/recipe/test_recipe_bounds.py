@@ -1,7 +1,5 @@
 """Numbers that no step can work with, and images that no machine can hold, are told by check; draws in words."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -37,9 +35,9 @@ NEEDED: dict[str, Any] = {
 }
 
 
-# What becomes of an image then, each case in a process of its own. As a program this reads cases, `[class, arguments]` a
-# line, and answers each with a line: `refused` by the check, `ok`, or what went wrong. Memory and time of each are
-# bounded. `--without-bounds`: the check knows no bounds.
+# What becomes of an image then, each case in a process of its own. As a program this reads cases, `[class, arguments]`
+# a line, and answers with lines: `refused` by the check, `ok`, or what went wrong. Memory and time of each are bounded.
+# `--without-bounds`: the check knows no bounds.
 Case = tuple[str, dict[str, Any]]
 
 # Whatever passes the check is tried with these, and with both ends of every bound.

@@ -1,7 +1,5 @@
 """The whole of the language, as it is written when nothing is wrong; and what pairs, Degrade and bags may say."""
 
-from __future__ import annotations
-
 import pickle
 from textwrap import indent
 

@@ -2,8 +2,6 @@
 classes, constants and the schema file.
 """
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys
@@ -59,7 +57,6 @@ def constructor_refuses(name: str, given_arguments: dict[str, object]) -> str | 
 def test_schema_and_rules_decide_as_the_constructor_does(name: str, data: st.DataObject) -> None:
     chosen = data.draw(arguments(name))
     schema = registry.arguments(name)
-    assert schema is not None
     for key, value in chosen.items():
         assert check_value(schema["properties"][key], from_value(value, Place())) == []
     merged = {key: part.get("default") for key, part in schema["properties"].items()} | chosen
@@ -85,7 +82,6 @@ def test_noise_params_as_the_constructor_takes_them(kind: str, params: dict[str,
 @table(__file__, "wrong", "name", "chosen")  # by ours, and by theirs in words that differ
 def test_what_the_schema_refuses_the_constructor_refuses(name: str, chosen: dict[str, object]) -> None:
     schema = registry.arguments(name)
-    assert schema is not None
     found = [
         f for key, value in chosen.items() for f in check_value(schema["properties"][key], from_value(value, Place()))
     ]

@@ -217,7 +217,6 @@ def server() -> Iterator[str]:
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as program:
-        assert program.stdout is not None
         yield f"http://127.0.0.1:{int(program.stdout.readline())}"
         program.communicate("")
 

@@ -1,7 +1,5 @@
 """The page through the life of a server: killed and started again, seen by two tabs, and asked by pages elsewhere."""
 
-from __future__ import annotations
-
 import http.server
 import os
 import re

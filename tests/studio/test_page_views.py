@@ -1,7 +1,5 @@
 """The page: images are the pipeline's and give way to edits; the editor: fixes, completion, saving, odd names."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

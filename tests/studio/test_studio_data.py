@@ -1,7 +1,5 @@
 """Files and packed datasets of every kind: what is shown is what a Dataset returns; damage is reported."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The recipe's text: problems stand at their words, fixes fix, sliders change their own words; in every layout."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The recipe's file is written whole, by whom it is meant to be, and not over somebody else's words."""
 
-from __future__ import annotations
-
 import stat
 import subprocess
 import sys

@@ -260,5 +260,4 @@ def refused(path: Path, *words: str, **options: Any) -> None:
 
 def rows(path: Path, **options: Any) -> list[list[float]]:
     table = listed(path, options.pop("recipe", recipe("pascal_voc")), **options)
-    assert table.boxes is not None
     return [row for k in range(len(table)) for row in table.boxes.rows(k).tolist()]

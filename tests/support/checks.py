@@ -1,7 +1,5 @@
 """What many tests do: plant faults, run commands, work in threads, and say how many examples a law is tried on."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor

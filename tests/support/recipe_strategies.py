@@ -1,7 +1,5 @@
 """Hypothesis strategies: arguments that a class's schema accepts, recipes of them; and documents nearly recipes."""
 
-from __future__ import annotations
-
 import copy
 import pathlib
 import string

@@ -1,7 +1,5 @@
 """`verify` on pairs, bags and noise of our own: its replay, image and measures, and faults that it must find."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +90,6 @@ class TestBags:
             parse_text(BAG), data / "bags", samples=6, dtypes=("uint8",), build=planted(fault), promise=EXACT
         )
         (figure,) = found.broken
-        assert figure.where is not None
         assert (figure.where.index, figure.where.tile, figure.where.number) == (2, 2, 5)
         assert figure.where.path.endswith("slide2/2.png")
 
