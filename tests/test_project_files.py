@@ -163,6 +163,7 @@ def test_what_is_cited_is_this() -> None:
     cited = yaml.safe_load(text("CITATION.cff"))
     project = tomllib.loads(text("pyproject.toml"))["project"]
     assert cited["version"] == project["version"] == augrecipes.__version__
+    assert f"## [{augrecipes.__version__}]" in text("CHANGELOG.md")
     assert cited["repository-code"] == project["urls"]["Repository"]
     assert cited["license"] == project["license"]
 

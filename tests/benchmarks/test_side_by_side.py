@@ -54,11 +54,6 @@ def test_a_table_has_every_side_its_ratios_and_goals() -> None:
     assert told.endswith("\n\nNot measured:\n\n- b: not installed (pip install b)")
 
 
-def test_goals_for_nobody_are_found() -> None:
-    with pytest.raises(ValueError, match="nobody"):
-        compare("w", [side("ours")], [side("a")], rounds=1, goals={"ours": {"aa": 2.0}}, samples=8)
-
-
 def test_libraries_know_the_workloads() -> None:
     kinds = {value for value in vars(workloads).values() if isinstance(value, type)}
     for library in LIBRARIES:

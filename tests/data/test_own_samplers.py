@@ -291,13 +291,6 @@ def test_every_pass_says_its_epoch(view: str, way: str) -> None:
     law_epochs(view, way)
 
 
-def test_workers_that_are_not_forked() -> None:
-    made = loader(Own(), 3, num_workers=1, multiprocessing_context="forkserver")  # and stay
-    for epoch in (0, 1):
-        assert found(made) == [(epoch, i) for i in range(N_EPOCHS)]
-    made.close()
-
-
 def test_once_a_pass() -> None:
     ds = Own()
     made = loader(ds, 3)

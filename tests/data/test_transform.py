@@ -111,11 +111,6 @@ def test_no_call_repeats_another(way: str, indexed: bool) -> None:
         all_differ(Stream(made()), **WAYS[way])
 
 
-@pytest.mark.parametrize("indexed", [False, True])
-def test_workers_that_are_not_forked_go_on(indexed: bool) -> None:
-    all_differ(Wrapped(made(), indexed), passes=2, num_workers=1, multiprocessing_context="forkserver")
-
-
 def test_an_index_has_the_draws_of_the_dataset() -> None:
     """Visit k to index i is sample i of epoch k, as in `ar.Samples` over the same images."""
     ds, t = ar.Samples([PICTURE] * 7, parse_text(RECIPE), seed=5), made(seed=5)

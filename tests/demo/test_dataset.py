@@ -75,20 +75,6 @@ def test_tiles_have_the_colours_of_stained_tissue(kind: str, laboratory: tissue.
     assert green < blue
 
 
-def test_ids_types_and_boxes_agree() -> None:
-    tile = render_tile("lymphocytes", (120, 150), LABORATORIES[1], np.random.default_rng(2))
-    np.testing.assert_array_equal(tile.types > 0, tile.ids > 0)
-    assert tile.types.max() <= len(CELL_TYPES)
-    tight = set()
-    for number in np.unique(tile.ids)[1:]:
-        ys, xs = np.nonzero(tile.ids == number)
-        tight.add((int(xs.min()), int(ys.min()), int(xs.max()) + 1, int(ys.max()) + 1))
-    assert set(tile.boxes) <= tight
-    assert len(tile.boxes) == len(tile.labels)
-    for (x0, y0, x1, y1), label in zip(tile.boxes, tile.labels, strict=True):
-        assert CELL_TYPES.index(label) + 1 in tile.types[y0:y1, x0:x1]
-
-
 # The drawn pairs and bags: named as the field names them, the same bytes for the same seed.
 
 

@@ -71,12 +71,6 @@ def test_luma_normalisation_and_windows_of_the_low_resolution() -> None:
     assert normal.std == (0.5, 0.5, 0.5)
 
 
-def test_several_folders() -> None:
-    assert draft(changed(dataroot_gt=["a", "b"], dataroot_lq=["c", "d"])).dataset.startswith(
-        'ar.PairedImages({"lr": ["c", "d"], "hr": ["a", "b"]}'
-    )
-
-
 def test_faces_are_single_images() -> None:
     found = draft(changed(type="FFHQDataset", mean=[0.5] * 3, std=[0.5] * 3, dataroot_lq=None))
     assert ([step.name for step in found.recipe().steps], found.recipe().kind) == (["HorizontalFlip"], "image")

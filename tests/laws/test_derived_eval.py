@@ -87,7 +87,6 @@ def size_after(steps: tuple[Step, ...]) -> tuple[float, float] | None:
 
 def check(recipe: Recipe, channels: int = 3) -> None:
     recipe = with_eval(recipe)
-    assert recipe.eval is not None
     # The counterpart of a counterpart is itself.
     assert steps_of(derive(recipe.eval)) == recipe.eval
     # Every seed, epoch and index gives the same, and where training has one size, evaluation has it.

@@ -4,8 +4,6 @@ import re
 from textwrap import indent
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.checks import table
 
 from augrecipes.errors import Diagnostic
@@ -172,9 +170,3 @@ def test_neutral_and_draws(name, arguments, neutral, draws):
     step = Step(name, Arguments(arguments))
     assert is_neutral(step) is neutral
     assert makes_draws(step) is draws
-
-
-@given(st.sampled_from(["symmetric", "around_one", "from_zero", "from_one", "from_three", "exact"]), st.floats(-9, 9))
-def test_an_interval_is_ordered(meaning, value):
-    low, high = interval(meaning, value)
-    assert low <= high or (meaning == "around_one" and value < 0)

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from failing_parts import dies
 from support.folders import draw
-from support.stores import all_of
+from support.stores import all_of, dies
 
 from augrecipes.cli import pack as packing_command
 from augrecipes.errors import DataError, StoreError

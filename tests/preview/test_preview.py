@@ -15,7 +15,7 @@ from augrecipes.demo.dataset import DemoData, Scenes, draw_dataset, draw_scenes
 from augrecipes.kinds.pair import sheet as pairs
 from augrecipes.preview import preview, sample_grid
 from augrecipes.preview import sheet_of as preview_sheet
-from augrecipes.preview.cells import APART, MARGIN, MAX_WIDTH, CellGroup, SheetRow, layout_of
+from augrecipes.preview.cells import APART, MARGIN, CellGroup, SheetRow, layout_of
 from augrecipes.preview.display import rgb_of_output
 from augrecipes.preview.overlay import LEFT, PICKED, SHOWN, map_of_tiles
 from augrecipes.preview.rows import SheetRequest
@@ -142,23 +142,6 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Scenes:
     return draw_scenes(tmp_path_factory.mktemp("pairs"), count=4, shrink=2, seed=1)
 
 
-def test_it_shows_what_a_dataset_hands_out_pairs(scenes: Scenes) -> None:
-    recipe = ar.load("sr-x4")
-    sheet = sheet_of(recipe, scenes.roots("hr", "lr"), rows=2, columns=3, seed=9, epoch=4)
-    pipeline = recipe.compile(seed=9)
-    for scene, index in zip(sheet.rows, (0, 2), strict=True):
-        assert scene.caption == f"HR/000{index + 1}.png"
-        hr, lr = (
-            ar.read_image(root / f"000{index + 1}{end}.png") for root, end in ((scenes.hr, ""), (scenes.lr, "x4"))
-        )
-        for k, group in enumerate(scene.groups):
-            out = pipeline.at(index, 4 + k)(hr=hr, lr=lr)
-            assert group.header == f"epoch {4 + k}"
-            assert [panel.caption for panel in group.cells] == ["lr 48×48", "hr 192×192"]
-            for panel, name in zip(group.cells, ("lr", "hr"), strict=True):
-                np.testing.assert_array_equal(panel.image, rgb_of_output(out[name], recipe.output))
-
-
 def test_the_outline_is_where_the_crop_was(scenes: Scenes, monkeypatch: pytest.MonkeyPatch) -> None:
     crops: list[Any] = []
     monkeypatch.setattr(pairs, "render_crops", lambda image, found, names: crops.append((image.shape, found, names)))
@@ -213,13 +196,6 @@ def test_wrong_targets_are_told_with_the_cure(scenes: Scenes, recipe: str, targe
         sample_grid(recipe, scenes.roots(*targets))
 
 
-def test_the_file_holds_the_sheet(scenes: Scenes, tmp_path: Path) -> None:
-    out = preview("sr-x4", scenes.roots("hr", "lr"), tmp_path / "pairs.png", rows=2, columns=4)
-    sheet = cv2.imread(str(out))
-    assert sheet.shape[1] <= MAX_WIDTH
-    assert sheet.std() > 10
-
-
 # -- outlines ---------------------------------------------------------------------------------------------------------
 
 
@@ -229,21 +205,6 @@ def test_the_file_holds_the_sheet(scenes: Scenes, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def slides(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return ar.draw_slides(tmp_path_factory.mktemp("slides"), bags=3, shrink=4, seed=2)
-
-
-def test_it_shows_what_a_dataset_hands_out_bags(slides: Path) -> None:
-    recipe = ar.load("stained-tissue-bag")
-    sheet = sheet_of(recipe, slides, rows=2, columns=3, seed=4, epoch=2)
-    assert sheet.pixels.shape[1] <= MAX_WIDTH
-    ds = ar.TileBags(slides, recipe, seed=4)
-    for row, index in zip(sheet.rows, (0, 1), strict=True):
-        assert row.caption == f"slide-{index + 1}"
-        assert [strip.header for strip in row.groups] == ["as they are", "epoch 2", "epoch 3"]
-        numbers = [int(cell.caption.split()[1]) for cell in row.groups[0].cells]
-        for strip, epoch in zip(row.groups[1:], (2, 3), strict=True):
-            sample = ds[epoch, index]["image"].numpy()
-            for number, cell in zip(numbers, strip.cells, strict=True):
-                np.testing.assert_array_equal(cell.image, rgb_of_output(sample[number], recipe.output))
 
 
 def test_bags_say_what_they_are(slides: Path) -> None:

@@ -159,15 +159,6 @@ def test_construct_is_never_silent(name: str, arguments: dict[str, object], word
         registry.construct(Step(name, Arguments(arguments)))
 
 
-def test_effective_has_every_argument() -> None:
-    found = registry.effective(Step("RandomCrop", Arguments({"height": 8, "width": 9})))
-    assert found["height"] == 8
-    assert found["border_mode"] == "constant"
-    assert list(found)[-1] == "p"
-    assert found["p"] == 1.0
-    assert registry.effective(Step("OneOf", p=0.3)) == {"p": 0.3}
-
-
 def test_a_registered_class_is_a_step(own_names: None) -> None:
     module: Any = albumentations()
 

@@ -17,8 +17,6 @@ from hypothesis import strategies as st
 
 from augrecipes.cli import main
 
-Fixture = Callable[[str], Any]
-"""Gives a fixture by its name."""
 FAILURES = (AssertionError, ExceptionGroup)
 """What a law raises that does not hold for some example, or for several in several ways."""
 
