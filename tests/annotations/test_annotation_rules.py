@@ -29,7 +29,7 @@ from support.annotations import (
     yolo,
 )
 from support.checks import status
-from support.encoded_pictures import Jpeg
+from support.encoded_images import Jpeg
 
 import augrecipes as ar
 from augrecipes.recipe.parse import parse_text

@@ -214,7 +214,7 @@ def test_headlines() -> None:
 
 
 def cells(sheet: Any) -> list[list[np.ndarray]]:
-    return [[group.cells[0].picture for group in row.everything] for row in sheet.rows]
+    return [[group.cells[0].image for group in row.everything] for row in sheet.rows]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -195,7 +195,7 @@ HEIGHT, WIDTH = 40, 60
 QUIET = {"split": None, "advance": lambda what, done, total: None}
 
 
-def picture(path: Path, height: int = HEIGHT, width: int = WIDTH, channels: int = 3) -> Path:
+def image_of(path: Path, height: int = HEIGHT, width: int = WIDTH, channels: int = 3) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     image = np.random.default_rng(0).integers(0, 256, (height, width, channels), np.uint8)
     path.write_bytes(cv2.imencode(path.suffix, image)[1].tobytes())
@@ -262,15 +262,15 @@ def test_a_planted_fault_in_the_boxes_is_found(monkeypatch):
 
 def test_every_defect_of_images_and_masks_at_once(tmp_path):
     for k in range(6):
-        picture(tmp_path / f"images/{k}.png")
-        picture(tmp_path / f"masks/{k}.png", channels=1)
-    picture(tmp_path / "masks/0.png", height=30, channels=1)
+        image_of(tmp_path / f"images/{k}.png")
+        image_of(tmp_path / f"masks/{k}.png", channels=1)
+    image_of(tmp_path / "masks/0.png", height=30, channels=1)
     (tmp_path / "masks/1.png").unlink()
     (tmp_path / "images/2.png").write_bytes(b"none")
     (tmp_path / "images/3.png").write_bytes((tmp_path / "images/3.png").read_bytes()[:-20])
-    picture(tmp_path / "images/4.png", height=20)
-    picture(tmp_path / "masks/4.png", height=20, channels=1)
-    picture(tmp_path / "masks/9.png", channels=1)
+    image_of(tmp_path / "images/4.png", height=20)
+    image_of(tmp_path / "masks/4.png", height=20, channels=1)
+    image_of(tmp_path / "masks/9.png", channels=1)
     text = recipe("inputs: {mask: required},", "[RandomCrop: {height: 32, width: 32}]")
     found = look(text, tmp_path / "images", str(tmp_path / "masks"))
     said = [(kind, message.replace(str(tmp_path), "")) for kind, message in told(found)]
@@ -283,11 +283,11 @@ def test_every_defect_of_images_and_masks_at_once(tmp_path):
 
 
 def test_damage_in_the_middle_takes_content(tmp_path):
-    file = picture(tmp_path / "images/a.png")
+    file = image_of(tmp_path / "images/a.png")
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 255
     file.write_bytes(bytes(data))
-    mask = picture(tmp_path / "masks/a.png")  # of colours, not of labels
+    mask = image_of(tmp_path / "masks/a.png")  # of colours, not of labels
     assert look(recipe(), tmp_path / "images").defects == []
     assert len(look(recipe(), tmp_path / "images", content=True).defects) == 1
     assert len(look(recipe("inputs: {mask: optional},"), tmp_path / "images", str(mask.parent), True).defects) == 2
@@ -295,7 +295,7 @@ def test_damage_in_the_middle_takes_content(tmp_path):
 
 def test_every_defect_of_a_list_at_once(tmp_path):
     for k in range(5):
-        picture(tmp_path / f"{k}.png")
+        image_of(tmp_path / f"{k}.png")
     boxes = [[[1, 1, 9, 9, 3]], [[1, 1, 90, 9, 3], [5, 5, 5, 9, 3]], "no JSON", [[1, 1, 9]], []]
     rows = ["image,label,weight,boxes", *(
         f'{k}.png,{"" if k == 4 else "cat"},{"x" if k == 0 else 1},"{json.dumps(cell).replace(chr(34), chr(34) * 2)}"'
@@ -320,7 +320,7 @@ def test_every_defect_of_a_list_at_once(tmp_path):
 
 
 def test_what_the_recipe_asks_for_and_the_data_has_not(tmp_path):
-    picture(tmp_path / "a.png")
+    image_of(tmp_path / "a.png")
     required = look(recipe("inputs: {mask: required},"), tmp_path)
     assert [defect.kind for defect in required.defects] == ["absent"]
     optional = look(recipe("inputs: {boxes: {format: coco}},"), tmp_path)
@@ -331,7 +331,7 @@ def test_what_the_recipe_asks_for_and_the_data_has_not(tmp_path):
 def test_bags(tmp_path):
     for bag, count in (("a", 3), ("b", 1), ("c", 2)):
         for k in range(count):
-            picture(tmp_path / f"slides/{bag}/{k}_0.png", height=40)
+            image_of(tmp_path / f"slides/{bag}/{k}_0.png", height=40)
     (tmp_path / "slides/c/1_0.png").write_bytes(b"none")
     (tmp_path / "slides/labels.csv").write_text("bag,label\na,1\nb,\nx,1\n")
     text = recipe("", "[D4: {p: 1.0}]", "kind: bag, bag: {min_tiles: 2},")

@@ -243,8 +243,8 @@ eval: []
 N_SOURCES = 9
 
 
-def encoded(picture: np.ndarray) -> bytes:
-    Image.fromarray(picture).save(file := io.BytesIO(), "PNG")
+def encoded(image: np.ndarray) -> bytes:
+    Image.fromarray(image).save(file := io.BytesIO(), "PNG")
     return file.getvalue()
 
 
@@ -275,8 +275,8 @@ def items(form: Callable[[np.ndarray], Any], names: Any, broken: int | None = No
     rng = np.random.default_rng(1)
     made: list[dict[str, Any]] = []
     for k in range(N_SOURCES):
-        picture: Any = form(rng.integers(0, 256, (30, 26, 3), np.uint8)) if k != broken else b"no picture"
-        made.append({"image": picture} | {name: value(k) for name, value in BESIDE.items() if name in names})
+        image: Any = form(rng.integers(0, 256, (30, 26, 3), np.uint8)) if k != broken else b"no picture"
+        made.append({"image": image} | {name: value(k) for name, value in BESIDE.items() if name in names})
     return made
 
 
@@ -369,9 +369,9 @@ class Rewritten:
         return N_SOURCES
 
     def __getitem__(self, index: int) -> dict[str, np.ndarray]:
-        array, picture = self.arrays[index % len(self.arrays)], self.pictures[index]
-        array[...] = picture[:, :, 0] if self.masks else picture
-        return {"image": picture, "mask": array} if self.masks else {"image": array}
+        array, image = self.arrays[index % len(self.arrays)], self.pictures[index]
+        array[...] = image[:, :, 0] if self.masks else image
+        return {"image": image, "mask": array} if self.masks else {"image": array}
 
 
 @natively

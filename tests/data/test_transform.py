@@ -33,7 +33,7 @@ def bits(found: Any) -> bytes:
 
 
 class Labelled(NamedTuple):
-    picture: Any
+    image: Any
     label: int
 
 
@@ -43,7 +43,7 @@ FORMS: dict[str, Any] = {
     "Pillow": (Image.fromarray(PICTURE), lambda found: found),
     "tuple": ((PICTURE, 7), lambda found: found[0]),
     "list": ([PICTURE, 7], lambda found: found[0]),
-    "named tuple": (Labelled(PICTURE, 7), lambda found: found.picture),
+    "named tuple": (Labelled(PICTURE, 7), lambda found: found.image),
     "dict": ({"image": PICTURE, "label": 7}, lambda found: found["image"]),
     "WebDataset": ({"jpg": Image.fromarray(PICTURE), "cls": 7}, lambda found: found["jpg"]),
     "Hugging Face": ({"img": [Image.fromarray(PICTURE)], "label": [7]}, lambda found: found["img"][0]),
@@ -99,7 +99,7 @@ def all_differ(ds: Any, passes: int = 3, **way: Any) -> None:
     seen = []
     for _ in range(passes):
         torch.manual_seed(0)
-        seen += [bits(picture) for batch in batches for picture in batch]
+        seen += [bits(image) for batch in batches for image in batch]
     assert len(set(seen)) == len(seen)
 
 

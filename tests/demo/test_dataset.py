@@ -173,9 +173,9 @@ def test_the_demo_runs_proves_and_writes(tmp_path: Path) -> None:
         "sr-multiscale", "real-esrgan-x4", "stained-tissue-bag", "stained-tissue-stages", "real-esrgan-x4-stages",
     ]  # fmt: skip
     for path in report.grids:
-        picture = cv2.imread(str(path))
-        assert picture.shape[1] > 300
-        assert picture.std() > 10
+        image = cv2.imread(str(path))
+        assert image.shape[1] > 300
+        assert image.std() > 10
     assert "\x1b" not in said, "colour only on a terminal"
 
 

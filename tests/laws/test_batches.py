@@ -15,7 +15,7 @@ from kernel_sets import NEEDS_KERNELS
 from PIL import Image
 from random_recipes import Arguments, Pool, attempt, build, label, pool, recipes
 from support.checks import DEAR, PLANTED, SEEDS, holds, planted, planted_faults, same
-from support.encoded_pictures import exif
+from support.encoded_images import exif
 from test_native_plan import BENT, NATIVE, WARPED
 
 from augrecipes import DataError, ImageFolder, Packed, loader, open_encoded, pack

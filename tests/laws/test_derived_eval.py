@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from random_pairs import SCALES, misalignment, moves, scene
-from random_recipes import MOVES, OTHERS, TABLES, Pool, assert_same, build, outcome, picture, pool, recipes, steps_for
+from random_recipes import MOVES, OTHERS, TABLES, Pool, assert_same, build, outcome, photo, pool, recipes, steps_for
 from support.checks import DEAR, holds
 
 from augrecipes.lint import lint
@@ -68,7 +68,7 @@ def with_eval(recipe: Recipe) -> Recipe:
 
 def sample(recipe: Recipe, shape: tuple[int, int], channels: int) -> dict[str, Any]:
     rng = np.random.default_rng(shape[0])
-    made: dict[str, Any] = {"image": picture(shape[1], channels, "uint8", shape)}
+    made: dict[str, Any] = {"image": photo(shape[1], channels, "uint8", shape)}
     made["mask"] = rng.integers(0, 9, shape).astype(np.uint8)
     if recipe.inputs.boxes:
         corner = rng.uniform(0, 15, (3, 2))

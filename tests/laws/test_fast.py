@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_recipes import MOVES, Pool, build, picture, pool, recipes, targets
+from random_recipes import MOVES, Pool, build, photo, pool, recipes, targets
 from support.checks import DEAR, SEEDS, holds, planted, planted_faults
 from test_exact_equals_none import keyed_by_place
 
@@ -263,9 +263,9 @@ def survives(seed: int = 0) -> bool:
     output = Output(dtype="uint8", layout="hwc")
     steps = label([Step(name, Arguments(args), p=1.0) for name, args in (*WARPS[:1], *WARPS[10:11], *COLOURS[:2])])
     pipeline = build(Recipe("law", steps=steps, output=output), "fast", seed)
-    first = pipeline.at(0)(image=picture(seed, 3, "uint8"))["image"]
+    first = pipeline.at(0)(image=photo(seed, 3, "uint8"))["image"]
     kept = first.copy()
-    pipeline.at(1)(image=picture(seed + 1, 3, "uint8"))
+    pipeline.at(1)(image=photo(seed + 1, 3, "uint8"))
     return bool((first == kept).all())
 
 

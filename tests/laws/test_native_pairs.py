@@ -67,8 +67,8 @@ def law(recipe: Recipe, seed: int, kernels: Library, at_end: bool, *, alike: boo
         for coming in (scene, backwards, {name: Picture(array) for name, array in scene.items()}):
             same(told(lambda k=k, coming=coming: exact.at(indices[k], EPOCH)(**coming)), wanted[k], exact.outputs)
         same(told(lambda k=k, scene=scene: asked.at(indices[k], EPOCH)(**scene)), wanted[k], exact.outputs)
-    pictures = {name: InMemory.of([scene[name] for scene in scenes]) for name in exact.targets}
-    batch = told(lambda: exact.many(EPOCH, indices, pictures, lambda _, shape, dtype: np.empty((N, *shape), dtype)))
+    images = {name: InMemory.of([scene[name] for scene in scenes]) for name in exact.targets}
+    batch = told(lambda: exact.many(EPOCH, indices, images, lambda _, shape, dtype: np.empty((N, *shape), dtype)))
     if any(isinstance(one, tuple) for one in wanted):
         assert batch is None or batch == next(one for one in wanted if isinstance(one, tuple))
         return 0
@@ -118,8 +118,8 @@ def test_fast_makes_the_same_whoever_asks(recipe: Recipe, seed: int) -> None:
     for coming in (backwards, {name: Picture(array) for name, array in scene.items()}):
         same(told(lambda coming=coming: fast.at(seed, EPOCH)(**coming)), wanted, fast.outputs)
     same(told(lambda: asked.at(seed, EPOCH)(**scene)), wanted, fast.outputs)
-    pictures = {name: InMemory.of([array]) for name, array in scene.items()}
-    batch = told(lambda: fast.many(EPOCH, [seed], pictures, lambda _, shape, dtype: np.empty((1, *shape), dtype)))
+    images = {name: InMemory.of([array]) for name, array in scene.items()}
+    batch = told(lambda: fast.many(EPOCH, [seed], images, lambda _, shape, dtype: np.empty((1, *shape), dtype)))
     same({name: rows[0] for name, rows in batch.items()} if isinstance(batch, dict) else batch, wanted, fast.outputs)
 
 

@@ -232,9 +232,9 @@ def test_no_more_is_read_than_the_window() -> None:
     assert pipeline.reads
     for index in range(8):
         scene_read = scene_of(pipeline, {"lr": 1, "hr": 2}, index, "uint8")
-        pictures = {name: Picture(array) for name, array in scene_read.items()}
-        pipeline.at(index)(**pictures)
+        images = {name: Picture(array) for name, array in scene_read.items()}
+        pipeline.at(index)(**images)
         for name, k in (("lr", 1), ("hr", 2)):
-            assert len(pictures[name].read) == 1
-            y0, x0, y1, x1, _ = pictures[name].read[0]
+            assert len(images[name].read) == 1
+            y0, x0, y1, x1, _ = images[name].read[0]
             assert sorted((y1 - y0, x1 - x0)) == [6 * k, 8 * k]

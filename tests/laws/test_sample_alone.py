@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from random_recipes import MOVES, TABLES, Pool, build, outcome, picture, pool, recipes, steps_for, targets
+from random_recipes import MOVES, TABLES, Pool, build, outcome, photo, pool, recipes, steps_for, targets
 from support.checks import SEEDS, holds, in_a_thread, planted, planted_faults, read_only
 from test_fast import COLOURS, WARPS, WINDOWS
 from test_golden import GALLERY
@@ -277,7 +277,7 @@ def beside(names: set[str], seed: int, channels: int, dtype: str, *, lists: bool
         like = LIKE[ALL[name]]
         stack = (2,) * like.axes
         if like.is_image:
-            one = picture(seed + k, channels, dtype)
+            one = photo(seed + k, channels, dtype)
             made[name] = np.stack([one] * 2 ** len(stack)).reshape(*stack, *one.shape)
         else:
             made[name] = rng.integers(0, 700, (*stack, 37, 52)).astype(np.uint16)

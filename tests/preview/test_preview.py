@@ -40,7 +40,7 @@ def headers(row: SheetRow) -> list[str]:
     return [group.header for group in row.groups]
 
 
-def picture(group: CellGroup | None) -> NDArray[np.uint8]:
+def image_of(group: CellGroup | None) -> NDArray[np.uint8]:
     (cell,) = group.cells
     return cell.at(cell.image.shape[:2])
 
@@ -52,9 +52,9 @@ def test_sizes_columns_and_nothing_empty(data: DemoData) -> None:
     assert sheet.pixels.shape[1] == layout.width == 2 * MARGIN + 6 * 224 + 5 * APART
     for row in sheet.rows:
         assert headers(row) == [f"epoch {k}" for k in range(5)]
-        pictures = [picture(group) for group in (row.source, *row.groups)]
-        assert all(one.std() > 5 for one in pictures)
-        assert len({one.tobytes() for one in pictures}) == 6, "every epoch has draws of its own"
+        images = [image_of(group) for group in (row.source, *row.groups)]
+        assert all(one.std() > 5 for one in images)
+        assert len({one.tobytes() for one in images}) == 6, "every epoch has draws of its own"
 
 
 def test_it_shows_what_a_dataset_hands_out(data: DemoData) -> None:
@@ -88,7 +88,7 @@ def test_masks_and_boxes_are_drawn_over(data: DemoData) -> None:
     assert [name for _, name in boxed.legend] == ["fibroblast", "lymphocyte", "tumour"]
     for sheet in (masked, boxed):
         for group in (sheet.rows[0].source, *sheet.rows[0].groups):
-            shown = picture(group)
+            shown = image_of(group)
             assert (shown != group.cells[0].image).any()
             vivid = shown.max(-1).astype(int) - shown.min(-1)
             assert vivid.max() > 100
@@ -233,8 +233,8 @@ def test_a_broken_tile_is_left_out_and_named(slides: Path, tmp_path: Path) -> No
 # -- maps -------------------------------------------------------------------------------------------------------------
 
 
-def count(picture: NDArray[np.uint8], colour: tuple[int, int, int]) -> int:
-    return int((picture == colour).all(-1).sum())
+def count(image: NDArray[np.uint8], colour: tuple[int, int, int]) -> int:
+    return int((image == colour).all(-1).sum())
 
 
 def drawn(places: NDArray[np.int64], picked: set[int], shown: set[int]) -> NDArray[np.uint8]:

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from studio_pages import BAG, PAIR, Page, image_of, write_images, write_masks
-from support.encoded_pictures import encoded as encoded_picture
-from support.encoded_pictures import exif
+from support.encoded_images import encoded as encoded_picture
+from support.encoded_images import exif
 
 import augrecipes as ar
 from augrecipes.errors import DataError, StoreError

@@ -1,0 +1,1 @@
+"""What several files of tests share: one module a subject."""
