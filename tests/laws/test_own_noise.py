@@ -5,12 +5,13 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-import kernel_sets as numpys
+import noise_in_numpy as numpys
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import EACH_SET, SETS, Spoilt, numbers, spoil_last
+from kernel_sets import EACH_SET, SETS, Spoilt, spoil_last
+from noise_in_numpy import numbers
 
 from augrecipes.compiler.kernels import counter_numbers, photons
 from augrecipes.compiler.kernels.counter_numbers import DISTRIBUTIONS, Distribution, quantile

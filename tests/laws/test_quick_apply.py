@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import EACH_SET, KERNEL_SETS, Spoilt, lightness
+from kernel_sets import EACH_SET, KERNEL_SETS, Spoilt
+from noise_in_numpy import lightness
 from support.checks import in_a_thread
 from support.every_class import STEPS
 from test_native_plan import recipe_of
