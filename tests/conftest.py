@@ -2,17 +2,19 @@
 
 import multiprocessing
 import os
+import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from programs import HEAVY, Programs
-from support.other_processors import skip_what_python_does
 
 _kept: list[str] = []
 # Slides are tested where there are libraries that read and write them.
@@ -24,6 +26,9 @@ settings.register_profile(
 )
 settings.register_profile("soak", settings.get_profile("any machine"), max_examples=10_000, derandomize=False)
 settings.load_profile("any machine")
+
+# The scripts of benchmarks/ import one another by name, as they do when they are run.
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 # Where these are set pytest writes out whole differences: of the images that planted faults make, for many minutes.
 for _name in ("CI", "BUILD_NUMBER"):
@@ -84,8 +89,74 @@ def programs() -> Iterator[Programs]:
 
 
 @pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Images, masks, boxes and keypoints that tests of `verify` verify recipes on."""
+    from planted import draw_data
+
+    return draw_data(tmp_path_factory.mktemp("verify"))
+
+
+@pytest.fixture(scope="session")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """By kind the folder of its twelve samples, which nobody changes; stores are packed beside it."""
     from support.kinds import folders
 
     return folders(tmp_path_factory)
+
+
+# Tests that hold kernels to the bits that OpenCV has on x86: where it has others, plans leave that work to Python, and
+# these tests have nothing to look at: they are skipped where the kernels' own probes say so.
+_X86 = frozenset({"x86_64", "amd64"})
+RESIZES, WARPS = "resizes", "warps"
+# Of each file of laws: how the names of such tests begin, and whose bits each needs: a class's, of resizes, of warps.
+NEEDS: Mapping[str, Mapping[str, str]] = {
+    "test_batches.py": dict.fromkeys(
+        ("test_a_fork_after_batches", "test_every_backend", "test_planted_faults_in_bags"), RESIZES
+    ),
+    "test_alignment.py": {"test_planted_faults_are_found": RESIZES},
+    "test_quick_apply.py": {"test_the_probe_sees": "CLAHE"},
+    "test_native_merges.py": {"test_a_planted_fault": RESIZES, "test_plans_make_them": RESIZES},
+    "test_native_plan.py": {"test_other_draws": RESIZES},
+    "test_native_points.py": {
+        f"{test}[{name}]": name
+        for test in ("test_plans_make_them", "test_planted_faults_are_found", "test_a_class_with_other_bits")
+        for name in ("CLAHE", "ColorJitter", "Emboss", "HueSaturationValue", "Sharpen")
+    },
+    "test_hard_images.py": {"test_the_probe_sees": WARPS},
+}
+
+
+def skip_what_python_does(items: Iterable[pytest.Item], machine: str = "") -> None:
+    """Mark the tests that are to be skipped; on x86 none is, and nothing is probed.
+
+    Args:
+        items: the tests that were found.
+        machine: the processor; empty: this one.
+    """
+    if (machine or platform.machine()).lower() in _X86:
+        return
+    for item in items:
+        for begins, what in NEEDS.get(item.path.name, {}).items():
+            if item.name.startswith(begins) and not has_bits(what):
+                item.add_marker(
+                    pytest.mark.skip(reason=f"OpenCV has other bits here ({what}), and Python does the work")
+                )
+
+
+@cache
+def has_bits(what: str) -> bool:
+    """Whether kernels have the bits of the installed OpenCV, and do such work here."""
+    # Here, for what is asked of no x86: tests begin by setting up what these read when they are imported.
+    from augrecipes.compiler.kernels import resize_native, warp_native
+    from augrecipes.native.kernels import library
+    from augrecipes.ops.constants import LINEAR
+    from augrecipes.recipe.parse import parse_text
+
+    kernels, warps = library(), warp_native.here()
+    if what == RESIZES:
+        return kernels is not None and resize_native.same_bits(kernels, "resize")
+    if what == WARPS:
+        return warps is not None and warps.body("affine", LINEAR) > 0
+    text = f"version: 1\nrecipe: test\nsteps: [{what}: {{p: 1}}]\neval: []\n"
+    native: Any = parse_text(text).compile(optimize="exact").native
+    return not isinstance(native, str) and not native.opaque

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from support import encoded_pictures as pictures
+from support import encoded_images as pictures
 from support import stores
 from support.damage import check, damaged, each_damaged, read_or_none, some_window, survives
-from support.encoded_pictures import Jpeg
+from support.encoded_images import Jpeg
 
 from augrecipes import DataError, StoreError, merge_parts, pack, verify_store
 from augrecipes.images import lossless
@@ -88,7 +88,7 @@ def parts_law(folder: Path, times: int) -> int:
     for k in range(7):
         file = folder / "files" / f"{k}.png"
         file.parent.mkdir(exist_ok=True)
-        file.write_bytes(pictures.all_pictures()[0].data)
+        file.write_bytes(pictures.all_images()[0].data)
     recipe = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}]}")
     pack(recipe, str(file.parent), folder / "one", workers=0)
     for part in ("1/2", "2/2"):
@@ -172,7 +172,7 @@ def saved(array: NDArray[np.uint8]) -> bytes:
 
 
 FILES = {
-    **{picture.name: picture.data for picture in pictures.all_pictures()},
+    **{picture.name: picture.data for picture in pictures.all_images()},
     "plain.jpg": Jpeg(60, 45).data,
     "restarts.jpg": Jpeg(60, 45, restart=2, turn=6).data,
     "odd restarts.jpg": Jpeg(60, 45, restart=5, sampling="4:4:4").data,
@@ -202,7 +202,6 @@ def test_noise_after_a_true_beginning_is_survived(name: str, noise: bytes, rng: 
 def test_a_cut_file_never_gives_other_pixels(name: str) -> None:
     data, rng = FILES[name], random.Random(1)
     whole, size = read_or_none(data), len(data)
-    assert whole is not None
     for keep in {*range(0, size, 1 + size // 50), *range(size - 20, size)}:
         window = y0, x0, y1, x1 = some_window(rng, *whole.shape[:2])
         image, part = read_or_none(data[:keep]), read_or_none(data[:keep], window)

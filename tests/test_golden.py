@@ -57,19 +57,19 @@ def smooth(seed: int, size: tuple[int, int], channels: int = 3) -> np.ndarray:
 def given(recipe: ar.Recipe, index: int, dtype: str) -> dict[str, Any]:
     """The targets of one sample."""
 
-    def picture(seed: int, size: tuple[int, int]) -> np.ndarray:
+    def image_of(seed: int, size: tuple[int, int]) -> np.ndarray:
         image = smooth(seed, size, 1 if recipe.inputs.channels == 1 else 3)
         return image if dtype == "uint8" else image.astype(np.float32) / np.float32(255)
 
     if recipe.kind == "pair":
         return {
-            name: picture(index + scale, (96 * scale, 80 * scale))
+            name: image_of(index + scale, (96 * scale, 80 * scale))
             for name, scale in recipe.scales.items()
             if name in recipe.compile(optimize="none").targets
         }
     if recipe.kind == "bag":
-        return {"images": [picture(10 * index + k, (288, 320)) for k in range(3)]}
-    found: dict[str, Any] = {"image": picture(index, (300, 280))}
+        return {"images": [image_of(10 * index + k, (288, 320)) for k in range(3)]}
+    found: dict[str, Any] = {"image": image_of(index, (300, 280))}
     corners = np.array([[20, 30, 120, 140], [100, 60, 250, 280], [5, 200, 60, 290]], np.float32)
     if recipe.inputs.mask != "absent":
         found["mask"] = smooth(index + 50, (300, 280), 1)[..., 0] // 100

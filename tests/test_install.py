@@ -57,11 +57,6 @@ def test_it_says_how_far_it_is_and_all_where_it_fails(install, capfd, status):
     assert ("why" in err) is (status != 0)
 
 
-def test_other_commands_are_told_of_too(install, capfd):
-    assert install.main(["-c", "import time; time.sleep(1)"], (sys.executable,), "making .venv") == 0
-    assert "still making .venv" in capfd.readouterr().out
-
-
 # What is installed: the wheel brings everything that a checkout has, and works outside of one.
 
 

@@ -13,11 +13,85 @@ import pytest
 from augrecipes import kinds
 
 ROOT = Path(__file__).parent.parent
-NEW = ROOT / "tests" / "new_kind"
 LINE = 'Kind = Literal["image", "pair", "bag"]'
 STEPS = "[Resize: {height: 36, width: 44}, RandomCrop: {height: 24, width: 24}, HorizontalFlip, Blur]"
 RECIPE = f"version: 1\nrecipe: two\nkind: views\nsteps: {STEPS}\neval: []\n"
+# What a newcomer writes: a folder of recipes of two draws of one image.
+FILES = {
+    "__init__.py": '''"""Recipes of kind views: two draws of one image. What a newcomer writes."""
 
+from augrecipes.kinds import Facts
+
+FACTS = Facts(dataset="TwoViews", unit="image")
+''',
+    "dataset.py": '''"""Two views of each image, as a torch Dataset."""
+
+from augrecipes.kinds import Kind
+from augrecipes.kinds.image.dataset import ImageFolder
+
+
+class TwoViews(ImageFolder):
+    """Samples `{"a": tensor, "b": tensor, ...}`; arguments as of ImageFolder."""
+
+    kind: Kind = "views"
+
+
+DATASET = TwoViews
+''',
+    "pipeline.py": '''"""Recipes of kind views: one image through the steps twice, each time with draws of its own."""
+
+from typing import Any
+
+import numpy as np
+
+from augrecipes.kinds.image.pipeline import ImagePipeline
+
+
+class ViewsPipeline(ImagePipeline):
+    """A compiled recipe of kind views: `image` goes in, `a` and `b` come out, drawn as tiles 0 and 1."""
+
+    origins = {"a": "image", "b": "image"}
+
+    def __init__(self, compiled: Any, *arrival: Any) -> None:
+        super().__init__(compiled, *arrival)
+        if not compiled.pauses:  # what is packed is the image: both views begin with the same steps
+            self.outputs = ("a", "b")
+
+    def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Any = np.empty) -> Any:
+        """Both views."""
+        if self.compiled.pauses:
+            return super().sample(epoch, index, tile, targets, allocate)
+        given = {name: value for name, value in targets.items() if name != "out"}
+        made = [super(ViewsPipeline, self).sample(epoch, index, k, dict(given)) for k in (0, 1)]
+        return dict(zip(self.outputs, (one["image"] for one in made), strict=True))
+
+
+PIPELINE = ViewsPipeline
+''',
+    "reader.py": '''"""The files of views are those of images, and are looked at as these."""
+
+from augrecipes.kinds.image.reader import TABLE, check, find
+
+__all__ = ["TABLE", "check", "find"]
+''',
+    "sheet.py": '''"""Sheets of views: both views of an image beside each other."""
+
+from typing import Any
+
+from augrecipes.preview.cells import Cell, CellGroup, SheetRow
+from augrecipes.preview.display import rgb_of_output
+from augrecipes.preview.rows import SheetRequest
+from augrecipes.preview.sheet import Sheet
+
+
+def sheet(recipe: Any, request: SheetRequest) -> Any:
+    """The sheet of a recipe of kind views."""
+    pipeline, files = request.opened(recipe)
+    drawn = [files.read(k).run(pipeline, request.epoch) for k in range(min(request.rows, len(files)))]
+    views = [[rgb_of_output(out[name], recipe.output) for name in pipeline.outputs] for out in drawn]
+    return Sheet([SheetRow([CellGroup([Cell(image) for image in of_one])]) for of_one in views], title=recipe.name)
+''',
+}
 PROGRAM = """
 import numpy as np, augrecipes as ar
 from augrecipes.cli import main
@@ -69,7 +143,10 @@ print("all is well")
 def _house(folder: Path, line: str) -> Path:
     """A copy of the package with the new kind's folder, and one line of it changed."""
     shutil.copytree(ROOT / "augrecipes", folder / "augrecipes")
-    shutil.copytree(NEW, folder / "augrecipes" / "kinds" / "views")
+    views = folder / "augrecipes" / "kinds" / "views"
+    views.mkdir()
+    for name, source in FILES.items():
+        (views / name).write_text(source, encoding="utf-8")
     file = folder / "augrecipes" / "kinds" / "__init__.py"
     text = file.read_text(encoding="utf-8")
     assert text.count(LINE) == 1

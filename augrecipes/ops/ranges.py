@@ -10,7 +10,7 @@ from augrecipes.ops.intervals import Meaning, interval
 from augrecipes.ops.registry import arguments, effective
 from augrecipes.ops.step import Step
 
-# The value of each range at which a step changes nothing. tests/lint/test_lint_arguments.py compares what one number
+# The value of each range at which a step changes nothing. tests/lint/test_lints.py compares what one number
 # means with albumentations' own objects.
 NEUTRAL: dict[str, dict[str, float]] = {
     "Affine": {"scale": 1, "translate_percent": 0, "translate_px": 0, "rotate": 0, "shear": 0},

@@ -29,7 +29,7 @@ from support.annotations import (
     yolo,
 )
 from support.checks import status
-from support.encoded_pictures import Jpeg
+from support.encoded_images import Jpeg
 
 import augrecipes as ar
 from augrecipes.recipe.parse import parse_text
@@ -42,7 +42,6 @@ def test_gaps_in_ids_are_closed_and_kept(tmp_path: Path) -> None:
     ds = ar.ImageFolder(files=coco(tmp_path, of), recipe=recipe("coco"))
     assert ds.box_classes == ["zebra", "ant"]
     assert ds.box_numbers == [3, 10]
-    assert ds.ids is not None
     assert ds.ids.tolist() == [5, 16]
     assert ds.subset([1]).ids.tolist() == [16]  # type: ignore[union-attr]
     assert ds[0]["kinds"].tolist() == [0]
@@ -69,7 +68,6 @@ def test_crowds_are_left_out_of_boxes_and_drawn_in_masks(tmp_path: Path) -> None
     assert rows(path) == [[0, 0, 5, 5]]
     assert rows(path, crowds="keep") == [[10, 10, 20, 20], [0, 0, 5, 5]]
     drawn = listed(path, recipe(mask="required")).outlines
-    assert drawn is not None
     assert drawn.draw(0, 30, 40).sum() == 100
     with pytest.raises(ValueError, match="crowds must be"):
         ar.ImageFolder(files=path, recipe=recipe("coco"), crowds="maybe")  # type: ignore[arg-type]

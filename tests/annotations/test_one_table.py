@@ -25,23 +25,23 @@ FORMATS = ("pascal_voc", "coco", "yolo", "albumentations")
 FEW = tries(6)
 
 
-def expected(picture: Picture, classes: tuple[str, ...]) -> list[tuple[int, list[float]]]:
+def expected(image: Picture, classes: tuple[str, ...]) -> list[tuple[int, list[float]]]:
     """The rule in plain words: marked ones are left out, the rest cut to the image, what is empty then left out."""
     found = []
-    for thing in picture.things:
-        x1, x2 = (min(max(v, 0.0), float(picture.width)) for v in thing.corners[::2])
-        y1, y2 = (min(max(v, 0.0), float(picture.height)) for v in thing.corners[1::2])
+    for thing in image.things:
+        x1, x2 = (min(max(v, 0.0), float(image.width)) for v in thing.corners[::2])
+        y1, y2 = (min(max(v, 0.0), float(image.height)) for v in thing.corners[1::2])
         if not thing.flagged and x2 - x1 > 1e-4 and y2 - y1 > 1e-4:
             found.append((classes.index(thing.label), [x1, y1, x2, y2]))
     return found
 
 
-def in_px(rows: np.ndarray, format: str, picture: Picture) -> np.ndarray:
+def in_px(rows: np.ndarray, format: str, image: Picture) -> np.ndarray:
     rows = rows.astype(float)
     if format == "yolo":
         rows = np.hstack([rows[:, :2] - rows[:, 2:] / 2, rows[:, :2] + rows[:, 2:] / 2])
     if format in ("yolo", "albumentations"):
-        rows = rows * ([picture.width, picture.height] * 2)
+        rows = rows * ([image.width, image.height] * 2)
     if format == "coco":
         rows = np.hstack([rows[:, :2], rows[:, :2] + rows[:, 2:]])
     return rows
@@ -50,17 +50,15 @@ def in_px(rows: np.ndarray, format: str, picture: Picture) -> np.ndarray:
 def check_boxes(path: Path, of: Set, format: str) -> None:
     table = listed(path, recipe(format))
     assert [table.images.name(k).rpartition("images/")[2].rpartition("train/")[2] for k in range(len(table))] == [
-        picture.name for picture in of.pictures
+        image.name for image in of.pictures
     ]
-    assert table.boxes is not None
     assert table.boxes.labels is not None
-    assert table.box_classes is not None
-    for k, picture in enumerate(of.pictures):
-        wanted = expected(picture, of.classes)
+    for k, image in enumerate(of.pictures):
+        wanted = expected(image, of.classes)
         labels = table.boxes.labels_of(k)
         assert labels is not None
         assert [table.box_classes[label] for label in labels] == [of.classes[label] for label, _ in wanted]
-        got = in_px(table.boxes.rows(k), format, picture)
+        got = in_px(table.boxes.rows(k), format, image)
         np.testing.assert_allclose(got, np.reshape([corners for _, corners in wanted], (-1, 4)), atol=2e-4)
 
 
@@ -86,7 +84,6 @@ def test_what_is_listed_goes_through_a_pipeline(
     for k in range(len(ds)):
         sample = ds[k]
         rows = ds.table.boxes
-        assert rows is not None
         np.testing.assert_allclose(sample["boxes"].numpy(), rows.rows(k), atol=1e-3)
         assert sample["kinds"].tolist() == list(rows.labels_of(k) if rows.labels is not None else ())
 
@@ -99,18 +96,17 @@ def test_polygons_are_drawn_exactly(tmp_path_factory: pytest.TempPathFactory, na
     path = WRITERS[name](tmp_path_factory.mktemp("set"), of)
     drawn = listed(path, recipe(mask="required"))
     assert drawn.boxes is None
-    assert drawn.outlines is not None
-    for k, picture in enumerate(of.pictures):
-        mask = drawn.outlines.draw(k, picture.height, picture.width)
+    for k, image in enumerate(of.pictures):
+        mask = drawn.outlines.draw(k, image.height, image.width)
         want = np.zeros_like(mask)
-        for thing in picture.things:
-            want[inside(thing.polygon, picture)] = of.classes.index(thing.label) + 1
+        for thing in image.things:
+            want[inside(thing.polygon, image)] = of.classes.index(thing.label) + 1
         assert (mask != want).mean() < 0.01  # shares of YOLO round: a centre may lie on an edge
 
 
-def inside(polygon: list[float], picture: Picture) -> np.ndarray:
+def inside(polygon: list[float], image: Picture) -> np.ndarray:
     """Pixels whose centres lie in a polygon: by its angles, the slow way."""
-    x, y = np.meshgrid(np.arange(picture.width) + 0.5, np.arange(picture.height) + 0.5)
+    x, y = np.meshgrid(np.arange(image.width) + 0.5, np.arange(image.height) + 0.5)
     ring = np.reshape(polygon, (-1, 2))
     odd = np.zeros(x.shape, bool)
     for (x1, y1), (x2, y2) in zip(ring, np.roll(ring, -1, axis=0), strict=True):

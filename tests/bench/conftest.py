@@ -1,14 +1,12 @@
 """Photographs, a step that takes as long as it is told, and a clock that tests move."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from moved_clock import Dawdle, MovedClock, Nap, installed
+from small_data import Dawdle, MovedClock, Nap, installed
 from support.folders import draw_waves
 
 import augrecipes as ar

@@ -1,7 +1,5 @@
 """Recipes compared: a verdict where there is a difference, and none where there is none; what steps do; the record."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from moved_clock import MovedClock
 from pydantic import TypeAdapter
-from small_data import DAWDLE, KINDS, NAP, kind_data, steps_of, swept, trained
+from small_data import DAWDLE, KINDS, NAP, MovedClock, kind_data, steps_of, swept, trained
 
 from augrecipes.bench.effects import AS_READ, Effects, ablate, effects, without_each
 from augrecipes.bench.record import Bench, write

@@ -1,7 +1,5 @@
 """The report: one page that needs nothing else and trusts no name, and the record next to it."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -23,7 +21,6 @@ from augrecipes.bench.sides import Setting
 from augrecipes.bench.timing import Ratio
 from augrecipes.bench.verdicts import figure, verdict
 from augrecipes.errors import BenchError
-from augrecipes.packing.run import pack
 from augrecipes.preview.display import rgb_of_output
 
 LEVELS = {"one": "exact", "two": "exact"}
@@ -231,25 +228,6 @@ def test_images_are_what_a_dataset_hands_out(kind: str, tmp_path: Path) -> None:
         for index, (_, one, two) in enumerate(cells(sheet)):
             np.testing.assert_array_equal(one, rgb_of_output(samples[index]["image"].numpy(), recipe.output))
             np.testing.assert_array_equal(one, two)
-
-
-def test_images_of_a_packed_dataset(made: Made, tmp_path: Path) -> None:
-    _, recipes, setting = made
-    pack(recipes["one"], setting.data, tmp_path / "packed", workers=0)
-    packed = Setting(str(tmp_path / "packed"))
-    for of_files, of_store in zip(
-        *(cells(samples_sheet(recipes, one, LEVELS)) for one in (setting, packed)), strict=True
-    ):
-        np.testing.assert_equal(of_files, of_store)
-
-
-def test_long_tables_are_folded(report: dict[str, Any]) -> None:
-    many = [{**report["sides"][0]["stages"][2], "name": f"Step#{k}"} for k in range(30)]
-    sides = [{**side, "stages": side["stages"] and [*side["stages"], *many]} for side in report["sides"]]
-    read, folded = paged(report), paged({**report, "sides": sides})
-    assert folded.faults == []
-    assert folded.tags.count("details") == read.tags.count("details") + 1
-    assert "parts in figures" in folded.text_shown
 
 
 def contrast(one: str, other: str) -> float:

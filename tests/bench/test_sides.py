@@ -1,7 +1,5 @@
 """What is compared: stock, which is what one writes by hand, and what packed stores leave to do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

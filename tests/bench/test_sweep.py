@@ -1,7 +1,5 @@
 """A sweep: every setting at every size, in turns; the recommended one; what cannot read is left out, and closed."""
 
-from __future__ import annotations
-
 import os
 import random
 import threading

@@ -1,7 +1,5 @@
 """How much of a training step is waiting: its parts, what stands in, and what a user's file may do wrong."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,8 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from moved_clock import MovedClock
-from small_data import KINDS, kind_data
+from small_data import KINDS, MovedClock, kind_data
 
 from augrecipes.bench import training
 from augrecipes.bench.sides import Setting, Side, sides_of, stock_side
@@ -20,7 +17,7 @@ from augrecipes.bench.training import Case, Training, measure
 from augrecipes.errors import BenchError
 
 SMALL = "import torch\nfrom torch import nn\nmodel = nn.Sequential(nn.Conv2d(3, 4, 3, stride=2), nn.ReLU())\n"
-SLEEPY = SMALL + "import moved_clock\nmodel.register_forward_pre_hook(lambda model, given: moved_clock.wait(0.05))\n"
+SLEEPY = SMALL + "import small_data\nmodel.register_forward_pre_hook(lambda model, given: small_data.wait(0.05))\n"
 LEARNS = ["loading", "forward", "backward", "optimiser"]
 
 

@@ -1,9 +1,10 @@
-"""Peers draw what workloads ask for: angles, crops, flips and colours within their ranges, anew for each sample."""
-
-from __future__ import annotations
+"""Peers draw what workloads ask for, anew for each sample; every script of benchmarks/ starts."""
 
 import colorsys
+import importlib
 import random
+import re
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -168,3 +169,30 @@ def test_who_misreads_it_is_found(which: str, asked: str, read: str, tmp_path: P
     check(made(text))
     with pytest.raises(AssertionError):
         check(made(text.replace(asked, read, 1)))
+
+
+ROOT = Path(__file__).parents[2]
+BENCHMARKS = ROOT / "benchmarks"
+SCRIPTS = sorted(
+    file.stem
+    for file in BENCHMARKS.glob("*.py")
+    if '__name__ == "__main__"' in file.read_text(encoding="utf-8") and file.stem != "images"  # it draws README's
+)
+
+
+def test_make_bench_runs_every_script() -> None:
+    done = subprocess.run(["make", "-n", "bench"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert sorted(set(re.findall(r"benchmarks/(\w+)\.py", done.stdout))) == SCRIPTS
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_imports_and_says_how_to_run_it(name: str) -> None:
+    assert f"python benchmarks/{name}.py --write" in importlib.import_module(name).__doc__
+
+
+def test_results_hold_no_section_of_a_script_that_is_gone() -> None:
+    text = (BENCHMARKS / "RESULTS.md").read_text(encoding="utf-8")
+    begun = re.findall(r"<!-- begin (\w+) -->", text)
+    assert begun == re.findall(r"<!-- end (\w+) -->", text)
+    assert set(begun) <= set(SCRIPTS)
+    assert len(set(begun)) == len(begun)

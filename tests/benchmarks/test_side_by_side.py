@@ -1,7 +1,5 @@
 """The tables of benchmarks/, what other libraries are asked for, and who is refused before anything is timed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -54,22 +52,6 @@ def test_a_table_has_every_side_its_ratios_and_goals() -> None:
     assert re.fullmatch(r"×[\d.,]+, goal ×1e\+09: missed", c[3])
     assert re.fullmatch(r"×[\d.,]+", a[4])
     assert told.endswith("\n\nNot measured:\n\n- b: not installed (pip install b)")
-
-
-def test_a_goal_that_names_a_maker_is_for_each_of_its_sides() -> None:
-    others = [side("a", "on tensors"), side("a", "on images"), side("b")]
-    goals = {"ours": {"a": 0.0, "a, on images": 1e9}}
-    *_, tensors, pictures, last = cells(compare("w", [side("ours")], others, rounds=1, goals=goals, samples=8))
-    assert [row[3].partition(", ")[2] for row in (tensors, pictures, last)] == [
-        "goal ×0: met",
-        "goal ×1e+09: missed",
-        "",
-    ]
-
-
-def test_goals_for_nobody_are_found() -> None:
-    with pytest.raises(ValueError, match="nobody"):
-        compare("w", [side("ours")], [side("a")], rounds=1, goals={"ours": {"aa": 2.0}}, samples=8)
 
 
 def test_libraries_know_the_workloads() -> None:

@@ -1,7 +1,5 @@
 """What commands find in data: `check-data` of pairs, `explain` with an image, and `verify`."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -74,16 +72,6 @@ def test_content_finds_what_headers_do_not(check, tmp_path):
     ]
 
 
-def test_templates_and_csv_files(check, tmp_path, write):
-    (tmp_path / "X4").rename(tmp_path / "low")
-    assert check("hr=HR lr=low --names lr={}x4").exit_code == 0
-    assert check("hr=HR lr=low --names lr={}x2").exit_code == 1
-    write("pairs.csv", "hr,lr,split\nHR/1.png,low/1x4.png,a\nHR/2.png,low/none.png,b\n")
-    assert check("pairs.csv --split a").exit_code == 0
-    result = check("pairs.csv")
-    assert (result.exit_code, "low/none.png: no such file" in result.stdout) == (1, True)
-
-
 def test_torch_is_not_needed(check, process):
     script = """
 import sys
@@ -110,7 +98,6 @@ steps:
 eval:
   - CenterCrop: {height: 48, width: 48}
 """
-PAIR = "{version: 1, recipe: p, kind: pair, scales: {lr: 1, hr: 1}, eval: [], steps: [HorizontalFlip]}"
 
 
 @pytest.fixture
@@ -228,15 +215,3 @@ def test_infinite_figures_are_json(verify, monkeypatch):
     result = verify("--samples 1 --json")
     assert result.exit_code == 1
     json.loads(result.stdout, parse_constant=pytest.fail)
-
-
-def test_the_eval_section_and_pairs(verify, run, photos, write, tmp_path):
-    result = verify("--mode eval --optimize exact")
-    assert result.exit_code == 0
-    assert "4 samples" in result.stdout  # draws do not change, so none comes again
-    write("pair.yaml", PAIR)
-    for name in ("0.png", "1.png", "2.png", "3.png"):
-        write(f"low/{name}", (tmp_path / photos / name).read_bytes())
-    result = run("verify", "pair.yaml", f"hr={photos}", "lr=low", "--samples", "2")
-    assert result.exit_code == 0, result.output
-    assert re.search(r"^  lr +levels +", result.stdout, re.MULTILINE)

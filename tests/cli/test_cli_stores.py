@@ -1,18 +1,27 @@
-"""`augrecipes pack`, `augrecipes verify-store` and `augrecipes cache`."""
+"""`augrecipes pack`, `verify-store`, `cache`; and `bench`: speed, the gate, ablation, sweeps and training steps."""
 
-from __future__ import annotations
-
+import itertools
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import cv2
+import numpy as np
 import pytest
-from support.folders import draw
+from support.folders import draw, draw_waves
 
 from augrecipes import cache as caches
+from augrecipes.bench import tables, timing
+from augrecipes.bench.stages import Stage
+from augrecipes.bench.timing import Ratio
+from augrecipes.bench.training import StepPart, Training
+from augrecipes.compiler.run import clock
 from augrecipes.data.packed import Packed
 from augrecipes.packing.bake import Baked, Baker
+from augrecipes.report import Report
 
 PACK = "pack folder-128 --data photos --workers 0 --out"
 
@@ -143,3 +152,154 @@ def test_a_cache_that_is_none(run: Any, kept: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("augrecipes.cache.Path.home", nobody)
     result = run("cache")
     assert (result.exit_code, result.stderr) == (2, "error: no home\n")
+
+
+QUICK = ("--seconds", "0.01", "--samples", "4", "--batch-size", "4")
+EXACT = ("--no-effects", "--optimize", "exact", *QUICK)
+RECIPE = "version: 1\nrecipe: NAME\nsteps:\n  - RandomCrop: {height: 48, width: 48}\n  - HorizontalFlip\neval: []\n"
+
+
+@pytest.fixture
+def recipes(write):
+    for name in ("a", "b"):
+        write(f"{name}.yaml", RECIPE.replace("NAME", name))
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """A look at a clock takes a millisecond, and nothing else does, so that no machine decides."""
+    wall, cpu = itertools.count(1, 1e-3), itertools.count(1, 1e-3)
+    for module in (clock, timing):
+        monkeypatch.setattr(module, "perf_counter", wall.__next__)
+    monkeypatch.setattr(timing, "process_time", cpu.__next__)
+    monkeypatch.setattr(clock.Clock, "charge", lambda spent, parts: [spent.run(what, int, (), {}) for what, _ in parts])
+
+
+@pytest.fixture
+def bench(finish, tmp_path, recipes):
+    """Run `augrecipes bench RECIPES --data few MORE`, which ends with a status: what it prints."""
+    few = draw_waves(tmp_path / "few").name
+    return lambda recipes, *more, status=0: finish(f"bench {recipes} --data {few} {' '.join(more)}", status)
+
+
+def test_two_recipes_and_stock(bench, counted, tmp_path):
+    words = ("--against", "stock", "--json", "bench.json", "-o", "made/report")
+    shown = bench("a.yaml b.yaml", *words, *QUICK)
+    assert shown.splitlines()[-1] == "made/report/index.html"
+    written = tmp_path / "made" / "report"
+    assert {file.name for file in written.iterdir()} == {"index.html", "bench.json"}
+    assert (written / "bench.json").read_bytes() == (tmp_path / "bench.json").read_bytes()
+    said = ("a · none", "b · exact", "a · stock", "RandomCrop#1", "█", "bottleneck: CPU", "what the steps do")
+    assert [text for text in (*said, "Verdicts") if text not in shown] == []
+    record = json.loads((tmp_path / "bench.json").read_text())
+    assert record["schema_version"] == 1
+    assert [recipe["name"] for recipe in record["recipes"]] == ["a", "b"]
+    steps = [step["site"] for step in record["recipes"][0]["plans"]["exact"]["steps"]]
+    assert steps == ["RandomCrop#1", "HorizontalFlip#1"]
+    by_name = {(side["recipe"], side["level"]): side for side in record["sides"]}
+    assert np.shape(by_name["a", "exact"]["seconds"]) == (record["rounds"], record["samples"] // record["batch_size"])
+    assert by_name["a", "exact"]["against_stock"]["low"] > 0
+    assert by_name["a", "stock"]["stages"] == []
+    assert record["machine"]["packages"]["albumentations"]
+
+
+def test_the_gate_passes_and_fails(bench, counted, tmp_path):
+    bench("a.yaml", "--against", "stock", "--json", "b.json", *QUICK)
+    record = json.loads((tmp_path / "b.json").read_text())
+
+    def against(factor: float, *more: str, status: int):
+        for side in record["sides"]:
+            for key in ("against_stock", "cpu_against_stock"):
+                if side[key]:
+                    side[key] |= dict.fromkeys(("middle", "low", "high"), factor)
+        (tmp_path / "b.json").write_text(json.dumps(record))
+        how = ("--baseline", "b.json", "--fail-if-slower", "20%", *QUICK, *more)
+        return bench("a.yaml", *how, status=status)
+
+    assert "passes" in against(1000.0, status=0)
+    failed = against(0.001, "-o", "report", status=1)
+    assert "a · exact" in failed
+    assert "slower than 20 % fails" in failed
+    assert failed.splitlines()[-3].endswith("slower")
+    assert "Compared with the baseline" in (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+
+
+def test_ablation_and_one_recipe_twice(bench, counted, write):
+    """Why a recipe cannot run without a step stands below the table."""
+    shown = bench("a.yaml a.yaml", "--optimize", "fast", "--ablate", *QUICK)
+    assert "a (2) · fast" in shown and "without each step" in shown
+    write("d.yaml", "{version: 1, recipe: d, steps: [Resize: {height: 90, width: 110}, "
+          "RandomCrop: {height: 85, width: 85}], eval: []}")  # fmt: skip
+    shown = bench("d.yaml", "--optimize", "none", "--ablate", *QUICK)
+    assert "without Resize#1 it cannot run: " in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_sweep_over_who_reads(bench, counted, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    shown = bench("a.yaml b.yaml", "--workers", "0,1", "--sizes", "4,8", "--json", "bench.json", *EXACT)
+    lines = shown.splitlines()
+    assert [line.split(":")[0] for line in lines if "seconds of an epoch" in line] == ["a · exact", "b · exact"]
+    for name in ("batches", "threads:1", "processes:1"):
+        assert len([line for line in lines if line.startswith(f"  {name} ")]) == 4  # a table and bars for each
+    assert len([line for line in lines if line.endswith(" recommended")]) == 2
+    assert "ar.loader(ds, 4, " in shown
+    assert "the data has 4 samples, larger epochs read some again" in shown
+    sweep = json.loads((tmp_path / "bench.json").read_text())["sweep"]
+    assert (sweep["sizes"], sweep["available"], len(sweep["points"])) == ([4, 8], 4, 2 * 2 * 3)
+    assert [advice["recipe"] for advice in sweep["advice"]] == ["a", "b"]
+
+
+def test_what_the_data_are_logged_for_is_said_once(bench, counted, write, caplog):
+    write("few/inside/5.png", cv2.imencode(".png", np.zeros((80, 100, 3), np.uint8))[1].tobytes())
+    bench("a.yaml b.yaml", "-o", "report", *QUICK)
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == len(set(said)) >= 1
+
+
+@pytest.mark.parametrize("low", [1.0, 1.2])
+def test_stages_are_one_table_in_eighty_columns(low: float) -> None:
+    """However long a label is, and where the stages take longer one by one than together."""
+    joined = "JoinedWarps(Rotate#1 + RandomResizedCrop#1 + HorizontalFlip#1 + VerticalFlip#1)"
+    stages = [Stage("read", "read", 0.06, 0.01), Stage("decode", "decode", 123.4, 0.8)]
+    stages += [Stage("step", name, 0.14, 0.04) for name in (joined, "a-label-of-ones-own" * 4, f"OneOf#1/{joined}")]
+    side = SimpleNamespace(
+        name="mine", stages=stages, mad=0.3, ms=101.0, transfer=1.03, bottleneck="CPU",
+        accounted=Ratio(low, low, low, (low,)),
+    )  # fmt: skip
+    lines = Report(tables=[tables.stages(side)]).text().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) == 1 + len(stages) + 2 + 1  # title, total and worker transfer, and the bottleneck
+    assert "  JoinedWarps(Rotate#1 + 3)" in "\n".join(lines)
+    assert ("in one go" in "".join(lines)) is (low > 1.1)
+
+
+def test_a_training_step_of_ones_own(bench, write, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("COLUMNS", "120")
+    write("train.py", "from torch import nn\nmodel = nn.Conv2d(3, 4, 3, stride=8)\n")
+    lines = bench("a.yaml", "--train-step", "train.py", "--json", "b.json", *EXACT).splitlines()
+    start = lines.index("a · exact, read in this process on request: ms of a training step")
+    names = [line.split()[0] for line in lines[start + 1 : start + 6]]
+    assert names == ["loading", "forward", "backward", "optimiser", "total"]
+    assert lines[start + 6].endswith(" % of a step is waiting for samples")
+    assert lines[start + 7] == (
+        "  step: train.py, Conv2d; mean square of the output as a stand-in for loss(); SGD as a stand-in"
+    )
+    assert "in batches of 4; on the CPU, torch's own" in lines[start + 8]
+    (training,) = json.loads((tmp_path / "b.json").read_text())["training"]
+    assert training["step"].startswith("train.py, Conv2d")
+    assert sum(part["share"] for part in training["parts"]) == pytest.approx(1)
+
+
+def test_a_training_step_of_milliseconds(bench):
+    shown = bench("a.yaml", "--train-step", "20", *EXACT)
+    for said in ("  training step", "step: 20 ms, waited for", "this thread sleeps meanwhile"):
+        assert said in shown
+
+
+def test_figures_have_the_digits_of_their_spread():
+    figures = (("loading", 150.65, 10.58, 0.4), ("forward", 41.6, 2.7, 0.4), ("optimiser", 0.42, 0.012, 0.2))
+    one = Training("a", "exact", "batches", 0, "cpu", 1, "step", 4, 12, tuple(StepPart(*part) for part in figures))
+    rows = [" ".join(row[:3]) for row in tables.training([one])[0].rows]
+    assert rows == ["loading 151 ± 11", "forward 42 ± 3", "optimiser 0.42 ± 0.01", "total 193 "]

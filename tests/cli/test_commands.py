@@ -1,7 +1,5 @@
 """`list`, `schema`, `diff`, `explain` as text, and the program: colours, signals, pipes, names that are no text."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

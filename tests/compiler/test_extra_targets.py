@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 import pytest
 import torch
-from support import tars
+from support import folders as tars
 from support.checks import in_a_thread
 from support.folders import RECIPE
 from support.kinds import PAIR, annotated

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.encoded_pictures import Jpeg
+from support.encoded_images import Jpeg
 
 from augrecipes.compiler.executor import program_memory, work_sharing
 from augrecipes.compiler.executor.program import Program
@@ -201,10 +201,10 @@ class TestHelpersMake:
 
         monkeypatch.setattr(Program, "_in_spare_workspace", looked_at)
         if files:
-            pictures = [encoded(Jpeg(60, 80).data, name="it")] * 6
+            images = [encoded(Jpeg(60, 80).data, name="it")] * 6
             pipeline = OF_FILES.compile(optimize="exact")
-            wanted = pipeline.batch([one.array() for one in pictures])
-            np.testing.assert_array_equal(pipeline.batch(pictures, threads=3), wanted)
+            wanted = pipeline.batch([one.array() for one in images])
+            np.testing.assert_array_equal(pipeline.batch(images, threads=3), wanted)
         else:
             check_batch(monkeypatch)
         assert set(seen) == {files and codec() is not None}
@@ -227,27 +227,27 @@ LARGE = np.zeros((800, 800, 3), np.uint8)
 FILE = encoded(Jpeg(375, 500).data, name="it")
 
 
-def shared(count: int, threads: int, picture: Any) -> tuple[list[list[int]], list[int]]:
+def shared(count: int, threads: int, image: Any) -> tuple[list[list[int]], list[int]]:
     """Parts in the order in which threads take them that need as long for each image; and when each thread ends."""
     turns, ends, parts = ImageQueue(count, threads, held=True), [0] * threads, []
-    while part := [k for k, _ in turns.take(lambda _: picture)]:
+    while part := [k for k, _ in turns.take(lambda _: image)]:
         parts.append(part)
         ends[ends.index(min(ends))] += len(part)
     return parts, ends
 
 
 @given(st.integers(1, 400), st.integers(2, 8), st.sampled_from([LARGE, FILE, {"image": FILE}]))
-def test_threads_end_together(count: int, threads: int, picture: Any) -> None:
-    parts, ends = shared(count, threads, picture)
+def test_threads_end_together(count: int, threads: int, image: Any) -> None:
+    parts, ends = shared(count, threads, image)
     assert [k for part in parts for k in part] == [*range(count)]
     assert max(ends) - min(ends) <= 1
     assert len(parts) <= 4 * threads * (2 + math.log(count))
 
 
 @given(st.integers(1, 400), st.integers(2, 8), st.sampled_from([LARGE, FILE]))
-def test_threads_that_help_each_other_take_a_share_each(count: int, threads: int, picture: Any) -> None:
+def test_threads_that_help_each_other_take_a_share_each(count: int, threads: int, image: Any) -> None:
     turns, parts = ImageQueue(count, threads, held=True, evened=True), list[list[int]]()
-    while part := [k for k, _ in turns.take(lambda _: picture)]:
+    while part := [k for k, _ in turns.take(lambda _: image)]:
         parts.append(part)
     assert [k for part in parts for k in part] == [*range(count)]
     left = count

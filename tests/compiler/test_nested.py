@@ -143,7 +143,7 @@ def test_workers_of_a_plain_loader_do_not_repeat_each_other() -> None:
     for seed in (None, 7):
         made = A.Compose([compiled()], seed=seed)
         loader = DataLoader(Pictures(made), batch_size=4, num_workers=2, collate_fn=lambda rows: rows)
-        drawn = [picture.tobytes() for _ in range(2) for batch in loader for picture in batch]
+        drawn = [image.tobytes() for _ in range(2) for batch in loader for image in batch]
         assert len(set(drawn)) == 48
 
 

@@ -99,7 +99,6 @@ def test_what_is_said_of_arguments_names_those_that_decide(name: str) -> None:
 @pytest.mark.parametrize("name", NATIVE)
 def test_a_class_is_native_with_its_defaults(name: str) -> None:
     found = numbers_of(name, {})
-    assert found is not None
     assert (how(claims(name)) == "host-drawn") == found.given
 
 

@@ -30,7 +30,7 @@ def of(text: str, output: str = "{}") -> ar.Recipe:
     return parse_text(f"version: 1\nrecipe: t\neval: []\noutput: {output}\n{text}")
 
 
-def picture(height: int = 20, width: int = 20, seed: int = 0) -> np.ndarray:
+def image_of(height: int = 20, width: int = 20, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
 
 
@@ -41,7 +41,7 @@ def picture(height: int = 20, width: int = 20, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("floats", [False, True])
 def test_images_are_written_into_a_batch(optimize: Any, where: str, layout: str, dtype: str, floats: bool) -> None:
     pipeline = of(IMAGE, f"{{dtype: {dtype}, layout: {layout}, where: {where}}}").compile(optimize=optimize)
-    image = picture().astype(np.float32) / 255 if floats else picture()
+    image = image_of().astype(np.float32) / 255 if floats else image_of()
     first = pipeline.at(0)(image=image)["image"]
     batch = np.full((5, *first.shape), 77, first.dtype)
     for k in range(1, 4):
@@ -63,10 +63,10 @@ def test_a_function_is_asked_for_memory_of_the_right_size() -> None:
         lent.append(np.empty(shape, dtype))
         return lent[-1]
 
-    tiles = [picture(seed=k) for k in range(3)]
-    scene = {"lr": picture(10, 10), "hr": picture()}
+    tiles = [image_of(seed=k) for k in range(3)]
+    scene = {"lr": image_of(10, 10), "hr": image_of()}
     for text, targets, out in (
-        (IMAGE, {"image": picture()}, lend),
+        (IMAGE, {"image": image_of()}, lend),
         (BAG, {"images": tiles}, lend),
         (PAIR, scene, {"lr": lend, "hr": lend}),
     ):
@@ -103,7 +103,7 @@ class Copies:
 )  # fmt: skip
 def test_what_does_not_fit_is_a_data_error(out: Any, message: str) -> None:
     with pytest.raises(ar.DataError, match=message):
-        of(IMAGE).compile().at(0)(image=picture(), out=out)
+        of(IMAGE).compile().at(0)(image=image_of(), out=out)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ steps:
   - Transpose
   {colour}
 """)
-    pipeline, image, out = recipe.compile(optimize="fast"), picture(200, 200), np.empty((3, 96, 96), np.float32)
+    pipeline, image, out = recipe.compile(optimize="fast"), image_of(200, 200), np.empty((3, 96, 96), np.float32)
     for _ in range(2):
         for k in range(20):
             pipeline.at(k)(image=image, out=out)

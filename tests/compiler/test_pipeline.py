@@ -33,21 +33,6 @@ def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
 
 
 class TestKeys:
-    def test_a_sample_is_a_function_of_its_key(self) -> None:
-        pipeline = recipe().compile(seed=3)
-        first = pipeline.at(5, 1)(image=IMAGE)
-        pipeline.at(6, 1)(image=IMAGE)
-        pipeline(image=IMAGE)
-        assert same(first, pipeline.at(index=5, epoch=1)(image=IMAGE))
-        assert same(first, recipe().compile(seed=3).at(5, 1)(image=IMAGE))
-        for other in (
-            pipeline.at(6, 1),
-            pipeline.at(5, 2),
-            pipeline.at(5, 1, tile=1),
-            recipe().compile(seed=4).at(5, 1),
-        ):
-            assert not same(first, other(image=IMAGE))
-
     @pytest.mark.parametrize("key", [{"index": -1}, {"index": 0, "epoch": 2**63}, {"index": 0, "tile": -3}])
     def test_keys_outside_63_bits_are_refused(self, key: dict[str, int]) -> None:
         with pytest.raises(ValueError, match="from 0 to"):
@@ -57,10 +42,6 @@ class TestKeys:
         with pytest.raises(TypeError, match=r"index must be an integer, got 1\.5"):
             recipe().compile().at(1.5)  # type: ignore[arg-type]
         assert same(recipe().compile().at(np.int64(3))(image=IMAGE), recipe().compile().at(3)(image=IMAGE))
-
-    def test_reseeding_is_refused(self) -> None:
-        with pytest.raises(TypeError, match="compile"):
-            recipe().compile().set_random_seed(3)
 
     def test_adding_an_unlike_step_changes_no_draw_of_the_others(self) -> None:
         def applied(steps: str) -> dict[str, Any]:
@@ -106,12 +87,6 @@ class TestTargets:
         assert list(out["box_labels"]) == list(labels)
         assert [type(v) for v in out["box_labels"]] == [type(v) for v in labels]
         assert out.keys() == {"image", name, "box_labels"}
-
-    def test_keypoints(self) -> None:
-        pipeline = recipe("[{VerticalFlip: {p: 1.0}}]", inputs="{keypoints: xy}").compile()
-        out = pipeline.at(0)(image=IMAGE, keypoints=np.array([[3.0, 4.0]]))["keypoints"]
-        np.testing.assert_allclose(out, [[3, 55]])
-        assert out.dtype == np.float32
 
     @pytest.mark.parametrize(
         ("targets", "message"),

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.checks import DEAR
 
 from augrecipes.compiler import prefix
 from augrecipes.compiler.rewrite import Compiled, Plan, plan

@@ -48,11 +48,8 @@ def test_every_column(folder: Path) -> None:
     ds = table(folder, FULL)
     assert len(ds) == 4
     assert ds.classes == ["necrosis", "stroma", "tumour"]
-    assert ds.labels is not None
     assert ds.labels.tolist() == [1, 2, 1, 0]
-    assert ds.groups is not None
     assert ds.groups.tolist() == ["p1", "p2", "p1", "p3"]
-    assert ds.weights is not None
     assert ds.weights.tolist() == [1, 2.5, 1, 0]
     sample = ds[3]
     assert (sample["mask"] == 3).all()
@@ -62,8 +59,6 @@ def test_every_column(folder: Path) -> None:
 def test_splits_number_their_classes_alike(folder: Path) -> None:
     train, val = table(folder, FULL, split="train"), table(folder, FULL, split="val")
     assert train.classes == val.classes
-    assert train.labels is not None
-    assert val.labels is not None
     assert (train.labels.tolist(), val.labels.tolist()) == ([1, 2], [1, 0])
     with pytest.raises(DataError, match="no row of split 'test'; the file has train, val"):
         table(folder, FULL, split="test")
@@ -138,17 +133,6 @@ def test_what_is_wrong_is_told_with_its_line(folder: Path, text: str | bytes, me
         table(folder, text)
 
 
-def test_all_bad_rows_are_told_at_once(folder: Path) -> None:
-    with pytest.raises(DataError) as caught:
-        table(folder, "image,label\n,a\nimages/1.png\nimages/2.png,b\n,\nimages/0.png,c,d\n")
-    assert str(caught.value).splitlines() == [
-        f"{folder / 'list.csv'}: 3 problems in the data:",
-        f"  {folder / 'list.csv'}:2: no image in this row",
-        f"  {folder / 'list.csv'}:3: 1 fields, but the header has 2 columns",
-        f"  {folder / 'list.csv'}:6: 3 fields, but the header has 2 columns",
-    ]
-
-
 @pytest.mark.parametrize("column", ["image", "mask"])
 def test_files_outside_are_read_when_that_is_said(folder: Path, column: str) -> None:
     """By `..`, whole paths, addresses, and links."""
@@ -211,7 +195,7 @@ HEIGHT, WIDTH = 40, 60
 QUIET = {"split": None, "advance": lambda what, done, total: None}
 
 
-def picture(path: Path, height: int = HEIGHT, width: int = WIDTH, channels: int = 3) -> Path:
+def image_of(path: Path, height: int = HEIGHT, width: int = WIDTH, channels: int = 3) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     image = np.random.default_rng(0).integers(0, 256, (height, width, channels), np.uint8)
     path.write_bytes(cv2.imencode(path.suffix, image)[1].tobytes())
@@ -278,15 +262,15 @@ def test_a_planted_fault_in_the_boxes_is_found(monkeypatch):
 
 def test_every_defect_of_images_and_masks_at_once(tmp_path):
     for k in range(6):
-        picture(tmp_path / f"images/{k}.png")
-        picture(tmp_path / f"masks/{k}.png", channels=1)
-    picture(tmp_path / "masks/0.png", height=30, channels=1)
+        image_of(tmp_path / f"images/{k}.png")
+        image_of(tmp_path / f"masks/{k}.png", channels=1)
+    image_of(tmp_path / "masks/0.png", height=30, channels=1)
     (tmp_path / "masks/1.png").unlink()
     (tmp_path / "images/2.png").write_bytes(b"none")
     (tmp_path / "images/3.png").write_bytes((tmp_path / "images/3.png").read_bytes()[:-20])
-    picture(tmp_path / "images/4.png", height=20)
-    picture(tmp_path / "masks/4.png", height=20, channels=1)
-    picture(tmp_path / "masks/9.png", channels=1)
+    image_of(tmp_path / "images/4.png", height=20)
+    image_of(tmp_path / "masks/4.png", height=20, channels=1)
+    image_of(tmp_path / "masks/9.png", channels=1)
     text = recipe("inputs: {mask: required},", "[RandomCrop: {height: 32, width: 32}]")
     found = look(text, tmp_path / "images", str(tmp_path / "masks"))
     said = [(kind, message.replace(str(tmp_path), "")) for kind, message in told(found)]
@@ -299,11 +283,11 @@ def test_every_defect_of_images_and_masks_at_once(tmp_path):
 
 
 def test_damage_in_the_middle_takes_content(tmp_path):
-    file = picture(tmp_path / "images/a.png")
+    file = image_of(tmp_path / "images/a.png")
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 255
     file.write_bytes(bytes(data))
-    mask = picture(tmp_path / "masks/a.png")  # of colours, not of labels
+    mask = image_of(tmp_path / "masks/a.png")  # of colours, not of labels
     assert look(recipe(), tmp_path / "images").defects == []
     assert len(look(recipe(), tmp_path / "images", content=True).defects) == 1
     assert len(look(recipe("inputs: {mask: optional},"), tmp_path / "images", str(mask.parent), True).defects) == 2
@@ -311,7 +295,7 @@ def test_damage_in_the_middle_takes_content(tmp_path):
 
 def test_every_defect_of_a_list_at_once(tmp_path):
     for k in range(5):
-        picture(tmp_path / f"{k}.png")
+        image_of(tmp_path / f"{k}.png")
     boxes = [[[1, 1, 9, 9, 3]], [[1, 1, 90, 9, 3], [5, 5, 5, 9, 3]], "no JSON", [[1, 1, 9]], []]
     rows = ["image,label,weight,boxes", *(
         f'{k}.png,{"" if k == 4 else "cat"},{"x" if k == 0 else 1},"{json.dumps(cell).replace(chr(34), chr(34) * 2)}"'
@@ -336,7 +320,7 @@ def test_every_defect_of_a_list_at_once(tmp_path):
 
 
 def test_what_the_recipe_asks_for_and_the_data_has_not(tmp_path):
-    picture(tmp_path / "a.png")
+    image_of(tmp_path / "a.png")
     required = look(recipe("inputs: {mask: required},"), tmp_path)
     assert [defect.kind for defect in required.defects] == ["absent"]
     optional = look(recipe("inputs: {boxes: {format: coco}},"), tmp_path)
@@ -347,7 +331,7 @@ def test_what_the_recipe_asks_for_and_the_data_has_not(tmp_path):
 def test_bags(tmp_path):
     for bag, count in (("a", 3), ("b", 1), ("c", 2)):
         for k in range(count):
-            picture(tmp_path / f"slides/{bag}/{k}_0.png", height=40)
+            image_of(tmp_path / f"slides/{bag}/{k}_0.png", height=40)
     (tmp_path / "slides/c/1_0.png").write_bytes(b"none")
     (tmp_path / "slides/labels.csv").write_text("bag,label\na,1\nb,\nx,1\n")
     text = recipe("", "[D4: {p: 1.0}]", "kind: bag, bag: {min_tiles: 2},")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.annotations import Picture, Set, Thing, coco
 from support.datasets import Counting
-from support.encoded_pictures import Jpeg
+from support.encoded_images import Jpeg
 from support.folders import draw
 from support.kinds import BAG, IMAGE, KINDS, Kind, arrays, folders, open_packed, recipe_of
 from torch.utils.data import Subset

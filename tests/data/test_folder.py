@@ -44,7 +44,6 @@ def test_a_sample(ds: ImageFolder, root: Path) -> None:
     assert (sample["image"].shape, sample["image"].dtype) == ((3, 24, 20), torch.float32)
     assert (sample["label"], sample["index"], sample["path"]) == (1, 5, str(root / "dog" / "1.png"))
     assert (len(ds), ds.classes, ds.class_to_idx) == (12, ["cat", "dog", "emu"], {"cat": 0, "dog": 1, "emu": 2})
-    assert ds.labels is not None
     assert ds.labels.dtype == np.int64
     assert ds.labels.tolist() == [0] * 4 + [1] * 4 + [2] * 4
     assert (ds.weights, ds.groups) == (None, None)
@@ -188,14 +187,14 @@ def handed_out(ds: Any, index: int, epoch: int) -> list[np.ndarray]:
     return [rgb_of_output(one, outputs[name]) for name, stack in stacks.items() for one in stack]
 
 
-def alike(shown: np.ndarray, picture: np.ndarray) -> bool:
+def alike(shown: np.ndarray, image: np.ndarray) -> bool:
     """Whether both are one image, however much the first was enlarged."""
     places = [
         ((np.arange(old) + 0.5) * new / old).astype(int)
-        for new, old in zip(shown.shape[:2], picture.shape[:2], strict=True)
+        for new, old in zip(shown.shape[:2], image.shape[:2], strict=True)
     ]
     back = shown[places[0]][:, places[1]]  # the middle of what became of each pixel
-    return bool(np.abs(back.astype(float) - picture).mean() < 8)
+    return bool(np.abs(back.astype(float) - image).mean() < 8)
 
 
 def assert_shows(sheet: Sheet, ds: Any, places: list[int], epochs: range) -> None:
@@ -208,7 +207,7 @@ def assert_shows(sheet: Sheet, ds: Any, places: list[int], epochs: range) -> Non
             expected = handed_out(ds, index, epoch)
             assert shown
             if ds.recipe.facts.tiles:
-                assert all(any(alike(one, picture) for picture in expected) for one in shown)
+                assert all(any(alike(one, image) for image in expected) for one in shown)
             else:
                 assert len(shown) == len(expected)
                 assert all(map(alike, shown, expected))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import forging
+from support import damage as forging
 from support.folders import listed_images
 from support.kinds import KINDS, packed, recipe_of
 

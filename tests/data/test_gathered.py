@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from support.checks import same
 from support.datasets import Gathering, here
 from support.kinds import pixels, samples
 from torch.utils.data import DataLoader, Subset, default_collate
@@ -31,17 +30,6 @@ by_backend = pytest.mark.parametrize("options", BACKENDS, ids=lambda o: f"{o.get
 class OneByOne(Gathering):
     def _batch(self, *_: Any) -> None:
         return None
-
-
-@by_backend
-@pytest.mark.parametrize("make", [lambda ds: ds, lambda ds: ds.subset([5, 5, 3, *range(9)])], ids=["all", "subset"])
-def test_batches_are_those_that_are_read_one_by_one(options: dict[str, Any], make: Any) -> None:
-    ds = Gathering(N)
-    made = loader(make(ds), 5, shuffle=True, samples_per_epoch=31, **options)
-    reference = here(make(OneByOne(N)), 5, shuffle=True, samples_per_epoch=31)
-    for _ in range(2):
-        for batch, expected in zip(made, reference, strict=True):
-            same(batch, expected)
 
 
 def test_they_are_read_at_once() -> None:

@@ -10,8 +10,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support.damage import CHANGES, places
 from support.datasets import WAYS, Counting, here, indices, values
-from support.forging import CHANGES, places
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
 from augrecipes import DataError, Loader, LoaderError
@@ -57,15 +57,6 @@ def test_random_state_is_neither_used_nor_disturbed(reference: list[int]) -> Non
 
 
 class TestEpochs:
-    def test_every_pass_moves_on(self) -> None:
-        made = here(Counting(4))
-        assert made.epoch == 0
-        first, second = values(made), values(made)
-        assert made.epoch == 2
-        made.set_epoch(0)
-        assert values(made) == first
-        assert values(made) == second
-
     def test_a_pass_that_was_broken_off_counts(self) -> None:
         made = here(Counting(4))
         next(iter(made))
@@ -103,17 +94,6 @@ class TestEpochs:
         monkeypatch.setattr(Pass, "_moved", lambda self: False)
         with pytest.raises(AssertionError):
             self.test_a_pass_begins_where_it_was_said_before_its_first_batch("loader", {})
-
-    def test_set_epoch_of_the_dataset_is_followed(self) -> None:
-        ds = Counting(4)
-        made = here(ds, num_workers=1, persistent_workers=True)
-        values(made)
-        ds.set_epoch(7)
-        assert values(made) == _epoch(4, 7)
-        assert values(here(ds)) == _epoch(4, 7)
-        made.set_epoch(3)  # the later word wins
-        assert values(made) == _epoch(4, 3)
-        assert ds.epoch == 7
 
     def test_a_closed_loader_has_no_workers_and_goes_on_with_others(self) -> None:
         made = here(Counting(8), num_workers=2, persistent_workers=True)

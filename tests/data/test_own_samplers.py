@@ -103,10 +103,10 @@ def law(name: str, **options: Any) -> None:
         assert found == read(again)
         assert len(found) == len(made)
         flat = [one for batch in found for one in batch]
-        assert all(picture == pixels(ds[epoch, index]) for index, picture in flat)
+        assert all(image == pixels(ds[epoch, index]) for index, image in flat)
         assert len(set(flat)) == len(flat)
         passes.append(flat)
-    assert len({picture for flat in passes for _, picture in flat}) == sum(map(len, passes))
+    assert len({image for flat in passes for _, image in flat}) == sum(map(len, passes))
     if name in ("random", "weighted", "distributed", "Python's and numpy's", "batches", "buckets") or "own" in name:
         assert len({tuple(index for index, _ in flat) for flat in passes}) == 3
 
@@ -289,13 +289,6 @@ def law_epochs(view: str, way: str, **more: Any) -> None:
 )
 def test_every_pass_says_its_epoch(view: str, way: str) -> None:
     law_epochs(view, way)
-
-
-def test_workers_that_are_not_forked() -> None:
-    made = loader(Own(), 3, num_workers=1, multiprocessing_context="forkserver")  # and stay
-    for epoch in (0, 1):
-        assert found(made) == [(epoch, i) for i in range(N_EPOCHS)]
-    made.close()
 
 
 def test_once_a_pass() -> None:

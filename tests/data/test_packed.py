@@ -79,8 +79,6 @@ def test_all_that_lies_on_an_image(listed: Path, tmp_path: Path, form: str, mode
     assert {"image", "mask", "boxes", "box_labels", "keypoints", "names", "label"} <= set(ds[3])
     assert sum(len(ds[i]["boxes"]) for i in range(6)) > 3
     assert (ds.box_classes, ds.classes) == (files.box_classes, files.classes) == (["kind-0", "kind-1"], ["a", "b"])
-    assert ds.groups is not None
-    assert ds.weights is not None
     assert (ds.groups.tolist(), ds.weights.tolist()) == (files.groups.tolist(), files.weights.tolist())  # type: ignore[union-attr]
     assert ds.store.about["steps"][0]["step"] == "SmallestMaxSize"
     with pytest.raises(StoreError, match="declare boxes as"):

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from examples import BROKEN, DEAR, planted
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from support.checks import planted_faults, same
+from support.checks import DEAR, FAILURES, planted, planted_faults, same
 from support.datasets import here as in_process
 from support.kinds import IMAGE, KINDS, PAIR, Kind, N, packed, pixels, recipe_of
 
@@ -127,7 +126,6 @@ def test_a_batch_shares_no_memory_with_the_store(stores: dict[str, Path]) -> Non
         ds = Packed(stores["image"], parse_text(WHOLE.replace("OUTPUT", output)))
         block = np.frombuffer(ds.store.tables["image"].shards.mapped(0), np.uint8)
         batch = ds.read_batch(0, list(range(N)))
-        assert batch is not None
         assert not np.may_share_memory(np.asarray(batch["image"]), block)
 
 
@@ -245,8 +243,8 @@ eval: []
 N_SOURCES = 9
 
 
-def encoded(picture: np.ndarray) -> bytes:
-    Image.fromarray(picture).save(file := io.BytesIO(), "PNG")
+def encoded(image: np.ndarray) -> bytes:
+    Image.fromarray(image).save(file := io.BytesIO(), "PNG")
     return file.getvalue()
 
 
@@ -277,8 +275,8 @@ def items(form: Callable[[np.ndarray], Any], names: Any, broken: int | None = No
     rng = np.random.default_rng(1)
     made: list[dict[str, Any]] = []
     for k in range(N_SOURCES):
-        picture: Any = form(rng.integers(0, 256, (30, 26, 3), np.uint8)) if k != broken else b"no picture"
-        made.append({"image": picture} | {name: value(k) for name, value in BESIDE.items() if name in names})
+        image: Any = form(rng.integers(0, 256, (30, 26, 3), np.uint8)) if k != broken else b"no picture"
+        made.append({"image": image} | {name: value(k) for name, value in BESIDE.items() if name in names})
     return made
 
 
@@ -371,9 +369,9 @@ class Rewritten:
         return N_SOURCES
 
     def __getitem__(self, index: int) -> dict[str, np.ndarray]:
-        array, picture = self.arrays[index % len(self.arrays)], self.pictures[index]
-        array[...] = picture[:, :, 0] if self.masks else picture
-        return {"image": picture, "mask": array} if self.masks else {"image": array}
+        array, image = self.arrays[index % len(self.arrays)], self.pictures[index]
+        array[...] = image[:, :, 0] if self.masks else image
+        return {"image": image, "mask": array} if self.masks else {"image": array}
 
 
 @natively
@@ -402,4 +400,4 @@ test_planted_faults_are_found = natively(planted_faults({
         lambda _: test_items_that_are_not_alike_are_told_as_one_by_one("boxes", 4),
         (of_samples, "frozenset", lambda _: 0, False),  # it is Python's own
     ),
-}, (*BROKEN, KeyError, pytest.fail.Exception)))  # fmt: skip
+}, (*FAILURES, KeyError, pytest.fail.Exception)))  # fmt: skip

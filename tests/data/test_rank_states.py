@@ -1,13 +1,23 @@
-"""A run that is stopped and goes on with more ranks or fewer, at any place, reads every sample of the epoch once."""
+"""A run that goes on with more ranks or fewer, at any place, reads each sample of the epoch once; also by torchrun."""
 
 import json
 import logging
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import torch.distributed
 from hypothesis import given
 from hypothesis import strategies as st
 from support.checks import planted_faults, tries
@@ -16,7 +26,7 @@ from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, We
 
 from augrecipes import LoaderError, loader
 from augrecipes.data import order
-from augrecipes.data.order import BatchSchedule
+from augrecipes.data.order import BatchSchedule, epoch_order
 from augrecipes.data.samplers import SampledSchedule
 
 N = 61
@@ -200,3 +210,123 @@ def test_the_log_says_who_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     assert [message for message in caplog.messages if "reads with" not in message] == [
         "the loader goes on where a state of 3 ranks with batch_size 4 stopped, with 1 rank with batch_size 8"
     ]
+
+
+# Real processes under torchrun: they go on where others stopped, and none waits for one that has died.
+
+HERE = Path(__file__).parent
+PATIENCE_SECONDS = 300
+together = pytest.mark.skipif(
+    sys.platform != "linux" or not torch.distributed.is_available(), reason="asks /proc, forks, and wants torch whole"
+)
+
+
+def torchrun(ranks: int, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", __file__]
+    command += map(str, arguments)
+    path = os.pathsep.join([str(HERE.parents[1]), str(HERE.parent)])
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
+
+
+def runs(process: int) -> bool:
+    try:
+        text = Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"  # dead, and nobody has asked how it ended
+
+
+@together
+@pytest.mark.soak  # in one process: the law above
+def test_three_ranks_stop_and_two_go_on(tmp_path: Path) -> None:
+    read: list[int] = []
+    for ranks, steps in ((3, 2), (2, 0)):
+        done = torchrun(ranks, tmp_path, steps)
+        assert not done.returncode, done.stderr
+        told = [json.loads((tmp_path / f"{rank}-of-{ranks}.json").read_text()) for rank in range(ranks)]
+        assert len({length for length, _ in told}) == 1
+        batches = [taken for _, taken in told]
+        read += [i for step in zip(*batches, strict=True) for batch in step for i in batch]
+    weights = torch.arange(SAMPLES, dtype=torch.float64).numpy()
+    whole = epoch_order(SAMPLES, 0, seed=2, weights=weights, samples=SAMPLES - 1).tolist()
+    assert read == whole
+    assert json.loads((tmp_path / "state.json").read_text())["epoch"] == 1
+
+
+def trained(rank: int, port: int, folder: Path) -> None:
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
+    train(folder)
+
+
+@together
+def test_a_rank_that_dies_is_an_error_for_the_others(tmp_path: Path) -> None:
+    """Here without torchrun, which would end them before they hear of it."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    fresh = multiprocessing.get_context("forkserver")
+    ranks = [fresh.Process(target=trained, args=(rank, port, tmp_path)) for rank in range(2)]
+    for rank in ranks:
+        rank.start()
+    for rank in ranks:
+        rank.join(PATIENCE_SECONDS)
+    assert [rank.exitcode for rank in ranks] == [1, -signal.SIGKILL]
+    assert json.loads((tmp_path / "heard.json").read_text()) == 2  # in the step of a RuntimeError
+    # The dead one's worker has ended, too.
+    (worker,) = json.loads((tmp_path / "workers.json").read_text())
+    until = time.monotonic() + PATIENCE_SECONDS
+    while runs(worker):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+# What a rank runs: this file under torchrun, with a folder and a number of steps, to read; and `train`.
+SAMPLES = 47
+
+
+def made(**options: Any) -> Any:
+    return loader(Counting(SAMPLES), 3, weights=[*range(SAMPLES)], samples_per_epoch=SAMPLES - 1, seed=2, **options)
+
+
+def read_share(folder: Path, steps: int) -> None:
+    """Go on where a state in the folder says, for so many steps or to the end; rank 0 saves the state."""
+    torch.distributed.init_process_group("gloo")
+    rank, world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    batches, state = made(num_workers=rank % 2), folder / "state.json"
+    if state.exists():
+        batches.load_state_dict(json.loads(state.read_text()))
+    passing, taken = iter(batches), []
+    for _ in range(steps or SAMPLES):
+        batch = next(passing, None)
+        if batch is None:
+            break
+        taken.append(batch["index"].tolist())
+    torch.distributed.barrier()
+    if rank == world_size - 1:
+        state.write_text(json.dumps(batches.state_dict()))
+    (folder / f"{rank}-of-{world_size}.json").write_text(json.dumps([len(batches), taken]))
+    torch.distributed.destroy_process_group()
+
+
+def train(folder: Path) -> None:
+    """Average a number over ranks at every step; rank 1 is killed at the third."""
+    torch.distributed.init_process_group("gloo")
+    batches = made(num_workers=1, multiprocessing_context="fork")
+    for step, batch in enumerate(batches):
+        total = batch["image"].double().mean()
+        if torch.distributed.get_rank() == 1 and step == 2:
+            children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+            (folder / "workers.json").write_text(json.dumps([int(child) for child in children]))
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            torch.distributed.all_reduce(total)
+        except RuntimeError:
+            (folder / "heard.json").write_text(json.dumps(step))
+            raise
+
+
+if __name__ == "__main__":
+    read_share(Path(sys.argv[1]), int(sys.argv[2]))

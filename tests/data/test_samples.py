@@ -243,16 +243,16 @@ def test_law_columns_of_one_length_are_rows(lengths: dict[str, int]) -> None:
 
 def test_columns_of_an_hdf5_file_and_splits(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
-    pictures = np.random.default_rng(0).integers(0, 256, (5, 140, 150, 3), np.uint8)
+    images = np.random.default_rng(0).integers(0, 256, (5, 140, 150, 3), np.uint8)
     with h5py.File(tmp_path / "data.h5", "w") as file:
-        file["image"], file["label"] = pictures, np.arange(5)
+        file["image"], file["label"] = images, np.arange(5)
     ds = ar.Samples(partial(h5py.File, tmp_path / "data.h5"), "folder-128")
-    expected = ar.Samples([{"image": picture, "label": k} for k, picture in enumerate(pictures)], "folder-128")
+    expected = ar.Samples([{"image": image, "label": k} for k, image in enumerate(images)], "folder-128")
     assert len(ds) == 5
     for k in range(5):
         assert (ds[k]["label"], ds[k]["image"].tolist()) == (k, expected[k]["image"].tolist())
     with pytest.raises(TypeError, match=r"holds splits, train, test: give one of them, source\['train'\]"):
-        ar.Samples({"train": list(pictures), "test": list(pictures)}, "folder-128")
+        ar.Samples({"train": list(images), "test": list(images)}, "folder-128")
 
 
 laid_out, encoded = pictures._laid_out, pictures.encoded

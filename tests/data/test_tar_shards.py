@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import tars as made
-from support import tars as made_tars
+from support import folders as made
 from support.checks import planted_faults
 from support.kind_laws import LAWS, OF_SAMPLES, drawn
 from support.kinds import IMAGE, Files, Kind, N
@@ -178,7 +177,7 @@ def alike(a: TarShards, b: TarShards) -> bool:
 
 
 def test_what_is_kept_is_what_the_headers_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = [made_tars.random_archive(tmp_path / f"{seed}.tar", random.Random(seed)) for seed in range(30)]
+    paths = [made.random_archive(tmp_path / f"{seed}.tar", random.Random(seed)) for seed in range(30)]
     good: dict[str, TarShards] = {}
     for path in map(str, paths):
         try:
@@ -197,7 +196,7 @@ def test_what_is_kept_is_what_the_headers_say(tmp_path: Path, monkeypatch: pytes
 
 
 def archive(path: Path, *names: str) -> Path:
-    return made_tars.write(path, {f"{name}.txt": name.encode() for name in names})
+    return made.write(path, {f"{name}.txt": name.encode() for name in names})
 
 
 def rewritten(path: Path) -> None:

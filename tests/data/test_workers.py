@@ -61,17 +61,6 @@ in_any_place = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExcept
 
 
 @in_any_place
-@pytest.mark.parametrize("how", ["exit", "kill"])
-@pytest.mark.parametrize("persistent", [False, True])
-def test_a_dead_forked_worker_is_an_error(how: str, persistent: bool) -> None:
-    ds = Dying(12, 5, how)
-    options = {"num_workers": 1, "multiprocessing_context": "fork", "persistent_workers": persistent}
-    made = loader(ds, batch_size=2, **options)
-    with pytest.raises(LoaderError, match="a worker died"):
-        values(made)
-
-
-@in_any_place
 def test_a_dead_worker_that_was_not_forked_is_an_error_and_the_loader_recovers() -> None:
     ds = Dying(4, 3, "exit")
     made = loader(ds, num_workers=1, multiprocessing_context="forkserver")

@@ -75,20 +75,6 @@ def test_tiles_have_the_colours_of_stained_tissue(kind: str, laboratory: tissue.
     assert green < blue
 
 
-def test_ids_types_and_boxes_agree() -> None:
-    tile = render_tile("lymphocytes", (120, 150), LABORATORIES[1], np.random.default_rng(2))
-    np.testing.assert_array_equal(tile.types > 0, tile.ids > 0)
-    assert tile.types.max() <= len(CELL_TYPES)
-    tight = set()
-    for number in np.unique(tile.ids)[1:]:
-        ys, xs = np.nonzero(tile.ids == number)
-        tight.add((int(xs.min()), int(ys.min()), int(xs.max()) + 1, int(ys.max()) + 1))
-    assert set(tile.boxes) <= tight
-    assert len(tile.boxes) == len(tile.labels)
-    for (x0, y0, x1, y1), label in zip(tile.boxes, tile.labels, strict=True):
-        assert CELL_TYPES.index(label) + 1 in tile.types[y0:y1, x0:x1]
-
-
 # The drawn pairs and bags: named as the field names them, the same bytes for the same seed.
 
 
@@ -113,14 +99,6 @@ def test_low_resolution_is_matlabs_bicubic_of_the_cropped_high(scenes: Scenes) -
             rows, columns = hr.shape[0] // factor, hr.shape[1] // factor
             lr = cv2.imread(str(folder / f"{k:04d}x{factor}.png"))
             np.testing.assert_array_equal(lr, imresize(hr[: rows * factor, : columns * factor], rows, columns))
-
-
-def test_pairs_load_and_one_is_cropped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    drawn = draw_scenes(tmp_path, count=3)
-    ds = ar.PairedImages(drawn.roots("hr", "x2", "lr"), "sr-multiscale")
-    assert len(ds) == 3
-    assert [cut.target for cut in ds.cropped] == ["hr", "x2"]
-    assert "515×386 → 512×384" in caplog.text
 
 
 # What draws, how many of them with other arguments, a drawing, and one that only the larger set has.
@@ -195,9 +173,9 @@ def test_the_demo_runs_proves_and_writes(tmp_path: Path) -> None:
         "sr-multiscale", "real-esrgan-x4", "stained-tissue-bag", "stained-tissue-stages", "real-esrgan-x4-stages",
     ]  # fmt: skip
     for path in report.grids:
-        picture = cv2.imread(str(path))
-        assert picture.shape[1] > 300
-        assert picture.std() > 10
+        image = cv2.imread(str(path))
+        assert image.shape[1] > 300
+        assert image.std() > 10
     assert "\x1b" not in said, "colour only on a terminal"
 
 

@@ -126,13 +126,13 @@ output:
 """
 
 
-def picture(height: int, width: int, seed: int = 0) -> np.ndarray:
+def image_of(height: int, width: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
 
 
 def test_images_with_masks() -> None:
     device, host = of(IMAGE)
-    targets = [{"image": picture(20, 20, k), "mask": picture(20, 20, k)[..., 0]} for k in range(3)]
+    targets = [{"image": image_of(20, 20, k), "mask": image_of(20, 20, k)[..., 0]} for k in range(3)]
     for optimize in ("none", "exact", "fast"):
         a, b = (
             Collate()([tensors(r.compile(optimize=optimize).at(k)(**t)) for k, t in enumerate(targets)])
@@ -149,7 +149,7 @@ def test_images_with_masks() -> None:
 
 def test_pairs_with_outputs_by_target() -> None:
     device, host = of(PAIR)
-    scene = {"lr": picture(10, 10), "hr": picture(20, 20), "other": picture(20, 20, 1)}
+    scene = {"lr": image_of(10, 10), "hr": image_of(20, 20), "other": image_of(20, 20, 1)}
     a, b = (tensors(r.compile().at(0)(**scene)) for r in (device, host))
     stage = device.device_stage()
     assert stage.names == ("lr", "hr")
@@ -167,7 +167,7 @@ def test_padding_stays_zero(layout: str) -> None:
     """Images of different size are padded with zeros on the host; uint8's zero would be normalised away from it."""
     device, host = of(IMAGE.replace("WHERE}", f"WHERE, layout: {layout}}}"))
     samples = [
-        [tensors({"image": Sink(r.output)(picture(*size))}) for size in ((4, 6), (5, 3))] for r in (device, host)
+        [tensors({"image": Sink(r.output)(image_of(*size))}) for size in ((4, 6), (5, 3))] for r in (device, host)
     ]
     a, b = (Collate("pad", layout=layout)(s) for s in samples)  # type: ignore[arg-type]
     check(host.output, device.device_stage()(a)["image"], b["image"].numpy())
@@ -185,7 +185,7 @@ def test_batches_of_the_loader(tmp_path: Path) -> None:
     for k in range(4):
         folder = tmp_path / f"class-{k % 2}"
         folder.mkdir(exist_ok=True)
-        cv2.imwrite(str(folder / f"{k}.png"), picture(16, 16, k))
+        cv2.imwrite(str(folder / f"{k}.png"), image_of(16, 16, k))
     device, host = of(IMAGE)
     a, b = (
         next(iter(ar.loader(ar.ImageFolder(tmp_path, r, cache=False), batch_size=4, shuffle=False, num_workers=0)))

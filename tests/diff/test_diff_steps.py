@@ -1,7 +1,5 @@
 """Steps of two recipes: what differs, what has moved, and whose draws change."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -20,9 +20,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from support import shop
+from support.folders import write
 from support.kinds import BAG, IMAGE, PAIR, Files, Kind, packed, pixels, recipe_of
 from support.slides import write_slide
-from support.tars import write
 
 import augrecipes as ar
 from augrecipes import cache as caches

@@ -171,7 +171,6 @@ def test_nothing_stays_of_an_owner_that_is_killed(tmp_path: Path, method: str) -
     command = [sys.executable, str(script), method]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as owner:
         try:
-            assert owner.stdout is not None
             pid, named = owner.stdout.readline().split(maxsplit=1)
             maps = Path(f"/proc/{pid}/maps")
             if maps.exists():

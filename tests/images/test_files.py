@@ -16,9 +16,9 @@ import cv2
 import numpy as np
 import pytest
 from PIL import Image
-from support import encoded_pictures as pictures
+from support import encoded_images as pictures
 from support.checks import lines
-from support.encoded_pictures import all_pictures, decode_image, encoded
+from support.encoded_images import all_images, decode_image, encoded
 
 from augrecipes import DataError, read_image, read_mask
 from augrecipes.images import jpeg, png
@@ -140,11 +140,11 @@ def test_bombs_are_refused_before_memory_is_asked_for() -> None:
 NOISE = np.random.default_rng(0).integers(0, 256, (150, 200, 3), np.uint8)  # 90 kB that do not compress
 
 
-@pytest.mark.parametrize("picture", all_pictures(), ids=lambda picture: picture.name)
-def test_whole_files_are_read_as_their_headers_say(tmp_path, picture):
+@pytest.mark.parametrize("image", all_images(), ids=lambda image: image.name)
+def test_whole_files_are_read_as_their_headers_say(tmp_path, image):
     file = tmp_path / "picture"
-    file.write_bytes(picture.data)
-    assert read_file_header(str(file)) == read_header(picture.data)
+    file.write_bytes(image.data)
+    assert read_file_header(str(file)) == read_header(image.data)
 
 
 @pytest.mark.parametrize("kind", ["png", "jpg", "bmp", "ppm", "webp", "jp2", "tif"])

@@ -11,8 +11,8 @@ import cv2
 import numpy as np
 import pytest
 from PIL import Image, features
-from support import encoded_pictures as pictures
-from support.encoded_pictures import Picture, decode_image
+from support import encoded_images as pictures
+from support.encoded_images import Picture, decode_image
 
 import augrecipes as ar
 from augrecipes.images import encoded
@@ -22,8 +22,8 @@ from augrecipes.kinds.image.reader import check as check_images
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import decode_mask, read_image, read_mask
 
-PICTURES = pictures.all_pictures()
-TABLE = pytest.mark.parametrize("picture", PICTURES, ids=lambda p: p.name)
+PICTURES = pictures.all_images()
+TABLE = pytest.mark.parametrize("image", PICTURES, ids=lambda p: p.name)
 
 
 def same(found: np.ndarray, expected: np.ndarray, *, exact: bool) -> None:
@@ -35,49 +35,49 @@ def same(found: np.ndarray, expected: np.ndarray, *, exact: bool) -> None:
 
 
 @TABLE
-def test_pixels_are_as_stored_in_any_number_of_channels(picture: Picture) -> None:
-    rgb = np.ascontiguousarray(picture.rgb)
-    alpha = picture.stored[:, :, 3] if picture.stored.shape[2] == 4 else np.full(rgb.shape[:2], 255, np.uint8)
+def test_pixels_are_as_stored_in_any_number_of_channels(image: Picture) -> None:
+    rgb = np.ascontiguousarray(image.rgb)
+    alpha = image.stored[:, :, 3] if image.stored.shape[2] == 4 else np.full(rgb.shape[:2], 255, np.uint8)
     grey = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)[:, :, None]
-    for channels, expected in {3: rgb, None: picture.stored, 4: np.dstack([rgb, alpha]), 1: grey}.items():
-        image = decode_image(picture.data, name=picture.name, channels=channels)
-        same(image, expected, exact=picture.exact)
-        assert channels != 4 or np.array_equal(image[:, :, 3], alpha)
-        assert image.dtype == np.uint8
-        assert image.flags.c_contiguous
-        assert image.flags.writeable
-        assert image.flags.owndata
+    for channels, expected in {3: rgb, None: image.stored, 4: np.dstack([rgb, alpha]), 1: grey}.items():
+        found = decode_image(image.data, name=image.name, channels=channels)
+        same(found, expected, exact=image.exact)
+        assert channels != 4 or np.array_equal(found[:, :, 3], alpha)
+        assert found.dtype == np.uint8
+        assert found.flags.c_contiguous
+        assert found.flags.writeable
+        assert found.flags.owndata
 
 
 @TABLE
-def test_masks_are_ids_or_refused(picture: Picture) -> None:
-    if picture.mask is None and picture.stored.shape[2] > 1:
+def test_masks_are_ids_or_refused(image: Picture) -> None:
+    if image.mask is None and image.stored.shape[2] > 1:
         with pytest.raises(ar.DataError, match="mask"):
-            decode_mask(picture.data, name=picture.name)
+            decode_mask(image.data, name=image.name)
         return
-    mask = decode_mask(picture.data, name=picture.name)
-    expected = picture.stored[:, :, 0] if picture.mask is None else picture.mask
-    same(mask, expected, exact=picture.exact)
+    mask = decode_mask(image.data, name=image.name)
+    expected = image.stored[:, :, 0] if image.mask is None else image.mask
+    same(mask, expected, exact=image.exact)
     assert mask.dtype == expected.dtype
     assert mask.flags.owndata
     assert mask.flags.writeable
 
 
 @TABLE
-def test_header_says_the_size(picture: Picture) -> None:
-    header = read_header(picture.data)
-    assert (header.height, header.width) == picture.stored.shape[:2]
-    assert header.alpha == (picture.stored.shape[2] == 4)
-    assert (header.color == "grey") == (picture.stored.shape[2] == 1 or picture.name == "grey-alpha.png")
+def test_header_says_the_size(image: Picture) -> None:
+    header = read_header(image.data)
+    assert (header.height, header.width) == image.stored.shape[:2]
+    assert header.alpha == (image.stored.shape[2] == 4)
+    assert (header.color == "grey") == (image.stored.shape[2] == 1 or image.name == "grey-alpha.png")
 
 
 @TABLE
-def test_the_limit_is_checked_first(picture: Picture) -> None:
+def test_the_limit_is_checked_first(image: Picture) -> None:
     pixels = pictures.HEIGHT * pictures.WIDTH
-    assert decode_image(picture.data, name="x", max_pixels=pixels).size
+    assert decode_image(image.data, name="x", max_pixels=pixels).size
     for decode in (decode_image, decode_mask):
         with pytest.raises(ar.DataError, match=r"limit of 285"):
-            decode(picture.data, name="x", max_pixels=pixels - 1)
+            decode(image.data, name="x", max_pixels=pixels - 1)
 
 
 TURNED = ["JPEG", "PNG", "WEBP", "TIFF"]
@@ -148,8 +148,8 @@ def test_int32_tiff_masks_and_refused_kinds() -> None:
 
 
 def test_no_file_begins_like_two_formats() -> None:
-    for picture in PICTURES:
-        assert [format for format in FORMATS.values() if format.begins(picture.data)] == [sniff(picture.data)]
+    for image in PICTURES:
+        assert [format for format in FORMATS.values() if format.begins(image.data)] == [sniff(image.data)]
 
 
 # Bits and frames that one image of 8 bits has no place for: an error, or what was asked for. Never silence.
@@ -161,8 +161,8 @@ COLOR = RNG.integers(0, 256, (32, 40, 3), np.uint8)
 FRAMES = [Image.fromarray(RNG.integers(0, 256, (32, 40, 3), np.uint8)) for _ in range(3)]
 
 
-def by_opencv(name: str, picture: Any) -> bytes:
-    done, data = cv2.imencode(name, picture)
+def by_opencv(name: str, image: Any) -> bytes:
+    done, data = cv2.imencode(name, image)
     assert done
     return bytes(data)
 

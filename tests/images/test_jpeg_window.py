@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 import simplejpeg
-from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
-from support.encoded_pictures import FRACTIONS, JPEGS, LAYOUTS, SAMPLINGS, Corners, Jpeg, Layout, corners_in, odd_jpeg
+from support.checks import DEAR
+from support.encoded_images import FRACTIONS, JPEGS, LAYOUTS, SAMPLINGS, Corners, Jpeg, Layout, corners_in, odd_jpeg
 
 from augrecipes.errors import DataError
 from augrecipes.images import jpeg
@@ -59,7 +59,6 @@ class Counted:
 
     def decode(self, data: bytes, window: Window) -> NDArray[np.uint8]:
         library = codec()
-        assert library is not None
         self.found["asked"] += 1
         for name, value in self.changed:
             setattr(window, name, value)
@@ -71,10 +70,10 @@ class Counted:
         return id(self)
 
 
-def part_of(picture: Encoded, corners: Corners, reduce: int = 1) -> NDArray[np.uint8] | str:
+def part_of(image: Encoded, corners: Corners, reduce: int = 1) -> NDArray[np.uint8] | str:
     """A part, or why there is none."""
     try:
-        return picture.region(*corners, reduce)
+        return image.region(*corners, reduce)
     except DataError as error:
         return str(error)
 
@@ -82,12 +81,12 @@ def part_of(picture: Encoded, corners: Corners, reduce: int = 1) -> NDArray[np.u
 LEFT_OVER = re.compile(r"Corrupt JPEG data: \d+ extraneous bytes before marker 0xd9")
 
 
-def down_to(picture: Encoded, row: int, reduce: int) -> NDArray[np.uint8] | None:
+def down_to(image: Encoded, row: int, reduce: int) -> NDArray[np.uint8] | None:
     """The image down to a row, by simplejpeg that is told of no more; None where it has anything to say of it."""
-    changed, s = bytearray(picture.data), picture.header.layout
+    changed, s = bytearray(image.data), image.header.layout
     struct.pack_into(">H", changed, s.at + 5, row)
-    kind = {1: "GRAY", 3: "RGB", 4: "RGBA"}[picture.shape[2]]
-    out = np.empty((-(-row // reduce), -(-s.width // reduce), picture.shape[2]), np.uint8)
+    kind = {1: "GRAY", 3: "RGB", 4: "RGBA"}[image.shape[2]]
+    out = np.empty((-(-row // reduce), -(-s.width // reduce), image.shape[2]), np.uint8)
     try:
         simplejpeg.decode_jpeg(changed, kind, False, False, *(out.shape[:2] if reduce > 1 else (0, 0)), buffer=out)
     except ValueError as error:
@@ -95,23 +94,23 @@ def down_to(picture: Encoded, row: int, reduce: int) -> NDArray[np.uint8] | None
     return out
 
 
-def check_alike(picture: Encoded, corners: Corners, reduce: int = 1, library: Any = None) -> None:
+def check_alike(image: Encoded, corners: Corners, reduce: int = 1, library: Any = None) -> None:
     """With the library and without it: the same pixels, or the same refusal, unless the damage lies elsewhere.
 
     Then the pixels are those of a decoder that is told of no row below.
     """
     with decoding_by(library or codec()):
-        ours = part_of(picture, corners, reduce)
+        ours = part_of(image, corners, reduce)
     with decoding_by(None):
-        theirs = part_of(picture, corners, reduce)
-    s = picture.header.layout
+        theirs = part_of(image, corners, reduce)
+    s = image.header.layout
     if isinstance(theirs, str) and not isinstance(ours, str):
         y0, x0, y1, x1 = corners
-        whole = down_to(picture, min(y1 + reduce, s.height), reduce) if picture.turn == 1 else None
+        whole = down_to(image, min(y1 + reduce, s.height), reduce) if image.turn == 1 else None
         if whole is not None:
             np.testing.assert_array_equal(ours, whole[y0 // reduce : -(-y1 // reduce), x0 // reduce : -(-x1 // reduce)])
         else:  # damage above the window is passed over where restart markers stand
-            assert b"\xff\xdd\0\4" in picture.data or picture.turn != 1
+            assert b"\xff\xdd\0\4" in image.data or image.turn != 1
     elif isinstance(ours, str) or isinstance(theirs, str):
         assert type(ours) is type(theirs)
         assert ours == theirs
@@ -121,9 +120,9 @@ def check_alike(picture: Encoded, corners: Corners, reduce: int = 1, library: An
 
 @given(JPEGS, st.sampled_from((1, 3, 4, None)), FRACTIONS)
 def test_windows_are_those_of_simplejpeg(jpeg: Jpeg, channels: int | None, fractions: tuple[float, ...]) -> None:
-    picture = encoded(jpeg.data, name="it", channels=channels)
-    for reduce in (1, *picture.scales()):
-        check_alike(picture, corners_in(picture, fractions, reduce), reduce)
+    image = encoded(jpeg.data, name="it", channels=channels)
+    for reduce in (1, *image.scales()):
+        check_alike(image, corners_in(image, fractions, reduce), reduce)
 
 
 @pytest.mark.parametrize("sampling", sorted(SAMPLINGS))
@@ -131,13 +130,13 @@ def test_every_place_of_a_window(sampling: str) -> None:
     found = Counter[str]()
     for restart in (0, 4, 8):
         data = Jpeg(52, 61, sampling=sampling, restart=restart, seed=restart).data
-        picture = encoded(data, name="it")
-        whole = picture.array()
+        image = encoded(data, name="it")
+        whole = image.array()
         with decoding_by(Counted(found)):
             for y0 in range(0, 52, 5):
                 for x0 in range(61):
                     y1, x1 = min(y0 + 1 + x0 % 9, 52), min(x0 + 1 + y0 % 11, 61)
-                    np.testing.assert_array_equal(picture.region(y0, x0, y1, x1), whole[y0:y1, x0:x1])
+                    np.testing.assert_array_equal(image.region(y0, x0, y1, x1), whole[y0:y1, x0:x1])
     assert found["answered"] == found["asked"]
 
 
@@ -146,9 +145,9 @@ def test_every_place_of_a_window(sampling: str) -> None:
 def test_windows_of_every_layout(
     layout: Layout, height: int, width: int, restart: int, fractions: tuple[float, ...]
 ) -> None:
-    picture = encoded(odd_jpeg((height, width), layout, restart=restart), name="it")
-    for reduce in (1, *picture.scales()):
-        check_alike(picture, corners_in(picture, fractions, reduce), reduce)
+    image = encoded(odd_jpeg((height, width), layout, restart=restart), name="it")
+    for reduce in (1, *image.scales()):
+        check_alike(image, corners_in(image, fractions, reduce), reduce)
 
 
 @DEAR
@@ -160,9 +159,9 @@ def test_codes_of_every_length(
     layout: Layout, of_dc: int, of_ac: int, restart: int, step: int, fractions: tuple[float, ...]
 ) -> None:
     lengths, found = (of_dc, of_ac), Counter[str]()
-    picture = encoded(odd_jpeg((50, 61), layout, restart=restart, step=step, lengths=lengths), name="it")
-    for reduce in (1, *picture.scales()):
-        check_alike(picture, corners_in(picture, fractions, reduce), reduce, Counted(found))
+    image = encoded(odd_jpeg((50, 61), layout, restart=restart, step=step, lengths=lengths), name="it")
+    for reduce in (1, *image.scales()):
+        check_alike(image, corners_in(image, fractions, reduce), reduce, Counted(found))
     assert found["answered"] == found["asked"]
 
 
@@ -171,11 +170,11 @@ def test_codes_of_every_length(
 def test_without_the_margin_of_columns_the_law_fails(
     sampling: str, margins: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    picture = encoded(Jpeg(52, 61, sampling=sampling).data, name="it")
-    check_alike(picture, (3, 16, 40, 34))
+    image = encoded(Jpeg(52, 61, sampling=sampling).data, name="it")
+    check_alike(image, (3, 16, 40, 34))
     monkeypatch.setattr(jpeg, *margins)
     with pytest.raises(AssertionError):
-        check_alike(picture, (3, 16, 40, 34))
+        check_alike(image, (3, 16, 40, 34))
 
 
 def test_a_library_of_other_pixels_is_not_used() -> None:
@@ -183,8 +182,8 @@ def test_a_library_of_other_pixels_is_not_used() -> None:
         def decode(self, data: bytes, window: Window) -> NDArray[np.uint8]:
             return super().decode(data, window) ^ np.uint8(1)
 
-    picture, found = encoded(Jpeg(52, 61).data, name="it"), Counter[str]()
-    check_alike(picture, (3, 16, 40, 34), library=Other(found))
+    image, found = encoded(Jpeg(52, 61).data, name="it"), Counter[str]()
+    check_alike(image, (3, 16, 40, 34), library=Other(found))
     assert found["answered"] == 1  # the image that it was tried out on
 
 
@@ -216,9 +215,9 @@ def test_a_fault_in_reading_codes_is_caught(
 def _check_some(library: Any) -> None:
     layout = KNOWN[4]
     for step, restart, lengths in ((1, 0, (5, 9)), (1, 3, (12, 16)), (12, 2, (5, 10))):
-        picture = encoded(odd_jpeg((90, 121), layout, restart=restart, step=step, lengths=lengths), name="it")
+        image = encoded(odd_jpeg((90, 121), layout, restart=restart, step=step, lengths=lengths), name="it")
         for y0, x0 in ((0, 0), (20, 40), (50, 80), (33, 16)):
-            check_alike(picture, (y0, x0, y0 + 30, x0 + 30), library=library)
+            check_alike(image, (y0, x0, y0 + 30, x0 + 30), library=library)
     data = Jpeg(60, 70).data
     for at in range(data.find(b"\xff\xda") + 20, len(data) - 2, 97):
         check_alike(encoded(data[:at] + b"\xff\xd9", name="it"), (20, 10, 50, 70), library=library)
@@ -247,7 +246,6 @@ def _spoilt(was: str, becomes: str, folder: Path, monkeypatch: pytest.MonkeyPatc
 def test_what_does_not_lie_in_the_file_is_refused() -> None:
     """Numbers that no caller would give are not followed out of memory."""
     data, rng, library = Jpeg(60, 50, restart=2).data, random.Random(6), codec()
-    assert library is not None
     good = {"size": len(data), "strict": 1, "codes": 1, "reduce": 1, "channels": 3, "y1": 60, "x1": 50}
     assert library.decode(data, Window(**good)).shape == (60, 50, 3)
     wrong = 0
@@ -281,10 +279,10 @@ def test_both_sides_name_the_same_fields() -> None:
 def test_what_pillow_reads_is_read_alike(layout: Layout) -> None:
     for height, width, restart in ((37, 61, 0), (8, 9, 2), (1, 1, 0), (50, 26, 1)):
         data = odd_jpeg((height, width), layout, restart=restart, seed=height)
-        picture = encoded(data, name="it")
+        image = encoded(data, name="it")
         theirs = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
-        np.testing.assert_array_equal(picture.array(), theirs)
-        np.testing.assert_array_equal(picture.region(0, 0, height, width // 2 + 1), theirs[:, : width // 2 + 1])
+        np.testing.assert_array_equal(image.array(), theirs)
+        np.testing.assert_array_equal(image.region(0, 0, height, width // 2 + 1), theirs[:, : width // 2 + 1])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 import pytest
 from PIL import Image
-from support.encoded_pictures import decode_image
+from support.encoded_images import decode_image
 from torch.utils.data import DataLoader
 
 from augrecipes import DataError, ImageFolder, loader

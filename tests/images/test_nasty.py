@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from support.damage import check
-from support.encoded_pictures import decode_image
+from support.encoded_images import decode_image
 
 import augrecipes as ar
 from augrecipes.recipe.parse import parse_text
@@ -128,26 +128,26 @@ def write(folder: Path, name: str, array: np.ndarray) -> None:
 @pytest.mark.parametrize("array", [COLOURS, COLOURS[:, :, :1], IDS, np.dstack([COLOURS, IDS])])
 def test_windows_are_parts_of_the_array(array: np.ndarray, order: Any, tmp_path: Path) -> None:
     np.save(tmp_path / "it.npy", np.asarray(array, order=order))
-    picture = ar.open_encoded(tmp_path / "it.npy", channels=None)
+    image = ar.open_encoded(tmp_path / "it.npy", channels=None)
     whole = array.reshape(*array.shape[:2], -1)
-    assert picture.shape == whole.shape
-    np.testing.assert_array_equal(picture.array(), whole)
+    assert image.shape == whole.shape
+    np.testing.assert_array_equal(image.array(), whole)
     rng = random.Random(1)
     for _ in range(20):
         y, x = rng.randrange(39), rng.randrange(59)
-        found = picture.view(y, x, 40, x + 1)
+        found = image.view(y, x, 40, x + 1)
         np.testing.assert_array_equal(found, whole[y:, x : x + 1])
         assert found.flags.writeable, "not a piece of the file"
-    assert array.nbytes < 4000 or isinstance(picture.data, memoryview), "mapped, not read"
+    assert array.nbytes < 4000 or isinstance(image.data, memoryview), "mapped, not read"
 
 
 def test_kinds_are_the_same_samples_as_of_png(tmp_path: Path) -> None:
     for k in range(3):
-        picture = np.roll(COLOURS, k, axis=1)
-        write(tmp_path / "images" / "a", f"a/{k}", picture)
+        image = np.roll(COLOURS, k, axis=1)
+        write(tmp_path / "images" / "a", f"a/{k}", image)
         write(tmp_path / "masks", f"{k}", IDS)
-        write(tmp_path / "hr", f"{k}", picture)
-        write(tmp_path / "lr", f"{k}", np.ascontiguousarray(picture[::2, ::2]))
+        write(tmp_path / "hr", f"{k}", image)
+        write(tmp_path / "lr", f"{k}", np.ascontiguousarray(image[::2, ::2]))
     folders = {kind: tmp_path / "images" / "a" / kind for kind in ("npy", "png")}
     same_samples(*(ar.ImageFolder(folders[kind], CROPS) for kind in folders))
     masked = (ar.ImageFolder(folders[k] / "a", MASKED, masks=tmp_path / "masks" / k) for k in folders)

@@ -162,9 +162,9 @@ def test_large_rows_many_strips_and_pixels_that_no_row_has_room_for(size: tuple[
     rows = zlib.compress(np.pad(grey, ((0, 0), (1, 0))).tobytes() + bytes(more), 0)
     ihdr = struct.pack(">IIBBBBB", size[1], size[0], 8, 0, 0, 0, 0)
     data = png.SIGNATURE + chunk(b"IHDR", ihdr) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
-    picture = encoded(data, name="x", channels=1)
-    np.testing.assert_array_equal(picture.array()[:, :, 0], grey)
-    np.testing.assert_array_equal(picture.view(0, 7, size[0], 300)[:, :, 0], grey[:, 7:300])
+    image = encoded(data, name="x", channels=1)
+    np.testing.assert_array_equal(image.array()[:, :, 0], grey)
+    np.testing.assert_array_equal(image.view(0, 7, size[0], 300)[:, :, 0], grey[:, 7:300])
 
 
 @pytest.mark.skipif(library() is None, reason="no native kernels")
@@ -301,11 +301,11 @@ def comes_back(array: np.ndarray, window: tuple[int, int, int, int]) -> None:
     """The law."""
     y0, x0, y1, x1 = window
     for data in (encode(array), memoryview(encode(np.asfortranarray(array)))):
-        picture = LosslessImage(data)
-        assert (picture.shape, picture.dtype) == (array.shape, array.dtype)
-        found = picture.array()
+        image = LosslessImage(data)
+        assert (image.shape, image.dtype) == (array.shape, array.dtype)
+        found = image.array()
         assert (found.dtype, found.tobytes()) == (array.dtype, array.tobytes())
-        assert np.array_equal(picture.view(y0, x0, y1, x1), array[y0:y1, x0:x1])
+        assert np.array_equal(image.view(y0, x0, y1, x1), array[y0:y1, x0:x1])
 
 
 @settings(max_examples=150)
@@ -333,13 +333,13 @@ def test_large_ones_come_back_and_windows_read_their_tiles_alone(monkeypatch: py
     read: list[int] = []
     true = LosslessImage._decode
     monkeypatch.setattr(LosslessImage, "_decode", lambda self, n, out: (read.append(n), true(self, n, out))[1])
-    picture = LosslessImage(encode(array))
-    assert np.array_equal(picture.view(10, 520, 100, 1000), array[10:100, 520:1000])
+    image = LosslessImage(encode(array))
+    assert np.array_equal(image.view(10, 520, 100, 1000), array[10:100, 520:1000])
     assert read == [1]
-    picture.view(127, 511, 129, 513)
+    image.view(127, 511, 129, 513)
     assert read == [1, 0, 1, 3, 4]
     with pytest.raises(ValueError, match="not a part"):
-        picture.view(0, 0, 301, 5)
+        image.view(0, 0, 301, 5)
 
 
 def otherwise(tile: np.ndarray, way: int) -> np.ndarray:

@@ -1,7 +1,5 @@
 """Configs that name the classes they build: the same steps come back, nothing is run, and errors name the line."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +7,10 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from examples import DEAR, PLANTED
 from foreign import DIALECTS
 from hypothesis import given
 from hypothesis import strategies as st
+from support.checks import DEAR, PLANTED
 from support.recipe_strategies import steps
 
 import augrecipes as ar
@@ -169,7 +167,6 @@ def test_boxes_beside_a_list_are_those_of_the_compose() -> None:
           transforms: [{class_path: albumentations.HorizontalFlip}]
           bbox_params: {format: coco, label_fields: [kind], min_area: 9}
     """).recipe()
-    assert recipe.inputs.boxes is not None
     assert (recipe.inputs.boxes.format, recipe.inputs.boxes.labels, recipe.inputs.boxes.min_area) == ("coco", "kind", 9)
 
 
@@ -223,9 +220,7 @@ def test_a_pipeline_of_an_mm_framework() -> None:
         "min_height": 512, "min_width": 512, "position": "top_left", "fill": 114, "fill_mask": 255,
     }  # fmt: skip
     assert recipe.output.color == "bgr"
-    assert recipe.output.normalize is not None
     assert recipe.output.normalize.mean == (0.5, 0.5, 0.5)
-    assert recipe.inputs.boxes is not None
     assert recipe.inputs.boxes.min_visibility == 0.3
     assert recipe.eval is not None
     assert any("BGR" in note for note in found.notes)

@@ -1,7 +1,5 @@
 """Objects that the caller has, or names in a file of Python; and lists of classes and arguments."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -202,7 +200,6 @@ def test_what_is_saved_today_becomes_a_recipe(tmp_path: Path, form: str) -> None
     assert [step.name for step in recipe.walk()] == ["RandomCrop", "OneOf", "Blur", "GaussNoise"]
     assert (recipe.name, recipe.steps[1].p, recipe.output.layout) == ("train", 0.3, "chw")
     assert recipe.output.normalize == ar.load("imagenet-train").output.normalize
-    assert recipe.inputs.boxes is not None
     assert (recipe.inputs.boxes.format, recipe.inputs.boxes.labels, recipe.inputs.boxes.min_area) == ("coco", "cls", 3)
 
 

@@ -1,7 +1,5 @@
 """Python source is read, never run: in all styles, with what is not known named, within bounds, in linear time."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re
@@ -11,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples import DEAR, PLANTED
-from hostile_sources import source as hostile
+from foreign import source as hostile
 from hypothesis import given
 from hypothesis import strategies as st
+from support.checks import DEAR, PLANTED
 
 import augrecipes as ar
 from augrecipes.cli.app import app

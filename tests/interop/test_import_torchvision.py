@@ -1,7 +1,5 @@
 """Pipelines of torchvision: one recipe however they are written down, with the pixels of the real library."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from importlib import import_module
@@ -11,9 +9,9 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from examples import DEAR, PLANTED
 from hypothesis import given
 from hypothesis import strategies as st
+from support.checks import DEAR, PLANTED
 
 import augrecipes as ar
 from augrecipes.interop import torchvision_steps

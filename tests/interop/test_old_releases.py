@@ -1,7 +1,5 @@
 """Steps as earlier releases of albumentations took them: their meaning is kept, and whatever is lost is named."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -35,10 +35,10 @@ class Job:
 def made(job: Job) -> np.ndarray:
     """The result, H×W×C."""
     levels = warped(job)
-    picture = Picture(levels)
+    image = Picture(levels)
     for kind, numbers in job.operations:
-        picture.add(kind, numbers)
-    levels = picture.settled()
+        image.add(kind, numbers)
+    levels = image.settled()
     if job.dtype == "uint8":
         return levels
     channels = levels.shape[2]

@@ -147,7 +147,7 @@ def one_level_off(make: Callable[..., Any], of: np.ndarray | None = None) -> Cal
     return spoilt
 
 
-def picture(seed: int, channels: int, dtype: str, size: tuple[int, int] = (37, 52)) -> np.ndarray:
+def photo(seed: int, channels: int, dtype: str, size: tuple[int, int] = (37, 52)) -> np.ndarray:
     """Smooth and noisy parts, black and white included; never square."""
     rng = np.random.default_rng(seed)
     ramp = np.add.outer(np.linspace(0, 150, size[0]), np.linspace(0, 105, size[1]))
@@ -158,7 +158,7 @@ def picture(seed: int, channels: int, dtype: str, size: tuple[int, int] = (37, 5
 def targets(recipe: Recipe, seed: int, channels: int, dtype: str) -> dict[str, Any]:
     """An image with a mask and, where the recipe declares them, boxes and keypoints."""
     rng = np.random.default_rng(seed + 1)
-    image = picture(seed, channels, dtype)
+    image = photo(seed, channels, dtype)
     height, width = image.shape[:2]
     made: dict[str, Any] = {"image": image, "mask": rng.integers(0, 700, (height, width)).astype(np.uint16)}
     if recipe.inputs.boxes:

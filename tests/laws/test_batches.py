@@ -9,14 +9,13 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from examples import BROKEN, DEAR, PLANTED, SEEDS, holds, planted
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import NEEDS_KERNELS
 from PIL import Image
 from random_recipes import Arguments, Pool, attempt, build, label, pool, recipes
-from support.checks import planted_faults, same
-from support.encoded_pictures import exif
+from support.checks import DEAR, PLANTED, SEEDS, holds, planted, planted_faults, same
+from support.encoded_images import exif
 from test_native_plan import BENT, NATIVE, WARPED
 
 from augrecipes import DataError, ImageFolder, Packed, loader, open_encoded, pack
@@ -260,10 +259,9 @@ test_planted_faults_are_found = planted_faults(
         **{fault: (_of_files, _spoilt(fault)) for fault in ("a pixel", "another's place", "another's draws")},
         **(WINDOW if codec() is not None else {}),
     },
-    BROKEN,
 )
 test_planted_faults_in_bags_are_found = planted_faults(
-    {fault: (OF_BAGS, _spoilt(fault)) for fault in ("a pixel", "another's draws")}, BROKEN
+    {fault: (OF_BAGS, _spoilt(fault)) for fault in ("a pixel", "another's draws")}
 )
 
 

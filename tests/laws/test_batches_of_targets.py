@@ -11,13 +11,12 @@ import cv2
 import numpy as np
 import pytest
 import torch
-from examples import BROKEN, SEEDS, holds, planted
 from hypothesis import strategies as st
 from kernel_sets import NEEDS_KERNELS
 from random_recipes import Pool, build, label, recipes
-from support.checks import planted_faults, same
+from support.checks import FAILURES, SEEDS, holds, planted, planted_faults, same
+from test_alignment import ABOUT_BOXES
 from test_batches import ENDS, LEVELS_DRAWN, N
-from test_native_boxes import ABOUT_BOXES
 from test_native_plan import BENT, NATIVE, ON_MASKS, WARPED, WARPED_MASKS
 
 from augrecipes import CollateError, DataError, ImageFolder, Packed, pack
@@ -170,7 +169,7 @@ test_planted_faults_are_found = planted_faults(
         for name, fault in FAULTS.items()
         for lying in (True, False)
     },
-    (*BROKEN, KeyError),
+    (*FAILURES, KeyError),
 )
 
 

@@ -10,11 +10,10 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
-from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, picture, pool
-from support.checks import in_a_soak
+from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, photo, pool
+from support.checks import DEAR, in_a_soak
 from support.every_class import EACH, SIZE, SLOW, STEPS, mask_of, neighbour, pictures, run
 
 from augrecipes.compiler.kernels.moves import symmetry_of
@@ -57,7 +56,7 @@ def test_a_lookup_is_one_wherever_a_pixel_stands(
     """On any window of the image it gives the window of what it gives on the image: body and tail of a row alike."""
     record = claims(name)
     channels = 3 if record.channels else (1, 3, 5)[index % 3]
-    image = picture(index, channels, "uint8")
+    image = photo(index, channels, "uint8")
     window = np.ascontiguousarray(image[y : y + height, x : x + width])
     whole, part = keyed(name, args, index), keyed(name, args, index)
     np.testing.assert_array_equal(
@@ -67,7 +66,7 @@ def test_a_lookup_is_one_wherever_a_pixel_stands(
 
 @pytest.mark.parametrize(("name", "args"), DIHEDRAL, ids=lambda v: v if isinstance(v, str) else "")
 def test_a_dihedral_step_is_the_symmetry_that_the_kernel_thinks(name: str, args: dict) -> None:
-    image = picture(1, 3, "uint8", (5, 8))
+    image = photo(1, 3, "uint8", (5, 8))
     for index in range(24):
         step = keyed(name, args, index)
         out = step(image=image)["image"]
@@ -79,7 +78,7 @@ def test_a_dihedral_step_is_the_symmetry_that_the_kernel_thinks(name: str, args:
 @pytest.mark.parametrize(("name", "args"), POOL, ids=lambda v: v if isinstance(v, str) else "")
 def test_a_class_takes_the_channel_counts_of_its_record_and_no_others(name: str, args: dict, channels: int) -> None:
     record = claims(name)
-    image = picture(3, channels, "uint8", (64, 48))
+    image = photo(3, channels, "uint8", (64, 48))
     if record.channels is None or channels in record.channels:
         assert keyed(name, args, 1)(image=image)["image"].size
     else:
@@ -98,7 +97,7 @@ RANDOM = [
 
 def outcomes(step: Step) -> int:
     """How many different images the step makes of one, with 16 seeds."""
-    image, recipe = picture(1, 3, "uint8", (64, 48)), Recipe("one", steps=label([step]))
+    image, recipe = photo(1, 3, "uint8", (64, 48)), Recipe("one", steps=label([step]))
     return len({recipe.compile(seed=seed).at(0)(image=image)["image"].tobytes() for seed in range(16)})
 
 
@@ -128,7 +127,7 @@ NO_READERS = pool("""
 
 def far_pixels_count(name: str, args: dict) -> bool:
     """Whether what one half of an image holds changes what a step makes of the other, with the same draws."""
-    here = picture(5, 3, "uint8", (64, 96))
+    here = photo(5, 3, "uint8", (64, 96))
     there = here.copy()
     there[:, 60:] = there[:, 60:] // 3 + np.array([60, 5, 30], np.uint8)
     for index in range(12):

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR, holds
 from hypothesis import settings
 from hypothesis import strategies as st
 from random_pairs import SCALES, misalignment, moves, scene
-from random_recipes import MOVES, OTHERS, TABLES, Pool, assert_same, build, outcome, picture, pool, recipes, steps_for
+from random_recipes import MOVES, OTHERS, TABLES, Pool, assert_same, build, outcome, photo, pool, recipes, steps_for
+from support.checks import DEAR, holds
 
 from augrecipes.lint import lint
 from augrecipes.lint.walk import after
@@ -68,7 +68,7 @@ def with_eval(recipe: Recipe) -> Recipe:
 
 def sample(recipe: Recipe, shape: tuple[int, int], channels: int) -> dict[str, Any]:
     rng = np.random.default_rng(shape[0])
-    made: dict[str, Any] = {"image": picture(shape[1], channels, "uint8", shape)}
+    made: dict[str, Any] = {"image": photo(shape[1], channels, "uint8", shape)}
     made["mask"] = rng.integers(0, 9, shape).astype(np.uint8)
     if recipe.inputs.boxes:
         corner = rng.uniform(0, 15, (3, 2))
@@ -87,7 +87,6 @@ def size_after(steps: tuple[Step, ...]) -> tuple[float, float] | None:
 
 def check(recipe: Recipe, channels: int = 3) -> None:
     recipe = with_eval(recipe)
-    assert recipe.eval is not None
     # The counterpart of a counterpart is itself.
     assert steps_of(derive(recipe.eval)) == recipe.eval
     # Every seed, epoch and index gives the same, and where training has one size, evaluation has it.

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from edits import edited, reformatted
-from examples import DEAR, PLANTED
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from random_recipes import MOVES, TABLES, Pool, assert_same, build, outcome, pool, recipes, steps_for, targets
+from support.checks import DEAR, PLANTED
 
 from augrecipes import DataError, Recipe, RecipeError
 from augrecipes.diff import Change, Difference, StepDifference, diff

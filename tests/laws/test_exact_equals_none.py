@@ -7,7 +7,6 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from examples import BROKEN, SEEDS, holds, planted
 from hypothesis import strategies as st
 from random_recipes import (
     MOVES,
@@ -23,7 +22,7 @@ from random_recipes import (
     steps_for,
     targets,
 )
-from support.checks import in_a_soak, planted_faults
+from support.checks import SEEDS, holds, in_a_soak, planted, planted_faults
 
 from augrecipes.compat import replaced_functions as one_pixel
 from augrecipes.compiler.executor.program import Program
@@ -148,7 +147,6 @@ test_planted_faults_are_caught = planted_faults(
             for fault in (_opens_what_may_miss, _opens_choices)
         },
     },
-    BROKEN,
 )
 
 

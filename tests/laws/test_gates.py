@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import BROKEN, SEEDS, holds, planted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_recipes import OTHERS, RGB_ONLY, Pool, assert_same, build, outcome, recipes, steps_for, targets
-from support.checks import planted_faults
+from support.checks import FAILURES, SEEDS, holds, planted, planted_faults
 
 from augrecipes.compat import steps as run_by
 from augrecipes.compat.albumentations import A
@@ -84,7 +83,7 @@ test_planted_faults_are_caught = planted_faults(
             (A.Compose, "main_compose", True),
         ),
     },
-    (*BROKEN, KeyError, TypeError),
+    (*FAILURES, KeyError, TypeError),
 )
 
 
@@ -157,7 +156,7 @@ def test_a_method_that_does_not_look_where_the_sample_is_is_caught(name: str, mo
         return own(self, *args)
 
     monkeypatch.setattr(CounterRandom, name, stale)
-    with pytest.raises(BROKEN):
+    with pytest.raises(FAILURES):
         planted(check_uses, HISTORIES, st.integers(0, 3), st.sampled_from(list(USES)))(None)
 
 

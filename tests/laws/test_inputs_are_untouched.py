@@ -9,11 +9,10 @@ from typing import Any
 import albumentations as A
 import numpy as np
 import pytest
-from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
-from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, build, picture
-from support.checks import in_a_soak, planted_faults, read_only
+from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, build, photo
+from support.checks import DEAR, in_a_soak, planted_faults, read_only
 
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run import program_samples
@@ -63,15 +62,15 @@ def cases(name: str) -> Iterator[CASE]:
 def sample(channels: int, dtype: str) -> dict[str, Any]:
     """One of every target."""
     rng = np.random.default_rng(channels)
-    image, labels = picture(1, channels, dtype, SIZE), rng.integers(0, 4, (2, *SIZE)).astype(np.uint8)
+    image, labels = photo(1, channels, dtype, SIZE), rng.integers(0, 4, (2, *SIZE)).astype(np.uint8)
     return {
         "image": image,
-        "images": np.stack([picture(2, channels, dtype, SIZE), image]),
+        "images": np.stack([photo(2, channels, dtype, SIZE), image]),
         "volumes": np.stack([image, image])[None],
         "mask": labels[0],
         "masks": labels,
         "masks3d": labels[None],
-        "other": picture(3, channels, dtype, SIZE),
+        "other": photo(3, channels, dtype, SIZE),
         "cells": labels[1],
         "boxes": np.array([[3, 4, 30, 36], [10, 10, 20, 22]], np.float32),
         "box_labels": np.array([1, 2]),
@@ -137,8 +136,8 @@ def test_every_class_on_one_target_of_a_pair(name: str) -> None:
         recipe = Recipe("law", kind="pair", scales=scales, steps=label([step]), allow_resampling=True)
         plans = dict.fromkeys(ARRIVALS, Plan(recipe.steps))
         pipeline = PairPipeline(Compiled(recipe, "train", "none", 0, False, plans))
-        large = picture(2, channels, "uint8", (2 * SIZE[0], 2 * SIZE[1]))
-        given = {"lr": picture(1, channels, "uint8", SIZE), "hr": large}
+        large = photo(2, channels, "uint8", (2 * SIZE[0], 2 * SIZE[1]))
+        given = {"lr": photo(1, channels, "uint8", SIZE), "hr": large}
         plain = outcome(pipeline, {key: value.copy() for key, value in given.items()})
         np.testing.assert_equal(outcome(pipeline, {key: read_only(value) for key, value in given.items()}), plain)
 

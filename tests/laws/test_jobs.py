@@ -73,7 +73,7 @@ def carried_out(kernels: Any, job: Job, out: np.ndarray, begins: tuple[int, int]
     return works(head, operations)
 
 
-def picture(seed: int, height: int, width: int, channels: int, lies: str = "whole") -> np.ndarray:
+def image_of(seed: int, height: int, width: int, channels: int, lies: str = "whole") -> np.ndarray:
     random = np.random.default_rng(seed)
     image = random.integers(0, 256, (height, width, channels), np.uint8)
     if seed % 3 == 0:
@@ -150,7 +150,7 @@ def test_the_kernel_equals_its_definition(
 ) -> None:  # fmt: skip
     random = np.random.default_rng(seed)
     job = Job(
-        picture(seed, *source, channels, lies),
+        image_of(seed, *source, channels, lies),
         matrix(seed, source, size, float(reduction) * 0.8, tilt),
         size,
         border,
@@ -167,7 +167,7 @@ def test_the_kernel_equals_its_definition(
 @EACH_SET
 def test_the_kernel_does_the_work(kernels: Library) -> None:
     for channels, border, k in product((1, 3), range(5), (1, 2, 4, 8)):
-        image = picture(border, 200, 170, channels)
+        image = image_of(border, 200, 170, channels)
         for tilt, dtype in ((0.0, "float32"), (0.3, "uint8")):
             job = Job(image, matrix(k, (200, 170), (66, 81), 0.8 * k, tilt), (66, 81), border, (9, 8, 7), k)
             job.dtype, job.operations = dtype, [(HUE, [3.0, 1.0]), (CONTRAST, [0.9])] if channels == 3 else []
@@ -181,13 +181,13 @@ def test_what_is_no_number_or_too_large_is_refused(kernels: Library, bad: float)
         m = [1.0, 0.1, 0.0, 0.1, 1.0, 0.0, 1e-5, 1e-5, 1.0]
         m[place] = bad
         if (place, bad) != (8, 1e30):  # everything is one place
-            assert not check(kernels, Job(picture(0, 20, 30, 3), m, (20, 20), reduction=k))
+            assert not check(kernels, Job(image_of(0, 20, 30, 3), m, (20, 20), reduction=k))
     for place in range(12):
         rows = np.eye(3, 4).ravel().tolist()
         rows[place] = bad
-        assert not check(kernels, Job(picture(0, 9, 9, 3), np.eye(3).ravel().tolist(), (9, 9), operations=[(0, rows)]))
+        assert not check(kernels, Job(image_of(0, 9, 9, 3), np.eye(3).ravel().tolist(), (9, 9), operations=[(0, rows)]))
     for kind in (CONTRAST, HUE, HSV):
-        job = Job(picture(0, 9, 9, 3), np.eye(3).ravel().tolist(), (9, 9), operations=[(kind, [bad, bad, bad])])
+        job = Job(image_of(0, 9, 9, 3), np.eye(3).ravel().tolist(), (9, 9), operations=[(kind, [bad, bad, bad])])
         assert not check(kernels, job)
 
 
@@ -196,7 +196,7 @@ def test_a_border_of_the_fill_need_not_be_made(kernels: Library) -> None:
     for seed, channels, tilt in product(range(6), (1, 3), (0.0, 0.3)):
         random = np.random.default_rng([seed, channels])
         height, width = (int(n) for n in random.integers(1, 60, 2))
-        inner = guarded(picture(seed, height, width, channels), at_end=bool(seed % 2))
+        inner = guarded(image_of(seed, height, width, channels), at_end=bool(seed % 2))
         above, below, before, behind = (int(n) for n in random.integers(0, 40, 4))
         whole = np.zeros((above + inner.shape[0] + below, before + inner.shape[1] + behind, channels), np.uint8)
         whole[:], whole[above : above + inner.shape[0], before : before + inner.shape[1]] = (
@@ -240,7 +240,7 @@ def spoilt(kernels: Library, spoil: Any) -> Any:
 @EACH_SET
 def test_the_law_sees_a_kernel_that_is_one_bit_off(kernels: Library) -> None:
     for seed in (1, 2):  # upright, and turned
-        job = Job(picture(1, 40, 40, 3), matrix(seed, (40, 40), (30, 30), 1.0, 0.0), (30, 30))
+        job = Job(image_of(1, 40, 40, 3), matrix(seed, (40, 40), (30, 30), 1.0, 0.0), (30, 30))
         assert check(kernels, job, 1)
         for spoil in (spoil_first, spoil_last):
             with pytest.raises(AssertionError):

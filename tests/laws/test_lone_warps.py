@@ -48,7 +48,7 @@ def recipe_of(*named: tuple[str, dict[str, Any]]) -> Recipe:
     return Recipe("warped", steps=steps, output=FLOATS)
 
 
-def picture(seed: int, channels: int = 3, wide: int = 1) -> np.ndarray:
+def image_of(seed: int, channels: int = 3, wide: int = 1) -> np.ndarray:
     """With slopes and a little noise: a place that is rounded makes no great difference.
 
     Its columns are a multiple of `wide`.
@@ -84,7 +84,7 @@ def test_levels_are_those_of_the_step(warp: Any, border: str, fill: Any, turns: 
     fill = fill[0] if grey and isinstance(fill, list) else fill
     recipe = recipe_of((name, {**args, "border_mode": border, "fill": fill}), *((turn, {}) for turn in turns))
     assert kernels_of(recipe) == ["JoinedWarps"]
-    check(recipe, picture(seed, 1 if grey else 3), seed, 3)
+    check(recipe, image_of(seed, 1 if grey else 3), seed, 3)
 
 
 def body() -> int:
@@ -102,7 +102,7 @@ def test_hue_saturation_and_value_are_those_of_the_step(seed: int, turn: str | N
     still = ("Affine", {"scale": [1.0, 1.0]})
     recipe = recipe_of(still, HSV, *([(turn, {})] if turn else []))
     assert {"JoinedWarps", "JoinedColours"} <= set(kernels_of(recipe)) or turn
-    check(recipe, picture(seed, wide=1 if body() == BODY else 64), seed, 2)
+    check(recipe, image_of(seed, wide=1 if body() == BODY else 64), seed, 2)
 
 
 @pytest.mark.skipif(library() is None, reason="no native kernels")
@@ -123,7 +123,7 @@ def test_what_is_left_as_it_is(named: list[tuple[str, dict[str, Any]]]) -> None:
 @pytest.mark.skipif(library() is None, reason="no native kernels")
 def test_the_law_sees_a_border_of_one_channel_only(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = recipe_of(("Affine", {"scale": [0.6, 0.7], "fill": 114}))
-    check(recipe, picture(1), 1, 3)
+    check(recipe, image_of(1), 1, 3)
     own = walk.encode
 
     def another(step: Any, **how: bool) -> Any:
@@ -132,17 +132,17 @@ def test_the_law_sees_a_border_of_one_channel_only(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(walk, "encode", another)
     with pytest.raises(AssertionError):
-        check(recipe, picture(1), 1, 3)
+        check(recipe, image_of(1), 1, 3)
 
 
 @pytest.mark.skipif(library() is None, reason="no native kernels")
 def test_the_law_sees_a_shift_of_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = recipe_of(("Affine", {"scale": [1.0, 1.0]}), ("RandomBrightnessContrast", {}))
-    check(recipe, picture(1, wide=64), 1, 3)
+    check(recipe, image_of(1, wide=64), 1, 3)
     own = Program.sample
     monkeypatch.setattr(Program, "sample", lambda *args: own(*args) + np.float32(4))
     with pytest.raises(AssertionError):
-        check(recipe, picture(1, wide=64), 1, 3)
+        check(recipe, image_of(1, wide=64), 1, 3)
 
 
 def _fused(steps: str) -> list[str]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import holds
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
 from random_recipes import Arguments, Picture, Pool, build, label, pool, recipes
+from support.checks import holds
 from test_native_plan import SEEDS_OF_64, recipe_of
 
 from augrecipes.compat import normals
@@ -45,20 +45,20 @@ MERGED: Pool = pool("""
 """)
 
 
-def at_once(recipe: Recipe, pipeline: Any, pictures: list[np.ndarray], floats: int) -> int:
+def at_once(recipe: Recipe, pipeline: Any, images: list[np.ndarray], floats: int) -> int:
     """Holds a batch of images to each of them alone; says how many a plan has made."""
-    keys = [(7 * k, k) for k in range(len(pictures))]
-    room = np.empty((len(pictures), floats), np.float32)
+    keys = [(7 * k, k) for k in range(len(images))]
+    room = np.empty((len(images), floats), np.float32)
     made: list[np.ndarray] = []
 
     def places(shape: tuple[int, ...], dtype: Any) -> tuple[np.ndarray, range]:
         made.append(room[:, : int(np.prod(shape))].reshape(-1, *shape))
-        return made[0], range(len(pictures))
+        return made[0], range(len(images))
 
-    left = pipeline.native.many(5, keys, pictures, places)
+    left = pipeline.native.many(5, keys, images, places)
     for k, (index, tile) in enumerate(keys):
         if k not in left:
-            alone = pipeline.at(index, 5, tile)(image=pictures[k])["image"]
+            alone = pipeline.at(index, 5, tile)(image=images[k])["image"]
             np.testing.assert_array_equal(made[0][k], alone, str(recipe))
     return len(keys) - len(left)
 
@@ -74,11 +74,11 @@ def test_what_is_brought_near_lies_in_its_image(kernels: Library) -> None:
         steps = ((name, turned | {"border_mode": border}), ("RandomResizedCrop", wide), ("ColorJitter", jitter))
         recipe = Recipe("law", steps=label(tuple(Step(step, Arguments(given), p=1.0) for step, given in steps)))
         random = np.random.default_rng(len(name))
-        pictures = [
+        images = [
             guarded(random.integers(0, 256, (*random.integers(60, 400, 2), 3), np.uint8), k % 2 == 0) for k in range(9)
         ]
         with using(kernels):
-            count += at_once(recipe, build(recipe, "fast", 3), pictures, 3 * 150 * 197)
+            count += at_once(recipe, build(recipe, "fast", 3), images, 3 * 150 * 197)
     assert count > 9
 
 
@@ -88,11 +88,11 @@ def test_what_is_asked_for_of_the_next_sample_lies_in_its_image(kernels: Library
     crop = Step("RandomCrop", Arguments({"height": 40, "width": 37}), p=1.0)
     recipe = Recipe("law", steps=label((crop,) if name == "RandomCrop" else (Step(name, p=1.0), crop)))
     random = np.random.default_rng(4)
-    pictures = [
+    images = [
         guarded(random.integers(0, 256, (*random.integers(40, 90, 2), 3), np.uint8), k % 2 == 0) for k in range(9)
     ]
     with using(kernels):
-        assert at_once(recipe, build(recipe, "fast", 3), pictures, 3 * 40 * 37)
+        assert at_once(recipe, build(recipe, "fast", 3), images, 3 * 40 * 37)
 
 
 UNGROUPED = recipes(MERGED, boxes=False, max_steps=5).filter(
@@ -100,7 +100,7 @@ UNGROUPED = recipes(MERGED, boxes=False, max_steps=5).filter(
 )
 
 
-def picture(seed: int, channels: int = 3) -> np.ndarray:
+def image_of(seed: int, channels: int = 3) -> np.ndarray:
     rng = np.random.default_rng(seed)
     height, width = rng.integers(1, 240, 2)
     slopes = np.add.outer(np.linspace(0, 150, height), np.linspace(0, 105, width))[..., None]
@@ -143,7 +143,7 @@ def test_every_instruction_set_makes_the_same(kernels: Library, masks: bool) -> 
     carried_out: list[int] = []
 
     def law(recipe: Recipe, seed: int, channels: int, at_end: bool) -> None:
-        image = picture(seed, channels)
+        image = image_of(seed, channels)
         mask = np.random.default_rng(seed).integers(0, 256, image.shape[:2], np.uint8) if masks else None
         laid = None if mask is None else guarded(mask, at_end)
         carried_out.append(check(recipe, guarded(image, at_end), seed, (SETS[-1], kernels), laid))
@@ -162,7 +162,7 @@ def images_are_alike(some: list[Any], others: list[Any], recipe: Recipe) -> int:
 
 def test_masks_change_no_image() -> None:
     def law(recipe: Recipe, seed: int) -> None:
-        image = picture(seed)
+        image = image_of(seed)
         masked = made_by(recipe, image, seed, SETS[-1], np.zeros(image.shape[:2], np.uint8))
         images_are_alike(made_by(recipe, image, seed, SETS[-1]), masked, recipe)
 
@@ -183,7 +183,7 @@ def recipe_resamples(recipe: Recipe) -> bool:
 
 def test_files_are_read_as_far_as_they_are_needed() -> None:
     carried_out: list[int] = []
-    holds(lambda recipe, seed: carried_out.append(as_files(recipe, picture(seed), seed)), UNGROUPED, SEEDS_OF_64)
+    holds(lambda recipe, seed: carried_out.append(as_files(recipe, image_of(seed), seed)), UNGROUPED, SEEDS_OF_64)
     assert sum(carried_out)
 
 
@@ -197,7 +197,7 @@ def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Program, "sample", spoilt)
     recipe = recipe_of(("Rotate", {"p": 1.0}), ("RandomResizedCrop", {"size": [30, 30]}))
     with pytest.raises(AssertionError):
-        check(recipe, picture(3), 0, (SETS[-1], SETS[-1]))
+        check(recipe, image_of(3), 0, (SETS[-1], SETS[-1]))
 
 
 PLANS = """
@@ -221,7 +221,7 @@ LINES = [line.strip() for line in PLANS.strip().splitlines()]
 def test_plans_make_them(steps: str) -> None:
     """Not Python behind a refusal."""
     recipe = recipe_of(*((name, {**args, "p": 1.0}) for name, args in pool(steps)))
-    assert check(recipe, picture(4), 1, SETS[-1:]) == 4
+    assert check(recipe, image_of(4), 1, SETS[-1:]) == 4
 
 
 def test_stains_by_another_factor_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

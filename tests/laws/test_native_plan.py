@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR, holds
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
 from random_recipes import Arguments, Pool, build, label, one_level_off, outcome, pool, recipes
-from support.checks import planted_faults
+from support.checks import DEAR, holds, planted_faults
 
 from augrecipes.compat import normals
 from augrecipes.compiler.executor.inputs import of_bytes
@@ -96,7 +95,7 @@ OUTPUTS = (
 )
 
 
-def picture(seed: int, channels: int = 3) -> np.ndarray:
+def image_of(seed: int, channels: int = 3) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return rng.integers(0, 256, (*rng.integers(1, 70, 2), channels), np.uint8)
 
@@ -156,7 +155,7 @@ def test_samples_are_those_of_the_steps(kernels: Library) -> None:
     def law(recipe: Recipe, seed: int, output: Output, channels: int, at_end: bool) -> None:
         if channels != 3 and output.color == "bgr":
             output = Output()
-        check(replace(recipe, output=output), guarded(picture(seed, channels), at_end), seed, kernels)
+        check(replace(recipe, output=output), guarded(image_of(seed, channels), at_end), seed, kernels)
 
     made = recipes(pool_of(kernels), boxes=False)
     holds(law, made, SEEDS_OF_64, st.sampled_from(OUTPUTS), st.sampled_from((1, 3, 4)), st.booleans())
@@ -178,7 +177,7 @@ def same_levels_in_every_layout(recipe: Recipe, image: np.ndarray, seed: int, op
 @DEAR
 @given(recipes(NATIVE + (WARPED + BENT) * 2, boxes=False), SEEDS_OF_64, st.sampled_from(["exact", "fast"]))
 def test_levels_are_the_same_in_every_layout(recipe: Recipe, seed: int, optimize: Optimize) -> None:
-    same_levels_in_every_layout(recipe, picture(seed), seed, optimize)
+    same_levels_in_every_layout(recipe, image_of(seed), seed, optimize)
 
 
 @pytest.mark.parametrize("last", ["NoOp", "HorizontalFlip", "InvertImg"])
@@ -187,7 +186,7 @@ def test_what_is_made_in_between_is_not_made_in_the_result(last: str) -> None:
     letterbox = ("LongestMaxSize", {"max_size": 128}), ("PadIfNeeded", {"min_height": 128, "min_width": 128})
     affine = {"scale": [0.7, 1.3], "translate_percent": [-0.1, 0.1], "keep_ratio": True, "fill": 114, "p": 1.0}
     recipe = recipe_of(*letterbox, ("Affine", affine), (last, {"p": 1.0}))
-    same_levels_in_every_layout(recipe, picture(3, 3)[:16, :16].copy(), 0, "fast")
+    same_levels_in_every_layout(recipe, image_of(3, 3)[:16, :16].copy(), 0, "fast")
 
 
 @EACH_SET
@@ -196,7 +195,7 @@ def test_masks_are_those_of_the_steps(kernels: Library) -> None:
     dtypes = st.sampled_from((np.uint8, np.uint8, np.bool_, np.uint16, np.int16, np.int64, np.float32))
 
     def law(recipe: Recipe, seed: int, output: Output, dtype: Any, at_end: bool) -> None:
-        image = picture(seed)
+        image = image_of(seed)
         mask = guarded(labels(seed, image, dtype), at_end)
         recipe, but = replace(recipe, output=output), (*NOT_HERE, "runs in Python")
         carried_out.append(check(recipe, guarded(image, at_end), seed, kernels, but=but, mask=mask))
@@ -209,7 +208,7 @@ def test_masks_are_those_of_the_steps(kernels: Library) -> None:
 @DEAR
 @given(recipes(NATIVE[:8] + LEFT, boxes=False), SEEDS_OF_64)
 def test_samples_in_which_a_step_acts_that_is_not_known_are_those_of_the_steps(recipe: Recipe, seed: int) -> None:
-    check(recipe, picture(seed), seed, SETS[-1], (*NOT_HERE, "runs in Python"))
+    check(recipe, image_of(seed), seed, SETS[-1], (*NOT_HERE, "runs in Python"))
 
 
 @contextmanager
@@ -232,7 +231,7 @@ def carried_out_by_albumentations(which: int, *others: ModuleType) -> Iterator[N
 
 def stop_anywhere(recipe: Recipe, seed: int, which: int, masked: bool) -> None:
     """Samples that go from the kernels to albumentations and back, at any step, are those of the steps."""
-    image = picture(seed)
+    image = image_of(seed)
     with carried_out_by_albumentations(which):
         check(recipe, image, seed, SETS[-1], (*NOT_HERE, "runs in Python"), labels(seed, image) if masked else None)
 
@@ -272,13 +271,13 @@ def held(*steps: tuple[str, dict[str, Any]], image: np.ndarray, dtype: Any = Non
 FLIP, TURN = ("HorizontalFlip", {"p": 1.0}), ("Rotate", {"limit": 45, "p": 1.0})
 STOPS = [(name, {"p": 1.0}) for name in ("VerticalFlip", "Spatter", "HorizontalFlip", "InvertImg")]
 test_planted_faults_are_found = planted_faults({
-    "a level off": (held(FLIP, image=picture(3)), (Program, "sample", one_level_off(Program.sample))),
+    "a level off": (held(FLIP, image=image_of(3)), (Program, "sample", one_level_off(Program.sample))),
     "a step is taken to do nothing": (
-        held(FLIP, ("Spatter", {}), image=picture(3)),
+        held(FLIP, ("Spatter", {}), image=image_of(3)),
         (make_program, "OPAQUE", replace(make_program.OPAQUE, draw=DRAWS.NOTHING, effect=EFFECTS.KEEPS)),
     ),
     "bytes of masks are put together otherwise": (
-        held(FLIP, TURN, image=picture(3), dtype=np.uint16),
+        held(FLIP, TURN, image=image_of(3), dtype=np.uint16),
         (program_samples, "of_bytes", lambda pixels, dtype: of_bytes(pixels[..., ::-1], dtype)),
     ),
     "masks of int16 are warped as others": (  # OpenCV warps them by an older way, which takes other pixels at times

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR, SEEDS, holds
 from hypothesis import settings
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
 from random_recipes import Pool, build, label, outcome, pool, recipes
+from support.checks import DEAR, SEEDS, holds
 from test_native_draws import arguments
-from test_native_plan import OUTPUTS, SEEDS_OF_64, picture, recipe_of
+from test_native_plan import OUTPUTS, SEEDS_OF_64, image_of, recipe_of
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import sampler_of
@@ -146,7 +146,7 @@ def test_samples_are_those_of_the_steps(kernels: Library, optimize: Optimize) ->
             channels = 3  # there are bits for three
         if channels != 3 and output.color == "bgr":
             output = Output()
-        check(replace(recipe, output=output), optimize, guarded(picture(seed, channels), at_end), seed, kernels)
+        check(replace(recipe, output=output), optimize, guarded(image_of(seed, channels), at_end), seed, kernels)
 
     holds(law, mixed(), SEEDS_OF_64, st.sampled_from(OUTPUTS), LENGTHS, st.booleans())
 
@@ -155,7 +155,7 @@ def test_samples_are_those_of_the_steps(kernels: Library, optimize: Optimize) ->
 def test_each_class_on_images_of_every_size(name: str) -> None:
     def law(arguments: dict[str, Any], seed: int, channels: int, at_end: bool) -> None:
         channels = 3 if isinstance(arguments.get("num_bits"), list) else channels  # there are bits for three
-        image = guarded(picture(seed, channels), at_end)
+        image = guarded(image_of(seed, channels), at_end)
         for kernels in SETS:
             check(recipe_of((name, {**arguments, "p": 1.0})), "exact", image, seed, kernels)
 
@@ -166,7 +166,7 @@ def test_each_class_on_images_of_every_size(name: str) -> None:
 @pytest.mark.parametrize("name", [*sorted(ARGUMENTS), *WARPS])
 def test_what_the_last_step_makes_lies_in_the_result_at_once(name: str, turn: str) -> None:
     """A step before a turn, whose image is written once more, and behind it; and as the last of a group."""
-    step, other, image = Step(name, p=1.0), Step(turn, p=1.0), picture(8)[:41, :41].copy()
+    step, other, image = Step(name, p=1.0), Step(turn, p=1.0), image_of(8)[:41, :41].copy()
     for steps in ((step, other), (other, step), (Step("Sequential", steps=(other, step), p=1.0),)):
         recipe = Recipe("law", steps=label(steps), output=Output(dtype="uint8", layout="hwc"))
         check(recipe, "exact", image, 3, SETS[-1])
@@ -182,7 +182,7 @@ def placed(pipeline: Any) -> tuple[Any, Op]:
 def is_made(name: str, arguments: dict[str, Any], optimize: Optimize = "exact") -> bool:
     """Whether a step alone, in images of any size, is made by a plan."""
     recipe = recipe_of((name, {**arguments, "p": 1.0}))
-    return check(recipe, optimize, picture(8)[:60, :60].copy(), 3, SETS[-1]) == 4
+    return check(recipe, optimize, image_of(8)[:60, :60].copy(), 3, SETS[-1]) == 4
 
 
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))
@@ -247,7 +247,7 @@ def test_planted_faults_are_found(name: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(walk, "encode", _another)
     recipe = recipe_of((name, {"p": 1.0}))
     is_left_to_albumentations(recipe)
-    would_be_seen(recipe, picture(8), monkeypatch)
+    would_be_seen(recipe, image_of(8), monkeypatch)
 
 
 def _other_apply(own: Any) -> Any:
@@ -264,7 +264,7 @@ def _other_apply(own: Any) -> Any:
 @pytest.mark.parametrize("name", [*sorted(ARGUMENTS), *WARPS])
 def test_a_class_with_other_bits_has_its_work_left(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cls: Any = getattr(A, name)
-    recipe, image = recipe_of((name, {**USUAL.get(name, {}), "p": 1.0})), picture(8)[:60, :60].copy()
+    recipe, image = recipe_of((name, {**USUAL.get(name, {}), "p": 1.0})), image_of(8)[:60, :60].copy()
     monkeypatch.setattr(cls, "apply", _other_apply(cls.apply))
     is_left_to_albumentations(recipe)
     check(recipe, "exact", image, 3, SETS[-1])

@@ -30,7 +30,7 @@ SHAPES = st.one_of(
 )
 
 
-def picture(shape: tuple[int, ...], seed: int, dtype: str = "uint8", view: bool = False) -> np.ndarray:
+def image_of(shape: tuple[int, ...], seed: int, dtype: str = "uint8", view: bool = False) -> np.ndarray:
     """An image, read-only; as a view: every second column of a larger one, from the right."""
     rng = np.random.default_rng(seed)
     wide = (shape[0], 2 * shape[1], *shape[2:]) if view else shape
@@ -64,7 +64,7 @@ def test_kernels_give_the_bits_of_numpy(kernels: Library) -> None:
         view: bool,
     ) -> None:  # fmt: skip
         shared = shared and (len(shape) == 2 or shape[2] <= 4)
-        alike(Noise(distribution, shape, shared, mean, deviation, key), picture(shape, seed, dtype, view), kernels)
+        alike(Noise(distribution, shape, shared, mean, deviation, key), image_of(shape, seed, dtype, view), kernels)
 
     law()
 
@@ -76,9 +76,9 @@ def test_photons_have_the_bits_of_numpy(kernels: Library) -> None:
         shift=st.floats(0, 1), intensity=st.floats(0, 4), scale=st.floats(0.001, 3), seed=st.integers(0, 99),
     )  # fmt: skip
     def law(size: Any, channels: int, key: int, shift: float, intensity: float, scale: float, seed: int) -> None:
-        image = np.ascontiguousarray(picture((*size, channels), seed))
+        image = np.ascontiguousarray(image_of((*size, channels), seed))
         compare(photons.shot_noise(image, scale, key, kernels), numpys.shot(image, scale, key))
-        image = np.ascontiguousarray(picture((*size, 3), seed))
+        image = np.ascontiguousarray(image_of((*size, 3), seed))
         assert photons.sums(image, kernels) == numpys.lightness(image)
         compare(photons.iso_noise(image, shift, intensity, key, kernels), numpys.iso(image, shift, intensity, key))
 
@@ -94,7 +94,7 @@ def compare(one: Any, other: Any) -> None:
 @EACH_SET
 def test_the_law_sees_kernels_that_are_one_bit_off(kernels: Library) -> None:
     counter_numbers.kernel.cache_clear()
-    image = picture((20, 30, 3), 0)
+    image = image_of((20, 30, 3), 0)
     noise = Noise("gaussian", image.shape, False, 0.0, 20.0, 5)
     for target, name in ((4, "counter_numbers"), (7, "own_noise"), (7, "iso_noise"), (5, "shot_noise")):
         spoilt: Any = Spoilt(kernels, target, spoil_last, name)
@@ -211,7 +211,7 @@ STEPS = """
   - MultiplicativeNoise: {elementwise: true}
   - MultiplicativeNoise: {elementwise: true, per_channel: true}
 """
-IMAGE = picture((60, 80, 3), 0)
+IMAGE = image_of((60, 80, 3), 0)
 
 
 def recipe(steps: str = STEPS, more: str = "") -> Recipe:

@@ -36,7 +36,7 @@ QUICK_PCA = next(step for step in QUICK if step.name == "FancyPCA")
 SIZES = st.one_of(st.tuples(st.integers(1, 70), st.integers(1, 70)), st.sampled_from([(64, 64), (1, 513), (130, 3)]))
 
 
-def picture(kind: str, size: tuple[int, int], channels: int, seed: int) -> np.ndarray:
+def image_of(kind: str, size: tuple[int, int], channels: int, seed: int) -> np.ndarray:
     """Noise, few levels, greys with a little noise, or dark; uint8."""
     rng = np.random.default_rng(seed)
     shape = (*size, channels)
@@ -47,8 +47,8 @@ def picture(kind: str, size: tuple[int, int], channels: int, seed: int) -> np.nd
     return rng.integers(0, 12 if kind == "dark" else 256, shape, np.uint8)
 
 
-PICTURES = st.builds(
-    picture, st.sampled_from(["noise", "levels", "grey", "dark"]), SIZES, st.sampled_from([3, 3, 3, 1, 4]),
+IMAGES = st.builds(
+    image_of, st.sampled_from(["noise", "levels", "grey", "dark"]), SIZES, st.sampled_from([3, 3, 3, 1, 4]),
     st.integers(0, 99),
 )  # fmt: skip
 
@@ -96,7 +96,7 @@ def alike_in_all(done: Any, expected: Any, message: str) -> None:
 @pytest.mark.parametrize("step", QUICK, ids=lambda step: f"{step.name} {step.args.plain() or ''}".strip())
 def test_it_gives_the_bits_of_its_class(step: Step) -> None:
     @given(
-        image=PICTURES,
+        image=IMAGES,
         floats=st.sampled_from([False, False, True]),
         level=st.sampled_from(KERNEL_SETS),
         seed=st.integers(0, 999),
@@ -106,7 +106,7 @@ def test_it_gives_the_bits_of_its_class(step: Step) -> None:
             check(step, image.astype(np.float32) / np.float32(255) if floats else image, seed)
 
     law()
-    check(step, picture("noise", (4, 1), 3, 0), 0)  # OpenCV takes its planes for numbers
+    check(step, image_of("noise", (4, 1), 3, 0), 0)  # OpenCV takes its planes for numbers
 
 
 def test_each_shows_its_bits_on_the_opencv_that_is_installed() -> None:
@@ -248,7 +248,7 @@ def test_a_quick_apply_that_calls_it_is_not_used_and_would_be_seen(
 
     def law() -> None:
         for seed in range(8):
-            check(step, picture("noise", (20, 30), 3, seed), seed)
+            check(step, image_of("noise", (20, 30), 3, seed), seed)
 
     with using(one_spoilt(kernels, name, target, by)):
         law()
@@ -285,7 +285,7 @@ def test_numbers_are_those_of_numpy(kernels: Any) -> None:
 @EACH_SET
 def test_the_lightness_of_an_image(kernels: Any) -> None:
     counter_numbers.kernel.cache_clear()
-    image = picture("noise", (20, 30), 3, 0)
+    image = image_of("noise", (20, 30), 3, 0)
     assert photons.sums(image, kernels) == lightness(image)
     assert photons.sums(image, one_spoilt(kernels, "lightness", 2, np.int64(1))) != lightness(image)  # type: ignore[arg-type]
     counter_numbers.kernel.cache_clear()

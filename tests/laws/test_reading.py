@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR, SEEDS, holds
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, KERNEL_SETS, Spoilt, guarded, spoil_first, spoil_last
 from random_recipes import MOVES, Picture, Pool, assert_same, build, outcome, pool, recipes, steps_for, targets
+from support.checks import DEAR, SEEDS, holds
 
 from augrecipes.compiler.executor import program
 from augrecipes.compiler.kernels import sink as sinks
@@ -42,10 +42,10 @@ def check(recipe: Recipe, level: Any, channels: int, seed: int) -> int:
     pipeline = build(recipe, level, seed)
     saved = 0
     for index in range(3):
-        picture = Picture(sample["image"])
-        a, b = outcome(pipeline, index, sample), outcome(pipeline, index, {**sample, "image": picture})
+        image = Picture(sample["image"])
+        a, b = outcome(pipeline, index, sample), outcome(pipeline, index, {**sample, "image": image})
         assert_same(a, b)
-        read = sum((y1 - y0) * (x1 - x0) for y0, x0, y1, x1, _ in picture.read)
+        read = sum((y1 - y0) * (x1 - x0) for y0, x0, y1, x1, _ in image.read)
         saved += sample["image"][..., 0].size - read
     return saved
 
@@ -86,10 +86,10 @@ def test_reads_a_window_once(steps: str, level: Any) -> None:
     pipeline = build(parsed(steps), level)
     assert is_encoded(Picture(pixels))
     for index in range(5):
-        picture = Picture(pixels)
-        pipeline.at(index)(image=picture)
-        assert len(picture.read) == 1
-        y0, x0, y1, x1, reduce = picture.read[0]
+        image = Picture(pixels)
+        pipeline.at(index)(image=image)
+        assert len(image.read) == 1
+        y0, x0, y1, x1, reduce = image.read[0]
         assert (y1 - y0) * (x1 - x0) < pixels[..., 0].size / 3
         assert reduce == 1
 
@@ -127,11 +127,11 @@ def off(steps: str, index: int, scales: tuple[int, ...]) -> tuple[float, int]:
     A rounded level is 0.3 px here, and of some hundred pixels in the mean 0.03; halves are rounded up, an eighth of a
     level in the mean, and noise of a level is seen at a few places by the one and in means by the other.
     """
-    picture = Picture(ramps(205, 243), scales)
-    a = build(parsed(steps), "none").at(index)(image=picture.pixels)["image"]
-    b = build(parsed(steps), "fast").at(index)(image=picture)["image"]
+    image = Picture(ramps(205, 243), scales)
+    a = build(parsed(steps), "none").at(index)(image=image.pixels)["image"]
+    b = build(parsed(steps), "fast").at(index)(image=image)["image"]
     inside = (a - b)[:2, 2:-2, 2:-2] * 255
-    return float(np.abs(inside.mean(axis=(1, 2))).max()), picture.read[0][4]
+    return float(np.abs(inside.mean(axis=(1, 2))).max()), image.read[0][4]
 
 
 @NATIVELY
@@ -165,11 +165,11 @@ CUT = "{CenterCrop: {height: 13, width: 12}}"
 def test_blocks_do_not_show_what_is_cut_away(first: int, reduce: int) -> None:
     pixels = np.full((216, 216, 3), 255, np.uint8)
     pixels[first : first + 192, first : first + 192] = 100
-    picture = Picture(pixels, (2, 4, 8))
+    image = Picture(pixels, (2, 4, 8))
     end = first + 192
     cut = f"{{Crop: {{x_min: {first}, y_min: {first}, x_max: {end}, y_max: {end}}}}}"
-    made = build(parsed(f"[{cut}, {{Resize: {{height: 15, width: 15}}}}, {CUT}]"), "fast").at(0)(image=picture)["image"]
-    assert picture.read[0][4] == reduce
+    made = build(parsed(f"[{cut}, {{Resize: {{height: 15, width: 15}}}}, {CUT}]"), "fast").at(0)(image=image)["image"]
+    assert image.read[0][4] == reduce
     np.testing.assert_allclose(made, 100 / 255, atol=1e-6)
 
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import BROKEN, SEEDS, holds, planted
 from hypothesis import strategies as st
-from random_recipes import MOVES, TABLES, Pool, build, outcome, picture, pool, recipes, steps_for, targets
-from support.checks import in_a_thread, planted_faults, read_only
+from random_recipes import MOVES, TABLES, Pool, build, outcome, photo, pool, recipes, steps_for, targets
+from support.checks import SEEDS, holds, in_a_thread, planted, planted_faults, read_only
 from test_fast import COLOURS, WARPS, WINDOWS
 from test_golden import GALLERY
 from test_golden import given as of_gallery
@@ -260,7 +259,6 @@ test_planted_faults_are_caught = planted_faults(
             (program_samples.ProgramPipeline, "_without_pixels", _refuse),
         ),
     },
-    BROKEN,
 )
 
 
@@ -279,7 +277,7 @@ def beside(names: set[str], seed: int, channels: int, dtype: str, *, lists: bool
         like = LIKE[ALL[name]]
         stack = (2,) * like.axes
         if like.is_image:
-            one = picture(seed + k, channels, dtype)
+            one = photo(seed + k, channels, dtype)
             made[name] = np.stack([one] * 2 ** len(stack)).reshape(*stack, *one.shape)
         else:
             made[name] = rng.integers(0, 700, (*stack, 37, 52)).astype(np.uint16)
@@ -346,5 +344,4 @@ test_planted_faults_of_extra_targets_are_caught = planted_faults(
         "a plan knows of the image alone": (PLAIN, (f"{__name__}.build", _knows_of_the_image_alone)),
         "a target is handed on": (PLAIN, (ImagePipeline, "_arrival_of", _hands_targets_on)),
     },
-    BROKEN,
 )

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import SEEDS, holds
 from hypothesis import strategies as st
-from random_recipes import Pool, build, picture, pool, recipes
-from support.checks import planted_faults
+from random_recipes import Pool, build, photo, pool, recipes
+from support.checks import SEEDS, holds, planted_faults
 from test_fast import run, with_border
 
 from augrecipes.compiler.rewrite import Compiled, Plan
@@ -44,7 +43,7 @@ def difference(recipe: Recipe, seed: int, dtype: Any) -> tuple[float, float]:
     """The largest difference that the rule alone makes, in levels, and what it promises."""
     flow = Flow(dtype, least=LEAST)
     changed, fired = apply_rules(recipe.steps, flow, (shrink_first.RULE,))
-    image = picture(seed, 3, dtype, (LEAST[0] + seed % 3, LEAST[1] + seed // 3 % 4))
+    image = photo(seed, 3, dtype, (LEAST[0] + seed % 3, LEAST[1] + seed // 3 % 4))
     if seed % 2:
         image = (image > image.mean()).astype(image.dtype) * image.max()
     made = []

@@ -94,10 +94,10 @@ def compile_everything(_: int) -> None:
 
 
 def run_pipelines(_: int) -> None:
-    picture = np.random.default_rng(0).integers(0, 256, (300, 300, 3), dtype=np.uint8)
+    image = np.random.default_rng(0).integers(0, 256, (300, 300, 3), dtype=np.uint8)
     shared = PIPELINES["stained-tissue-bag"]
-    shared.bag(0, 0, range(6), lambda k: picture, threads=2)
-    PIPELINES["stained-tissue"].at(0)(image=picture)
+    shared.bag(0, 0, range(6), lambda k: image, threads=2)
+    PIPELINES["stained-tissue"].at(0)(image=image)
 
 
 PIPELINES: dict[str, Any] = {}

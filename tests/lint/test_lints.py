@@ -4,11 +4,16 @@ import re
 from textwrap import indent
 
 import pytest
-from support.tables import table
+from support.checks import table
 
 from augrecipes.errors import Diagnostic
 from augrecipes.lint import lint, lints
+from augrecipes.ops import registry
+from augrecipes.ops.capabilities import capability
+from augrecipes.ops.intervals import interval
+from augrecipes.ops.ranges import NEUTRAL, ONLY_DRAWS, is_neutral, makes_draws, meaning_of
 from augrecipes.recipe.codes import CODES
+from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.parse import parse_text
 
 ALL = [pytest.param(record, id=record.code) for record in lints().values()]
@@ -108,3 +113,60 @@ def test_messages_of_drift_name_both_sides_and_stand_at_the_step():
     (size,) = lint(parse_text(text))
     assert (size.line, size.message.partition(";")[0]) == (6, "evaluation ends at 320 × 640 px, training at 224 × 224")
     assert lint(parse_text(text.replace("640}", "640}  # augrecipes: ignore[L301, L701]"))) == ()
+
+
+NUMBERS = {
+    "RandomGamma": 120, "Blur": 7, "MedianBlur": 7, "CLAHE": 3, "Posterize": 3, "Rotate": 20, "SafeRotate": 20,
+    "HueSaturationValue": 12, "RGBShift": 12, "GaussianBlur": 5, "Pad": 3,
+}  # fmt: skip
+# Their attribute is not the argument, or one number is no value of theirs.
+APART = {"ShiftScaleRotate", "CropAndPad", "StainJitter"}
+
+
+def takes_a_number(schema) -> bool:
+    return any(part.get("type") in ("number", "integer") for part in (schema, *schema.get("anyOf", ())))
+
+
+def scalars():
+    for name in sorted({*NEUTRAL, *ONLY_DRAWS}):
+        for argument in dict.fromkeys((*NEUTRAL.get(name, ()), *ONLY_DRAWS.get(name, ()))):
+            if name not in APART and takes_a_number(registry.arguments(name)["properties"][argument]):
+                yield pytest.param(name, argument, meaning_of(name, argument), id=f"{name}.{argument}")
+
+
+@pytest.mark.parametrize(("name", "argument", "meaning"), list(scalars()))
+def test_one_number_means_the_same_range(name, argument, meaning):
+    value = NUMBERS.get(name, 0.1)
+    made = registry.construct(Step(name, Arguments({argument: value})))
+    kept = getattr(made, argument)
+    kept = kept["x"] if isinstance(kept, dict) else kept
+    kept = tuple(kept) if isinstance(kept, tuple | list) else (kept, kept)
+    assert interval(meaning, value) == pytest.approx(kept)
+
+
+@pytest.mark.parametrize("name", [name for name in NEUTRAL if name != "StainJitter"])
+def test_the_table_names_real_arguments_of_known_classes(name):
+    assert capability(name) is not None
+    assert set(NEUTRAL[name]) <= set(registry.arguments(name)["properties"])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "neutral", "draws"),
+    [
+        ("Rotate", {"limit": 0}, True, False),
+        ("Rotate", {"limit": [0, 0]}, True, False),
+        ("Rotate", {"limit": [-5, 5]}, False, True),
+        ("Rotate", {"limit": [90, 90]}, False, False),
+        ("Affine", {"translate_px": {"x": 0, "y": 0}}, True, False),
+        ("Affine", {"translate_px": {"x": 0, "y": 4}}, False, False),
+        ("Affine", {"translate_px": {"x": 0, "y": [4, 5]}}, False, True),
+        ("Pad", {"padding": [0, 0, 0, 1]}, False, False),
+        ("GaussNoise", {"std_range": [0.1, 0.1]}, False, True),
+        ("HorizontalFlip", {}, False, False),
+        ("SomethingRegistered", {}, False, False),
+    ],
+)
+def test_neutral_and_draws(name, arguments, neutral, draws):
+    step = Step(name, Arguments(arguments))
+    assert is_neutral(step) is neutral
+    assert makes_draws(step) is draws

@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -254,15 +254,6 @@ def of_numbers(value: ast.AST) -> bool:
     return names <= {"range"} and bool(numbers) and all(type(node.value) is int for node in numbers)
 
 
-def named_in_python(text: str) -> Iterator[tuple[str, str]]:
-    """The sort and the name of each number that a module asks for."""
-    if "op_numbers import" not in text:
-        return
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in PLURALS:
-            yield node.value.id, node.attr
-
-
 def doubled(numbers: Mapping[str, int]) -> list[str]:
     """Names whose number another one has, too."""
     return [name for name, number in numbers.items() if list(numbers.values()).count(number) > 1]
@@ -292,14 +283,6 @@ def test_a_number_planted_in_c_is_found(planted: str, name: str) -> None:
 def test_a_number_planted_in_python_is_found(planted: str) -> None:
     text = f"CENTER_CROP = found()\n_GREYS = EFFECTS.GRAYS\n_FULL = 255\n{planted}"
     assert "CROPS" in numbered_in_python(text) <= {"CROPS", "FLIPS"}
-
-
-def test_python_asks_for_names_that_are_there() -> None:
-    asked = {one for text in texts("py").values() for one in named_in_python(text)}
-    assert {one for one in asked if one[1] not in PLURALS[one[0]]} == set()
-    assert len(asked) > 80
-    with pytest.raises(AttributeError, match="NO_SUCH_EFFECT"):
-        _ = op_numbers.EFFECTS.NO_SUCH_EFFECT
 
 
 def test_every_number_is_used_by_c() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
+from support.checks import DEAR
 
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.ops.capabilities import capability, carried, known

@@ -16,7 +16,7 @@ from support.folders import draw
 from support.kinds import IMAGE, KINDS, PAIR, Kind, N, by_kind, data_of, folders, packed, pixels, recipe_of
 from test_pack import EPOCHS, InterruptedRunError, content
 
-from augrecipes import Packed, StoreError, loader
+from augrecipes import Packed, StoreError
 from augrecipes.images.reading import read_header
 from augrecipes.packing import bake
 from augrecipes.packing.bake import Baked, Baker
@@ -80,27 +80,6 @@ def test_changed_files_are_packed_anew(roots: dict[str, Path], kind: Kind, tmp_p
 
 
 # -- a store that is replaced while it is read -----------------------------------------------------------------------
-
-
-def replaced(roots: dict[str, Path], folder: Path, method: str) -> list[Any]:
-    """The batches of a loader whose store is replaced before its workers open it."""
-    place, other = folder / "store", folder / "other"
-    shutil.copytree(packed(IMAGE, roots["image"]), place)
-    shutil.copytree(roots["image"], folder / "files")
-    draw(folder / "files" / IMAGE.files(3), seed=99)
-    pack(parse_text(recipe_of(IMAGE)), str(folder / "files"), other, workers=0)
-    ds = Packed(place, parse_text(recipe_of(IMAGE)), on_error="skip")
-    batches = loader(ds, 3, num_workers=1, multiprocessing_context=method)
-    shutil.rmtree(place)
-    other.rename(place)
-    return list(batches)
-
-
-@pytest.mark.usefixtures("small_shards")
-def test_workers_that_open_another_store_say_so(roots: dict[str, Path], tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="was replaced by another store") as caught:
-        replaced(roots, tmp_path, "spawn")
-    assert caught.value.path == str(tmp_path / "store")
 
 
 @pytest.mark.usefixtures("small_shards")

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from failing_parts import dies
 from support.folders import draw
-from support.stores import all_of
+from support.stores import all_of, dies
 
 from augrecipes.cli import pack as packing_command
 from augrecipes.errors import DataError, StoreError
@@ -305,7 +304,6 @@ def interrupted(folder: Path, *planted: str) -> str:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as parent:
         until(lambda: len(list(folder.iterdir())) > 0)
         os.killpg(parent.pid, signal.SIGINT)
-        assert parent.stderr is not None
         return parent.stderr.read()
 
 

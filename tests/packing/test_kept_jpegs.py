@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.encoded_pictures import FRACTIONS, JPEGS, Jpeg, corners_in, cut
-from support.forging import write_index
+from support.damage import write_index
+from support.encoded_images import FRACTIONS, JPEGS, Jpeg, corners_in, cut
 from support.stores import ABOUT, OLD_COLUMNS, OLD_FORMS, TARGETS, all_of, of_before, old_rows
 from typer.testing import CliRunner
 
@@ -160,14 +160,13 @@ def writer_of_jpegs(request: pytest.FixtureRequest) -> Iterator[Any]:
 @pytest.mark.usefixtures("writer_of_jpegs")
 @given(JPEGS, st.sampled_from((1, 3)), st.sampled_from(("apply", "ignore")), FRACTIONS)
 def test_what_is_kept_is_the_image(jpeg: Jpeg, channels: int, exif: Any, fractions: tuple[float, ...]) -> None:
-    picture = encoded(jpeg.data, name="it", channels=channels, exif=exif)
-    data = kept(picture.data, picture.header, picture.turn)
-    assert data is not None
-    assert decodes_to(picture.array(), data)
-    assert (data[2:4] == TURNED) == (picture.turn != 1)
-    again, corners = encoded(data, name="kept", channels=channels), corners_in(picture, fractions)
-    assert again.shape == picture.shape
-    np.testing.assert_array_equal(again.region(*corners), cut(picture.array(), corners))
+    image = encoded(jpeg.data, name="it", channels=channels, exif=exif)
+    data = kept(image.data, image.header, image.turn)
+    assert decodes_to(image.array(), data)
+    assert (data[2:4] == TURNED) == (image.turn != 1)
+    again, corners = encoded(data, name="kept", channels=channels), corners_in(image, fractions)
+    assert again.shape == image.shape
+    np.testing.assert_array_equal(again.region(*corners), cut(image.array(), corners))
 
 
 @pytest.mark.usefixtures("writer_of_jpegs")
@@ -176,12 +175,12 @@ def test_places_on_earth_and_thumbnails_are_not_kept() -> None:
     secret = b"59.3293N" * 900
     data = plain[:2] + b"\xff\xe1" + (len(secret) + 2).to_bytes(2, "big") + secret + plain[2:]
     data = data[:2] + b"\xff\xfe\x00\x0ahusband.." + data[2:]
-    picture = encoded(data, name="it")
-    found = kept(data, picture.header, 1)
+    image = encoded(data, name="it")
+    found = kept(data, image.header, 1)
     assert found is not None
     assert b"59.3293N" not in found
     assert b"husband" not in found
-    assert decodes_to(picture.array(), found)
+    assert decodes_to(image.array(), found)
 
 
 def test_other_files_are_not_kept() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.kinds import IMAGE, KINDS, Kind, N, by_kind, data_of, pixels, recipe_of
 
-from augrecipes import DataError, Packed, RecipeError, StoreError
+from augrecipes import Packed, RecipeError, StoreError
 from augrecipes.packing import run
 from augrecipes.packing.bake import Baked, Baker
 from augrecipes.packing.run import pack, prepare
@@ -254,26 +254,3 @@ def test_the_size_is_told(roots: dict[str, Path], tmp_path: Path, kind: Kind, fo
     assert packing.channels == 3
     size = f"about {packing.bytes:,} bytes"
     assert repr(packing) == f"<Packing to {tmp_path / 'store'}: {form}, {packing.rows} rows, {size}>"
-
-
-def test_a_store_that_is_there_is_left_alone(roots: dict[str, Path], tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    pack("folder-128", str(roots["image"]), store, workers=0)
-    before = content(store)
-    with pytest.raises(StoreError, match="exists"):
-        pack("folder-128", str(roots["image"]), store, workers=0)
-    assert content(store) == before
-
-
-@by_kind
-def test_raise_stops_at_the_first(roots: dict[str, Path], tmp_path: Path, kind: Kind) -> None:
-    shutil.copytree(roots[kind.name], tmp_path / "files")
-    path = tmp_path / "files" / kind.files(5)
-    path.write_bytes(path.read_bytes()[:60])
-    with pytest.raises(DataError) as caught:
-        pack(
-            parse_text(recipe_of(kind)), data_of(kind, tmp_path / "files"), tmp_path / "store", workers=0,
-            on_error="raise",
-        )  # fmt: skip
-    assert path.name in str(caught.value)
-    assert not (tmp_path / "store").exists()

@@ -225,7 +225,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks")
 
 
 def killed(*arguments: str) -> Any:
-    command = [sys.executable, "-m", "store.killing", "parts", *arguments]
+    command = [sys.executable, "-m", "support.killing", "parts", *arguments]
     tests = Path(__file__).parents[1]
     done = subprocess.run(command, cwd=tests, capture_output=True, check=False, timeout=900, text=True)
     assert done.returncode == 0, done.stderr

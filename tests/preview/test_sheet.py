@@ -109,48 +109,48 @@ def test_text_is_drawn_where_it_is_said_to_be(old: bool, align: str, monkeypatch
 
 
 def test_a_mask_is_tinted_inside_stronger_at_its_edge_and_nowhere_else() -> None:
-    picture = np.full((40, 40, 3), 128, np.uint8)
+    image = np.full((40, 40, 3), 128, np.uint8)
     mask = np.zeros((40, 40), np.int64)
     mask[10:30, 10:30] = 7
-    overlay.render_mask(picture, mask)
-    assert (picture[:9] == 128).all()
-    inside, edge = np.abs(picture[20, 20].astype(int) - 128).sum(), np.abs(picture[10, 20].astype(int) - 128).sum()
+    overlay.render_mask(image, mask)
+    assert (image[:9] == 128).all()
+    inside, edge = np.abs(image[20, 20].astype(int) - 128).sum(), np.abs(image[10, 20].astype(int) - 128).sum()
     assert 0 < inside < edge
 
 
 def test_255_is_clear_in_a_mask_of_classes_and_a_nucleus_in_a_mask_of_ids() -> None:
     for top, clear in ((255, True), (300, False)):
-        picture = np.full((8, 8, 3), 128, np.uint8)
+        image = np.full((8, 8, 3), 128, np.uint8)
         mask = np.full((8, 8), 255)
         mask[0, 0] = top
-        overlay.render_mask(picture, mask)
-        assert bool((picture[4, 4] == 128).all()) is clear
+        overlay.render_mask(image, mask)
+        assert bool((image[4, 4] == 128).all()) is clear
 
 
 def test_masks_are_scaled_to_their_image() -> None:
-    picture = np.full((80, 40, 3), 128, np.uint8)
+    image = np.full((80, 40, 3), 128, np.uint8)
     mask = np.zeros((20, 10), np.uint16)
     mask[10:] = 1
-    overlay.render_mask(picture, mask)
-    assert (picture[:38] == 128).all()
-    assert (picture[42:] != 128).any(-1).all()
+    overlay.render_mask(image, mask)
+    assert (image[:38] == 128).all()
+    assert (image[42:] != 128).any(-1).all()
 
 
 def test_boxes_are_drawn_on_their_outermost_pixels() -> None:
-    picture = np.zeros((50, 60, 3), np.uint8)
-    overlay.render_boxes(picture, np.array([[5.0, 10, 15, 20]], np.float32), [], 2.0)
-    rows, cols = np.nonzero(picture.any(-1))
+    image = np.zeros((50, 60, 3), np.uint8)
+    overlay.render_boxes(image, np.array([[5.0, 10, 15, 20]], np.float32), [], 2.0)
+    rows, cols = np.nonzero(image.any(-1))
     assert (rows.min(), rows.max(), cols.min(), cols.max()) == (20, 39, 10, 29)
-    assert not picture[25:35, 15:25].any()
+    assert not image[25:35, 15:25].any()
 
 
 def test_labels_never_overlap_and_have_their_classes_names() -> None:
     assert overlay.label_colour(1) == overlay.label_colour(np.int64(1)) != overlay.label_colour(2)
-    picture = np.zeros((100, 200, 3), np.uint8)
+    image = np.zeros((100, 200, 3), np.uint8)
     crowd = np.array([[20 + k, 40, 120 + k, 80] for k in range(5)], np.float32)
-    overlay.render_boxes(picture, crowd, [0] * 5, 1.0, ["cell"])
-    labelled = picture.copy()
-    plain = np.zeros_like(picture)
+    overlay.render_boxes(image, crowd, [0] * 5, 1.0, ["cell"])
+    labelled = image.copy()
+    plain = np.zeros_like(image)
     overlay.render_boxes(plain, crowd, [], 1.0)
     rows = np.nonzero((labelled != plain).any((1, 2)))[0]
     assert rows.max() - rows.min() <= 30, "one line of label, not five"
@@ -170,9 +170,9 @@ def test_box_formats_mean_the_same_corners(form: str, box: list[float]) -> None:
 
 
 def test_keypoints_are_dots_at_their_places() -> None:
-    picture = np.zeros((60, 80, 3), np.uint8)
-    overlay.render_keypoints(picture, np.array([[10.0, 20.0]]), 2.0)
-    rows, cols = np.nonzero(picture.any(-1))
+    image = np.zeros((60, 80, 3), np.uint8)
+    overlay.render_keypoints(image, np.array([[10.0, 20.0]]), 2.0)
+    rows, cols = np.nonzero(image.any(-1))
     # The middle of pixel 10 lies at 20.5 px of the image that is twice as large.
     assert abs(rows.mean() - 40.5) < 0.6
     assert abs(cols.mean() - 20.5) < 0.6
@@ -185,9 +185,9 @@ def flat(value: int, height: int = 64, width: int = 64) -> Cell:
     return Cell(np.full((height, width, 3), value, np.uint8))
 
 
-def extent(picture: NDArray[np.uint8], value: int) -> tuple[int, int, int, int]:
+def extent(image: NDArray[np.uint8], value: int) -> tuple[int, int, int, int]:
     """Rows and columns that a flat image of this grey spans: top, bottom, left, right; ink may hit the same grey."""
-    same = (picture == value).all(-1)
+    same = (image == value).all(-1)
     rows, columns = (np.nonzero(same.sum(axis) > 20)[0] for axis in (1, 0))
     return int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1
 
@@ -247,7 +247,6 @@ def test_what_is_drawn_over_an_image_knows_its_scale() -> None:
     cell = Cell(np.zeros((10, 10, 3), np.uint8), over=lambda shown, scale: scales.append(scale) or shown.fill(9))
     assert (cell.at((30, 30)) == 9).all()
     assert scales == [3.0]
-    assert cell.image is not None
     assert not cell.image.any(), "the image itself stays as it was"
 
 

@@ -1,7 +1,5 @@
 """`eval: derived`: what each step of training becomes, what is refused, and what else the recipe may say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from textwrap import indent
 
@@ -10,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.checks import table
 from support.recipe_strategies import CLASSES, arguments
-from support.tables import table
 
 import augrecipes as ar
 from augrecipes.compiler.explain import explain
@@ -213,37 +211,6 @@ def scene(height: int, width: int, seed: int = 0) -> np.ndarray:
     return imresize(coarse, height, width, round_between=False)
 
 
-SHAPES = {
-    "sr-x2": {"lr": 48, "hr": 96},
-    "sr-x4": {"lr": 48, "hr": 192},
-    "sr-multiscale": {"lr": 32, "x2": 64, "hr": 128},
-    "real-esrgan-x4": {"lr": 64, "hr": 256},
-}
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_pairs_of_the_gallery(name: str) -> None:
-    loaded = ar.load(name)
-    assert lint(loaded) == ()
-    whole = scene(261, 300)
-    for mode in ("train", "eval"):
-        pipeline = loaded.compile(mode)
-        finest = max(loaded.scales.values())
-        given = {}
-        for target in pipeline.targets:
-            factor = finest // loaded.scales[target]
-            given[target] = whole if factor == 1 else imresize(whole, 261 // factor, 300 // factor)
-        for index in range(4):
-            out = pipeline.at(index)(**given)
-            for target, side in SHAPES[name].items():
-                made = out[target]
-                assert made.dtype == np.float32
-                assert 0 <= made.min() <= made.max() <= 1
-                rows, columns = 261 // finest, 300 // finest
-                scale = loaded.scales[target]
-                assert made.shape == ((3, side, side) if mode == "train" else (3, rows * scale, columns * scale))
-
-
 def test_real_esrgan_is_worse_than_bicubic_and_still_the_same_scene() -> None:
     loaded = ar.load("real-esrgan-x4")
     train, fixed = loaded.compile(), loaded.compile("eval")
@@ -262,18 +229,6 @@ def test_real_esrgan_is_worse_than_bicubic_and_still_the_same_scene() -> None:
     out = fixed.at(0)(hr=whole)
     levels = np.round(out["lr"] * 255).astype(np.uint8).transpose(1, 2, 0)
     np.testing.assert_array_equal(levels, imresize(whole, 75, 100, round_between=True))
-
-
-def test_bags_of_the_gallery() -> None:
-    loaded = ar.load("stained-tissue-bag")
-    assert lint(loaded) == ()
-    tiles = [scene(512, 512, 1)] * 3
-    out = loaded.compile().at(0)(images=tiles)["image"]
-    assert out.shape == (3, 3, 224, 224)
-    assert -1 <= out.min() <= out.max() <= 1
-    assert not np.array_equal(out[0], out[1])
-    fixed = loaded.compile("eval").at(0)(images=tiles)["image"]
-    np.testing.assert_array_equal(fixed[0], fixed[1])
 
 
 @pytest.mark.parametrize("step", ["GaussNoise", "CoarseDropout", "Rotate", "HorizontalFlip: {target: lr}"])

@@ -1,7 +1,5 @@
 """Law: what the parser takes the JSON Schema takes, and what it refuses the schema refuses, but for the rules below."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from near_recipes import WHOLE, Path, at, edited, edits, places, values
+from support.recipe_strategies import WHOLE, Path, all_values, at, edited, edits, places
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import catalog
@@ -131,7 +129,7 @@ def test_each_rule_beyond_the_schema_is_one(code: str, part: str, text: str) -> 
 
 def settled(document: Any) -> bool:
     """To this release of jsonschema [false, 255] is among [[0, 255]]."""
-    return not any(isinstance(value, list) and bool in map(type, value) for value in values(document))
+    return not any(isinstance(value, list) and bool in map(type, value) for value in all_values(document))
 
 
 def nearby(whole: int, under: Path = ()) -> Iterator[Any]:

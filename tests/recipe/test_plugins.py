@@ -1,7 +1,5 @@
 """`plugins:` of a recipe: what installed packages announce, run where a recipe names it, and never otherwise."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,22 +1,26 @@
-"""Numbers that no step can work with, and images that no machine can hold, are told by check, with the line."""
-
-from __future__ import annotations
+"""Numbers that no step can work with, and images that no machine can hold, are told by check; draws in words."""
 
 import json
+import logging
+import os
 import random
+import resource
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
+import cv2
+import numpy as np
 import pytest
-from extremes import Case, cases, is_fault, placed
+from support.every_class import _NEEDED
 from support.recipe_strategies import CLASSES
 
-from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.errors import DataError, Diagnostic, RecipeError
 from augrecipes.ops import bounds, catalog
 from augrecipes.recipe.parse import parse_text
+from augrecipes.recipe.words import in_words
 from augrecipes.recipe.write import flow
 
 # Beyond OpenCV's integers, beyond any memory, and beyond what floats can be squared to.
@@ -29,6 +33,111 @@ NEEDED: dict[str, Any] = {
     "num_grid_xy": [4, 4],
     "magnitude": 5,
 }
+
+
+# What becomes of an image then, each case in a process of its own. As a program this reads cases, `[class, arguments]`
+# a line, and answers with lines: `refused` by the check, `ok`, or what went wrong. Memory and time of each are bounded.
+# `--without-bounds`: the check knows no bounds.
+Case = tuple[str, dict[str, Any]]
+
+# Whatever passes the check is tried with these, and with both ends of every bound.
+NUMBERS = (0, 1, 2, 3, 7, 255, 256, 1000, 32768, bounds.LARGEST, -1, -bounds.LARGEST, bounds.SMALLEST, 1e-3, 0.5, -0.5)
+NEEDED_TO_RUN = {**_NEEDED, "FromFloat": {"dtype": "uint8"}}
+# Whether these can be carried out an image decides, or a mask: by size, channels or dtype. A DataError names the step.
+OF_IMAGES = {
+    *("height", "width", "x_max", "y_max", "px", "hole_height_range", "hole_width_range", "unit_size_range"),
+    *("freq_mask_param", "time_mask_param", "mask_x_length", "mask_y_length", "drop_length", "channel_drop_range"),
+    *("min_max_height", "grid", "holes_number_xy", "max_value", "fill_mask"),
+    "num_grid_xy",  # cells of a few pixels fold, and have no inverse
+}
+_BOXED = ("BBoxSafeRandomCrop", "RandomSizedBBoxSafeCrop", "AtLeastOneBBoxRandomCrop")
+_MASKED = ("MaskDropout", "CropNonEmptyMaskIfExists", "ConstrainedCoarseDropout")
+_MEMORY, _SECONDS = 4 << 30, 60
+
+
+def placed(schema: Mapping[str, Any], number: float) -> Iterator[Any]:
+    """Values of a schema's shapes with a number in every numeric place."""
+    for part in schema.get("anyOf", ()):
+        yield from placed(part, number)
+    kind = schema.get("type")
+    if kind == "number" or (kind == "integer" and isinstance(number, int)):
+        yield number
+    elif kind == "array":
+        parts = schema.get("prefixItems") or [schema.get("items", {})] * 3
+        for values in zip(*(list(placed(part, number)) for part in parts), strict=False):
+            yield list(values)
+    elif kind == "object" and isinstance(schema.get("additionalProperties"), Mapping):
+        for value in placed(schema["additionalProperties"], number):
+            yield {"x": value}
+
+
+def cases(name: str) -> list[Case]:
+    """Each argument of a class alone, with each number everywhere in it and at either end of its default."""
+    found = []
+    for argument, schema in catalog.shipped()[name]["properties"].items():
+        ends = bounds.LIMITS.get((name, argument)) or bounds.LIMITS.get(argument, ())
+        default = schema.get("default")
+        for number in dict.fromkeys((*NUMBERS, *ends)) if argument != "p" else ():
+            for value in placed(schema, number):
+                found.append((name, {argument: value}))
+                if isinstance(value, list) and isinstance(default, list) and len(value) == len(default) == 2:
+                    found += [(name, {argument: [default[0], value[1]]}), (name, {argument: [value[0], default[1]]})]
+    return found
+
+
+def carry_out(recipe: Any, name: str) -> str:
+    """What becomes of two images of each dtype, 256 × 320."""
+    more: dict[str, Any] = {"mask": np.ones((256, 320), np.uint8)} if name in _MASKED else {}
+    if name in _BOXED:
+        more["boxes"] = np.array([[40.0, 40, 140, 120]])
+    if name == "RandomCropNearBBox":
+        more["cropping_bbox"] = [10, 10, 60, 60]
+    pipeline = recipe.compile(optimize="none")
+    photo = np.random.default_rng(0).integers(0, 256, (256, 320, 3), dtype=np.uint8)
+    for image in (photo, photo.astype(np.float32) / 255):
+        for index in range(2):
+            try:
+                out = pipeline.at(index)(image=image, **more)["image"]
+            except DataError as error:
+                return f"DataError, {image.dtype}: {error}"
+            if not np.isfinite(out).all():
+                return f"not finite, {image.dtype}"
+    return "ok"
+
+
+def outcome(case: Case) -> str:
+    """What becomes of one case."""
+    name, given = case
+    step = flow({**NEEDED_TO_RUN.get(name, {}), **given, "p": 1.0})
+    boxes = "inputs: {boxes: {labels: null}}\n" if name in _BOXED else ""
+    try:
+        recipe = parse_text(f"version: 1\nrecipe: t\n{boxes}steps: [{{{name}: {step}}}]\neval: []")
+    except RecipeError:
+        return "refused"
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        try:
+            report = carry_out(recipe, name)
+        except BaseException as error:
+            report = f"{type(error).__name__}: {error}"
+        os.write(write, report.replace("\n", " ")[:500].encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        report = pipe.read().decode(errors="replace")
+    status = os.waitpid(child, 0)[1]
+    return report or f"ended by signal {status & 127}"
+
+
+def is_fault(case: Case, report: str) -> bool:
+    """Whether the check should have refused it."""
+    if report in ("ok", "refused") or (report.startswith("DataError") and "would make an image" in report):
+        return False
+    return not (report.startswith(("DataError", "not finite")) and set(case[1]) <= OF_IMAGES)
 
 
 def found(name: str, given: Mapping[str, Any]) -> list[Diagnostic]:
@@ -127,9 +236,10 @@ def test_whatever_is_out_of_bounds_is_told_with_an_argument_of_the_class(name: s
 
 
 def outcomes(some: list[Case], *options: str) -> list[str]:
-    program = [sys.executable, str(Path(__file__).with_name("extremes.py")), *options]
+    program, paths = [sys.executable, __file__, *options], os.pathsep.join(path for path in sys.path if path)
     lines = "".join(f"{json.dumps(case)}\n" for case in some)
-    done = subprocess.run(program, input=lines, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(program, input=lines, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -163,3 +273,34 @@ def test_without_the_bounds_images_fail() -> None:
     ]
     assert set(outcomes(some)) == {"refused"}
     assert [case for case, _ in faults(some, "--without-bounds")] == some[:-1]
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"brightness": 1.0834, "hue": -0.012, "shape": (3, 4)}, "brightness × 1.08, hue −0.012"),
+        ({"crop_coords": (30, 12, 254, 236)}, "window 224×224 at (30, 12)"),
+        ({"matrix": [*cv2.getRotationMatrix2D((0, 0), -17.3, 1.0).tolist(), [0, 0, 1]]}, "angle 17.3°"),
+        ({"rotate": 24.889, "scale": {"x": 0.8, "y": 0.8}, "matrix": np.eye(3)}, "angle 24.9°, scale × 0.8"),
+        ({"group_element": "r90"}, "rotated by 90°"),
+        ({"holes": np.zeros((2, 4), int)}, "2 holes"),
+        ({"noise_map": np.zeros((4, 5, 3), np.float32)}, "noise map spread 0"),
+        ({"alpha": 1.2, "beta": -3.5}, "contrast × 1.2, brightness −3.5"),
+        ({"quality": 71, "image_type": ".jpg"}, "quality 71"),
+        ({"matrix": np.array([[1, 0, 0], [0, 1, 0], [0.001, 0, 1]])}, "corners moved"),
+        ({"seed": 3, "interpolation": 1, "fill": 0}, ""),
+    ],
+)
+def test_draws_in_words(params: dict[str, Any], words: str) -> None:
+    assert in_words(params) == words
+
+
+if __name__ == "__main__":
+    cv2.setNumThreads(0)
+    warnings.simplefilter("ignore")
+    logging.disable()
+    carry_out(parse_text("version: 1\nrecipe: t\nsteps: [Blur]\neval: []"), "Blur")  # what is imported is imported here
+    if "--without-bounds" in sys.argv:
+        bounds.fault = lambda *_: None  # type: ignore[assignment]
+    for line in sys.stdin:
+        print(json.dumps(outcome(json.loads(line))), flush=True)

@@ -1,12 +1,10 @@
 """The whole of the language, as it is written when nothing is wrong; and what pairs, Degrade and bags may say."""
 
-from __future__ import annotations
-
 import pickle
 from textwrap import indent
 
 import pytest
-from support.tables import read, table
+from support.checks import read, table
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Normalize, Output, Step

@@ -2,8 +2,6 @@
 classes, constants and the schema file.
 """
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys
@@ -13,11 +11,10 @@ from typing import Any
 
 import cv2
 import pytest
-from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.checks import DEAR, table
 from support.recipe_strategies import CLASSES, arguments, recipes
-from support.tables import table
 
 from augrecipes.compat.guard import albumentations
 from augrecipes.compiler.run import pipeline
@@ -60,7 +57,6 @@ def constructor_refuses(name: str, given_arguments: dict[str, object]) -> str | 
 def test_schema_and_rules_decide_as_the_constructor_does(name: str, data: st.DataObject) -> None:
     chosen = data.draw(arguments(name))
     schema = registry.arguments(name)
-    assert schema is not None
     for key, value in chosen.items():
         assert check_value(schema["properties"][key], from_value(value, Place())) == []
     merged = {key: part.get("default") for key, part in schema["properties"].items()} | chosen
@@ -86,7 +82,6 @@ def test_noise_params_as_the_constructor_takes_them(kind: str, params: dict[str,
 @table(__file__, "wrong", "name", "chosen")  # by ours, and by theirs in words that differ
 def test_what_the_schema_refuses_the_constructor_refuses(name: str, chosen: dict[str, object]) -> None:
     schema = registry.arguments(name)
-    assert schema is not None
     found = [
         f for key, value in chosen.items() for f in check_value(schema["properties"][key], from_value(value, Place()))
     ]
@@ -162,15 +157,6 @@ def test_construct_takes_names_and_nested_names() -> None:
 def test_construct_is_never_silent(name: str, arguments: dict[str, object], words: str) -> None:
     with pytest.raises(RecipeError, match=words):
         registry.construct(Step(name, Arguments(arguments)))
-
-
-def test_effective_has_every_argument() -> None:
-    found = registry.effective(Step("RandomCrop", Arguments({"height": 8, "width": 9})))
-    assert found["height"] == 8
-    assert found["border_mode"] == "constant"
-    assert list(found)[-1] == "p"
-    assert found["p"] == 1.0
-    assert registry.effective(Step("OneOf", p=0.3)) == {"p": 0.3}
 
 
 def test_a_registered_class_is_a_step(own_names: None) -> None:

@@ -2,8 +2,6 @@
 twice the recipe is twice the work, counted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random
@@ -266,7 +264,6 @@ def test_twice_the_changes_are_twice_the_work(address: Callable[[int], str], way
 def test_no_comment_makes_the_search_for_another_long() -> None:
     """Each bracket that opens is looked at up to the next, so the whole line is looked at twice at most."""
     body = re.fullmatch(r".*\((.*)\)\\\]", keys._IGNORE.pattern)
-    assert body is not None
     assert body[1] == r"[^\[\]]*"
     for noise in ("# augrecipes: ignore[", "#", "# ", "# augrecipes:", "#\t", "augrecipes: ignore[L1,"):
         line = noise * 40_000

@@ -1,7 +1,5 @@
 """Every kind of mistake: its code, its line and column, and words that help."""
 
-from __future__ import annotations
-
 import pytest
 
 from augrecipes.errors import Diagnostic, RecipeError

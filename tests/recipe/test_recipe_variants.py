@@ -1,11 +1,9 @@
 """Variants: extends, set, without, and the same changes from the outside."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from support.tables import table
+from support.checks import table
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe.model import Recipe, Step
@@ -143,7 +141,6 @@ def test_steps_of_the_parent_stand_at_extends(folder: Path) -> None:
     recipe = good(folder, "set: {RandomCrop.height: 32}\n")
     crop = by_class(recipe, "RandomCrop")[0]
     assert (crop.position.line, crop.position.col) == (2, 1)
-    assert crop.position.origin is not None
     assert (Path(crop.position.origin[0]).name, *crop.position.origin[1:]) == ("base.yaml", 11, 3)
     assert (crop.places["height"].line, crop.places["height"].col) == (3, 7)
 

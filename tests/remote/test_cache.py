@@ -1,9 +1,12 @@
-"""The cache of fetched files: bounded, whole, each fetched once; the least used goes; what cannot be is said."""
+"""The cache of fetched files: bounded, whole, each fetched once; the least used goes; also where readers are killed."""
 
 import errno
 import json
 import os
 import random
+import shutil
+import signal
+import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,11 +17,17 @@ import pytest
 from programs import Programs
 from support import shop
 from support.checks import in_threads
+from support.folders import draw
+from support.killing import Counting, in_a_fork
 from test_stores_elsewhere import opened, placed
 
+from augrecipes.cache import CACHE
 from augrecipes.errors import StoreError
-from augrecipes.store import cache
+from augrecipes.packing.run import pack
+from augrecipes.recipe.parse import parse_text
+from augrecipes.store import cache, open_store
 from augrecipes.store.cache import FileCache, ReadAhead
+from augrecipes.store.verify import verify_store
 
 SIZES = [100, 250, 400, 700, 90, 333]
 
@@ -195,8 +204,8 @@ def test_files_are_fetched_ahead_in_their_order_and_no_more_than_is_wanted() -> 
 
 PROGRAM = """
 import json, sys
-sys.path.insert(0, "tests/remote")
-from killing_cache import main
+sys.path[:0] = ["tests", "tests/remote"]
+from test_cache import main
 print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])))
 """
 
@@ -212,3 +221,88 @@ def killed(programs: Programs, kills: int, planted: str = "") -> dict[str, Any]:
     done = programs(PROGRAM, str(kills), "0", planted)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
+
+
+# Readers and senders of a store elsewhere are killed with SIGKILL, at calls drawn by chance. A reader is a fork that
+# fetches shards into a cache, a sender one that packs into the shop: each ends itself at a call that touches the disk.
+
+RECIPE = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}, D4]}")
+
+
+def pixels(place: Any) -> list[bytes]:
+    store = open_store(place, None, cache_size=5_000)  # it is the cache that must be right
+    return [store.array("image", k).tobytes() for k in range(store.count("image"))]
+
+
+def plant(planted: str) -> None:
+    """Planted: files are fetched under the names that they will have; or the index is sent first."""
+    if planted == "early":
+
+        def fetched(self: FileCache, path: Path, size: int, fetch: Callable[[Path], None]) -> Any:
+            path.write_bytes(bytes(size))
+            fetch(path)
+            return self._here(path, size)
+
+        FileCache._fetched = fetched
+
+
+def main(kills: int, seed: int, planted: str = "") -> dict[str, Any]:
+    """Reads and sends, killed again and again; in the end all is there, and what was left before opened right."""
+    wrong: list[str] = []
+    plant(planted)
+    rng, done = random.Random(seed), 0
+    root = Path(tempfile.mkdtemp(prefix="augrecipes-killing-"))
+    try:
+        os.environ[CACHE] = str(root / "cache")
+        folder = shop.opened(root)
+        for k in range(8):
+            draw(folder / "files" / f"{k}.png", seed=k, size=(30, 25))
+        pack(RECIPE, "shop://files", root / "here", workers=0, shard_size=700)
+        wanted = pixels(root / "here")
+        shutil.copytree(root / "here", folder / "store")
+
+        def reading() -> object:
+            return pixels("shop://store") == wanted or wrong.append("a reader read something else")
+
+        def sending() -> object:
+            return pack(RECIPE, "shop://files", "shop://sent", workers=0, shard_size=700)
+
+        def run(work: Callable[[], object], last: int) -> int:
+            nonlocal done
+            chance = rng.random()
+
+            def counted() -> int:
+                counting = Counting(root, last, random.Random(chance))
+                if work() is None:
+                    return -1
+                return counting.count
+
+            ended, calls = in_a_fork(counted)
+            done += ended == signal.SIGKILL
+            return calls
+
+        most = {reading: run(reading, -1), sending: run(sending, -1)}
+        while done < kills:
+            for name in ("cache", "shop/sent"):
+                shutil.rmtree(root / name, ignore_errors=True)
+            for _ in range(4):
+                run(reading, rng.randint(1, most[reading]))
+                if pixels("shop://store") != wanted:
+                    wrong.append("the cache holds something else")
+                if rng.random() < 0.5:
+                    shutil.rmtree(root / "cache" / "remote", ignore_errors=True)
+            for _ in range(3):
+                run(sending, rng.randint(1, most[sending]))
+                if (folder / "sent" / "index.json").exists():
+                    if pixels("shop://sent") != wanted or verify_store("shop://sent"):
+                        wrong.append("what was sent is something else")
+                    break
+            else:
+                sending()
+                if pixels("shop://sent") != wanted:
+                    wrong.append("what was sent in the end is something else")
+    except StoreError as error:
+        wrong.append(str(error))
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    return {"kills": done, "wrong": wrong}

@@ -213,11 +213,10 @@ Fault = Callable[[str, int, str], None]
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The address of a server that is there for these tests."""
-    command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("s3_server.py"))]
+    command = [sys.executable, "-W", "ignore", shop.__file__]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as program:
-        assert program.stdout is not None
         yield f"http://127.0.0.1:{int(program.stdout.readline())}"
         program.communicate("")
 

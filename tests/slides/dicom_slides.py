@@ -139,7 +139,7 @@ FILE_0=Data0000.dat
 """
 
 
-def write_mirax(folder: Path, pictures: int = 4, side: int = 64) -> tuple[Path, Path]:
+def write_mirax(folder: Path, images: int = 4, side: int = 64) -> tuple[Path, Path]:
     """A MIRAX slide of two levels, and the text that describes it."""
     inside = folder / "a"
     inside.mkdir()
@@ -149,14 +149,14 @@ def write_mirax(folder: Path, pictures: int = 4, side: int = 64) -> tuple[Path, 
     index = bytearray(_IDENTITY + struct.pack("<ii", root, 0) + bytes(8))
     for level in range(2):
         struct.pack_into("<i", index, root + 4 * level, len(index))
-        corners = [(x, y) for y in range(0, pictures, 1 + level) for x in range(0, pictures, 1 + level)]
+        corners = [(x, y) for y in range(0, images, 1 + level) for x in range(0, images, 1 + level)]
         index += struct.pack("<iiii", 0, len(index) + 8, len(corners), 0)
         for x, y in corners:
-            index += struct.pack("<iiii", y * pictures + x, len(data), len(jpeg), 0)
+            index += struct.pack("<iiii", y * images + x, len(data), len(jpeg), 0)
             data += jpeg
     (inside / "Index.dat").write_bytes(index)
     (inside / "Data0000.dat").write_bytes(data)
     told = inside / "Slidedat.ini"
-    told.write_text(_SLIDE.format(pictures) + "".join(_LAYER.format(level, side) for level in range(2)))
+    told.write_text(_SLIDE.format(images) + "".join(_LAYER.format(level, side) for level in range(2)))
     (folder / "a.mrxs").touch()
     return folder / "a.mrxs", told

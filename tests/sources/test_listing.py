@@ -73,7 +73,6 @@ def test_class_folders(tmp_path: Path) -> None:
     assert names(found) == ["a/1.Jpeg", "a/3.webp", "a-b/1.tiff", "b/2.JPG", "b/deep/1.png"]
     assert found.classes == ("a", "a-b", "b", "empty")
     assert found.class_to_idx == {"a": 0, "a-b": 1, "b": 2, "empty": 3}
-    assert found.labels is not None
     assert found.labels.tolist() == [0, 0, 1, 2, 2]
     assert found.paths[0] == os.path.join(str(root), "a", "1.Jpeg").replace("a" + os.sep + "1", "a/1")
 

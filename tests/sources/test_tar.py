@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import tars as made
+from support import folders as made
 from support.checks import in_a_soak, in_threads, planted_faults
 
 from augrecipes.errors import DataError

@@ -23,7 +23,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks")
 
 def killed(format: str, step: int, seed: int, *planted: str) -> dict[str, Any]:
     """What `killing.py` says."""
-    command = [sys.executable, "-m", "store.killing", format, str(step), str(seed), *planted]
+    command = [sys.executable, "-m", "support.killing", format, str(step), str(seed), *planted]
     done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import stores
+from support.checks import DEAR
 
 from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.store import StoreWriter, index, items, open_store
@@ -268,7 +268,6 @@ def laid(sizes: list[list[int]], most: int) -> None:
         flat = [array for arrays in content for array in arrays]
         assert all(np.array_equal(store.array("image", k), array) for k, array in enumerate(flat))
         lying = table.lie(np.arange(len(flat)))
-        assert lying is not None
         for (address, *_), array in zip(lying.lie.tolist(), flat, strict=True):
             assert bytes((ctypes.c_uint8 * array.size).from_address(address)) == array.tobytes()
 

@@ -10,11 +10,11 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from support import stores
+from support.checks import DEAR
 
 from augrecipes import StoreError, verify_store
 from augrecipes.store import StoreWriter, columns, make_item, open_store
@@ -107,8 +107,8 @@ def test_a_wrong_format_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_jpeg_is_near_what_was_given() -> None:
     ramp = np.add.outer(np.arange(64), np.arange(80)).astype(np.uint8)
-    picture = np.stack([ramp, 255 - ramp, ramp // 2], axis=2)
-    for array in (picture, ramp[:, :, None]):
+    image = np.stack([ramp, 255 - ramp, ramp // 2], axis=2)
+    for array in (image, ramp[:, :, None]):
         assert np.abs(stores.kept(array, "jpeg").astype(int) - array).max() <= 4
 
 
@@ -236,17 +236,17 @@ def test_raw_items_begin_at_lines_of_the_cache(tmp_path: Path) -> None:
 
 def test_hdf5_of_one_shape_is_read_by_others(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    pictures, masks = rng.integers(0, 256, (3, 5, 7, 3), np.uint8), rng.integers(0, 9000, (3, 5, 7)).astype("u2")
+    images, masks = rng.integers(0, 256, (3, 5, 7, 3), np.uint8), rng.integers(0, 9000, (3, 5, 7)).astype("u2")
     with StoreWriter(
         tmp_path / "s", format="hdf5", kind="image", targets={"image": "image", "mask": "mask"}, rows=3
     ) as writer:
         for row in range(3):
-            writer.add(row, {"image": [pictures[row]], "mask": [masks[row]]})
+            writer.add(row, {"image": [images[row]], "mask": [masks[row]]})
         writer.finish({"label": np.array([3, 1, 2]), "source": ["a", "é", "b\udcff"], "source/mask": ["x", "y", "z"]})
     with h5py.File(tmp_path / "s" / "image-00000.h5") as file:
         assert (file["data"].shape, file["data"].dtype, file["data"].chunks) == ((3, 5, 7, 3), np.uint8, None)
-        assert np.array_equal(file["data"][:], pictures)
-        assert np.array_equal(file["data"][1], pictures[1])
+        assert np.array_equal(file["data"][:], images)
+        assert np.array_equal(file["data"][1], images[1])
         assert file["columns/label"][:].tolist() == [3, 1, 2]
         assert file["columns/source"][:].tolist() == [b"a", "é".encode(), b"b\xff"]
         assert file["columns/source.mask"].asstr()[0] == "x"

@@ -68,7 +68,6 @@ def test_one_process_at_a_time_and_no_lock_outlives_it(tmp_path: Path) -> None:
         [sys.executable, "-c", program, str(tmp_path / "s")], cwd=Path(__file__).parents[1], stdout=subprocess.PIPE
     )
     try:
-        assert other.stdout is not None
         assert other.stdout.readline() == b"holding\n"
         with pytest.raises(StoreError, match="written by another process; wait for it") as caught:
             stores.opened(tmp_path / "s", "raw", ROWS)

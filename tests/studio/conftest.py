@@ -1,7 +1,5 @@
 """Studios over a few drawn images, files of recipes, and tabs of a browser that look at them."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

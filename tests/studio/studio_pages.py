@@ -1,7 +1,5 @@
 """Pages of a studio: asked over a socket, and looked at in a browser without a window, as people do."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -113,7 +111,6 @@ class Page:
     def pixels(self, url: str) -> NDArray[np.uint8]:
         """An image, RGB or RGBA."""
         found = cv2.imdecode(np.frombuffer(self.fine("GET", url), np.uint8), cv2.IMREAD_UNCHANGED)
-        assert found is not None
         how = cv2.COLOR_BGR2RGB if found.shape[2] == 3 else cv2.COLOR_BGRA2RGBA
         return np.asarray(cv2.cvtColor(found, how), np.uint8)
 
@@ -158,7 +155,7 @@ class Tab:
     page: Any
     faults: list[str] = field(default_factory=list)
 
-    def open(self, address: str) -> Tab:
+    def open(self, address: str) -> "Tab":
         """Go to a studio, and wait until its editor stands."""
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
         self.page.on("dialog", lambda asked: (self.faults.append(f"dialog {asked.message}"), asked.dismiss()))

@@ -1,7 +1,5 @@
 """Files and packed datasets of every kind: what is shown is what a Dataset returns; damage is reported."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from studio_pages import BAG, PAIR, Page, image_of, write_images, write_masks
-from support.encoded_pictures import encoded as encoded_picture
-from support.encoded_pictures import exif
+from support.encoded_images import encoded as encoded_picture
+from support.encoded_images import exif
 
 import augrecipes as ar
 from augrecipes.errors import DataError, StoreError

@@ -1,17 +1,15 @@
 """The recipe's text: problems stand at their words, fixes fix, sliders change their own words; in every layout."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from studio_pages import Page
+from support.checks import DEAR
 from support.recipe_strategies import steps
 
 from augrecipes.errors import RecipeError

@@ -1,7 +1,5 @@
 """Who may ask the studio: nobody from elsewhere, nobody without the token, and nothing beyond its folder."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Draws, stages, extremes, two settings next to each other, cost, import and export; of images, pairs and bags."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

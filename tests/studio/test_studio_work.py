@@ -1,7 +1,5 @@
 """Work in turns: a newer edit ends an older drawing, slow steps hold nobody up, and what is cached stays bounded."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

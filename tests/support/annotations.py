@@ -56,12 +56,12 @@ class Set:
     polygons: bool = False
 
 
-def draw(folder: Path, pictures: Sequence[Picture]) -> None:
+def draw(folder: Path, images: Sequence[Picture]) -> None:
     """Write the images' files."""
-    for k, picture in enumerate(pictures):
-        path = folder / picture.name
+    for k, image in enumerate(images):
+        path = folder / image.name
         path.parent.mkdir(parents=True, exist_ok=True)
-        assert cv2.imwrite(str(path), np.full((picture.height, picture.width, 3), 7 * k % 256, np.uint8))
+        assert cv2.imwrite(str(path), np.full((image.height, image.width, 3), 7 * k % 256, np.uint8))
 
 
 def coco(folder: Path, given: Set) -> Path:
@@ -77,8 +77,8 @@ def coco(folder: Path, given: Set) -> Path:
             "iscrowd": int(thing.flagged),
             **({"segmentation": [thing.polygon]} if given.polygons else {}),
         }
-        for k, picture in enumerate(given.pictures)
-        for j, thing in enumerate(picture.things)
+        for k, image in enumerate(given.pictures)
+        for j, thing in enumerate(image.things)
     ]
     said = {
         "info": {"year": 2017, "list": [{}]},
@@ -180,19 +180,19 @@ def _two(corners: Corners) -> list[list[float]]:
 def random_set(seed: int, *, polygons: bool = False, wild: bool = True, flagged: bool = True) -> Set:
     """A random set; `wild` ones have boxes that reach outside, lie there, or are empty."""
     rng = np.random.default_rng(seed)
-    pictures = []
+    images = []
     for k in range(int(rng.integers(2, 6))):
         width, height = (int(v) for v in rng.integers(8, 70, 2))
         folder = "b/" if rng.random() < 0.3 else "a" if rng.random() < 0.1 else ""
         name = f"{folder}{k:02}{'é' if rng.random() < 0.2 else ''}{'x' * int(rng.integers(2))}.png"
         things = tuple(_thing(rng, width, height, polygons, wild, flagged) for _ in range(int(rng.integers(0, 5))))
-        pictures.append(Picture(name, width, height, things))
-    if all(thing.flagged for picture in pictures for thing in picture.things):  # which some formats leave out
-        width, height = pictures[0].width, pictures[0].height
+        images.append(Picture(name, width, height, things))
+    if all(thing.flagged for image in images for thing in image.things):  # which some formats leave out
+        width, height = images[0].width, images[0].height
         things = (_thing(rng, width, height, polygons, wild=False, flagged=False),)
-        pictures[0] = Picture(pictures[0].name, width, height, things)
-    pictures.sort(key=lambda picture: picture.name.encode())
-    return Set(tuple(pictures), polygons=polygons)
+        images[0] = Picture(images[0].name, width, height, things)
+    images.sort(key=lambda image: image.name.encode())
+    return Set(tuple(images), polygons=polygons)
 
 
 def _thing(rng: np.random.Generator, width: int, height: int, polygons: bool, wild: bool, flagged: bool) -> Thing:
@@ -260,5 +260,4 @@ def refused(path: Path, *words: str, **options: Any) -> None:
 
 def rows(path: Path, **options: Any) -> list[list[float]]:
     table = listed(path, options.pop("recipe", recipe("pascal_voc")), **options)
-    assert table.boxes is not None
     return [row for k in range(len(table)) for row in table.boxes.rows(k).tolist()]

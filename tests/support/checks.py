@@ -3,22 +3,26 @@
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import settings
+import yaml
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 from augrecipes.cli import main
 
-Fixture = Callable[[str], Any]
-"""Gives a fixture by its name."""
+FAILURES = (AssertionError, ExceptionGroup)
+"""What a law raises that does not hold for some example, or for several in several ways."""
 
 
 def planted_faults(
-    table: Mapping[str, tuple[Any, ...]], errors: type[BaseException] | tuple[type[BaseException], ...] = AssertionError
+    table: Mapping[str, tuple[Any, ...]], errors: type[BaseException] | tuple[type[BaseException], ...] = FAILURES
 ) -> Callable[..., None]:
     """A test for every row of a table: what fails, and (where, name, replacement) of what is replaced before it."""
 
@@ -144,3 +148,38 @@ def same(a: Any, b: Any) -> None:
             same(one, other)
     else:
         assert a == b
+
+
+DEAR = settings(max_examples=settings.default.max_examples // 3)
+"""For laws of whole samples, where an example takes milliseconds."""
+PLANTED = settings(max_examples=300, phases=[Phase.generate], derandomize=True, database=None)
+"""For a law that a planted fault must break: it ends with the first example that does, whatever the profile."""
+SEEDS = st.integers(0, 2**32)
+
+
+def holds(law: Callable[..., object], *examples: st.SearchStrategy[Any], tried: settings = DEAR) -> None:
+    """Tries a law on random examples, of its positional arguments."""
+
+    @tried
+    @given(st.tuples(*examples))
+    def on_all(arguments: tuple[Any, ...]) -> None:
+        law(*arguments)
+
+    on_all()
+
+
+def planted(law: Callable[..., object], *examples: st.SearchStrategy[Any]) -> Callable[[Any], None]:
+    """A law as `support.checks.planted_faults` has it: tried until an example breaks it."""
+    return lambda _: holds(law, *examples, tried=PLANTED)
+
+
+@cache
+def read(file: str) -> dict[str, Any]:
+    """The YAML file that is called as a test file."""
+    return yaml.safe_load(Path(file).with_suffix(".yaml").read_text(encoding="utf-8"))
+
+
+def table(file: str, name: str, *keys: str) -> pytest.MarkDecorator:
+    """Parametrize a test by a table of the YAML file that is called as the test file: one of `keys` an argument."""
+    cases = read(file)[name]
+    return pytest.mark.parametrize(keys, [[case.get(key, "") for key in keys] for case in cases.values()], ids=cases)

@@ -1,13 +1,17 @@
-"""Hypothesis strategies: arguments that a class's schema accepts, and whole recipes made of them."""
+"""Hypothesis strategies: arguments that a class's schema accepts, recipes of them; and documents nearly recipes."""
 
+import copy
+import pathlib
 import string
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import yaml
 from hypothesis import strategies as st
 
 from augrecipes.ops import catalog
 from augrecipes.ops.judge import verdict
+from augrecipes.recipe import grammar
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Normalize, Output, Recipe, Step, label
 
 # What stands in recipes of pairs only is left out.
@@ -138,3 +142,68 @@ def recipes(draw: st.DrawFn) -> Recipe:
         eval=None if evaluation is None else label(evaluation),
         output=output,
     )
+
+
+Path = tuple[str | int, ...]
+
+# Between them they have every key of the language.
+WHOLE = list(yaml.safe_load_all(pathlib.Path(__file__).with_name("near_recipes.yaml").read_text(encoding="utf-8")))
+
+VALUES: list[Any] = [
+    None, True, False, 0, 1, 2, -1, 3, 0.5, 1.0, 1.5, 64, 70, 1000, "", "x", "1", "no", "lr", "My Name", "derived",
+    "imagenet",
+    "optional", "none", "D4", [], [0], [0, 1], [0, 255], [3, 9], [64, 64], [64, 64, 64], [0.0, 0.2, 0.5], ["lr", "lr"],
+    ["D4"], {}, {"p": 0.5}, {"D4": None}, {"mean": 0.5, "std": 0}, {"mean": [], "std": 1}, {"lr": 1}, {"lr": {}},
+]  # fmt: skip
+_SECTIONS = (grammar.TOP, grammar.INPUTS, grammar.IMAGE, grammar.BOXES, grammar.KEYPOINTS, grammar.OUTPUT, grammar.BAG)
+NAMES = sorted(
+    {key for section in (*_SECTIONS, *grammar.GROUPS.values(), grammar.DEGRADE) for key in section["properties"]}
+    | {"odd", "lr", "hr", "D4", "Crop", "limit", "fill"}
+)
+
+
+def places(value: Any, here: Path = ()) -> Iterator[Path]:
+    """Every place of a document, from the outside inwards."""
+    yield here
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from places(inner, (*here, key))
+
+
+def all_values(document: Any) -> Iterator[Any]:
+    """Every value of a document, from the outside inwards."""
+    return (at(document, path) for path in places(document))
+
+
+def at(document: Any, path: Path) -> Any:
+    """What stands at a place."""
+    for key in path:
+        document = document[key]
+    return document
+
+
+def edits(value: Any) -> list[Any]:
+    """What may stand in place of a value; `...`: nothing."""
+    found = [..., *VALUES, [value], str(value), {"odd": value}]
+    if isinstance(value, int | float):
+        found += [-value, value + 0.5, float(value), value * 1000]
+    if isinstance(value, list):
+        found += [value[::-1], value[:-1], [*value, *value[:1]]]
+    if isinstance(value, dict):
+        found += [{key: part for key, part in value.items() if key != gone} for gone in value]
+        found += [{**value, name: new} for name in NAMES if name not in value for new in (None, 1, "x", {})]
+        found += [{f"{key}s" if key == old else key: part for key, part in value.items()} for old in value]
+    return found
+
+
+def edited(document: Any, path: Path, value: Any) -> Any:
+    """The document with something else at one place."""
+    if not path:
+        return {} if value is ... else value
+    fresh = copy.deepcopy(document)
+    parent = at(fresh, path[:-1])
+    if value is ...:
+        del parent[path[-1]]
+    else:
+        parent[path[-1]] = value
+    return fresh

@@ -2,7 +2,9 @@
 
 import hashlib
 import os
+import pickle
 import tempfile
+import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,11 +13,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from support.damage import write_index
 
+from augrecipes.packing.parts import part_named
+from augrecipes.packing.ray import write_one
 from augrecipes.store import Store, StoreWriter, make_item, open_store
 from augrecipes.store.columns import Texts
 from augrecipes.store.formats import FORMATS
-from support.forging import write_index
 
 TARGETS = {"image": "image", "mask": "mask"}
 ABOUT = {"recipe": "a1b2", "classes": ["cat", "dög"], "scale": 0.5}
@@ -195,3 +199,20 @@ def of_before(path: Path, form: str) -> Path:
     quality = 95 if FORMATS[format].encode else None
     write_index(path, {**index, "quality": quality, "store": "augrecipes", "version": 2 if most else 1})
     return path
+
+
+# -- a part of a pack that fails on the way; workers import this ------------------------------------------------------
+
+
+def dies(sent: tuple[bytes, str, str], number: int, of: int) -> Any:
+    """The second part is killed the first time, and the second time it fails, once another is done."""
+    mark = Path(os.environ["AUGRECIPES_TEST_MARKS"], f"{number}")
+    tries = len(mark.read_text()) if mark.exists() else 0
+    mark.write_text("x" * (tries + 1))
+    if number == 2 and tries == 0:
+        os._exit(1)
+    if number == 2 and tries == 1:
+        while not any(part_named(path.name) for path in pickle.loads(sent[0])[0].out.glob("*")):
+            time.sleep(0.02)
+        raise OSError("the disk is away")
+    return write_one(sent, number, of)

@@ -1,7 +1,5 @@
 """Data, recipes and planted faults for tests of `verify`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -81,7 +79,7 @@ class Planted:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.pipeline, name)
 
-    def again(self, *compiled: Any) -> Planted:
+    def again(self, *compiled: Any) -> "Planted":
         """Another one, with the same fault."""
         return Planted(self.pipeline.again(*compiled), self.fault)
 

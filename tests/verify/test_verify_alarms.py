@@ -1,7 +1,5 @@
 """`verify` raises no alarm over sound plans, whatever moves their pixels, and does over plans that are not."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Faults that `verify` must find, and sound plans that it must let pass."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -57,7 +57,7 @@ def exif(orientation: int) -> bytes:
     return tags.tobytes()
 
 
-def all_pictures() -> list[Picture]:
+def all_images() -> list[Picture]:
     """One of each."""
     rgb, grey, one = Image.fromarray(RGB), Image.fromarray(GREY), Image.fromarray(BITS * 255).convert("1")
     rgba, deep = Image.fromarray(np.dstack([RGB, ALPHA])), Image.fromarray(DEEP)
@@ -307,9 +307,9 @@ Corners = tuple[int, int, int, int]
 FRACTIONS = st.tuples(*[st.floats(0, 1, exclude_max=True)] * 4)
 
 
-def corners_in(picture: decoding.Encoded, fractions: tuple[float, ...], reduce: int = 1) -> Corners:
+def corners_in(image: decoding.Encoded, fractions: tuple[float, ...], reduce: int = 1) -> Corners:
     """A part of an image, from four numbers of 0 to 1."""
-    height, width, _ = picture.shape
+    height, width, _ = image.shape
     y0, x0 = (int(part * size) // reduce * reduce for part, size in zip(fractions, (height, width), strict=False))
     y1, x1 = y0 + 1 + int(fractions[2] * (height - y0)), x0 + 1 + int(fractions[3] * (width - x0))
     return y0, x0, y1, x1

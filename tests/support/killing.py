@@ -1,7 +1,7 @@
 """Kills a process that writes a store, with SIGKILL, at each of its system calls, and looks at what is left.
 
-    python -m store.killing FORMAT STEP SEED [PLANTED]
-    python -m store.killing parts KILLS SEED [PLANTED]
+    python -m support.killing FORMAT STEP SEED [PLANTED]
+    python -m support.killing parts KILLS SEED [PLANTED]
 
 The writer is a fork that counts what it does to the disk (writes, syncs, and every call of Python's that names a path)
 and kills itself at one count, in the middle of a write after a random part of it; packers of parts and mergers do so
