@@ -18,16 +18,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from support import stores
-from support.folders import draw
-from support.stores import all_of, files_in
-
 from augrecipes.errors import StoreError
 from augrecipes.packing.parts import merge_parts
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.store import disk, index, open_store, staging, writer
 from augrecipes.store.verify import verify_store
+from support import stores
+from support.folders import draw
+from support.stores import all_of, files_in
 
 
 def die() -> NoReturn:

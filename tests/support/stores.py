@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from support.damage import write_index
 
 from augrecipes.packing.parts import part_named
 from augrecipes.packing.ray import write_one
 from augrecipes.store import Store, StoreWriter, make_item, open_store
 from augrecipes.store.columns import Texts
 from augrecipes.store.formats import FORMATS
+from support.damage import write_index
 
 TARGETS = {"image": "image", "mask": "mask"}
 ABOUT = {"recipe": "a1b2", "classes": ["cat", "dög"], "scale": 0.5}
