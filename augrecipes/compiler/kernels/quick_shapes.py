@@ -11,7 +11,8 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compat.albumentations import geometric
+from augrecipes.compat.albumentations import geometric, pixel
+from augrecipes.compiler.kernels import lens_native
 from augrecipes.native.kernels import library
 
 _F32 = np.float32
@@ -81,7 +82,31 @@ def tps_transform(
     return out
 
 
+def chromatic_aberration(
+    img: np.ndarray,
+    primary_distortion_red: float,
+    secondary_distortion_red: float,
+    primary_distortion_blue: float,
+    secondary_distortion_blue: float,
+    interpolation: int,
+) -> np.ndarray:
+    """A uint8 image of three channels, whose red and blue go through lenses of their own."""
+    red, blue = (primary_distortion_red, secondary_distortion_red), (primary_distortion_blue, secondary_distortion_blue)
+    kernels, made = library(), img.copy()
+    for channel, amounts in ((0, red), (2, blue)):
+        known = kernels is not None and img.dtype == np.uint8 and lens_native.same_bits(kernels)
+        maps = lens_native.made(kernels, img.shape[:2], *amounts, 0) if kernels is not None and known else None
+        if maps is None:
+            own: np.ndarray = pixel.chromatic_aberration(img, *red, *blue, interpolation)
+            return own
+        plane = cv2.remap(np.ascontiguousarray(img[..., channel]), *maps, interpolation, None, cv2.BORDER_REPLICATE)
+        cv2.insertChannel(plane, made, channel)
+    return made
+
+
 FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
     "fgeometric": {"create_piecewise_affine_maps": create_piecewise_affine_maps, "tps_transform": tps_transform},
-    "fpixel": {},
+    "fpixel": {
+        "chromatic_aberration": chromatic_aberration,
+    },
 }
