@@ -103,3 +103,12 @@ KERNEL(bend_points)(const float *points, int64_t number, const float *apart, con
         }
     return DONE;
 }
+
+/* Pixels of three channels, each through the table that `which` says, of 256 x 3 levels; 0: it stays. */
+KERNEL(through_tables)(const uint8_t *which, int64_t count, const uint8_t *tables, uint8_t *image) {
+    for (int64_t k = 0; k < count; k++, image += 3)
+        if (which[k])
+            for (int c = 0; c < 3; c++)
+                image[c] = tables[768 * which[k] + 3 * image[c] + c];
+    return DONE;
+}

@@ -16,8 +16,10 @@ from augrecipes.compiler.kernels import lens_native
 from augrecipes.native.kernels import library
 
 _F32 = np.float32
+_LEVELS = np.arange(256, dtype=np.uint8)
 _NEAR = np.float32(1e-8)
 _POINTS = 4096  # whose distances stay in the cache
+_RGB = 3
 _LARGE = 128  # rows of a matrix that OpenCV multiplies as it does all larger ones
 
 
@@ -104,9 +106,45 @@ def chromatic_aberration(
     return made
 
 
+def add_sun_flare_overlay(
+    img: np.ndarray,
+    flare_center: tuple[float, float],
+    src_radius: int,
+    src_color: tuple[int, ...],
+    circles: list[Any],
+) -> np.ndarray:
+    """A uint8 image with small circles and a sun over it, mixed only where they are."""
+    rings, kernels = src_radius // 10, library()
+    if kernels is None or img.dtype != np.uint8 or img.shape[2:] != (_RGB,) or rings > _LEVELS[-1]:
+        own: np.ndarray = pixel.add_sun_flare_overlay(img, flare_center, src_radius, src_color, circles)
+        return own
+    (height, width), made = img.shape[:2], np.array(img, order="C")
+    overlay, left, top, right, bottom = made.copy(), width, height, 0, 0
+    for alpha, (x, y), radius, color in circles:
+        cv2.circle(overlay, (x, y), radius, color, -1)
+        left, right = max(min(left, x - radius), 0), min(max(right, x + radius + 1), width)
+        top, bottom = max(min(top, y - radius), 0), min(max(bottom, y + radius + 1), height)
+        if left < right and top < bottom:
+            over, under = (each[top:bottom, left:right] for each in (overlay, made))
+            under[:] = pixel.add_weighted(np.ascontiguousarray(over), alpha, np.ascontiguousarray(under), 1 - alpha)
+    bright = sum(alpha * radius for alpha, _, radius, _ in circles) / sum(radius for _, _, radius, _ in circles) * 5
+    alphas, radii = np.linspace(0.0, min(bright, 1.0), num=rings), np.linspace(1, src_radius, num=rings)
+    sun, tables = np.full((256, _RGB), src_color, np.uint8), np.tile(_LEVELS[:, None], (rings + 1, 1, _RGB))
+    which = np.zeros((height, width), np.uint8)
+    for ring in range(rings - 1, -1, -1):  # the smallest circle of a pixel is the first that covers it
+        alpha = alphas[rings - ring - 1] * alphas[rings - ring - 1] * alphas[rings - ring - 1]
+        once = pixel.add_weighted(sun, alpha, tables[0], 1 - alpha)
+        after = tables[ring + 2] if ring + 1 < rings else tables[0]
+        tables[ring + 1] = np.take_along_axis(after, once.astype(np.intp), axis=0)
+        cv2.circle(which, [int(at) for at in flare_center], int(radii[ring]), ring + 1, -1)
+    kernels.kernel("through_tables", "plpp")(which.ctypes.data, which.size, tables.ctypes.data, made.ctypes.data)
+    return made
+
+
 FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
     "fgeometric": {"create_piecewise_affine_maps": create_piecewise_affine_maps, "tps_transform": tps_transform},
     "fpixel": {
+        "add_sun_flare_overlay": add_sun_flare_overlay,
         "chromatic_aberration": chromatic_aberration,
     },
 }
