@@ -77,7 +77,7 @@ def test_a_function_that_errs_is_not_used(name: str, monkeypatch: pytest.MonkeyP
     cls = {
         "get_drop_mask": "PixelDropout", "superpixels": "Superpixels", "tps_transform": "ThinPlateSpline",
         "unsharp_mask": "UnsharpMask", "chromatic_aberration": "ChromaticAberration",
-        "add_sun_flare_overlay": "RandomSunFlare",
+        "add_sun_flare_overlay": "RandomSunFlare", "pixel_dropout": "PixelDropout",
     }  # fmt: skip
     with pytest.raises(AssertionError, match="done quicker"):
         check(cls.get(name, "PiecewiseAffine"), {}, (20, 30, 3, 1))

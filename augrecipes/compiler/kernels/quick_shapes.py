@@ -20,6 +20,7 @@ _LEVELS = np.arange(256, dtype=np.uint8)
 _NEAR = np.float32(1e-8)
 _POINTS = 4096  # whose distances stay in the cache
 _RGB = 3
+_NUMBER = 4  # rows of what OpenCV's Python may take for a number
 _LARGE = 128  # rows of a matrix that OpenCV multiplies as it does all larger ones
 
 
@@ -141,10 +142,26 @@ def add_sun_flare_overlay(
     return made
 
 
+def pixel_dropout(image: np.ndarray, drop_mask: np.ndarray, drop_values: np.ndarray) -> np.ndarray:
+    """An image with other values where a mask of its shape says so."""
+    alike = image.shape == drop_mask.shape == drop_values.shape and image.dtype == drop_values.dtype == np.uint8
+    if not alike or len(image) <= _NUMBER or image.size == 0:
+        own: np.ndarray = pixel.pixel_dropout(image, drop_mask, drop_values)
+        return own
+    made, values, mask = np.array(image, order="C"), np.ascontiguousarray(drop_values), drop_mask
+    if image.ndim == _RGB and drop_mask.strides[-1] == 0:  # all channels alike
+        cv2.copyTo(values, np.ascontiguousarray(mask[..., 0]).view(np.uint8), made)
+    else:
+        flat = (each.reshape(len(image), -1) for each in (values, np.ascontiguousarray(mask).view(np.uint8), made))
+        cv2.copyTo(*flat)
+    return made
+
+
 FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
     "fgeometric": {"create_piecewise_affine_maps": create_piecewise_affine_maps, "tps_transform": tps_transform},
     "fpixel": {
         "add_sun_flare_overlay": add_sun_flare_overlay,
         "chromatic_aberration": chromatic_aberration,
+        "pixel_dropout": pixel_dropout,
     },
 }
