@@ -22,6 +22,7 @@ CLASSES: dict[str, list[dict[str, Any]]] = {
     "ChromaticAberration": [{}, {"mode": "red_blue", "primary_distortion_limit": (-0.5, 0.5), "interpolation": 2}],
     "RandomSunFlare": [{}, {"src_radius": 30, "src_color": (7, 100, 255)}, {"src_radius": 2600, "angle_range": (0, 1)}],
     "PixelDropout": [{}, {"dropout_prob": 0.5, "per_channel": True}, {"drop_value": None}, {"drop_value": (1, 2, 3)}],
+    "RandomRain": [{}, {"rain_type": "heavy", "blur_value": 3}, {"brightness_coefficient": 1.0, "drop_width": 5}],
     "Superpixels": [{}, {"n_segments": (5, 7), "p_replace": (1.0, 1.0), "max_size": None}, {"max_size": 20}],
     "UnsharpMask": [{}, {"blur_limit": (3, 3), "threshold": 0}, {"alpha": (1.0, 1.0), "sigma_limit": (2.0, 3.0)}],
 }
@@ -77,7 +78,7 @@ def test_a_function_that_errs_is_not_used(name: str, monkeypatch: pytest.MonkeyP
     cls = {
         "get_drop_mask": "PixelDropout", "superpixels": "Superpixels", "tps_transform": "ThinPlateSpline",
         "unsharp_mask": "UnsharpMask", "chromatic_aberration": "ChromaticAberration",
-        "add_sun_flare_overlay": "RandomSunFlare", "pixel_dropout": "PixelDropout",
+        "add_sun_flare_overlay": "RandomSunFlare", "add_rain": "RandomRain", "pixel_dropout": "PixelDropout",
     }  # fmt: skip
     with pytest.raises(AssertionError, match="done quicker"):
         check(cls.get(name, "PiecewiseAffine"), {}, (20, 30, 3, 1))

@@ -157,9 +157,36 @@ def pixel_dropout(image: np.ndarray, drop_mask: np.ndarray, drop_values: np.ndar
     return made
 
 
+def add_rain(
+    img: np.ndarray,
+    slant: float,
+    drop_length: int,
+    drop_width: int,
+    drop_color: tuple[int, int, int],
+    blur_value: int,
+    brightness_coefficient: Any,
+    rain_drops: np.ndarray,
+) -> np.ndarray:
+    """A uint8 image under rain; rain of one grey is drawn once for all channels."""
+    if img.dtype != np.uint8 or img.shape[2:] != (_RGB,) or len(set(drop_color)) > 1 or not rain_drops.size:
+        given = drop_width, drop_color, blur_value, brightness_coefficient, rain_drops
+        own: np.ndarray = pixel.add_rain(img, slant, drop_length, *given)
+        return own
+    layer = np.zeros(img.shape[:2], np.uint8)
+    lines: Any = np.stack((rain_drops, rain_drops + np.array([[slant, drop_length]])), axis=1).astype(np.int32)
+    cv2.polylines(layer, lines, False, drop_color[:1], drop_width, lineType=cv2.LINE_4)
+    if blur_value > 1:
+        cv2.blur(layer, (blur_value, blur_value), dst=layer)
+    made = cv2.add(img, cv2.merge([layer] * _RGB))
+    if brightness_coefficient == 1.0:
+        return made
+    return cv2.LUT(made, cv2.multiply(_LEVELS, brightness_coefficient, dtype=cv2.CV_8U))
+
+
 FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
     "fgeometric": {"create_piecewise_affine_maps": create_piecewise_affine_maps, "tps_transform": tps_transform},
     "fpixel": {
+        "add_rain": add_rain,
         "add_sun_flare_overlay": add_sun_flare_overlay,
         "chromatic_aberration": chromatic_aberration,
         "pixel_dropout": pixel_dropout,
