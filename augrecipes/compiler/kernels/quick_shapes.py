@@ -109,7 +109,7 @@ def chromatic_aberration(
 
 def add_sun_flare_overlay(
     img: np.ndarray,
-    flare_center: tuple[float, float],
+    flare_center: tuple[int, int],
     src_radius: int,
     src_color: tuple[int, ...],
     circles: list[Any],
@@ -129,15 +129,14 @@ def add_sun_flare_overlay(
             over, under = (each[top:bottom, left:right] for each in (overlay, made))
             under[:] = pixel.add_weighted(np.ascontiguousarray(over), alpha, np.ascontiguousarray(under), 1 - alpha)
     bright = sum(alpha * radius for alpha, _, radius, _ in circles) / sum(radius for _, _, radius, _ in circles) * 5
-    alphas, radii = np.linspace(0.0, min(bright, 1.0), num=rings), np.linspace(1, src_radius, num=rings)
-    sun, tables = np.full((256, _RGB), src_color, np.uint8), np.tile(_LEVELS[:, None], (rings + 1, 1, _RGB))
-    which = np.zeros((height, width), np.uint8)
-    for ring in range(rings - 1, -1, -1):  # the smallest circle of a pixel is the first that covers it
-        alpha = alphas[rings - ring - 1] * alphas[rings - ring - 1] * alphas[rings - ring - 1]
-        once = pixel.add_weighted(sun, alpha, tables[0], 1 - alpha)
-        after = tables[ring + 2] if ring + 1 < rings else tables[0]
-        tables[ring + 1] = np.take_along_axis(after, once.astype(np.intp), axis=0)
-        cv2.circle(which, [int(at) for at in flare_center], int(radii[ring]), ring + 1, -1)
+    alphas, radii = np.linspace(0.0, min(bright, 1.0), num=rings).tolist(), np.linspace(1, src_radius, num=rings)
+    levels, sun = (np.full((1, 256, _RGB), each, np.uint8) for each in (_LEVELS[:, None], src_color))
+    which, tables = np.zeros((height, width), np.uint8), np.empty((rings + 1, 256, _RGB), np.uint8)
+    after: Any = levels
+    for ring, alpha, radius in zip(range(rings, 0, -1), alphas, radii.astype(int).tolist()[::-1], strict=True):
+        after = cv2.LUT(pixel.add_weighted(sun, alpha * alpha * alpha, levels, 1 - alpha * alpha * alpha), after)
+        tables[ring] = after[0]
+        cv2.circle(which, flare_center, radius, ring, -1)  # the smallest of a pixel is the first that covers it
     kernels.kernel("through_tables", "plpp")(which.ctypes.data, which.size, tables.ctypes.data, made.ctypes.data)
     return made
 
