@@ -11,7 +11,7 @@
 
 enum { AT_ONCE = 16 }; /* rows whose places are found before they are read */
 
-EXPORT int32_t JOIN(lens, ISA)(int64_t, int64_t, double, int64_t, int64_t, double *, float *, float *);
+EXPORT int32_t JOIN(lens, ISA)(int64_t, int64_t, double, double, double, int64_t, int64_t, double *, float *, float *);
 
 /* `count` places from `first` to `last`, as numpy spreads them. */
 static inline void spread(double first, double last, int64_t count, float *to) {
@@ -62,7 +62,7 @@ static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
     for (int64_t top = 0, count = rows; top < rows && answer == DONE; top += count) {
         if (lens) {
             count = MIN(AT_ONCE, rows - top);
-            answer = JOIN(lens, ISA)(rows, columns, drawn[0], top, count, line, x, y);
+            answer = JOIN(lens, ISA)(rows, columns, drawn[0], drawn[0], 0.5, top, count, line, x, y);
         }
         if (answer == DONE)
             answer = JOIN(warp, ISA)(from, rows, columns, down, (int32_t)v->channels, a[2] == 0, MAPS, 0, x,

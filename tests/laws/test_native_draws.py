@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from support.checks import FAILURES, PLANTED, holds
 
@@ -14,8 +14,6 @@ from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.executor.op import NativeOp, Op
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.kernels import probes, quick_functions
-from augrecipes.compiler.kernels.quick_functions import with_quick_functions
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.lowering import control
@@ -27,7 +25,6 @@ from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Output, Step
 
-pytestmark = pytest.mark.filterwarnings("ignore:This augmenter is very slow")
 NATIVE = pytest.mark.skipif(library() is None, reason="no native kernels here")
 
 SIDE = st.integers(1, 90)
@@ -236,66 +233,3 @@ SPOILT: dict[str, Callable[[NativeOp], NativeOp]] = {
 def test_planted_faults_are_found(name: str) -> None:
     with pytest.raises(FAILURES):
         holds(draws_are_those, *examples_of(name, 1.0), st.just(SPOILT[name]), tried=PLANTED)
-
-
-CLASSES: dict[str, list[dict[str, Any]]] = {
-    "PiecewiseAffine": [{}, {"nb_cols": (5, 12), "scale": (0.01, 0.2)}, {"absolute_scale": True, "scale": (1, 3)}],
-    "ThinPlateSpline": [{}, {"num_control_points": 2}, {"num_control_points": 7, "scale_range": (0.5, 1.0)}],
-    "PixelDropout": [{}, {"dropout_prob": 0.5, "per_channel": True}, {"drop_value": None}, {"drop_value": (1, 2, 3)}],
-    "Superpixels": [{}, {"n_segments": (5, 7), "p_replace": (1.0, 1.0), "max_size": None}, {"max_size": 20}],
-    "UnsharpMask": [{}, {"blur_limit": (3, 3), "threshold": 0}, {"alpha": (1.0, 1.0), "sigma_limit": (2.0, 3.0)}],
-}
-CASES = [(name, arguments) for name, each in CLASSES.items() for arguments in each]
-IMAGES = st.tuples(st.integers(1, 40), st.integers(1, 40), st.sampled_from([1, 3, 3]), st.integers(0, 99))
-
-
-def outcome(step: Any, image: np.ndarray, seed: int) -> Any:
-    """What a step draws, and makes of an image; or the class of what it raises."""
-    step.set_random_seed(seed)
-    try:
-        drawn = sampler_of(step)({"image": image})
-        return drawn, step.apply(image.copy(), **drawn)
-    except Exception as error:
-        return type(error)
-
-
-def hold(name: str, arguments: dict[str, Any], size: tuple[int, int, int, int]) -> None:
-    """Holds a class to itself with quick functions, for one image and what it draws."""
-    image = np.random.default_rng(size[3]).integers(0, 256, size[:3], np.uint8)
-    plain, quick = getattr(A, name)(**arguments), with_quick_functions(getattr(A, name)(**arguments))
-    assert set(vars(quick)) > set(vars(plain)), "no function of it is done quicker"
-    expected, found = outcome(plain, image, size[3]), outcome(quick, image, size[3])
-    if isinstance(expected, type):
-        assert found is expected
-        return
-    for key, value in expected[0].items():
-        np.testing.assert_array_equal(found[0][key], value, strict=True)
-    np.testing.assert_array_equal(found[1], expected[1], strict=True)
-
-
-@pytest.mark.parametrize(("name", "arguments"), CASES)
-@given(size=IMAGES)
-def test_classes_draw_and_make_the_same(name: str, arguments: dict[str, Any], size: tuple[int, int, int, int]) -> None:
-    hold(name, arguments, size)
-
-
-@pytest.mark.parametrize(
-    "name", ["get_drop_mask", "superpixels", "tps_transform", "unsharp_mask", "create_piecewise_affine_maps"]
-)
-def test_a_function_that_errs_is_not_used(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    home, whole = next((home, each[name]) for home, each in quick_functions.FUNCTIONS.items() if name in each)
-
-    def spoilt(*args: Any, **named: Any) -> Any:
-        made = whole(*args, **named)
-        last = np.array(made[-1] if isinstance(made, tuple) else made)
-        last.reshape(-1)[-1:] = last.reshape(-1)[-1:] == 0
-        return (*made[:-1], last) if isinstance(made, tuple) else last
-
-    monkeypatch.setitem(quick_functions.FUNCTIONS[home], name, spoilt)
-    monkeypatch.setattr(probes, "_KNOWN", {})
-    cls = {
-        "get_drop_mask": "PixelDropout", "superpixels": "Superpixels", "tps_transform": "ThinPlateSpline",
-        "unsharp_mask": "UnsharpMask",
-    }  # fmt: skip
-    with pytest.raises(AssertionError, match="done quicker"):
-        hold(cls.get(name, "PiecewiseAffine"), {}, (20, 30, 3, 1))

@@ -17,15 +17,14 @@ import numpy as np
 from augrecipes.compat.albumentations import geometric, pixel
 from augrecipes.compat.replaced_functions import with_functions
 from augrecipes.compat.steps import sampler_of
+from augrecipes.compiler.kernels import quick_shapes
 from augrecipes.compiler.kernels.probes import holds, images
 from augrecipes.native.kernels import library
 
 _F32 = np.float32
 _METHODS = ("apply", "get_params_dependent_on_data")
-_NEAR = np.float32(1e-8)
 _RGB = 3
 _UNIT = np.arange(256, dtype=_F32) / 255
-_POINTS = 4096  # whose distances stay in the cache
 _SEEDS = 2
 
 
@@ -59,63 +58,12 @@ def _agree(step: Any, home: str) -> Iterator[bool]:
                 except Exception:  # it is too small
                     found.append(({}, np.zeros(0)))
             (drawn, made), (ours, done) = found
-            same = drawn.keys() == ours.keys() and all(np.array_equal(drawn[key], ours[key]) for key in drawn)
+            same = drawn.keys() == ours.keys() and all(_equal(drawn[key], ours[key]) for key in drawn)
             yield same and done.dtype == made.dtype and np.array_equal(done, made)
 
 
-def create_piecewise_affine_maps(
-    image_shape: tuple[int, int],
-    grid: tuple[int, int],
-    scale: float,
-    absolute_scale: bool,
-    random_generator: np.random.Generator,
-) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Where each pixel is taken from: the mean of where points of a grid are, by how near they are; row by row."""
-    (height, width), (rows, columns) = image_shape[:2], grid
-    if min(height, width, rows, columns) <= 0:
-        raise ValueError("Dimensions must be positive")
-    if scale <= 0:
-        return None, None
-    down, across = np.linspace(0, height - 1, rows, dtype=_F32), np.linspace(0, width - 1, columns, dtype=_F32)
-    x, y = (each.reshape(-1) for each in np.meshgrid(across, down))
-    spread = scale / 3 if absolute_scale else scale * min(width, height) / 3
-    moved = random_generator.normal(0, spread, (rows, columns, 2)).astype(_F32).reshape(-1, 2)
-    to_x, to_y = np.clip(x + moved[:, 1], 0, width - 1), np.clip(y + moved[:, 0], 0, height - 1)
-    map_x, map_y = np.empty((2, height, width), _F32)
-    away = (np.arange(width, dtype=_F32)[:, None] - x) ** 2
-    for row in range(height):
-        # Sums along the last axis are made in the order in which albumentations makes those of one pixel.
-        off = _F32(row) - y
-        weights = 1 / (away + off * off + _NEAR)
-        weights /= weights.sum(axis=1, keepdims=True)
-        (weights * to_x).sum(axis=1, out=map_x[row])
-        (weights * to_y).sum(axis=1, out=map_y[row])
-    return np.clip(map_x, 0, width - 1, out=map_x), np.clip(map_y, 0, height - 1, out=map_y)
-
-
-def tps_transform(
-    target_points: np.ndarray, control_points: np.ndarray, nonlinear_weights: np.ndarray, affine_weights: np.ndarray
-) -> np.ndarray:
-    """Points n×2 moved by a thin-plate spline, float32, a few thousand at a time."""
-    given = target_points, control_points, nonlinear_weights, affine_weights
-    points, control, nonlinear, affine = (np.ascontiguousarray(one, dtype=_F32) for one in given)
-    squares = cv2.multiply(control, control).sum(axis=1)[None, :]
-    made = np.empty((len(points), affine.shape[1]), _F32)
-    terms = np.ones((min(len(points), _POINTS), 3), _F32)
-    for at in range(0, len(points), _POINTS):
-        some = points[at : at + _POINTS]
-        apart = cv2.multiply(some, some).sum(axis=1, keepdims=True) + squares
-        apart -= 2 * _product(some, control.T)
-        bent = cv2.log(apart + _F32(1e-6)) * apart
-        bent[~(apart > 0)] = 0
-        terms[: len(some), 1:] = some
-        flat = _product(terms[: len(some)], affine)
-        np.add(_product(bent, nonlinear), flat, out=made[at : at + _POINTS])
-    return made
-
-
-def _product(a: np.ndarray, b: np.ndarray) -> Any:
-    return cv2.gemm(a, b, 1, None, 0)  # type: ignore[call-overload]  # no third matrix
+def _equal(one: Any, other: Any) -> bool:
+    return np.array_equal(one, other) if isinstance(one, np.ndarray) else bool(one == other)
 
 
 def get_drop_mask(
@@ -197,6 +145,11 @@ def unsharp_mask(image: np.ndarray, ksize: int, sigma: float, alpha: float, thre
 
 
 FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
-    "fgeometric": {"create_piecewise_affine_maps": create_piecewise_affine_maps, "tps_transform": tps_transform},
-    "fpixel": {"get_drop_mask": get_drop_mask, "superpixels": superpixels, "unsharp_mask": unsharp_mask},
+    "fgeometric": quick_shapes.FUNCTIONS["fgeometric"],
+    "fpixel": {
+        "get_drop_mask": get_drop_mask,
+        "superpixels": superpixels,
+        "unsharp_mask": unsharp_mask,
+        **quick_shapes.FUNCTIONS["fpixel"],
+    },
 }

@@ -1,0 +1,114 @@
+/* Where bent images take their pixels from, and levels through one of several tables: the arithmetic of albumentations. */
+
+#include "kernels.h"
+
+#include <math.h>
+
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+enum { FUSES = 1 };
+#else
+enum { FUSES = 0 }; /* nothing that is quick gives the bits of OpenCV's products of matrices */
+#endif
+
+enum { LANES = 16, MOST = 128, PARTS = 8 };
+
+/* Sums of a few numbers for each pixel, in the order in which numpy adds those of a row. */
+static inline void sums_of(float (*terms)[LANES], int64_t count, float *restrict sums) {
+    float parts[PARTS][LANES];
+    int64_t at = count < PARTS ? 1 : count - count % PARTS;
+    if (count < PARTS)
+        for (int i = 0; i < LANES; i++)
+            sums[i] = terms[0][i];
+    else {
+        for (int k = 0; k < PARTS; k++)
+            for (int i = 0; i < LANES; i++)
+                parts[k][i] = terms[k][i];
+        for (int64_t k = PARTS; k < at; k++)
+            for (int i = 0; i < LANES; i++)
+                parts[k % PARTS][i] += terms[k][i];
+        for (int i = 0; i < LANES; i++)
+            sums[i] = ((parts[0][i] + parts[1][i]) + (parts[2][i] + parts[3][i])) +
+                      ((parts[4][i] + parts[5][i]) + (parts[6][i] + parts[7][i]));
+    }
+    for (int64_t k = at; k < count; k++)
+        for (int i = 0; i < LANES; i++)
+            sums[i] += terms[k][i];
+}
+
+/* Means of where points went, by how near they were to each pixel.
+
+   points: 4 x count: their x and y, and where they went
+   map_x, map_y: rows x columns */
+KERNEL(means_of_moves)(const float *points, int64_t count, int64_t rows, int64_t columns, float *map_x, float *map_y) {
+    float weights[MOST][LANES], terms[MOST][LANES], all[LANES], sums[LANES];
+    if (count < 1 || count > MOST)
+        return REFUSED;
+    for (int64_t y = 0; y < rows; y++)
+        for (int64_t x = 0; x < columns; x += LANES) {
+            for (int64_t k = 0; k < count; k++) {
+                float down = (float)y - points[count + k];
+                for (int i = 0; i < LANES; i++) {
+                    float across = (float)(int32_t)(x + i) - points[k];
+                    weights[k][i] = 1 / (across * across + down * down + 1e-8f);
+                }
+            }
+            sums_of(weights, count, all);
+            for (int axis = 0; axis < 2; axis++) {
+                for (int64_t k = 0; k < count; k++)
+                    for (int i = 0; i < LANES; i++)
+                        terms[k][i] = (axis ? weights[k][i] : (weights[k][i] /= all[i])) * points[(2 + axis) * count + k];
+                sums_of(terms, count, sums);
+                for (int64_t i = 0; i < MIN(LANES, columns - x); i++)
+                    (axis ? map_y : map_x)[y * columns + x + i] = sums[i];
+            }
+        }
+    return DONE;
+}
+
+/* How far points are from those of a spline, squared, count x number.
+
+   points: number x 2; control: count x 2; more: the same, and a little, for the logarithm */
+KERNEL(points_apart)(const float *points, int64_t number, const float *control, int64_t count, float *restrict apart,
+              float *restrict more) {
+    if (!FUSES)
+        return REFUSED;
+    for (int64_t k = 0; k < count; k++, apart += number, more += number) {
+        float u = control[2 * k], v = control[2 * k + 1], square = u * u + v * v;
+        for (int64_t i = 0; i < number; i++) {
+            float x = points[2 * i], y = points[2 * i + 1];
+            apart[i] = (x * x + y * y + square) - 2 * __builtin_fmaf(y, v, x * u);
+            more[i] = apart[i] + 1e-6f;
+        }
+    }
+    return DONE;
+}
+
+/* Where a spline takes points.
+
+   logs: of how far they are apart; bends: count x 2; flat: 3 x 2; x, y: workspace for `number`; out: number x 2 */
+KERNEL(bend_points)(const float *points, int64_t number, const float *apart, const float *logs, int64_t count, const float *bends,
+             const float *flat, float *restrict x, float *restrict y, float *restrict out) {
+    for (int64_t i = 0; i < number; i++)
+        x[i] = y[i] = 0;
+    for (int64_t k = 0; k < count; k++, apart += number, logs += number)
+        for (int64_t i = 0; i < number; i++) {
+            float bend = apart[i] > 0 ? logs[i] * apart[i] : 0;
+            x[i] = __builtin_fmaf(bend, bends[2 * k], x[i]);
+            y[i] = __builtin_fmaf(bend, bends[2 * k + 1], y[i]);
+        }
+    for (int64_t i = 0; i < number; i++)
+        for (int axis = 0; axis < 2; axis++) {
+            float own = __builtin_fmaf(points[2 * i], flat[2 + axis], flat[axis]);
+            out[2 * i + axis] = (axis ? y : x)[i] + __builtin_fmaf(points[2 * i + 1], flat[4 + axis], own);
+        }
+    return DONE;
+}
+
+/* Pixels of three channels, each through the table that `which` says, of 256 x 3 levels; 0: it stays. */
+KERNEL(through_tables)(const uint8_t *which, int64_t count, const uint8_t *tables, uint8_t *image) {
+    for (int64_t k = 0; k < count; k++, image += 3)
+        if (which[k])
+            for (int c = 0; c < 3; c++)
+                image[c] = tables[768 * which[k] + 3 * image[c] + c];
+    return DONE;
+}
