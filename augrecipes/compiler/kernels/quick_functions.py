@@ -17,6 +17,7 @@ import numpy as np
 from augrecipes.compat.albumentations import geometric, pixel
 from augrecipes.compat.replaced_functions import with_functions
 from augrecipes.compat.steps import sampler_of
+from augrecipes.compiler.kernels import quick_light
 from augrecipes.compiler.kernels.probes import holds, images
 from augrecipes.native.kernels import library
 
@@ -198,5 +199,10 @@ def unsharp_mask(image: np.ndarray, ksize: int, sigma: float, alpha: float, thre
 
 FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
     "fgeometric": {"create_piecewise_affine_maps": create_piecewise_affine_maps, "tps_transform": tps_transform},
-    "fpixel": {"get_drop_mask": get_drop_mask, "superpixels": superpixels, "unsharp_mask": unsharp_mask},
+    "fpixel": {
+        "get_drop_mask": get_drop_mask,
+        "superpixels": superpixels,
+        "unsharp_mask": unsharp_mask,
+        **quick_light.FUNCTIONS,
+    },
 }
