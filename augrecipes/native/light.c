@@ -64,15 +64,8 @@ KERNEL(rained)(const uint8_t *image, int64_t count, const double *drops, uint8_t
     return DONE;
 }
 
-/* A layer in three colours. */
-KERNEL(coloured)(const float *layer, int64_t pixels, const double *colour, double amount, double *restrict out) {
-    for (int64_t p = 0; p < pixels; p++)
-        for (int64_t c = 0; c < 3; c++)
-            out[3 * p + c] = (double)layer[p] * colour[c] * amount;
-    return DONE;
-}
-
-static inline float above(float sum, float noise) { return sum > 0 ? sum + noise : 0; }
+/* Without a branch, which nobody could foresee. */
+static inline float above(float sum, float noise) { return (sum + noise) * (float)(sum > 0); }
 
 /* Between points of a grid, and upon them, points of one twice as fine: the means of those about them, and noise.
 
@@ -91,13 +84,14 @@ KERNEL(diamond_square)(const float *grid, int64_t rows, int64_t columns, float *
             row[x] = above(sum, row[x]);
         }
     }
-    for (int64_t y = 0; y < height; y++)
-        for (int64_t x = 1 - y % 2; x < width; x += 2) {
-            float *at = out + y * width + x;
-            float up = y > 0 ? at[-width] : 0, down = y < height - 1 ? at[width] : 0;
-            float left = x > 0 ? at[-1] : 0, right = x < width - 1 ? at[1] : 0;
-            *at = above(up * 0.25f + left * 0.25f + right * 0.25f + down * 0.25f, *at);
-        }
+    for (int64_t y = 0; y < height; y++) {
+        float *row = out + y * width, over = y > 0 ? 0.25f : 0, under = y < height - 1 ? 0.25f : 0;
+        const float *up = over > 0 ? row - width : row, *down = under > 0 ? row + width : row;
+        for (int64_t x = 1 + y % 2; x < width - 1; x += 2)
+            row[x] = above(up[x] * over + row[x - 1] * 0.25f + row[x + 1] * 0.25f + down[x] * under, row[x]);
+        for (int64_t x = 0; x < width && y % 2; x += width - 1)
+            row[x] = above(up[x] * 0.25f + row[x > 0 ? x - 1 : 1] * 0.25f + down[x] * 0.25f, row[x]);
+    }
     return DONE;
 }
 

@@ -76,7 +76,6 @@ ERRING = {
     "apply_plasma_shadow": ("PlasmaShadow", {}),
     "create_piecewise_affine_maps": ("PiecewiseAffine", {}),
     "generate_plasma_pattern": ("PlasmaShadow", {}),
-    "get_rain_params": ("Spatter", {}),
     "spatter_rain": ("Spatter", {}),
     "get_drop_mask": ("PixelDropout", {}),
     "superpixels": ("Superpixels", {}),
@@ -91,8 +90,6 @@ def test_a_function_that_errs_is_not_used(name: str, monkeypatch: pytest.MonkeyP
 
     def spoilt(*args: Any, **named: Any) -> Any:
         made = whole(*args, **named)
-        if isinstance(made, dict):
-            return {key: value * (value != value.max()) for key, value in made.items()}
         last = np.array(made[-1] if isinstance(made, tuple) else made)
         last.reshape(-1)[-1:] = last.reshape(-1)[-1:] == 0
         return (*made[:-1], last) if isinstance(made, tuple) else last

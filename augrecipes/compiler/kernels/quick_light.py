@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from types import FunctionType
 from typing import Any
 
@@ -25,15 +25,21 @@ _NUMBERS = 1 << 13  # random ones, that stay in the cache
 
 def _takes(img: np.ndarray) -> bool:
     """Whether an image is uint8, grey or RGB, contiguous, and OpenCV's Python sees that."""
-    channels = img.shape[2] if img.ndim > 2 else 1
-    fits = img.shape[:2] != (4, 1) and img.size > 0 and channels in (1, 3)
+    fits = img.ndim in (2, 3) and img.shape[2:] in ((), (1,), (3,)) and img.shape[:2] != (4, 1) and img.size > 0
     return library() is not None and img.dtype == np.uint8 and img.flags.c_contiguous and fits
+
+
+def _or_own(quick: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """A quick function for the images that it takes; for others albumentations' own."""
+    own = getattr(pixel, quick.__name__)
+    return wraps(quick)(lambda img, *args, **named: (quick if _takes(img) else own)(img, *args, **named))
 
 
 def _lit(unit: bool, img: np.ndarray, light: np.ndarray) -> np.ndarray:
     """An image times a light for each pixel."""
     kernels: Any = library()
-    light, out, pixels = np.ascontiguousarray(light, _F32), np.empty_like(img), img.shape[0] * img.shape[1]
+    light, out = np.ascontiguousarray(light.reshape(img.shape[:2]), _F32), np.empty_like(img)
+    pixels = light.size
     kernels.kernel("lit", "pllpip")(
         img.ctypes.data, pixels, img.size // pixels, light.ctypes.data, int(unit), out.ctypes.data
     )  # fmt: skip
@@ -50,26 +56,22 @@ def _with_light(name: str, unit: bool) -> Callable[..., np.ndarray]:
     return lambda img, **named: (quick if _takes(img) and img.shape[2:] != odd else own)(img, **named)
 
 
+@_or_own
 def apply_plasma_shadow(img: np.ndarray, intensity: float, plasma_pattern: np.ndarray) -> np.ndarray:
     """An image darker where a pattern says."""
-    if not _takes(img):
-        own: np.ndarray = pixel.apply_plasma_shadow(img, intensity, plasma_pattern)
-        return own
     return _lit(False, img, 1 - plasma_pattern * intensity)
 
 
+@_or_own
 def apply_plasma_brightness_contrast(
     img: np.ndarray, brightness_factor: float, contrast_factor: float, plasma_pattern: np.ndarray
 ) -> np.ndarray:
     """An image brighter, and then further from its mean, where a pattern says."""
-    if not _takes(img):
-        factors = brightness_factor, contrast_factor
-        own: np.ndarray = pixel.apply_plasma_brightness_contrast(img, *factors, plasma_pattern)
-        return own
     kernels: Any = library()
-    bright, out, pixels = np.empty(img.shape, _F32), np.empty_like(img), img.shape[0] * img.shape[1]
-    more, weight = (np.clip(plasma_pattern * factor, 0, 1) for factor in (brightness_factor, contrast_factor))
-    sizes = pixels, img.size // pixels
+    bright, out = np.empty(img.shape, _F32), np.empty_like(img)
+    pattern = plasma_pattern.reshape(img.shape[:2])
+    more, weight = (np.clip(pattern * factor, 0, 1) for factor in (brightness_factor, contrast_factor))
+    sizes = pattern.size, img.size // pattern.size
     kernels.kernel("brightened", "pllpp")(img.ctypes.data, *sizes, more.ctypes.data, bright.ctypes.data)
     mean, contrasted = bright.mean(), kernels.kernel("contrasted", "pllpfp")
     contrasted(bright.ctypes.data, *sizes, weight.ctypes.data, mean, out.ctypes.data)
@@ -85,8 +87,9 @@ def generate_plasma_pattern(
         own: np.ndarray = pixel.generate_plasma_pattern(target_shape, roughness, random_generator)
         return own
     finer, some = kernels.kernel("diamond_square", "pllp"), np.empty(_NUMBERS)
-    grid = random_generator.uniform(-1, 1, (3, 3)).astype(_F32)
-    for scale in np.float32([roughness**turn for turn in range(int(np.ceil(np.log2(longest - 1))) - 1)]).tolist():
+    grid: Any = random_generator.uniform(-1, 1, (3, 3)).astype(_F32)
+    turns = range(int(np.ceil(np.log2(longest - 1))) - 1)
+    for scale in np.array([roughness**turn for turn in turns], _F32).tolist():
         rows, columns = grid.shape
         made = np.empty((2 * rows - 1, 2 * columns - 1), _F32)
         for at in range(0, made.size, _NUMBERS):
@@ -100,40 +103,12 @@ def generate_plasma_pattern(
     return np.clip(cv2.normalize(grid[:height, :width], whole, 0, 1, cv2.NORM_MINMAX, dtype=cv2.CV_32F), 0, 1)
 
 
-class _Colour:
-    """What a layer H×W×1 is multiplied by, and then by an amount, in one pass: H×W×3."""
-
-    __array_ufunc__ = None  # arrays leave it to this
-
-    def __init__(self, levels: np.ndarray) -> None:
-        self.levels = levels
-
-    def __rmul__(self, layer: np.ndarray) -> _Colour:
-        self.layer = np.ascontiguousarray(layer)
-        return self
-
-    def __mul__(self, amount: float) -> np.ndarray:
-        kernels, made = library(), np.empty((*self.layer.shape[:2], 3))
-        given: Any = self.layer.ctypes.data, self.layer.size, self.levels.ctypes.data, amount, made.ctypes.data
-        kernels.kernel("coloured", "plpdp")(*given)  # type: ignore[union-attr]
-        return made
-
-
-def get_rain_params(liquid_layer: np.ndarray, color: np.ndarray, intensity: float) -> dict[str, Any]:
-    """Drops of rain, H×W×3 float64."""
-    colour = color if library() is None or color.shape != (3,) else _Colour(color)
-    drawn: dict[str, Any] = pixel.get_rain_params(liquid_layer, colour, intensity)
-    return drawn
-
-
+@_or_own
 def spatter_rain(img: np.ndarray, rain: np.ndarray) -> np.ndarray:
-    """An image with drops of rain, float64, of its shape."""
-    if not _takes(img) or rain.shape != img.shape or rain.dtype != np.float64 or not rain.flags.c_contiguous:
-        own: np.ndarray = pixel.spatter_rain(img, rain)
-        return own
-    kernels, out = library(), np.empty_like(img)
-    given = img.ctypes.data, img.size, rain.ctypes.data, out.ctypes.data
-    kernels.kernel("rained", "plpp")(*given)  # type: ignore[union-attr]
+    """An image with drops of rain, H×W×3 float64."""
+    kernels: Any = library()
+    rain, out = np.ascontiguousarray(np.broadcast_to(rain, img.shape), np.float64), np.empty_like(img)
+    kernels.kernel("rained", "plpp")(img.ctypes.data, img.size, rain.ctypes.data, out.ctypes.data)
     return out
 
 
@@ -143,6 +118,7 @@ _TISSUE = 0.85  # is darker
 _EXACT = 2.0**-24  # what rounding once may change, of a float32
 
 
+@_or_own
 def apply_he_stain_augmentation(
     img: np.ndarray,
     stain_matrix: np.ndarray,
@@ -155,32 +131,30 @@ def apply_he_stain_augmentation(
         pixel.apply_he_stain_augmentation, stain_matrix=stain_matrix, scale_factors=scale_factors,
         shift_values=shift_values, augment_background=augment_background,
     )  # fmt: skip
-    if not _takes(img) or img.ndim != 3 or img.shape[2] != 3:
-        done: np.ndarray = own(img)
-        return done
     kernels: Any = library()
     stains, pixels = np.ascontiguousarray(stain_matrix, dtype=_F32), img.size // 3
-    amounts = np.linalg.pinv(stains @ stains.T + 1e-6 * np.eye(2))
+    alike = stains @ stains.T + 1e-6 * np.eye(2)
+    amounts = np.linalg.inv(alike) if np.linalg.det(alike) else np.full((2, 2), np.inf)
     both = []
     for scales, shifts in ((scale_factors, shift_values), (np.ones(2), np.zeros(2)))[: 1 if augment_background else 2]:
         back = stains.T.astype(float) * scales @ amounts
-        powers = -(back @ stains).T[:, None] * _DENSITY[:, None]
-        powers[0] += np.log(255) - shifts @ stains
         tables = np.ones((3, 256, 4), _F32)
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(all="ignore"):
+            powers = -(back @ stains).T[:, None] * _DENSITY[:, None]
+            powers[0] += np.log(255) - shifts @ stains
             tables[..., :3] = np.exp(powers)
         off = 256 * _EXACT * (8 + 3 * _DENSITY[0] * float((np.abs(back) @ np.abs(stains).sum(1)).max()))
         if (made := ChannelSums(kernels, sums=False, less=0, few=8)(img, tables, off)) is None:
             return own(img)
         both.append(made)
-    (out, again), places = both[0], img.reshape(-1, 3)
+    (out, again), some = both[0], np.arange(min(pixels, 64))  # BLAS does very few otherwise
     if not augment_background:
         other, doubtful = both[1]
         given = img.ctypes.data, pixels, _SHARES.ctypes.data, _TISSUE, other.ctypes.data, out.ctypes.data
         kernels.kernel("background", "plpfpp")(*given)
         again = np.concatenate((again, doubtful))
-    if len(again):
-        out.reshape(-1, 3)[again] = own(places[again][None])[0]
+    again = np.concatenate((again, some))
+    out.reshape(-1, 3)[again] = own(img.reshape(-1, 3)[again][None])[0]
     return out
 
 
@@ -191,6 +165,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "apply_plasma_brightness_contrast": apply_plasma_brightness_contrast,
     "apply_plasma_shadow": apply_plasma_shadow,
     "generate_plasma_pattern": generate_plasma_pattern,
-    "get_rain_params": get_rain_params,
     "spatter_rain": spatter_rain,
 }
