@@ -56,8 +56,9 @@ class _Instead:
 
 
 def with_steady_corner(step: Any) -> Any:
-    """The transform, which lights a corner by `lit_from_corner`."""
-    return with_functions(step, ("apply",), {"apply_corner_illumination": lit_from_corner}, "fpixel")
+    """The transform, which lights a corner, if that is its mode, by `lit_from_corner`."""
+    corner = {"apply_corner_illumination": lit_from_corner}
+    return with_functions(step, ("apply",), corner, "fpixel") if step.mode == "corner" else step
 
 
 def lit_from_corner(img: np.ndarray, intensity: float, corner: int) -> np.ndarray:

@@ -26,12 +26,12 @@ static inline __m256 entries(const float *tables, int32_t colour, uint8_t one, u
 }
 
 /* Levels of a pixel and of the next but one, and which of them lie too near to a half to be sure of. */
-static inline __m256i two_pixels(const uint8_t *pixel, const float *tables, float sure, int sums,
+static inline __m256i two_pixels(const uint8_t *pixel, const float *tables, float less, float sure, int sums,
                                  __m256 *doubt) {
     __m256 a = entries(tables, 0, pixel[0], pixel[6]), b = entries(tables, 1, pixel[1], pixel[7]);
     __m256 c = entries(tables, 2, pixel[2], pixel[8]);
     __m256 x = sums ? _mm256_add_ps(_mm256_add_ps(a, b), c) : _mm256_mul_ps(_mm256_mul_ps(a, b), c);
-    x = _mm256_sub_ps(x, _mm256_set1_ps(1.0f));
+    x = _mm256_sub_ps(x, _mm256_set1_ps(less));
     __m256i level = _mm256_cvtps_epi32(x);
     __m256 off = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), _mm256_sub_ps(x, _mm256_cvtepi32_ps(level)));
     *doubt = _mm256_cmp_ps(off, _mm256_set1_ps(sure), _CMP_GT_OQ);
@@ -39,11 +39,11 @@ static inline __m256i two_pixels(const uint8_t *pixel, const float *tables, floa
 }
 
 /* Levels of four pixels, and a bit for each number of which it is not sure: pixels 0, 2, 1, 3. */
-static inline __m128i four_pixels(const uint8_t *pixel, const float *tables, float sure, int sums,
+static inline __m128i four_pixels(const uint8_t *pixel, const float *tables, float less, float sure, int sums,
                                   int32_t *doubts) {
     __m256 even, odd;
-    __m256i levels = two_pixels(pixel, tables, sure, sums, &even);
-    __m256i others = two_pixels(pixel + 3, tables, sure, sums, &odd);
+    __m256i levels = two_pixels(pixel, tables, less, sure, sums, &even);
+    __m256i others = two_pixels(pixel + 3, tables, less, sure, sums, &odd);
     levels = _mm256_packs_epi32(levels, others);
     *doubts = _mm256_movemask_ps(even) | _mm256_movemask_ps(odd) << 8;
     return _mm_packus_epi16(_mm256_castsi256_si128(levels), _mm256_extracti128_si256(levels, 1));
@@ -51,11 +51,11 @@ static inline __m128i four_pixels(const uint8_t *pixel, const float *tables, flo
 
 static const int32_t PLACE[SOME] = {0, 8, 4, 12};
 #elif defined(__SSE2__)
-static inline __m128i one_pixel(const uint8_t *pixel, const float *tables, float sure, int sums, int32_t *doubts) {
+static inline __m128i one_pixel(const uint8_t *pixel, const float *tables, float less, float sure, int sums, int32_t *doubts) {
     __m128 a = _mm_loadu_ps(entry(tables, 0, pixel[0])), b = _mm_loadu_ps(entry(tables, 1, pixel[1]));
     __m128 c = _mm_loadu_ps(entry(tables, 2, pixel[2]));
     __m128 x = sums ? _mm_add_ps(_mm_add_ps(a, b), c) : _mm_mul_ps(_mm_mul_ps(a, b), c);
-    x = _mm_sub_ps(x, _mm_set1_ps(1.0f));
+    x = _mm_sub_ps(x, _mm_set1_ps(less));
     __m128i level = _mm_cvtps_epi32(x);
     __m128 off = _mm_andnot_ps(_mm_set1_ps(-0.0f), _mm_sub_ps(x, _mm_cvtepi32_ps(level)));
     *doubts = *doubts << 4 | _mm_movemask_ps(_mm_cmpgt_ps(off, _mm_set1_ps(sure)));
@@ -63,12 +63,12 @@ static inline __m128i one_pixel(const uint8_t *pixel, const float *tables, float
 }
 
 /* Levels of four pixels, and a bit for each number of which it is not sure: the last pixel's first. */
-static inline __m128i four_pixels(const uint8_t *pixel, const float *tables, float sure, int sums,
+static inline __m128i four_pixels(const uint8_t *pixel, const float *tables, float less, float sure, int sums,
                                   int32_t *doubts) {
     __m128i levels[SOME];
     *doubts = 0;
     for (int32_t k = 0; k < SOME; k++)
-        levels[k] = one_pixel(pixel + 3 * k, tables, sure, sums, doubts);
+        levels[k] = one_pixel(pixel + 3 * k, tables, less, sure, sums, doubts);
     return _mm_packus_epi16(_mm_packs_epi32(levels[0], levels[1]), _mm_packs_epi32(levels[2], levels[3]));
 }
 
@@ -76,12 +76,12 @@ static const int32_t PLACE[SOME] = {12, 8, 4, 0};
 #endif
 
 /* Levels of one pixel; whether one of them lies too near to a half to be sure of. */
-static int plain_pixel(const uint8_t *pixel, const float *tables, float sure, int sums, uint8_t *to) {
+static int plain_pixel(const uint8_t *pixel, const float *tables, float less, float sure, int sums, uint8_t *to) {
     int doubtful = 0;
     float made[COLOURS];
     for (int32_t c = 0; c < COLOURS; c++)
         made[c] = joined(joined(entry(tables, 0, pixel[0])[c], entry(tables, 1, pixel[1])[c], sums),
-                         entry(tables, 2, pixel[2])[c], sums) - 1.0f;
+                         entry(tables, 2, pixel[2])[c], sums) - less;
     for (int32_t c = 0; c < COLOURS; c++) {
         float x = MIN(MAX(made[c], 0.0f), 255.0f), whole = x + 12582912.0f - 12582912.0f, off = x - whole;
         doubtful |= off > sure || -off > sure;
@@ -90,13 +90,13 @@ static int plain_pixel(const uint8_t *pixel, const float *tables, float sure, in
     return doubtful;
 }
 
-static inline int64_t pass(const uint8_t *source, int64_t count, const float *tables, float sure, int sums,
+static inline int64_t pass(const uint8_t *source, int64_t count, const float *tables, float less, float sure, int sums,
                            int32_t *doubtful, int64_t workspace, uint8_t *target) {
     int64_t known = 0, x = 0;
 #if defined(__SSE2__)
     for (; x + SOME <= count; x += SOME) {
         int32_t doubts;
-        __m128i bytes = four_pixels(source + 3 * x, tables, sure, sums, &doubts);
+        __m128i bytes = four_pixels(source + 3 * x, tables, less, sure, sums, &doubts);
 #if defined(__SSSE3__)
         bytes = _mm_shuffle_epi8(bytes, _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
         uint8_t close[16];
@@ -115,12 +115,12 @@ static inline int64_t pass(const uint8_t *source, int64_t count, const float *ta
     }
 #endif
     for (; x < count; x++)
-        if (plain_pixel(source + 3 * x, tables, sure, sums, target + 3 * x) && known++ < workspace)
+        if (plain_pixel(source + 3 * x, tables, less, sure, sums, target + 3 * x) && known++ < workspace)
             doubtful[known - 1] = (int32_t)x;
     return known;
 }
 
-/* Every pixel's product, or sum, of three, less one.
+/* Every pixel's product, or sum, of three, less a whole number.
 
    source, target: count x 3 uint8
    tables: 3 x 256 x 4 float32: for each colour and level what it stands for in red, green and blue, and a 1; nothing
@@ -128,12 +128,12 @@ static inline int64_t pass(const uint8_t *source, int64_t count, const float *ta
    sure: how far from a whole number a result may be, up to a half, so that its nearest level is told
    doubtful, workspace: places of pixels of which it is not, as many as there is workspace for
    found: how many there are */
-KERNEL(channel_sums)(const uint8_t *source, int64_t count, const float *tables, float sure, int32_t sums,
+KERNEL(channel_sums)(const uint8_t *source, int64_t count, const float *tables, float less, float sure, int32_t sums,
                  int32_t *doubtful, int64_t workspace, int64_t *found, uint8_t *target) {
     if (count < 0 || count > INT32_MAX)
         return REFUSED;
-    *found = sums ? pass(source, count, tables, sure, 1, doubtful, workspace, target)
-                  : pass(source, count, tables, sure, 0, doubtful, workspace, target);
+    *found = sums ? pass(source, count, tables, less, sure, 1, doubtful, workspace, target)
+                  : pass(source, count, tables, less, sure, 0, doubtful, workspace, target);
     return DONE;
 }
 

@@ -234,8 +234,8 @@ LEVEL = np.uint8(1)
 CALLED = (
     ("sum_floats", 3, np.float32(3), STRONG),
     ("sum_doubles", 3, np.float64(30), STRONG),
-    ("channel_sums", 8, LEVEL, STRONG),
-    ("channel_sums", 8, LEVEL, Step("StainJitter")),
+    ("channel_sums", 9, LEVEL, STRONG),
+    ("channel_sums", 9, LEVEL, Step("StainJitter")),
 )
 
 

@@ -24,6 +24,16 @@ CLASSES: dict[str, list[dict[str, Any]]] = {
     "PixelDropout": [{}, {"dropout_prob": 0.5, "per_channel": True}, {"drop_value": None}, {"drop_value": (1, 2, 3)}],
     "RandomRain": [{}, {"rain_type": "heavy", "blur_value": 3}, {"brightness_coefficient": 1.0, "drop_width": 5}],
     "Superpixels": [{}, {"n_segments": (5, 7), "p_replace": (1.0, 1.0), "max_size": None}, {"max_size": 20}],
+    "HEStain": [{}, {"augment_background": True}, {"preset": "macenko", "method": "preset"}, {"method": "macenko"}],
+    "Illumination": [
+        {},
+        {"angle_range": (45, 45)},
+        {"mode": "gaussian"},
+        {"mode": "gaussian", "effect_type": "darken"},
+    ],
+    "PlasmaBrightnessContrast": [{}, {"brightness_range": (0, 0)}, {"contrast_range": (0, 0), "roughness": 0.3}],
+    "PlasmaShadow": [{}, {"shadow_intensity_range": (1, 1), "roughness": 2}],
+    "Spatter": [{}, {"color": (0, 20, 255), "intensity": (0.9, 1.0), "cutout_threshold": (0.3, 0.3)}],
     "UnsharpMask": [{}, {"blur_limit": (3, 3), "threshold": 0}, {"alpha": (1.0, 1.0), "sigma_limit": (2.0, 3.0)}],
 }
 CASES = [(name, arguments) for name, each in CLASSES.items() for arguments in each]
@@ -63,6 +73,27 @@ def test_classes_draw_and_make_the_same(name: str, arguments: dict[str, Any], si
     check(name, arguments, size)
 
 
+# A function that errs, and the class that it is seen in.
+ERRING = {
+    "apply_gaussian_illumination": ("Illumination", {"mode": "gaussian"}),
+    "apply_he_stain_augmentation": ("HEStain", {}),
+    "apply_linear_illumination": ("Illumination", {}),
+    "apply_plasma_brightness_contrast": ("PlasmaBrightnessContrast", {}),
+    "apply_plasma_shadow": ("PlasmaShadow", {}),
+    "create_piecewise_affine_maps": ("PiecewiseAffine", {}),
+    "generate_plasma_pattern": ("PlasmaShadow", {}),
+    "spatter_rain": ("Spatter", {}),
+    "get_drop_mask": ("PixelDropout", {}),
+    "superpixels": ("Superpixels", {}),
+    "tps_transform": ("ThinPlateSpline", {}),
+    "unsharp_mask": ("UnsharpMask", {}),
+    "add_rain": ("RandomRain", {}),
+    "add_sun_flare_overlay": ("RandomSunFlare", {}),
+    "chromatic_aberration": ("ChromaticAberration", {}),
+    "pixel_dropout": ("PixelDropout", {}),
+}
+
+
 @pytest.mark.parametrize("name", sorted(name for functions in quick_functions.FUNCTIONS.values() for name in functions))
 def test_a_function_that_errs_is_not_used(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     home, whole = next((home, each[name]) for home, each in quick_functions.FUNCTIONS.items() if name in each)
@@ -75,10 +106,5 @@ def test_a_function_that_errs_is_not_used(name: str, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setitem(quick_functions.FUNCTIONS[home], name, spoilt)
     monkeypatch.setattr(probes, "_KNOWN", {})
-    cls = {
-        "get_drop_mask": "PixelDropout", "superpixels": "Superpixels", "tps_transform": "ThinPlateSpline",
-        "unsharp_mask": "UnsharpMask", "chromatic_aberration": "ChromaticAberration",
-        "add_sun_flare_overlay": "RandomSunFlare", "add_rain": "RandomRain", "pixel_dropout": "PixelDropout",
-    }  # fmt: skip
     with pytest.raises(AssertionError, match="done quicker"):
-        check(cls.get(name, "PiecewiseAffine"), {}, (20, 30, 3, 1))
+        check(*ERRING[name], (20, 30, 3, 1))

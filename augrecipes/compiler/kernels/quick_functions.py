@@ -17,7 +17,7 @@ import numpy as np
 from augrecipes.compat.albumentations import geometric, pixel
 from augrecipes.compat.replaced_functions import with_functions
 from augrecipes.compat.steps import sampler_of
-from augrecipes.compiler.kernels import quick_shapes
+from augrecipes.compiler.kernels import quick_light, quick_shapes
 from augrecipes.compiler.kernels.probes import holds, images
 from augrecipes.native.kernels import library
 
@@ -150,6 +150,7 @@ FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
         "get_drop_mask": get_drop_mask,
         "superpixels": superpixels,
         "unsharp_mask": unsharp_mask,
+        **quick_light.FUNCTIONS,
         **quick_shapes.FUNCTIONS["fpixel"],
     },
 }

@@ -1,0 +1,169 @@
+"""Functions of albumentations' that lay light, shadow, plasma or stain over images, in a pass or two.
+
+They have the names, arguments and bits of its own, which does what they do not take.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial, wraps
+from types import FunctionType
+from typing import Any
+
+import cv2
+import numpy as np
+
+from augrecipes.compat.albumentations import pixel
+from augrecipes.compiler.kernels.channel_sums import ChannelSums
+from augrecipes.native.kernels import library
+
+_F32 = np.float32
+_UNIT = np.arange(256, dtype=_F32) / 255
+_NUMBERS = 1 << 13  # random ones, that stay in the cache
+
+
+def _takes(img: np.ndarray) -> bool:
+    """Whether an image is uint8, grey or RGB, contiguous, and OpenCV's Python sees that."""
+    fits = img.ndim in (2, 3) and img.shape[2:] in ((), (1,), (3,)) and img.shape[:2] != (4, 1) and img.size > 0
+    return library() is not None and img.dtype == np.uint8 and img.flags.c_contiguous and fits
+
+
+def _or_own(quick: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """A quick function for the images that it takes; for others albumentations' own."""
+    own = getattr(pixel, quick.__name__)
+    return wraps(quick)(lambda img, *args, **named: (quick if _takes(img) else own)(img, *args, **named))
+
+
+def _lit(unit: bool, img: np.ndarray, light: np.ndarray) -> np.ndarray:
+    """An image times a light for each pixel."""
+    kernels: Any = library()
+    light, out = np.ascontiguousarray(light.reshape(img.shape[:2]), _F32), np.empty_like(img)
+    pixels = light.size
+    kernels.kernel("lit", "pllpip")(
+        img.ctypes.data, pixels, img.size // pixels, light.ctypes.data, int(unit), out.ctypes.data
+    )  # fmt: skip
+    return out
+
+
+def _with_light(name: str, unit: bool) -> Callable[..., np.ndarray]:
+    """albumentations' function that makes a light, which lays it over uint8 images in one pass."""
+    own = getattr(pixel, name)
+    code: Any = inspect.unwrap(own)
+    seen = {**code.__globals__, "multiply_by_array": partial(_lit, unit), "NUM_MULTI_CHANNEL_DIMENSIONS": None}
+    quick = FunctionType(code.__code__, seen)  # there is no image of so many dimensions: the light has no channels
+    odd = None if unit else (1,)  # channels with which it fails
+    return lambda img, **named: (quick if _takes(img) and img.shape[2:] != odd else own)(img, **named)
+
+
+@_or_own
+def apply_plasma_shadow(img: np.ndarray, intensity: float, plasma_pattern: np.ndarray) -> np.ndarray:
+    """An image darker where a pattern says."""
+    return _lit(False, img, 1 - plasma_pattern * intensity)
+
+
+@_or_own
+def apply_plasma_brightness_contrast(
+    img: np.ndarray, brightness_factor: float, contrast_factor: float, plasma_pattern: np.ndarray
+) -> np.ndarray:
+    """An image brighter, and then further from its mean, where a pattern says."""
+    kernels: Any = library()
+    bright, out = np.empty(img.shape, _F32), np.empty_like(img)
+    pattern = plasma_pattern.reshape(img.shape[:2])
+    more, weight = (np.clip(pattern * factor, 0, 1) for factor in (brightness_factor, contrast_factor))
+    sizes = pattern.size, img.size // pattern.size
+    kernels.kernel("brightened", "pllpp")(img.ctypes.data, *sizes, more.ctypes.data, bright.ctypes.data)
+    mean, contrasted = bright.mean(), kernels.kernel("contrasted", "pllpfp")
+    contrasted(bright.ctypes.data, *sizes, weight.ctypes.data, mean, out.ctypes.data)
+    return out
+
+
+def generate_plasma_pattern(
+    target_shape: tuple[int, int], roughness: float, random_generator: np.random.Generator
+) -> np.ndarray:
+    """A pattern H×W in 0..1: a grid made finer step by step, with less and less noise."""
+    kernels, longest = library(), max(target_shape)
+    if kernels is None or longest < 2:
+        own: np.ndarray = pixel.generate_plasma_pattern(target_shape, roughness, random_generator)
+        return own
+    finer, some = kernels.kernel("diamond_square", "pllp"), np.empty(_NUMBERS)
+    grid: Any = random_generator.uniform(-1, 1, (3, 3)).astype(_F32)
+    turns = range(int(np.ceil(np.log2(longest - 1))) - 1)
+    for scale in np.array([roughness**turn for turn in turns], _F32).tolist():
+        rows, columns = grid.shape
+        made = np.empty((2 * rows - 1, 2 * columns - 1), _F32)
+        for at in range(0, made.size, _NUMBERS):
+            noise = random_generator.random(out=some[: made.size - at])
+            noise *= 2 * scale
+            made.reshape(-1)[at : at + _NUMBERS] = np.subtract(noise, scale, out=noise)
+        finer(grid.ctypes.data, rows, columns, made.ctypes.data)
+        grid = cv2.normalize(made, made, 0, 1, cv2.NORM_MINMAX)
+    height, width = target_shape
+    whole: Any = None
+    return np.clip(cv2.normalize(grid[:height, :width], whole, 0, 1, cv2.NORM_MINMAX, dtype=cv2.CV_32F), 0, 1)
+
+
+@_or_own
+def spatter_rain(img: np.ndarray, rain: np.ndarray) -> np.ndarray:
+    """An image with drops of rain, H×W×3 float64."""
+    kernels: Any = library()
+    rain, out = np.ascontiguousarray(np.broadcast_to(rain, img.shape), np.float64), np.empty_like(img)
+    kernels.kernel("rained", "plpp")(img.ctypes.data, img.size, rain.ctypes.data, out.ctypes.data)
+    return out
+
+
+_DENSITY = -np.log(np.maximum(_UNIT, 1e-6))  # of what a level lets through
+_SHARES = _UNIT * np.array([[0.299], [0.587], [0.114]], _F32)  # of a pixel's lightness
+_TISSUE = 0.85  # is darker
+_EXACT = 2.0**-24  # what rounding once may change, of a float32
+
+
+@_or_own
+def apply_he_stain_augmentation(
+    img: np.ndarray,
+    stain_matrix: np.ndarray,
+    scale_factors: np.ndarray,
+    shift_values: np.ndarray,
+    augment_background: bool,
+) -> np.ndarray:
+    """An RGB image with more or less of two stains: of each level the products of three numbers."""
+    own = partial(
+        pixel.apply_he_stain_augmentation, stain_matrix=stain_matrix, scale_factors=scale_factors,
+        shift_values=shift_values, augment_background=augment_background,
+    )  # fmt: skip
+    kernels: Any = library()
+    stains, pixels = np.ascontiguousarray(stain_matrix, dtype=_F32), img.size // 3
+    alike = stains @ stains.T + 1e-6 * np.eye(2)
+    amounts = np.linalg.inv(alike) if np.linalg.det(alike) else np.full((2, 2), np.inf)
+    both = []
+    for scales, shifts in ((scale_factors, shift_values), (np.ones(2), np.zeros(2)))[: 1 if augment_background else 2]:
+        back = stains.T.astype(float) * scales @ amounts
+        tables = np.ones((3, 256, 4), _F32)
+        with np.errstate(all="ignore"):
+            powers = -(back @ stains).T[:, None] * _DENSITY[:, None]
+            powers[0] += np.log(255) - shifts @ stains
+            tables[..., :3] = np.exp(powers)
+        off = 256 * _EXACT * (8 + 3 * _DENSITY[0] * float((np.abs(back) @ np.abs(stains).sum(1)).max()))
+        if (made := ChannelSums(kernels, sums=False, less=0, few=8)(img, tables, off)) is None:
+            return own(img)
+        both.append(made)
+    (out, again), some = both[0], np.arange(min(pixels, 64))  # BLAS does very few otherwise
+    if not augment_background:
+        other, doubtful = both[1]
+        given = img.ctypes.data, pixels, _SHARES.ctypes.data, _TISSUE, other.ctypes.data, out.ctypes.data
+        kernels.kernel("background", "plpfpp")(*given)
+        again = np.concatenate((again, doubtful))
+    again = np.concatenate((again, some))
+    out.reshape(-1, 3)[again] = own(img.reshape(-1, 3)[again][None])[0]
+    return out
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "apply_gaussian_illumination": _with_light("apply_gaussian_illumination", unit=False),
+    "apply_he_stain_augmentation": apply_he_stain_augmentation,
+    "apply_linear_illumination": _with_light("apply_linear_illumination", unit=True),
+    "apply_plasma_brightness_contrast": apply_plasma_brightness_contrast,
+    "apply_plasma_shadow": apply_plasma_shadow,
+    "generate_plasma_pattern": generate_plasma_pattern,
+    "spatter_rain": spatter_rain,
+}
