@@ -32,6 +32,7 @@ _OUTPUTS = {"uint8": "{dtype: uint8, layout: hwc}", "float32": "{}"}
 _SLIGHT = 0.010  # ms a call that do not count
 _LEAST = 0.95
 _SECONDS, _FEWEST, _MOST = 0.4, 2, 16
+_LONGEST = 1000  # ms of the peer: larger images of that class are not measured
 # Of classes that cannot do without, from the side of the image: what they take.
 _REQUIRED: Mapping[str, Callable[[int], dict[str, Any]]] = {
     "CenterCrop": lambda side: {"height": side // 2, "width": side // 2},
@@ -97,9 +98,11 @@ def _all(options: Any) -> Iterator[Measured | None]:
         for side in (512,) if options.quick else _SIZES:
             required = _REQUIRED.get(name, lambda _: {})(side)
             calls = {name: required} | ({f"{name}, as published": published[name]} if name in published else {})
-            for label, arguments in calls.items():
-                for output in _OUTPUTS:
-                    yield _measured(label, name, arguments, side, output)
+            found = [_measured(label, name, arguments, side, output)
+                     for label, arguments in calls.items() for output in _OUTPUTS]  # fmt: skip
+            yield from found
+            if any(one is not None and one.ms["plain"] > _LONGEST for one in found):
+                break
 
 
 def _measured(label: str, name: str, arguments: dict[str, Any], side: int, output: str) -> Measured | None:

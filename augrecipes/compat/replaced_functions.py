@@ -9,6 +9,7 @@ the same pixel twice. The functions have the names, arguments and results of alb
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from types import FunctionType, MethodType
@@ -42,6 +43,12 @@ def with_functions(step: Any, methods: tuple[str, ...], instead: Functions, home
     if isinstance(step, A.BasicTransform):
         step._set_keys()  # albumentations keeps the functions that it calls
     return step
+
+
+def with_names(function: Callable[..., Any], **instead: Any) -> Callable[..., Any]:
+    """A function of albumentations, without its decorators, that finds other values under some global names."""
+    plain: Any = inspect.unwrap(function)
+    return FunctionType(plain.__code__, {**plain.__globals__, **instead})
 
 
 class _Instead:

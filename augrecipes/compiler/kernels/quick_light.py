@@ -5,16 +5,15 @@ They have the names, arguments and bits of its own, which does what they do not 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import partial, wraps
-from types import FunctionType
 from typing import Any
 
 import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import pixel
+from augrecipes.compat.replaced_functions import with_names
 from augrecipes.compiler.kernels.channel_sums import ChannelSums
 from augrecipes.native.kernels import library
 
@@ -49,9 +48,8 @@ def _lit(unit: bool, img: np.ndarray, light: np.ndarray) -> np.ndarray:
 def _with_light(name: str, unit: bool) -> Callable[..., np.ndarray]:
     """albumentations' function that makes a light, which lays it over uint8 images in one pass."""
     own = getattr(pixel, name)
-    code: Any = inspect.unwrap(own)
-    seen = {**code.__globals__, "multiply_by_array": partial(_lit, unit), "NUM_MULTI_CHANNEL_DIMENSIONS": None}
-    quick = FunctionType(code.__code__, seen)  # there is no image of so many dimensions: the light has no channels
+    # There is no image of so many dimensions: the light has no channels.
+    quick = with_names(own, multiply_by_array=partial(_lit, unit), NUM_MULTI_CHANNEL_DIMENSIONS=None)
     odd = None if unit else (1,)  # channels with which it fails
     return lambda img, **named: (quick if _takes(img) and img.shape[2:] != odd else own)(img, **named)
 
