@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from augrecipes.compat.albumentations import A
+from augrecipes.compiler.kernels.quick_functions import calls_quick
 from augrecipes.ops.capabilities import claims, known
 from augrecipes.ops.capability import Capability
 
@@ -61,6 +63,8 @@ def why(record: Capability) -> str:
         return f"draws by what is in the {' and the '.join(sorted(record.draws_from))}"
     if record.changes_dtype:
         return "its images are floats"
+    if record.quick or calls_quick(getattr(A, record.name, object)):
+        return "it runs in albumentations, with functions of ours for what is slow there"
     return "no faster kernel for it exists here"
 
 

@@ -39,6 +39,16 @@ def with_quick_functions(step: Any) -> Any:
     return step
 
 
+def calls_quick(cls: type) -> bool:
+    """Whether a class calls some function that is done quicker here.
+
+    >>> from augrecipes.compat.albumentations import A
+    >>> calls_quick(A.Superpixels), calls_quick(A.HorizontalFlip)
+    (True, False)
+    """
+    return any(_calls(cls, functions) for functions in FUNCTIONS.values())
+
+
 def _calls(cls: type, functions: dict[str, Callable[..., Any]]) -> bool:
     names = (getattr(getattr(cls, method, None), "__code__", None) for method in _METHODS)
     return any(not functions.keys().isdisjoint(code.co_names) for code in names if code is not None)
