@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, build, photo
 from support.checks import DEAR, in_a_soak, planted_faults, read_only
 
+from augrecipes.compiler.kernels import sink as conversion
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
-from augrecipes.compiler.run import program_samples
+from augrecipes.compiler.run import exits, program_samples
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.ops import catalog, registry
@@ -269,8 +270,29 @@ def test_what_a_class_of_the_users_has_made_is_copied(monkeypatch: pytest.Monkey
             return self.room
 
     registry.register(KeepsItsResult)
-    out = recipe("[{KeepsItsResult: {p: 1.0}}]").compile().at(0)(image=IMAGE)["image"]
-    assert not np.shares_memory(out, KeepsItsResult.room)
+    for steps in ("", "{HorizontalFlip: {p: 0.5}}, "):  # in Python alone; behind a step of the kernels, which may act
+        pipeline = recipe(f"[{steps}{{KeepsItsResult: {{p: 1.0}}}}]").compile()
+        outs = [pipeline.at(k)(image=IMAGE)["image"] for k in range(6)]
+        assert not any(np.shares_memory(out, KeepsItsResult.room) for out in outs)
+
+
+def results_are_their_own() -> None:
+    """What an opaque step hands back as it came is copied, wherever the kernels have left it."""
+    for steps in ("[{XYMasking: {p: 1.0}}]", "[{HorizontalFlip: {p: 0.5}}, {XYMasking: {p: 1.0}}]"):
+        for optimize in ("exact", "fast"):
+            pipeline = recipe(steps).compile(optimize=optimize)
+            assert not any(np.shares_memory(pipeline.at(k)(image=IMAGE)["image"], IMAGE) for k in range(8))
+
+
+def test_what_an_opaque_step_hands_back_is_copied() -> None:
+    results_are_their_own()
+
+
+@pytest.mark.parametrize("where", [exits, conversion])
+def test_a_result_that_is_thought_to_be_free_is_found(where: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(where, "is_free", lambda *_: True)
+    with pytest.raises(AssertionError):
+        results_are_their_own()
 
 
 @pytest.mark.parametrize(("name", "args"), POOL, ids=[name for name, _ in POOL])
