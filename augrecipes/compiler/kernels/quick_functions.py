@@ -24,7 +24,6 @@ from augrecipes.native.kernels import library
 _F32 = np.float32
 _METHODS = ("apply", "get_params_dependent_on_data")
 _RGB = 3
-_UNIT = np.arange(256, dtype=_F32) / 255
 _SEEDS = 2
 
 
@@ -146,8 +145,12 @@ def unsharp_mask(image: np.ndarray, ksize: int, sigma: float, alpha: float, thre
         own: np.ndarray = pixel.unsharp_mask(image, ksize, sigma=sigma, alpha=alpha, threshold=threshold)
         return own
     image, size = np.ascontiguousarray(image), (ksize, ksize)
-    sharp, mask, out = cv2.GaussianBlur(cv2.LUT(image, _UNIT), size, sigma), np.empty(image.shape, _F32), image.copy()
-    given = image.ctypes.data, _UNIT.ctypes.data, image.size
+    sharp, mask, out = (
+        cv2.GaussianBlur(cv2.LUT(image, quick_light.UNIT), size, sigma),
+        np.empty(image.shape, _F32),
+        image.copy(),
+    )
+    given = image.ctypes.data, quick_light.UNIT.ctypes.data, image.size
     kernels.kernel("sharpen_all", "pplffpp")(*given, alpha, threshold, sharp.ctypes.data, mask.ctypes.data)
     soft = cv2.GaussianBlur(mask, size, sigma)
     kernels.kernel("sharpen_some", "pplppp")(*given, sharp.ctypes.data, soft.ctypes.data, out.ctypes.data)

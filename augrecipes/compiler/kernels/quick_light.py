@@ -18,7 +18,7 @@ from augrecipes.compiler.kernels.channel_sums import ChannelSums
 from augrecipes.native.kernels import library
 
 _F32 = np.float32
-_UNIT = np.arange(256, dtype=_F32) / 255
+UNIT = np.arange(256, dtype=_F32) / 255  # levels as parts of the full range
 _NUMBERS = 1 << 13  # random ones, that stay in the cache
 
 
@@ -110,8 +110,8 @@ def spatter_rain(img: np.ndarray, rain: np.ndarray) -> np.ndarray:
     return out
 
 
-_DENSITY = -np.log(np.maximum(_UNIT, 1e-6))  # of what a level lets through
-_SHARES = _UNIT * np.array([[0.299], [0.587], [0.114]], _F32)  # of a pixel's lightness
+_DENSITY = -np.log(np.maximum(UNIT, 1e-6))  # of what a level lets through
+_SHARES = UNIT * np.array([[0.299], [0.587], [0.114]], _F32)  # of a pixel's lightness
 _TISSUE = 0.85  # is darker
 _EXACT = 2.0**-24  # what rounding once may change, of a float32
 
