@@ -1,22 +1,25 @@
 """Every class that can be a step, alone: `none`, `exact` and `fast` compared with albumentations, and with one pass.
 
-python benchmarks/ops.py            prints a row for each class, call, size and output, worst first
-python benchmarks/ops.py --write    prints, and writes the section `ops` of benchmarks/RESULTS.md
+python benchmarks/ops.py            prints a row for each class, call, size and output, as they are measured
+python benchmarks/ops.py --write    prints, and writes the section `ops` of benchmarks/RESULTS.md, the table of classes
+                                    in docs/FIGURES.md, and docs/steps.html, the page with all rows
 """
 
 from __future__ import annotations
 
 import json
+import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import geometric_mean
 from time import thread_time_ns
 from typing import Any, NamedTuple
 
+import jinja2
 import numpy as np
 import yaml
-from harness import Row, run
+from harness import Row, conditions, met, run, table
 from wild import measure
 
 import augrecipes as ar
@@ -27,6 +30,12 @@ from augrecipes.ops import catalog
 from augrecipes.ops.groups import DEGRADE, GROUPS
 
 _PUBLISHED = Path(__file__).with_name("published_steps.yaml")
+_FIGURES, _PAGE = (Path(__file__).parents[1] / "docs" / name for name in ("FIGURES.md", "steps.html"))
+_TEMPLATE = Path(__file__).with_name("steps.html.j2")
+_BEGIN, _END = "<!-- begin ops -->", "<!-- end ops -->"
+_TABLE = re.compile(f"{_BEGIN}.*?{_END}", re.DOTALL)
+_SIDES = ("none", "exact", "fast")
+_GOALS = {"exact": 2.0, "fast": 3.0}  # the geometric means
 _SIZES = (224, 512, 1024)
 _OUTPUTS = {"uint8": "{dtype: uint8, layout: hwc}", "float32": "{}"}
 _SLIGHT = 0.010  # ms a call that do not count
@@ -72,25 +81,51 @@ class Measured(NamedTuple):
         """The peer's time by that of `none`, `exact` or `fast`."""
         return self.ms["owned"] / self.ms[side]
 
+    def __str__(self) -> str:
+        ratios = " · ".join(f"{side} ×{self.ratio(side):.2f}" for side in _SIDES)
+        times = f"{self.ms['exact']:.3f} · {self.ms['fast']:.3f} ms"
+        peer = f"albumentations {self.ms['owned']:.3f} ms, one pass {self.limit:.3f} ms"
+        return str(Row(f"{self.name}, {self.side}², {self.output}", times, peer, ratios))
+
     def counts(self, side: str) -> bool:
         """Whether it is slower than albumentations by more than a call costs."""
         return self.ratio(side) < _LEAST and self.ms[side] - self.ms["owned"] > _SLIGHT
 
 
 def _classes(options: Any) -> Iterator[Row]:
-    found = [one for one in _all(options) if one is not None]
-    for one in sorted(found, key=lambda one: min(one.ratio("exact"), one.ratio("fast"))):
-        ratios = " · ".join(f"{side} ×{one.ratio(side):.2f}" for side in ("none", "exact", "fast"))
-        times = f"{one.ms['exact']:.3f} · {one.ms['fast']:.3f} ms"
-        peer = f"albumentations {one.ms['owned']:.3f} ms, one pass {one.limit:.3f} ms"
-        yield Row(f"{one.name}, {one.side}², {one.output}", times, peer, ratios)
-    for side in ("exact", "fast"):
-        slow = [one for one in found if one.counts(side)]
-        yield Row(f"geometric mean, `{side}`", f"×{geometric_mean(one.ratio(side) for one in found):.2f}", "", "")
-        yield Row(f"slower than albumentations, `{side}`", f"{len(slow)} of {len(found)}", "goal 0", "")
+    found = [*_all(options)]
+    for side, goal in _GOALS.items():
+        mean = geometric_mean(one.ratio(side) for one in found)
+        yield Row(f"geometric mean of {len(found)} rows, `{side}`", f"×{mean:.2f}", f"goal ×{goal}", met(mean >= goal))
+        slow = [f"{one.name} {one.side}² {one.output}" for one in found if one.counts(side)]
+        yield Row(f"slower than albumentations, `{side}`", f"{len(slow)} rows", "goal 0", ", ".join(slow))
+    if options.write and not (options.quick or options.classes):
+        marked = _TABLE.sub(lambda _: f"{_BEGIN}\n{_by_class(found)}\n{_END}", _FIGURES.read_text(encoding="utf-8"))
+        _FIGURES.write_text(marked, encoding="utf-8")
+        page = jinja2.Template(_TEMPLATE.read_text(encoding="utf-8"), autoescape=True)
+        text = page.render(rows=sorted(found, key=_least), conditions=conditions(), method=_METHOD, sides=_SIDES)
+        _PAGE.write_text(text + "\n", encoding="utf-8")
 
 
-def _all(options: Any) -> Iterator[Measured | None]:
+def _by_class(found: Sequence[Measured]) -> str:
+    """A table of classes, worst first: means over the rows of each, and which row is the slowest."""
+    classes: dict[str, list[Measured]] = {}
+    for one in sorted(found, key=_least):
+        classes.setdefault(one.name.partition(",")[0], []).append(one)
+    rows = [
+        (name, *(f"{geometric_mean(one.ratio(side) for one in every):.2f}" for side in _SIDES),
+         f"{_least(every[0]):.2f}", f"{every[0].name.partition(', ')[2]} {every[0].side}² {every[0].output}".strip(),
+         f"{geometric_mean(one.ms['fast'] / one.limit for one in every):.1f}")
+        for name, every in classes.items()
+    ]  # fmt: skip
+    return table(("class", *(f"`{side}`" for side in _SIDES), "least", "of", "`fast` / one pass"), rows)
+
+
+def _least(one: Measured) -> float:
+    return min(one.ratio("exact"), one.ratio("fast"))
+
+
+def _all(options: Any) -> Iterator[Measured]:
     published: dict[str, dict[str, Any]] = yaml.safe_load(_PUBLISHED.read_text(encoding="utf-8"))
     names = sorted({*catalog.shipped()} - {*GROUPS, DEGRADE})
     for name in names:
@@ -101,7 +136,10 @@ def _all(options: Any) -> Iterator[Measured | None]:
             calls = {name: required} | ({f"{name}, as published": published[name]} if name in published else {})
             found = [_measured(label, name, arguments, side, output)
                      for label, arguments in calls.items() for output in _OUTPUTS]  # fmt: skip
-            yield from found
+            for one in found:
+                if one is not None:
+                    print(one, flush=True)
+                    yield one
             if any(one is not None and one.ms["plain"] > _LONGEST for one in found):
                 break
 

@@ -1,4 +1,4 @@
-"""Boxes that no step has moved are not filtered again, and labels are encoded once: the same bits, faster.
+"""Boxes are filtered in one go, and not again where no step has moved them; labels are encoded once: the same bits.
 
 After every step albumentations clips and filters the boxes, whether it moved them or not, by a dozen small functions,
 and it analyses and encodes labels anew for every sample.
@@ -7,6 +7,7 @@ and it analyses and encodes labels anew for every sample.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from augrecipes.compat.albumentations import BboxProcessor, LabelManager, LabelMetadata
 
 _NUMBERS = (int, float)
+_LEAST = 1e-7  # albumentations' epsilon
 
 
 def quicken(processor: Any, rows: str) -> None:
@@ -27,7 +29,7 @@ def quicken(processor: Any, rows: str) -> None:
     processor._remove_label_fields = lambda data, name: _without_labels(processor, data, name, rows)
     if not isinstance(processor, BboxProcessor):
         return
-    check, settled = processor.check, Settled(processor.filter)
+    check, settled = processor.check, Settled(partial(filtered, params=processor.params))
 
     def quick_check(data: np.ndarray, shape: Any) -> None:
         # Albumentations asks twice a sample which coordinates are nearly 0 or 1; next to no box needs that.
@@ -63,6 +65,32 @@ class Settled:
         if (left.dtype, left.shape) == (data.dtype, data.shape) and left.tobytes() == came[0]:
             self._known = came
         return left
+
+
+def filtered(data: np.ndarray, shape: Any, params: Any) -> np.ndarray:
+    """What albumentations' `filter_bboxes` gives, bit for bit: boxes cut at the image's sides, of those large enough.
+
+    Args:
+        data: n × 4 or more boxes, in albumentations' terms.
+        shape: height and width of the image, under these names.
+        params: of the processor; what a box must have to be kept.
+    """
+    height, width = shape["height"], shape["width"]
+    areas = (data[:, 2] - data[:, 0]) * width * ((data[:, 3] - data[:, 1]) * height)
+    sides = np.array((width, height, width, height), float)
+    corners, cut = data[:, :4] * sides, data.astype(float)
+    for first, side in enumerate((width, height)):
+        np.clip(corners[:, first::2], 0, side, out=corners[:, first::2])
+    cut[:, :4] = corners / sides
+    left = (cut[:, 2] - cut[:, 0]) * width * ((cut[:, 3] - cut[:, 1]) * height)
+    corners = cut[:, :4] * sides
+    widths, heights = corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1]
+    kept = (areas >= _LEAST) & (left >= params.min_area - _LEAST)
+    kept &= left / (areas + _LEAST) >= params.min_visibility
+    kept &= (widths >= params.min_width - _LEAST) & (heights >= params.min_height - _LEAST)
+    if (most := params.max_accept_ratio) is not None:
+        kept &= np.maximum(widths / (heights + _LEAST), heights / (widths + _LEAST)) <= most
+    return cut[kept] if kept.any() else np.zeros((0, 4), np.float32)
 
 
 def _plainly_valid(boxes: np.ndarray) -> bool:
