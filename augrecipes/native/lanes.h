@@ -74,16 +74,8 @@ static inline Floats greater(Floats a, Floats b) { return (Floats)_mm512_max_ps(
 static inline Floats lesser(Floats a, Floats b) { return (Floats)_mm256_min_ps((__m256)a, (__m256)b); }
 static inline Floats greater(Floats a, Floats b) { return (Floats)_mm256_max_ps((__m256)a, (__m256)b); }
 #else
-static inline Floats lesser(Floats a, Floats b) {
-    for (int i = 0; i < LANES; i++)
-        b[i] = a[i] < b[i] ? a[i] : b[i];
-    return b;
-}
-static inline Floats greater(Floats a, Floats b) {
-    for (int i = 0; i < LANES; i++)
-        b[i] = a[i] > b[i] ? a[i] : b[i];
-    return b;
-}
+static inline Floats lesser(Floats a, Floats b) { return choose(a < b, a, b); }
+static inline Floats greater(Floats a, Floats b) { return choose(a > b, a, b); }
 #endif
 
 /* Whether any lane of a comparison holds. */
