@@ -16,26 +16,24 @@ typedef struct {
     float start, slope;
 } Piece;
 
-enum { SOME = 512 }; /* numbers that are made at once: a multiple of LANES */
+enum { SOME = 256 }; /* numbers that are made at once: a multiple of 2 * LANES */
 
 static inline Key key_of(int64_t key) { return (Key){(uint32_t)key, (uint32_t)((uint64_t)key >> 32)}; }
 
-/* The words from number `first` on: three rounds of shift and multiply (Ettinger's triple32), with the key put in at
-   three places. */
+/* The words from number `first` on: two rounds of shift and multiply (Wellons's lowbias32), with the key put in at two
+   places. */
 static inline Words words_from(Key key, uint32_t first) {
     Words at;
     for (int i = 0; i < LANES; i++)
         at[i] = (uint32_t)i;
     at += first + key.one;
     at ^= key.two >> 16 | key.two << 16;
-    at ^= at >> 17;
-    at *= 0xed5ad4bbu;
-    at ^= at >> 11;
-    at += key.two;
-    at *= 0xac4c1b51u;
+    at ^= at >> 16;
+    at *= 0x7feb352du;
     at ^= at >> 15;
-    at *= 0x31848babu;
-    return at ^ at >> 14;
+    at += key.two;
+    at *= 0x846ca68bu;
+    return at ^ at >> 16;
 }
 
 /* Numbers of the distribution that the pieces tell; the last bit of a word is their sign. */
@@ -47,14 +45,6 @@ static inline Floats numbers_from(Key key, uint32_t first, const Piece *pieces) 
     slope = gather((const uint8_t *)pieces, (Ints)(piece * 8 + 4));
     Floats number = (Floats)start + (Floats)slope * size;
     return (Floats)((Words)number ^ word << 31);
-}
-
-/* Makes SOME of them. */
-static inline void some_numbers(Key key, uint32_t first, const Piece *pieces, float *out) {
-    for (int i = 0; i < SOME; i += LANES) {
-        Floats made = numbers_from(key, first + (uint32_t)i, pieces);
-        memcpy(out + i, &made, sizeof made);
-    }
 }
 
 #endif

@@ -61,6 +61,23 @@ static inline Ints nearest(Floats a) {
 #endif
 }
 
+/* One number where a comparison holds, and the other elsewhere. */
+static inline Floats choose(Ints holds, Floats one, Floats other) {
+    return (Floats)((holds & (Ints)one) | (~holds & (Ints)other));
+}
+
+/* The lesser and the greater of two, lane by lane. */
+#if defined(__AVX512F__)
+static inline Floats lesser(Floats a, Floats b) { return (Floats)_mm512_min_ps((__m512)a, (__m512)b); }
+static inline Floats greater(Floats a, Floats b) { return (Floats)_mm512_max_ps((__m512)a, (__m512)b); }
+#elif defined(__AVX2__)
+static inline Floats lesser(Floats a, Floats b) { return (Floats)_mm256_min_ps((__m256)a, (__m256)b); }
+static inline Floats greater(Floats a, Floats b) { return (Floats)_mm256_max_ps((__m256)a, (__m256)b); }
+#else
+static inline Floats lesser(Floats a, Floats b) { return choose(a < b, a, b); }
+static inline Floats greater(Floats a, Floats b) { return choose(a > b, a, b); }
+#endif
+
 /* Whether any lane of a comparison holds. */
 static inline int any(Ints a) {
 #if defined(__AVX512F__)

@@ -2,7 +2,7 @@
 
    Beside tests/laws/noise_in_numpy.py, which defines every bit of it. */
 
-#include "counters.h"
+#include "normals.h"
 
 static inline float from_zero_to(float x, float most) { return x < 0.0f ? 0.0f : x > most ? most : x; }
 
@@ -10,10 +10,8 @@ static inline float from_zero_to(float x, float most) { return x < 0.0f ? 0.0f :
 KERNEL(counter_numbers)(int64_t key, const Piece *pieces, float mean, float deviation, float *out, int64_t count) {
     float made[SOME];
     for (int64_t i = 0; i < count; i += SOME) {
-        int64_t some = MIN(SOME, count - i);
-        some_numbers(key_of(key), (uint32_t)i, pieces, made);
-        for (int64_t k = 0; k < some; k++)
-            out[i + k] = made[k] * deviation + mean;
+        some_numbers(key_of(key), (uint32_t)i, pieces, mean, deviation, made);
+        memcpy(out + i, made, (size_t)MIN(SOME, count - i) * sizeof *out);
     }
     return DONE;
 }
@@ -24,15 +22,11 @@ static inline int64_t numbers_of(int64_t first, int64_t pixels, int32_t channels
                                  float deviation, float *out) {
     float made[SOME];
     int64_t some = MIN(SOME, pixels - first);
-    some_numbers(key, (uint32_t)first, pieces, made);
-    for (int64_t k = 0; k < some; k++)
-        made[k] = made[k] * deviation + mean;
-    if (channels == 1)
-        memcpy(out, made, (size_t)some * sizeof *out);
-    else if (channels == 3)
+    some_numbers(key, (uint32_t)first, pieces, mean, deviation, channels == 1 ? out : made);
+    if (channels == 3)
         for (int64_t k = 0; k < some; k++)
             out[3 * k] = out[3 * k + 1] = out[3 * k + 2] = made[k];
-    else
+    else if (channels > 1)
         for (int64_t k = 0; k < some; k++)
             for (int32_t c = 0; c < channels; c++)
                 out[k * channels + c] = made[k];

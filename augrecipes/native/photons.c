@@ -3,19 +3,20 @@
    Beside tests/laws/noise_in_numpy.py, which defines every bit of it. A word is above so many of a row of rising bounds:
    that is its count. Bounds are 31 bits, signed; -1 is below every word, 2^31 - 1 above. */
 
-#include "counters.h"
+#include "normals.h"
+#include "planes.h"
 
-enum { COLOURS = 3, BOUNDS = 8, GRAIN = 16 };
-static const float HALF_LEVELS = 12582912.0f; /* added and taken away again, it leaves the nearest whole number */
+enum { BOUNDS = 8, GRAIN = 16 };
 
 /* The sum, and the sum of squares, of least and greatest of each pixel's three colours. */
 KERNEL(lightness)(const uint8_t *from, int64_t pixels, int64_t *sums) {
+    uint8_t colours[COLOURS][ACROSS];
     int64_t sum = 0, squares = 0;
-    for (int64_t i = 0; i < pixels; i += SOME) {
-        int32_t some = (int32_t)MIN(SOME, pixels - i), part = 0, part_of_squares = 0; /* 512 * 510^2 < 2^31 */
-        const uint8_t *pixel = from + COLOURS * i;
-        for (int32_t k = 0; k < some; k++, pixel += COLOURS) {
-            int32_t r = pixel[0], g = pixel[1], b = pixel[2];
+    for (int64_t i = 0; i < pixels; i += ACROSS) {
+        int32_t some = (int32_t)MIN(ACROSS, pixels - i), part = 0, part_of_squares = 0; /* 256 * 510^2 < 2^31 */
+        take_apart(from + COLOURS * i, some, colours);
+        for (int32_t k = 0; k < some; k++) {
+            uint8_t r = colours[0][k], g = colours[1][k], b = colours[2][k];
             int32_t both = MAX(MAX(r, g), b) + MIN(MIN(r, g), b);
             part += both;
             part_of_squares += both * both;
@@ -28,52 +29,53 @@ KERNEL(lightness)(const uint8_t *from, int64_t pixels, int64_t *sums) {
     return DONE;
 }
 
-static inline float within(float x, float most) { return x < 0.0f ? 0.0f : x > most ? most : x; }
-
-/* A colour of a hue, how far it is from the darkest one: 0 to 1. */
-static inline float coloured(float hue, float centre) {
-    float x = hue - centre;
-    return within(2.0f - (x < 0.0f ? -x : x), 1.0f);
+/* How many photons the pixels from number `first` on get. */
+static inline Floats counted(Key key, uint32_t first, const int32_t *bounds) {
+    Ints word = (Ints)(words_from(key, first) >> 1), count = word ^ word;
+    for (int n = 0; n < BOUNDS && bounds[n] != INT32_MAX; n++)
+        count -= word > bounds[n];
+    return floats(count);
 }
 
-static inline uint8_t level(float x) { return (uint8_t)(int32_t)(within(x, 255.0f) + HALF_LEVELS - HALF_LEVELS); }
+static inline Floats distance(Floats a, float b) { return (Floats)((Ints)(a - b) & INT32_MAX); }
+
+/* Levels between the darkest colour and the lightest, a range away, by how far they are: 0 to 1, and beyond that too. */
+static inline void put_levels(Floats darkest, Floats range, Floats share, uint8_t *to) {
+    const Floats none = {0};
+    to_bytes(truncated(darkest + range * lesser(greater(share, none), none + 1.0f)), to);
+}
 
 /* Photons make pixels lighter by intensity each, of what is missing to white, and hues vary by shift (60 degrees). */
-KERNEL(iso_noise)(int64_t counts, int64_t hues, const int32_t *bounds, const Piece *pieces, float intensity, float shift,
-                  const uint8_t *from, uint8_t *to, int64_t pixels) {
-    float turns[SOME], added[SOME];
+KERNEL(iso_noise)(int64_t counts, int64_t hues, const int32_t *bounds, float intensity, float shift, const uint8_t *from,
+                  uint8_t *to, int64_t pixels) {
+    uint8_t colours[COLOURS][ACROSS] = {{0}};
+    float turns[SOME];
+    const Floats none = {0};
     for (int64_t i = 0; i < pixels; i += SOME) {
-        int32_t some = (int32_t)MIN(SOME, pixels - i);
-        some_numbers(key_of(hues), (uint32_t)i, pieces, turns);
-        for (int k = 0; k < SOME; k += LANES) {
-            Ints word = (Ints)(words_from(key_of(counts), (uint32_t)i + (uint32_t)k) >> 1), count = word ^ word;
-            for (int n = 0; n < BOUNDS; n++)
-                count -= word > bounds[n];
-            Floats made = __builtin_convertvector(count, Floats) * intensity;
-            memcpy(added + k, &made, sizeof made);
+        int64_t some = MIN(SOME, pixels - i);
+        some_numbers(key_of(hues), (uint32_t)i, 0, 6.0f, shift, turns); /* a circle, which is 6, more: none is below zero */
+        take_apart(from + COLOURS * i, some, colours);
+        for (int32_t k = 0; k < some; k += LANES) {
+            Floats r = floats(from_bytes(colours[0] + k)), g = floats(from_bytes(colours[1] + k));
+            Floats b = floats(from_bytes(colours[2] + k)), turn;
+            memcpy(&turn, turns + k, sizeof turn);
+            Floats most = greater(greater(r, g), b), least = lesser(lesser(r, g), b), range = most - least;
+            Floats light = (most + least) * 0.5f, dark = 255.0f - light;
+            Floats more = counted(key_of(counts), (uint32_t)(i + k), bounds) * intensity;
+            Floats lighter = lesser(light + more * dark, none + 255.0f), left = lesser(lighter, 255.0f - lighter);
+            Floats room = greater(lesser(light, dark), none + 0.5f), some_range = greater(range, none + 1.0f);
+            Floats inverse = 1.0f / (some_range * room); /* one division for two */
+            Ints red = most == r, green = most == g;
+            Floats difference = choose(red, g - b, choose(green, b - r, r - g));
+            Floats hue = difference * (inverse * room) + (choose(red, none, choose(green, none + 2.0f, none + 4.0f)) + turn);
+            hue -= floats(truncated(hue * (1.0f / 6.0f))) * 6.0f;
+            range = range * left * (inverse * some_range);
+            Floats darkest = lighter - range * 0.5f + 0.5f; /* a half more, as fractions are cut off */
+            put_levels(darkest, range, distance(hue, 3.0f) - 1.0f, colours[0] + k); /* red lies at both ends */
+            put_levels(darkest, range, 2.0f - distance(hue, 2.0f), colours[1] + k);
+            put_levels(darkest, range, 2.0f - distance(hue, 4.0f), colours[2] + k);
         }
-        const uint8_t *pixel = from + COLOURS * i;
-        uint8_t *out = to + COLOURS * i;
-        for (int32_t k = 0; k < some; k++) {
-            float r = pixel[COLOURS * k], g = pixel[COLOURS * k + 1], b = pixel[COLOURS * k + 2];
-            float most = MAX(MAX(r, g), b), least = MIN(MIN(r, g), b), range = most - least, some_range = MAX(range, 1.0f);
-            float red = (g - b) / some_range, green = (b - r) / some_range + 2.0f, blue = (r - g) / some_range + 4.0f;
-            float hue = most == r ? red : most == g ? green : blue;
-            hue += turns[k] * shift;
-            hue = hue < 0.0f ? hue + 6.0f : hue;
-            hue = hue < 0.0f ? hue + 6.0f : hue;
-            hue = hue >= 6.0f ? hue - 6.0f : hue;
-            float light = (most + least) * 0.5f, lighter = light + added[k] * (255.0f - light);
-            lighter = MIN(lighter, 255.0f);
-            float workspace = MIN(light, 255.0f - light), left = MIN(lighter, 255.0f - lighter);
-            range = range * left / MAX(workspace, 0.5f);
-            float darkest = lighter - range * 0.5f;
-            /* Red lies at both ends of the circle. */
-            float near_red = coloured(hue, hue < 3.0f ? 0.0f : 6.0f);
-            out[COLOURS * k] = level(darkest + range * near_red);
-            out[COLOURS * k + 1] = level(darkest + range * coloured(hue, 2.0f));
-            out[COLOURS * k + 2] = level(darkest + range * coloured(hue, 4.0f));
-        }
+        put_together(colours, some, to + COLOURS * i);
     }
     return DONE;
 }

@@ -124,13 +124,13 @@ static inline int64_t add_own_noise(Run *run, const double *drawn, const double 
     int64_t pixels = v->rows * v->columns;
     const uint8_t *levels;
     uint8_t *to;
-    if ((double)(pixels * v->channels) >= a[2])
+    if ((double)(pixels * v->channels) >= a[1])
         return REFUSED;
     int64_t answer = instead(run, &levels, &to), key = (int64_t)((uint64_t)drawn[2] << 32 | (uint64_t)drawn[3]);
     if (answer != DONE)
         return answer;
-    return JOIN(own_noise, ISA)(key, found_at(a[0]), (float)drawn[1], (float)drawn[0], 0, UINT8, levels, to, pixels,
-                                (int32_t)v->channels, (int32_t)a[1]);
+    return JOIN(own_noise, ISA)(key, 0, (float)drawn[1], (float)drawn[0], 0, UINT8, levels, to, pixels,
+                                (int32_t)v->channels, (int32_t)a[0]);
 }
 
 static inline int64_t fill_holes(Run *run, const double *drawn, const double *a) {
@@ -276,7 +276,7 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     case ADDS_ISO_NOISE:
         return colours ? add_photons(run, drawn, a) : REFUSED;
     case ADDS_OWN_ISO_NOISE:
-        return colours ? add_own_photons(run, drawn, a) : REFUSED;
+        return colours ? add_own_photons(run, drawn) : REFUSED;
     case SNOWS:
         return colours ? snow(run, drawn[0], a) : REFUSED;
     case DOWNSCALES:

@@ -12,8 +12,7 @@ enum { BOUNDS = 8 };
 EXPORT int32_t JOIN(sensor_noise, ISA)(const uint8_t *, int64_t, int64_t, int64_t, double, double, const void *,
                                        const uint64_t *, const double *, int64_t, int32_t, uint8_t *, uint8_t *);
 EXPORT int32_t JOIN(lightness, ISA)(const uint8_t *, int64_t, int64_t *);
-EXPORT int32_t JOIN(iso_noise, ISA)(int64_t, int64_t, const int32_t *, const void *, float, float, const uint8_t *,
-                                    uint8_t *, int64_t);
+EXPORT int32_t JOIN(iso_noise, ISA)(int64_t, int64_t, const int32_t *, float, float, const uint8_t *, uint8_t *, int64_t);
 
 EXPORT int32_t JOIN(snow, ISA)(const uint8_t *, int64_t, int64_t, const uint8_t *, int64_t, int32_t, uint8_t *);
 
@@ -49,7 +48,7 @@ static inline int bounds_of(double rate, double intensity, int32_t *to) {
     return 0;
 }
 
-static inline int64_t add_own_photons(Run *run, const double *drawn, const double *a) {
+static inline int64_t add_own_photons(Run *run, const double *drawn) {
     const View *v = &run->view;
     const int64_t pixels = v->rows * v->columns;
     const uint64_t key = (uint64_t)drawn[3] << 32 | (uint64_t)drawn[4], hues = mixed(mixed(GOLDEN, key), 1);
@@ -67,8 +66,8 @@ static inline int64_t add_own_photons(Run *run, const double *drawn, const doubl
     double mean = (double)sums[0] / (double)pixels, variance = (double)sums[1] / (double)pixels - mean * mean;
     if (!bounds_of(sqrt(MAX(variance, 0)) / 510 * drawn[1], drawn[1], bounds))
         return REFUSED;
-    return JOIN(iso_noise, ISA)((int64_t)key, (int64_t)hues, bounds, found_at(a[0]), (float)drawn[1], (float)(turned / 60),
-                                levels, to, pixels);
+    return JOIN(iso_noise, ISA)((int64_t)key, (int64_t)hues, bounds, (float)drawn[1], (float)(turned / 60), levels, to,
+                                pixels);
 }
 
 /* Lightness below a point times a factor. */

@@ -10,6 +10,14 @@ from augrecipes.compiler.kernels.own_noise import Noise
 from augrecipes.compiler.kernels.photons import _bounds, _photons
 from augrecipes.seeds import mix
 
+_HALVES = [
+    [99, 61, 88, 94, 69, 76, 2, 63],
+    [28, 120, 53, 46, 45, 117, 65, 82],
+    [54, 71, 126, 58, 62, 66, 69, 67],
+    [37, 59, 71, 45, 98, 61, 15, 84],
+]
+_PARTS = np.array([[*half, *(127 - part for part in reversed(half))] for half in _HALVES], np.int32)
+_SPREAD = np.float32(7009.9353)
 _SHIFT, _FIRST = 23 - 6, 0x3F000000 >> (23 - 6)  # from the bits of a float to its piece
 
 
@@ -18,29 +26,45 @@ def words(key: int, first: int, count: int) -> np.ndarray:
     one, two = key & 0xFFFFFFFF, key >> 32
     at = np.arange(first + one, first + one + count, dtype=np.uint64).astype(np.uint32)
     at ^= np.uint32(two >> 16 | (two & 0xFFFF) << 16)
-    at ^= at >> np.uint32(17)
-    at *= np.uint32(0xED5AD4BB)
-    at ^= at >> np.uint32(11)
-    at += np.uint32(two)
-    at *= np.uint32(0xAC4C1B51)
+    at ^= at >> np.uint32(16)
+    at *= np.uint32(0x7FEB352D)
     at ^= at >> np.uint32(15)
-    at *= np.uint32(0x31848BAB)
-    at ^= at >> np.uint32(14)
+    at += np.uint32(two)
+    at *= np.uint32(0x846CA68B)
+    at ^= at >> np.uint32(16)
     return at
 
 
-def numbers(key: int, count: int, distribution: Distribution, first: int = 0) -> np.ndarray:
-    """Numbers of a distribution, float32, centred at 0 and of scale 1: see `counter_numbers.quantile`."""
-    word, (starts, slopes) = words(key, first, count), pieces(distribution).T
-    size = (word >> np.uint32(1)).astype(np.int32).astype(np.float32) + np.float32(0.5)
-    piece = (size.view(np.uint32) >> np.uint32(_SHIFT)).astype(np.intp) - _FIRST
-    made = slopes[piece] * size + starts[piece]
-    return (made.view(np.uint32) ^ word << np.uint32(31)).view(np.float32)
+def sums(words_of: np.ndarray) -> np.ndarray:
+    """Whole numbers, two of each word, the lower half first: native/normals.h tells their distribution."""
+    low, high = words_of.astype("<u4").view(np.uint8).reshape(-1, 2).T.astype(np.int32)
+    (more, less), (more_of_high, less_of_high) = (
+        (_PARTS[0][byte & 15] + _PARTS[1][byte >> 4], _PARTS[2][byte & 15] + _PARTS[3][byte >> 4])
+        for byte in (low, high)
+    )
+    return more + 127 * more_of_high - 127 * less - less_of_high
+
+
+def numbers(
+    key: int, count: int, distribution: Distribution, first: int = 0, mean: float = 0, deviation: float = 1
+) -> np.ndarray:
+    """Numbers of a distribution, float32, from number `first`, an even one, on: see `counter_numbers.quantile`."""
+    scale = np.float32(deviation)
+    if distribution == "gaussian":
+        made = sums(words(key, first // 2, (count + 1) // 2))[:count].astype(np.float32)
+        scale *= np.float32(1) / _SPREAD
+    else:
+        word, (starts, slopes) = words(key, first, count), pieces(distribution).T
+        size = (word >> np.uint32(1)).astype(np.int32).astype(np.float32) + np.float32(0.5)
+        piece = (size.view(np.uint32) >> np.uint32(_SHIFT)).astype(np.intp) - _FIRST
+        made = slopes[piece] * size + starts[piece]
+        made = (made.view(np.uint32) ^ word << np.uint32(31)).view(np.float32)
+    return made * scale + np.float32(mean)
 
 
 def array(noise: Noise) -> np.ndarray:
     """All of it, float32, of the image's shape."""
-    made = numbers(noise.key, noise.count, noise.distribution) * np.float32(noise.deviation) + np.float32(noise.mean)
+    made = numbers(noise.key, noise.count, noise.distribution, 0, noise.mean, noise.deviation)
     if noise.shared and len(noise.shape) == 3:
         return np.broadcast_to(made.reshape(*noise.shape[:2], 1), noise.shape)
     return np.asarray(made.reshape(noise.shape))
@@ -89,22 +113,25 @@ def iso(img: np.ndarray, color_shift: float, intensity: float, key: int) -> np.n
     brighter = counted * np.float32(intensity)
     r, g, b = (img[..., k].ravel().astype(np.float32) for k in range(3))
     most, least = np.maximum(np.maximum(r, g), b), np.minimum(np.minimum(r, g), b)
-    span = most - least
-    some = np.maximum(span, np.float32(1))
-    green, blue = (b - r) / some + np.float32(2), (r - g) / some + np.float32(4)
-    hue = np.where(most == r, (g - b) / some, np.where(most == g, green, blue))
-    hue += numbers(mix(key, 1), pixels, "gaussian") * np.float32(color_shift * intensity / 60)
-    six = np.float32(6)
-    for _ in range(2):
-        hue = np.where(hue < 0, hue + six, hue)
-    hue = np.where(hue >= six, hue - six, hue)
-    light, full = (most + least) * np.float32(0.5), np.float32(255)
-    lighter = np.minimum(light + brighter * (full - light), full)
-    room, left = np.minimum(light, full - light), np.minimum(lighter, full - lighter)
-    span = span * left / np.maximum(room, np.float32(0.5))
-    darkest = lighter - span * np.float32(0.5)
+    span, one, six, full = most - least, np.float32(1), np.float32(6), np.float32(255)
+    light = (most + least) * np.float32(0.5)
+    dark = full - light
+    lighter = np.minimum(light + brighter * dark, full)
+    room, left, some = (
+        np.maximum(np.minimum(light, dark), np.float32(0.5)),
+        np.minimum(lighter, full - lighter),
+        np.maximum(span, one),
+    )
+    inverse = one / (some * room)
+    red, green = most == r, most == g
+    turn = numbers(mix(key, 1), pixels, "gaussian", 0, 6, np.float32(color_shift * intensity / 60))
+    centre = np.where(red, np.float32(0), np.where(green, np.float32(2), np.float32(4))) + turn
+    hue = np.where(red, g - b, np.where(green, b - r, r - g)) * (inverse * room) + centre
+    hue = hue - np.trunc(hue * (one / six)) * six
+    span = span * left * (inverse * some)
+    darkest = lighter - span * np.float32(0.5) + np.float32(0.5)
+    two, three, four = (np.float32(k) for k in (2, 3, 4))
     out = np.empty_like(img)
-    for channel, centre in enumerate((np.where(hue < 3, np.float32(0), six), np.float32(2), np.float32(4))):
-        share = np.clip(np.float32(2) - np.abs(hue - centre), np.float32(0), np.float32(1))
-        out[..., channel] = np.rint(np.clip(darkest + span * share, 0, 255)).reshape(img.shape[:2])
+    for channel, share in enumerate((np.abs(hue - three) - one, two - np.abs(hue - two), two - np.abs(hue - four))):
+        out[..., channel] = np.trunc(darkest + span * np.clip(share, np.float32(0), one)).reshape(img.shape[:2])
     return out

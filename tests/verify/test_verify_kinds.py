@@ -254,9 +254,9 @@ def mean_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def other_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the same deviation."""
-    by = counter_numbers.pieces
+    by = counter_numbers.places
     for module in (counter_numbers, own_noise):
-        monkeypatch.setattr(module, "pieces", lambda _: by("uniform"))
+        monkeypatch.setattr(module, "places", lambda _: by("uniform"))
     gaussian(monkeypatch, lambda mean, deviation: (mean, 3**0.5 * deviation))
 
 

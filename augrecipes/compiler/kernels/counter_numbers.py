@@ -1,8 +1,9 @@
 """Random numbers by counting: number i of a key is a hash of both, so a sample's noise is told by 64 bits.
 
-Words come of three rounds of shift and multiply; a number is looked up by its word, in pieces of a straight line that
-are 64 to each doubling of how often the distribution goes as far out. All of it is arithmetic of whole numbers, and of
-single floats in a fixed order: kernels make the same bits on every instruction set (native/counters.h).
+Words come of two rounds of shift and multiply. Two normal numbers are made of each (native/normals.h); one of another
+distribution is looked up in pieces of a straight line, 64 to each doubling of how often the distribution goes as far
+out. All is arithmetic of whole numbers, and of single floats in a fixed order: kernels make the same bits on every
+instruction set (native/counters.h).
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import ctypes
 import math
 from collections.abc import Callable
 from functools import cache
-from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
@@ -37,7 +37,7 @@ def numbers_by(
     """
     out = np.empty(count, np.float32)
     works = kernel(kernels, "counter_numbers", "lpffpl")
-    works(signed(key), pieces(distribution).ctypes.data, mean, deviation, out.ctypes.data, count)
+    works(signed(key), places(distribution), mean, deviation, out.ctypes.data, count)
     return out
 
 
@@ -52,12 +52,17 @@ def signed(key: int) -> int:
     return ctypes.c_int64(key).value
 
 
+def places(distribution: Distribution) -> int:
+    """Where kernels find its pieces; 0 for normal numbers, which are made without any (native/normals.h)."""
+    return 0 if distribution == "gaussian" else pieces(distribution).ctypes.data
+
+
 @cache
 def pieces(distribution: Distribution) -> NDArray[np.float32]:
     """Start and slope of each piece: size → start + slope · size, where numbers as far out as this, either way, come
     size / 2³¹ of the time. The last is for a size of 2³¹, to which the largest are rounded.
 
-    >>> pieces("gaussian").shape
+    >>> pieces("laplace").shape
     (2049, 2)
     """
     made = []
@@ -73,12 +78,10 @@ def pieces(distribution: Distribution) -> NDArray[np.float32]:
 
 
 def quantile(distribution: Distribution, share: float) -> float:
-    """How far out the outermost share of a distribution begins, on either side: of deviation 1 (gaussian), of scale 1
-    (laplace), or between −1 and 1 (uniform).
+    """How far out the outermost share of a distribution begins, on either side: of scale 1 (laplace), or between −1 and
+    1 (uniform).
 
-    >>> round(quantile("gaussian", 0.05), 2), quantile("uniform", 0.5), quantile("laplace", 1.0)
-    (1.96, 0.5, 0.0)
+    >>> quantile("uniform", 0.5), quantile("laplace", 1.0)
+    (0.5, 0.0)
     """
-    if distribution == "uniform":
-        return 1.0 - share
-    return 0.0 - math.log(share) if distribution == "laplace" else abs(NormalDist().inv_cdf(share / 2))
+    return 1.0 - share if distribution == "uniform" else 0.0 - math.log(share)

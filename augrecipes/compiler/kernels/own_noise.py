@@ -24,7 +24,7 @@ from augrecipes.compiler.kernels.counter_numbers import (
     Distribution,
     kernel,
     numbers_by,
-    pieces,
+    places,
     signed,
 )
 from augrecipes.native.kernels import VALUES, Library, library
@@ -79,7 +79,7 @@ class Noise:
         out, channels = np.empty(image.shape, image.dtype), self.shape[2] if len(self.shape) == 3 else 1
         works = kernel(_kernels(), "own_noise", "lpffiipplii")
         works(
-            signed(self.key), pieces(self.distribution).ctypes.data, self.mean, self.deviation, int(multiplies),
+            signed(self.key), places(self.distribution), self.mean, self.deviation, int(multiplies),
             VALUES[image.dtype], image.ctypes.data, out.ctypes.data, prod(self.shape[:2]), channels, int(self.shared),
         )  # fmt: skip
         return out

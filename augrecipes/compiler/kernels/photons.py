@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compat.albumentations import wrap_apply
-from augrecipes.compiler.kernels.counter_numbers import kernel, pieces, signed
+from augrecipes.compiler.kernels.counter_numbers import kernel, signed
 from augrecipes.compiler.kernels.own_noise import fits
 from augrecipes.native.kernels import Library, library
 from augrecipes.seeds import mix
@@ -85,10 +85,10 @@ def iso_noise(img: RgbImage, color_shift: float, intensity: float, key: int, ker
         return None
     shift, gain, hues = np.float32(color_shift * intensity / 60), np.float32(intensity), mix(key, 1)
     out = np.empty_like(img)
-    works = kernel(kernels, "iso_noise", "llppffppl")
+    works = kernel(kernels, "iso_noise", "llpffppl")
     works(
-        signed(key), signed(hues), bounds.ctypes.data, pieces("gaussian").ctypes.data, float(gain), float(shift),
-        img.ctypes.data, out.ctypes.data, pixels,
+        signed(key), signed(hues), bounds.ctypes.data, float(gain), float(shift), img.ctypes.data,
+        out.ctypes.data, pixels,
     )  # fmt: skip
     return out
 

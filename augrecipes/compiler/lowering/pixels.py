@@ -79,8 +79,7 @@ def gaussian(step: Any) -> NativeOp | None:
     """Normally distributed noise: our own numbers, or those that OpenCV draws."""
     limits = ranges(step.std_range, step.mean_range)
     if step.noise_scale_factor == 1 and own_noise.is_own(step):
-        where = counter_numbers.pieces("gaussian").ctypes.data
-        does = (where, float(not step.per_channel), float(counter_numbers.MOST))
+        does = (float(not step.per_channel), float(counter_numbers.MOST))
         return NativeOp(DRAWS.OWN_NOISE, EFFECTS.ADDS_OWN_NOISE, limits, _own, does)
     kernels, places = library(), noise_native.addresses()
     if not step.per_channel or step.noise_scale_factor != 1 or kernels is None or places is None:
@@ -101,7 +100,7 @@ def photons_counted(step: Any) -> NativeOp | None:
     """Noise of a camera's sensor: of our own numbers, or of those that numpy draws."""
     kernels, own = library(), photons.is_own(step)
     if own:
-        does: tuple[float, ...] = (counter_numbers.pieces("gaussian").ctypes.data,)
+        does: tuple[float, ...] = ()
     elif kernels is not None and (numbers := opencv_variants.numpy_normals(kernels)) is not None:
         does = (*opencv_variants.hls(), *numbers.addresses)
     else:

@@ -1,0 +1,72 @@
+/* Normal numbers by counting, two of each word: each is a sum that four tables make of its sixteen bits.
+
+   The tables were fitted until the sum's moments, histogram and tails were those of a normal distribution; it ends at 4.15
+   deviations, as one of 2^16 numbers does. All is whole numbers, so that every instruction set gives the same bits. */
+
+#ifndef AUGRECIPES_NORMALS_H
+#define AUGRECIPES_NORMALS_H
+
+#include "counters.h"
+
+/* By the lower half of a byte and by the upper one: the first two count once in a number's first byte and RADIX times in
+   its second; the last two, which are taken away, RADIX times and once. */
+static const uint8_t PARTS_OF_NORMALS[4][16] = {
+    {99, 61, 88, 94, 69, 76, 2, 63, 64, 125, 51, 58, 33, 39, 66, 28},
+    {28, 120, 53, 46, 45, 117, 65, 82, 45, 62, 10, 82, 81, 74, 7, 99},
+    {54, 71, 126, 58, 62, 66, 69, 67, 60, 58, 61, 65, 69, 1, 56, 73},
+    {37, 59, 71, 45, 98, 61, 15, 84, 43, 112, 66, 29, 82, 56, 68, 90},
+};
+enum { RADIX = 127 };
+static const float SPREAD = 7009.9353f; /* of the sums */
+
+#if defined(__AVX512BW__)
+#define WIDE(name) _mm512_##name
+#define WIDE_INTS __m512i
+#define AND_WIDE _mm512_and_si512
+#define ROW(k) _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)PARTS_OF_NORMALS[k]))
+#elif defined(__AVX2__)
+#define WIDE(name) _mm256_##name
+#define WIDE_INTS __m256i
+#define AND_WIDE _mm256_and_si256
+#define ROW(k) _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)PARTS_OF_NORMALS[k]))
+#endif
+
+/* The sums that words give, two each. */
+static inline void sums_of(Words words, int16_t *to) {
+#if defined(WIDE)
+    const WIDE_INTS four_bits = WIDE(set1_epi8)(15);
+    WIDE_INTS low = AND_WIDE((WIDE_INTS)words, four_bits), high = AND_WIDE((WIDE_INTS)(words >> 4), four_bits);
+    WIDE_INTS more = WIDE(add_epi8)(WIDE(shuffle_epi8)(ROW(0), low), WIDE(shuffle_epi8)(ROW(1), high));
+    WIDE_INTS less = WIDE(add_epi8)(WIDE(shuffle_epi8)(ROW(2), low), WIDE(shuffle_epi8)(ROW(3), high));
+    more = WIDE(maddubs_epi16)(more, WIDE(set1_epi16)(RADIX * 256 + 1));
+    less = WIDE(maddubs_epi16)(less, WIDE(set1_epi16)(RADIX + 256));
+    WIDE_INTS made = WIDE(sub_epi16)(more, less);
+    memcpy(to, &made, sizeof made);
+#else
+    for (int i = 0; i < 2 * LANES; i++) {
+        uint32_t bits = words[i / 2] >> i % 2 * 16, a = bits & 15, b = bits >> 4 & 15, c = bits >> 8 & 15, d = bits >> 12 & 15;
+        const uint8_t(*part)[16] = PARTS_OF_NORMALS;
+        int32_t more = part[0][a] + part[1][b] + RADIX * (part[0][c] + part[1][d]);
+        to[i] = (int16_t)(more - RADIX * (part[2][a] + part[3][b]) - (part[2][c] + part[3][d]));
+    }
+#endif
+}
+
+/* SOME numbers from number `first` on, times a deviation, plus a mean: normal where no pieces are. */
+static inline void some_numbers(Key key, uint32_t first, const Piece *pieces, float mean, float deviation, float *out) {
+    int16_t sums[SOME];
+    if (pieces)
+        for (int i = 0; i < SOME; i += LANES) {
+            Floats made = numbers_from(key, first + (uint32_t)i, pieces) * deviation + mean;
+            memcpy(out + i, &made, sizeof made);
+        }
+    else {
+        deviation *= 1.0f / SPREAD;
+        for (int i = 0; i < SOME; i += 2 * LANES)
+            sums_of(words_from(key, (first + (uint32_t)i) / 2), sums + i);
+        for (int i = 0; i < SOME; i++)
+            out[i] = sums[i] * deviation + mean;
+    }
+}
+
+#endif
