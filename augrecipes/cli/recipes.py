@@ -102,6 +102,7 @@ def explain(
     ] = 2.0,
     masks: Masks = None,
     seed: Seed = 0,
+    epoch: Annotated[int | None, option("--epoch", None, "With the numbers of this epoch.", min=0)] = None,
     json_: Json = None,
     set_: Set = None,
     without: Without = None,
@@ -113,6 +114,7 @@ def explain(
       augrecipes explain stained-tissue
       augrecipes explain my.yaml --mode eval --optimize none --json
       augrecipes explain stained-tissue tile.png
+      augrecipes explain my.yaml --epoch 10
       augrecipes explain sr-x4 hr=0001.png lr=0001x4.png
 
     With data, of which the first image, pair or tile is taken, each step's time is shown, in ms a sample: as it is
@@ -128,6 +130,7 @@ def explain(
     if given is None:
         without_torch()  # this process looks at recipes and at no pixels
     parsed = loaded(recipe, set_, without)
+    parsed = parsed if epoch is None else parsed.in_epoch(epoch)
     from augrecipes.compiler.explain import explain as explain_recipe
     from augrecipes.compiler.explained import report_of
 

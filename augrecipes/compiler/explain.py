@@ -268,6 +268,7 @@ def _source(step: Step, depth: int) -> SourceStep:
     else:
         arguments = effective(step)
     p = float(arguments.pop("p"))
+    arguments |= step.schedule.plain()
     return SourceStep(step.site, depth, step.name, p, arguments)
 
 

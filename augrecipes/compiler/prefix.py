@@ -26,11 +26,13 @@ _AS_IT_IS = Output(dtype="uint8", layout="hwc")
 
 
 def draws_nothing(step: Step) -> bool:
-    """Whether the step acts on every sample, and in the same way; what is not known of a class is not assumed.
+    """Whether the step acts on every sample, in all epochs, and in the same way; what is not known is not assumed.
 
     >>> draws_nothing(Step("Resize")), draws_nothing(Step("HorizontalFlip")), draws_nothing(Step("HorizontalFlip", p=1))
     (True, False, True)
     """
+    if step.schedule:
+        return False
     if step.name in (groups.SEQUENTIAL, groups.DEGRADE):
         return step.p in (None, 1) and all(draws_nothing(child) for child in step.steps)
     record = capability(step.name)
@@ -76,6 +78,7 @@ def described(step: Step) -> dict[str, Any]:
     else:
         description |= effective(step)
     description |= {key: value for key, value in (("target", list(step.target)), ("at", step.at)) if value}
+    description |= {"schedule": step.schedule.plain()} if step.schedule else {}
     if not draws_nothing(step):
         description["site"] = step.site
         description |= {"share": step.share} if step.share else {}

@@ -225,7 +225,7 @@ def native_batch(
     Raises:
         DataError: what was wrong with the first that is broken.
     """
-    keys, lane = [(index, 0) for index in virtual.tolist()], pipeline.for_this_thread()
+    keys, lane = [(index, 0) for index in virtual.tolist()], pipeline.for_this_thread(epoch)
     batch = SampleBatch(epoch, keys, take)
     if isinstance(given, BatchSamples):
         batch.make(lane, range(len(keys)), given)

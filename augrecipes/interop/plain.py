@@ -142,6 +142,11 @@ def refuse_several(recipe: Recipe) -> None:
             f"{recipe.name}: one Compose of albumentations cannot carry out {what}: run the recipe as it is, by "
             "`recipe.compile()` or a dataset, or write one without what the images share"
         )
+    if recipe.last_epoch:
+        raise RecipeError(
+            f"{recipe.name}: a Compose of albumentations has the same numbers in all epochs: run the recipe as it "
+            "is, or take what it is in one of them, `recipe.in_epoch(0)`"
+        )
 
 
 def python_of(recipe: Recipe) -> str:

@@ -15,6 +15,9 @@ from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.recipe.problems import Fix, noted
 
+# What a schedule may mean in one epoch: that a step does nothing, or has the weight that it has.
+_MEANT = frozenset({"L103", "L502"})
+
 __all__ = ["Finding", "Lint", "evaluation", "geometry", "lint", "lints", "meaning", "pairs"]
 
 
@@ -37,7 +40,17 @@ def lint(recipe: Recipe | Source) -> tuple[Diagnostic, ...]:
     >>> [problem.code for problem in found]
     ['L103']
     """
-    loaded, found = as_recipe(recipe), []
+    loaded = as_recipe(recipe)
+    if not loaded.last_epoch:
+        return _found(loaded)
+    ends = [{(one.code, one.line, one.col): one for one in _found(end)} for end in (loaded.in_epoch(0), loaded)]
+    every = {**ends[0], **ends[1]}
+    kept = [one for place, one in every.items() if one.code not in _MEANT or all(place in end for end in ends)]
+    return tuple(sorted(kept, key=_order))
+
+
+def _found(loaded: Recipe) -> tuple[Diagnostic, ...]:
+    found = []
     if loaded.derived:  # of its steps nobody has written a line; what they inherit is reported at the training steps
         loaded = replace(loaded, eval=())
     for code, record in registered.items():
@@ -46,4 +59,8 @@ def lint(recipe: Recipe | Source) -> tuple[Diagnostic, ...]:
             if finding.step is None or code not in finding.step.ignored:
                 said = finding.message, code, record.name, record.severity, fixes
                 found.append(noted(loaded.file, finding.place, *said))
-    return tuple(sorted(found, key=lambda problem: (problem.file, problem.line, problem.col, problem.code)))
+    return tuple(sorted(found, key=_order))
+
+
+def _order(problem: Diagnostic) -> tuple[str, int, int, str]:
+    return problem.file, problem.line, problem.col, problem.code

@@ -27,6 +27,10 @@ class Position:
 NOWHERE = Position()
 
 
+# Of a field that says nothing where it is empty, and so is no part of a recipe's digest then.
+UNSAID = {"unsaid": True}
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step, or one group of steps.
@@ -40,6 +44,8 @@ class Step:
         at: the target whose pixels the numbers count (kind pair); None is the coarsest.
         share: `tile` or `bag` (kind bag); None inherits, and at the top means `tile`.
         steps: the children of a group (or of Degrade).
+        schedule: those arguments, and `p`, that change from epoch to epoch, as written (`augrecipes.ops.schedule`);
+            `args` and `p` have what they are in the end.
         site: label that keys the step's draws: its id, or group path, class name and ordinal.
         position: where the step stands in its file.
         places: where each argument stands, by its name.
@@ -54,6 +60,7 @@ class Step:
     at: str | None = None
     share: str | None = None
     steps: tuple[Step, ...] = ()
+    schedule: Arguments = field(default_factory=Arguments, metadata=UNSAID)
     site: str = ""
     position: Position = field(default=NOWHERE, compare=False)
     places: Arguments = field(default_factory=Arguments, compare=False)

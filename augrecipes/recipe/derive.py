@@ -76,7 +76,8 @@ def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighte
 def _made(step: Step, name: str, arguments: dict[str, object]) -> Step:
     """A step of evaluation in the place of `step`; a name of its own would be given twice, and none is random."""
     p = None if registry.default_p(name) == 1 else 1.0
-    return replace(step, name=name, args=Arguments(arguments), p=p, id=None, share=None, places=Arguments())
+    args, none = Arguments(arguments), Arguments()
+    return replace(step, name=name, args=args, p=p, id=None, share=None, places=none, schedule=none)
 
 
 def _unit(step: Step, scales: Mapping[str, int]) -> int:

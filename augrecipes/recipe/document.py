@@ -67,8 +67,8 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         derived=derived,
         **said,
     )
-    if context.facts.scales:
-        check_steps(context, recipe)
+    for one in dict.fromkeys((recipe.in_epoch(0), recipe)) if context.facts.scales and not problems else ():
+        check_steps(context, one)
     if context.translated and problems and (other := other_default(recipe)):
         step, message, fix = other
         problems.note(noted(recipe.file, step.position, message, "L504", "group-defaults", "warning", (fix,)))

@@ -161,6 +161,17 @@ RESERVED: dict[str, str] = _TABLES["reserved"]  # keys of later versions, and wh
 # Keys of samples and of `output:`, which no target may take.
 TAKEN = frozenset({*_TABLES["taken"], *OUTPUT["properties"]})
 
+# What may stand for any number of a step: two ways to say how it changes from epoch to epoch.
+RAMP = _mapping(_TABLES["ramp"], required=["from", "to", "epochs"])
+BY_EPOCH = _mapping(_TABLES["by_epoch"], required=["by_epoch"])
+EITHER: list[Schema] = [{"$ref": "#/$defs/ramp"}, {"$ref": "#/$defs/by_epoch"}]
+_HOLDS = {"$ref": "#/$defs/scheduled"}
+# A schedule, or a value with one in it.
+SCHEDULED = {"anyOf": [
+    *EITHER, {"type": "array", "contains": _HOLDS},
+    {"type": "object", "not": {"additionalProperties": {"not": _HOLDS}}},
+]}  # fmt: skip
+
 # Keys of every step, whatever its class.
 STEP_KEYS: dict[str, Schema] = _TABLES["step"]
 P: Schema = {"type": "number", "minimum": 0, "maximum": 1}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from augrecipes.display import Displayed
 from augrecipes.kinds import Facts, Kind, facts
+from augrecipes.ops import schedule
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
@@ -101,6 +102,25 @@ class Recipe(Displayed):
     def section(self, mode: Mode) -> tuple[Step, ...] | None:
         """The steps of `mode`, or None where the recipe has no such section."""
         return self.steps if mode == "train" else self.eval
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch from which on no number of a step changes; 0 where none is scheduled."""
+        return max((schedule.last_epoch(step.schedule) for step in self.walk()), default=0)
+
+    def in_epoch(self, epoch: int) -> Recipe:
+        """The recipe with the numbers that its steps have in an epoch; the very recipe where none is scheduled.
+
+        >>> import augrecipes as ar
+        >>> step = {"Rotate": {"limit": {"from": 0, "to": 30, "epochs": 10}, "p": 1.0}}
+        >>> recipe = ar.load({"version": 1, "recipe": "grows", "steps": [step], "eval": []})
+        >>> recipe.in_epoch(5).steps[0].args["limit"], recipe.steps[0].args["limit"]
+        (15.0, 30)
+        """
+        if not any(step.schedule for step in self.walk()):
+            return self
+        every = None if self.eval is None else tuple(schedule.in_epoch(step, epoch) for step in self.eval)
+        return replace(self, steps=tuple(schedule.in_epoch(step, epoch) for step in self.steps), eval=every)
 
     def to_yaml(self) -> str:
         """The recipe as YAML that loads to an equal recipe (variants resolved, comments gone)."""
@@ -285,7 +305,8 @@ def canonical(value: Any) -> Any:
     {'scale': [0.5, 1]}
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: canonical(getattr(value, f.name)) for f in fields(value) if f.compare}
+        said = [(f, getattr(value, f.name)) for f in fields(value) if f.compare]
+        return {f.name: canonical(part) for f, part in said if part or not f.metadata.get("unsaid")}
     if isinstance(value, Mapping):
         return {str(k): canonical(v) for k, v in value.items()}
     if isinstance(value, tuple | list):

@@ -31,7 +31,8 @@ def document() -> Schema:
     ['height', 'width']
     """
     classes = {name: _step(class_schema(cls)) for name, cls in _classes().items()}
-    steps = dict(sorted({**grammar.GROUPS, groups.DEGRADE: grammar.DEGRADE, **classes}.items()))
+    named = {name: _ramped(schema) for name, schema in grammar.GROUPS.items()}
+    steps = dict(sorted({**named, groups.DEGRADE: grammar.DEGRADE, **classes}.items()))
     bare = [name for name, schema in steps.items() if not schema.get("required")]
     by_name = {"type": "object", "properties": steps, "additionalProperties": False}
     return {
@@ -44,8 +45,30 @@ def document() -> Schema:
         "if": {"required": ["extends"]},
         "else": {"required": ["recipe", "steps"], "properties": {"set": False, "without": False}},
         "$defs": {
-            "step": {"anyOf": [{"enum": bare}, {"$ref": "#/$defs/stepMapping"}]},
+            "step": {"anyOf": [{"enum": bare}, {"$ref": "#/$defs/stepMapping"}, {"$ref": "#/$defs/scheduledStep"}]},
             "stepMapping": {**by_name, "minProperties": 1, "maxProperties": 1},
+            "scheduledStep": {
+                "description": "A step with numbers that change from epoch to epoch.",
+                "type": "object",
+                "minProperties": 1,
+                "maxProperties": 1,
+                "propertyNames": {"enum": [*classes]},
+                "additionalProperties": {
+                    "allOf": [
+                        {"$ref": "#/$defs/scheduled"},
+                        {
+                            "type": "object",
+                            "properties": {
+                                **{key: {"$ref": f"#/$defs/{key}"} for key in grammar.STEP_KEYS},
+                                "steps": False,
+                            },
+                        },
+                    ]
+                },
+            },
+            "scheduled": grammar.SCHEDULED,
+            "ramp": grammar.RAMP,
+            "by_epoch": grammar.BY_EPOCH,
             "image": grammar.IMAGE,
             "output": grammar.OUTPUT,
             **grammar.STEP_KEYS,
@@ -71,6 +94,16 @@ def _step(schema: Schema) -> Schema:
     kinds: Any = "object" if schema.get("required") else ["object", "null"]
     every = {key: {"$ref": f"#/$defs/{key}"} for key in grammar.STEP_KEYS}
     return {**schema, "type": kinds, "properties": {**schema["properties"], **every}}
+
+
+def _ramped(schema: Schema) -> Schema:
+    """A group's schema, in which a schedule may stand for a number."""
+    numbers = ("number", "integer")
+    found = {
+        key: {"anyOf": [part, *grammar.EITHER]} if part.get("type") in numbers else part
+        for key, part in schema["properties"].items()
+    }
+    return {**schema, "properties": found}
 
 
 if __name__ == "__main__":

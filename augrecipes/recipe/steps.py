@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from augrecipes.kinds import owners
@@ -11,7 +12,8 @@ from augrecipes.ops import groups, judge, registry
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.catalog import own_part
 from augrecipes.ops.refused import REFUSED
-from augrecipes.recipe import grammar, limits, suggest
+from augrecipes.ops.schedule import in_epoch
+from augrecipes.recipe import grammar, limits, schedules, suggest
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.checks import check_group
 from augrecipes.recipe.grammar import STEP_KEYS, P
@@ -55,6 +57,7 @@ def _build(context: Context, node: Node, inside: tuple[str, ...]) -> Step | None
         context.problems.add("E301", body.place, message, name)
         return None
     before = len(context.problems)
+    scheduled, (*earlier, body) = schedules.bodies(context, name, body)
     reserved = _reserved(context, name, body)
     takes_steps = name in GROUPS or name == groups.DEGRADE
     children: tuple[Step, ...] = ()
@@ -67,10 +70,25 @@ def _build(context: Context, node: Node, inside: tuple[str, ...]) -> Step | None
         position=context.position(place),
         places=Arguments({key: context.position(body.at.get(key, body.place)) for key in body.entries}),
         ignored=context.ignored(place),
+        schedule=scheduled,
         **reserved,
     )
+    _check_step(context, step, body, place, before)
+    for other in earlier:
+        if len(context.problems) == before:
+            arguments = Arguments(_arguments(context, name, other, place))
+            p = _reserved(context, name, MappingNode({"p": other.entries["p"]}, place)) if "p" in other.entries else {}
+            _check_step(context, replace(step, args=arguments, **p), other, place, before)
+    return step
+
+
+def _check_step(context: Context, step: Step, body: MappingNode, place: Place, before: int) -> None:
+    """What is wrong with a step as a whole; `before`: how many problems there were before it was read."""
+    name, takes_steps = step.name, step.name in GROUPS or step.name == groups.DEGRADE
     if takes_steps:
-        check_group(context, step, body, place)
+        for epoch in schedules.epochs_of({str(k): child.schedule for k, child in enumerate(step.steps)}):
+            if len(context.problems) == before:
+                check_group(context, in_epoch(step, epoch), body, place)
     elif len(context.problems) == before and name not in groups.PAIR_STEPS:
         refusal = judge.verdict(step, context.max_bytes)
         if refusal is not None:
@@ -78,7 +96,6 @@ def _build(context: Context, node: Node, inside: tuple[str, ...]) -> Step | None
             where = body.at.get(refusal.argument, place) if argument is None else argument.place
             label = f"{name}.{refusal.argument}" if refusal.argument else name
             context.problems.add("E308", where, refusal.message, label)
-    return step
 
 
 def _shape(context: Context, node: Node) -> tuple[Place, str, Node | None]:

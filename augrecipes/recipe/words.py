@@ -10,6 +10,7 @@ from typing import Any
 
 from augrecipes.errors import harmless
 from augrecipes.ops.registry import effective
+from augrecipes.ops.schedule import is_schedule
 from augrecipes.recipe.model import Step
 
 _MOST = 5  # facts of one step
@@ -40,6 +41,8 @@ def text(value: Any, levels: int = 20) -> str:
     """
     if not levels:
         return "…"
+    if is_schedule(value):
+        return in_epochs(value)
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {text(part, levels - 1)}" for key, part in value.items())
     if isinstance(value, list | tuple):
@@ -47,6 +50,18 @@ def text(value: Any, levels: int = 20) -> str:
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     return harmless(str(value))
+
+
+def in_epochs(schedule: Mapping[str, Any]) -> str:
+    """Returns a schedule in words.
+
+    >>> in_epochs({"from": 0, "to": 30, "epochs": 10}), in_epochs({"by_epoch": [3, 5]})
+    ('0 to 30 in 10 epochs', '3, 5 by epoch')
+    """
+    if "by_epoch" in schedule:
+        return f"{', '.join(map(str, schedule['by_epoch']))} by epoch"
+    curve = f", {schedule['curve']}" if schedule.get("curve", "linear") != "linear" else ""
+    return f"{schedule['from']} to {schedule['to']} in {schedule['epochs']} epochs{curve}"
 
 
 def brief(description: Mapping[str, Any]) -> str:

@@ -82,7 +82,8 @@ def _listed(key: str, steps: tuple[Step, ...], at: At, indent: str = "") -> Line
 def body_of(step: Step) -> dict[str, Any]:
     """What is written of a step: its arguments, and the keys that any step may have."""
     keys = {"target": list(step.target), "at": step.at, "share": step.share, "id": step.id, "p": step.p}
-    return step.args.plain() | {key: value for key, value in keys.items() if value or value == 0}
+    said = {key: value for key, value in keys.items() if value or value == 0}
+    return step.args.plain() | said | step.schedule.plain()
 
 
 def _step(step: Step, at: At, indent: str) -> Lines:

@@ -23,6 +23,7 @@ from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
 from augrecipes.preview.display import amplified, at_size, rgb_of_input, rgb_of_output, within
 from augrecipes.recipe.model import Inputs, Output, Step
+from augrecipes.studio.editing import steps_by_path
 from augrecipes.studio.jobs import go_on
 from augrecipes.studio.requests import CompareRequest, Refused, ViewRequest, no_step
 from augrecipes.studio.studio import Studio
@@ -46,12 +47,13 @@ def extremes(studio: Studio, request: ViewRequest) -> dict[str, Any]:
     """
     path, index, epoch = request.path, request.index, request.epoch
     view = View(studio, request, mode="eval" if path.startswith("eval") else "train", size=640)
-    step, top = view.steps.get(path), view.steps.get(".".join(path.split(".")[:2]))
+    written = steps_by_path(view.written.in_epoch(epoch))
+    step, top = written.get(path), written.get(".".join(path.split(".")[:2]))
     if step is None or top is None:
         raise no_step(path)
     if top.site in view.baked:
         raise Refused(422, "baked", f"{top.name} is in the store already: nothing of it is drawn here")
-    steps, sites = view.recipe.section(view.mode) or (), sites_before(view, path)
+    steps, sites = view.recipe.in_epoch(epoch).section(view.mode) or (), sites_before(view, path)
     behind = [one for one in steps if one.site not in {*sites, top.site}]
     pipeline = _compiled(view, [one for one in steps if one.site in sites], [top, *behind])
     sample = studio.data.sample(view.recipe, pipeline, view.units(index, epoch)[0], epoch)

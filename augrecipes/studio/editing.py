@@ -96,8 +96,9 @@ def checked(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
         found.append({**where, **said, "fix": fix and {"title": fix.title, "edits": edits}})
     resolved = recipe.to_yaml() if recipe is not None and extends else None
     steps = [] if spans is None else _outline(spans, page, recipe, extends=extends is not None)
-    name, kind = (None, None) if recipe is None else (recipe.name, recipe.kind)
-    return {"problems": found, "resolved": resolved, "name": name, "kind": kind, "steps": steps}
+    name, kind, last = (None, None, 0) if recipe is None else (recipe.name, recipe.kind, recipe.last_epoch)
+    known = {"name": name, "kind": kind, "last_epoch": last}
+    return {"problems": found, "resolved": resolved, **known, "steps": steps}
 
 
 def _diagnosed(studio: Studio, text: str) -> tuple[Recipe | None, Sequence[Diagnostic]]:

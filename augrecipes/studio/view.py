@@ -18,7 +18,7 @@ from augrecipes.errors import DataError, harmless
 from augrecipes.ops import groups
 from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, within
 from augrecipes.preview.overlay import corners_px, label_colour, render_mask
-from augrecipes.recipe.model import Bag, Inputs, Mode, Optimize, Output, Recipe, Step
+from augrecipes.recipe.model import Arguments, Bag, Inputs, Mode, Optimize, Output, Recipe, Step
 from augrecipes.recipe.words import in_words
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.sources.stored import StoredSource
@@ -93,7 +93,10 @@ class View:
                     continue
                 never = path in off or (chosen and path not in chosen)
                 p = 0.0 if never else float(force[path]) if path in force else step.p
-                yield replace(step, p=p, steps=tuple(inside(step.steps, f"{path}.steps", step.name)))
+                left = {key: value for key, value in step.schedule.items() if key != "p" or p == step.p}
+                yield replace(
+                    step, p=p, schedule=Arguments(left), steps=tuple(inside(step.steps, f"{path}.steps", step.name))
+                )
 
         old = self.written
         return replace(old, steps=tuple(inside(old.steps, "steps")), eval=old.eval and tuple(inside(old.eval, "eval")))

@@ -16,6 +16,7 @@ from support.recipe_strategies import WHOLE, Path, all_values, at, edited, edits
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import catalog
+from augrecipes.ops.schedule import schedules_in
 from augrecipes.recipe import gallery, grammar
 from augrecipes.recipe.model import Presence, Recipe
 from augrecipes.recipe.parse import parse_text
@@ -96,6 +97,8 @@ def disagreement(document: Any, schema: Draft202012Validator) -> str:
         return "" if taken else "the parser takes it, the schema does not"
     if isinstance(document, dict) and isinstance(document.get("set"), dict):
         found = problems({**document, "set": {}})  # what it sets, and where, only addresses tell
+    if schedules_in(document):
+        return ""  # of a step with a schedule the schema tells no more than that it has one
     plain = [problem for problem in found if not beyond(problem)]
     return f"the schema takes it, the parser does not: {plain[0]}" if plain and taken else ""
 

@@ -67,6 +67,13 @@ class Compiled:
         source = Plan(self.recipe.section(self.mode) or ())
         return replace(self, optimize="none", plans=dict.fromkeys(ARRIVALS, source))
 
+    def in_epoch(self, epoch: int) -> Compiled:
+        """The same with the numbers that scheduled steps have in an epoch, planned for these."""
+        recipe = self.recipe.in_epoch(epoch)
+        steps = recipe.section(self.mode) or ()
+        plans = {arrival: plan(recipe, steps, self.optimize, arrival) for arrival in self.plans}
+        return replace(self, recipe=recipe, plans=plans)
+
 
 def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: Arrival) -> Plan:
     """The rewritten steps for samples that come as `arrival` says; of floats, and of several images that come

@@ -60,9 +60,10 @@ class NativeBatches(ProgramPipeline):
             raise ValueError(f"a batch needs images, and an index for each: got {len(imgs)} and {len(keys)}")
         allocate: Allocate = np.empty if out is None else output_buffer(out, "the batch", imgs)
         take: Allocate = lambda shape, dtype: allocate((len(keys), *shape), dtype)  # noqa: E731
-        batch = SampleBatch(key_part("epoch", epoch), keys, lambda _, shape, dtype: take(shape, dtype))
-        lanes = self.for_this_thread().lanes(busy_threads(threads, imgs))
-        evened = len(lanes) > 1 and self.coming(arrival_of(imgs[0]))._takes_all(imgs)
+        mine = self.for_this_thread(key_part("epoch", epoch))
+        batch = SampleBatch(epoch, keys, lambda _, shape, dtype: take(shape, dtype))
+        lanes = mine.lanes(busy_threads(threads, imgs))
+        evened = len(lanes) > 1 and mine.coming(arrival_of(imgs[0]))._takes_all(imgs)
         batch.read(lanes, lambda k: {"image": imgs[k]}, held=True, evened=evened)
         return batch.image()
 

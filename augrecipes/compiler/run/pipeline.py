@@ -1,8 +1,4 @@
-"""Pipeline: a compiled recipe, an albumentations Compose whose every draw is keyed.
-
-Here is what recipes of all kinds share: keys, bare calls, threads, pickling. What a kind makes of its targets stands in
-`image.py`, `pair.py` and `bag.py`.
-"""
+"""Pipeline: a compiled recipe, an albumentations Compose whose every draw is keyed, for recipes of all kinds."""
 
 from __future__ import annotations
 
@@ -82,6 +78,7 @@ class Pipeline(AsCompose):
         self.seed = compiled.seed  # Compose has set its own, None
         self._owner, self._local = threading.get_ident(), threading.local()
         self._by_arrival: dict[Arrival, Self] = {}
+        self._by_epoch, self._last_epoch = dict[int, Self](), compiled.recipe.last_epoch
         self._dress: Callable[[Pipeline], object] | None = None
         self._keep(sites)
 
@@ -144,7 +141,7 @@ class Pipeline(AsCompose):
 
     def run(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key."""
-        return self.for_this_thread().sample(epoch, index, tile, targets)
+        return self.for_this_thread(epoch).sample(epoch, index, tile, targets)
 
     @abstractmethod
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
@@ -188,7 +185,7 @@ class Pipeline(AsCompose):
     def renew(self, compiled: Compiled) -> None:
         """Compiled otherwise; the copies for other threads and plans are made again when they are asked for."""
         self.compiled = compiled
-        self._by_arrival, self._local = {}, threading.local()
+        self._by_arrival, self._by_epoch, self._local = {}, {}, threading.local()
 
     def dress(self, dress: Callable[[Pipeline], object]) -> None:
         """Do something to this pipeline, and to every copy that `again` makes: for other threads, and other plans."""
@@ -205,14 +202,21 @@ class Pipeline(AsCompose):
             self.take(plan)
         return plan
 
-    def for_this_thread(self) -> Self:
+    def for_this_thread(self, epoch: int) -> Self:
         """This pipeline or, in another thread than it was made in, a copy of the thread's own: steps hold state."""
         if threading.get_ident() == self._owner:
-            return self
-        mine: Self | None = getattr(self._local, "pipeline", None)
-        if mine is None:
-            mine = self._local.pipeline = self.again()
-        return mine
+            return self._in_epoch(epoch) if epoch < self._last_epoch else self
+        if not hasattr(self._local, "pipeline"):
+            self._local.pipeline = self.again()
+        mine: Self = self._local.pipeline
+        return mine.for_this_thread(epoch)
+
+    def _in_epoch(self, epoch: int) -> Self:
+        """The pipeline with the numbers of an epoch; it is kept until the next but one is asked for."""
+        if epoch not in self._by_epoch:
+            self._by_epoch = dict([*self._by_epoch.items()][-1:])
+            self._by_epoch[epoch] = self.again(self.compiled.in_epoch(epoch))
+        return self._by_epoch[epoch]
 
     def coming(self, arrival: Arrival) -> Self:
         """The pipeline with the plan for images that come as `arrival` says."""
@@ -283,9 +287,8 @@ class Stages:
 
     def __call__(self, /, **targets: Any) -> list[tuple[str, Any]]:
         """[(label, image)] after each outermost step, of the recipe as it was written; pairs: {target: image}."""
-        return self.pipeline.again(self.pipeline.compiled.unoptimised()).trace(
-            self.epoch, self.index, self.tile, targets
-        )
+        pipeline = self.pipeline.for_this_thread(self.epoch)
+        return pipeline.again(pipeline.compiled.unoptimised()).trace(self.epoch, self.index, self.tile, targets)
 
 
 def key_part(name: str, value: int) -> int:

@@ -89,7 +89,7 @@ class BagPipeline(ImagePipeline):
             raise DataError("a bag needs at least one tile")
         room: Room = lambda _, shape, dtype: allocate((len(tiles), *shape), dtype)  # noqa: E731
         batch = BagBatch(epoch, [(index, tile) for tile in tiles], room, skip=skip, name=name or "tile {}".format)
-        mine = self.for_this_thread()
+        mine = self.for_this_thread(epoch)
         lanes = mine.lanes(min(threads or self.compiled.threads or default_threads(), len(tiles)))
         batch.read(lanes, lambda k: {"image": read(k)}, evened=mine.evened)
         return batch.result(save_applied=self.compiled.save_applied_params)

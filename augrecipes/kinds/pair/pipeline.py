@@ -130,7 +130,7 @@ class PairPipeline(Pipeline):
             images: by target, as an earlier part of the recipe left them: not checked again.
             take: gives the memory for a target's results: (target, shape of one, dtype) → array (n, *shape).
         """
-        mine, out, everything = self.for_this_thread(), dict[str, np.ndarray](), range(len(indices))
+        mine, out, everything = self.for_this_thread(epoch), dict[str, np.ndarray](), range(len(indices))
 
         def room(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
             if name not in out:

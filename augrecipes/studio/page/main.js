@@ -42,20 +42,28 @@ function look() {
 function controls() {
   const seed = counter("Seed", settings.seed, {}, (number) => change({seed: number}))
   const epoch = counter("Epoch", settings.epoch, {}, (number) => change({epoch: number, at: number}))
+  const ages = make("input", {type: "range", id: "ages", min: 0, value: settings.epoch, hidden: true, "aria-label": "Epoch, from the first to where no number of the recipe changes any more",
+    oninput: () => change({epoch: Number(ages.value), at: Number(ages.value)})})
   const optimise = make("select", {id: "optimise", "aria-label": "Optimiser", onchange: () => change({optimize: optimise.value})},
     [["", "as written"], ["none", "none"], ["exact", "exact"], ["fast", "fast"]].map(([value, text]) => make("option", {value, selected: value === settings.optimize}, text)))
-  fill(find("#which"), seed, epoch,
+  fill(find("#which"), seed, epoch, ages,
     make("label", {class: "counter"}, make("span", {class: "caption"}, "Optimise"), optimise),
     make("button", {type: "button", id: "switched", class: "chip", hidden: true, title: "Steps are switched off or forced for the images: show them as written", onclick: asWritten}))
   on("settings", (changed) => {
     seed.show(settings.seed)
     epoch.show(settings.epoch)
+    ages.value = settings.epoch
     optimise.value = settings.optimize
     const drawn = {seed: true, epoch: true, optimize: true, samples: "draws", epochs: "draws", first: "draws", size: "draws", index: "sample", at: "sample", tiles: true}
     const hit = changed.map((name) => drawn[name]).filter(Boolean)
     if (!hit.length) return
     for (const view of views) if (hit.includes(true) || hit.includes(view.name) || (hit.includes("sample") && view.sample)) view.old = true
     look()
+  })
+  on("checked", () => {
+    ages.hidden = !recipe.lastEpoch
+    ages.max = recipe.lastEpoch || 0
+    ages.value = settings.epoch
   })
   on("switches", () => {
     const chip = find("#switched")

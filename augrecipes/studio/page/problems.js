@@ -22,7 +22,7 @@ export async function check() {
     pending = false
     Object.assign(recipe, {problems: answer.problems, steps: answer.steps ?? [], resolved: answer.resolved ?? null})
     const bad = answer.problems.some((problem) => problem.severity === "error")
-    if (!bad) Object.assign(recipe, {good: text, kind: answer.kind, name: answer.name})
+    if (!bad) Object.assign(recipe, {good: text, kind: answer.kind, name: answer.name, lastEpoch: answer.last_epoch})
     editor.underline(answer.problems, explain)
     list(answer.problems)
     announce("checked", {bad, wall: performance.now() - begun, ms: answer.ms})

@@ -1,0 +1,117 @@
+"""Numbers that change from epoch to epoch: how they are written, and what they are in an epoch.
+
+A schedule stands in the place of a number: `{from: 0.1, to: 0.5, epochs: 30}` goes from one number, in epoch 0, to the
+other, in epoch 30, and stays there, along a `curve` that is `linear`, `cosine` (half a wave: slow, fast, slow) or a
+`step` at the end; `{by_epoch: [0, 0.1, 0.3]}` names the number of each epoch, the last one for all that follow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from augrecipes.ops.frozen import Arguments
+from augrecipes.ops.groups import GROUPS
+from augrecipes.ops.registry import arguments
+from augrecipes.ops.step import Step
+
+CURVES: Mapping[str, Callable[[float], float]] = {
+    "linear": lambda share: share,
+    "cosine": lambda share: (1 - math.cos(math.pi * share)) / 2,
+    "step": lambda share: float(share >= 1),
+}
+_WORDS = frozenset({"from", "by_epoch"})
+
+
+def is_schedule(value: Any) -> bool:
+    """Whether a value of a step, as it is written, is a schedule.
+
+    >>> is_schedule({"from": 0, "to": 30, "epochs": 5}), is_schedule({"x": [0, 1]})
+    (True, False)
+    """
+    return isinstance(value, Mapping) and not _WORDS.isdisjoint(value)
+
+
+def schedules_in(value: Any) -> list[Any]:
+    """The schedules in a value of a step, or itself.
+
+    >>> schedules_in([0, {"by_epoch": [1, 2]}])
+    [{'by_epoch': [1, 2]}]
+    """
+    return [value] if is_schedule(value) else [one for part in _inside(value) for one in schedules_in(part)]
+
+
+def value_in(value: Any, epoch: int, *, whole: bool = False) -> Any:
+    """What a written value is in an epoch; `whole`: its numbers are whole ones, and are rounded.
+
+    >>> value_in([0, {"from": 0, "to": 30, "epochs": 4}], 1)
+    [0, 7.5]
+    >>> value_in({"by_epoch": [3, 5, 7]}, 9)
+    7
+    """
+    if is_schedule(value):
+        number = _number(value, epoch)
+        return round(number) if whole else number
+    if isinstance(value, Mapping):
+        return {key: value_in(part, epoch, whole=whole) for key, part in value.items()}
+    return [value_in(part, epoch, whole=whole) for part in value] if isinstance(value, list | tuple) else value
+
+
+def last_epoch(value: Any) -> int:
+    """The epoch from which on nothing changes: 0 where nothing does.
+
+    >>> last_epoch([{"from": 0, "to": 30, "epochs": 4}, {"by_epoch": [1, 2, 3]}])
+    4
+    """
+    ends = [len(one["by_epoch"]) - 1 if "by_epoch" in one else int(one["epochs"]) for one in schedules_in(value)]
+    return max(ends, default=0)
+
+
+def in_epoch(step: Step, epoch: int) -> Step:
+    """The step with the numbers that it has in an epoch; the very step where none is scheduled, inside it neither.
+
+    >>> ramp = Arguments({"p": {"from": 0, "to": 1, "epochs": 10}})
+    >>> in_epoch(Step("Blur", p=1.0, schedule=ramp), 3).p
+    0.3
+    """
+    if not any(one.schedule for one in step.walk()):
+        return step
+    found = {
+        key: value_in(written, epoch, whole=is_whole(step.name, key)) for key, written in step.schedule.plain().items()
+    }
+    p, steps = found.pop("p", step.p), tuple(in_epoch(child, epoch) for child in step.steps)
+    return replace(step, args=Arguments({**step.args.plain(), **found}), p=p, steps=steps, schedule=Arguments())
+
+
+@cache
+def is_whole(name: str, key: str) -> bool:
+    """Whether an argument of a class takes whole numbers alone.
+
+    >>> is_whole("MedianBlur", "blur_limit"), is_whole("Rotate", "limit"), is_whole("Rotate", "p")
+    (True, False, False)
+    """
+    if name in GROUPS:
+        return key != "p"
+    kinds = set(_kinds((arguments(name) or {}).get("properties", {}).get(key, {})))
+    return "integer" in kinds and "number" not in kinds
+
+
+def _kinds(schema: Any) -> list[str]:
+    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    found = [kind] if isinstance(kind, str) else []
+    return found + [kind for part in _inside(schema) for kind in _kinds(part)]
+
+
+def _inside(value: Any) -> list[Any]:
+    return [*value.values()] if isinstance(value, Mapping) else [*value] if isinstance(value, list | tuple) else []
+
+
+def _number(schedule: Mapping[str, Any], epoch: int) -> Any:
+    if "by_epoch" in schedule:
+        return schedule["by_epoch"][min(epoch, len(schedule["by_epoch"]) - 1)]
+    start, end = schedule["from"], schedule["to"]
+    share = CURVES[schedule.get("curve", "linear")](min(epoch / schedule["epochs"], 1.0))
+    return start if share == 0 else end if share == 1 else start + (end - start) * share
