@@ -53,7 +53,7 @@ def address_of(array: np.ndarray) -> int:
     True
     """
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
     except (TypeError, ValueError):  # it is read-only, or does not lie side by side
         return int(array.__array_interface__["data"][0])
 

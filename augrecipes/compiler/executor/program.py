@@ -119,7 +119,7 @@ class Program(ProgramMemory):
         return out if self._make(key, found, out, place, begin, reduce=reduce) else None
 
     def again(self, epoch: int, index: int, tile: int, image: np.ndarray) -> np.ndarray | None:
-        """The result of an image, uint8 and side by side, of which one has been made before; None: `sample` may know."""
+        """The result of an image, uint8 and side by side, like one that was made before; None: `sample` may know."""
         guess = self._fresh.get(image.shape)
         return None if guess is None else self._guessed((epoch, index, tile, *image.shape), image, guess)
 

@@ -137,16 +137,18 @@ class ProgramPipeline(Pipeline):
 
         With large images, which drive all else out of the cache, each thing that Python touches here costs.
         """
-        if self._straight is None or self.call is not None or not self._required <= targets.keys() <= _IMAGE_AND_MASK:
-            return None
-        image, done = targets.get("image"), dict(targets)
+        image = targets.get("image")
         if type(image) is not np.ndarray or image.dtype is not _BYTE or not image.flags.c_contiguous:
             return None
-        if (mask := targets.get("mask")) is not None:
-            plan = self.native_masks
-            if isinstance(plan, str) or not is_mask(mask, image) or type(mask) is not np.ndarray:
+        if self._straight is None or self.call is not None or not self._required <= targets.keys() <= _IMAGE_AND_MASK:
+            return None
+        done = dict(targets)
+        if len(targets) > 1:
+            plan, mask = self.native_masks, targets["mask"]
+            if isinstance(plan, str) or type(mask) is not np.ndarray or not mask.flags.c_contiguous:
                 return None
-            if not mask.flags.c_contiguous or (made := plan.again(epoch, index, tile, as_image(mask))) is None:
+            labels = mask.view(np.uint8).reshape(*image.shape[:2], 1) if is_mask(mask, image) else None
+            if labels is None or (made := plan.again(epoch, index, tile, labels)) is None:
                 return None
             done["mask"] = self._mask_out(made, mask, _BYTE)
         if (made := self._straight.again(epoch, index, tile, image)) is None:
