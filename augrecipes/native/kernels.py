@@ -45,6 +45,19 @@ def written_as(out: np.ndarray) -> int:
     return VALUES[out.dtype]
 
 
+def address_of(array: np.ndarray) -> int:
+    """Where the first number of an array lies, in less than a third of the time that numpy takes to say so.
+
+    >>> array = np.zeros((2, 3))
+    >>> address_of(array) == address_of(array[:, ::2]) == array.ctypes.data
+    True
+    """
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # it is read-only, or does not lie side by side
+        return int(array.__array_interface__["data"][0])
+
+
 @dataclass(frozen=True, slots=True)
 class Library:
     """The kernels of one instruction set.

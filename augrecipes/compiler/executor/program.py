@@ -37,7 +37,7 @@ from augrecipes.compiler.executor.program_memory import (
 )
 from augrecipes.compiler.executor.workspace import ResultAt
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.native.kernels import written_as
+from augrecipes.native.kernels import address_of, written_as
 from augrecipes.native.libjpeg import laid_out
 
 _UNSET = (0,) * 14  # where it lies, its file, result and window
@@ -86,10 +86,8 @@ class Program(ProgramMemory):
         key = epoch, index, tile, rows, columns, channels
         fresh = image if allocate is np.empty and is_ready(image) and not self.opaque else None
         guess = None if fresh is None else self._fresh.get(shape)
-        if fresh is not None and guess is not None:
-            out = np.empty(*guess.made)
-            if self._make(key, (fresh, 0, 0), out, guess):
-                return out
+        if fresh is not None and guess is not None and (made := self._guessed(key, fresh, guess)) is not None:
+            return made
         self._begin(epoch, channels)
         SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_UNSET, begin, END, 0, 0, reduce, 0, 0)
         if self._run_one():
@@ -111,14 +109,24 @@ class Program(ProgramMemory):
             return self._stopped(key, begin, stop, found, size, reduce)
         out = allocate(*(like := (self._sink.shape(height, width, channels), self._sink.dtype)))
         if (strides := self._strides(out[None], channels)) is None:  # no kernel writes to memory that lies so
-            if isinstance(made := self.sample(epoch, index, tile, image, np.empty, begin, reduce=reduce), np.ndarray):
-                out[...] = made
+            if isinstance(apart := self.sample(epoch, index, tile, image, np.empty, begin, reduce=reduce), np.ndarray):
+                out[...] = apart
                 return out
             return None
         place = ResultAt((height, width), like, *strides, written_as(out))
         if fresh is not None and len(self._fresh) < _MOST_SIZES:  # where sizes differ they are asked for from now on
             self._fresh[shape] = None if shape in self._fresh else place
         return out if self._make(key, found, out, place, begin, reduce=reduce) else None
+
+    def again(self, epoch: int, index: int, tile: int, image: np.ndarray) -> np.ndarray | None:
+        """The result of an image, uint8 and side by side, like one that was made before; None: `sample` may know."""
+        guess = self._fresh.get(image.shape)
+        return None if guess is None else self._guessed((epoch, index, tile, *image.shape), image, guess)
+
+    def _guessed(self, key: tuple[int, ...], image: np.ndarray, guess: ResultAt) -> np.ndarray | None:
+        """A result in an array of its own; None where it is not like that."""
+        out = np.empty(*guess.made)
+        return out if self._make(key, (image, 0, 0), out, guess) else None
 
     def _stopped(
         self, key: tuple[int, ...], begin: int, stop: int, found: Pixels, size: tuple[int, int], reduce: int
@@ -142,7 +150,7 @@ class Program(ProgramMemory):
         """Write a result; False where it is of another size, or Python has to make it."""
         (epoch, index, tile, rows, columns, channels), (pixels, top, left) = key, found
         self._begin(epoch, channels, place.strides, place.written, raw=stop >= 0)
-        at, target = pixels.__array_interface__["data"][0], out.__array_interface__["data"][0] + place.start
+        at, target = address_of(pixels), address_of(out) + place.start
         SAMPLE.pack_into(
             self._one, 0, index, tile, rows, columns, at, pixels.strides[0], top, left, 0, 0, 0, target, *place.size,
             0, 0, 0, 0, begin, stop, 0, 0, reduce, *pixels.shape[:2],

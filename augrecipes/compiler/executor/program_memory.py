@@ -209,7 +209,8 @@ class ProgramMemory:
 
     def _run_one(self) -> bool:
         """Carry out the one sample; whether the kernel does not take it."""
-        self._kernel(self._at, self._one_at, 1, None)
+        if not self._kernel(self._at, self._one_at, 1, None):
+            return False
         while (answer := SAMPLE.unpack_from(self._one)[ANSWER]) > 0:
             self._grow(answer)
             self._kernel(self._at, self._one_at, 1, None)

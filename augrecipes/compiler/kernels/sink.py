@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.formulas import LUMAS, Luma, check_color, scales_and_shifts
-from augrecipes.native.kernels import library, written_as
+from augrecipes.native.kernels import address_of, library, written_as
 from augrecipes.recipe.model import Output
 
 _UINT8, _FLOAT16, _FLOAT32, _FLOAT64 = (np.dtype(t) for t in (np.uint8, np.float16, np.float32, np.float64))
@@ -161,7 +161,7 @@ class SinkNumbers:
             return False
         start, _, *strides = written
         answer = self._kernel(
-            image.ctypes.data, row, pixel, *image.shape, *self._numbers, out.ctypes.data + start, written_as(out),
+            address_of(image), row, pixel, *image.shape, *self._numbers, address_of(out) + start, written_as(out),
             *strides,
         )  # fmt: skip
         return bool(answer == 0)

@@ -25,8 +25,9 @@ from augrecipes.compiler.run.prepared import Act, Prepared, alone
 from augrecipes.compiler.run.targets import check_size, mask_in, mask_out
 
 _FLAT, _BYTE = 2, np.dtype(np.uint8)
-_MASK, _NOTHING = frozenset({"mask"}), frozenset[str]()
-_NATIVE = ("native", "native_masks", "_mask_plans", "_pixelless", "_opaque_steps")  # made of steps, when first needed
+_MASK, _NOTHING, _IMAGE_AND_MASK = frozenset({"mask"}), frozenset[str](), frozenset({"image", "mask"})
+# What is made of steps, when it is first needed.
+_NATIVE = ("native", "native_masks", "_mask_plans", "_pixelless", "_opaque_steps", "_straight")
 
 
 def kept_from_plans(pipeline: Pipeline) -> str | None:
@@ -124,6 +125,37 @@ class ProgramPipeline(Pipeline):
         except OpaqueError as reason:
             return str(reason)
 
+    @cached_property
+    def _straight(self) -> Program | None:
+        """What makes samples of images, and their masks, with nothing for Python to do in between."""
+        native, asks = self.native, self.compiled.save_applied_params
+        straight = isinstance(native, Program) and native.writes and not (native.opaque or native.given or asks)
+        return native if straight and self.arrival == "uint8" else None  # type: ignore[return-value]
+
+    def _again(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any] | None:
+        """A sample of an image, and a mask, like those of one before; None where nothing is known of such.
+
+        With large images, which drive all else out of the cache, each thing that Python touches here costs.
+        """
+        image = targets.get("image")
+        if type(image) is not np.ndarray or image.dtype is not _BYTE or not image.flags.c_contiguous:
+            return None
+        if self._straight is None or self.call is not None or not self._required <= targets.keys() <= _IMAGE_AND_MASK:
+            return None
+        done = dict(targets)
+        if len(targets) > 1:
+            plan, mask = self.native_masks, targets["mask"]
+            if isinstance(plan, str) or type(mask) is not np.ndarray or not mask.flags.c_contiguous:
+                return None
+            labels = mask.view(np.uint8).reshape(*image.shape[:2], 1) if is_mask(mask, image) else None
+            if labels is None or (made := plan.again(epoch, index, tile, labels)) is None:
+                return None
+            done["mask"] = self._mask_out(made, mask, _BYTE)
+        if (made := self._straight.again(epoch, index, tile, image)) is None:
+            return None
+        done["image"] = made
+        return done
+
     def _natively(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
     ) -> dict[str, Any] | None:
@@ -155,7 +187,7 @@ class ProgramPipeline(Pipeline):
             return None
         done["image"] = made
         if labels is not None:
-            done["mask"] = self._mask_out(labels, mask, on_the_way)
+            done["mask"] = self._mask_out(labels, mask, on_the_way.dtype)
         elif apart:
             done["mask"] = self.plain._planned(*key, targets, np.empty)["mask"]
         if applied:
@@ -185,10 +217,10 @@ class ProgramPipeline(Pipeline):
             raise NotHereError(plan)
         return not isinstance(plan, str)
 
-    def _mask_out(self, labels: np.ndarray, mask: Any, on_the_way: OnTheWay) -> np.ndarray:
-        """The mask of what its plan has written."""
-        if on_the_way.dtype != _BYTE:
-            return mask_out(of_bytes(labels, on_the_way.dtype), mask.dtype, self.recipe.output, None)
+    def _mask_out(self, labels: np.ndarray, mask: Any, dtype: np.dtype[Any]) -> np.ndarray:
+        """The mask of what its plan has written, of pixels of a dtype."""
+        if dtype != _BYTE:
+            return mask_out(of_bytes(labels, dtype), mask.dtype, self.recipe.output, None)
         out = labels.reshape(labels.shape[:2])
         return out.astype(bool) if mask.dtype == bool and out.dtype == np.uint8 else out
 

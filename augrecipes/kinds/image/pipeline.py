@@ -77,6 +77,8 @@ class ImagePipeline(NativeBatches):
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
     ) -> dict[str, Any]:
         """One sample; `allocate(shape, dtype)` gives the memory that its image is written to, where `out` does not."""
+        if allocate is np.empty and (again := self._again(epoch, index, tile, targets)) is not None:
+            return again
         if (out := targets.get("out")) is not None:
             if targets.get("image") is None:
                 raise DataError("out is what the image is written to, and the sample has none")
