@@ -43,6 +43,7 @@ _LEAST = 0.95
 _SECONDS, _FEWEST, _MOST = 0.4, 2, 16
 _PHOTOS = 4  # as many as `measure` takes in turns
 _LONGEST = 1000  # ms of the peer: larger images of that class are not measured
+_BY_MASKS = frozenset({"CropNonEmptyMaskIfExists", "MaskDropout", "ConstrainedCoarseDropout"})  # the others have none
 # Of classes that cannot do without, from the side of the image: what they take.
 _REQUIRED: Mapping[str, Callable[[int], dict[str, Any]]] = {
     "CenterCrop": lambda side: {"height": side // 2, "width": side // 2},
@@ -151,10 +152,11 @@ def _measured(label: str, name: str, arguments: dict[str, Any], side: int, outpu
     try:
         recipe = ar.load(text)
         start = thread_time_ns()
-        ms = measure(recipe, (side, side), _FEWEST)
+        how = {"masks": name in _BY_MASKS}
+        ms = measure(recipe, (side, side), _FEWEST, **how)
         count = int(_FEWEST * _SECONDS / max((thread_time_ns() - start) / 1e9, 1e-3))
         if count > _FEWEST:
-            ms = measure(recipe, (side, side), min(count, _MOST))
+            ms = measure(recipe, (side, side), min(count, _MOST), **how)
     except (AugrecipesError, ValueError, SystemExit) as why:
         print(f"{label}: not measured: {str(why).splitlines()[0]}", flush=True)
         return None

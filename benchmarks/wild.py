@@ -4,7 +4,8 @@ python benchmarks/wild.py --recipes FOLDER            prints a row for each reci
 python benchmarks/wild.py --write --recipes FOLDER    prints, and writes the section `wild` of benchmarks/RESULTS.md
 
 A folder holds recipes (`*.yaml`), and may hold a `pipelines.json` beside or above them: a list of objects whose `size`
-says how large the images of the recipe `id` are, in pixels (512 where nothing is said).
+says how large the images of the recipe `id` are, in pixels (512 where nothing is said), and `mask` whether those who
+published it have masks (where there is no such file, all have).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _SUM = 5.0  # of all times
 _LEAST = 0.97  # of plain albumentations' speed
 _METHOD = f"""\
 One thread, CPU time of that thread, glibc's allocator tuned alike for both sides. Each recipe runs on drawn photos of
-the size that it was written for, with masks, boxes and keypoints where it takes them. The plain side is an `A.Compose`
+the size that it was written for, with masks, boxes and keypoints where those who published it have them. The plain side is an `A.Compose`
 of the same steps, with `A.Normalize` and `ToTensorV2` for the output, whose steps are given the very generators that
 ours have, at the key of the same sample: all sides have the same random parameters, and before anything is timed the
 images of `none` are compared with the plain side's. A sample's time is the best of {_ROUNDS} rounds of plain, `none`,
@@ -51,11 +52,16 @@ such an array, too."""
 def _recipes(options: Any) -> Iterator[Row]:
     if options.recipes is None:
         raise SystemExit("not measured: --recipes FOLDER says where recipes of other people lie")
-    samples, sizes = 4 if options.quick else options.samples, sizes_in(options.recipes)
+    samples, sizes, plain = (
+        4 if options.quick else options.samples,
+        sizes_in(options.recipes),
+        unmasked_in(options.recipes),
+    )
     ratios: dict[str, dict[str, list[float]]] = {key: {side: [] for side in _SIDES} for key in ("plain", "owned")}
     total = dict.fromkeys(("plain", *_SIDES), 0.0)
     for recipe in folder_of_recipes(options.recipes):
-        found = measure(recipe, sizes.get(recipe.name, sizes.get(Path(recipe.file).stem, (512, 512))), samples)
+        size = sizes.get(recipe.name, sizes.get(Path(recipe.file).stem, (512, 512)))
+        found = measure(recipe, size, samples, masks=plain.isdisjoint((recipe.name, Path(recipe.file).stem)))
         total = {side: ms + found[side] for side, ms in total.items()}
         for key, every in ratios.items():
             for side in _SIDES:
@@ -86,13 +92,18 @@ def folder_of_recipes(folder: Path) -> list[ar.Recipe]:
 
 def sizes_in(folder: Path) -> dict[str, tuple[int, int]]:
     """Height and width of the images, by recipe."""
-    found: dict[str, tuple[int, int]] = {}
-    for file in (folder / "pipelines.json", folder.parent / "pipelines.json"):
-        if file.is_file():
-            for one in json.loads(file.read_text(encoding="utf-8")):
-                size = one.get("size", 512)
-                found[one["id"]] = (size, size) if isinstance(size, int) else tuple(size)
-    return found
+    sizes = {one["id"]: one.get("size", 512) for one in _known(folder)}
+    return {name: (size, size) if isinstance(size, int) else tuple(size) for name, size in sizes.items()}
+
+
+def unmasked_in(folder: Path) -> set[str]:
+    """The recipes whose images have no masks."""
+    return {one["id"] for one in _known(folder) if not one.get("mask")}
+
+
+def _known(folder: Path) -> list[Any]:
+    files = (folder / "pipelines.json", folder.parent / "pipelines.json")
+    return [one for file in files if file.is_file() for one in json.loads(file.read_text(encoding="utf-8"))]
 
 
 def plain_compose(recipe: ar.Recipe, seed: int) -> tuple[Any, Callable[[int], None]]:
@@ -115,13 +126,15 @@ def plain_compose(recipe: ar.Recipe, seed: int) -> tuple[Any, Callable[[int], No
     return made, move
 
 
-def measure(recipe: ar.Recipe, size: tuple[int, int], samples: int) -> dict[str, float]:
+def measure(recipe: ar.Recipe, size: tuple[int, int], samples: int, *, masks: bool = True) -> dict[str, float]:
     """Milliseconds a sample of `plain`, `none`, `exact`, `fast`, and of plain with arrays of its own: `owned`.
+
+    `masks`: images have masks, where the recipe takes them.
 
     Raises:
         SystemExit: `none` does not make the plain side's image.
     """
-    given = [_targets(recipe, size, k) for k in range(_PHOTOS)]
+    given = [_targets(recipe, size, k, masks=masks) for k in range(_PHOTOS)]
     compose, move = plain_compose(recipe, 0)
 
     def plain(index: int) -> Any:
@@ -168,11 +181,11 @@ def _own(given: dict[str, Any], done: dict[str, Any]) -> list[np.ndarray]:
     return [np.array(made, order="C") for held, made in arrays if made is held or not made.flags.c_contiguous]
 
 
-def _targets(recipe: ar.Recipe, size: tuple[int, int], number: int) -> dict[str, Any]:
+def _targets(recipe: ar.Recipe, size: tuple[int, int], number: int, *, masks: bool = True) -> dict[str, Any]:
     """A photo, and whatever else the recipe takes."""
     rng, inputs, (height, width) = np.random.default_rng(number), recipe.inputs, size
     found: dict[str, Any] = {"image": render_photo(CLASSES[number % len(CLASSES)], size, rng)}
-    if inputs.mask != "absent":
+    if masks and inputs.mask != "absent":
         coarse = rng.integers(0, 2, (8, 8), np.uint8).repeat(-(-height // 8), 0).repeat(-(-width // 8), 1)
         found["mask"] = np.ascontiguousarray(coarse[:height, :width])
     middles, sides = rng.uniform(0.2, 0.8, (5, 2)), rng.uniform(0.1, 0.35, (5, 2))
