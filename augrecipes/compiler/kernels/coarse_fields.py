@@ -1,10 +1,10 @@
 """Smooth random fields of displacements, drawn on a coarse grid and drawn out to the image.
 
-ElasticTransform blurs noise of every pixel by a Gaussian. What comes out is normal in every place, so its covariance
-tells all of it: along each axis that of the blur, whose border repeats the noise of the last pixel. Here a cell of noise
-is about half a deviation wide, and the last pixels, whose noise weighs most near a border, have cells of their own. A
-Gaussian that is narrower by a cubic spline's variance makes coefficients of that noise, and the spline draws them out.
-Covariances are those of the blur to within a hundredth of the variance, anywhere (tests/laws/test_coarse_fields.py).
+ElasticTransform blurs the noise of all pixels by a Gaussian. What comes out is normal at each place, so its covariance
+tells all of it: along each axis that of the blur, which takes beyond a border the noise of the last pixel. Here a cell
+of noise is half a deviation wide, and the last pixels, whose noise weighs most near a border, are cells of their
+own. A Gaussian narrower by a cubic spline's variance makes coefficients of that noise, and the spline draws them out.
+Covariances are those of the blur to within a hundredth of the variance, everywhere.
 """
 
 from __future__ import annotations
@@ -111,7 +111,12 @@ def maps(kernels: Library, step: Any, height: int, width: int) -> tuple[NDArray[
         corners = numbers_by(kernels, mix(key), 4, "uniform", 0.0, step.alpha).reshape(2, 2)
         noise[np.ix_((0, across.cells - 1), (0, down.cells - 1))] = corners
     # One block: what is freed in several would go back to the system, and come from there again for each sample.
-    steps = (len(across.smooths.starts), shape[1]), (width, shape[1]), (shape[1], width), (len(down.smooths.starts), width)
+    steps = (
+        (len(across.smooths.starts), shape[1]),
+        (width, shape[1]),
+        (shape[1], width),
+        (len(down.smooths.starts), width),
+    )
     block = np.empty(sum(map(math.prod, steps)) + 2 * height * width, np.float32)
     nodes, columns, turned, smooth, map_x, map_y = _parts(block, *steps, (height, width), (height, width))
     across.smooths.of(kernels, noise, nodes)
