@@ -27,6 +27,7 @@ _LEVELS, _STRIP = 255, 32  # px in which they are passed through
 
 Laws = tuple[str, str]  # of moments and histogram, and of neighbours
 Build = Callable[[Recipe, Optimize], Any]
+Variant = Callable[[Recipe, Mode], Recipe]
 
 
 @dataclass
@@ -140,14 +141,7 @@ class Comparison:
         plain, fast = alone.run(two[0], place.epoch), run_plan(alone, two[1], place.epoch)
         self._levels("image", "colours", plain["image"], fast["image"], place, promise_of(two[1], self.dtype))
 
-    def _random(
-        self,
-        given: Sample,
-        place: SampleRef,
-        only: Callable[[Recipe, Mode], Recipe],
-        images: dict[str, Any],
-        laws: Laws,
-    ) -> None:
+    def _random(self, given: Sample, place: SampleRef, only: Variant, images: dict[str, Any], laws: Laws) -> None:
         """The steps that make noise, or fields, alone: the same draws, and what they make of the same distribution."""
         recipe = only(self.recipe, self.mode)
         two = self.two(f"only {laws}", lambda: recipe, draws=True)

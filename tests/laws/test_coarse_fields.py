@@ -5,6 +5,7 @@ Their covariance is held to that of OpenCV's blur number by number; what is draw
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import albumentations as A
@@ -46,13 +47,12 @@ def mixed(kernels: Library, columns: int, rows: int, taps: int, more: int, slope
     random = np.random.default_rng(seed)
     given_rows = random.standard_normal((taps + more, columns), np.float32)
     mixture = Mixture(random.standard_normal((rows, taps), np.float32), random.integers(0, more + 1, rows))
-    found = mixture.of(kernels, given_rows, np.empty((rows, columns), np.float32), across=slopes[0], down=slopes[1])
+    found = mixture.of(kernels, given_rows, np.empty((rows, columns), np.float32), 0, *slopes)
     for y in range(rows):
-        wanted = np.zeros(columns, np.float32)
+        wanted = np.arange(columns, dtype=np.float32) * np.float32(slopes[0]) + np.float32(y * slopes[1])
         for k in range(taps):
             wanted += given_rows[mixture.starts[y] + k] * mixture.weights[y, k]
-        wanted += np.arange(columns, dtype=np.float32) * np.float32(slopes[0])
-        np.testing.assert_array_equal(found[y], wanted + np.float32(y * slopes[1]))
+        np.testing.assert_array_equal(found[y], wanted)
 
 
 def dense(mixture: Mixture, columns: int) -> np.ndarray:
@@ -65,7 +65,7 @@ def dense(mixture: Mixture, columns: int) -> np.ndarray:
 def apart(pixels: int, deviation: float, make: Callable[[int, float], Axis] = axis) -> float:
     """How far the covariance along an axis is from that of OpenCV's blur, as a part of the variances."""
     found = make(pixels, deviation)
-    ours = dense(found.draws_out, len(found.smooths.starts)) @ dense(found.smooths, found.cells)
+    ours = dense(found.draws_out, found.nodes) @ dense(found.smooths, found.cells)
     each = np.eye(pixels, dtype=np.float64)
     blur = cv2.GaussianBlur(
         each, (1, round(8 * deviation + 1) | 1), 1, sigmaY=deviation, borderType=cv2.BORDER_REPLICATE
@@ -88,15 +88,13 @@ def test_covariance_is_that_of_the_blur(pixels: int, deviation: float) -> None:
 def test_the_law_of_covariance_finds_faults(pixels: int, deviation: float) -> None:
     def louder(pixels: int, deviation: float) -> Axis:
         found = axis(pixels, deviation)
-        return Axis(
-            found.cells, Mixture(found.smooths.weights * np.float32(1.015), found.smooths.starts), found.draws_out
-        )
+        return replace(found, smooths=Mixture(found.smooths.weights * np.float32(1.015), found.smooths.starts))
 
     def bare_borders(pixels: int, deviation: float) -> Axis:
         found = axis(pixels, deviation)
         weights = found.smooths.weights.copy()
         weights[found.smooths.starts == 0, 0] = 0
-        return Axis(found.cells, Mixture(weights, found.smooths.starts), found.draws_out)
+        return replace(found, smooths=Mixture(weights, found.smooths.starts))
 
     assert apart(pixels, deviation, louder) > 0.01
     assert apart(pixels, deviation, bare_borders) > 0.01
@@ -192,10 +190,10 @@ def test_fields_are_distributed_as_albumentations_draws_them(
         assert errors(ours(height, width, longer), wanted, step.sigma) > 4.5
 
 
-def recipe(steps: str, more: str = "") -> Recipe:
+def recipe(steps: str, more: str = "inputs: {mask: optional}") -> Recipe:
     return parse_text(
         f"version: 1\nrecipe: test\n{more}\noptimize: fast\nsteps:{steps}\neval: []\n"
-        "output: {dtype: uint8, layout: hwc}\ninputs: {mask: optional}\n"
+        "output: {dtype: uint8, layout: hwc}\n"
     )
 
 
@@ -239,6 +237,22 @@ def test_image_mask_and_kernels_agree_on_the_field(kernels: Library) -> None:
         np.testing.assert_array_equal(best[name], made[name])
         wanted = cv2.remap(given_image, params["map_x"], params["map_y"], how, borderMode=cv2.BORDER_CONSTANT)
         np.testing.assert_array_equal(best[name], wanted)
+
+
+@NEEDS_KERNELS
+def test_boxes_and_keypoints_follow_the_same_field() -> None:
+    more = "inputs: {boxes: {format: pascal_voc, labels: null}, keypoints: {format: xy, labels: null}}"
+    chosen = recipe("\n  - ElasticTransform: {alpha: 200, sigma: 6, p: 1.0}", more)
+    boxes, points = np.array([[10.0, 12, 50, 40], [60, 20, 80, 66]]), np.array([[20.0, 30], [70, 50]])
+    made = chosen.compile(save_applied_params=True).at(3)(image=IMAGE, boxes=boxes, keypoints=points)
+    [(_, _, drawn)] = made["applied"]
+    step, maps = A.ElasticTransform(), {name: drawn[name] for name in ("map_x", "map_y")}
+    wanted = step.apply_to_bboxes(boxes / [90, 70, 90, 70], **maps, shape=IMAGE.shape) * [90, 70, 90, 70]
+    np.testing.assert_allclose(np.asarray(made["boxes"])[:, :4], wanted, atol=1e-3)
+    padded = np.concatenate([points, np.zeros((2, 3))], axis=1)
+    wanted = step.apply_to_keypoints(padded, **maps, shape=IMAGE.shape)
+    np.testing.assert_allclose(np.asarray(made["keypoints"])[:, :2], wanted[:, :2], atol=1e-3)
+    assert np.abs(wanted[:, :2] - points).max() > 0.5
 
 
 @NEEDS_KERNELS
