@@ -15,7 +15,7 @@ import pytest
 from albumentations.augmentations.geometric.functional import generate_displacement_fields
 from hypothesis import example, given
 from hypothesis import strategies as st
-from kernel_sets import EACH_SET, NEEDS_KERNELS, Spoilt, spoil_last
+from kernel_sets import EACH_SET, NEEDS_KERNELS, Spoilt, guarded, spoil_last
 
 from augrecipes.compiler.kernels import coarse_fields
 from augrecipes.compiler.kernels.coarse_fields import Axis, Mixture, axis, most_of
@@ -47,7 +47,11 @@ def mixed(kernels: Library, columns: int, rows: int, taps: int, more: int, slope
     random = np.random.default_rng(seed)
     given_rows = random.standard_normal((taps + more, columns), np.float32)
     mixture = Mixture(random.standard_normal((rows, taps), np.float32), random.integers(0, more + 1, rows))
-    found = mixture.of(kernels, given_rows, np.empty((rows, columns), np.float32), 0, *slopes)
+    weights, read, to = (
+        guarded(one, at_end=bool(seed % 2))
+        for one in (mixture.weights, given_rows, np.zeros((rows, columns), np.float32))
+    )
+    found = Mixture(weights, mixture.starts).of(kernels, read, to, 0, *slopes)
     for y in range(rows):
         wanted = np.arange(columns, dtype=np.float32) * np.float32(slopes[0]) + np.float32(y * slopes[1])
         for k in range(taps):
