@@ -39,10 +39,10 @@ _SUM = 5.0  # of all times
 _LEAST = 0.97  # of plain albumentations' speed
 _METHOD = f"""\
 One thread, CPU time of that thread, glibc's allocator tuned alike for both sides. Each recipe runs on drawn photos of
-the size that it was written for, with masks, boxes and keypoints where those who published it have them. The plain side is an `A.Compose`
-of the same steps, with `A.Normalize` and `ToTensorV2` for the output, whose steps are given the very generators that
-ours have, at the key of the same sample: all sides have the same random parameters, and before anything is timed the
-images of `none` are compared with the plain side's. A sample's time is the best of {_ROUNDS} rounds of plain, `none`,
+the size that it was written for, with masks, boxes and keypoints where those who published it have them. The plain
+side is an `A.Compose` of the same steps, with `A.Normalize` and `ToTensorV2` for the output, whose steps are given the
+very generators that ours have, at the key of the same sample: all sides have the same random parameters, and before
+anything is timed the images of `none` are compared with the plain side's. A sample's time is the best of {_ROUNDS} rounds of plain, `none`,
 `exact`, `fast` in turns; a recipe's ratio is the plain side's time for all samples by ours, and above 1 ours is the
 faster. Where no step acts, albumentations hands out the caller's own array, and `ToTensorV2` a view that is not
 contiguous; ours are always arrays of their own. The last column counts what it takes to make the plain side's sample

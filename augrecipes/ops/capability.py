@@ -101,7 +101,8 @@ class Capability:
         native: what makes it a part of plans that run without Python: module and name in compiler/lowering.
         native_when: the arguments with which it is one, in words for people; "": with any.
         native_joined: the same where `fast` joins its colours with others: its pass alone is no part of plans.
-        own_noise: what lets `fast` make its noise with a generator of our own: module and name in compiler/kernels.
+        own_noise: what lets `fast` make its noise, or its field of displacements, with a generator of our own: module
+            and name in compiler/kernels.
         own_noise_when: from the arguments (defaults merged) and the image's dtype, None where that is not known, to
             whether it can.
     """

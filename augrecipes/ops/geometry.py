@@ -26,6 +26,7 @@ _covering = partial(_geometric, gain=filled, in_place=True)
 _RESIZES = "`interpolation` nearest, linear, cubic or area"
 _WARPS = "`interpolation` nearest or linear"
 _COVERS = "`fill` of levels"
+_SMOOTH = 4  # px that a field is blurred by; less leaves too few pixels to a cell of a coarse grid
 
 
 def _pads_in_place(arguments: Mapping[str, Any]) -> bool:
@@ -209,7 +210,11 @@ CAPABILITIES = (
         turns=("scale",),
     ),
     # Dense displacement fields.
-    _field("ElasticTransform"),
+    _field(
+        "ElasticTransform",
+        own_noise="coarse_fields:elastic",
+        own_noise_when=lambda a, _: a["sigma"] >= _SMOOTH and not a["approximate"],
+    ),
     _field("GridDistortion", native="warps:grid", native_when=f"{_WARPS}; `num_steps` up to 126"),
     _field("GridElasticDeform", channels=(1, 3)),
     _field("OpticalDistortion", native="warps:lens", native_when=f"{_WARPS}; `mode` camera"),

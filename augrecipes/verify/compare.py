@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,17 +17,17 @@ from augrecipes.sources.sample import Sample
 from augrecipes.verify import variants
 from augrecipes.verify.contract import Metrics, PlanDiffersError, Promise, SampleRef, promise_of, run_plan
 from augrecipes.verify.geometry import Geometry
+from augrecipes.verify.noise import NoiseComparison
 
 # What float32 and float16 outputs round off, in levels of 0..255: the conversions of `none` and `fast` agree to 1e-6.
 _ROUNDING = {"uint8": 0.0, "float32": 1e-3, "float16": 0.15}
 
 MOST_ERRORS = 6.0  # of a normal distribution: once in 500 million
-_MARKS = 8  # parts of the histogram, equally full
-_SIDES = 4  # parts of an image along each side
-_ENOUGH = 24  # samples that are a number each
+_LEVELS, _STRIP = 255, 32  # px in which they are passed through
 
-Means = NDArray[np.float64]
+Laws = tuple[str, str]  # of moments and histogram, and of neighbours
 Build = Callable[[Recipe, Optimize], Any]
+Variant = Callable[[Recipe, Mode], Recipe]
 
 
 @dataclass
@@ -56,7 +55,7 @@ class Comparison:
     _built: dict[str, list[Any]] = field(default_factory=dict)
     _geometry: Geometry | None = None
     _last: SampleRef = field(default_factory=lambda: SampleRef(0, 0))
-    _noise: dict[str, NoiseComparison] = field(default_factory=dict)
+    _noise: dict[tuple[str, Laws], NoiseComparison] = field(default_factory=dict)
 
     @property
     def steady(self) -> Recipe:
@@ -104,8 +103,11 @@ class Comparison:
         for name in ("boxes", "keypoints"):
             if name in plain:
                 self.metrics.add(name, "equal", largest_difference(plain[name], fast[name]), place, limit=0.0)
-        if self.promise.random:
-            self._random(given, place)
+        if "own_noise" in self.promise.random:
+            self._random(given, place, variants.only_noise, given.images, ("noise", "independence"))
+        if "coarse_fields" in self.promise.random:
+            along = {name: _zigzag(image) for name, image in given.images.items()}
+            self._random(given, place, variants.only_fields, along, ("places", "smoothness"))
         if not self.promise.geometry:
             return
         if self._geometry is None:
@@ -139,11 +141,12 @@ class Comparison:
         plain, fast = alone.run(two[0], place.epoch), run_plan(alone, two[1], place.epoch)
         self._levels("image", "colours", plain["image"], fast["image"], place, promise_of(two[1], self.dtype))
 
-    def _random(self, given: Sample, place: SampleRef) -> None:
-        """The steps that make noise alone: the same draws, and noise of the same distribution."""
-        two = self.two("noise", lambda: variants.only_noise(self.recipe, self.mode), draws=True)
-        bare = self.two("bare", lambda: variants.without_noise(variants.only_noise(self.recipe, self.mode), self.mode))
-        alone = Sample(given.index, given.tile, given.path, given.images)
+    def _random(self, given: Sample, place: SampleRef, only: Variant, images: dict[str, Any], laws: Laws) -> None:
+        """The steps that make noise, or fields, alone: the same draws, and what they make of the same distribution."""
+        recipe = only(self.recipe, self.mode)
+        two = self.two(f"only {laws}", lambda: recipe, draws=True)
+        bare = self.two(f"without {laws}", lambda: variants.without_noise(recipe, self.mode))
+        alone = Sample(given.index, given.tile, given.path, images)
         without, plain = (alone.run(one, place.epoch) for one in (bare[0], two[0]))
         fast = run_plan(alone, two[1], place.epoch)
         differ = float(differing(plain.pop("applied", []), fast.pop("applied", [])))
@@ -151,16 +154,26 @@ class Comparison:
         if not _alike(plain, fast):
             raise PlanDiffersError
         for name in self.origins:
-            output = self.recipe.outputs.get(name, self.recipe.output)
-            images = (levels_of(done[name], output) for done in (without, plain, fast))
-            self._noise.setdefault(name, NoiseComparison()).add(*images)
+            output = recipe.outputs.get(name, recipe.output)
+            made = (levels_of(done[name], output) for done in (without, plain, fast))
+            self._noise.setdefault((name, laws), NoiseComparison()).add(*made)
             self._last = place
 
     def close(self) -> None:
         """Judge what can be judged over all samples alone."""
-        for name, found in self._noise.items():
-            for law, errors in found.errors().items():
+        for (name, laws), found in self._noise.items():
+            for law, errors in zip(laws, found.errors(smooth="places" in laws), strict=False):
                 self.metrics.add(name, law, errors, self._last, limit=MOST_ERRORS)
+
+
+def _zigzag(image: NDArray[Any]) -> NDArray[Any]:
+    """An image like another whose channels say in turn in which column and in which row a pixel lies, by levels that go
+    up and down in strips."""
+    places = np.indices(image.shape[:2])[::-1]
+    levels = np.abs((places % (2 * _STRIP)) - _STRIP) * (_LEVELS // _STRIP)
+    channels = [levels[c % 2] for c in range(image.shape[2])]
+    made = np.stack(channels, axis=-1).astype(np.uint8)
+    return made if image.dtype == np.uint8 else made / np.float32(_LEVELS)
 
 
 def _outcome(given: Sample, pipeline: Any, epoch: int) -> dict[str, Any] | DataError:
@@ -243,77 +256,3 @@ def largest_difference(a: Any, b: Any) -> float:
     if mine.shape != its.shape:
         return float("inf")
     return float(np.abs(mine - its).max()) if mine.size else 0.0
-
-
-@dataclass
-class NoiseComparison:
-    """The noise of one target by two generators: compared not pixel by pixel, but by what it is like over all samples.
-
-    Both pipelines draw the same parameters for a sample, so what they add to its image has the same distribution, pixel
-    by pixel. Each sample, or each part of one where there are few, gives means of what is looked at in either: powers
-    of the noise, how often it lies between marks, products of neighbours. Their differences are 0 but for chance, which
-    is seen from how they vary: neither the image nor the kind of noise need be known.
-    """
-
-    powers: list[Means] = field(default_factory=list)
-    products: list[Means] = field(default_factory=list)
-    _last: tuple[NDArray[Any], NDArray[Any]] | None = None
-
-    def add(self, bare: NDArray[Any], plain: NDArray[Any], fast: NDArray[Any]) -> None:
-        """One sample, levels H×W×C: without noise, and with that of either generator."""
-        noise = plain.astype(np.float64) - bare, fast.astype(np.float64) - bare
-        scale = math.sqrt(float(np.mean(noise[0] ** 2 + noise[1] ** 2)) / 2)
-        if not 0 < scale < math.inf:
-            return
-        one, other = (part / scale for part in noise)
-        marks = np.unique(np.quantile(np.concatenate([one.ravel(), other.ravel()]), np.arange(1, _MARKS) / _MARKS))
-        self.powers.append(_parts(_powers(other, marks)) - _parts(_powers(one, marks)))
-        before = self._last if self._last is not None and self._last[0].shape == one.shape else (None, None)
-        self.products.append(_parts(_products(other, before[1])) - _parts(_products(one, before[0])))
-        self._last = one, other
-
-    def errors(self) -> dict[str, float]:
-        """By law, the largest difference in standard errors; nothing where there was no noise."""
-        if not self.powers:
-            return {}
-        return {"noise": _largest(self.powers), "independence": _largest(self.products)}
-
-
-def _powers(noise: NDArray[Any], marks: NDArray[Any]) -> list[NDArray[Any]]:
-    """What is averaged over pixels: two powers, and the places in the histogram (as many as there are at most)."""
-    below = [(noise <= mark).mean(axis=-1) for mark in marks]
-    spare = [np.zeros(noise.shape[:2])] * (_MARKS - 1 - len(below))
-    return [noise.mean(axis=-1), (noise**2).mean(axis=-1), *below, *spare]
-
-
-def _products(noise: NDArray[Any], before: NDArray[Any] | None) -> list[NDArray[Any]]:
-    """Products with the pixels to the right and below, near and further, with the next channel, and with the sample
-    before."""
-    right, below, far, channel = (
-        (noise * np.roll(noise, by, axis=axis)).mean(axis=-1) for by, axis in ((1, 1), (1, 0), (16, 1), (1, 2))
-    )
-    earlier = np.zeros(noise.shape[:2]) if before is None else (noise * before).mean(axis=-1)
-    return [right, below, far, channel, earlier]
-
-
-def _parts(measured: list[NDArray[Any]]) -> Means:
-    """Means over the parts of an image, parts × measures."""
-    made = []
-    for rows in np.array_split(np.stack(measured, axis=-1), _SIDES):
-        made += [part.mean(axis=(0, 1)) for part in np.array_split(rows, _SIDES, axis=1) if part.size]
-    return np.array(made)
-
-
-def _largest(differences: list[Means]) -> float:
-    """Of each measure the mean difference in standard errors, as a normal distribution has them; the largest."""
-    whole = len(differences) >= _ENOUGH  # samples are sure to be independent, parts of one nearly so
-    rows = np.array([one.mean(axis=0) for one in differences]) if whole else np.concatenate(differences)
-    free = len(rows) - 1
-    if free < 1:
-        return 0.0
-    mean, error = rows.mean(axis=0), rows.std(axis=0, ddof=1) / math.sqrt(len(rows))
-    student = np.divide(np.abs(mean), error, out=np.zeros_like(mean), where=error > 0)
-    student[(error == 0) & (mean != 0)] = math.inf
-    # Student's distribution is a normal one, bent (Wallace 1959).
-    bent = np.sqrt(free * np.log1p(student**2 / free)) * (8 * free + 1) / (8 * free + 3)
-    return float(bent.max())

@@ -135,6 +135,8 @@ LAWS: dict[str, tuple[str, str]] = {
     "draws": ("steps", "that acted in one only, or drew other numbers, besides the noise itself"),
     "noise": ("errors", "how far the noise's moments and histogram are from the recipe's, in standard errors"),
     "independence": ("errors", "the same for products of neighbours: pixels, channels, samples"),
+    "places": ("errors", "the same as noise for how far random fields take pixels from"),
+    "smoothness": ("errors", "the same as independence for these fields"),
     "equal": ("px", "largest difference of coordinates"),
 }
 

@@ -88,13 +88,24 @@ def not_merged(recipe: Recipe, mode: Mode) -> Recipe:
 def only_noise(recipe: Recipe, mode: Mode) -> Recipe:
     """The recipe with the steps alone whose noise the optimiser may make itself; of a pair all steps, since no rule of
     pairs changes a bit otherwise."""
-    noisy: Change = lambda step: step if claims(step.name).own_noise else None  # noqa: E731
+    noisy: Change = lambda step: step if claims(step.name).own_noise and not moves_pixels(step) else None  # noqa: E731
     return recipe if recipe.facts.scales else _with(recipe, mode, noisy)
 
 
 def without_noise(recipe: Recipe, mode: Mode) -> Recipe:
-    """The recipe without them."""
+    """The recipe without these steps, and those of `only_fields`."""
     return _with(recipe, mode, lambda step: None if claims(step.name).own_noise else step)
+
+
+def only_fields(recipe: Recipe, mode: Mode) -> Recipe:
+    """The recipe with the steps alone whose fields of displacements the optimiser may draw itself, in levels: beyond
+    its borders an image goes on as it ends, so that a pixel shows from how far away it was taken."""
+
+    def bends(step: Step) -> Step | None:
+        arguments = Arguments({**step.args.plain(), "border_mode": "replicate", "interpolation": "linear"})
+        return replace(step, args=arguments) if claims(step.name).own_noise and moves_pixels(step) else None
+
+    return replace(_with(recipe, mode, bends), output=Output("uint8", "hwc"), outputs=Arguments())
 
 
 def does_something(recipe: Recipe, mode: Mode) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from planted import COLOURS, EXACT, GEOMETRY, MOVES, draw_data, image, planted, recipe, shifted
 
 import augrecipes as ar
-from augrecipes.compiler.kernels import counter_numbers, own_noise, photons
+from augrecipes.compiler.kernels import coarse_fields, counter_numbers, own_noise, photons
 from augrecipes.errors import DataError
 from augrecipes.preview.sheet import save_sheet
 from augrecipes.recipe.model import Mode
@@ -190,6 +190,7 @@ class TestMetrics:
         assert len({number for number, _ in found}) == min(total, samples)
 
 
+ELASTIC = "\n  - ElasticTransform: {alpha: 60, sigma: 6, p: 1.0}\n"
 NOISE = "\n  - GaussNoise: {std_range: [0.1, 0.2], p: 0.8}\n"
 MANY = """
   - OneOf:
@@ -211,6 +212,14 @@ def test_sound_noise_keeps_its_contract(data: Path, steps: str, samples: int) ->
     assert found.ok, found.broken
     assert "DISTRIBUTION" in str(found.promise)
     assert {"draws", "noise", "independence"} <= {figure.law for figure in found.figures} or samples == 1
+
+
+@pytest.mark.parametrize("samples", [1, 5, 64])
+@pytest.mark.parametrize("steps", [ELASTIC, COLOURS + NOISE + ELASTIC])
+def test_sound_fields_keep_their_contract(data: Path, steps: str, samples: int) -> None:
+    found = verify(recipe(steps), data / "images", samples=samples, dtypes=("uint8",))
+    assert found.ok, found.broken
+    assert {"draws", "places", "smoothness"} <= {figure.law for figure in found.figures} or samples == 1
 
 
 def test_the_rest_of_the_plan_is_compared_with_the_same_noise(data: Path) -> None:
@@ -282,6 +291,20 @@ def other_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_noise, "attach", lambda step: (attach(step), setattr(step, "intensity", (0.2, 0.2))))
 
 
+def too_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    most = coarse_fields.most_of
+    monkeypatch.setattr(coarse_fields, "most_of", lambda count, share: most(count, share) / 1.3)
+
+
+def too_smooth(monkeypatch: pytest.MonkeyPatch) -> None:
+    axis = coarse_fields.axis
+    monkeypatch.setattr(coarse_fields, "axis", lambda pixels, deviation: axis(pixels, 1.4 * deviation))
+
+
+def fields_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coarse_fields, "mix", lambda *_: 7)
+
+
 ISO = "\n  - ISONoise: {p: 1.0}\n"
 
 
@@ -296,6 +319,9 @@ ISO = "\n  - ISONoise: {p: 1.0}\n"
         (samples_alike, NOISE, 8, "=independence"),
         (many_photons, ISO, 8, "noise"),
         (other_draws, ISO, 8, "draws"),
+        (too_far, ELASTIC, 64, "places"),
+        (too_smooth, ELASTIC, 64, "places"),
+        (fields_alike, ELASTIC, 64, "smoothness"),
     ],
 )
 def test_faults_of_the_generator_are_found(

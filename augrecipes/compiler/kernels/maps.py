@@ -18,7 +18,10 @@ _ROUGH, _NOTHING = 17, 1e-6  # weights of an approximate field; noise that is no
 
 def with_quick_maps(step: Any) -> Any:
     """The transform, whose sampler makes its fields of displacements by the functions of this file."""
-    if getattr(type(step), _SAMPLER, None) is A.ElasticTransform.get_params_dependent_on_data:
+    if (
+        _SAMPLER not in vars(step)
+        and getattr(type(step), _SAMPLER, None) is A.ElasticTransform.get_params_dependent_on_data
+    ):
         setattr(step, _SAMPLER, MethodType(elastic, step))
     return step
 

@@ -48,11 +48,11 @@ class Fused:
 
 @dataclass(frozen=True, slots=True)
 class Renoised(Step):
-    """A step as it was written, whose noise comes from a generator of our own."""
+    """A step as it was written, whose noise, or field of displacements, comes from a generator of our own."""
 
     @classmethod
     def of(cls, step: Step) -> Renoised:
-        """The same step, with such noise."""
+        """The same step, with such numbers."""
         return cls(**{field.name: getattr(step, field.name) for field in fields(step)})
 
 

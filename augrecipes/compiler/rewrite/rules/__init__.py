@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from augrecipes.compiler.rewrite.rule import Rule
 from augrecipes.compiler.rewrite.rules import (
+    coarse_fields,
     crop_first,
     drop_noops,
     join_colours,
@@ -34,6 +35,7 @@ FAST: tuple[Rule, ...] = (
     read_scaled.RULE,  # the same, and of a resize that begins
     join_colours.RULE,
     own_noise.RULE,  # whatever stands beside it
+    coarse_fields.RULE,  # the same
 )
 
 # Rules of pairs, whose steps act on several targets. They change no bit; `fast` has its own noise beside them.

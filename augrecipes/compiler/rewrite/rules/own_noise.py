@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from augrecipes.compiler.rewrite.contracts import held_from
 from augrecipes.compiler.rewrite.nodes import Nodes, Renoised, is_single
@@ -12,13 +13,14 @@ from augrecipes.ops.capabilities import claims
 from augrecipes.ops.registry import effective
 
 
-def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
-    behind = held_from(steps, flow, "DISTRIBUTION")
+def renoised(steps: Nodes, flow: Flow, *, moves: bool) -> Iterable[Edit]:
+    """Single steps that take their random numbers from our own generator: those that move pixels, or the others."""
+    behind = held_from(steps, flow, "GEOMETRY" if moves else "DISTRIBUTION")
     for place, step in enumerate(steps):
         if not is_single(step) or isinstance(step, Renoised) or step.p == 0 or behind[place + 1] is not None:
             continue
         record = claims(step.name)
-        if record.own_noise and record.own_noise_for(effective(step), flow.dtype):
+        if record.moves == moves and record.own_noise_for(effective(step), flow.dtype):
             yield Edit(place, place + 1, (Renoised.of(step),))
 
 
@@ -28,6 +30,6 @@ RULE = Rule(
     contract="DISTRIBUTION",
     fires="[{GaussNoise: {p: 1.0}}]",
     leaves="[{AdditiveNoise: {spatial_mode: constant}}]",
-    rewrite=_rewrite,
+    rewrite=partial(renoised, moves=False),
     singly=True,
 )

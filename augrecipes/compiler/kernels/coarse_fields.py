@@ -1,0 +1,146 @@
+"""Smooth random fields of displacements, drawn on a coarse grid and drawn out to the image.
+
+ElasticTransform blurs the noise of all pixels by a Gaussian. What comes out is normal at each place, so its covariance
+tells all of it: along each axis that of the blur, which takes beyond a border the noise of the last pixel. Here a cell
+of noise is two thirds of a deviation wide; the last pixels, whose noise weighs most near a border, are cells of their
+own. A Gaussian narrower by a cubic spline's variance makes coefficients of that noise, and the spline draws them out.
+Covariances are those of the blur to within a hundredth of the variance, everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from statistics import NormalDist
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.compiler.kernels.counter_numbers import kernel, numbers_by
+from augrecipes.native.kernels import Library, library
+from augrecipes.seeds import mix
+
+_CELLS = 1.5  # for each deviation
+_REACH = 4  # deviations, as OpenCV's blur has it
+_SMALLEST = 16  # px of a side, and rows that kernels take at once
+_UNIFORM = 1 / math.sqrt(3)  # the deviation of numbers between −1 and 1
+_WORDS = 2**32
+
+Rows = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Rows mixed of rows that follow one another.
+
+    Attributes:
+        weights: for each row that is made, rows × taps float32.
+        starts: the first row that it is made of.
+    """
+
+    weights: Rows
+    starts: NDArray[np.int64]
+
+    def of(self, kernels: Library, rows: Rows, to: Rows, first: int = 0, across: float = 0, down: float = 0) -> Rows:
+        """Mix rows n×m into `to`, from the mixture's row `first` on; it grows by so much along each row and column."""
+        starts, weights = self.starts[first:], self.weights[first:]
+        kernel(kernels, "mix_rows", "plpplffpl")(
+            rows.ctypes.data, rows.shape[1], weights.ctypes.data, starts.ctypes.data, weights.shape[1], across, down,
+            to.ctypes.data, len(to),
+        )  # fmt: skip
+        return to
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """How noise becomes a field along one axis.
+
+    Attributes:
+        cells: of noise, those of the first and the last pixel included.
+        nodes: of the spline.
+        smooths: from cells to the spline's coefficients.
+        draws_out: from these to pixels.
+    """
+
+    cells: int
+    nodes: int
+    smooths: Mixture
+    draws_out: Mixture
+
+
+@lru_cache(maxsize=64)
+def axis(pixels: int, deviation: float) -> Axis:
+    """What blurs so many pixels by a Gaussian of some deviation.
+
+    >>> axis(512, 6.0).cells
+    130
+    """
+    count = math.ceil((pixels - 2) * _CELLS / deviation)
+    width = (pixels - 2) / count
+    narrow = math.sqrt(deviation**2 - width**2 / 3)
+    nodes = 0.5 + (np.arange(-2, count + 2) + 0.5) * width
+    reach = math.ceil(_REACH * narrow / width)
+    taps = min(2 * reach + 1, count + 2)
+    starts = np.clip(np.arange(-1 - reach, count + 3 - reach), 0, count + 2 - taps)
+    cells = starts[:, None] + np.arange(taps)
+    away = (nodes[:, None] - (0.5 + (cells - 0.5) * width)) / narrow
+    weights = np.exp(-(away**2) / 2) * math.sqrt(width / (2 * math.pi)) / narrow
+    for cell, side in ((0, nodes), (count + 1, pixels - 1 - nodes)):
+        tails = [math.erfc((far - 0.5) / (narrow * math.sqrt(2))) / 2 for far in side.tolist()]
+        weights = np.where(cells == cell, np.array(tails)[:, None], weights)
+    at = (np.arange(pixels) - nodes[0]) / width
+    left = np.floor(at)
+    f = at - left
+    spline = np.stack([(1 - f) ** 3, 3 * f**3 - 6 * f**2 + 4, 3 * (f + f**2 - f**3) + 1, f**3], axis=1) / 6
+    to_pixels = Mixture(spline.astype(np.float32), left.astype(np.int64) - 1)
+    return Axis(count + 2, count + 4, Mixture(weights.astype(np.float32), starts.astype(np.int64)), to_pixels)
+
+
+def maps(kernels: Library, step: Any, height: int, width: int) -> tuple[Rows, Rows]:
+    """Where each pixel is taken from, x and y, H×W: fields of y lie below those of x, and run into each other."""
+    rows, random = height if step.same_dxdy else 2 * height, step.random_generator
+    down, across = axis(rows, step.sigma), axis(width, step.sigma)
+    words = random.integers(0, _WORDS, 2).tolist()
+    key = mix(random.here(), words[0])
+    uniform = step.noise_distribution == "uniform"
+    scale = step.alpha * (_UNIFORM if uniform else 1 / most_of(rows * width, (words[1] + 0.5) / _WORDS))
+    shape = across.cells, max(down.cells, _SMALLEST)
+    noise = numbers_by(kernels, key, math.prod(shape), "gaussian", 0.0, scale).reshape(shape)
+    if uniform:  # in its corners it is that of one pixel each
+        corners = numbers_by(kernels, mix(key), 4, "uniform", 0.0, step.alpha).reshape(2, 2)
+        noise[np.ix_((0, across.cells - 1), (0, down.cells - 1))] = corners
+    sizes = (across.nodes, shape[1]), (width, shape[1]), (shape[1], width), (down.nodes, width), *2 * ((height, width),)
+    ends = np.cumsum([math.prod(size) for size in sizes])
+    # One block: what is freed in several would go back to the system, and come from there again for each sample.
+    block = np.split(np.empty(ends[-1], np.float32), ends[:-1])
+    nodes, columns, turned, smooth, map_x, map_y = (part.reshape(size) for part, size in zip(block, sizes, strict=True))
+    across.smooths.of(kernels, noise, nodes)
+    cv2.transpose(across.draws_out.of(kernels, nodes, columns), dst=turned)
+    down.smooths.of(kernels, turned, smooth)
+    down.draws_out.of(kernels, smooth, map_x, across=1)
+    down.draws_out.of(kernels, smooth, map_y, rows - height, down=1)
+    return map_x, map_y
+
+
+def most_of(count: int, share: float) -> float:
+    """What the greatest of so many normal numbers, either way, is below in such a share of draws.
+
+    >>> round(most_of(2 * 512 * 512, 0.5), 2)
+    4.84
+    """
+    return -NormalDist().inv_cdf(-math.expm1(math.log(share) / count) / 2)
+
+
+def elastic(step: Any) -> None:
+    """Let ElasticTransform, which no Compose has taken up yet, draw its fields so, where images are not tiny."""
+    step.get_params_dependent_on_data = partial(_drawn, step)
+
+
+def _drawn(step: Any, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    (height, width), kernels = params["shape"][:2], library()
+    if kernels is None or min(height, width) < _SMALLEST:
+        return dict(type(step).get_params_dependent_on_data(step, params, data))
+    return dict(zip(("map_x", "map_y"), maps(kernels, step, height, width), strict=True))
