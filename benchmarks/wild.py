@@ -42,11 +42,11 @@ One thread, CPU time of that thread, glibc's allocator tuned alike for both side
 the size that it was written for, with masks, boxes and keypoints where those who published it have them. The plain
 side is an `A.Compose` of the same steps, with `A.Normalize` and `ToTensorV2` for the output, whose steps are given the
 very generators that ours have, at the key of the same sample: all sides have the same random parameters, and before
-anything is timed the images of `none` are compared with the plain side's. A sample's time is the best of {_ROUNDS} rounds of plain, `none`,
-`exact`, `fast` in turns; a recipe's ratio is the plain side's time for all samples by ours, and above 1 ours is the
-faster. Where no step acts, albumentations hands out the caller's own array, and `ToTensorV2` a view that is not
-contiguous; ours are always arrays of their own. The last column counts what it takes to make the plain side's sample
-such an array, too."""
+anything is timed the images of `none` are compared with the plain side's. A sample's
+time is the best of {_ROUNDS} rounds of plain, `none`, `exact`, `fast` in turns; a recipe's ratio is the plain side's
+time for all samples by ours, and above 1 ours is the faster. Where no step acts, albumentations hands out the caller's
+own array, and `ToTensorV2` a view that is not contiguous; ours are always arrays of their own. The last column counts
+what it takes to make the plain side's sample such an array, too."""
 
 
 def _recipes(options: Any) -> Iterator[Row]:
