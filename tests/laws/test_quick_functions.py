@@ -15,6 +15,11 @@ from augrecipes.compiler.kernels.quick_functions import with_quick_functions
 pytestmark = pytest.mark.filterwarnings("ignore:This augmenter is very slow")
 
 CLASSES: dict[str, list[dict[str, Any]]] = {
+    "GridElasticDeform": [
+        {"num_grid_xy": (4, 4), "magnitude": 10},
+        {"num_grid_xy": (2, 3), "magnitude": 40},
+        {"num_grid_xy": (3, 1), "magnitude": 2, "interpolation": 0},
+    ],
     "PiecewiseAffine": [{}, {"nb_cols": (5, 12), "scale": (0.01, 0.2)}, {"absolute_scale": True, "scale": (1, 3)}],
     "ThinPlateSpline": [{}, {"num_control_points": 2}, {"num_control_points": 7, "scale_range": (0.5, 1.0)}],
     "ChromaticAberration": [{}, {"mode": "red_blue", "primary_distortion_limit": (-0.5, 0.5), "interpolation": 2}],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from augrecipes.compiler.rewrite.contracts import held_from
-from augrecipes.compiler.rewrite.nodes import Nodes, Renoised, is_single
+from augrecipes.compiler.rewrite.nodes import Nodes, Renoised, changed, is_single
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.flow import Flow
 from augrecipes.ops.capabilities import claims
@@ -19,7 +19,7 @@ def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
             continue
         record = claims(step.name)
         if record.own_noise and record.own_noise_for(effective(step), flow.dtype):
-            yield Edit(place, place + 1, (Renoised.of(step),))
+            yield Edit(place, place + 1, (changed(step, Renoised),))
 
 
 RULE = Rule(
