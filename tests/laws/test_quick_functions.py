@@ -44,11 +44,12 @@ IMAGES = st.tuples(st.integers(1, 40), st.integers(1, 40), st.sampled_from([1, 3
 
 
 def outcome(step: Any, image: np.ndarray, seed: int) -> Any:
-    """What a step draws, and makes of an image; or the class of what it raises."""
+    """What a step draws, and makes of an image and a mask; or the class of what it raises."""
     step.set_random_seed(seed)
     try:
         drawn = sampler_of(step)({"image": image})
-        return drawn, step.apply(image.copy(), **drawn)
+        masked = step.apply_to_mask if isinstance(step, A.DualTransform) else step.apply
+        return drawn, step.apply(image.copy(), **drawn), masked(image.copy(), **drawn)
     except Exception as error:
         return type(error)
 
@@ -67,7 +68,8 @@ def check(name: str, arguments: dict[str, Any], size: tuple[int, int, int, int])
             np.testing.assert_array_equal(found[0][key], value, strict=True)
         else:
             assert found[0][key] == value
-    np.testing.assert_array_equal(found[1], expected[1], strict=True)
+    for made, own in zip(found[1:], expected[1:], strict=True):
+        np.testing.assert_array_equal(made, own, strict=True)
 
 
 @pytest.mark.parametrize(("name", "arguments"), CASES)
