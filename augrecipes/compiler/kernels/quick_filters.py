@@ -64,6 +64,7 @@ def convolve(img: np.ndarray, kernel: np.ndarray) -> np.ndarray:
                 cv2.sepFilter2D(img, cv2.CV_32F, rows[k], columns[:, k], part if k else total)
                 if 0 < k < count - 1:
                     cv2.add(total, part, total)
-            return cv2.add(total, part if count > 1 else 0, dtype=cv2.CV_8U)
+            last: Any = part if count > 1 else 0
+            return cv2.add(total, last, dtype=cv2.CV_8U)
     own: np.ndarray = pixel.convolve(img, kernel)
     return own
