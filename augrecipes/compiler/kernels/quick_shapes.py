@@ -96,8 +96,9 @@ def distort_image(image: np.ndarray, generated_mesh: np.ndarray, interpolation: 
         window, warped = (top, max(x, 0), bottom, min(x + across, width)), None
         if warps is not None and 0 <= top < bottom and window[1] < window[3]:
             to: Any = cv2.invert(matrix)[1].ravel().tolist()
-            how: Any = interpolation, cv2.BORDER_CONSTANT, 0, (height, width)
-            warped = warps.sampled("perspective", image, *how, matrix=to, window=window)
+            warped = warps.sampled(
+                "perspective", image, interpolation, cv2.BORDER_CONSTANT, 0, (height, width), to, window=window
+            )
         if warped is None:
             own: np.ndarray = geometric.distort_image(image, generated_mesh, interpolation)
             return own
