@@ -67,7 +67,7 @@ static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
         if (answer == DONE)
             answer = JOIN(warp, ISA)(from, rows, columns, down, (int32_t)v->channels, a[2] == 0, MAPS, 0, x,
                                      lens ? columns : 0, 1, y, lens ? columns : 1, lens, (int32_t)a[0], (uint32_t)a[1],
-                                     columns, to + top * row, count, columns, row);
+                                     columns, to + top * row, 0, 0, count, columns, row);
     }
     *v = whole_image(to, rows, columns, row, v->channels);
     return answer;

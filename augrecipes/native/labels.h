@@ -73,8 +73,8 @@ static int64_t pick_labels(Run *run, const Warped *w, const double *bodies) {
     if (body < 1)
         return REFUSED;
     return JOIN(warp, ISA)(from, base.rows, base.columns, base.step, (int32_t)v->channels, 0, kind, matrix.of, 0, 0, 0, 0,
-                           0, 0, (int32_t)w->border, (uint32_t)w->fill, w->width / body * body, to, w->height, w->width,
-                           row);
+                           0, 0, (int32_t)w->border, (uint32_t)w->fill, w->width / body * body, to, 0, 0, w->height,
+                           w->width, row);
 }
 
 /* Carry out what is to be done to labels. */

@@ -52,7 +52,7 @@ static inline int64_t tilt(Run *run, const double *drawn, const double *a) {
     const uint8_t *from = placed(v, &step, &across);
     back = inverse(&forth);
     answer = JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, PERSPECTIVE, back.of, 0, 0, 0,
-                             0, 0, 0, (int32_t)a[0], (uint32_t)a[1], width / body * body, to, height, width, row);
+                             0, 0, 0, (int32_t)a[0], (uint32_t)a[1], width / body * body, to, 0, 0, height, width, row);
     *v = whole_image(to, height, width, row, v->channels);
     return answer;
 }

@@ -141,12 +141,12 @@ static inline Floats channel(Words words, int c) {
 
 static inline Floats between(Floats a, Floats b, Floats t) { return fuse(t, b - a, a); }
 
-static inline void warp_row(const Source *s, const Places *p, int64_t y, int64_t width, int64_t body, int channels,
-                            uint8_t *to) {
-    for (int64_t x = 0, count; x < width; x += count) {
+static inline void warp_row(const Source *s, const Places *p, int64_t y, int64_t left, int64_t right, int64_t body,
+                            int channels, uint8_t *to) {
+    for (int64_t x = left, count; x < right; x += count, to += count * channels) {
         Floats u, v;
         Words corners[4], made = {0};
-        count = MIN(LANES, (x < body ? body : width) - x);
+        count = MIN(LANES, MIN(x < body ? body : right, right) - x);
         find(p, x, y, count, x < body, &u, &v);
         Floats across = floors(u), down = floors(v);
         Ints ix = __builtin_convertvector(across, Ints), iy = __builtin_convertvector(down, Ints);
@@ -161,7 +161,7 @@ static inline void warp_row(const Source *s, const Places *p, int64_t y, int64_t
             if (s->end < 8 || (!simple && any(far)))
                 corners_one_by_one(s, ix, iy, count, channels, corners);
             else if (!corners_near(s, ix, iy, channels, corners)) {
-                store_pixels(made + s->fill, count, channels, to + x * channels);
+                store_pixels(made + s->fill, count, channels, to);
                 continue;
             }
         }
@@ -172,17 +172,17 @@ static inline void warp_row(const Source *s, const Places *p, int64_t y, int64_t
             Floats below = between(channel(corners[2], c), channel(corners[3], c), u);
             made |= (Words)nearest(between(above, below, v)) << 8 * c;
         }
-        store_pixels(made, count, channels, to + x * channels);
+        store_pixels(made, count, channels, to);
     }
 }
 
 /* The same where the pixel next to each place is taken as it is; pixels of 1 to 4 bytes. */
-static inline void pick_row(const Source *s, const Places *p, int64_t y, int64_t width, int64_t body, int bytes,
-                            uint8_t *to) {
-    for (int64_t x = 0, count; x < width; x += count) {
+static inline void pick_row(const Source *s, const Places *p, int64_t y, int64_t left, int64_t right, int64_t body,
+                            int bytes, uint8_t *to) {
+    for (int64_t x = left, count; x < right; x += count, to += count * bytes) {
         Floats u, v;
         Words made;
-        count = MIN(LANES, (x < body ? body : width) - x);
+        count = MIN(LANES, MIN(x < body ? body : right, right) - x);
         find(p, x, y, count, x < body, &u, &v);
         Ints ix = nearest(u), iy = nearest(v);
         Ints outside = (Ints)((Words)ix >= (uint32_t)s->columns) | (Ints)((Words)iy >= (uint32_t)s->rows);
@@ -198,7 +198,7 @@ static inline void pick_row(const Source *s, const Places *p, int64_t y, int64_t
             if (s->border == CONSTANT)
                 made = (made & ~(Words)outside) | (s->fill & (Words)outside);
         }
-        store_pixels(made, count, bytes, to + x * bytes);
+        store_pixels(made, count, bytes, to);
     }
 }
 
@@ -213,9 +213,9 @@ static int strays(const float *map, int64_t rows, int64_t columns, int64_t down,
 
 /* The same of a matrix: the corners' places are the furthest, unless a horizon lies between them. Those of `box` say
    between which columns and rows all places lie. */
-static int goes_astray(const Places *p, int64_t height, int64_t width, double box[4]) {
+static int goes_astray(const Places *p, int64_t top, int64_t left, int64_t bottom, int64_t right, double box[4]) {
     for (int k = 0; k < 4; k++) {
-        double x = k % 2 ? (double)width + LANES : 0, y = k / 2 ? (double)height : 0;
+        double x = (double)(k % 2 ? right + LANES : left), y = (double)(k / 2 ? bottom : top);
         double w = p->kind == AFFINE ? 1 : p->m[6] * x + p->m[7] * y + p->m[8];
         double u = (p->m[0] * x + p->m[1] * y + p->m[2]) / w, v = (p->m[3] * x + p->m[4] * y + p->m[5]) / w;
         if (!(w > 1e-3 && w < 1e6 && fabs(u) < FAR && fabs(v) < FAR))
@@ -243,13 +243,14 @@ static void bring_near(const Source *s, const double box[4], int64_t channels, i
    kind:    AFFINE and PERSPECTIVE: matrix, 3 x 3, from result to source; MAPS: map_x and map_y, with strides in floats
    border:  as OpenCV numbers it; fill: of a constant one, a byte for each channel
    body:    columns before those in which OpenCV finds places one by one
-   target:  height x width x channels; step_to: bytes from row to row */
+   target:  rows top to bottom and columns left to right of the result, x channels; step_to: bytes from row to row */
 KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int32_t linear,
              int32_t kind, const double *matrix, const float *map_x, int64_t x_down, int64_t x_across, const float *map_y,
              int64_t y_down, int64_t y_across, int32_t border, uint32_t fill, int64_t body, uint8_t *target,
-             int64_t height, int64_t width, int64_t step_to) {
+             int64_t top, int64_t left, int64_t bottom, int64_t right, int64_t step_to) {
     if (!FUSES || rows < 1 || columns < 1 || rows > FAR || columns > FAR || step < columns * channels ||
-        rows * step >= INT32_MAX / 4 || border < CONSTANT || border > REFLECT_101 || height > FAR || width > FAR)
+        rows * step >= INT32_MAX / 4 || border < CONSTANT || border > REFLECT_101 || bottom > FAR || right > FAR ||
+        top < 0 || left < 0)
         return REFUSED;
     Source s = {source, (int32_t)rows, (int32_t)columns, (int32_t)step, 0, border, fill};
     s.end = (int32_t)((rows - 1) * step + columns * channels);
@@ -258,20 +259,20 @@ KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
     if (kind != MAPS)
         for (int i = 0; i < 9; i++)
             p.m[i] = (float)matrix[i];
-    if (kind == MAPS ? strays(map_x, height, width, x_down, x_across) || strays(map_y, height, width, y_down, y_across)
-                     : goes_astray(&p, height, width, box))
+    if (kind == MAPS ? strays(map_x, bottom, right, x_down, x_across) || strays(map_y, bottom, right, y_down, y_across)
+                     : goes_astray(&p, top, left, bottom, right, box))
         return REFUSED;
-    bring_near(&s, box, channels, height * width);
-    for (int64_t y = 0; y < height; y++) {
-        uint8_t *to = target + y * step_to;
+    bring_near(&s, box, channels, (bottom - top) * (right - left));
+    for (int64_t y = top; y < bottom; y++) {
+        uint8_t *to = target + (y - top) * step_to;
         switch (linear * 8 + channels) {
-        case 1: pick_row(&s, &p, y, width, body, 1, to); break;
-        case 2: pick_row(&s, &p, y, width, body, 2, to); break;
-        case 3: pick_row(&s, &p, y, width, body, 3, to); break;
-        case 4: pick_row(&s, &p, y, width, body, 4, to); break;
-        case 8 + 1: warp_row(&s, &p, y, width, body, 1, to); break;
-        case 8 + 3: warp_row(&s, &p, y, width, body, 3, to); break;
-        case 8 + 4: warp_row(&s, &p, y, width, body, 4, to); break;
+        case 1: pick_row(&s, &p, y, left, right, body, 1, to); break;
+        case 2: pick_row(&s, &p, y, left, right, body, 2, to); break;
+        case 3: pick_row(&s, &p, y, left, right, body, 3, to); break;
+        case 4: pick_row(&s, &p, y, left, right, body, 4, to); break;
+        case 8 + 1: warp_row(&s, &p, y, left, right, body, 1, to); break;
+        case 8 + 3: warp_row(&s, &p, y, left, right, body, 3, to); break;
+        case 8 + 4: warp_row(&s, &p, y, left, right, body, 4, to); break;
         default: return REFUSED;
         }
     }

@@ -10,7 +10,7 @@
 
 EXPORT int32_t JOIN(warp, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int32_t, int32_t, int32_t, const double *,
                                const float *, int64_t, int64_t, const float *, int64_t, int64_t, int32_t, uint32_t, int64_t,
-                               uint8_t *, int64_t, int64_t, int64_t);
+                               uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t);
 
 /* A number, and by how much the true one may be less or more. */
 typedef struct {
@@ -90,7 +90,7 @@ static inline int64_t warp_exactly(Run *run, const double *drawn, const double *
         return answer == DONE ? run->sample->answer : answer;
     const uint8_t *from = placed(v, &step, &across);
     answer = JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, 0, back, 0, 0, 0, 0, 0, 0,
-                             (int32_t)a[0], (uint32_t)a[1], width / body * body, to, height, width, row);
+                             (int32_t)a[0], (uint32_t)a[1], width / body * body, to, 0, 0, height, width, row);
     *v = whole_image(to, height, width, row, v->channels);
     return answer;
 }

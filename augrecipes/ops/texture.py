@@ -26,7 +26,7 @@ CAPABILITIES = (
     # Blur and sharpening.
     _texture("AdvancedBlur", grids="alike", gain=1.0),
     _texture("Blur", grids="alike", gain=1.0, native="pixels:blurred", native_when="`blur_limit` up to 15"),
-    _texture("Defocus", grids="alike", gain=1.0),
+    _texture("Defocus", grids="alike", gain=1.0, filter_error=4),
     _texture("GaussianBlur", grids="alike", gain=1.0, native="pixels:smoothed"),
     _texture("GlassBlur", gain=1.0, quick="glass"),
     _texture("MedianBlur", grids="alike", gain=1.0, in_levels=True, native="pixels:medians"),
@@ -40,7 +40,7 @@ CAPABILITIES = (
         native_when="`method` kernel; `lightness` up to 266",
     ),
     _texture("UnsharpMask", grids="alike"),
-    _texture("RingingOvershoot", grids="alike"),
+    _texture("RingingOvershoot", grids="alike", filter_error=1),
     # Noise and compression.
     _noise(
         "AdditiveNoise",

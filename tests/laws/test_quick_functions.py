@@ -15,6 +15,11 @@ from augrecipes.compiler.kernels.quick_functions import with_quick_functions
 pytestmark = pytest.mark.filterwarnings("ignore:This augmenter is very slow")
 
 CLASSES: dict[str, list[dict[str, Any]]] = {
+    "GridElasticDeform": [
+        {"num_grid_xy": (4, 4), "magnitude": 10},
+        {"num_grid_xy": (2, 3), "magnitude": 40},
+        {"num_grid_xy": (3, 1), "magnitude": 2, "interpolation": 0},
+    ],
     "PiecewiseAffine": [{}, {"nb_cols": (5, 12), "scale": (0.01, 0.2)}, {"absolute_scale": True, "scale": (1, 3)}],
     "ThinPlateSpline": [{}, {"num_control_points": 2}, {"num_control_points": 7, "scale_range": (0.5, 1.0)}],
     "ChromaticAberration": [{}, {"mode": "red_blue", "primary_distortion_limit": (-0.5, 0.5), "interpolation": 2}],
@@ -39,11 +44,12 @@ IMAGES = st.tuples(st.integers(1, 40), st.integers(1, 40), st.sampled_from([1, 3
 
 
 def outcome(step: Any, image: np.ndarray, seed: int) -> Any:
-    """What a step draws, and makes of an image; or the class of what it raises."""
+    """What a step draws, and makes of an image and a mask; or the class of what it raises."""
     step.set_random_seed(seed)
     try:
         drawn = sampler_of(step)({"image": image})
-        return drawn, step.apply(image.copy(), **drawn)
+        masked = step.apply_to_mask if isinstance(step, A.DualTransform) else step.apply
+        return drawn, step.apply(image.copy(), **drawn), masked(image.copy(), **drawn)
     except Exception as error:
         return type(error)
 
@@ -62,7 +68,8 @@ def check(name: str, arguments: dict[str, Any], size: tuple[int, int, int, int])
             np.testing.assert_array_equal(found[0][key], value, strict=True)
         else:
             assert found[0][key] == value
-    np.testing.assert_array_equal(found[1], expected[1], strict=True)
+    for made, own in zip(found[1:], expected[1:], strict=True):
+        np.testing.assert_array_equal(made, own, strict=True)
 
 
 @pytest.mark.parametrize(("name", "arguments"), CASES)

@@ -22,7 +22,7 @@ from augrecipes.compiler.kernels.probes import holds, images
 from augrecipes.native.kernels import library
 
 _F32 = np.float32
-_METHODS = ("apply", "get_params_dependent_on_data")
+_METHODS = ("apply", "apply_to_mask", "get_params_dependent_on_data")
 _RGB = 3
 _SEEDS = 2
 

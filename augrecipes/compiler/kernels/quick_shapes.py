@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import geometric, pixel
-from augrecipes.compiler.kernels import lens_native
+from augrecipes.compiler.kernels import lens_native, warp_native
 from augrecipes.native.kernels import library
 
 _F32 = np.float32
@@ -83,6 +83,29 @@ def tps_transform(
         logs, to = cv2.log(more, more), out[at:]
         _done("bend_points", "plpplppppp", some, size, apart, logs, count, bends, flat, *sums, to)
     return out
+
+
+def distort_image(image: np.ndarray, generated_mesh: np.ndarray, interpolation: int) -> np.ndarray:
+    """An image whose cells are seen in perspective: each warped where it will be, and not all over the image."""
+    (height, width), made, warps = image.shape[:2], np.zeros_like(image), warp_native.here()
+    for cell in generated_mesh:
+        (x1, y1, x2, y2), ends = cell[:4], cell[4:].reshape(4, 2)
+        matrix: Any = cv2.getPerspectiveTransform(np.array([[x1, y1], [x2, y1], [x2, y2], [x1, y2]], _F32), ends)
+        x, y, across, down = cv2.boundingRect(ends.astype(np.int32))
+        top, bottom = min(max(y, 0), height - _NUMBER - 1), min(max(y + down, _NUMBER + 1), height)
+        window, warped = (top, max(x, 0), bottom, min(x + across, width)), None
+        if warps is not None and 0 <= top < bottom and window[1] < window[3]:
+            to: Any = cv2.invert(matrix)[1].ravel().tolist()
+            warped = warps.sampled(
+                "perspective", image, interpolation, cv2.BORDER_CONSTANT, 0, (height, width), to, window=window
+            )
+        if warped is None:
+            own: np.ndarray = geometric.distort_image(image, generated_mesh, interpolation)
+            return own
+        within, here = np.zeros((height, width), np.uint8), (slice(top, bottom), slice(window[1], window[3]))
+        cv2.fillConvexPoly(within, ends.astype(np.int32), 255)
+        cv2.copyTo(warped, np.ascontiguousarray(within[here]), made[here])
+    return made
 
 
 def chromatic_aberration(
@@ -183,7 +206,11 @@ def add_rain(
 
 
 FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
-    "fgeometric": {"create_piecewise_affine_maps": create_piecewise_affine_maps, "tps_transform": tps_transform},
+    "fgeometric": {
+        "create_piecewise_affine_maps": create_piecewise_affine_maps,
+        "distort_image": distort_image,
+        "tps_transform": tps_transform,
+    },
     "fpixel": {
         "add_rain": add_rain,
         "add_sun_flare_overlay": add_sun_flare_overlay,

@@ -8,8 +8,8 @@ from typing import Any
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.replaced_functions import with_quick_matrix
-from augrecipes.compiler.kernels import own_noise
-from augrecipes.compiler.rewrite.nodes import Fused, Group, Node, Renoised
+from augrecipes.compiler.kernels import own_noise, quick_filters
+from augrecipes.compiler.rewrite.nodes import Fused, Group, Node, Refiltered, Renoised
 from augrecipes.ops import groups
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Step
@@ -82,10 +82,12 @@ def _lowered(node: Node, sites: Sites, share: str = "tile", merged: str = "") ->
 
 
 def transform(step: Step) -> Any:
-    """The transform of a single step, with the noise that the plan wants."""
+    """The transform of a single step, with the noise and the filters that the plan wants."""
     made = construct(step)
     if isinstance(step, Renoised):
         own_noise.attach(made)
+    if isinstance(step, Refiltered):
+        quick_filters.attach(made)
     return made
 
 

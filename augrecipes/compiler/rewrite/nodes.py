@@ -50,10 +50,15 @@ class Fused:
 class Renoised(Step):
     """A step as it was written, whose noise, or field of displacements, comes from a generator of our own."""
 
-    @classmethod
-    def of(cls, step: Step) -> Renoised:
-        """The same step, with such numbers."""
-        return cls(**{field.name: getattr(step, field.name) for field in fields(step)})
+
+@dataclass(frozen=True, slots=True)
+class Refiltered(Step):
+    """A step as it was written, which filters by other weights that are near its own."""
+
+
+def changed(step: Step, kind: type[Step]) -> Step:
+    """The same step, as one that is carried out otherwise."""
+    return kind(**{field.name: getattr(step, field.name) for field in fields(step)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from augrecipes.compiler.rewrite.rules import (
     join_warps,
     open_groups,
     own_noise,
+    quick_filters,
     read_scaled,
     reduce_first,
     shrink_first,
@@ -34,7 +35,8 @@ FAST: tuple[Rule, ...] = (
     reduce_first.RULE,  # of what join_warps has made
     read_scaled.RULE,  # the same, and of a resize that begins
     join_colours.RULE,
-    own_noise.RULE,  # whatever stands beside it
+    quick_filters.RULE,  # whatever stands beside it
+    own_noise.RULE,  # the same
     coarse_fields.RULE,  # the same
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from augrecipes.compiler.rewrite.contracts import held_from
-from augrecipes.compiler.rewrite.nodes import Nodes, Renoised, is_single
+from augrecipes.compiler.rewrite.nodes import Nodes, Renoised, changed, is_single
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.flow import Flow
 from augrecipes.ops.capabilities import claims
@@ -21,7 +21,7 @@ def renoised(steps: Nodes, flow: Flow, *, moves: bool) -> Iterable[Edit]:
             continue
         record = claims(step.name)
         if record.moves == moves and record.own_noise_for(effective(step), flow.dtype):
-            yield Edit(place, place + 1, (Renoised.of(step),))
+            yield Edit(place, place + 1, (changed(step, Renoised),))
 
 
 RULE = Rule(
