@@ -66,19 +66,22 @@ static inline void begin_row(Path *p, int64_t y) {
     }
 }
 
-/* The places of a block of pixels, from (x, y) on. */
+/* What rounds places to what weights count: 1/128 px across, and 1/256 px down. */
+enum { HALF_ACROSS = 256, HALF_DOWN = 128 };
+
+/* The places of a block of pixels, from (x, y) on, and so much more as rounds them. */
 static inline void find_places(const Path *p, int64_t x, int64_t y, int64_t width, int32_t *restrict u,
                                int32_t *restrict v) {
     if (p->affine) {
         int32_t first_u = (int32_t)((p->u + x * p->across_u) >> 16), first_v = (int32_t)((p->v + x * p->across_v) >> 16);
         for (int i = 0; i < BLOCK; i++) {
-            u[i] = first_u + p->steps_u[i];
-            v[i] = first_v + p->steps_v[i];
+            u[i] = first_u + HALF_ACROSS + p->steps_u[i];
+            v[i] = first_v + HALF_DOWN + p->steps_v[i];
         }
         return;
     }
     const double *m = p->m;
-    int32_t left = (int32_t)p->left << 16, top = (int32_t)p->top << 16;
+    int32_t left = ((int32_t)p->left << 16) - HALF_ACROSS, top = ((int32_t)p->top << 16) - HALF_DOWN;
     double c = m[1] * (double)y + m[2], f = m[4] * (double)y + m[5], h = m[7] * (double)y + m[8];
     for (int i = 0; i < BLOCK; i++) {
         double at = (double)MIN((int32_t)x + i, (int32_t)width - 1), part = 65536.0 / (m[6] * at + h);
