@@ -60,44 +60,10 @@ static inline void store_eight(__m256i pixels, uint8_t *to, int64_t stride) {
     _mm_storel_epi64((__m128i *)(void *)(to + 2 * stride), _mm256_extracti128_si256(pixels, 1));
 }
 
-#if defined(__AVX512BW__)
-/* Pixels k to k + 7 as 16-bit levels, four to a pixel. */
-static inline __m512i eight_pixels(const Weights *w, int k) {
-    const __m512i beside = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(0, 3, 1, 4, 2, 5, -1, -1, 8, 11, 9, 12, 10, 13, -1, -1));
-    const __m512i each = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 8, 9, 8, 9, 8, 9, 8, 9));
-    const __m512i sign = _mm512_set1_epi8(-128), half = _mm512_set1_epi16((1 << 14) + (1 << 6));
-    const __m512i empty = _mm512_setzero_si512(); /* otherwise a gather waits for what its register held */
-    __m256i above = _mm256_loadu_si256((const __m256i *)(const void *)(w->above + k));
-    __m256i below = _mm256_loadu_si256((const __m256i *)(const void *)(w->below + k));
-    __m512i top = _mm512_mask_i32gather_epi64(empty, 0xff, above, w->upper, 1);
-    __m512i bottom = _mm512_mask_i32gather_epi64(empty, 0xff, below, w->lower, 1);
-    __m512i x = _mm512_cvtepu16_epi64(_mm_loadu_si128((const __m128i *)(const void *)(w->x + k)));
-    __m512i y = _mm512_cvtepu16_epi64(_mm_loadu_si128((const __m128i *)(const void *)(w->y + k)));
-    x = _mm512_shuffle_epi8(x, each), y = _mm512_shuffle_epi8(y, each);
-    top = _mm512_maddubs_epi16(x, _mm512_xor_si512(_mm512_shuffle_epi8(top, beside), sign));
-    bottom = _mm512_maddubs_epi16(x, _mm512_xor_si512(_mm512_shuffle_epi8(bottom, beside), sign));
-    bottom = _mm512_mulhrs_epi16(_mm512_sub_epi16(bottom, top), y);
-    return _mm512_srli_epi16(_mm512_add_epi16(_mm512_add_epi16(top, half), bottom), 7);
-}
-#endif
-
 /* A block of three channels, into planes that lie `stride` apart. */
 static inline void mix_three(const Weights *w, uint8_t *to, int64_t stride) {
-#if defined(__AVX512BW__)
-    const __m512i apart = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
-    /* then words of red are pixels 2j and 2j + 1 in word 0 of lane j, and those eight further on in word 1 */
-    const __m512i order = _mm512_set_epi16(31, 23, 15, 7, 30, 22, 14, 6, 29, 21, 13, 5, 28, 20, 12, 4, 27, 19, 11, 3, 26,
-                                           18, 10, 2, 25, 17, 9, 1, 24, 16, 8, 0);
-    __m512i pixels = _mm512_packus_epi16(eight_pixels(w, 0), eight_pixels(w, 8));
-    pixels = _mm512_permutexvar_epi16(order, _mm512_shuffle_epi8(pixels, apart));
-    _mm_storeu_si128((__m128i *)(void *)to, _mm512_castsi512_si128(pixels));
-    _mm_storeu_si128((__m128i *)(void *)(to + stride), _mm512_extracti32x4_epi32(pixels, 1));
-    _mm_storeu_si128((__m128i *)(void *)(to + 2 * stride), _mm512_extracti32x4_epi32(pixels, 2));
-#else
     for (int k = 0; k < BLOCK; k += 8)
         store_eight(_mm256_packus_epi16(four_pixels(w, k), four_pixels(w, k + 2)), to + k, stride);
-#endif
 }
 
 #endif
@@ -192,29 +158,8 @@ static __attribute__((noinline)) int turn_back(const Source *s, const int32_t *x
     return !strays;
 }
 
-#if defined(__AVX512BW__)
-/* Sixteen numbers that have been written as twice eight: read at once they would have to reach memory before. */
-static inline __m512i both_halves(const int32_t *from) {
-    __m512i one = _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(const void *)from));
-    return _mm512_inserti64x4(one, _mm256_loadu_si256((const __m256i *)(const void *)(from + 8)), 1);
-}
-#endif
-
 /* Where the pixels of a block lie, and between which. */
 static inline void weigh(const Source *s, const int32_t *u, const int32_t *v, int32_t *xs, int32_t *ys, Weights *w) {
-#if defined(__AVX512BW__)
-    __m512i x = both_halves(u), y = both_halves(v);
-    __m512i across = _mm512_and_si512(_mm512_srli_epi32(x, 9), _mm512_set1_epi32(127));
-    __m512i down = _mm512_srli_epi32(_mm512_and_si512(y, _mm512_set1_epi32(0xff00)), 1);
-    across = _mm512_add_epi32(_mm512_sub_epi32(_mm512_slli_epi32(across, 8), across), _mm512_set1_epi32(128));
-    x = _mm512_srai_epi32(x, 16), y = _mm512_srai_epi32(y, 16);
-    __m512i at = _mm512_add_epi32(_mm512_mullo_epi32(y, _mm512_set1_epi32(s->step)),
-                                  _mm512_mullo_epi32(x, _mm512_set1_epi32(s->channels)));
-    _mm512_storeu_si512(xs, x), _mm512_storeu_si512(ys, y);
-    _mm512_storeu_si512(w->above, at), _mm512_storeu_si512(w->below, at);
-    _mm256_storeu_si256((__m256i *)(void *)w->x, _mm512_cvtepi32_epi16(across));
-    _mm256_storeu_si256((__m256i *)(void *)w->y, _mm512_cvtepi32_epi16(down));
-#else
     for (int i = 0; i < BLOCK; i++) {
         int32_t across = u[i] >> 9 & 127;
         xs[i] = u[i] >> 16, ys[i] = v[i] >> 16;
@@ -223,8 +168,46 @@ static inline void weigh(const Source *s, const int32_t *u, const int32_t *v, in
         w->above[i] = (int32_t)((uint32_t)ys[i] * (uint32_t)s->step + (uint32_t)(xs[i] * s->channels));
         w->below[i] = w->above[i];
     }
-#endif
 }
+
+#if defined(__AVX512BW__)
+/* Eight pixels of three channels, so many bytes behind the first, as 16-bit levels, four to a pixel. x: what both sides
+   weigh, less than zero: 128 times one byte fits there alone. */
+static inline __m512i eight_pixels(const Source *s, __m512i at, __m512i x, __m512i y) {
+    const __m512i beside = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(0, 3, 1, 4, 2, 5, -1, -1, 8, 11, 9, 12, 10, 13, -1, -1));
+    const __m512i empty = _mm512_setzero_si512(); /* otherwise a gather waits for what its register held */
+    __m512i top = _mm512_mask_i64gather_epi64(empty, 0xff, at, s->pixels, 1);
+    __m512i bottom = _mm512_mask_i64gather_epi64(empty, 0xff, at, s->pixels + s->step, 1);
+    top = _mm512_maddubs_epi16(_mm512_shuffle_epi8(top, beside), x);
+    bottom = _mm512_maddubs_epi16(_mm512_shuffle_epi8(bottom, beside), x);
+    bottom = _mm512_mulhrs_epi16(_mm512_sub_epi16(top, bottom), y);
+    return _mm512_mulhrs_epi16(_mm512_sub_epi16(bottom, top), _mm512_set1_epi16(1 << 8));
+}
+
+/* A block of three channels that lies inside, its even pixels and its odd ones apart. Nothing is written to memory
+   meanwhile, for which gathers might wait. */
+static inline void inside_three(const Source *s, const int32_t *us, const int32_t *vs, uint8_t *to, int64_t stride) {
+    const __m512i even = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 8, 9, 8, 9, 8, 9, 8, 9));
+    const __m512i odd = _mm512_broadcast_i32x4(_mm_setr_epi8(4, 5, 4, 5, 4, 5, 4, 5, 12, 13, 12, 13, 12, 13, 12, 13));
+    const __m512i apart = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 8, 4, 12, 1, 9, 5, 13, 2, 10, 6, 14, 3, 11, 7, 15));
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i lower = _mm512_set1_epi32(0xffff), one = _mm512_set1_epi32(1 << 16), first = _mm512_set1_epi64(0xffffffff);
+    __m512i u = _mm512_loadu_si512(us), v = _mm512_loadu_si512(vs);
+    /* x in the lower half and y in the upper one; 128 - 255 across; 128 down */
+    __m512i at = _mm512_ternarylogic_epi32(_mm512_srli_epi32(u, 16), v, lower, 0xe4);
+    at = _mm512_madd_epi16(at, _mm512_set1_epi32(COLOURS + (s->step << 16)));
+    __m512i x = _mm512_ternarylogic_epi32(_mm512_srli_epi32(u, 9), _mm512_set1_epi32(127), one, 0xea);
+    x = _mm512_madd_epi16(x, _mm512_set1_epi32((128 << 16) + (uint16_t)-255));
+    __m512i y = _mm512_and_si512(_mm512_srli_epi32(v, 1), _mm512_set1_epi32(0x7f80));
+    __m512i evens = eight_pixels(s, _mm512_and_si512(at, first), _mm512_shuffle_epi8(x, even), _mm512_shuffle_epi8(y, even));
+    __m512i odds = eight_pixels(s, _mm512_srli_epi64(at, 32), _mm512_shuffle_epi8(x, odd), _mm512_shuffle_epi8(y, odd));
+    u = _mm512_permutexvar_epi32(order, _mm512_shuffle_epi8(_mm512_packus_epi16(evens, odds), apart));
+    _mm_storeu_si128((__m128i *)(void *)to, _mm512_castsi512_si128(u));
+    _mm_storeu_si128((__m128i *)(void *)(to + stride), _mm512_extracti32x4_epi32(u, 1));
+    _mm_storeu_si128((__m128i *)(void *)(to + 2 * stride), _mm512_extracti32x4_epi32(u, 2));
+}
+#endif
 
 /* Between which pixels a block's places lie: those in between lie between the first and the last. */
 static inline void ends(const int32_t *at, int32_t *low, int32_t *high) {
@@ -233,25 +216,16 @@ static inline void ends(const int32_t *at, int32_t *low, int32_t *high) {
     *high = (MAX(at[0], at[BLOCK - 1]) + near) >> 16;
 }
 
-/* A block of pixels from their places, into planes that lie `stride` apart. */
-static inline void sample(const Source *s, int32_t *restrict u, int32_t *restrict v, uint8_t *to, int64_t stride) {
+/* A block of pixels by way of memory, wherever they lie. */
+static inline void sample_apart(const Source *s, const int32_t *u, const int32_t *v, int inside, uint8_t *to,
+                                int64_t stride) {
     Weights w;
     _Alignas(64) int32_t xs[BLOCK];
     _Alignas(64) int32_t ys[BLOCK];
-    int32_t left, right, top, bottom;
     uint64_t folded[2][BLOCK];
-    for (int i = 0; i < BLOCK; i++)
-        u[i] += 256, v[i] += 128;
-    ends(u, &left, &right), ends(v, &top, &bottom);
-    if (s->border == CONSTANT && (right < -1 || bottom < -1 || left >= s->columns || top >= s->rows)) {
-        for (int c = 0; c < s->channels; c++)
-            memset(to + c * stride, (int)(s->fill >> 8 * c & 255), BLOCK);
-        return;
-    }
     weigh(s, u, v, xs, ys, &w);
     w.upper = s->pixels, w.lower = s->pixels + s->step;
-    int inside = left >= 0 && top >= 0 && right < s->columns - 1 && bottom < s->rows - 1;
-    if (!(inside && bottom * s->step + right * s->channels <= s->end - s->step - 8) && !turn_back(s, xs, ys, &w)) {
+    if (!inside && !turn_back(s, xs, ys, &w)) {
         for (int i = 0; i < BLOCK; i++) {
             int32_t across = u[i] >> 9 & 127;
             w.x[i] = (uint16_t)(128 - across + (across << 8));
@@ -267,6 +241,27 @@ static inline void sample(const Source *s, int32_t *restrict u, int32_t *restric
     }
 #endif
     mix(&w, s->channels, to, stride);
+}
+
+/* A block of pixels from their places, into planes that lie `stride` apart. */
+static inline void sample(const Source *s, const int32_t *restrict u, const int32_t *restrict v, uint8_t *to,
+                          int64_t stride) {
+    int32_t left, right, top, bottom;
+    ends(u, &left, &right), ends(v, &top, &bottom);
+    if (s->border == CONSTANT && (right < -1 || bottom < -1 || left >= s->columns || top >= s->rows)) {
+        for (int c = 0; c < s->channels; c++)
+            memset(to + c * stride, (int)(s->fill >> 8 * c & 255), BLOCK);
+        return;
+    }
+    int inside = left >= 0 && top >= 0 && right < s->columns - 1 && bottom < s->rows - 1 &&
+                 bottom * s->step + right * s->channels <= s->end - s->step - 8;
+#if defined(__AVX512BW__)
+    if (inside && s->channels == COLOURS && s->step <= INT16_MAX) {
+        inside_three(s, u, v, to, stride);
+        return;
+    }
+#endif
+    sample_apart(s, u, v, inside, to, stride);
 }
 
 #endif

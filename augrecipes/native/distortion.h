@@ -7,6 +7,8 @@
 #define AUGRECIPES_DISTORTION_H
 
 #include "drawn_distortions.h"
+#include "merging.h"
+#include "near.h"
 #include "warped.h"
 
 enum { AT_ONCE = 16 }; /* rows whose places are found before they are read */
@@ -65,12 +67,41 @@ static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
             answer = JOIN(lens, ISA)(rows, columns, drawn[0], drawn[0], 0.5, top, count, line, x, y);
         }
         if (answer == DONE)
-            answer = JOIN(warp, ISA)(from, rows, columns, down, (int32_t)v->channels, a[2] == 0, MAPS, 0, x,
+            answer = JOIN(warp, ISA)(from, rows, columns, down, (int32_t)v->channels, a[4] == 0, MAPS, 0, x,
                                      lens ? columns : 0, 1, y, lens ? columns : 1, lens, (int32_t)a[0], (uint32_t)a[1],
                                      columns, to + top * row, 0, 0, count, columns, row);
     }
     *v = whole_image(to, rows, columns, row, v->channels);
     return answer;
+}
+
+/* The places of a side's pixels, in 1/65536 px, and behind them those of a block; NULL where there is no memory. */
+static inline const int32_t *grid_places(Run *run, int64_t size, int parts, const double *lengths) {
+    float *found = (float *)taken(run, size * (int64_t)sizeof *found);
+    int32_t *to = found ? (int32_t *)taken(run, (size + BLOCK) * (int64_t)sizeof *to) : 0;
+    if (!to)
+        return 0;
+    stretch(size, parts, lengths, found);
+    for (int64_t k = 0; k < size + BLOCK; k++)
+        to[k] = (int32_t)(MIN(MAX(found[MIN(k, size - 1)], -FURTHEST), FURTHEST) * 65536.0F);
+    return to;
+}
+
+/* Leave it to a job to bend the image by what was drawn: so it is sampled with what is behind it. Labels are not. */
+static inline int64_t bend(Run *run, const Step *step, const double *drawn) {
+    const double *a = step->arguments + DRAW_ARGUMENTS;
+    Job *job = &run->merging->job;
+    int64_t rows = run->view.rows, columns = run->view.columns, channels = run->view.channels, parts = (int64_t)a[3];
+    if (run->program->labels)
+        return distort(run, step, drawn);
+    if (run->merging->begun || (channels != 1 && channels != COLOURS))
+        return REFUSED;
+    int64_t answer = begin_still(run, (int64_t)a[0], (int64_t)a[1]);
+    if (answer != DONE || only_named(run))
+        return answer;
+    job->across_grid = grid_places(run, columns, (int)parts, drawn);
+    job->down_grid = job->across_grid ? grid_places(run, rows, (int)parts, drawn + parts + 1) : 0;
+    return job->down_grid ? DONE : run->sample->answer;
 }
 
 #endif

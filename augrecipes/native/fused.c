@@ -142,6 +142,8 @@ static int takes(const Job *j) {
                j->left >= 0 && j->left <= MOST_BEFORE && j->top >= 0 && j->top <= MOST_BEFORE &&
                ((j->left == 0 && j->top == 0) || (j->reduction == 1 && j->border == CONSTANT)) &&
                j->count <= MOST_OPERATIONS && (j->count == 0 || j->channels == COLOURS);
+    if (j->across_grid)
+        fits &= j->down_grid && j->reduction == 1 && !j->left && !j->top && is_upright(j->matrix);
     for (int64_t i = 0; fits && i < j->count; i++) {
         const Operation *o = &j->operations[i];
         fits = o->kind >= MATRIX && o->kind <= TABLES && (o->kind != TABLES || o->table);
@@ -157,10 +159,22 @@ static int takes(const Job *j) {
 static int is_as_it_is(const Job *j) {
     static const double same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     int is = j->channels == COLOURS && j->reduction == 1 && !j->left && !j->top && j->height <= j->rows &&
-             j->width <= j->columns;
+             j->width <= j->columns && !j->across_grid;
     for (int i = 0; i < 9; i++)
         is &= j->matrix[i] == same[i];
     return is;
+}
+
+/* Between which rows and columns a grid shows the image; false where one is too far away. */
+static int find_grid(const Job *job, Quad *q) {
+    for (int k = 0; k < 2; k++) {
+        const int32_t *at = k ? job->down_grid : job->across_grid;
+        int32_t low = at[0], high = at[0];
+        for (int64_t i = 0, size = k ? job->height : job->width; i < size; i++)
+            low = MIN(low, at[i]), high = MAX(high, at[i]);
+        *(k ? &q->top : &q->left) = low / 65536.0, *(k ? &q->bottom : &q->right) = high / 65536.0;
+    }
+    return MIN(q->left, q->top) > -FURTHEST && MAX(q->right, q->bottom) < FURTHEST;
 }
 
 /* A row of it into planes that lie `stride` apart. */
@@ -210,6 +224,8 @@ KERNEL(fused)(const Job *job) {
     quad.top -= (double)job->top, quad.bottom -= (double)job->top;
     for (int k = 0; k < 4; k++)
         quad.x[k] -= (double)job->left, quad.y[k] -= (double)job->top;
+    if (job->across_grid && !find_grid(job, &quad))
+        return REFUSED;
     int as_it_is = is_as_it_is(job), upright = !as_it_is && is_upright(m);
     int64_t needed = rows * job->channels * stride + reduced + 3 * SLACK;
     if (upright)
@@ -231,7 +247,7 @@ KERNEL(fused)(const Job *job) {
     }
     Path path;
     Upright lines = {0};
-    begin_path(&path, m, job->left, job->top);
+    begin_path(&path, job, m);
     begin_row(&path, 0);
     if (upright)
         begin_upright(&lines, &source, &quad, &path, job->width, rest);
@@ -246,8 +262,9 @@ KERNEL(fused)(const Job *job) {
             if (as_it_is)
                 take_row(source.pixels + y * job->step, job->width, to, stride);
             else if (upright) {
-                find_places(&path, 0, y, job->width, u, v);
-                make_upright(&lines, &source, v[0], job->width, to, stride);
+                int32_t us[BLOCK], vs[BLOCK];
+                find_upright_places(&path, 0, y, job->width, us, vs);
+                make_upright(&lines, &source, vs[0], job->width, to, stride);
             } else
                 for (int64_t x = 0; x < job->width; x += BLOCK) {
                     find_places(&path, x, y, job->width, u, v);

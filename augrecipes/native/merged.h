@@ -56,7 +56,7 @@ typedef struct Merging {
     Job job;
 } Merging;
 
-static const double NEARLY = 1e-6, SLACKNESS = 1.02;
+static const double NEARLY = 1e-6, SLACKNESS = 1.02, STILL = 1e-9; /* px a pixel: no weight shows it */
 
 static inline int is_flat(const Matrix *m) { return m->of[6] == 0 && m->of[7] == 0 && m->of[8] == 1; }
 
@@ -183,12 +183,12 @@ static int stays_inside(const Warp *w, int64_t height, int64_t width) {
     return 1;
 }
 
-/* Whether a resize leaves an image as it is. */
+/* Whether a warp leaves an image as it is. */
 static int is_still_warp(const Warp *w, int64_t height, int64_t width) {
     const Matrix still = scaling(1, 1, 0, 0);
     int same = w->height == height && w->width == width;
     for (int i = 0; i < 9; i++)
-        same &= w->matrix.of[i] == still.of[i];
+        same &= fabs(w->matrix.of[i] - still.of[i]) < STILL;
     return same;
 }
 

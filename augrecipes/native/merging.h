@@ -28,7 +28,7 @@ static inline Warped *merged(Run *run) {
     return m->chain + m->warps;
 }
 
-static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = m->reads = 0, m->reduced = 0, m->job.count = 0; }
+static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = m->reads = 0, m->reduced = 0, m->job.count = 0, m->job.across_grid = 0; }
 
 /* Where a job writes, and in which numbers: its fields of the same names. */
 typedef struct {
@@ -243,8 +243,8 @@ static inline int64_t end_merging(Run *run, const double *a) {
     const Warped *w = m->chain + m->warps;
     const Costs costs = costs_of(run, a);
     int reduces = reduces_now(run, a), follows = (int)a[6] & 1;
-    if (!m->begun)
-        return DONE;
+    if (!m->begun) /* there is nothing, or a grid */
+        return run->program->labels || follows ? DONE : make_job(run);
     m->begun = m->afresh = m->soft = 0;
     return run->program->labels ? labels_made(run, &costs, w, a + 6) : image_made(run, &costs, w, reduces, follows);
 }
@@ -295,21 +295,26 @@ static inline int64_t merge_warp(Run *run, const Step *step, const Warp *warp) {
     return DONE;
 }
 
+/* Leave the image as it is to a job, turned before: a job would sample it. */
+static inline int64_t begin_still(Run *run, int64_t border, int64_t fill) {
+    Merging *m = run->merging;
+    int64_t answer = materialise(run);
+    if (answer == DONE)
+        answer = only_named(run) ? DONE : upright(run);
+    m->chain[0] = (Warped){.moved = run->view, .pending = 1, .matrix = {{1, 0, 0, 0, 1, 0, 0, 0, 1}},
+                           .height = run->view.rows, .width = run->view.columns, .border = border, .fill = fill};
+    m->warps = 0, m->left = answer == DONE, m->job.reduction = 1;
+    return answer;
+}
+
 static inline int64_t add_operation(Run *run, const Operation *operation) {
     Merging *m = run->merging;
     Job *j = &m->job;
     if (run->program->channels != COLOURS || j->count == MOST_OPERATIONS)
         return REFUSED;
-    if (!m->left) { /* of pixels as they are, turned before: a job would sample them */
-        int64_t answer = materialise(run);
-        if (answer == DONE)
-            answer = only_named(run) ? DONE : upright(run);
-        if (answer != DONE)
-            return answer;
-        m->chain[0] = (Warped){.moved = run->view, .pending = 1, .matrix = {{1, 0, 0, 0, 1, 0, 0, 0, 1}},
-                               .height = run->view.rows, .width = run->view.columns, .border = REPLICATE};
-        m->warps = 0, m->left = 1, j->reduction = 1;
-    }
+    int64_t answer = m->left ? DONE : begin_still(run, REPLICATE, 0);
+    if (answer != DONE)
+        return answer;
     Operation *added = j->operations + j->count++;
     *added = *operation;
     if (added->kind == HUE || added->kind == HSV) { /* OpenCV rounds what is left of a row behind whole registers */

@@ -44,12 +44,14 @@ typedef struct {
     int affine;
     int64_t across_u, across_v, u, v, left, top; /* left, top: in whole pixels, where the image begins */
     int32_t steps_u[BLOCK], steps_v[BLOCK];
+    const Job *job; /* whose grid may bend it */
 } Path;
 
 static inline int64_t fine(double px) { return (int64_t)rint(px * 4294967296.0); }
 
-static void begin_path(Path *p, const double *m, int64_t left, int64_t top) {
-    p->m = m;
+static void begin_path(Path *p, const Job *job, const double *m) {
+    int64_t left = job->left, top = job->top;
+    p->m = m, p->job = job;
     p->left = left, p->top = top;
     p->affine = m[6] == 0 && m[7] == 0 && m[8] == 1;
     p->across_u = p->affine ? fine(m[0]) : 0, p->across_v = p->affine ? fine(m[3]) : 0;
@@ -66,25 +68,39 @@ static inline void begin_row(Path *p, int64_t y) {
     }
 }
 
-/* The places of a block of pixels, from (x, y) on. */
+/* What rounds places to what weights count: 1/128 px across, and 1/256 px down. */
+enum { HALF_ACROSS = 256, HALF_DOWN = 128 };
+
+/* The places of a block of pixels, from (x, y) on, and so much more as rounds them. */
 static inline void find_places(const Path *p, int64_t x, int64_t y, int64_t width, int32_t *restrict u,
                                int32_t *restrict v) {
     if (p->affine) {
         int32_t first_u = (int32_t)((p->u + x * p->across_u) >> 16), first_v = (int32_t)((p->v + x * p->across_v) >> 16);
         for (int i = 0; i < BLOCK; i++) {
-            u[i] = first_u + p->steps_u[i];
-            v[i] = first_v + p->steps_v[i];
+            u[i] = first_u + HALF_ACROSS + p->steps_u[i];
+            v[i] = first_v + HALF_DOWN + p->steps_v[i];
         }
         return;
     }
     const double *m = p->m;
-    int32_t left = (int32_t)p->left << 16, top = (int32_t)p->top << 16;
+    int32_t left = ((int32_t)p->left << 16) - HALF_ACROSS, top = ((int32_t)p->top << 16) - HALF_DOWN;
     double c = m[1] * (double)y + m[2], f = m[4] * (double)y + m[5], h = m[7] * (double)y + m[8];
     for (int i = 0; i < BLOCK; i++) {
         double at = (double)MIN((int32_t)x + i, (int32_t)width - 1), part = 65536.0 / (m[6] * at + h);
         u[i] = (int32_t)((m[0] * at + c) * part) - left;
         v[i] = (int32_t)((m[3] * at + f) * part) - top;
     }
+}
+
+/* The same, where a grid may bend the image. */
+static inline void find_upright_places(const Path *p, int64_t x, int64_t y, int64_t width, int32_t *restrict u,
+                                       int32_t *restrict v) {
+    const Job *job = p->job;
+    if (!job->across_grid)
+        find_places(p, x, y, width, u, v);
+    else
+        for (int i = 0; i < BLOCK; i++)
+            u[i] = job->across_grid[x + i] + HALF_ACROSS, v[i] = job->down_grid[y] + HALF_DOWN;
 }
 
 #endif

@@ -51,6 +51,8 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
     switch (step->effect - MERGES) {
     case WARPS_PERSPECTIVE:
         return merge_tilt(run, step, drawn, a);
+    case BENDS_GRID - MERGES:
+        return bend(run, step, drawn);
     case CROPS:
         if (!is_inside(drawn, rows, columns))
             return REFUSED;
@@ -75,7 +77,7 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
         warp.matrix = inverse(&forth);
         warp.height = (int64_t)drawn[6], warp.width = (int64_t)drawn[7];
         warp.border = (int64_t)a[0], warp.fill = (int64_t)a[1];
-        return merge_warp(run, step, &warp);
+        return is_still_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
     }
     default:
         return REFUSED;

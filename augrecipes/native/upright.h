@@ -56,9 +56,9 @@ static void begin_upright(Upright *u, const Source *s, const Quad *q, const Path
     for (int64_t x = 0; x < s->columns * channels; x++)
         u->beyond[x] = (uint8_t)(s->fill >> 8 * (x % channels));
     for (int64_t x = 0; x < width; x += BLOCK) {
-        find_places(path, x, 0, width, xs, ys);
+        find_upright_places(path, x, 0, width, xs, ys);
         for (int64_t i = 0; i < BLOCK; i++) {
-            int32_t at = xs[i] + 256;
+            int32_t at = xs[i];
             int16_t across = (int16_t)(at >> 9 & 127), *weights = u->weights + 8 * lane(x + i);
             /* what lies behind the last column of the result may lie anywhere */
             int64_t place = MIN(MAX((at >> 16) - u->left, 0), u->wide - 2);
@@ -99,8 +99,8 @@ static inline void across_three(const Upright *u, int64_t x, uint8_t *to, int64_
 
 /* A row of the result from places of height `v`, into planes that lie `stride` apart. */
 static void make_upright(Upright *u, const Source *s, int32_t v, int64_t width, uint8_t *to, int64_t stride) {
-    int32_t y = v + 128, down = y >> 8 & 255, above = fold(y >> 16, s->rows, s->border);
-    int32_t below = fold((y >> 16) + 1, s->rows, s->border), channels = s->channels;
+    int32_t down = v >> 8 & 255, above = fold(v >> 16, s->rows, s->border);
+    int32_t below = fold((v >> 16) + 1, s->rows, s->border), channels = s->channels;
     if (above < 0 && below < 0) {
         for (int32_t c = 0; c < channels; c++)
             memset(to + c * stride, (int)(s->fill >> 8 * c & 255), (size_t)width);

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from job_in_numpy import CONSTANT, CONTRAST, HSV, HUE, LINEAR, TABLES, WRAP, Job, made
+from job_in_numpy import CONSTANT, CONTRAST, HSV, HUE, LINEAR, TABLES, WRAP, Job, made, pixels
 from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded, spoil_first, spoil_last
 
 from augrecipes.native.kernels import VALUES, Library
@@ -21,7 +21,7 @@ TYPES = ("uint8", "float32", "float16")
 
 
 # The fields of `Job` in order: image; matrix; border, fill, reduction; size; target; scales and shifts; the rest.
-HEAD = struct.Struct("=5q9d3q2q5q6d5q")
+HEAD = struct.Struct("=5q9d3q2q5q6d7q")
 OPERATION = struct.Struct("=q12dq")
 
 
@@ -29,6 +29,7 @@ class Kernel:
     """The kernel, with no more memory to work in than it asks for, and behind it what nobody may touch."""
 
     begins: tuple[int, int] = (0, 0)
+    grid: tuple[int, int] = (0, 0)
 
     def __init__(self, carry_out: Any) -> None:
         self._carry_out = carry_out
@@ -42,20 +43,27 @@ class Kernel:
         answer = 64
         for _ in range(2):
             room = guarded(np.zeros(answer, np.uint8), at_end=True)
-            HEAD.pack_into(self._job, 0, *head, room.ctypes.data, room.size, *self.begins, len(operations))
+            HEAD.pack_into(self._job, 0, *head, room.ctypes.data, room.size, *self.begins, *self.grid, len(operations))
             if (answer := self._carry_out(ctypes.addressof(self._job))) <= 0:
                 break
         return answer == 0
 
 
-def carried_out(kernels: Any, job: Job, out: np.ndarray, begins: tuple[int, int] = (0, 0), far: bool = False) -> bool:
+def carried_out(
+    kernels: Any,
+    job: Job,
+    out: np.ndarray,
+    begins: tuple[int, int] = (0, 0),
+    far: bool = False,
+    grid: tuple[int, int] = (0, 0),
+) -> bool:
     """A job by the kernel, into an H×W×C array of any strides; False where it is refused.
 
     `begins`: the column and row of a larger image, else of the fill alone, at which the job's own begins. `far`: the
     result is not read soon.
     """
     works = Kernel(kernels.kernel("fused", "p"))
-    works.begins = begins
+    works.begins, works.grid = begins, grid
     source, size = job.source, out.itemsize
     fill = sum(v << 8 * c for c, v in enumerate(job.fill[: source.shape[2]]))
     head = (
@@ -235,6 +243,34 @@ def spoilt(kernels: Library, spoil: Any) -> Any:
             return wrong
 
     return Wrong()
+
+
+@EACH_SET
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_grid_is_looked_up_by_columns_and_rows(kernels: Library, channels: int) -> None:
+    """As images of two pixels' distance each way are between four: by its definition in float64, within a level."""
+    for seed, border in product(range(4), (CONSTANT, WRAP)):
+        random = np.random.default_rng([seed, border])
+        image = random.integers(0, 256, (40, 50, channels), np.uint8)
+        places = [np.sort(random.uniform(-6, n + 6, n)) for n in (50, 40)]
+        held = [np.pad((at * 65536).astype(np.int32), (0, 16), "edge") for at in places]
+        out = np.zeros_like(image)
+        job = Job(image, np.eye(3).ravel().tolist(), (40, 50), border, (7, 200, 90))
+
+        def worked(held: Any = held, job: Job = job, out: np.ndarray = out) -> bool:
+            return carried_out(kernels, job, out, grid=(held[0].ctypes.data, held[1].ctypes.data))
+
+        assert worked()
+        x, y = np.meshgrid(*(np.round(at * 128) / 128 for at in places))
+        left, top = np.floor(x).astype(int), np.floor(y).astype(int)
+        across, down = (x - left)[..., None], (y - top)[..., None]
+        four = [pixels(job, left + k % 2, top + k // 2, border) for k in range(4)]
+        wanted = (four[0] * (1 - across) + four[1] * across) * (1 - down)
+        wanted += (four[2] * (1 - across) + four[3] * across) * down
+        assert np.abs(out - wanted).max() < 3
+        held[0][:50] += 1 << 15  # a planted fault: half a pixel
+        assert worked()
+        assert np.abs(out - wanted).max() > 20
 
 
 @EACH_SET

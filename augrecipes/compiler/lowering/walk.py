@@ -148,9 +148,7 @@ def _between(effect: int, does: tuple[float, ...] = ()) -> Op:
 def alone(step: Any, _: int) -> NativeOp | None:
     """A step that is carried out by itself."""
     found = encode(step)
-    if found is not None and found.effect in (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE):
-        return warps.exactly(found)
-    return found
+    return warps.exactly(found) if found is not None and found.effect in warps.RESAMPLES else found
 
 
 def _warped(step: Any, interpolation: int) -> NativeOp | None:
@@ -158,10 +156,9 @@ def _warped(step: Any, interpolation: int) -> NativeOp | None:
     found = encode(step)
     if found is None:
         return None
-    warps_so = (
-        found.effect in (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE) and warps.interpolation_of(found) == interpolation
-    )
-    merges = found.effect in (EFFECTS.CROPS, EFFECTS.FLIPS) or warps_so or set(found.resizes) == {interpolation}
+    if found.effect in warps.RESAMPLES:
+        return warps.joined(found, interpolation)
+    merges = found.effect in (EFFECTS.CROPS, EFFECTS.FLIPS) or set(found.resizes) == {interpolation}
     return replace(found, effect=EFFECTS.MERGES + found.effect) if merges else None
 
 

@@ -12,12 +12,20 @@ import numpy as np
 from augrecipes.compat import normals
 from augrecipes.compiler.executor.op import NativeOp, of
 from augrecipes.compiler.kernels import lens_native, warp_native
-from augrecipes.compiler.kernels.warp_native import border_of
+from augrecipes.compiler.kernels.warp_native import Kind, border_of
 from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 from augrecipes.ops.constants import LINEAR, NEAREST
 
 _TO_NEXT = 4  # where numbers say that the next pixel is taken
+# What resamples, and how the kernel `warp` is told from where.
+_KINDS: dict[int, Kind] = {
+    EFFECTS.WARPS: "affine",
+    EFFECTS.WARPS_PERSPECTIVE: "perspective",
+    EFFECTS.DISTORTS_GRID: "maps",
+    EFFECTS.DISTORTS_LENS: "maps",
+}
+RESAMPLES = frozenset(_KINDS)
 
 
 def rotate(step: Any) -> NativeOp | None:
@@ -81,17 +89,28 @@ def exactly(found: NativeOp) -> NativeOp | None:
     """
     native = warp_native.here()
     how = interpolation_of(found)
-    body = (
-        0
-        if native is None
-        else native.body("perspective" if found.effect == EFFECTS.WARPS_PERSPECTIVE else "affine", how)
-    )
+    body = 0 if native is None else native.body(_KINDS[found.effect], how)
     if not body:
         return None
+    if found.effect == EFFECTS.DISTORTS_LENS:
+        kernels = library()
+        return found if kernels is not None and lens_native.same_bits(kernels) else None
+    if found.effect == EFFECTS.DISTORTS_GRID:
+        return found
     if found.effect == EFFECTS.WARPS_PERSPECTIVE:
         return replace(found, does=(*found.does[:3], body, how == NEAREST))
     shears = found.draw == DRAWS.AFFINE and any(found.arguments[10:14])
     return replace(found, seen=of(), does=(*found.does[:2], body, shears, how == NEAREST))
+
+
+def joined(found: NativeOp, interpolation: int) -> NativeOp | None:
+    """The same sampled by a job; None where that takes other pixels. Labels keep the bits that they have alone."""
+    if interpolation_of(found) != interpolation:
+        return None
+    if found.effect != EFFECTS.DISTORTS_GRID:
+        return replace(found, effect=EFFECTS.MERGES + found.effect)
+    exact = found if interpolation == LINEAR else exactly(found)
+    return exact and replace(exact, effect=EFFECTS.BENDS_GRID)
 
 
 def _matrix(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -108,8 +127,7 @@ def grid(step: Any) -> NativeOp | None:
 
 def lens(step: Any) -> NativeOp | None:
     """A lens: that of a camera."""
-    kernels = library()
-    if step.mode != "camera" or kernels is None or not lens_native.same_bits(kernels):
+    if step.mode != "camera":
         return None
     return _bent(step, DRAWS.LENS_DISTORTION, step.distort_limit, EFFECTS.DISTORTS_LENS, 0)
 
@@ -117,9 +135,6 @@ def lens(step: Any) -> NativeOp | None:
 def _bent(step: Any, draw: int, arguments: tuple[float, ...], effect: int, more: int) -> NativeOp | None:
     constant = step.border_mode == cv2.BORDER_CONSTANT
     fill = warp_native.as_word(step.fill, np.dtype(np.uint8)) if constant else 0
-    native = warp_native.here()
-    if step.interpolation not in (NEAREST, LINEAR) or fill < 0 or native is None:
+    if step.interpolation not in (NEAREST, LINEAR) or fill < 0:
         return None
-    if not native.body("maps", step.interpolation):
-        return None
-    return NativeOp(draw, effect, arguments, does=(step.border_mode, fill, step.interpolation == NEAREST, more))
+    return NativeOp(draw, effect, arguments, does=(step.border_mode, fill, 0, more, step.interpolation == NEAREST))

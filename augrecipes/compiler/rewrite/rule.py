@@ -62,7 +62,7 @@ class Edit:
     Attributes:
         start, stop: of the steps that it replaces; the end is exclusive.
         steps: that it puts in their place.
-        levels: of a rule with contract `LEVELS`: by how many levels of 255 it may change what comes out of them.
+        levels: by how many levels of 255 it may change what comes out of them, pixel by pixel.
     """
 
     start: int
@@ -154,11 +154,10 @@ def _edited(rule: Rule, steps: Nodes, flow: Flow, fired: list[Firing]) -> Nodes:
     for edit, end in zip(edits, [*(edit.start for edit in edits), len(steps)][1:], strict=True):
         made += [*steps[place : edit.start], *edit.steps]
         place, were = edit.stop, apart
-        if rule.contract == "LEVELS":
-            # What edits before this one have changed goes through its steps too.
-            apart = enlarged(apart, edit.steps, flow) if apart else 0
-            apart += edit.levels
-            apart = enlarged(apart, steps[edit.stop : end], flow) if apart else 0
+        # What edits before this one have changed goes through its steps too.
+        apart = enlarged(apart, edit.steps, flow) if apart else 0
+        apart += edit.levels
+        apart = enlarged(apart, steps[edit.stop : end], flow) if apart else 0
         before, after = (tuple(s.site for s in part) for part in (steps[edit.start : edit.stop], edit.steps))
         fired.append(Firing(rule.name, before, after, rule.contract, ceil(apart) - ceil(were)))
     return (*made, *steps[place:])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import reduce
+from typing import TypeGuard
 
 from augrecipes.compiler.rewrite.contracts import held_from
-from augrecipes.compiler.rewrite.nodes import Fused, Nodes, Steps, action_of, after
+from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, Steps, action_of, after, is_single
 from augrecipes.compiler.rewrite.rule import Edit, Rule, runs
 from augrecipes.flow import Flow
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.registry import effective
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
@@ -26,10 +26,13 @@ def joins(step: Step) -> bool:
         return True
     if action != "warp":
         return False
+    return not effective(step).get("area_for_downscale") and _is_linear(step)
+
+
+def _is_linear(step: Step) -> bool:
     arguments = effective(step)
-    if arguments.get("area_for_downscale") or arguments.get("mask_interpolation", "nearest") != "nearest":
-        return False
-    return bool(arguments.get("interpolation", "linear") == "linear")
+    interpolations = arguments.get("interpolation", "linear"), arguments.get("mask_interpolation", "nearest")
+    return interpolations == ("linear", "nearest")
 
 
 def _pays(run: Steps, size: SizeBounds, flow: Flow) -> bool:
@@ -50,16 +53,17 @@ def _pays(run: Steps, size: SizeBounds, flow: Flow) -> bool:
     return any(_is_resize(leaves[place]) for place in places[1:]) or _cuts_most(run, size)
 
 
-def _pays_at_last(run: Steps, behind: Nodes, flow: Flow) -> bool:
-    """Whether a native pass warps, changes colours and writes floats in less time than the steps one by one.
-
-    Where an image is only scaled kernels that resize are quicker, and where it is tilted OpenCV is.
-    """
+def _samples(run: Steps, flow: Flow) -> bool:
+    """Whether a job samples images in less time than the steps one by one: all that are not only scaled."""
     leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
-    warped = [leaf for leaf in leaves if action_of(leaf) == "warp"]
-    if not flow.floats or flow.dtype != "uint8" or any(claims(leaf.name).grids == "never" for leaf in warped):
+    return flow.dtype == "uint8" and not all(map(_only_scales, leaves))
+
+
+def _bends(step: Node) -> TypeGuard[Step]:
+    """Whether it is a field that jobs sample: it is joined with no other."""
+    if not is_single(step) or (record := capability(step.name)) is None:
         return False
-    return not all(map(_only_scales, leaves)) and all(isinstance(node, Step) and recolours(node) for node in behind)
+    return record.native == "warps:grid" and _is_linear(step)
 
 
 def recolours(step: Step) -> bool:
@@ -100,15 +104,21 @@ def _cuts_most(run: Steps, size: SizeBounds) -> bool:
     return False
 
 
-def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:
+def _rewrite(steps: Nodes, flow: Flow) -> list[Edit]:
     behind = held_from(steps, flow, "GEOMETRY")
+    edits = [
+        Edit(place, place + 1, (Fused("JoinedWarps", (step,)),), levels=2)
+        for place, step in enumerate(steps)
+        if _bends(step) and flow.dtype == "uint8" and behind[place + 1] is None
+    ]
     place, size = 0, arriving(flow)
     for start, run in runs(steps, joins):
         stop = start + len(run)
         place, size = start, reduce(lambda size, step: after(step, size), steps[place:start], size)
-        if behind[stop] is None and (_pays(run, size, flow) or _pays_at_last(run, steps[stop:], flow)):
-            yield Edit(start, stop, (Fused("JoinedWarps", run),))
+        if behind[stop] is None and (_pays(run, size, flow) or _samples(run, flow)):
+            edits.append(Edit(start, stop, (Fused("JoinedWarps", run),)))
             place, size = stop, UNKNOWN
+    return sorted(edits, key=lambda edit: edit.start)
 
 
 RULE = Rule(
