@@ -186,7 +186,7 @@ def test_fields_are_distributed_as_albumentations_draws_them(
     step = A.ElasticTransform(**arguments)
     wanted, found = its(height, width, step), ours(height, width, step)
     assert errors(found, wanted, step.sigma) < 4.5
-    assert errors(1.1 * found, wanted, step.sigma) > 4.5
+    assert errors(1.15 * found, wanted, step.sigma) > 4.5
     if not step.same_dxdy:  # the other way round they meet no seam
         assert errors(found[:, ::-1], wanted, step.sigma) > 4.5
     if step.sigma < height / 4:

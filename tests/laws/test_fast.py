@@ -377,6 +377,7 @@ test_planted_faults_are_caught = planted_faults({
     "steps in the wrong order": (PLACES, as_fast(lambda steps: steps[::-1])),
     "a result in memory of the plan": (
         lambda _: test_no_result_lies_in_scratch(), (Program, "sample", _in_memory_of_the_plan),
+        (Program, "again", lambda *_: None),
     ),
     "a reduced image has a border of its own": (borders_stay, as_fast(lambda steps: with_border(steps, "replicate"))),
     "draws keyed by place in the plan": (PLACES, (of_images, "lower", keyed_by_place)),
