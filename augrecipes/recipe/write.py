@@ -57,7 +57,8 @@ def _lines(recipe: Recipe) -> Lines:
     default = Recipe("")
     plain = ("about", "kind", "optimize", "without_rules", "plugins", "max_bytes", "scales", "allow_resampling")
     top = {key: getattr(recipe, key) for key in plain if getattr(recipe, key) != getattr(default, key)}
-    parts = {"bag": recipe.bag and asdict(recipe.bag), "inputs": _inputs(recipe.inputs)}
+    views = recipe.tta and {key: value for key, value in asdict(recipe.tta).items() if value is not None}
+    parts = {"bag": recipe.bag and asdict(recipe.bag), "tta": views, "inputs": _inputs(recipe.inputs)}
     yield (), "", ""
     for key, value in {"version": 1, "recipe": recipe.name, **top, **parts}.items():
         if value or key not in parts:
