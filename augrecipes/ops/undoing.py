@@ -18,27 +18,22 @@ def obstacles(steps: Iterable[Step]) -> Iterator[tuple[Step, str]]:
     [('ElasticTransform', 'draws where pixels go')]
     """
     for step in steps:
-        if step.name == groups.DEGRADE or chance(step) == 0:
-            continue
-        if step.is_group:
-            if (step.name != groups.SEQUENTIAL or chance(step) < 1) and any(map(_moves, step.walk())):
-                yield step, "leaves to chance whether steps in it move pixels"
-            else:
-                yield from obstacles(step.steps)
-        elif _moves(step) and (why := _why(step)):
+        if step.name == groups.SEQUENTIAL and chance(step) == 1:
+            yield from obstacles(step.steps)
+        elif step.name != groups.DEGRADE and chance(step) > 0 and any(map(_moves, step.walk())) and (why := _why(step)):
             yield step, why
 
 
 def _moves(step: Step) -> bool:
     """Whether the step may put pixels elsewhere; a registered class is asked what it acts on."""
     record = capability(step.name)
-    if record is not None:
-        return record.moves
-    return not step.is_group and "mask" in plain(step).targets
+    return record.moves if record is not None else not step.is_group and "mask" in plain(step).targets
 
 
 def _why(step: Step) -> str:
     record = capability(step.name)
+    if step.is_group:
+        return "leaves to chance whether steps in it move pixels"
     if record is None:
         return "is a class of your own: nothing is known of where it puts pixels"
     if chance(step) < 1:

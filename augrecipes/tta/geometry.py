@@ -70,12 +70,9 @@ def turned(symmetry: Symmetry, size: Size) -> Matrix:
     [2.0, 4.0, 1.0]
     """
     rows, columns = size[::-1] if symmetry.transpose else size
-    matrix = np.eye(3)[[1, 0, 2]] if symmetry.transpose else np.eye(3)
-    if symmetry.flip_x:
-        matrix = np.array([[-1, 0, columns - 1], [0, 1, 0], [0, 0, 1]]) @ matrix
-    if symmetry.flip_y:
-        matrix = np.array([[1, 0, 0], [0, -1, rows - 1], [0, 0, 1]]) @ matrix
-    return matrix
+    flips = np.diag([1.0 - 2 * symmetry.flip_x, 1 - 2 * symmetry.flip_y, 1])
+    flips[:2, 2] = symmetry.flip_x * (columns - 1), symmetry.flip_y * (rows - 1)
+    return flips[:, [1, 0, 2]] if symmetry.transpose else flips
 
 
 def geometry_of(pipeline: Pipeline, size: Size, channels: int) -> Placement:

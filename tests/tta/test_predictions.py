@@ -10,6 +10,7 @@ import pytest
 import augrecipes as ar
 from augrecipes.compat.guard import albumentations
 from augrecipes.errors import DataError, RecipeError
+from augrecipes.interop.plain import python_of
 from augrecipes.ops import registry
 
 SR = {"kind": "pair", "scales": {"lr": 1, "hr": 4}}
@@ -245,6 +246,11 @@ def test_the_recipe_keeps_its_views_and_recipes_without_any_their_digest() -> No
     for mode in ("train", "eval"):
         one, other = (of.compile(mode, seed=3).at(5, 2)(image=image)["image"] for of in (plain, views))
         np.testing.assert_array_equal(one, other)
+
+
+def test_code_of_albumentations_says_what_it_leaves_out() -> None:
+    said = "augrecipes.tta makes and merges them"
+    assert said in python_of(tta("d4").recipe) and said not in python_of(ar.load("folder-128"))
 
 
 def test_derived_evaluation_has_views() -> None:
