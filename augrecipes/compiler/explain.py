@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import build, check, steps_of
@@ -237,7 +237,7 @@ def explain(
         ),
         derived=derived_steps(recipe),
         plugins=recipe.plugins,
-        tta=write.flow(asdict(recipe.tta)) if recipe.tta else "",
+        tta=write.flow(write.views_of(recipe.tta)) if recipe.tta else "",
         pictured=(recipe,),
     )
 
