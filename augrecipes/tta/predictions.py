@@ -13,7 +13,7 @@ from augrecipes.compiler.kernels.box_formats import corners_px, from_corners_px
 from augrecipes.compiler.kernels.moves import Symmetry
 from augrecipes.errors import DataError
 from augrecipes.tta.fusion import fused
-from augrecipes.tta.geometry import Size, of_corners, scaled, shifted, turned
+from augrecipes.tta.geometry import Matrix, Size, of_corners, scaled, shifted, turned
 from augrecipes.tta.points import moved_corners, moved_keypoints, places_in
 from augrecipes.tta.sampling import sampled, within
 from augrecipes.tta.views import size_of_view, undone, view_of
@@ -144,47 +144,49 @@ def _scale(finer: tuple[float, float], scales: set[float], view: Size) -> int:
     return int(scale)
 
 
+def _to_source(split: Split, number: int, symmetry: Symmetry, steps: Matrix) -> tuple[Matrix, Size]:
+    """The matrix from a view of a window, behind some steps, to the source; and the size of the view."""
+    (rows, columns), seen = split.windows[number], size_of_view(symmetry, split.geometry(number).after)
+    back = np.linalg.inv(steps) @ turned(undone(symmetry), seen)
+    return np.asarray(shifted(columns.start, rows.start) @ back), seen
+
+
 def _boxes(split: Split, predictions: Iterable[Any], how: str | None, fill: float | None) -> dict[str, np.ndarray]:
     one_of(how or "wbf", ("wbf",), "how")
     if (said := split.evaluation.inputs.boxes) is None:
         raise DataError("the recipe's inputs declare no boxes, so that their format is not known")
     boxes: list[Arrays] = [[], [], []]
     for number, group in _by_window(split, predictions):
-        geometry, (rows, columns) = split.geometry(number), split.windows[number]
-        to_source = shifted(columns.start, rows.start) @ np.linalg.inv(of_corners(geometry.pixels))
+        rows, columns = split.windows[number]
         for symmetry, one in group:
-            seen = size_of_view(symmetry, geometry.after)
-            corners = corners_px(np.asarray(one["boxes"]), said.format, *seen)
-            corners = moved_corners(corners, to_source @ of_corners(turned(undone(symmetry), seen)))
-            scores = np.asarray(one["scores"], np.float64)
-            if len(scores) != len(corners) or (scores < 0).any() or (scores > 1).any():
-                raise DataError(f"each box has a score in 0..1; got {len(corners)} boxes and {len(scores)} scores")
+            matrix, seen = _to_source(split, number, symmetry, split.geometry(number).pixels)
+            corners = moved_corners(corners_px(np.asarray(one["boxes"]), said.format, *seen), of_corners(matrix))
+            scores = np.asarray(one.get("scores", ()), np.float64)
+            labels = np.asarray(one.get("labels", np.zeros(len(corners), np.int64)))
+            if not len(corners) == len(scores) == len(labels) or not ((scores >= 0) & (scores <= 1)).all():
+                raise DataError(f"each of {len(corners)} boxes has a score in 0..1 and, if any has one, a label")
             x, y = (corners[:, :2] + corners[:, 2:]).T / 2
             own = rows.owns(y, _SLACK) & columns.owns(x, _SLACK)
-            labels = np.asarray(one.get("labels", np.zeros(len(corners), np.int64)))
             for every, each in zip(boxes, (corners, scores, labels), strict=True):
                 every.append(each[own])
     corners, scores, labels = map(np.concatenate, boxes)
     corners, scores, labels = fused(corners, scores, labels, len(split.symmetries))
     if said.clip:
         corners = corners.clip(0, [split.size[1], split.size[0]] * 2)
+        inside = (corners[:, 2:] > corners[:, :2]).all(axis=1)  # the others lie in what steps have padded
+        corners, scores, labels = corners[inside], scores[inside], labels[inside]
     made = from_corners_px(corners, said.format, *split.size)
     return {"boxes": made, "scores": scores.astype(np.float32), "labels": labels}
 
 
 def _keypoints(split: Split, predictions: Iterable[Any], how: str | None, fill: float | None) -> np.ndarray:
-    merge = MERGES[one_of(how or "mean", ("mean", "median"), "how")]
+    merge, found = MERGES[one_of(how or "mean", ("mean", "median"), "how")], []
     if (said := split.evaluation.inputs.keypoints) is None:
         raise DataError("the recipe's inputs declare no keypoints, so that their format is not known")
-    found = []
     for number, group in _by_window(split, predictions):
-        geometry, (rows, columns) = split.geometry(number), split.windows[number]
-        views = [
-            moved_keypoints(one, said.format, turned(undone(symmetry), size_of_view(symmetry, geometry.after)))
-            for symmetry, one in group
-        ]
-        to_source = shifted(columns.start, rows.start) @ np.linalg.inv(geometry.points)
-        points = moved_keypoints(merge(_alike(views)), said.format, to_source)
+        (rows, columns), steps = split.windows[number], split.geometry(number).points
+        back = [(one, _to_source(split, number, symmetry, steps)[0]) for symmetry, one in group]
+        points = merge(_alike([moved_keypoints(one, said.format, matrix) for one, matrix in back]))
         x, y = points[:, places_in(said.format)].T
         found.append(points[rows.owns(y) & columns.owns(x)])
     return np.concatenate(found).astype(np.float32)

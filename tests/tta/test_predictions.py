@@ -63,6 +63,9 @@ def test_boxes_are_fused_by_their_scores() -> None:
     np.testing.assert_allclose(found["boxes"], [[10, 10, 20, 31], [50, 2, 60, 12], [10, 10, 20, 34]], atol=1e-5)
     np.testing.assert_allclose(found["scores"], [0.6, 0.3, 0.25], atol=1e-6)
     assert found["labels"].tolist() == ["cat", "dog", "dog"]
+    outside = {"boxes": [[61, 2, 65, 9], [50, 2, 65, 9]], "scores": [0.9, 0.4]}
+    kept = views.merge([outside, {"boxes": [], "scores": []}], "boxes")
+    assert kept["boxes"].tolist() == [[50, 2, 60, 9]] and kept["labels"].tolist() == [0]
     nothing = views.merge([{"boxes": np.zeros((0, 4)), "scores": []}] * 2, "boxes")
     assert nothing["boxes"].shape == (0, 4)
 
@@ -161,6 +164,15 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "keypoints that nobody declared": (lambda: tta().split(image=noise()).merge([[]], "keypoints"), "no keypoints"),
     "scores above 1": (
         lambda: tta(**BOXES).split(image=noise()).merge([{"boxes": [[0, 0, 1, 1]], "scores": [3]}], "boxes"), "in 0..1"
+    ),
+    "boxes without scores": (
+        lambda: tta(**BOXES).split(image=noise()).merge([{"boxes": [[0, 0, 1, 1]]}], "boxes"), "has a score"
+    ),
+    "fewer labels than boxes": (
+        lambda: tta(**BOXES)
+        .split(image=noise())
+        .merge([{"boxes": [[0, 0, 1, 1]], "scores": [1], "labels": []}], "boxes"),
+        "if any has one, a label",
     ),
     "views that differ": (
         lambda: tta("hflip").split(image=noise()).merge([np.zeros(2), np.zeros(3)], "labels"), "have one shape"
