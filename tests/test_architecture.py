@@ -30,7 +30,7 @@ PUBLIC = frozenset({"_replace", "_asdict", "_exit"})  # of named tuples and os, 
 NAMES_CLASSES = ("ops/", "recipe/history.py", "interop/")
 CLASSES = frozenset({*catalog.shipped(), *GROUPS})
 # What a kind brings, and the package that each part belongs to.
-PARTS = {"pipeline": "compiler", "reader": "sources", "dataset": "data", "sheet": "preview"}
+PARTS = {"pipeline": "compiler", "reader": "sources", "dataset": "data", "sheet": "preview", "alone": "tta"}
 OF_ONE_KIND = {
     getattr(kinds.part(kind, part), record).__name__
     for kind in kinds.KINDS

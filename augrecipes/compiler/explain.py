@@ -22,6 +22,7 @@ from augrecipes.native.kernels import library
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
+from augrecipes.recipe import write
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.report import to_plain
@@ -148,6 +149,7 @@ class Explanation(Displayed):
     stayed: tuple[Stayed, ...]
     derived: tuple[DerivedStep, ...] = ()
     plugins: tuple[str, ...] = ()
+    tta: str = ""
     timing: Timing | None = None
     pictured: tuple[Recipe, ...] = field(default=(), compare=False)
 
@@ -176,9 +178,9 @@ class Explanation(Displayed):
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers. `shared`: pairs and bags only; `derived`: of `eval: derived`;
-        `plugins`: where it names some; `timing`, `ms`: once measured."""
+        `plugins`, `tta`: where it names some; `timing`, `ms`: once measured."""
         report: dict[str, Any] = to_plain(self)
-        for key in ("shared", "derived", "plugins"):
+        for key in ("shared", "derived", "plugins", "tta"):
             if not report[key]:
                 del report[key]
         if self.timing is None:
@@ -235,6 +237,7 @@ def explain(
         ),
         derived=derived_steps(recipe),
         plugins=recipe.plugins,
+        tta=write.flow(write.views_of(recipe.tta)) if recipe.tta else "",
         pictured=(recipe,),
     )
 

@@ -136,6 +136,7 @@ def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
         "scales": dict(recipe.scales),
         "bag": asdict(recipe.bag or Bag()) if recipe.facts.tiles else {},
         "allow_resampling": recipe.allow_resampling,
+        "tta": recipe.tta and asdict(recipe.tta),
         "inputs": {"image": {key: inputs.pop(key) for key in ("channels", "min_size")}, **inputs},
         "output": outputs if recipe.facts.scales else _output(recipe.output),
         "eval": "there" if "eval" in modes and recipe.eval is not None else None,

@@ -27,6 +27,7 @@ _SEEDS = """\
 _DEVICE = """\
 # The recipe's output says `where: device`: images leave as uint8, and what is left to do is
 # augrecipes' recipe.device_stage(), a module for the device."""
+_VIEWS = "# The recipe's views at test time (`tta:`) are none of albumentations': augrecipes.tta makes and merges them."
 # Groups of albumentations that look at their own p once more where OneOf has picked them by it.
 _GATED = (groups.SOME_OF, groups.RANDOM_ORDER)
 
@@ -172,7 +173,7 @@ def python_of(recipe: Recipe) -> str:
     sections = [("train", recipe.steps), *([("evaluation", recipe.eval)] if recipe.eval is not None else [])]
     body = [line for name, steps in sections for line in ("", *program.compose(name, steps, recipe))]
     head = f'"""{recipe.name} as albumentations {installed_version()} carries it out, written by `augrecipes eject`."""'
-    said = [_SEEDS, *([_DEVICE] if recipe.output.where == "device" else [])]
+    said = [_SEEDS, *([_DEVICE] if recipe.output.where == "device" else []), *([_VIEWS] if recipe.tta else [])]
     return "\n".join([head, "", *program.imported(), "", *said, *body, ""])
 
 

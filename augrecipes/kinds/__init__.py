@@ -7,6 +7,7 @@ Each module of a kind's folder belongs to a room of the house and imports what t
     reader.py    data         TABLE: what is known of its samples; find: lists files; check: what is wrong with them
     dataset.py   data         DATASET: for PyTorch
     sheet.py     preview      sheet: what a recipe does, as an image
+    alone.py     tta          alone: one target of several (`scales`) as a recipe of one image
 """
 
 from __future__ import annotations

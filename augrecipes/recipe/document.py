@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from augrecipes.kinds import owners
-from augrecipes.ops import plugins, registry
+from augrecipes.ops import plugins, registry, undoing
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.recipe import derive, suggest
 from augrecipes.recipe.checks import check_steps, other_default
 from augrecipes.recipe.grammar import KEYS, RESERVED, TOP, WORD
-from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_output, build_scales
+from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_output, build_scales, build_tta
 from augrecipes.recipe.model import Arguments, Recipe, Step, label
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
 from augrecipes.recipe.problems import NO_HINT, Fix, Hint, Problems, near, noted
@@ -63,12 +63,15 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         outputs=Arguments(by_target),
         scales=Arguments(context.scales),
         bag=build_bag(context, top.entries.get("bag")),
+        tta=build_tta(context, top.entries.get("tta")),
         file=resolved.file,
         derived=derived,
         **said,
     )
     for one in dict.fromkeys((recipe.in_epoch(0), recipe)) if context.facts.scales and not problems else ():
         check_steps(context, one)
+    if recipe.tta is not None:
+        _check_undone(context, top, recipe)
     if context.translated and problems and (other := other_default(recipe)):
         step, message, fix = other
         problems.note(noted(recipe.file, step.position, message, "L504", "group-defaults", "warning", (fix,)))
@@ -154,3 +157,13 @@ def _derived(context: Context, node: Node, steps: tuple[Step, ...]) -> tuple[Ste
             message += ", or give the class `in_eval = 'keep'` (as it is) or 'drop'"
         context.problems.add("E208", node.place, message, "eval")
     return derive.steps_of(rows)
+
+
+def _check_undone(context: Context, top: MappingNode, recipe: Recipe) -> None:
+    """Note what keeps predictions on the views of `tta:` from coming back to the source."""
+    if recipe.eval is None and "eval" not in top.entries:
+        message = "views are made of samples of evaluation; add `eval:`, or `eval: derived`"
+        context.problems.add("E406", top.at["tta"], message, "tta", _written("eval: derived"))
+    for step, why in undoing.obstacles(recipe.eval or ()):
+        message = f"{why}, so that predictions cannot come back to the source, as `tta:` has them; leave it out"
+        context.problems.add("E406", context.place(step), message, step.name)

@@ -131,6 +131,22 @@ class Bag:
     pick: str = "random"
 
 
+@dataclass(frozen=True, slots=True)
+class SlidingWindow:
+    """Windows of `size` × `size` px over an image, of which neighbours share at least the part `overlap`."""
+
+    size: int
+    overlap: float = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Test-time augmentation: the views of an image, `d4 | flips | hflip | none`, of each window where it has some."""
+
+    views: str = "none"
+    tile: SlidingWindow | None = None
+
+
 _TABLES = json.loads(Path(__file__).with_name("grammar.json").read_text(encoding="utf-8"))
 
 
@@ -145,7 +161,9 @@ def _words(mapping: Schema) -> Schema:
     return {"anyOf": [{"enum": [*keys["format"]["enum"], *keys["presence"]["enum"]]}, mapping]}
 
 
-IMAGE, BOXES, KEYPOINTS, OUTPUT, BAG = map(_mapping, map(_TABLES.get, ("image", "boxes", "keypoints", "output", "bag")))
+IMAGE, BOXES, KEYPOINTS, OUTPUT, BAG, TTA = (
+    _mapping(_TABLES[key]) for key in ("image", "boxes", "keypoints", "output", "bag", "tta")
+)
 _IMAGE, _presence = {"$ref": "#/$defs/image"}, BOXES["properties"]["presence"]
 _inputs = {"image": _IMAGE, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
 INPUTS = {**_mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
@@ -156,6 +174,7 @@ _top["without_rules"]["items"]["enum"] = list(get_args(RuleName))
 _top["inputs"] = {**INPUTS, **_top["inputs"]}
 _top["output"] = {**OUTPUT, "additionalProperties": {"$ref": "#/$defs/output"}, **_top["output"]}
 _top["bag"] = {**BAG, **_top["bag"]}
+_top["tta"] = {**TTA, **_top["tta"]}
 TOP = _mapping(_top)
 KEYS: tuple[str, ...] = tuple(_top)
 SCALES: Schema = _top["scales"]

@@ -16,6 +16,7 @@ from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
 from augrecipes.ops.step import NOWHERE, Position, Step
+from augrecipes.recipe import grammar
 from augrecipes.recipe.grammar import Bag, Boxes, Inputs, Keypoints, Normalize, Optimize, Output, Presence, RuleName
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Recipe(Displayed):
         outputs: output by target (kind pair).
         scales: relative grid of each target (kind pair).
         bag: tile picking (kind bag).
+        tta: the views of test-time augmentation, if the recipe says some: see `augrecipes.tta`.
         allow_resampling: let shared pair geometry resample.
         max_bytes: of the largest image that a step may make, in memory; None: of any. A larger one is an error of the
             check where arguments say so, and where random parameters do a DataError, before memory is asked for.
@@ -72,6 +74,7 @@ class Recipe(Displayed):
     outputs: Arguments = field(default_factory=Arguments)
     scales: Arguments = field(default_factory=Arguments)
     bag: Bag | None = None
+    tta: grammar.Views | None = None
     allow_resampling: bool = False
     max_bytes: int | None = MOST_BYTES
     file: str = field(default="<recipe>", compare=False)
@@ -91,7 +94,7 @@ class Recipe(Displayed):
 
         The name, `about`, `optimize`, `without_rules`, `plugins` and `max_bytes` do not count: they say how, not what.
         """
-        meaning = {k: v for k, v in canonical(self).items() if k not in _HOW}
+        meaning = {k: v for k, v in canonical(self).items() if k not in _HOW and (k, v) not in _UNSAID}
         return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
 
     def walk(self) -> Iterator[Step]:
@@ -296,6 +299,7 @@ def label(steps: Sequence[Step], group: str = "") -> tuple[Step, ...]:
 
 
 _HOW = frozenset({"name", "about", "optimize", "without_rules", "plugins", "max_bytes"})
+_UNSAID = (("tta", None),)  # keys that came later count where a recipe has them: the others keep their digests
 
 
 def canonical(value: Any) -> Any:

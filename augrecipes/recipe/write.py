@@ -10,7 +10,7 @@ import yaml
 
 from augrecipes.errors import Diagnostic, RecipeError, harmless
 from augrecipes.recipe import derive
-from augrecipes.recipe.grammar import WORD
+from augrecipes.recipe.grammar import WORD, Views
 from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Output, Recipe, Step
 from augrecipes.recipe.nodes import NumberError, Place, from_value, resolve
@@ -57,7 +57,8 @@ def _lines(recipe: Recipe) -> Lines:
     default = Recipe("")
     plain = ("about", "kind", "optimize", "without_rules", "plugins", "max_bytes", "scales", "allow_resampling")
     top = {key: getattr(recipe, key) for key in plain if getattr(recipe, key) != getattr(default, key)}
-    parts = {"bag": recipe.bag and asdict(recipe.bag), "inputs": _inputs(recipe.inputs)}
+    bag, views = recipe.bag and asdict(recipe.bag), recipe.tta and views_of(recipe.tta)
+    parts = {"bag": bag, "tta": views, "inputs": _inputs(recipe.inputs)}
     yield (), "", ""
     for key, value in {"version": 1, "recipe": recipe.name, **top, **parts}.items():
         if value or key not in parts:
@@ -95,6 +96,11 @@ def _step(step: Step, at: At, indent: str) -> Lines:
     for key, value in arguments.items():
         yield None, indent + "    ", f"{flow(key)}: {flow(value)}"
     yield from _listed("steps", step.steps, at, indent + "    ")
+
+
+def views_of(views: Views) -> dict[str, Any]:
+    """What is written of `tta:`."""
+    return {key: value for key, value in asdict(views).items() if value is not None}
 
 
 def _inputs(inputs: Inputs) -> dict[str, Any]:

@@ -68,6 +68,8 @@ BEYOND = [
     ("E403", "is a Python name", f"{HEAD}, kind: pair, steps: [], scales: {{l-r: 1, hr: 4}}"),
     ("E403", "means something else", f"{HEAD}, kind: pair, steps: [], scales: {{mask: 1, hr: 4}}"),
     ("E404", "may not exceed", f"{HEAD}, kind: bag, steps: [], bag: {{max_tiles: 2, min_tiles: 3}}"),
+    ("E406", "add `eval:`", f"{HEAD}, steps: [], tta: {{}}"),
+    ("E406", "cannot come back", f"{HEAD}, steps: [], tta: {{}}, eval: [ElasticTransform: {{p: 1}}]"),
     ("E501", "is no recipe of the gallery", f"{HEAD}, extends: nothing"),
     ("E505", "", f"{HEAD}, extends: folder-128, without: [Nothing]"),
     ("E506", "", f"{HEAD}, extends: folder-128, steps: [D4, D4], without: [D4]"),

@@ -49,11 +49,11 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
         self.cell = 1 if self.how == "plain" else max(units[name] for name in targets)
         at = step.at or min(targets, key=units.__getitem__)
         # One transform draws, in cells. Those that resample know their size, so each target has one of its own.
-        cell = step if self.how == "plain" else _scaled(step, 1, units[at])
+        cell = step if self.how == "plain" else scaled_to(step, 1, units[at])
         self.step: Any = transform(cell)
         self.by_target: dict[str, Any] = {}
         if self.how == "resampled":
-            self.by_target = {name: construct(_scaled(step, units[name], units[at])) for name in targets}
+            self.by_target = {name: construct(scaled_to(step, units[name], units[at])) for name in targets}
         super().__init__([self.step], p=self.step.p)
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _in_pixels(params: dict[str, Any], unit: int) -> dict[str, Any]:
     }
 
 
-def _scaled(step: Step, to: int, at: int) -> Step:
+def scaled_to(step: Step, to: int, at: int) -> Step:
     """The step with the arguments that count pixels multiplied by `to` / `at`."""
     record = capability(step.name)
     pixels = record.pixels if record is not None else ()

@@ -1,0 +1,202 @@
+"""Predictions on views, led back to the source: labels of whole images, masks and images, boxes, keypoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial, reduce
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from augrecipes.compiler.kernels.box_formats import corners_px, from_corners_px
+from augrecipes.compiler.kernels.moves import Symmetry
+from augrecipes.errors import DataError
+from augrecipes.tta.fusion import fused
+from augrecipes.tta.geometry import Matrix, Size, of_corners, scaled, shifted, turned
+from augrecipes.tta.points import moved_corners, moved_keypoints, places_in
+from augrecipes.tta.sampling import sampled, within
+from augrecipes.tta.views import size_of_view, undone, view_of
+from augrecipes.tta.windows import Canvas, weights
+
+if TYPE_CHECKING:
+    from augrecipes.tta.test_time import Split
+
+Arrays = list[np.ndarray]
+_SLACK = 0.25  # of an overlap: boxes about its middle stay in both windows, and become one
+_END = object()
+
+
+def mean(arrays: Arrays) -> np.ndarray:
+    """The mean: exact where all are the same.
+
+    >>> mean([np.float32([0.1])] * 3) == np.float32([0.1])
+    array([ True])
+    """
+    total = np.zeros(arrays[0].shape, np.float64)
+    for one in arrays:
+        total += one
+    return (total / len(arrays)).astype(arrays[0].dtype)
+
+
+# By the word of `how`.
+MERGES: dict[str, Callable[[Arrays], np.ndarray]] = {
+    "mean": mean,
+    "max": lambda arrays: reduce(np.maximum, arrays),
+    "median": lambda arrays: np.asarray(np.median(np.stack(arrays), axis=0)),
+}
+
+
+def voted(labels: Arrays) -> np.ndarray:
+    """At each place the label that most arrays have there; of several, the least.
+
+    >>> voted([np.array([1, 5, 4]), np.array([2, 5, 3]), np.array([2, 4, 2])]).tolist()
+    [2, 5, 2]
+    """
+    ordered = np.sort(np.stack(labels), axis=0)
+    votes = np.stack([(ordered == one).sum(axis=0, dtype=np.uint8) for one in ordered])
+    return np.take_along_axis(ordered, votes.argmax(axis=0)[None], axis=0)[0]
+
+
+def one_of(said: str, words: Iterable[str], name: str) -> str:
+    """What an argument says, where it is one of some words; else a DataError."""
+    if said not in words:
+        raise DataError(f"{name} is {' or '.join(map(repr, words))} here, got {said!r}")
+    return said
+
+
+def _alike(arrays: Arrays) -> Arrays:
+    """Arrays of one shape; DataError where they differ."""
+    for one in arrays:
+        if one.shape != arrays[0].shape:
+            raise DataError(f"predictions on views of one window have one shape, got {arrays[0].shape} and {one.shape}")
+    return arrays
+
+
+def _floats(prediction: Any) -> np.ndarray:
+    """A prediction as float32, or as the float64 that it is."""
+    array = np.asarray(prediction)
+    return array if array.dtype == np.float64 else array.astype(np.float32, copy=False)
+
+
+def _by_window(split: Split, predictions: Iterable[Any]) -> Iterator[tuple[int, list[tuple[Symmetry, Any]]]]:
+    """The number of each window, and its predictions with their views; DataError where they are too few or many."""
+    feed, each = iter(predictions), len(split.symmetries)
+    for number in range(len(split.windows)):
+        group = list(islice(feed, each))
+        if len(group) < each:
+            raise DataError(f"one prediction is due for each of {len(split)} views, got {number * each + len(group)}")
+        yield number, list(zip(split.symmetries, group, strict=True))
+    if next(feed, _END) is not _END:
+        raise DataError(f"one prediction is due for each of {len(split)} views, got more")
+
+
+def _labels(split: Split, predictions: Iterable[Any], how: str | None, fill: float | None) -> np.ndarray:
+    merge = MERGES[one_of(how or "mean", MERGES, "how")]
+    return merge(_alike([_floats(one) for _, group in _by_window(split, predictions) for _, one in group]))
+
+
+def _grids(
+    split: Split, predictions: Iterable[Any], how: str | None, fill: float | None, *, images: bool
+) -> np.ndarray:
+    """Masks, or images that may be finer than the view by a whole number."""
+    canvas, scale, like, several = None, 1, np.empty(0), len(split.windows) > 1
+    first = not images or split.evaluation.channels_first
+    for number, group in _by_window(split, predictions):
+        geometry, like = split.geometry(number), np.asarray(group[0][1])
+        labels = not images and like.ndim == 2 and like.dtype.kind in "iub"
+        how = one_of(how or "mean", ["mean"] if labels else MERGES, "how")
+        read, merge = (np.asarray, voted) if labels else (_floats, MERGES[how])
+        planes = merge(_alike([_led_back(read(one), symmetry, first) for symmetry, one in group]))
+        finer = planes.shape[1] / geometry.after[0], planes.shape[2] / geometry.after[1]
+        if images:
+            scale = _scale(finer, split.evaluation.scales, geometry.after)
+        coarser = np.linalg.inv(scaled(scale, scale))
+        rows, columns = (slice(span.start * scale, span.end * scale) for span in split.windows[number])
+        size = rows.stop - rows.start, columns.stop - columns.start
+        planes, seen = sampled(planes, scaled(*finer) @ geometry.pixels @ coarser, size, nearest=labels)
+        for matrix, cut in geometry.cuts:
+            seen = seen & within(matrix @ coarser, size, cut)
+        canvas = canvas or Canvas((split.size[0] * scale, split.size[1] * scale), planes, labels=labels)
+        canvas.add(planes, seen * (weights(*size) if several else np.float32(1)), rows, columns)
+    assert canvas is not None  # there is a window
+    made = canvas.done(fill)
+    if like.dtype.kind in "iu" and made.dtype.kind == "f":
+        made = np.rint(made).astype(like.dtype)
+    return made[0] if like.ndim == 2 else made if first else np.moveaxis(made, 0, -1)
+
+
+def _led_back(array: np.ndarray, symmetry: Symmetry, channels_first: bool) -> np.ndarray:
+    """A prediction on a view as C×H×W on what the view is of."""
+    if array.ndim not in (2, 3):
+        raise DataError(f"a prediction for each pixel is H×W, or has its channels, too; got shape {array.shape}")
+    array = array[None] if array.ndim == 2 else array if channels_first else np.moveaxis(array, -1, 0)
+    return view_of(array, undone(symmetry))
+
+
+def _scale(finer: tuple[float, float], scales: set[float], view: Size) -> int:
+    """How many times as fine as its view an image is."""
+    scale = finer[0]
+    if scale != finer[1] or not scale.is_integer() or (scales and scale not in scales):
+        known = " or ".join(f"{one:g}" for one in sorted(scales)) or "a whole number of"
+        got = f"{finer[0] * view[0]:g}×{finer[1] * view[1]:g}"
+        raise DataError(f"an image is {known} times as fine as its view of {view[0]}×{view[1]} px, got {got} px")
+    return int(scale)
+
+
+def _to_source(split: Split, number: int, symmetry: Symmetry, steps: Matrix) -> tuple[Matrix, Size]:
+    """The matrix from a view of a window, behind some steps, to the source; and the size of the view."""
+    (rows, columns), seen = split.windows[number], size_of_view(symmetry, split.geometry(number).after)
+    back = np.linalg.inv(steps) @ turned(undone(symmetry), seen)
+    return np.asarray(shifted(columns.start, rows.start) @ back), seen
+
+
+def _boxes(split: Split, predictions: Iterable[Any], how: str | None, fill: float | None) -> dict[str, np.ndarray]:
+    one_of(how or "wbf", ("wbf",), "how")
+    if (said := split.evaluation.inputs.boxes) is None:
+        raise DataError("the recipe's inputs declare no boxes, so that their format is not known")
+    boxes: list[Arrays] = [[], [], []]
+    for number, group in _by_window(split, predictions):
+        rows, columns = split.windows[number]
+        for symmetry, one in group:
+            matrix, seen = _to_source(split, number, symmetry, split.geometry(number).pixels)
+            corners = moved_corners(corners_px(np.asarray(one["boxes"]), said.format, *seen), of_corners(matrix))
+            scores = np.asarray(one.get("scores", ()), np.float64)
+            labels = np.asarray(one.get("labels", np.zeros(len(corners), np.int64)))
+            if not len(corners) == len(scores) == len(labels) or not ((scores >= 0) & (scores <= 1)).all():
+                raise DataError(f"each of {len(corners)} boxes has a score in 0..1 and, if any has one, a label")
+            x, y = (corners[:, :2] + corners[:, 2:]).T / 2
+            own = rows.owns(y, _SLACK) & columns.owns(x, _SLACK)
+            for every, each in zip(boxes, (corners, scores, labels), strict=True):
+                every.append(each[own])
+    corners, scores, labels = map(np.concatenate, boxes)
+    corners, scores, labels = fused(corners, scores, labels, len(split.symmetries))
+    if said.clip:
+        corners = corners.clip(0, [split.size[1], split.size[0]] * 2)
+        inside = (corners[:, 2:] > corners[:, :2]).all(axis=1)  # the others lie in what steps have padded
+        corners, scores, labels = corners[inside], scores[inside], labels[inside]
+    made = from_corners_px(corners, said.format, *split.size)
+    return {"boxes": made, "scores": scores.astype(np.float32), "labels": labels}
+
+
+def _keypoints(split: Split, predictions: Iterable[Any], how: str | None, fill: float | None) -> np.ndarray:
+    merge, found = MERGES[one_of(how or "mean", ("mean", "median"), "how")], []
+    if (said := split.evaluation.inputs.keypoints) is None:
+        raise DataError("the recipe's inputs declare no keypoints, so that their format is not known")
+    for number, group in _by_window(split, predictions):
+        (rows, columns), steps = split.windows[number], split.geometry(number).points
+        back = [(one, _to_source(split, number, symmetry, steps)[0]) for symmetry, one in group]
+        points = merge(_alike([moved_keypoints(one, said.format, matrix) for one, matrix in back]))
+        x, y = points[:, places_in(said.format)].T
+        found.append(points[rows.owns(y) & columns.owns(x)])
+    return np.concatenate(found).astype(np.float32)
+
+
+# By the word of `kind`.
+MERGED: dict[str, Callable[[Split, Iterable[Any], str | None, float | None], Any]] = {
+    "labels": _labels,
+    "mask": partial(_grids, images=False),
+    "image": partial(_grids, images=True),
+    "boxes": _boxes,
+    "keypoints": _keypoints,
+}

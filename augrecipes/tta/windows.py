@@ -1,0 +1,145 @@
+"""Windows that slide over an image: where they lie, what is in them, and how they are blended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, inf
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compiler.kernels.box_formats import corners_px, from_corners_px
+from augrecipes.errors import DataError
+from augrecipes.recipe.grammar import SlidingWindow
+from augrecipes.recipe.model import Inputs
+from augrecipes.tta.geometry import Size, shifted
+from augrecipes.tta.points import moved_corners, moved_keypoints, places_in
+
+_THIN = 1e-3  # px: of boxes in shares of the image, rounding leaves such rests
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One window along one axis, px.
+
+    Attributes:
+        start: its first pixel.
+        end: behind its last one.
+        low: the middle of what it shares with the window before; −∞ for the first.
+        high: the middle of what it shares with the next.
+    """
+
+    start: int
+    end: int
+    low: float
+    high: float
+
+    def owns(self, at: np.ndarray, slack: float = 0.0) -> np.ndarray:
+        """Which places, px from the axis' begin, are this window's; with `slack`, a part of each overlap more."""
+        low = self.low - slack * 2 * (self.low - self.start) if self.low > -inf else self.low
+        high = self.high + slack * 2 * (self.end - self.high) if self.high < inf else self.high
+        return np.asarray((at >= low) & (at < high))
+
+
+Window = tuple[Span, Span]  # rows and columns
+
+
+def spans(length: int, tile: SlidingWindow | None) -> tuple[Span, ...]:
+    """The windows along an axis of `length` px, evenly spread; one of all of it where it is shorter than a window.
+
+    >>> [(span.start, span.end) for span in spans(10, SlidingWindow(4, 0.25))]
+    [(0, 4), (3, 7), (6, 10)]
+    """
+    if tile is None or length <= tile.size:
+        return (Span(0, length, -inf, inf),)
+    gaps = ceil((length - tile.size) / max(1, int(tile.size * (1 - tile.overlap))))
+    starts = [k * (length - tile.size) // gaps for k in range(gaps + 1)]
+    middles = [(a + tile.size + b) / 2 for a, b in pairwise(starts)]
+    cells = zip(starts, [-inf, *middles], [*middles, inf], strict=True)
+    return tuple(Span(start, start + tile.size, low, high) for start, low, high in cells)
+
+
+def cut(targets: Mapping[str, Any], window: Window, size: Size, inputs: Inputs) -> dict[str, Any]:
+    """The targets in a window of an image of `size`: boxes as far as they are seen, keypoints that are inside.
+
+    The window is read here, and no more: an image need have a shape, and rows and columns to slice.
+    """
+    rows, columns = window
+    height, width = own = rows.end - rows.start, columns.end - columns.start
+    found, origin = dict(targets), shifted(-columns.start, -rows.start)
+    for name in ("image", "mask"):
+        if found.get(name) is not None:
+            found[name] = np.array(found[name][rows.start : rows.end, columns.start : columns.end])
+    if (boxes := inputs.boxes) and found.get("boxes") is not None:
+        corners = moved_corners(corners_px(np.asarray(found["boxes"]), boxes.format, *size), origin)
+        seen = np.clip(corners, 0, [width, height] * 2)
+        sides, whole = (each[:, 2:] - each[:, :2] for each in (seen, corners))
+        shown = np.prod(sides, axis=1) >= boxes.min_visibility * np.prod(whole, axis=1)
+        found["boxes"] = from_corners_px(seen, boxes.format, *own)
+        _keep(found, "boxes", boxes.labels, shown & np.all(sides > _THIN, axis=1))
+    if (points := inputs.keypoints) and found.get("keypoints") is not None:
+        found["keypoints"] = moved = moved_keypoints(found["keypoints"], points.format, origin).astype(np.float32)
+        at = moved[:, places_in(points.format)]
+        if points.remove_invisible:
+            _keep(found, "keypoints", points.labels, np.all((at >= 0) & (at < [width, height]), axis=1))
+    return found
+
+
+def _keep(found: dict[str, Any], name: str, labels: str | None, keep: np.ndarray) -> None:
+    """Leave out rows, and their labels."""
+    for key in (name, labels):
+        if key is not None and (rows := found.get(key)) is not None:
+            found[key] = rows[keep] if isinstance(rows, np.ndarray) else [rows[k] for k in np.flatnonzero(keep)]
+
+
+def weights(rows: int, columns: int) -> np.ndarray:
+    """How much each pixel of a window counts where others show it too: a raised cosine (Hann) that is never zero.
+
+    >>> weights(3, 3).tolist()
+    [[0.0625, 0.25, 0.0625], [0.25, 1.0, 0.25], [0.0625, 0.25, 0.0625]]
+    """
+    one = (np.sin(np.pi * (np.arange(n) + 0.5) / n) ** 2 for n in (rows, columns))
+    return np.outer(*one).astype(np.float32)
+
+
+class Canvas:
+    """An image that grows from windows, each blended into what those before have left.
+
+    A running weighted mean: where all windows say the same, that is the result to the last bit. Labels are not mixed:
+    the window that has the greatest weight at a pixel decides.
+
+    Args:
+        size: of the image, rows and columns.
+        like: what the windows are, C×h×w.
+        labels: whether these are labels.
+    """
+
+    def __init__(self, size: Size, like: np.ndarray, *, labels: bool) -> None:
+        self.planes = np.zeros((len(like), *size), like.dtype)
+        self.weight, self._labels = np.zeros(size, np.float32), labels
+
+    def add(self, planes: np.ndarray, weight: np.ndarray, rows: slice, columns: slice) -> None:
+        """Blend a window in; a weight of 0: the window does not show that pixel."""
+        region, before = self.planes[:, rows, columns], self.weight[rows, columns]
+        if planes.shape != region.shape:
+            raise DataError(f"predictions on windows have as many channels, got {len(region)} and {len(planes)}")
+        if self._labels or not before.any():
+            np.copyto(region, planes, where=weight > before)
+            np.maximum(before, weight, out=before)
+            return
+        before += weight
+        region += (planes - region) * np.divide(weight, before, out=np.zeros_like(before), where=before > 0)
+
+    def done(self, fill: float | None) -> np.ndarray:
+        """The image; DataError where no window shows some of it and `fill` does not say what is there."""
+        unseen = self.weight == 0
+        if unseen.any():
+            if fill is None:
+                raise DataError(
+                    f"{np.count_nonzero(unseen):,} of {unseen.size:,} px of the source are in no view, as steps of "
+                    "evaluation cut them off: say what is there, such as fill=0"
+                )
+            self.planes[:, unseen] = fill
+        return self.planes
