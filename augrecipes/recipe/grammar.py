@@ -140,7 +140,7 @@ class SlidingWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class Views:
+class TtaViews:
     """Test-time augmentation: the views of an image, `d4 | flips | hflip | none`, of each window where it has some."""
 
     views: str = "none"

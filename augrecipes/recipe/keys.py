@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 from augrecipes.kinds import Facts, Kind, facts
 from augrecipes.recipe.arguments import Schema, check_value
-from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, OUTPUT, SCALES, TAKEN, TTA, SlidingWindow, Views
+from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, OUTPUT, SCALES, TAKEN, TTA, SlidingWindow, TtaViews
 from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Normalize, Output, Position, Presence, Step
 from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
 from augrecipes.recipe.problems import Problems, near
@@ -245,9 +245,9 @@ def build_bag(context: Context, node: Node | None) -> Bag | None:
     return bag
 
 
-def build_tta(context: Context, node: Node | None) -> Views | None:
+def build_tta(context: Context, node: Node | None) -> TtaViews | None:
     """The views of test-time augmentation, if the recipe says some."""
     if node is None:
         return None
     said = context.fields(node, TTA, "E405", "tta")
-    return Views(**said | {"tile": SlidingWindow(**said["tile"])} if "tile" in said else said)
+    return TtaViews(**said | {"tile": SlidingWindow(**said["tile"])} if "tile" in said else said)

@@ -15,7 +15,7 @@ from augrecipes.ops import schedule
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
-from augrecipes.ops.step import NOWHERE, Position, Step
+from augrecipes.ops.step import NOWHERE, UNSAID, Position, Step
 from augrecipes.recipe import grammar
 from augrecipes.recipe.grammar import Bag, Boxes, Inputs, Keypoints, Normalize, Optimize, Output, Presence, RuleName
 
@@ -74,7 +74,7 @@ class Recipe(Displayed):
     outputs: Arguments = field(default_factory=Arguments)
     scales: Arguments = field(default_factory=Arguments)
     bag: Bag | None = None
-    tta: grammar.Views | None = None
+    tta: grammar.TtaViews | None = field(default=None, metadata=UNSAID)
     allow_resampling: bool = False
     max_bytes: int | None = MOST_BYTES
     file: str = field(default="<recipe>", compare=False)
@@ -94,7 +94,7 @@ class Recipe(Displayed):
 
         The name, `about`, `optimize`, `without_rules`, `plugins` and `max_bytes` do not count: they say how, not what.
         """
-        meaning = {k: v for k, v in canonical(self).items() if k not in _HOW and (k, v) not in _UNSAID}
+        meaning = {k: v for k, v in canonical(self).items() if k not in _HOW}
         return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
 
     def walk(self) -> Iterator[Step]:
@@ -299,7 +299,6 @@ def label(steps: Sequence[Step], group: str = "") -> tuple[Step, ...]:
 
 
 _HOW = frozenset({"name", "about", "optimize", "without_rules", "plugins", "max_bytes"})
-_UNSAID = (("tta", None),)  # keys that came later count where a recipe has them: the others keep their digests
 
 
 def canonical(value: Any) -> Any:

@@ -10,7 +10,7 @@ import yaml
 
 from augrecipes.errors import Diagnostic, RecipeError, harmless
 from augrecipes.recipe import derive
-from augrecipes.recipe.grammar import WORD, Views
+from augrecipes.recipe.grammar import WORD, TtaViews
 from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Output, Recipe, Step
 from augrecipes.recipe.nodes import NumberError, Place, from_value, resolve
@@ -98,7 +98,7 @@ def _step(step: Step, at: At, indent: str) -> Lines:
     yield from _listed("steps", step.steps, at, indent + "    ")
 
 
-def views_of(views: Views) -> dict[str, Any]:
+def views_of(views: TtaViews) -> dict[str, Any]:
     """What is written of `tta:`."""
     return {key: value for key, value in asdict(views).items() if value is not None}
 

@@ -12,7 +12,7 @@ from augrecipes.compiler.kernels.undecoded import is_encoded
 from augrecipes.compiler.run.extra_targets import is_array
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.kinds import part
-from augrecipes.recipe.grammar import Inputs, Views
+from augrecipes.recipe.grammar import Inputs, TtaViews
 from augrecipes.recipe.model import Optimize, Recipe
 from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.tta.geometry import Placement, geometry_of
@@ -61,7 +61,7 @@ class Split(Sequence[dict[str, Any]]):
         windows: rows and columns of each.
     """
 
-    def __init__(self, evaluation: Evaluation, views: Views, targets: Mapping[str, Any]) -> None:
+    def __init__(self, evaluation: Evaluation, views: TtaViews, targets: Mapping[str, Any]) -> None:
         self.evaluation, self.symmetries, self._targets = evaluation, VIEWS[views.views], dict(targets)
         if views.tile is not None and is_encoded(targets["image"]):
             self._targets["image"] = targets["image"].array()
