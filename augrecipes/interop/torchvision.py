@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
+from augrecipes.interop import policies, timm
 from augrecipes.interop import torchvision_steps as steps
 from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, name_of, takes_of
 from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, lines_by
@@ -25,6 +26,7 @@ PARAMETERS = {name: tuple(names.split()) for name, names in FOREIGN["torchvision
 TELLING = frozenset(PARAMETERS) - {*FOREIGN["torchvision"]["shared_names"]}
 APART: dict[str, str] = FOREIGN["torchvision"]["left_out"]  # why, and what comes nearest
 _HOME = "torchvision.transforms"
+_HOMES = ("torchvision", "timm")  # packages of which there are transforms among MAKERS
 _GROUPS = frozenset({"RandomApply", "RandomChoice", "RandomOrder"})
 
 
@@ -97,7 +99,10 @@ def _output(keys: Mapping[str, Any]) -> Maker:
 
 
 # Of each class what makes steps of its arguments.
-MAKERS: dict[str, Maker] = steps.MAKERS | {
+MAKERS: dict[str, Maker] = {
+    **steps.MAKERS,
+    **policies.MAKERS,
+    **timm.MAKERS,
     **{cls: _step(*step) for cls, steps in FOREIGN["torchvision"]["steps"].items() for step in steps.items()},
     **{cls: _output(keys) for cls, keys in FOREIGN["torchvision"]["outputs"].items()},
     "ClampBoundingBoxes": boxes,
@@ -175,7 +180,7 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
     call = call.by_name([key for key in PARAMETERS.get(call.name, ()) if key != "transforms"])
     if call.unread:
         raise Unheld(APART.get(call.name) or call.unread)
-    if call.package and not call.package.startswith("torchvision"):
+    if call.package and not call.package.startswith(_HOMES):
         raise Unheld(_hint(call))
     if call.name == COMPOSE:
         return lines(call.children or (), sample)
@@ -188,7 +193,7 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
 
 
 def _hint(call: Call) -> str:
-    foreign = f" of {call.package}" if call.package and not call.package.startswith("torchvision") else ""
+    foreign = f" of {call.package}" if call.package and not call.package.startswith(_HOMES) else ""
     if foreign or call.name not in PARAMETERS:
         way = "write it as a class for albumentations and make it known with augrecipes.register(cls)"
         return f"no transform{foreign} that augrecipes knows: {way}"
