@@ -26,7 +26,6 @@ PARAMETERS = {name: tuple(names.split()) for name, names in FOREIGN["torchvision
 TELLING = frozenset(PARAMETERS) - {*FOREIGN["torchvision"]["shared_names"]}
 APART: dict[str, str] = FOREIGN["torchvision"]["left_out"]  # why, and what comes nearest
 _HOME = "torchvision.transforms"
-_HOMES = ("torchvision", "timm")  # packages of which there are transforms among MAKERS
 _GROUPS = frozenset({"RandomApply", "RandomChoice", "RandomOrder"})
 
 
@@ -180,7 +179,8 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
     call = call.by_name([key for key in PARAMETERS.get(call.name, ()) if key != "transforms"])
     if call.unread:
         raise Unheld(APART.get(call.name) or call.unread)
-    if call.package and not call.package.startswith(_HOMES):
+    of_timm = call.package.startswith("timm") and call.name in timm.MAKERS
+    if call.package and not call.package.startswith("torchvision") and not of_timm:
         raise Unheld(_hint(call))
     if call.name == COMPOSE:
         return lines(call.children or (), sample)
@@ -193,7 +193,7 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
 
 
 def _hint(call: Call) -> str:
-    foreign = f" of {call.package}" if call.package and not call.package.startswith(_HOMES) else ""
+    foreign = f" of {call.package}" if call.package and not call.package.startswith("torchvision") else ""
     if foreign or call.name not in PARAMETERS:
         way = "write it as a class for albumentations and make it known with augrecipes.register(cls)"
         return f"no transform{foreign} that augrecipes knows: {way}"

@@ -24,7 +24,7 @@ def _of_levels(arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
 
 CAPABILITIES = (
     # Blur and sharpening.
-    _texture("AugMix", grids="alike", channels=(1, 3)),
+    _texture("AugMix", grids="alike", channels=(1, 3), displaces=True),
     _texture("AdvancedBlur", grids="alike", gain=1.0),
     _texture("Blur", grids="alike", gain=1.0, native="pixels:blurred", native_when="`blur_limit` up to 15"),
     _texture("Defocus", grids="alike", gain=1.0),

@@ -134,6 +134,15 @@ def test_create_transform_says_what_it_cannot() -> None:
     assert "separate=True" in left.message
 
 
+def test_a_class_of_timm_is_not_torchvisions_of_that_name() -> None:
+    theirs = type("RandAugment", (), {"__module__": "timm.data.auto_augment"})()
+    whole = type("Compose", (), {"__module__": "torchvision.transforms", "transforms": [theirs]})()
+    with pytest.raises(ar.RecipeError, match=r"no transform of timm\.data\.auto_augment"):
+        ar.from_torchvision(whole)
+    (left,) = draft(f"{TIMM}from timm.data.auto_augment import RandAugment\nt = [RandAugment(ops)]").left_out()
+    assert left.name == "RandAugment"
+
+
 def test_objects_of_torchvision() -> None:
     try:
         v1, v2 = (import_module(f"torchvision.transforms{more}") for more in ("", ".v2"))

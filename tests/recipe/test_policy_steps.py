@@ -145,3 +145,10 @@ def test_the_schema_takes_what_the_parser_takes() -> None:
     wrong = [{"AutoAugment": "x"}, {"RandAugment": {"n": 0}}, {"RandAugment": 3}, {"TrivialAugment": {"n": 2}}]
     assert [check(one(step)) for step in fine] == [True] * 4
     assert [check(one(step)) for step in wrong] == [False] * 4
+
+
+def test_in_pairs_what_moves_one_target_alone_is_a_lint_error() -> None:
+    head = "kind: pair\nscales: {lr: 1, hr: 4}\neval: []\n"
+    for step in ("TrivialAugment: {target: lr}", "AugMix: {target: lr}"):
+        found = {(each.code, each.line) for each in lint(recipe(step, rest=head))}
+        assert found == {("L206", 4)}, step
