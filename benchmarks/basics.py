@@ -10,12 +10,16 @@ import itertools
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import albumentations as A
 import cv2
 import numpy as np
+import torch
 from harness import Row, alone, in_turns, met, run
+from peers import AbsentError, torchvision
+from PIL import Image
 from workloads import photos
 
 import augrecipes as ar
@@ -56,6 +60,29 @@ def _samples(options: Any) -> Iterator[Row]:
             turns, 20,
         )  # fmt: skip
         yield pair.row(f"{name}, `{optimize}`, 256² in memory → CHW", "plain albumentations", unit="µs")
+
+
+def _policies(options: Any) -> Iterator[Row]:
+    """RandAugment of torchvision on its tensors and on PIL images; nothing where it is not installed."""
+    try:
+        torchvision.LIBRARIES[0].find()
+    except AbsentError as absent:
+        yield Row("RandAugment", "not measured", f"torchvision {absent}", "")
+        return
+    peer, counter, turns = import_module("torchvision.transforms.v2").RandAugment(2, 9), itertools.count(), 4
+    output = {"dtype": "uint8", "layout": "hwc"}
+    recipe = ar.load({"version": 1, "recipe": "r", "steps": ["RandAugment"], "eval": [], "output": output})
+    for size, optimize in itertools.product(((224, 224), (375, 500)), ("exact", "fast")):
+        image, pipeline = photos(*size)[0], recipe.compile(optimize=optimize)
+        forms = {"uint8 tensors": torch.from_numpy(image).permute(2, 0, 1), "PIL images": Image.fromarray(image)}
+        for form, given in forms.items():
+            pair = in_turns(
+                lambda: pipeline.at(next(counter))(image=image),  # noqa: B023  called within the turn of the loop
+                lambda: peer(given),  # noqa: B023
+                turns if options.quick else 10 * turns, 50,
+            )  # fmt: skip
+            what = f"`RandAugment: {{n: 2, m: 9}}`, `{optimize}`, {size[1]}×{size[0]} of uint8"
+            yield pair.row(what, f"torchvision on {form}", 3, "µs")
 
 
 def _conversion(options: Any) -> Iterator[Row]:
@@ -110,5 +137,8 @@ def _views(options: Any) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    parts = {"compiling": _compiling, "samples": _samples, "conversion": _conversion, "files": _files, "views": _views}
+    parts = {
+        "compiling": _compiling, "samples": _samples, "policies": _policies, "conversion": _conversion,
+        "files": _files, "views": _views,
+    }  # fmt: skip
     run(__file__, __doc__, "Basics", _METHOD, parts)

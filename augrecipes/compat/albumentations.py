@@ -25,7 +25,7 @@ import albumentations.augmentations.geometric.functional as geometric
 import albumentations.augmentations.pixel.functional as pixel
 from albumentations.core.bbox_utils import BboxProcessor
 from albumentations.core.label_manager import LabelManager, LabelMetadata
-from albumentations.core.pydantic import SymmetricRangeType, nondecreasing
+from albumentations.core.pydantic import SymmetricRangeType, check_range_bounds, nondecreasing
 from albumentations.core.transforms_interface import BaseTransformInitSchema
 from albumentations.core.utils import ensure_contiguous_output, get_shape
 
@@ -37,6 +37,7 @@ __all__ = [
     "LabelMetadata",
     "SymmetricRangeType",
     "blur",
+    "check_range_bounds",
     "ensure_contiguous_output",
     "geometric",
     "get_shape",

@@ -29,7 +29,7 @@ from augrecipes.recipe.limits import MAX_DEPTH
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 
 ALBUMENTATIONS, TORCHVISION, MM = "albumentations", "torchvision", "mm"
-_PACKAGES = {"albumentations": ALBUMENTATIONS, "torchvision.transforms": TORCHVISION}
+_PACKAGES = {"albumentations": ALBUMENTATIONS, "torchvision.transforms": TORCHVISION, "timm": TORCHVISION}
 _ORDER = "order"  # a list of the names of those beside it
 _USUAL = "train_pipeline"
 # What a pipeline was, in a config and in Python source.

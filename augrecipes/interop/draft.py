@@ -12,6 +12,7 @@ from typing import Any
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import registry
 from augrecipes.recipe.document import build
+from augrecipes.recipe.grammar import POLICIES
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Place, from_value
 from augrecipes.recipe.parse import parse_text
@@ -282,7 +283,7 @@ def name_of(file: str) -> str:
 
 def takes_of(name: str) -> dict[str, Any]:
     """Schemas of the arguments that a class takes, by name; empty for what is no class that is known."""
-    return (registry.arguments(name) or {"properties": {}})["properties"]
+    return (registry.arguments(name) or POLICIES.get(name) or {"properties": {}})["properties"]
 
 
 def acting(item: Item) -> list[Item]:

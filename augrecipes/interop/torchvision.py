@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
+from augrecipes.interop import policies, timm
 from augrecipes.interop import torchvision_steps as steps
 from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, name_of, takes_of
 from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, lines_by
@@ -97,7 +98,10 @@ def _output(keys: Mapping[str, Any]) -> Maker:
 
 
 # Of each class what makes steps of its arguments.
-MAKERS: dict[str, Maker] = steps.MAKERS | {
+MAKERS: dict[str, Maker] = {
+    **steps.MAKERS,
+    **policies.MAKERS,
+    **timm.MAKERS,
     **{cls: _step(*step) for cls, steps in FOREIGN["torchvision"]["steps"].items() for step in steps.items()},
     **{cls: _output(keys) for cls, keys in FOREIGN["torchvision"]["outputs"].items()},
     "ClampBoundingBoxes": boxes,
@@ -175,7 +179,8 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
     call = call.by_name([key for key in PARAMETERS.get(call.name, ()) if key != "transforms"])
     if call.unread:
         raise Unheld(APART.get(call.name) or call.unread)
-    if call.package and not call.package.startswith("torchvision"):
+    of_timm = call.package.startswith("timm") and call.name in timm.MAKERS
+    if call.package and not call.package.startswith("torchvision") and not of_timm:
         raise Unheld(_hint(call))
     if call.name == COMPOSE:
         return lines(call.children or (), sample)

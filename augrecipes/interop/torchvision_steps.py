@@ -8,7 +8,7 @@ from typing import Any
 from augrecipes.interop.draft import FOREIGN, Item, Line
 from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, numbers, photometric
 
-_INTERPOLATIONS: dict[str, str] = FOREIGN["torchvision"]["interpolations"]
+INTERPOLATIONS: dict[str, str] = FOREIGN["torchvision"]["interpolations"]
 _SMOOTHED = frozenset({"linear", "cubic"})  # before torchvision makes images smaller by them
 _BORDERS: dict[str, str] = FOREIGN["torchvision"]["borders"]
 _MOST_SIZES = 1024  # of a list that a step is given to draw from
@@ -21,7 +21,7 @@ def resampling(args: Args) -> dict[str, Any]:
     >>> resampling(Args()), resampling(Args(interpolation="bicubic", antialias=False))
     ({'interpolation': 'linear', 'area_for_downscale': 'image'}, {'interpolation': 'cubic'})
     """
-    mode = args.named("interpolation", _INTERPOLATIONS, "bilinear")
+    mode = args.named("interpolation", INTERPOLATIONS, "bilinear")
     smooth = args.get("antialias", True) is not False and mode in _SMOOTHED
     return {"interpolation": mode} | ({"area_for_downscale": "image"} if smooth else {})
 
@@ -58,7 +58,7 @@ def _edge(args: Args, sample: SampleState) -> dict[str, Any]:
 def _warp(args: Args, sample: SampleState, usual: str = "nearest") -> dict[str, Any]:
     if args.get("center") is not None:
         raise Unheld(f"center {args['center']}: images turn about their middle here; leave it out, or pad one side")
-    return {"interpolation": args.named("interpolation", _INTERPOLATIONS, usual), **levels(args.get("fill"), sample)}
+    return {"interpolation": args.named("interpolation", INTERPOLATIONS, usual), **levels(args.get("fill"), sample)}
 
 
 def resize(args: Args, sample: SampleState) -> list[Item]:
@@ -248,6 +248,12 @@ def jpeg(args: Args, sample: SampleState) -> list[Item]:
     return [sample.line("ImageCompression", quality_range=[int(end) for end in args.ends("quality")], p=1.0)]
 
 
+def sharpness(args: Args, sample: SampleState) -> list[Item]:
+    """Sharper or smoother by one factor."""
+    factor = float(args.numbers("sharpness_factor")[0])
+    return [sample.line("Sharpness", factor=[factor, factor], p=args.get("p", 0.5))]
+
+
 def posterize(args: Args, sample: SampleState) -> list[Item]:
     """Fewer bits."""
     return [sample.line("Posterize", num_bits=int(args.numbers("bits")[0]), p=args.get("p", 0.5))]
@@ -263,6 +269,7 @@ MAKERS: dict[str, Maker] = {
     "Grayscale": gray,
     "JPEG": jpeg,
     "Pad": pad,
+    "RandomAdjustSharpness": sharpness,
     "RandomAffine": random_affine,
     "RandomCrop": random_crop,
     "RandomErasing": erasing,

@@ -184,3 +184,14 @@ def mask_interpolation(recipe: Recipe) -> Findings:
         if name not in (None, "nearest", "nearest_exact"):
             message = f"`{name}` blends the ids of a mask into classes that are not there; leave it at `nearest`"
             yield Finding(message, step, "mask_interpolation", _REMOVE)
+
+
+@rule("L603", "left-behind")
+def left_behind(recipe: Recipe) -> Findings:
+    """Steps that move pixels of the image alone, where masks, boxes or keypoints are declared."""
+    inputs = recipe.inputs
+    annotated = inputs.mask == "required" or inputs.boxes is not None or inputs.keypoints is not None
+    for step in recipe.walk() if annotated else ():
+        if claims(step.name).displaces and chance(step) > 0:
+            message = f"{step.name} moves pixels, and masks, boxes and keypoints stay where they are; leave it out"
+            yield Finding(message, step, None, _REMOVE)

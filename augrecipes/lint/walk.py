@@ -128,4 +128,5 @@ def _inside(step: Step, named: tuple[str, ...], there: tuple[str, ...], last: St
 
 def moves(step: Step) -> bool:
     """Whether the step moves pixels, or bends the image."""
-    return claims(step.name).moves and claims(step.name).action != "identity"
+    record = claims(step.name)
+    return record.displaces or (record.moves and record.action != "identity")

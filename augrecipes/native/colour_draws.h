@@ -170,6 +170,12 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
     case DRAWS_EMBOSSING:
         draw_weights(kind, d, a, to);
         return 1;
+    case DRAWS_SHARPNESS: {
+        double factor = between(&d->stream, a[0], a[1]), away = (1 - factor) / 13;
+        for (int k = 0; k < 9; k++)
+            to[k] = (double)(float)(k == 4 ? factor + 5 * away : away);
+        return 1;
+    }
     case DRAWS_STAINS:
         for (int k = 0; k < 6; k++)
             to[k] = k < 3 ? 1.0 + between(&d->stream, a[0], a[1]) : between(&d->stream, a[2], a[3]);

@@ -5,11 +5,12 @@
 
 #include "sensors.h"
 #include "colour_draws.h"
+#include "histograms.h"
 #include "stencils.h"
 #include "polygon.h"
 #include "tables.h"
 
-enum { RGB = 3, TURN = 3 };
+enum { TURN = 3 };
 
 EXPORT int32_t JOIN(hsv, ISA)(const uint8_t *, int64_t, int64_t, int32_t, int32_t, int32_t, int64_t, int32_t, uint8_t *);
 EXPORT int32_t JOIN(luma_sum, ISA)(const uint8_t *, int64_t, int64_t *);
@@ -154,34 +155,6 @@ static inline int64_t fill_holes(Run *run, const double *drawn, const double *a)
     return DONE;
 }
 
-/* Levels so that all come about equally often, in each channel: as OpenCV equalises histograms. */
-static inline int64_t equalize(Run *run) {
-    const View *v = &run->view;
-    const int64_t channels = v->channels, pixels = v->rows * v->columns;
-    int32_t counts[MOST_CHANNELS][LEVELS] = {{0}};
-    const uint8_t *levels;
-    Levels made[MOST_CHANNELS];
-    int64_t answer = in_line(run, &levels);
-    if (answer != DONE || pixels > INT32_MAX)
-        return answer != DONE ? answer : REFUSED;
-    for (int64_t k = 0; k < pixels * channels; k += channels)
-        for (int64_t c = 0; c < channels; c++)
-            counts[c][levels[k + c]]++;
-    for (int64_t c = 0; c < channels; c++) {
-        int first = 0;
-        while (!counts[c][first])
-            first++;
-        float scale = 255.0f / (float)(pixels - counts[c][first]);
-        int32_t sum = 0;
-        for (int k = 0; k < LEVELS; k++) {
-            sum += k > first ? counts[c][k] : 0;
-            made[c][k] = counts[c][first] == pixels ? (uint8_t)first : level_of(rintf((float)sum * scale));
-        }
-    }
-    then_look_up(run, (const Levels *)made, channels == 1);
-    return DONE;
-}
-
 /* Levels times what an intensity leaves of them, without their fractions, one polygon after another. */
 static inline int64_t cast_shadows(Run *run, const double *drawn, int corners) {
     const View *v = &run->view;
@@ -283,6 +256,8 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
         return coarsen(run, drawn[0], a);
     case EQUALIZES:
         return v->channels == 1 || colours ? equalize(run) : REFUSED;
+    case WIDENS_RANGE:
+        return v->channels == 1 || colours ? stretch_levels(run) : REFUSED;
     default:
         return look_around(run, step->effect, drawn, a, colours);
     }

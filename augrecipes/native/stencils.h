@@ -27,7 +27,19 @@ static inline int64_t blur(Run *run, int64_t side) {
     return JOIN(blur, ISA)(levels, v->rows, v->columns, v->channels, side, (uint16_t *)workspace, to);
 }
 
-static inline int64_t convolve(Run *run, const double *drawn, const double *a) {
+/* The outermost pixels as they were. */
+static inline int64_t keep_edges(const View *v, const uint8_t *levels, uint8_t *to) {
+    const int64_t row = v->columns * v->channels, bytes = v->rows * row, pixel = v->channels;
+    memcpy(to, levels, (size_t)row);
+    memcpy(to + bytes - row, levels + bytes - row, (size_t)row);
+    for (int64_t at = 0; at < bytes; at += row) {
+        memcpy(to + at, levels + at, (size_t)pixel);
+        memcpy(to + at + row - pixel, levels + at + row - pixel, (size_t)pixel);
+    }
+    return DONE;
+}
+
+static inline int64_t convolve(Run *run, const double *drawn, const double *a, int all) {
     const View *v = &run->view;
     const uint8_t *levels;
     uint8_t *to;
@@ -35,7 +47,9 @@ static inline int64_t convolve(Run *run, const double *drawn, const double *a) {
     for (int k = 0; k < 9; k++)
         weights[k] = (float)drawn[k];
     int64_t answer = instead(run, &levels, &to);
-    return answer != DONE ? answer : JOIN(filter, ISA)(levels, v->rows, v->columns, v->channels, weights, (int32_t)a[0], to);
+    if (answer == DONE)
+        answer = JOIN(filter, ISA)(levels, v->rows, v->columns, v->channels, weights, (int32_t)a[0], to);
+    return answer != DONE || all ? answer : keep_edges(v, levels, to);
 }
 
 static inline int64_t smooth(Run *run, const double *drawn, const double *a) {
@@ -87,7 +101,8 @@ static inline int64_t look_around(Run *run, int64_t effect, const double *drawn,
     case BLURS:
         return blur(run, (int64_t)drawn[0]);
     case CONVOLVES:
-        return colours ? convolve(run, drawn, a) : REFUSED;
+    case CONVOLVES_INSIDE:
+        return colours ? convolve(run, drawn, a, effect == CONVOLVES) : REFUSED;
     case COMPRESSES:
         return compress(run, (int32_t)drawn[0]);
     case SMOOTHS:

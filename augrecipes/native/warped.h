@@ -75,6 +75,9 @@ static inline int64_t warp_exactly(Run *run, const double *drawn, const double *
     for (int i = 2; i < 6; i += 3)
         m[i].off = ULPS * 4 * (fabs(drawn[i]) + x + y + fabs(drawn[i - 2]) * x + fabs(drawn[i - 1]) * y) +
                    m[i - 2].off * x + m[i - 1].off * y;
+    for (int i = 0; i < 6; i += 3) /* a row that is only shifted is known exactly */
+        if (drawn[i] == (i == 0) && drawn[i + 1] == (i == 3))
+            m[i].off = m[i + 1].off = m[i + 2].off = 0;
     int still = is_still(m);
     if (still == 1 && height == v->rows && width == v->columns)
         return DONE;

@@ -76,6 +76,7 @@ class Capability:
             become a hundred; or it is not known.
         in_levels: float32 images are rounded to levels of 255 on the way, so that the last bit may become a level.
         in_place: it changes masks, too, and puts no pixel elsewhere.
+        displaces: it puts pixels of the image elsewhere, and what lies on the image stays.
         size: from the arguments (defaults merged) and what is known of the size before it to what is known behind it.
             None: the size stays.
         makes: from the transform, its drawn parameters and the image's height and width to what it makes of them, of
@@ -133,6 +134,7 @@ class Capability:
     overwrites: Callable[[Mapping[str, Any]], bool] | None = None
     channels_of: Callable[[Mapping[str, Any]], int | None] | None = None
     in_place: bool = False
+    displaces: bool = False
     size: Bounds | None = None
     makes: Made | None = None
     resizes: Resizes | None = None

@@ -14,6 +14,7 @@ Schema = dict[str, Any]
 
 FILE = "recipe.schema.json"
 # Keys that every step has, whatever its class.
+_ASIDE = {"x-group", "x-policy"}  # marks of what no class stands behind
 EVERY_STEP = ("id", "target", "at", "share", "steps")
 
 
@@ -32,7 +33,7 @@ def shipped() -> dict[str, Schema]:
     ['height', 'width']
     """
     steps = document()["$defs"]["stepMapping"]["properties"]
-    return {name: own_part(schema) for name, schema in steps.items() if "x-group" not in schema}
+    return {name: own_part(schema) for name, schema in steps.items() if _ASIDE.isdisjoint(schema)}
 
 
 def own_part(schema: Schema) -> Schema:

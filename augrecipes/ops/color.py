@@ -30,6 +30,7 @@ CAPABILITIES = (
     # Tables.
     _colour("InvertImg", "lookup", random=False, averages=1, gain=1.0, native="colours:inverted"),
     _colour("Solarize", "lookup", gain=amplify.solarized, native="colours:solarized"),
+    _colour("SolarizeAdd", "lookup"),
     _colour(
         "Posterize",
         "lookup",
@@ -132,7 +133,14 @@ CAPABILITIES = (
         wide=("hue",),
         native="colours:jittered",
     ),
-    _colour("AutoContrast", random=False, statistics="the histogram", grids="alike"),
+    _colour(
+        "AutoContrast",
+        random=False,
+        statistics="the histogram",
+        grids="alike",
+        native="colours:stretched",
+        native_when="`method` pil; `cutoff` 0; no `ignore`",
+    ),
     _colour(
         "CLAHE",
         statistics="the histogram",

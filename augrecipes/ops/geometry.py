@@ -145,7 +145,7 @@ CAPABILITIES = (
         pixels=("max_size", "max_size_hw"),
         size=sizes.shorter_side,
         native="moves:shorter_side",
-        native_when=f"{_RESIZES}; `max_size` of up to 14 lengths",
+        native_when=f"{_RESIZES}; `max_size` of up to 30 lengths",
     ),
     _scaled(
         "LongestMaxSize",
@@ -154,7 +154,7 @@ CAPABILITIES = (
         pixels=("max_size", "max_size_hw"),
         size=sizes.longer_side,
         native="moves:longer_side",
-        native_when=f"{_RESIZES}; `max_size` of up to 14 lengths",
+        native_when=f"{_RESIZES}; `max_size` of up to 30 lengths",
     ),
     _scaled("RandomScale", size=sizes.scaled, instead="Resize", native="moves:scaled", native_when=_RESIZES),
     _scaled_window(

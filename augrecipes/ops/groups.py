@@ -16,3 +16,6 @@ ONE_OR_OTHER = "OneOrOther"
 
 # What stands for a step that is left out.
 NO_OP = "NoOp"
+
+# Policies: groups that are written as one step. They are groups before anything but the parser sees them.
+RAND_AUGMENT, TRIVIAL_AUGMENT, AUTO_AUGMENT = POLICIES = ("RandAugment", "TrivialAugment", "AutoAugment")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 OWN: dict[str, str] = {
+    "AugMix": "augrecipes.ops.augmix:AugMix",
     "ResizeToTarget": "augrecipes.ops.resize_to_target:ResizeToTarget",
+    "Sharpness": "augrecipes.ops.enhance:Sharpness",
+    "SolarizeAdd": "augrecipes.ops.enhance:SolarizeAdd",
     "StainJitter": "augrecipes.ops.stain:StainJitter",
 }

@@ -40,6 +40,8 @@ NEUTRAL: dict[str, dict[str, float]] = {
     "SaltAndPepper": {"amount": 0},
     "Sharpen": {"alpha": 0},
     "ShiftScaleRotate": {"shift_limit": 0, "shift_limit_x": 0, "shift_limit_y": 0, "scale_limit": 0, "rotate_limit": 0},
+    "Sharpness": {"factor": 1},
+    "SolarizeAdd": {"addition": 0},
     "StainJitter": {"sigma": 0, "bias": 0},
     "Superpixels": {"p_replace": 0},
     "UnsharpMask": {"alpha": 0},

@@ -16,7 +16,7 @@ from augrecipes.ops import catalog, readable
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.class_schema import Schema, class_schema
 from augrecipes.ops.constants import to_name, to_number
-from augrecipes.ops.groups import GROUPS, PAIR_STEPS
+from augrecipes.ops.groups import GROUPS, PAIR_STEPS, POLICIES
 from augrecipes.ops.own import OWN
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.step import Step
@@ -51,7 +51,7 @@ def register(cls: _Class) -> _Class:
     if not isinstance(cls, type) or not issubclass(cls, albumentations().BasicTransform):
         raise TypeError(f"register takes a subclass of albumentations.BasicTransform, got {cls!r}")
     name = cls.__name__
-    if name in GROUPS or name in catalog.shipped() or name in REFUSED:
+    if name in (*GROUPS, *POLICIES) or name in catalog.shipped() or name in REFUSED:
         raise ValueError(f"cannot register {name!r}: the name belongs to a class that recipes know already")
     clashes = sorted(set(class_schema(cls)["properties"]) & set(RESERVED) - {"p"})
     if clashes:
@@ -106,7 +106,7 @@ def _installed() -> dict[str, EntryPoint]:
     return {
         point.name: point
         for point in points
-        if point.name not in GROUPS and point.name not in catalog.shipped() and point.name not in REFUSED
+        if point.name not in (*GROUPS, *POLICIES) and point.name not in catalog.shipped() and point.name not in REFUSED
     }
 
 

@@ -50,6 +50,7 @@ class Step:
         position: where the step stands in its file.
         places: where each argument stands, by its name.
         ignored: lint codes silenced on the step's line.
+        written: of a group that stands for a policy, the policy's name and arguments as a step; else None.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Step:
     position: Position = field(default=NOWHERE, compare=False)
     places: Arguments = field(default_factory=Arguments, compare=False)
     ignored: frozenset[str] = field(default=frozenset(), compare=False)
+    written: Step | None = field(default=None, compare=False)
 
     @property
     def is_group(self) -> bool:

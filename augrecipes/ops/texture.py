@@ -24,6 +24,7 @@ def _of_levels(arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
 
 CAPABILITIES = (
     # Blur and sharpening.
+    _texture("AugMix", grids="alike", channels=(1, 3), displaces=True),
     _texture("AdvancedBlur", grids="alike", gain=1.0),
     _texture("Blur", grids="alike", gain=1.0, native="pixels:blurred", native_when="`blur_limit` up to 15"),
     _texture("Defocus", grids="alike", gain=1.0, filter_error=4),
@@ -39,6 +40,7 @@ CAPABILITIES = (
         native="pixels:sharpened",
         native_when="`method` kernel; `lightness` up to 266",
     ),
+    _texture("Sharpness", grids="alike", native="pixels:sharper"),
     _texture("UnsharpMask", grids="alike"),
     _texture("RingingOvershoot", grids="alike", filter_error=1),
     # Noise and compression.

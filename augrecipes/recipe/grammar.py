@@ -202,5 +202,9 @@ GROUPS: dict[str, Schema] = {
     name: {**_mapping({"p": _WEIGHT, **group.pop("own"), "steps": _CHILDREN, **STEP_KEYS}), **group}
     for name, group in _TABLES["groups"].items()
 }
+POLICIES: dict[str, Schema] = {
+    name: {**_mapping({"p": _WEIGHT, **policy.pop("own"), **_TABLES["of_policies"], **STEP_KEYS}), **policy}
+    for name, policy in _TABLES["policies"].items()
+}
 _ABOUT = "Makes one target out of another."
 DEGRADE = _mapping(_TABLES["degrade"], description=_ABOUT, required=["source", "target", "steps"])

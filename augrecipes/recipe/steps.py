@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.kinds import owners
-from augrecipes.ops import groups, judge, registry
+from augrecipes.ops import groups, judge, policies, registry
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.catalog import own_part
 from augrecipes.ops.refused import REFUSED
@@ -20,11 +20,13 @@ from augrecipes.recipe.grammar import STEP_KEYS, P
 from augrecipes.recipe.history import CLASSES, GONE, is_old
 from augrecipes.recipe.keys import Context
 from augrecipes.recipe.model import GROUPS, Arguments, Step
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, plain
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, from_value, plain
 from augrecipes.recipe.problems import NO_HINT, Fix, Hint, near
 
 RESERVED = ("p", *STEP_KEYS)
-_GROUPS = {name: own_part(schema) for name, schema in grammar.GROUPS.items()}
+_GROUPS = {name: own_part(schema) for name, schema in (grammar.GROUPS | grammar.POLICIES).items()}
+# Lints that nobody can heed who writes a policy: it stands behind a crop, and its steps have their places in a table.
+_PUBLISHED = frozenset({"L103", "L301", "L503"})
 _ID = re.compile(STEP_KEYS["id"]["pattern"])
 
 
@@ -44,7 +46,8 @@ def build_steps(context: Context, node: Node, key: str = "steps", inside: tuple[
     return tuple(step for step in built if step is not None)
 
 
-def _build(context: Context, node: Node, inside: tuple[str, ...]) -> Step | None:
+def _build(context: Context, node: Node, inside: tuple[str, ...], label: str = "") -> Step | None:
+    """The step of a node; `label`: what messages call it, where that is not its name."""
     place, name, body = _shape(context, node)
     context.steps += 1
     if context.steps > limits.MAX_STEPS:
@@ -52,13 +55,17 @@ def _build(context: Context, node: Node, inside: tuple[str, ...]) -> Step | None
     if not name or not _usable_name(context, name, place, body, inside):
         return None
     body = MappingNode({}, place) if body is None else body
+    if name == groups.AUTO_AUGMENT and isinstance(body, Scalar):
+        body = MappingNode({"policy": body}, body.place)
     if not isinstance(body, MappingNode):
         message = f"arguments are given by name, such as {name}: {{argument: value}}; got {describe(body)}"
         context.problems.add("E301", body.place, message, name)
         return None
+    if name in groups.POLICIES:
+        return _policy(context, name, body, place, inside)
     before = len(context.problems)
     scheduled, (*earlier, body) = schedules.bodies(context, name, body)
-    reserved = _reserved(context, name, body)
+    reserved = _reserved(context, label or name, body)
     takes_steps = name in GROUPS or name == groups.DEGRADE
     children: tuple[Step, ...] = ()
     if takes_steps and "steps" in body.entries:
@@ -98,6 +105,30 @@ def _check_step(context: Context, step: Step, body: MappingNode, place: Place, b
             context.problems.add("E308", where, refusal.message, label)
 
 
+def _policy(context: Context, name: str, body: MappingNode, place: Place, inside: tuple[str, ...]) -> Step | None:
+    """The group that a policy stands for, under an id that begins with its name; it remembers how it was written."""
+    before = len(context.problems)
+    arguments = _arguments(context, name, body, place)
+    if len(context.problems) > before:
+        return None
+    given = {key: body.entries[key] for key in RESERVED if key in body.entries}
+    ids = (name, *(f"{name}-{number}" for number in range(2, len(context.ids) + 2)))
+    id_ = Scalar(next(each for each in ids if each not in context.ids), place)
+    ((kind, group),) = policies.group_of(name, arguments).items()
+    entries = {key: from_value(value, place) for key, value in group.items()} | {"id": id_} | given
+    at = {key: body.at.get(key, place) for key in given}
+    step = _build(context, MappingNode({kind: MappingNode(entries, place, at)}, place), inside, name)
+    if step is None:
+        return None
+    own_id = step.id if "id" in given else None
+    written = replace(step, name=name, args=Arguments(arguments), id=own_id, steps=())
+    return replace(_silent(step), written=written)
+
+
+def _silent(step: Step) -> Step:
+    return replace(step, ignored=step.ignored | _PUBLISHED, steps=tuple(map(_silent, step.steps)))
+
+
 def _shape(context: Context, node: Node) -> tuple[Place, str, Node | None]:
     """Place, name and arguments of a step; an empty name where it is none, the problem noted."""
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value:
@@ -132,7 +163,7 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
         elif inside:
             message = f"stands at the top of its list, not inside {inside[-1]}: its target is made for every sample"
             problems.add("E312", place, message, name)
-    if name in GROUPS or name == groups.DEGRADE:
+    if name in (*GROUPS, *groups.POLICIES) or name == groups.DEGRADE:
         return True
     if claims(name).resizes == "target" and groups.DEGRADE not in inside:
         problems.add("E312", place, "stands inside Degrade only, whose target's size it makes; use Resize", name)
@@ -154,7 +185,7 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
         hint = Hint(f"; write {last!r}", (Fix("word", last),)) if last in registry.names() else NO_HINT
         problems.add("E302", place, message, name, hint)
     else:
-        valid = (*registry.names(), *GROUPS)
+        valid = (*registry.names(), *GROUPS, *groups.POLICIES)
         given = {} if body is None else plain(body)
         context.translated = context.translated or name in CLASSES
         problems.add("E302", place, "unknown step", name, suggest.step(name, given, valid))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import yaml
 
 from augrecipes.errors import Diagnostic, RecipeError, harmless
+from augrecipes.ops import policies
 from augrecipes.recipe import derive
 from augrecipes.recipe.grammar import WORD, TtaViews
 from augrecipes.recipe.keys import imagenet
-from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Output, Recipe, Step
+from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Output, Recipe, Step, canonical
 from augrecipes.recipe.nodes import NumberError, Place, from_value, resolve
 
 
@@ -87,7 +88,23 @@ def body_of(step: Step) -> dict[str, Any]:
     return step.args.plain() | said | step.schedule.plain()
 
 
+def _plain(step: Step) -> dict[str, Any]:
+    """A step as values, with what is in it."""
+    return {step.name: body_of(step) | ({"steps": [_plain(child) for child in step.steps]} if step.steps else {})}
+
+
+def _as_written(step: Step) -> Step:
+    """The policy that a group was written as, if it is still that policy's; else the group."""
+    if step.written is None:
+        return step
+    arguments = step.written.args.plain()
+    ((_, made),) = policies.group_of(step.written.name, arguments).items()
+    written = replace(step.written, p=step.p, target=step.target, share=step.share)
+    return written if canonical(made["steps"]) == canonical(_plain(step)[step.name]["steps"]) else step
+
+
 def _step(step: Step, at: At, indent: str) -> Lines:
+    step = _as_written(step)
     arguments = body_of(step)
     if not step.steps:
         yield at, indent, f"- {flow(step.name)}: {flow(arguments)}" if arguments else f"- {flow(step.name)}"

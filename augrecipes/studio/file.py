@@ -21,7 +21,7 @@ from augrecipes.interop.reading import of_text
 from augrecipes.ops import groups, registry
 from augrecipes.paths import write_file
 from augrecipes.recipe import gallery
-from augrecipes.recipe.grammar import DEGRADE, GROUPS, STEP_KEYS, TOP
+from augrecipes.recipe.grammar import DEGRADE, GROUPS, POLICIES, STEP_KEYS, TOP
 from augrecipes.recipe.limits import MAX_BYTES, read_bytes
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.studio.requests import ExportRequest, ImportRequest, RecipeRequest, Refused, SaveRequest
@@ -139,7 +139,7 @@ def exported(studio: Studio, request: ExportRequest) -> dict[str, Any]:
 def schema() -> dict[str, Any]:
     """Every step with its arguments, for completion, hover and sliders; and the keys of a recipe."""
     classes = {name: registry.arguments(name) or {"properties": {}} for name in registry.names()}
-    steps = {**GROUPS, groups.DEGRADE: DEGRADE, **classes}
+    steps = {**GROUPS, **POLICIES, groups.DEGRADE: DEGRADE, **classes}
     return {
         "steps": {name: _step(name, found) for name, found in sorted(steps.items())},
         "step_keys": {name: argument_of(part) for name, part in STEP_KEYS.items()},

@@ -22,6 +22,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("CenterCrop", "RandomCrop", "AtLeastOneBBoxRandomCrop", "Resize"), _SIDES),
     "RandomSizedBBoxSafeCrop": _SIDES,
     "LongestMaxSize": {"max_size": 9},
+    "AutoContrast": {"method": "pil"},
     "SmallestMaxSize": {"max_size": 9},
     "CropAndPad": {"px": 5},
     "RandomResizedCrop": {"size": [9, 8]},
@@ -30,10 +31,11 @@ NEEDED: dict[str, dict[str, Any]] = {
 }
 _RESIZES = ({"interpolation": "lanczos4"},)
 _WARPS = ({"interpolation": "cubic"},)
-_SIZES = (*_RESIZES, {"max_size": [*range(20, 35)]})
+_SIZES = (*_RESIZES, {"max_size": [*range(20, 51)]})
 # Of each class that is not native with all arguments: what it is not native with.
 OPAQUE_WITH: dict[str, tuple[dict[str, Any], ...]] = {
     "Affine": (*_WARPS, {"fit_output": True}, {"balanced_scale": True, "scale": [0.5, 2]}),
+    "AutoContrast": ({"method": "cdf"}, {"cutoff": 1}, {"ignore": 0}),
     "Blur": ({"blur_limit": [3, 17]},),
     "CLAHE": ({"tile_grid_size": [65, 8]},),
     "ChannelDropout": ({"fill": 256},),

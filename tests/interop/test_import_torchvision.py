@@ -221,13 +221,13 @@ def test_pixels_are_near_those_of_torchvision(name: str) -> None:
 @pytest.mark.parametrize(
     ("fault", "name"),
     [
-        ("_INTERPOLATIONS", "Resize, nearest"),
+        ("INTERPOLATIONS", "Resize, nearest"),
         ("_BORDERS", "Pad, reflected"),
         ("fills", "Pad"),
     ],
 )
 def test_pixels_tell_a_wrong_value(monkeypatch: pytest.MonkeyPatch, fault: str, name: str) -> None:
-    wrong = {"_INTERPOLATIONS": "linear", "_BORDERS": "replicate"}
+    wrong = {"INTERPOLATIONS": "linear", "_BORDERS": "replicate"}
     right = getattr(torchvision_steps, fault)
     planted = dict.fromkeys(right, wrong[fault]) if fault in wrong else lambda value: {}
     monkeypatch.setattr(torchvision_steps, fault, planted)
@@ -286,7 +286,7 @@ def test_groups_keep_their_chances() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("RandAugment(num_ops=2)", "SomeOf"),
+        ("RandomIoUCrop()", "RandomSizedBBoxSafeCrop"),
         ("RandomPerspective(p=0.5, distortion_scale=0.5)", "Perspective"),
         ("Lambda(f, 'object')", "augrecipes.register"),
         ("RandomRotation(degrees=[-5, 5], center=[3, 4])", "about their middle"),
@@ -326,7 +326,7 @@ def test_an_object_is_a_recipe_or_an_error() -> None:
     flip = _stand_in("RandomHorizontalFlip", p=0.3)
     recipe = ar.from_torchvision(_stand_in("Compose", transforms=[_stand_in("CenterCrop", size=(8, 9)), flip]), "mine")
     assert (recipe.name, recipe.steps[0].args["width"], recipe.steps[1].p) == ("mine", 9, 0.3)
-    with pytest.raises(ar.RecipeError, match="SomeOf"):
-        ar.from_torchvision(_stand_in("RandAugment", num_ops=2))
+    with pytest.raises(ar.RecipeError, match="Perspective"):
+        ar.from_torchvision(_stand_in("RandomPerspective", distortion_scale=0.5))
     with pytest.raises(ar.RecipeError, match=r"augrecipes\.register"):
         ar.from_torchvision(_stand_in("Compose", transforms=[flip, lambda image: image]))

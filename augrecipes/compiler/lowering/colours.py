@@ -172,6 +172,12 @@ def evened_out(step: Any) -> NativeOp | None:
     return uniform(step, EFFECTS.APPLIES_CLAHE, (down, across, _LAB.ctypes.data), clip_limit="clip_limit")
 
 
+def stretched(step: Any) -> NativeOp | None:
+    """Levels of channels over the full range."""
+    plain = step.method == "pil" and not step.cutoff and step.ignore is None
+    return NativeOp(DRAWS.NOTHING, EFFECTS.WIDENS_RANGE) if plain else None
+
+
 def equalized(step: Any) -> NativeOp | None:
     """Histograms of channels made even."""
     plain = step.mode == "cv" and step.by_channels and step.mask is None

@@ -59,6 +59,12 @@ def embossed(step: Any) -> NativeOp | None:
     return _convolved(step, DRAWS.EMBOSSING, step.strength, "emboss_matrix")
 
 
+def sharper(step: Any) -> NativeOp:
+    """The same by one factor, which leaves the outermost pixels."""
+    limits = ranges(step.factor)
+    return NativeOp(DRAWS.SHARPNESS, EFFECTS.CONVOLVES_INSIDE, limits, of("weights"), (opencv_variants.sums(),))
+
+
 def _convolved(step: Any, draw: int, amount: tuple[float, float], name: str) -> NativeOp | None:
     if max(map(abs, amount)) * LIMITS.WIDEST_BLUR > LIMITS.MOST_SATURATED:
         return None

@@ -10,6 +10,7 @@ from typing import Any
 
 from augrecipes.interop.source import functions, values
 from augrecipes.interop.source.expressions import Expressions
+from augrecipes.interop.torchvision import PARAMETERS
 from augrecipes.recipe.history import PLACES
 
 _PARAMS = ("BboxParams", "KeypointParams")
@@ -96,7 +97,8 @@ class Calls(Expressions):
                 return functions.FUNCTIONS[path](*args, **named)
             except functions.FAILURES:  # other arguments than it takes
                 raise values.NotKnown(*args) from None
-        if not last[:1].isupper():
+        is_timm = last in PARAMETERS and (path == last or path.startswith("timm."))  # whose functions make transforms
+        if not last[:1].isupper() and not is_timm:
             raise values.NotKnown(*args, *named.values())
         extra = named.pop(None, None)
         if last in _PARAMS:

@@ -19,6 +19,7 @@ from augrecipes.interop.source.execute import SourceReader
 from augrecipes.interop.source.text import SourceText, Test, parse, role
 from augrecipes.interop.source.transforms import COMPOSES, HOLDING, call_of, children_of
 from augrecipes.interop.source.values import Created, Mapped, walk
+from augrecipes.interop.timm import WHOLE
 from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
@@ -225,10 +226,11 @@ def _pipelines(reader: SourceReader) -> dict[_Key, list[Match]]:
     inside = {id(part) for each in held for part in walk([each.args, each.named])}
     alone = [(path, each) for path, each in reader.created if id(each) not in inside]
     composes = [found for found in alone if found[1].name in COMPOSES]
+    whole = [found for found in alone if found[1].name == WHOLE and found[1].path.startswith("timm.")]
     groups = [found for found in alone if found[1].name in GROUPS and found[1].path.startswith("albumentations")]
     lists = [found for found in reader.lists if _is_list(found[1]) and inside.isdisjoint(map(id, walk(found[1])))]
     pipelines: dict[_Key, list[Match]] = {}
-    for kind, several in (("compose", composes), ("group", groups), ("list", lists)):
+    for kind, several in (("compose", [*composes, *whole]), ("group", groups), ("list", lists)):
         seen: set[int] = set()
         for path, each in several:
             if id(each) not in seen:  # else it is the same list under another name, or a part of a longer one
@@ -248,7 +250,7 @@ def _is_list(value: Any) -> bool:
 
 def _is_ours(created: Created) -> bool:
     """Whether a class is one of albumentations or torchvision, by its module, or by its name where it has none."""
-    if created.path.startswith(("albumentations.", "torchvision.transforms.")):
+    if created.path.startswith(("albumentations.", "torchvision.transforms.", "timm.")):
         return True
     return created.path == created.name and (created.name in _NAMES or registry.arguments(created.name) is not None)
 

@@ -1,0 +1,172 @@
+"""Augmentation policies as groups of steps: RandAugment, TrivialAugment and AutoAugment by their published tables.
+
+A recipe names a policy as it names a step; what runs, and what `explain` shows, are the groups that are made here.
+policies.json has the numbers. A table says of each operation what it is at magnitude 0 and at full magnitude, linear
+between; what begins at 0 goes either way with equal chance. Tables are those of torchvision 0.28 (`torchvision`, which
+AutoAugment shares; `wide`, TrivialAugment's) and of timm 1.0 (`timm`, `timm-increasing`), which come from the papers:
+
+AutoAugment: Cubuk et al., "AutoAugment: Learning Augmentation Strategies from Data", CVPR 2019, tables 6 to 9.
+RandAugment: Cubuk et al., "RandAugment: Practical Automated Data Augmentation with a Reduced Search Space", 2020.
+TrivialAugment: Müller and Hutter, "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation", ICCV 2021.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from augrecipes.ops.groups import AUTO_AUGMENT, NO_OP, ONE_OF, RAND_AUGMENT, SEQUENTIAL, TRIVIAL_AUGMENT
+
+MOST = 30  # RandAugment's full magnitude
+_DATA = json.loads(files("augrecipes.ops").joinpath("policies.json").read_text(encoding="utf-8"))
+TABLES: dict[str, dict[str, list[Any]]] = _DATA["tables"]
+POLICIES: dict[str, dict[str, Any]] = _DATA["policies"]  # of AutoAugment
+_SUBPOLICIES: dict[str, list[str]] = _DATA["subpolicies"]
+# DeiT III's three (Touvron et al. 2022), which timm has under this name: no table, no magnitudes.
+_THREE = (
+    {"Solarize": {"threshold_range": [0.5, 0.5], "p": 1.0}},
+    {"ToGray": {"p": 1.0}},
+    {"GaussianBlur": {"sigma_limit": [0.1, 2.0], "blur_limit": 0, "p": 1.0}},
+)
+_ROUNDINGS: dict[str, Callable[[float], int]] = {"round": round, "ceil": math.ceil, "floor": math.floor}
+_GRID = 31  # magnitudes of a range that stand for it where an operation takes whole numbers, as in the papers
+_STILL = {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "saturation": [1.0, 1.0], "hue": [0.0, 0.0]}
+_JITTERED = {"Brightness": "brightness", "Color": "saturation", "Contrast": "contrast"}
+_PLAIN: dict[str, dict[str, Any]] = {
+    "AutoContrast": {"AutoContrast": {"method": "pil"}},
+    "Equalize": {"Equalize": {}},
+    "Identity": {NO_OP: {}},
+    "Invert": {"InvertImg": {}},
+}
+
+Plain = dict[str, Any]  # a step as a recipe has it: `{name: {argument: value}}`
+Range = tuple[float, float]
+
+
+def group_of(name: str, arguments: Mapping[str, Any]) -> Plain:
+    """The group that a policy stands for, without the keys of every step; `grammar.json` has the arguments.
+
+    >>> group = group_of("RandAugment", {"n": 2, "m": 9})
+    >>> len(group["Sequential"]["steps"]), group["Sequential"]["steps"][0]["OneOf"]["steps"][10]
+    (2, {'Posterize': {'num_bits': 7, 'p': 1.0}})
+    """
+    warp = {"interpolation": arguments.get("interpolation", "nearest"), "fill": arguments.get("fill", 0)}
+    spread = arguments.get("mstd", 0) / MOST
+    if name == TRIVIAL_AUGMENT:
+        return {ONE_OF: {"steps": _any(TABLES["wide"], (0.0, 1.0), warp)}}
+    if name == AUTO_AUGMENT:
+        return {ONE_OF: {"steps": _subpolicies(arguments.get("policy", "imagenet"), spread, warp)}}
+    if name != RAND_AUGMENT:
+        raise KeyError(name)
+    drawn = _any(TABLES[arguments.get("ops", "torchvision")], _span(arguments.get("m", 9) / MOST, spread), warp)
+    one = {ONE_OF: {"p": float(arguments.get("op_p", 1.0)), "steps": drawn}}
+    return {SEQUENTIAL: {"steps": [one] * arguments.get("n", 2)}}
+
+
+def _span(middle: float, deviation: float) -> Range:
+    """The uniform range of this mean and standard deviation, as far as magnitudes go."""
+    half = math.sqrt(3) * deviation
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _any(table: Mapping[str, Sequence[Any]], magnitude: Range, warp: Mapping[str, Any]) -> list[Plain]:
+    """The steps of OneOf that draws each operation of a table alike."""
+    return [_one_of(operation(op, table[op], magnitude, warp), 1.0) for op in table]
+
+
+def _one_of(ways: Sequence[tuple[float, Plain]], p: float) -> Plain:
+    """One of the ways that an operation goes, with a probability, or a weight."""
+    if len(ways) == 1:
+        return _with(ways[0][1], p)
+    return {ONE_OF: {"p": p, "steps": [_with(step, share) for share, step in ways]}}
+
+
+def _with(step: Plain, p: float) -> Plain:
+    ((name, args),) = step.items()
+    return {name: {**args, "p": p}}
+
+
+def _subpolicies(policy: str, spread: float, warp: Mapping[str, Any]) -> list[Plain]:
+    if policy not in POLICIES:
+        return list(_THREE)
+    record = POLICIES[policy]
+    table = TABLES[record["table"]] | record.get("instead", {})
+    made = []
+    for row in _SUBPOLICIES[record.get("like", policy)]:
+        steps = [
+            _one_of(operation(op, table.get(op, []), _span(float(level) / record["of"], spread), warp), float(p))
+            for op, p, level in (part.split() for part in row.split(", "))
+            if float(p)
+        ]
+        made.append({SEQUENTIAL: {"p": 1.0, "steps": steps}})
+    return made
+
+
+def operation(op: str, ends: Sequence[Any], magnitude: Range, warp: Mapping[str, Any]) -> list[tuple[float, Plain]]:
+    """The steps that an operation is, with the share of the draws that each of them has.
+
+    Args:
+        op: its name in a table.
+        ends: what the table has of it.
+        magnitude: the range of magnitudes, 0..1, drawn uniformly.
+        warp: `interpolation` and `fill` of what moves pixels.
+
+    >>> operation("Posterize", [8, 4], (0.3, 0.3), {}), operation("Invert", [], (0, 0), {})
+    ([(1.0, {'Posterize': {'num_bits': 7}})], [(1.0, {'InvertImg': {}})])
+    """
+    if op in _PLAIN:
+        return [(1.0, _PLAIN[op])]
+    low, high = (round(ends[0] + (ends[1] - ends[0]) * end, 6) + 0.0 for end in magnitude)
+    if op == "Posterize":
+        return _posterized(ends, magnitude)
+    if op == "Solarize":
+        return [(1.0, {op: {"threshold_range": sorted((low, high))}})]
+    if op == "SolarizeAdd":
+        return [(1.0, {op: {"addition": [low, high]}})]
+    if ends[0] < 0:
+        return [(1.0, _signed(op, low, high, warp))]
+    if low == 0:
+        return [(1.0, _signed(op, -high + 0.0, high, warp))]
+    return [(0.5, _signed(op, low, high, warp)), (0.5, _signed(op, -high, -low, warp))]
+
+
+def _signed(op: str, low: float, high: float, warp: Mapping[str, Any]) -> Plain:
+    """A step whose amount goes from `low` to `high`, on either side of what changes nothing."""
+    if op == "Rotate":
+        return {"Rotate": {"limit": [low, high], **warp}}
+    if op == "Sharpness":
+        return {op: {"factor": _one_and(low, high)}}
+    if op in _JITTERED:
+        return {"ColorJitter": {**_STILL, _JITTERED[op]: _one_and(low, high)}}
+    along = op[-1].lower()
+
+    def axes(low: float, high: float) -> Plain:
+        return {axis: [low, high] if axis == along else [0 * abs(low), 0 * abs(high)] for axis in "xy"}
+
+    if op.startswith("Translate") and max(-low, high) > 1:
+        return {"Affine": {"translate_px": axes(math.trunc(low), math.trunc(high)), **warp}}
+    if op.startswith("Translate"):
+        return {"Affine": {"translate_percent": axes(low, high), **warp}}
+    # About the corner, as PIL does: about the middle, and moved by half of what the middle of the range shears.
+    moved = round(-(low + high) / 4, 6) + 0.0
+    shear = axes(*(round(math.degrees(math.atan(end)), 6) for end in (low, high)))
+    return {"Affine": {"shear": shear, "translate_percent": axes(moved, moved), **warp}}
+
+
+def _one_and(low: float, high: float) -> list[float]:
+    return [round(1 + low, 6), round(1 + high, 6)]
+
+
+def _posterized(ends: Sequence[Any], magnitude: Range) -> list[tuple[float, Plain]]:
+    """As many steps as there are numbers of bits; all eight change nothing, and none leaves black."""
+    low, high = magnitude
+    to_bits = _ROUNDINGS[ends[2] if len(ends) > 2 else "round"]
+    grid = (low + (high - low) * place / (_GRID - 1) for place in range(_GRID))
+    counts = Counter(to_bits(round(ends[0] + (ends[1] - ends[0]) * each, 9)) for each in grid)
+    kinds: dict[int, Plain] = {8: {NO_OP: {}}, 0: {"ColorJitter": {**_STILL, "brightness": [0.0, 0.0]}}}
+    ways = {bits: kinds.get(bits, {"Posterize": {"num_bits": bits}}) for bits in counts}
+    return [(round(count / _GRID, 6), ways[bits]) for bits, count in counts.items()]

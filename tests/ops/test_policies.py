@@ -1,0 +1,258 @@
+"""Operations of policies as strong as torchvision's, on a picture of ramps: by numbers, and beside torchvision itself.
+
+`policies_pixels.json` has, for each operation of a table and a magnitude, what torchvision 0.28 makes of the ramps at
+sixteen places. Where torchvision can be imported, the numbers are held to it, too, and written anew by
+
+    python tests/ops/test_policies.py
+"""
+
+import json
+import math
+import sys
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image, ImageEnhance, ImageOps
+
+import augrecipes as ar
+from augrecipes.ops import policies
+from augrecipes.ops.augmix import AugMix
+from augrecipes.ops.enhance import Sharpness, SolarizeAdd
+from augrecipes.ops.policies import TABLES, group_of, operation
+from augrecipes.ops.registry import construct
+from augrecipes.ops.step import Step
+from augrecipes.recipe.model import Arguments
+
+PIXELS = Path(__file__).with_name("policies_pixels.json")
+NUMBERS: dict[str, list[int]] = json.loads(PIXELS.read_text(encoding="utf-8")) if PIXELS.exists() else {}
+WARP = {"interpolation": "nearest", "fill": 0}
+SIDE = 96
+# Levels that an operation may be off: nearest pixels may be neighbours; equalized levels are OpenCV's.
+OFF = {"Shear": 4, "Rotate": 3, "Equalize": 6, "Color": 2}
+MAGNITUDES = {"torchvision": (3, 9, 30), "wide": (30,)}
+SIGNED = ("ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate", "Brightness", "Color", "Contrast", "Sharpness")
+CASES = [
+    f"{table} {op} {m} {sign}"
+    for table, magnitudes in MAGNITUDES.items()
+    for op, ends in TABLES[table].items()
+    for m in magnitudes
+    for sign in ((1, -1) if op in SIGNED else (1,))
+    if ends or m == 30
+]
+
+
+def ramps(op: str = "") -> np.ndarray:
+    """Red grows to the right, green downwards, blue along the diagonal, with teeth where sharpness counts."""
+    y, x = np.mgrid[:SIDE, :SIDE]
+    teeth = 20 * (y % 7) if op == "Sharpness" else y
+    return np.stack([20 + 2 * x, 30 + 2 * y, 40 + x // 2 + teeth // 2], axis=-1).astype(np.uint8)
+
+
+def seen(image: np.ndarray) -> list[int]:
+    return image[9::25, 12::26].ravel().tolist()
+
+
+def made(case: str) -> np.ndarray:
+    table, op, m, sign = case.split()
+    share = int(m) / policies.MOST
+    ways = operation(op, TABLES[table][op], (share, share), WARP)
+    ((name, args),) = ways[0 if int(sign) > 0 else 1][1].items()
+    return construct(Step(name, Arguments(args), p=1.0))(image=ramps(op))["image"]
+
+
+def torchvision() -> Any:
+    """Its policies, where it is installed and fits the installed torch."""
+    try:
+        return import_module("torchvision.transforms.autoaugment")
+    except (ImportError, RuntimeError) as error:  # it was built for another torch
+        return pytest.skip(f"torchvision is not at hand: {error}")
+
+
+def of_torchvision(case: str) -> np.ndarray:
+    theirs = torchvision()
+    table, op, m, sign = case.split()
+    space = {
+        "torchvision": lambda: theirs.RandAugment()._augmentation_space(31, (SIDE, SIDE)),
+        "wide": lambda: theirs.TrivialAugmentWide()._augmentation_space(31),
+    }[table]()
+    magnitudes, signed = space[op]
+    magnitude = float(magnitudes[int(m)]) if magnitudes.ndim else 0.0
+    magnitude *= int(sign) if signed else 1
+    nearest = theirs.InterpolationMode.NEAREST
+    return np.asarray(theirs._apply_op(Image.fromarray(ramps(op)), op, magnitude, nearest, None))
+
+
+def differences(case: str, image: np.ndarray) -> int:
+    """Levels at the place that differs most but one: at the edge of what is filled a pixel may go either way."""
+    off = np.abs(np.subtract(seen(image), NUMBERS[case], dtype=int)).reshape(-1, 3).max(axis=1)
+    return int(np.sort(off)[-2])
+
+
+def allowed(case: str) -> int:
+    return next((off for start, off in OFF.items() if case.split()[1].startswith(start)), 1)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_operation_is_as_strong_as_torchvisions(case: str) -> None:
+    assert differences(case, made(case)) <= allowed(case)
+
+
+@pytest.mark.parametrize(("op", "factor"), [(op, 1.5) for op in SIGNED] + [("Solarize", 0.5), ("Posterize", 0.8)])
+def test_a_planted_magnitude_is_caught(op: str, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, end = TABLES["torchvision"][op]
+    monkeypatch.setitem(TABLES["torchvision"], op, [start * factor, end * factor])
+    case = f"torchvision {op} 9 1"
+    assert differences(case, made(case)) > allowed(case)
+
+
+def test_the_numbers_are_torchvisions() -> None:
+    assert {case: seen(of_torchvision(case)) for case in CASES} == NUMBERS
+
+
+@pytest.mark.parametrize("table", MAGNITUDES)
+def test_all_of_the_picture_beside_torchvision(table: str) -> None:
+    for case in CASES:
+        if case.startswith(table):
+            off = np.abs(made(case).astype(int) - of_torchvision(case)).max(axis=-1) > allowed(case)
+            assert off.mean() < 0.02, case
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.1, 0.7, 1.0, 1.3, 1.9])
+def test_sharpness_is_pillows(factor: float) -> None:
+    image = np.random.default_rng(3).integers(0, 256, (40, 50, 3), np.uint8)
+    ours = Sharpness(factor=(factor, factor), p=1.0)(image=image)["image"].astype(int)
+    assert np.abs(ours - np.asarray(ImageEnhance.Sharpness(Image.fromarray(image)).enhance(factor))).max() <= 1
+    assert (ours[0] == image[0]).all()
+
+
+def test_solarize_add_lightens_the_darker_half() -> None:
+    levels = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)
+    out = SolarizeAdd(addition=(0.4, 0.4), p=1.0)(image=levels)["image"].ravel()
+    assert out[:128].tolist() == [min(255, level + 102) for level in range(128)]
+    assert out[128:].tolist() == list(range(128, 256))
+
+
+def test_autocontrast_is_pillows_where_nothing_is_white() -> None:
+    image = np.random.default_rng(1).integers(40, 200, (30, 30, 3), np.uint8)
+    ours = construct(Step("AutoContrast", Arguments({"method": "pil"}), p=1.0))(image=image)["image"]
+    assert np.abs(ours.astype(int) - np.asarray(ImageOps.autocontrast(Image.fromarray(image)))).max() <= 1
+
+
+def shares(steps: list[dict[str, Any]]) -> Counter[str]:
+    """How much each class weighs among the steps of a OneOf, those of groups in it by their own weights."""
+    found: Counter[str] = Counter()
+    for step in steps:
+        ((name, args),) = step.items()
+        if name == "OneOf":
+            inner = shares(args["steps"])
+            found.update({key: args["p"] * part / sum(inner.values()) for key, part in inner.items()})
+        else:
+            found[name] += args["p"]
+    return found
+
+
+@pytest.mark.parametrize("arguments", [{}, {"m": 0}, {"m": 27, "mstd": 1.5, "ops": "timm-increasing"}, {"ops": "timm"}])
+def test_every_operation_is_drawn_alike(arguments: dict[str, Any]) -> None:
+    group = group_of("RandAugment", {"n": 3, **arguments})["Sequential"]["steps"]
+    table = TABLES[arguments.get("ops", "torchvision")]
+    assert len(group) == 3
+    for each in group:
+        found = shares(each["OneOf"]["steps"])
+        assert math.isclose(sum(found.values()), len(table), abs_tol=1e-4)
+        assert math.isclose(found["Affine"], 4)  # two shears, two translations
+        assert math.isclose(found["Rotate"], 1)
+
+
+def test_a_deviation_is_that_of_a_uniform_range() -> None:
+    steps = group_of("RandAugment", {"m": 15, "mstd": 3})["Sequential"]["steps"][0]["OneOf"]["steps"]
+    limits = [way["Rotate"]["limit"] for way in steps[5]["OneOf"]["steps"]]
+    assert limits[0][0] == -limits[1][1] == pytest.approx(15 - 3 * 3**0.5, abs=1e-5)
+    assert (limits[0][1] - limits[0][0]) / 12**0.5 == pytest.approx(3, abs=1e-5)
+
+
+def test_timms_magnitudes() -> None:
+    """Numbers of timm 1.0 at m9: `inc1`, and without it."""
+
+    def at(ops: str, op: str) -> Any:
+        ((_, step),) = operation(op, TABLES[ops][op], (0.9, 0.9), WARP)[:1]
+        ((_, args),) = step.items()
+        return {key: value for key, value in args.items() if key not in WARP}
+
+    assert at("timm-increasing", "Posterize") == {"num_bits": 1}
+    assert at("timm", "Posterize") == {"num_bits": 3}
+    assert at("timm-increasing", "Solarize")["threshold_range"] == pytest.approx([0.1, 0.1])
+    assert at("timm", "Solarize")["threshold_range"] == pytest.approx([0.9, 0.9])
+    assert at("timm-increasing", "Color")["saturation"] == pytest.approx([1.81, 1.81])
+    assert at("timm", "Color")["saturation"] == pytest.approx([1.72, 1.72])
+    assert at("timm", "Rotate") == {"limit": [27.0, 27.0]}
+    assert at("timm", "SolarizeAdd")["addition"] == pytest.approx([99 / 255] * 2, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("policy", "subpolicies", "steps"), [("imagenet", 25, 49), ("cifar10", 25, 49), ("svhn", 25, 49), ("v0", 25, 48)]
+)
+def test_auto_augment_has_its_pairs(policy: str, subpolicies: int, steps: int) -> None:
+    """One operation of each of the first three, and two of the last, have no chance of acting."""
+    group = group_of("AutoAugment", {"policy": policy})["OneOf"]["steps"]
+    assert len(group) == subpolicies
+    assert sum(len(each["Sequential"]["steps"]) for each in group) == steps
+
+
+def test_original_policies_of_timm_and_torchvision_differ_by_their_magnitudes() -> None:
+    first = [group_of("AutoAugment", {"policy": name})["OneOf"]["steps"][0] for name in ("imagenet", "original")]
+    posterize = [each["Sequential"]["steps"][0]["Posterize"] for each in first]
+    assert posterize == [{"num_bits": 4, "p": 0.4}, {"num_bits": 7, "p": 0.4}]
+
+
+def mix(seed: int, **options: Any) -> tuple[np.ndarray, dict[str, Any]]:
+    step = AugMix(**options)
+    step.set_random_seed(seed)
+    params = step.get_params()
+    return step.apply(ramps(), **params), params
+
+
+def test_aug_mix_is_the_sum_of_its_chains() -> None:
+    """A mixture by hand: of each chain what its operations make one after another."""
+    for seed in range(8):
+        image, params = mix(seed, interpolation=0)
+        assert sum(params["weights"]) == pytest.approx(1)
+        whole = ramps() * params["weights"][0]
+        for weight, chain in zip(params["weights"][1:], params["chains"], strict=True):
+            step = ramps()
+            for op, level, way in chain:
+                ends = TABLES["augmix"][op]
+                ways = operation(op, ends, (level / 9, level / 9), {"interpolation": 0, "fill": 0})
+                ((name, args),) = ways[min(way, len(ways) - 1)][1].items()
+                step = construct(Step(name, Arguments(args), p=1.0))(image=step)["image"]
+            whole = whole + step * weight
+        assert np.abs(image - whole).max() < 0.51
+
+
+def test_aug_mix_draws_within_its_bounds() -> None:
+    drawn = [mix(seed, severity=4, width=2, all_ops=False)[1] for seed in range(60)]
+    chains = [chain for params in drawn for chain in params["chains"]]
+    assert {len(chain) for chain in chains} == {1, 2, 3}
+    assert {level for chain in chains for _, level, _ in chain} == {0, 1, 2, 3}
+    assert {op for chain in chains for op, _, _ in chain} == set(TABLES["augmix"]) - set(SIGNED[5:])
+    assert all(len(params["weights"]) == 3 for params in drawn)
+    assert {len(chain) for chain in mix(1, depth=5)[1]["chains"]} == {5}
+
+
+def test_aug_mix_is_a_function_of_its_key() -> None:
+    text = "version: 1\nrecipe: t\nsteps: [AugMix]\neval: derived\noutput: {dtype: uint8, layout: hwc}\n"
+    one, other = (ar.load(text).compile(optimize=how, seed=5) for how in ("none", "fast"))
+    images = [one.at(index, 0)(image=ramps())["image"] for index in range(6)]
+    for index in (5, 2, 0, 4, 3, 1):
+        assert (other.at(index, 0)(image=ramps())["image"] == images[index]).all()
+    assert len({image.tobytes() for image in images}) == 6
+
+
+if __name__ == "__main__":
+    found = {case: seen(of_torchvision(case)) for case in CASES}
+    rows = ",\n".join(f"{json.dumps(case)}: {json.dumps(numbers)}" for case, numbers in found.items())
+    PIXELS.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")
+    sys.exit(0)
