@@ -99,7 +99,7 @@ def _as_written(step: Step) -> Step:
         return step
     arguments = step.written.args.plain()
     ((_, made),) = policies.group_of(step.written.name, arguments).items()
-    written = replace(step.written, p=step.p, target=step.target, share=step.share)
+    written = replace(step.written, p=step.p, target=step.target, share=step.share, schedule=step.schedule)
     return written if canonical(made["steps"]) == canonical(_plain(step)[step.name]["steps"]) else step
 
 

@@ -120,6 +120,12 @@ def test_it_is_written_as_it_was_and_its_digest_knows() -> None:
     assert again.digest == GROWS.digest != replace(GROWS, steps=GROWS.in_epoch(99).steps).digest
 
 
+def test_a_policy_is_written_as_it_is_in_the_epoch() -> None:
+    recipe = parse_text("version: 1\nrecipe: a\nsteps:\n  - RandAugment: {p: {from: 0, to: 1, epochs: 4}}\neval: []")
+    assert parse_text(recipe.to_yaml()) == recipe
+    assert parse_text(recipe.in_epoch(2).to_yaml()) == recipe.in_epoch(2) != recipe
+
+
 def test_one_compose_cannot_have_it() -> None:
     with pytest.raises(RecipeError, match=r"in_epoch\(0\)"):
         to_albumentations(GROWS)
