@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from augrecipes import mixtures
 from augrecipes.compiler.compile import build, check, steps_of
 from augrecipes.compiler.explained import DerivedStep, PlannedStep, derived_steps, output_line, planned_steps
 from augrecipes.compiler.rewrite import flow_of, plan
@@ -21,7 +22,7 @@ from augrecipes.native.described import described
 from augrecipes.native.kernels import library
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.registry import effective
+from augrecipes.ops.registry import chance, effective
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.report import to_plain
@@ -147,6 +148,7 @@ class Explanation(Displayed):
     plan: tuple[PlannedStep, ...]
     stayed: tuple[Stayed, ...]
     derived: tuple[DerivedStep, ...] = ()
+    batch: tuple[SourceStep, ...] = ()
     plugins: tuple[str, ...] = ()
     timing: Timing | None = None
     pictured: tuple[Recipe, ...] = field(default=(), compare=False)
@@ -176,9 +178,9 @@ class Explanation(Displayed):
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers. `shared`: pairs and bags only; `derived`: of `eval: derived`;
-        `plugins`: where it names some; `timing`, `ms`: once measured."""
+        `batch`, `plugins`: where it names some; `timing`, `ms`: once measured."""
         report: dict[str, Any] = to_plain(self)
-        for key in ("shared", "derived", "plugins"):
+        for key in ("shared", "derived", "batch", "plugins"):
             if not report[key]:
                 del report[key]
         if self.timing is None:
@@ -234,6 +236,11 @@ def explain(
             if touched.isdisjoint((root.site, step.site))  # a group that was moved, or joined, went with its children
         ),
         derived=derived_steps(recipe),
+        batch=tuple(
+            SourceStep(step.site, depth, step.name, chance(step), mixtures.effective(step))
+            for root in (recipe.batch if mode == "train" else ())
+            for step, depth in _walk(root, 0)
+        ),
         plugins=recipe.plugins,
         pictured=(recipe,),
     )

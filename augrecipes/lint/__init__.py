@@ -1,7 +1,8 @@
 """Lints: what a valid recipe says that it cannot mean.
 
 A lint speaks only of what the optimiser cannot repair by itself. Codes are stable and severities fixed:
-L1xx meaning, L2xx geometry, L3xx colour and channels, L4xx speed, L5xx style, L6xx targets, L7xx evaluation.
+L1xx meaning, L2xx geometry, L3xx colour and channels, L4xx speed, L5xx style, L6xx targets, L7xx evaluation, L8xx
+batches.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from augrecipes.errors import Diagnostic
-from augrecipes.lint import evaluation, geometry, meaning, pairs
+from augrecipes.lint import batches, evaluation, geometry, meaning, pairs
 from augrecipes.lint.record import Finding, Lint, registered
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.recipe.problems import Fix, noted
 
-__all__ = ["Finding", "Lint", "evaluation", "geometry", "lint", "lints", "meaning", "pairs"]
+__all__ = ["Finding", "Lint", "batches", "evaluation", "geometry", "lint", "lints", "meaning", "pairs"]
 
 
 def lints() -> dict[str, Lint]:

@@ -101,22 +101,6 @@ def render_keypoints(image: RgbImage, points: NDArray[Any], scale: float) -> Non
         cv2.circle(image, centre, 3 * 16, colour_of(number), -1, cv2.LINE_AA, 4)
 
 
-def corners_px(boxes: NDArray[Any], form: str, height: int, width: int) -> NDArray[np.float32]:
-    """Boxes of any of albumentations' formats as x_min, y_min, x_max, y_max in px.
-
-    >>> corners_px(np.array([[0.5, 0.5, 1.0, 1.0]]), "yolo", 10, 20).tolist()
-    [[0.0, 0.0, 20.0, 10.0]]
-    """
-    out = np.array(boxes, np.float32).reshape(len(boxes), -1)[:, :4].copy()
-    if form == "yolo":
-        out[:, :2] -= out[:, 2:] / 2
-    if form in {"yolo", "coco"}:
-        out[:, 2:] += out[:, :2]
-    if form in {"yolo", "albumentations"}:
-        out *= np.array([width, height, width, height], np.float32)
-    return out
-
-
 def label_colour(label: Any) -> Colour:
     """The colour of a box's label: by its number, or by its text, so that it is the same in every image.
 

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.lint.meaning import random_in_eval
+from augrecipes.mixtures.annotations import corners_px
 from augrecipes.preview.cells import Cell, CellGroup
 from augrecipes.preview.display import RgbImage, amplified
-from augrecipes.preview.overlay import corners_px, render_boxes, render_keypoints, render_mask
+from augrecipes.preview.overlay import render_boxes, render_keypoints, render_mask
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.opening import Data, StrPath, open_data, words_of

@@ -10,6 +10,7 @@ from augrecipes.kinds import owners
 from augrecipes.ops import plugins, registry
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.recipe import derive, suggest
+from augrecipes.recipe.batch_steps import build_batch, check_batch
 from augrecipes.recipe.checks import check_steps, other_default
 from augrecipes.recipe.grammar import KEYS, RESERVED, TOP, WORD
 from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_output, build_scales
@@ -63,12 +64,14 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         outputs=Arguments(by_target),
         scales=Arguments(context.scales),
         bag=build_bag(context, top.entries.get("bag")),
+        batch=build_batch(context, top.entries.get("batch")),
         file=resolved.file,
         derived=derived,
         **said,
     )
     if context.facts.scales:
         check_steps(context, recipe)
+    check_batch(context, recipe)
     if context.translated and problems and (other := other_default(recipe)):
         step, message, fix = other
         problems.note(noted(recipe.file, step.position, message, "L504", "group-defaults", "warning", (fix,)))

@@ -51,6 +51,7 @@ class Recipe(Displayed):
         outputs: output by target (kind pair).
         scales: relative grid of each target (kind pair).
         bag: tile picking (kind bag).
+        batch: steps that mix the samples of a training batch.
         allow_resampling: let shared pair geometry resample.
         max_bytes: of the largest image that a step may make, in memory; None: of any. A larger one is an error of the
             check where arguments say so, and where random parameters do a DataError, before memory is asked for.
@@ -71,6 +72,7 @@ class Recipe(Displayed):
     outputs: Arguments = field(default_factory=Arguments)
     scales: Arguments = field(default_factory=Arguments)
     bag: Bag | None = None
+    batch: tuple[Step, ...] = ()
     allow_resampling: bool = False
     max_bytes: int | None = MOST_BYTES
     file: str = field(default="<recipe>", compare=False)
@@ -90,7 +92,7 @@ class Recipe(Displayed):
 
         The name, `about`, `optimize`, `without_rules`, `plugins` and `max_bytes` do not count: they say how, not what.
         """
-        meaning = {k: v for k, v in canonical(self).items() if k not in _HOW}
+        meaning = {k: v for k, v in canonical(self).items() if k not in _HOW and (v or k not in _LATER)}
         return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
 
     def walk(self) -> Iterator[Step]:
@@ -276,6 +278,8 @@ def label(steps: Sequence[Step], group: str = "") -> tuple[Step, ...]:
 
 
 _HOW = frozenset({"name", "about", "optimize", "without_rules", "plugins", "max_bytes"})
+# Came when digests had been given out already: nothing where a recipe has none of it.
+_LATER = frozenset({"batch"})
 
 
 def canonical(value: Any) -> Any:

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from augrecipes.data.picking import tiles_of
 from augrecipes.errors import DataError, harmless
+from augrecipes.mixtures.annotations import corners_px
 from augrecipes.ops import groups
 from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, within
-from augrecipes.preview.overlay import corners_px, label_colour, render_mask
+from augrecipes.preview.overlay import label_colour, render_mask
 from augrecipes.recipe.model import Bag, Inputs, Mode, Optimize, Output, Recipe, Step
 from augrecipes.recipe.words import in_words
 from augrecipes.sources.sample import RecipeSource, Sample

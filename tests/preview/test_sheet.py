@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from augrecipes.mixtures.annotations import corners_px
 from augrecipes.preview import display, overlay
 from augrecipes.preview.cells import APART, BESIDE, GAP, HEADER, MARGIN, MAX_WIDTH, Cell, CellGroup, SheetRow, layout_of
 from augrecipes.preview.display import PAGE, at_size, rgb_of_input, rgb_of_output, size_in, within
@@ -166,7 +167,7 @@ def test_labels_never_overlap_and_have_their_classes_names() -> None:
     ],
 )
 def test_box_formats_mean_the_same_corners(form: str, box: list[float]) -> None:
-    np.testing.assert_allclose(overlay.corners_px(np.array([box]), form, 200, 100), [[10, 20, 40, 60]], atol=1e-4)
+    np.testing.assert_allclose(corners_px(np.array([box]), form, 200, 100), [[10, 20, 40, 60]], atol=1e-4)
 
 
 def test_keypoints_are_dots_at_their_places() -> None:

@@ -2,4 +2,4 @@
 
 from augrecipes.kinds import Facts
 
-FACTS = Facts(dataset="ImageFolder", unit="image", annotated=True)
+FACTS = Facts(dataset="ImageFolder", unit="image", keys=frozenset({"batch"}), annotated=True)
