@@ -91,7 +91,7 @@ class Collate:
                 batch[key] = torch.as_tensor(values) if numbers else values
         return self.finished(batch)
 
-    def finished(self, batch: dict[str, Any]) -> dict[str, Any]:
+    def finished(self, batch: dict[str, Any]) -> Any:
         """A batch of stacked samples, as it is handed out."""
         return batch if self.after is None else self.after(batch)
 
