@@ -60,7 +60,7 @@ class Loader(Displayed, DataLoader[Any]):
             more). False: every sample once, and some ranks have one sample, and so maybe one batch, more.
         collate: `default` stacks and refuses what does not fit, `list` keeps tensors as lists, `pad` enlarges images
             and masks, fills bags up with empty tiles, and adds a padding mask, a function gets the list of samples.
-            See `augrecipes.data.collate`.
+            See `augrecipes.data.collate`. Batches of a recipe with `batch:` are mixed, see `augrecipes.data.mixing`.
         sampler: of positions, anything with a length that can be gone through: it says the order, once a pass, under
             global random generators, and a `generator=` of torch's, that seed and epoch decide; its `set_epoch` is
             called. What comes again has draws of its own. Ranks share out what it says, unless it knows ranks itself (a

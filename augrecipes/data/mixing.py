@@ -104,16 +104,9 @@ class BatchMixer:
             with reading(Reading(epoch)):
                 return {name: _array(value) for name, value in self.dataset[position].items()}
 
-        mixed = mix(
-            self.recipe,
-            {name: _array(value) for name, value in batch.items()},
-            seed=self.seed,
-            epoch=epoch,
-            number=number,
-            classes=self.classes,
-            read=None if self.dataset is None else read,
-            count=0 if self.dataset is None else len(self.dataset),
-        )
+        values = {name: _array(value) for name, value in batch.items()}
+        there = (None, 0) if self.dataset is None else (read, len(self.dataset))
+        mixed = mix(self.recipe, values, (self.seed, epoch, number), self.classes, *there)
         # Images and masks were written where they lie.
         return {n: _tensor(mixed[n]) if n == "label" or isinstance(v, list) else v for n, v in batch.items()}
 

@@ -44,6 +44,7 @@ class BatchArrays:
         self.box_keys = [key for key in ("boxes", boxes and boxes.labels) if key in self.values]
         self.ragged = [*self.box_keys, *(key for key in ("keypoints", points and points.labels) if key in self.values)]
         self.names = [*self.recipe.scales] or ["image"]
+        self._mixed = [*self.names, *(key for key in ("mask", "label") if key in self.values), *self.ragged]
 
     def __len__(self) -> int:
         return len(self.values[self.names[0]])
@@ -126,7 +127,7 @@ class BatchArrays:
         Raises:
             CollateError: it does not fit the batch.
         """
-        found = self.read(int(rng.integers(self.count)))
+        found = self.read(int(rng.integers(max(self.count, 1))))
         for key in self._mixed:
             wanted = None if key in self.ragged else self.values[key].shape[1:]
             if key not in found or wanted not in (None, np.shape(found[key])):
@@ -134,10 +135,6 @@ class BatchArrays:
                 here = "there" if wanted is None else f"of {wanted}: end `steps:` in a crop of fixed size"
                 raise CollateError(f"draws a sample whose {key!r} is {other}, and in the batch {here}", found["path"])
         return found
-
-    @property
-    def _mixed(self) -> list[str]:
-        return [*self.names, *(key for key in ("mask", "label") if key in self.values), *self.ragged]
 
     def lay(self, k: int, pieces: Sequence[Piece]) -> None:
         """Make sample k of pieces of samples, which fill it; labels are mixed by the areas."""

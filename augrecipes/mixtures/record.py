@@ -66,15 +66,11 @@ class Mixture:
     def refused(self, recipe: Any, written: Mapping[str, Any]) -> str:
         """Why it cannot act on any sample of a recipe, and what to do; empty where it can."""
         if self.scales is not None and self.scales != recipe.facts.scales:
-            return (
-                "acts on pairs, on targets of one scene" if self.scales else "acts on single images, and has no pairs"
-            )
+            return f"is {'' if self.scales else 'not '}for recipes of pairs; CutMix is for all"
         inputs = recipe.inputs
         sure = {"mask": inputs.mask == "required", "boxes": inputs.boxes, "keypoints": inputs.keypoints}
         if barred := next((key for key in self.bars if sure[key]), None):
-            return (
-                f"cannot blend {barred}, which `inputs:` has; use CutMix or Mosaic, which cut {barred} with the image"
-            )
+            return f"cannot blend {barred}, which `inputs:` has; use CutMix or Mosaic, which cut {barred}, too"
         if self.needs == ("mask",) and inputs.mask == "absent":
             return "takes objects by their masks, and `inputs:` says that there is none; write `mask: required`"
         return self.refusal(recipe, self.effective(written))

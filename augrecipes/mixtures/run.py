@@ -29,10 +29,7 @@ Generate = Callable[["Step"], np.random.Generator]
 def mix(
     recipe: Recipe,
     values: Mapping[str, Any],
-    *,
-    seed: int,
-    epoch: int,
-    number: int,
+    key: tuple[int, int, int],
     classes: int | None = None,
     read: Callable[[int], Mapping[str, Any]] | None = None,
     count: int = 0,
@@ -42,9 +39,7 @@ def mix(
     Args:
         recipe: whose samples these are.
         values: see `BatchArrays`; `label` int (n,), float (n, classes), or float (n,) of quantities.
-        seed: of the random numbers.
-        epoch: of the samples.
-        number: `index` of the first sample.
+        key: of the random numbers: seed, epoch, and `index` of the first sample.
         classes: how many there are, where the recipe does not say.
         read: reads a sample of the data set, by its position, as `values` has them; None: there is no data set.
         count: of samples in the data set.
@@ -69,8 +64,8 @@ def mix(
         return soft(read(position))
 
     def generator(step: Step) -> np.random.Generator:
-        key = np.array([seed & MASK, site_key(f"batch/{step.site}")], np.uint64)
-        return np.random.Generator(np.random.Philox(key=key, counter=np.array([0, 0, epoch, number], np.uint64)))
+        of_step = np.array([key[0] & MASK, site_key(f"batch/{step.site}")], np.uint64)
+        return np.random.Generator(np.random.Philox(key=of_step, counter=np.array([0, 0, *key[1:]], np.uint64)))
 
     now = softens
     try:

@@ -48,8 +48,8 @@ def batch_sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     values |= {key: np.stack(values[key]) for key in stacked & values.keys()}
     names = {number: name for name, number in (table.class_to_idx or {}).items()}
     count = None if table.labels is None else 1 + int(max([*names, *np.asarray(table.labels).tolist()]))
-    key: dict[str, Any] = {"seed": pipeline.compiled.seed, "epoch": request.epoch, "number": drawn[0].sample.index}
-    mixed = mix(recipe, values, **key, classes=count, read=read, count=len(files))
+    key = pipeline.compiled.seed, request.epoch, drawn[0].sample.index
+    mixed = mix(recipe, values, key, count, read, len(files))
 
     def group(sample: Mapping[str, Any]) -> CellGroup:
         cells = [Cell(rgb_of_output(sample[n], recipe.outputs.get(n, recipe.output))) for n in pipeline.outputs]

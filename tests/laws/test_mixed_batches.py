@@ -180,7 +180,7 @@ test_planted_faults_of_readers_are_found = planted_faults(
         ),
         "one epoch's numbers for all": (
             FORMULAS,
-            (mixing, "mix", lambda *given, epoch, **named: run.mix(*given, epoch=0, **named)),
+            (mixing, "mix", lambda recipe, values, key, *more: run.mix(recipe, values, (key[0], 0, key[2]), *more)),
         ),
     }
 )
