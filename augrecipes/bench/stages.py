@@ -124,7 +124,7 @@ def staged(side: Side, setting: Setting) -> Staged:
 class _Stamped(Collate):
     """A batch with the time when it was ready; a clock that all processes of a machine share."""
 
-    def finished(self, batch: dict[str, Any]) -> Any:
+    def finished(self, batch: Any) -> Any:
         return super().finished(batch), perf_counter()
 
 

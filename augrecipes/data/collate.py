@@ -68,13 +68,13 @@ class Collate:
     ragged: Ragged = "default"
     layout: Layout = "chw"
     ragged_keys: frozenset[str] = RAGGED_KEYS
-    after: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    after: Callable[[Any], Any] | None = None
 
     def __call__(self, samples: list[Any], rows: BatchRows | None = None) -> Any:
         """The batch; CollateError where samples do not fit together. What lies in `rows` already is not moved."""
         if not samples or not isinstance(samples[0], Mapping):
             try:  # samples of a user's own dataset
-                return default_collate(samples)
+                return self.finished(default_collate(samples))
             except (RuntimeError, TypeError) as error:
                 raise CollateError(f"samples do not fit into one batch: {error}; give collate= a function") from error
         _check_keys(samples)
@@ -91,7 +91,7 @@ class Collate:
                 batch[key] = torch.as_tensor(values) if numbers else values
         return self.finished(batch)
 
-    def finished(self, batch: dict[str, Any]) -> Any:
+    def finished(self, batch: Any) -> Any:
         """A batch of stacked samples, as it is handed out."""
         return batch if self.after is None else self.after(batch)
 

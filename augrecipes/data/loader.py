@@ -245,6 +245,9 @@ class Loader(Displayed, DataLoader[Any]):
         Raises:
             IndexError: the epoch has fewer batches.
             DataError, CollateError: as a pass.
+
+        >>> loader([5, 6, 7, 8], batch_size=2).at(1)
+        tensor([7, 8])
         """
         plan, at = self._plan, self.epoch if epoch is None else check_epoch(epoch)
         order = next(islice(orders(plan, at), batch, None), None) if batch >= 0 else None

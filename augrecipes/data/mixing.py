@@ -94,9 +94,9 @@ class BatchMixer:
     classes: int | None = None
     dataset: Any = None
 
-    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+    def __call__(self, batch: Any) -> dict[str, Any]:
         """The batch, mixed; CollateError where a step cannot act on it."""
-        if not {"index", "epoch"} <= batch.keys():
+        if not isinstance(batch, Mapping) or not {"index", "epoch"} <= batch.keys():
             raise CollateError("`batch:` steps need the `index` and `epoch` that samples of our datasets bring along")
         epoch, number = int(batch["epoch"][0]), int(batch["index"][0])
 

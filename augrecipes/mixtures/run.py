@@ -49,6 +49,12 @@ def mix(
 
     Raises:
         CollateError: a step cannot act on these samples; names the step and its line.
+
+    >>> import augrecipes as ar
+    >>> recipe = ar.load({"version": 1, "recipe": "mixed", "steps": [], "batch": [{"MixUp": {"partners": "roll"}}]})
+    >>> values = {"image": np.zeros((2, 3, 4, 4), np.float32), "label": np.array([0, 1])}
+    >>> mix(recipe, values, (0, 0, 7), classes=2)["label"].sum(1).tolist()
+    [1.0, 1.0]
     """
     steps = [step for one in recipe.batch for step in one.walk() if not step.is_group]
     softens = next((step for step in steps if mixtures()[step.name].labels), None)

@@ -83,6 +83,8 @@ def test_what_samples_do_not_have_is_said_with_the_steps_line() -> None:
     with pytest.raises(ar.CollateError, match=r"ar\.collate\(dataset\) knows it"):
         ar.collate(recipe)([uneven[0, k] for k in range(2)])
     with pytest.raises(ar.CollateError, match="`index` and `epoch`"):
+        ar.collate(recipe)([(torch.zeros(3, 4, 4), 1)] * 2)
+    with pytest.raises(ar.CollateError, match="`index` and `epoch`"):
         ar.collate(recipe)([{"image": torch.zeros(3, 4, 4)}] * 2)
 
 
@@ -176,3 +178,20 @@ def test_a_sheet_shows_the_batch_that_a_dataset_gives(tmp_path: Path) -> None:
         assert f"{batch['label'][k].max():.2f} {ds.classes[int(batch['label'][k].argmax())]}" in group.header
     with pytest.raises(RecipeError, match="no `batch:`"):
         batch_sheet(ar.load("folder-128"), SheetRequest(tissue, 2, 1))
+
+
+def test_a_sheet_has_pasted_objects_with_their_names(tmp_path: Path) -> None:
+    from augrecipes.preview.batch import batch_sheet
+    from augrecipes.preview.rows import SheetRequest
+
+    data = ar.draw_dataset(tmp_path, tiles=3, photo_count=0, shrink=4)
+    inputs = {"mask": "required", "boxes": {"format": "pascal_voc", "labels": "box_labels"}}
+    crop = {"RandomCrop": {"height": 48, "width": 48}}
+    given = {"version": 1, "recipe": "t", "steps": [crop], "eval": [], "inputs": inputs}
+    before, after = (
+        batch_sheet(
+            ar.load({**given, "batch": [{"CopyPaste": {"share": share}}]}), SheetRequest(data.table, 3, 1)
+        ).rows[1]
+        for share in (0, 1)
+    )
+    assert any((a.cells[0].image != b.cells[0].image).any() for a, b in zip(before.groups, after.groups, strict=True))

@@ -28,7 +28,7 @@ def copy_paste(batch: BatchArrays, rng: np.random.Generator, k: int, share: floa
     found = [*_objects(batch, other, background)]
     taken = [one for one in range(len(found)) if rng.random() < share]
     if taken:
-        rows = {key: other[key][taken] for key in batch.box_keys}
+        rows = {key: np.asarray(other[key])[taken] for key in batch.box_keys}
         batch.cover(k, {**other, **rows}, np.any([found[one] for one in taken], axis=0))
 
 
