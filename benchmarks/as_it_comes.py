@@ -66,7 +66,7 @@ def _epochs(ours: Iterable[Any], files: list[Path], read: Callable[[Path], Any],
 def _pipelines(options: Any) -> Iterator[Row]:
     recipes = folder_of_recipes(options.recipes) if options.recipes else [*map(ar.load, ar.gallery_names())]
     alone = [
-        one for one in recipes if one.kind == "image" and one.inputs.boxes is None and one.inputs.keypoints is None
+        one for one in recipes if one.kind == "image" and not (one.inputs.boxes or one.inputs.keypoints or one.batch)
     ]
     count, ratios = min(2 if options.quick else options.count, len(alone)), []
     for k in np.linspace(0, len(alone) - 1, count).round().astype(int).tolist():

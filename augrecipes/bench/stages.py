@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from statistics import median
 from time import perf_counter
@@ -15,7 +15,8 @@ from augrecipes.bench.timing import Work, mad
 from augrecipes.compiler.run.clock import DECODE, READ, REST, Clock, clocked, middle
 from augrecipes.compiler.run.instrument import SINK
 from augrecipes.data.batching import BatchRows
-from augrecipes.data.collate import Collate, collate_for
+from augrecipes.data.collate import Collate
+from augrecipes.data.mixing import collating
 from augrecipes.data.packed import Packed
 from augrecipes.images.format import watched
 
@@ -63,7 +64,7 @@ class Staged:
 
     def work(self, batch_size: int) -> Work:
         """Something to be timed in turns with others."""
-        collate = collate_for("default", self.side.dataset)
+        collate = collating("default", self.side.dataset)
         plain = work_of(self.side, batch_size, _Clocked(**vars(collate), clock=self.clock))
 
         def start() -> Iterator[Any]:
@@ -120,14 +121,11 @@ def staged(side: Side, setting: Setting) -> Staged:
     return Staged(side.through(pipeline), labels, clock)
 
 
-@dataclass(frozen=True)
-class _Stamped:
+class _Stamped(Collate):
     """A batch with the time when it was ready; a clock that all processes of a machine share."""
 
-    collate: Callable[[list[Any]], Any]
-
-    def __call__(self, samples: list[Any]) -> tuple[Any, float]:
-        return self.collate(samples), perf_counter()
+    def finished(self, batch: Any) -> Any:
+        return super().finished(batch), perf_counter()
 
 
 def worker_transfer(side: Side, batch_size: int) -> float:
@@ -137,6 +135,6 @@ def worker_transfer(side: Side, batch_size: int) -> float:
     """
     batches = loading.loader(
         side.dataset, batch_size, backend="processes", num_workers=1, drop_last=True,
-        collate=_Stamped(collate_for("default", side.dataset)), samples_per_epoch=_PROBES * batch_size,
+        collate=_Stamped(**vars(collating("default", side.dataset))), samples_per_epoch=_PROBES * batch_size,
     )  # fmt: skip
     return 1e3 * median([perf_counter() - ready for _, ready in batches][2:]) / batch_size

@@ -37,6 +37,9 @@ def preview(
     columns: Annotated[
         int | None, option("--columns", None, "Samples of each image (6), or tiles of each bag (12).", min=1, max=32)
     ] = None,
+    batch: Annotated[
+        int | None, option("--batch", None, "One batch of so many samples, before and after `batch:`.", min=1, max=64)
+    ] = None,
     mode: Mode = "train",
     optimize: Optimize = None,
     seed: Seed = 0,
@@ -54,6 +57,7 @@ def preview(
       augrecipes preview my.yaml photo.jpg -o steps.png --stages
       augrecipes preview sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4 -o pairs.png
       augrecipes preview stained-tissue-bag slides/ -o bags.png
+      augrecipes preview my.yaml photos/ -o batch.png --batch 8
 
     Exit status: 0 written, 1 a lint error of the recipe, 2 a recipe or data that cannot be used.
     """
@@ -63,7 +67,7 @@ def preview(
     parsed = loaded(recipe, set_, without)
     with progress("rendering") as advance:
         written = render(
-            parsed, given, out, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages,
+            parsed, given, out, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages, batch=batch,
             mode=mode, optimize=optimize, masks=masks, progress=advance,
         )  # fmt: skip
     report = {"recipe": parsed.name, "digest": parsed.digest, "mode": mode, "seed": seed, "picture": written}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from augrecipes import mixtures
 from augrecipes.compiler.compile import build, check, steps_of
 from augrecipes.compiler.explained import DerivedStep, PlannedStep, derived_steps, output_line, planned_steps
 from augrecipes.compiler.rewrite import flow_of, plan
@@ -21,7 +22,7 @@ from augrecipes.native.described import described
 from augrecipes.native.kernels import library
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.registry import effective
+from augrecipes.ops.registry import chance, effective
 from augrecipes.recipe import write
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 from augrecipes.recipe.parse import Source, as_recipe
@@ -50,11 +51,7 @@ _WHY_FAST = {
     "pointwise": "is no matrix; nothing is known that could stand for it",
 }
 
-_MERGES: tuple[tuple[Callable[[Step], bool], Contract], ...] = (
-    (join_warps.joins, "GEOMETRY"),
-    (join_colours.joins, "LEVELS"),
-)
-
+_MERGES: list[tuple[Callable[[Step], bool], Contract]] = [(join_warps.joins, "GEOMETRY"), (join_colours.joins, "LEVELS")]
 # Of pairs all rules change no bit.
 _WHY_PAIR = {"lookup": "has no window behind it that would leave fewer pixels to change"}
 
@@ -148,6 +145,7 @@ class Explanation(Displayed):
     plan: tuple[PlannedStep, ...]
     stayed: tuple[Stayed, ...]
     derived: tuple[DerivedStep, ...] = ()
+    batch: tuple[SourceStep, ...] = ()
     plugins: tuple[str, ...] = ()
     tta: str = ""
     timing: Timing | None = None
@@ -178,9 +176,9 @@ class Explanation(Displayed):
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers. `shared`: pairs and bags only; `derived`: of `eval: derived`;
-        `plugins`, `tta`: where it names some; `timing`, `ms`: once measured."""
+        `batch`, `plugins`, `tta`: where it names some; `timing`, `ms`: once measured."""
         report: dict[str, Any] = to_plain(self)
-        for key in ("shared", "derived", "plugins", "tta"):
+        for key in ("shared", "derived", "batch", "plugins", "tta"):
             if not report[key]:
                 del report[key]
         if self.timing is None:
@@ -236,6 +234,11 @@ def explain(
             if touched.isdisjoint((root.site, step.site))  # a group that was moved, or joined, went with its children
         ),
         derived=derived_steps(recipe),
+        batch=tuple(
+            SourceStep(step.site, depth, step.name, chance(step), mixtures.effective(step))
+            for root in (recipe.batch if mode == "train" else ())
+            for step, depth in _walk(root, 0)
+        ),
         plugins=recipe.plugins,
         tta=write.flow(write.views_of(recipe.tta)) if recipe.tta else "",
         pictured=(recipe,),

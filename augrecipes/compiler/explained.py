@@ -220,6 +220,7 @@ _TABLES: dict[str, tuple[str, tuple[str, ...], Callable[[Any], list[tuple[str, .
     "plan": ("Plan", ("step", "how it runs"), _planned),
     "stayed": ("Not merged or moved, and why", (), lambda row: [(row["site"], row["why"])]),
     "derived": ("Evaluation, derived from the training steps", ("training", "evaluation, and why"), _becomes),
+    "batch": ("Steps of whole batches, which ar.loader and ar.collate run", ("step", "p", "arguments"), _step),
     "plugins": ("Plugins", (), lambda name: [(name,)]),
 }
 _TIMED = {"steps": "before", "plan": "after"}

@@ -36,7 +36,7 @@ LEAST_BYTES = 1 << 20
 # What a loader keeps of the memory of its batches from pass to pass.
 BATCH_BYTES = 128 << 20
 # Plain integers in a sample, tensors in a batch.
-_NUMBERS = ("label", "index")
+_NUMBERS = ("label", "index", "epoch")
 # Memory for some rows of a batch: (key, shape of a row, dtype) → array (n, *shape).
 Take = Callable[[str, tuple[int, ...], np.dtype[Any]], "np.ndarray[Any, Any]"]
 

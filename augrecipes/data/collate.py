@@ -57,6 +57,7 @@ class Collate:
             and `padding` is (n, tiles).
         layout: of the images, for `pad`.
         ragged_keys: keys that always become lists.
+        after: what is done to each batch; None: nothing.
 
     >>> import torch
     >>> batch = Collate("default")([{"image": torch.zeros(3, 4, 4), "label": k, "path": "a.png"} for k in (0, 1)])
@@ -67,12 +68,13 @@ class Collate:
     ragged: Ragged = "default"
     layout: Layout = "chw"
     ragged_keys: frozenset[str] = RAGGED_KEYS
+    after: Callable[[Any], Any] | None = None
 
     def __call__(self, samples: list[Any], rows: BatchRows | None = None) -> Any:
         """The batch; CollateError where samples do not fit together. What lies in `rows` already is not moved."""
         if not samples or not isinstance(samples[0], Mapping):
             try:  # samples of a user's own dataset
-                return default_collate(samples)
+                return self.finished(default_collate(samples))
             except (RuntimeError, TypeError) as error:
                 raise CollateError(f"samples do not fit into one batch: {error}; give collate= a function") from error
         _check_keys(samples)
@@ -87,7 +89,11 @@ class Collate:
             else:
                 numbers = all(isinstance(v, bool | int | float | np.number | np.bool_) for v in values)
                 batch[key] = torch.as_tensor(values) if numbers else values
-        return batch
+        return self.finished(batch)
+
+    def finished(self, batch: Any) -> Any:
+        """A batch of stacked samples, as it is handed out."""
+        return batch if self.after is None else self.after(batch)
 
     def _tensors(
         self, key: str, values: list[torch.Tensor], samples: list[Any], rows: BatchRows | None

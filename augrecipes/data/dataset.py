@@ -175,6 +175,11 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         # Not where a class further down has changed what a sample is.
         return place["_batch"] <= min(place["_sample"], place["_read"]) and self._runs_at_once()
 
+    @property
+    def mixes(self) -> bool:
+        """Whether batches of its samples are mixed, by the recipe's `batch:`; then samples say their epoch."""
+        return self.mode == "train" and bool(self.recipe.batch)
+
     # -- samples ------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> dict[str, Any]:
@@ -221,7 +226,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         if self.table.labels is not None and "label" not in batch:
             batch["label"] = torch.from_numpy(self.table.labels[rows].astype(np.int64, copy=False))
         batch["index"], batch["path"] = torch.from_numpy(virtual), self._paths(rows)
-        return batch
+        return batch | ({"epoch": torch.full((len(rows),), epoch)} if self.mixes else {})
 
     def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
         path = self._path(row := virtual % len(self.table))
@@ -232,4 +237,4 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         if self.table.labels is not None:
             sample.setdefault("label", int(self.table.labels[row]))
         sample["index"], sample["path"] = virtual, path
-        return sample
+        return sample | ({"epoch": epoch} if self.mixes else {})

@@ -247,7 +247,7 @@ class Draft:
         if self._parts:
             parts = [self._parts[piece] for piece in self.pieces if piece in self._parts]
             if len(parts) == len(self.pieces) and not self._rows.uneven and not self._lists(parts[0]):
-                return joined(parts, self._rows)
+                return self._reader.collate.finished(joined(parts, self._rows))  # type: ignore[attr-defined]  # ours: it gathers
             for piece, part in self._parts.items():
                 self._samples |= zip(piece, split(part), strict=True)
         samples = [self._samples[k] for k in range(len(self._samples))]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any, Literal
 
 from torch.utils.data import DataLoader
 
 from augrecipes.data.checks import count
 from augrecipes.data.choice import Backend, Choice, chosen, pinned, start_method
-from augrecipes.data.collate import collate_for
-from augrecipes.data.epochs import Skipped
+from augrecipes.data.epochs import Skipped, check_epoch
+from augrecipes.data.mixing import collating
 from augrecipes.data.order import BatchSchedule, Share, orders, share_of, weights_of
 from augrecipes.data.passes import Pass, Readers
 from augrecipes.data.processes import settle_in
@@ -59,7 +60,7 @@ class Loader(Displayed, DataLoader[Any]):
             more). False: every sample once, and some ranks have one sample, and so maybe one batch, more.
         collate: `default` stacks and refuses what does not fit, `list` keeps tensors as lists, `pad` enlarges images
             and masks, fills bags up with empty tiles, and adds a padding mask, a function gets the list of samples.
-            See `augrecipes.data.collate`.
+            See `augrecipes.data.collate`. Batches of a recipe with `batch:` are mixed, see `augrecipes.data.mixing`.
         sampler: of positions, anything with a length that can be gone through: it says the order, once a pass, under
             global random generators, and a `generator=` of torch's, that seed and epoch decide; its `set_epoch` is
             called. What comes again has draws of its own. Ranks share out what it says, unless it knows ranks itself (a
@@ -152,7 +153,7 @@ class Loader(Displayed, DataLoader[Any]):
             others = {"shuffle": shuffle, "weights": weights, "samples_per_epoch": samples_per_epoch}
             plan = schedule_by(sampler, batch_sampler, plan, **others)
         finds_rank = rank is None and not (isinstance(plan, SampledSchedule) and ranks_of(plan.sampler))
-        merge, method = collate_for(collate_fn or collate, dataset), start_method(multiprocessing_context)
+        merge, method = collating(collate_fn or collate, dataset), start_method(multiprocessing_context)
         for_processes = {"multiprocessing_context": multiprocessing_context, "worker_init_fn": worker_init_fn}
         choice = chosen(
             dataset, merge, backend=backend, num_workers=num_workers, method=method,
@@ -233,6 +234,29 @@ class Loader(Displayed, DataLoader[Any]):
         """The epoch of the pass under way, or of the next pass when none is."""
         self._position.look()
         return self._position.progress.epoch
+
+    def at(self, batch: int, epoch: int | None = None) -> Any:
+        """Batch `batch` of an epoch of this rank, counted from 0, as a pass hands it out; the loader stays where it is.
+
+        Args:
+            batch: which.
+            epoch: of the pass; None: that of the pass under way, or of the next one.
+
+        Raises:
+            IndexError: the epoch has fewer batches.
+            DataError, CollateError: as a pass.
+
+        >>> loader([5, 6, 7, 8], batch_size=2).at(1)
+        tensor([7, 8])
+        """
+        plan, at = self._plan, self.epoch if epoch is None else check_epoch(epoch)
+        order = next(islice(orders(plan, at), batch, None), None) if batch >= 0 else None
+        if order is None:
+            raise IndexError(f"batch {batch} is none of the {plan.batches} of epoch {at}")
+        found = self._readers.reader.__getitems__(order)
+        if found.error is not None:
+            raise found.error
+        return found.batch
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next pass runs. Where a state of this very epoch was loaded, the pass resumes there."""

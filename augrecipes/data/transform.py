@@ -12,6 +12,7 @@ from augrecipes.data.batching import as_torch, ragged_keys
 from augrecipes.data.epochs import check_epoch
 from augrecipes.data.visits import CallKeys
 from augrecipes.errors import DataError, RecipeError
+from augrecipes.mixtures import warn_unmixed
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.seeds import site_key
 from augrecipes.sources.files import MAX_PIXELS
@@ -69,6 +70,7 @@ class SampleTransform:
             )
         if axes not in AXES:
             raise ValueError(f"axes must be {', '.join(map(repr, AXES))}, got {axes!r}")
+        warn_unmixed(recipe, mode)
         self.pipeline = recipe.compile(mode, optimize, seed)
         self._keys, self._index, self._axes = keys, index, axes
         self._channels = channels or recipe.inputs.channels or 3

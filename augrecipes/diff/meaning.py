@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from augrecipes import mixtures
 from augrecipes.compat.guard import albumentations
 from augrecipes.diff.differences import Change, Placed
 from augrecipes.errors import RecipeError
@@ -139,6 +140,11 @@ def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
         "tta": recipe.tta and asdict(recipe.tta),
         "inputs": {"image": {key: inputs.pop(key) for key in ("channels", "min_size")}, **inputs},
         "output": outputs if recipe.facts.scales else _output(recipe.output),
+        "batch": {
+            step.site: {"p": chance(step), **mixtures.effective(step)}
+            for one in (recipe.batch if "train" in modes else ())
+            for step in one.walk()
+        },
         "eval": "there" if "eval" in modes and recipe.eval is not None else None,
     }
 

@@ -13,6 +13,7 @@ from augrecipes.compat.albumentations import A
 from augrecipes.compat.guard import installed_version
 from augrecipes.errors import RecipeError, harmless
 from augrecipes.interop.last_step import ToOutput
+from augrecipes.mixtures import warn_unmixed
 from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.outputs import NORMALIZE, TO_FLOAT, TO_TENSOR
@@ -28,6 +29,7 @@ _DEVICE = """\
 # The recipe's output says `where: device`: images leave as uint8, and what is left to do is
 # augrecipes' recipe.device_stage(), a module for the device."""
 _VIEWS = "# The recipe's views at test time (`tta:`) are none of albumentations': augrecipes.tta makes and merges them."
+_BATCH = "# The recipe's `batch:` is not among this: it mixes batches, in ar.loader or by ar.collate."
 # Groups of albumentations that look at their own p once more where OneOf has picked them by it.
 _GATED = (groups.SOME_OF, groups.RANDOM_ORDER)
 
@@ -131,6 +133,7 @@ def to_albumentations(recipe: Recipe, mode: Mode = "train") -> Any:
     if steps is None:
         raise RecipeError(f"{recipe.file}: the recipe has no `eval:` section; write `eval: derived`, or `eval: []`")
     refuse_several(recipe)
+    warn_unmixed(recipe, mode)
     made = [transform(step) for step in equivalent(steps)]
     return A.Compose([*made, *last_of(recipe.output)], **processors_of(recipe.inputs))
 
@@ -173,7 +176,12 @@ def python_of(recipe: Recipe) -> str:
     sections = [("train", recipe.steps), *([("evaluation", recipe.eval)] if recipe.eval is not None else [])]
     body = [line for name, steps in sections for line in ("", *program.compose(name, steps, recipe))]
     head = f'"""{recipe.name} as albumentations {installed_version()} carries it out, written by `augrecipes eject`."""'
-    said = [_SEEDS, *([_DEVICE] if recipe.output.where == "device" else []), *([_VIEWS] if recipe.tta else [])]
+    said = [
+        _SEEDS,
+        *([_DEVICE] if recipe.output.where == "device" else []),
+        *([_VIEWS] if recipe.tta else []),
+        *([_BATCH] if recipe.batch else []),
+    ]
     return "\n".join([head, "", *program.imported(), "", *said, *body, ""])
 
 

@@ -1,7 +1,8 @@
 """Lints: what a valid recipe says that it cannot mean.
 
 A lint speaks only of what the optimiser cannot repair by itself. Codes are stable and severities fixed:
-L1xx meaning, L2xx geometry, L3xx colour and channels, L4xx speed, L5xx style, L6xx targets, L7xx evaluation.
+L1xx meaning, L2xx geometry, L3xx colour and channels, L4xx speed, L5xx style, L6xx targets, L7xx evaluation, L8xx
+batches.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from augrecipes.errors import Diagnostic
-from augrecipes.lint import evaluation, geometry, meaning, pairs
+from augrecipes.lint import batches, evaluation, geometry, meaning, pairs
 from augrecipes.lint.record import Finding, Lint, registered
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import Source, as_recipe
@@ -18,7 +19,7 @@ from augrecipes.recipe.problems import Fix, noted
 # What a schedule may mean in one epoch: that a step does nothing, or has the weight that it has.
 _MEANT = frozenset({"L103", "L502"})
 
-__all__ = ["Finding", "Lint", "evaluation", "geometry", "lint", "lints", "meaning", "pairs"]
+__all__ = ["Finding", "Lint", "batches", "evaluation", "geometry", "lint", "lints", "meaning", "pairs"]
 
 
 def lints() -> dict[str, Lint]:

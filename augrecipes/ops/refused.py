@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _OUTPUT = "is no step of a recipe: say it in `output:`"
 _OTHER_IMAGES = "needs other images at run time, which a recipe cannot name"
+_BATCH = "needs other samples, so it is a step of `batch:`"
 _VOLUMES = "works on volumes, and recipes are about images"
 _STAIN = "; to vary stain or colour use StainJitter, HEStain or ColorJitter"
 
@@ -13,8 +14,8 @@ REFUSED: dict[str, str] = {
     "HistogramMatching": f"{_OTHER_IMAGES}{_STAIN}",
     "PixelDistributionAdaptation": f"{_OTHER_IMAGES}{_STAIN}",
     "TemplateTransform": _OTHER_IMAGES,
-    "MixUp": "needs other samples at run time; mix batches in the training loop",
-    "Mosaic": "needs other samples at run time; mix batches in the training loop",
+    "MixUp": f"{_BATCH}; write `batch: [MixUp: {{alpha: 1.0}}]`",
+    "Mosaic": f"{_BATCH}; write `batch: [Mosaic]`",
     "OverlayElements": "needs images beside the sample; write a class and make it known with augrecipes.register(cls)",
     "TextImage": "needs texts beside the sample; write a class and make it known with augrecipes.register(cls)",
     "Normalize": f"{_OUTPUT} output: {{normalize: {{mean: [...], std: [...]}}}}, or normalize: imagenet",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from augrecipes import kinds
 from augrecipes.errors import DataError
+from augrecipes.preview.batch import batch_sheet
 from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.sheet import Sheet, checked_path, save_sheet
 from augrecipes.progress import Progress
@@ -27,6 +29,7 @@ def preview(
     seed: int = 0,
     epoch: int = 0,
     stages: bool = False,
+    batch: int | None = None,
     mode: Mode = "train",
     optimize: Optimize | None = None,
     masks: StrPath | None = None,
@@ -47,6 +50,7 @@ def preview(
         seed: of the draws; the sheet shows what a Dataset with this seed hands out.
         epoch: of the first draw.
         stages: show one draw after every step instead.
+        batch: show so many samples as one batch instead, as they are and mixed by the recipe's `batch:`.
         mode: `train` or `eval`.
         optimize: `none`, `exact` or `fast`; None takes the recipe's own choice.
         masks: folder of masks that match the images' names.
@@ -71,7 +75,7 @@ def preview(
     """
     out = checked_path(out)
     sheet = sample_grid(
-        recipe, data, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages, mode=mode,
+        recipe, data, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages, batch=batch, mode=mode,
         optimize=optimize, masks=masks, progress=progress,
     )  # fmt: skip
     return save_sheet(sheet, out)
@@ -86,6 +90,7 @@ def sample_grid(
     seed: int = 0,
     epoch: int = 0,
     stages: bool = False,
+    batch: int | None = None,
     mode: Mode = "train",
     optimize: Optimize | None = None,
     masks: StrPath | None = None,
@@ -100,6 +105,8 @@ def sample_grid(
     usual = 12 if recipe.facts.tiles else 6
     how = {"mode": mode, "optimize": optimize, "seed": seed}
     request = SheetRequest(data, rows, columns or usual, epoch, stages, how, masks, progress)
+    if batch is not None:
+        return batch_sheet(recipe, replace(request, rows=batch, columns=1)).pixels
     return sheet_of(recipe, request).pixels
 
 

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.kernels.box_formats import corners_px
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.lint.meaning import random_in_eval
+from augrecipes.ops.box_formats import corners_px
 from augrecipes.preview.cells import Cell, CellGroup
 from augrecipes.preview.display import RgbImage, amplified
 from augrecipes.preview.overlay import render_boxes, render_keypoints, render_mask

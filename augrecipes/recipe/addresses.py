@@ -1,7 +1,7 @@
 """Addresses of steps and values inside a recipe's nodes: `RandomCrop.height`, `vflip.p`, `OneOf#2`, `eval.Resize`,
 `output.dtype`.
 
-    [eval.] (ID | Class | Class#k) [.argument[.key ...]]     k counts the class in file order, groups looked into
+    [eval.|batch.] (ID | Class | Class#k) [.argument[.key ...]]     k counts the class in file order, groups looked into
     top-level key [.key ...]
 """
 
@@ -15,7 +15,7 @@ from augrecipes.recipe.grammar import KEYS
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 from augrecipes.recipe.problems import NO_HINT, Fix, Hint, Problems, meant, nearest
 
-SECTIONS = ("steps", "eval")
+SECTIONS = ("steps", "eval", "batch")
 SETTABLE = tuple(key for key in KEYS if key not in {*SECTIONS, "version", "extends", "set", "without"})
 
 
@@ -46,7 +46,7 @@ class FoundStep:
     @property
     def address(self) -> str:
         """The shortest address that names this step only."""
-        prefix = "eval." if self.section == "eval" else ""
+        prefix = "" if self.section == "steps" else f"{self.section}."
         return self.id or f"{prefix}{self.name}#{self.ordinal}"
 
 
@@ -96,7 +96,7 @@ def walk_steps(node: Node | None, section: str, path: str) -> Iterator[FoundStep
 def find_step(steps: Steps, address: str, place: Place, problems: Problems) -> tuple[FoundStep, list[str]] | None:
     """The step of an address and what follows it; None, with the problem noted, where there is none."""
     words = address.split(".")
-    section = "eval" if words[0] == "eval" and len(words) > 1 else None
+    section = words[0] if words[0] in SECTIONS[1:] and len(words) > 1 else None
     head, *rest = words[1:] if section else words
     wanted, (name, mark, _) = section or "steps", head.partition("#")
     found = steps.addressed.get((section, head)) or steps.addressed.get((wanted, head))

@@ -10,6 +10,7 @@ from augrecipes.kinds import owners
 from augrecipes.ops import plugins, registry, undoing
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.recipe import derive, suggest
+from augrecipes.recipe.batch_steps import build_batch, check_batch
 from augrecipes.recipe.checks import check_steps, other_default
 from augrecipes.recipe.grammar import KEYS, RESERVED, TOP, WORD
 from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_output, build_scales, build_tta
@@ -64,6 +65,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         scales=Arguments(context.scales),
         bag=build_bag(context, top.entries.get("bag")),
         tta=build_tta(context, top.entries.get("tta")),
+        batch=build_batch(context, top.entries.get("batch")),
         file=resolved.file,
         derived=derived,
         **said,
@@ -72,6 +74,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         check_steps(context, one)
     if recipe.tta is not None:
         _check_undone(context, top, recipe)
+    check_batch(context, recipe)
     if context.translated and problems and (other := other_default(recipe)):
         step, message, fix = other
         problems.note(noted(recipe.file, step.position, message, "L504", "group-defaults", "warning", (fix,)))

@@ -54,6 +54,7 @@ class Recipe(Displayed):
         scales: relative grid of each target (kind pair).
         bag: tile picking (kind bag).
         tta: the views of test-time augmentation, if the recipe says some: see `augrecipes.tta`.
+        batch: steps that mix the samples of a training batch.
         allow_resampling: let shared pair geometry resample.
         max_bytes: of the largest image that a step may make, in memory; None: of any. A larger one is an error of the
             check where arguments say so, and where random parameters do a DataError, before memory is asked for.
@@ -75,6 +76,7 @@ class Recipe(Displayed):
     scales: Arguments = field(default_factory=Arguments)
     bag: Bag | None = None
     tta: grammar.TtaViews | None = field(default=None, metadata=UNSAID)
+    batch: tuple[Step, ...] = field(default=(), metadata=UNSAID)
     allow_resampling: bool = False
     max_bytes: int | None = MOST_BYTES
     file: str = field(default="<recipe>", compare=False)

@@ -21,7 +21,7 @@ from augrecipes.ops.own import OWN
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.registry import get_class
 from augrecipes.paths import write_file
-from augrecipes.recipe import grammar
+from augrecipes.recipe import batch_steps, grammar
 
 
 def document() -> Schema:
@@ -69,6 +69,7 @@ def document() -> Schema:
             "scheduled": grammar.SCHEDULED,
             "ramp": grammar.RAMP,
             "by_epoch": grammar.BY_EPOCH,
+            "batchStep": batch_steps.schema(),
             "image": grammar.IMAGE,
             "output": grammar.OUTPUT,
             **grammar.STEP_KEYS,

@@ -48,7 +48,7 @@ def build_steps(context: Context, node: Node, key: str = "steps", inside: tuple[
 
 def _build(context: Context, node: Node, inside: tuple[str, ...], label: str = "") -> Step | None:
     """The step of a node; `label`: what messages call it, where that is not its name."""
-    place, name, body = _shape(context, node)
+    place, name, body = shape_of(context, node)
     context.steps += 1
     if context.steps > limits.MAX_STEPS:
         raise context.problems.stop("E118", place, f"a recipe holds at most {limits.MAX_STEPS:,} steps", "steps")
@@ -129,7 +129,7 @@ def _silent(step: Step) -> Step:
     return replace(step, ignored=step.ignored | _PUBLISHED, steps=tuple(map(_silent, step.steps)))
 
 
-def _shape(context: Context, node: Node) -> tuple[Place, str, Node | None]:
+def shape_of(context: Context, node: Node) -> tuple[Place, str, Node | None]:
     """Place, name and arguments of a step; an empty name where it is none, the problem noted."""
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value:
         return node.place, node.value, None
@@ -207,14 +207,15 @@ def _reserved(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
             names = _targets(context, node, label, one=key == "at")
             found |= {key: names[0] if key == "at" else names} if names else {}
         elif key == "id":
-            _check_id(context, node, label)
+            check_id(context, node, label)
             found["id"] = str(plain(node))
         elif context.value(node, STEP_KEYS.get(key, P), "E309", label):
             found[key] = float(plain(node)) if key == "p" else plain(node)
     return found
 
 
-def _check_id(context: Context, node: Node, label: str) -> None:
+def check_id(context: Context, node: Node, label: str) -> None:
+    """Note what keeps an id from being one; else it is taken from here on."""
     value = plain(node)
     problems = context.problems
     if not isinstance(value, str) or not _ID.fullmatch(value):

@@ -69,6 +69,8 @@ def _lines(recipe: Recipe) -> Lines:
         yield ("eval",), "", f"eval: {WORD}"
     elif recipe.eval is not None:
         yield from _listed("eval", recipe.eval, ("eval",))
+    if recipe.batch:
+        yield from _listed("batch", recipe.batch, ("batch",))
     output = {**_output(recipe.output), **{target: _output(own) for target, own in recipe.outputs.items()}}
     yield ("output",), "", f"output: {flow(output)}" if output else ""
 

@@ -35,6 +35,7 @@ from augrecipes.studio.studio import Studio
 _BREAK = re.compile("\r\n|[\n\r]")
 _YAML_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _WORD = re.compile(r"[\w.#/-]+|\S")
+_SHOWN = ("steps", "eval")  # sections of which the page draws samples
 _MOST_FIXED = 12  # problems of one text for which a fix is looked for
 
 
@@ -178,6 +179,8 @@ def _outline(spans: Spans, page: PageText, recipe: Recipe | None, *, extends: bo
             found.append({"path": path, "name": step.name, **place, "key": place, "arguments": values})
         return found
     for path, one in steps_of(spans).items():
+        if one.section not in _SHOWN:
+            continue
         entries = one.arguments.entries if one.arguments else {}
         values = {
             name: _argument(known.get(path), name, plain(node), page.between(node.place))

@@ -13,10 +13,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.kernels.box_formats import corners_px
 from augrecipes.data.picking import tiles_of
 from augrecipes.errors import DataError, harmless
 from augrecipes.ops import groups
+from augrecipes.ops.box_formats import corners_px
 from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, within
 from augrecipes.preview.overlay import label_colour, render_mask
 from augrecipes.recipe.model import Arguments, Bag, Inputs, Mode, Optimize, Output, Recipe, Step

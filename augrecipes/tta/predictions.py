@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augrecipes.compiler.kernels.box_formats import corners_px, from_corners_px
 from augrecipes.compiler.kernels.moves import Symmetry
 from augrecipes.errors import DataError
+from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.tta.fusion import fused
 from augrecipes.tta.geometry import Matrix, Size, of_corners, scaled, shifted, turned
 from augrecipes.tta.points import moved_corners, moved_keypoints, places_in

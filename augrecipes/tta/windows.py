@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.kernels.box_formats import corners_px, from_corners_px
 from augrecipes.errors import DataError
+from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.recipe.grammar import SlidingWindow
 from augrecipes.recipe.model import Inputs
 from augrecipes.tta.geometry import Size, shifted

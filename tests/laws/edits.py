@@ -20,7 +20,7 @@ GROUPS = ("OneOf", "SomeOf", "Sequential", "RandomOrder")
 def reformatted(text: str, rng: random.Random) -> str:
     """The recipe in `text` with its keys shuffled, numbers and steps spelt otherwise, defaults written, comments."""
     told = yaml.safe_load(text)
-    for section in ("steps", "eval"):
+    for section in ("steps", "eval", "batch"):
         if section in told:
             told[section] = [_step(item, rng) for item in told[section]]
     dumped = yaml.safe_dump(_shuffled(told, rng), sort_keys=False, default_flow_style=rng.choice([None, True, False]))

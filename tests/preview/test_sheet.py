@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from augrecipes.compiler.kernels.box_formats import corners_px
+from augrecipes.ops.box_formats import corners_px
 from augrecipes.preview import display, overlay
 from augrecipes.preview.cells import APART, BESIDE, GAP, HEADER, MARGIN, MAX_WIDTH, Cell, CellGroup, SheetRow, layout_of
 from augrecipes.preview.display import PAGE, at_size, rgb_of_input, rgb_of_output, size_in, within

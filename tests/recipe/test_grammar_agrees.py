@@ -55,6 +55,8 @@ BEYOND = [
      f"{RESIZED}}}]"),
     ("E313", "", f"{PAIR}, steps: [RandomCrop: {{height: 50, width: 48, at: hr}}]"),
     ("E314", "", f"{PAIR}, steps: [ToGray: {{target: mr}}]"),
+    ("E310", "every step has weight", f"{HEAD}, steps: [], batch: [OneOf: {{steps: [MixUp: {{p: 0}}]}}]"),
+    ("E316", "", f"{HEAD}, steps: [], batch: [CutBlur]"),
     ("E401", "unknown key", f"{HEAD}, steps: [], output: {{hr: {{}}}}"),
     ("E401", "leave one of them out", f"{HEAD}, steps: [], output: {{range: [0, 1], normalize: imagenet}}"),
     ("E401", "uint8 cannot hold", f"{HEAD}, steps: [], output: {{dtype: uint8, normalize: imagenet}}"),

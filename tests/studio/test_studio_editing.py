@@ -323,3 +323,14 @@ def test_what_cannot_be_slid_is_refused(page: Page) -> None:
     assert reply.status in (400, 404, 422)
     found = page.post("/api/slide", text=TEXT, path="steps.0", argument="limit", value=[-10, 25])
     assert found == {"text": TEXT.replace("20]", "25]")}
+
+
+def test_steps_of_batches_are_checked_and_no_sample_is_drawn_of_them(page: Page) -> None:
+    text = "version: 1\nrecipe: x\nsteps: [RandomCrop: {height: 32, width: 32}]\neval: []\nbatch: [MixUp: {alpha: 0}]\n"
+    (problem,) = page.post("/api/check", text=text)["problems"]
+    assert (problem["code"], problem["from"]) == ("E307", [5, 23])
+    fine = text.replace("0}]\n", "1}]\n")
+    found = page.post("/api/check", text=fine)
+    assert found["problems"] == []
+    assert [step["path"] for step in found["steps"]] == ["steps.0"]
+    assert page.lines("/api/draws", text=fine)[0]["pictures"]

@@ -2,4 +2,4 @@
 
 from augrecipes.kinds import Facts
 
-FACTS = Facts(dataset="ImageFolder", unit="image", keys=frozenset({"tta"}), annotated=True)
+FACTS = Facts(dataset="ImageFolder", unit="image", keys=frozenset({"batch", "tta"}), annotated=True)

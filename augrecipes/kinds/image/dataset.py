@@ -27,7 +27,7 @@ class ImageFolder(RecipeDataset):
     - `boxes`: float32 (n, 4) in the recipe's format; their labels under the recipe's name, int64 (n,);
     - `keypoints`: float32 (n, 2 or more);
     - `label`: int, where there are classes;
-    - `index`: int, which with the epoch replays the sample; `path`: text;
+    - `index`: int, which with the epoch replays the sample; `path`: text; `epoch`: int, of recipes with `batch:`;
     - `applied`: the draws that were made, with `save_applied_params`.
 
     `ds[5]` is sample 5 of the epoch that `set_epoch` set, `ds[epoch, 5]` of a given one, where indices of `len(ds)`

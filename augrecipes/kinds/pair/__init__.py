@@ -5,6 +5,6 @@ from augrecipes.kinds import Facts
 FACTS = Facts(
     dataset="PairedImages",
     unit="scene",
-    keys=frozenset({"scales", "allow_resampling", "target", "at", "tta"}),
+    keys=frozenset({"scales", "allow_resampling", "target", "at", "batch", "tta"}),
     scales=True,
 )

@@ -1,0 +1,39 @@
+"""Steps of `batch:`, which mix the samples of a batch: what is known of each, and what it does to arrays."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
+
+from augrecipes.mixtures import families
+from augrecipes.mixtures.record import Mixture
+
+if TYPE_CHECKING:
+    from augrecipes.ops.step import Step
+
+_log = logging.getLogger("augrecipes")
+
+
+@cache
+def mixtures() -> dict[str, Mixture]:
+    """Every step of `batch:` by its name, sorted. Imports no numpy.
+
+    >>> [*mixtures()]
+    ['CopyPaste', 'CutBlur', 'CutMix', 'MixUp', 'Mosaic', 'Stitch']
+    """
+    modules = (import_module(f"{families.__name__}.{found.name}") for found in iter_modules(families.__path__))
+    return dict(sorted(pair for module in modules for pair in module.MIXTURES.items()))
+
+
+def effective(step: Step) -> dict[str, Any]:
+    """The arguments of a step of `batch:` that take effect, without `p`; of a group none."""
+    return {} if step.is_group else mixtures()[step.name].effective(step.args)
+
+
+def warn_unmixed(recipe: Any, mode: str) -> None:
+    """Say in the log that what is made of a recipe sees samples alone, where its `batch:` would mix them."""
+    if recipe.batch and mode == "train":
+        _log.warning("%s: `batch:` is left out here: ar.loader runs it, or a DataLoader with ar.collate", recipe.file)

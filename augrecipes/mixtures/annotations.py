@@ -1,0 +1,77 @@
+"""Boxes and keypoints of an image that is seen in part, somewhere else: moved, clipped, left out where hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import ceil, floor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.ops.box_formats import corners_px, from_corners_px
+
+if TYPE_CHECKING:
+    from augrecipes.recipe.grammar import Boxes, Inputs
+
+Array = npt.NDArray[Any]
+_SLACK = 1e-3  # px: less than that of a pixel, as rounded shares of an image have it, is none of it
+
+
+def seen(sample: Mapping[str, Any], region: Array, inputs: Inputs, shift: tuple[int, int] = (0, 0)) -> dict[str, Array]:
+    """What is left of a sample's boxes and keypoints, and of their labels.
+
+    Args:
+        sample: `boxes`, `keypoints` and their labels, as far as there are some.
+        region: bool H×W, the pixels of the new image in which this sample is seen.
+        inputs: of the recipe: formats, and what is too little to be kept.
+        shift: rows and columns by which the image has moved.
+
+    >>> from augrecipes.recipe.grammar import Boxes, Inputs
+    >>> left = np.arange(8) < np.full((4, 1), 3)
+    >>> boxes = np.array([[1.0, 0.0, 5.0, 4.0], [5.0, 1.0, 8.0, 2.0]])
+    >>> found = seen({"boxes": boxes, "box_labels": np.array([7, 9])}, left, Inputs(boxes=Boxes()))
+    >>> found["boxes"].tolist(), found["box_labels"].tolist()
+    ([[1.0, 0.0, 3.0, 4.0]], [7])
+    """
+    found: dict[str, Array] = {}
+    (dy, dx), size = shift, region.shape
+    if inputs.boxes is not None and "boxes" in sample:
+        corners = corners_px(sample["boxes"], inputs.boxes.format, *size) + np.array([dx, dy, dx, dy], np.float32)
+        clipped = {k: box for k, box in enumerate(_clipped(corners.tolist(), region, inputs.boxes)) if box is not None}
+        found["boxes"] = from_corners_px(np.array([*clipped.values()]).reshape(-1, 4), inputs.boxes.format, *size)
+        _take(found, sample, inputs.boxes.labels, [*clipped])
+    if inputs.keypoints is not None and "keypoints" in sample:
+        points = np.array(sample["keypoints"], np.float32)
+        of_x, of_y = (1, 0) if inputs.keypoints.format == "yx" else (0, 1)
+        points[:, [of_x, of_y]] += np.array([dx, dy], np.float32)
+        y, x = np.floor(points[:, of_y]).astype(int), np.floor(points[:, of_x]).astype(int)
+        within = (y >= 0) & (y < size[0]) & (x >= 0) & (x < size[1])
+        kept = within & region[np.clip(y, 0, size[0] - 1), np.clip(x, 0, size[1] - 1)]
+        rows = np.flatnonzero(kept | (not inputs.keypoints.remove_invisible)).tolist()
+        found["keypoints"] = points[rows]
+        _take(found, sample, inputs.keypoints.labels, rows)
+    return found
+
+
+def _take(found: dict[str, Array], sample: Mapping[str, Any], key: str | None, rows: list[int]) -> None:
+    if key is not None and key in sample:
+        found[key] = np.asarray(sample[key])[rows]
+
+
+def _clipped(corners: Iterable[list[float]], region: Array, rule: Boxes) -> Iterable[list[float] | None]:
+    """Each box as far as it is seen; None where that is too little."""
+    for x0, y0, x1, y1 in corners:
+        left, top, right, bottom = floor(x0 + _SLACK), floor(y0 + _SLACK), ceil(x1 - _SLACK), ceil(y1 - _SLACK)
+        first, start = max(top, 0), max(left, 0)
+        part = region[first : max(bottom, 0), start : max(right, 0)]
+        rows, columns = np.flatnonzero(part.any(1)), np.flatnonzero(part.any(0))
+        if not len(rows):
+            yield None
+            continue
+        box = [max(x0, start + int(columns[0])), max(y0, first + int(rows[0])),
+               min(x1, start + int(columns[-1]) + 1), min(y1, first + int(rows[-1]) + 1)]  # fmt: skip
+        wide, high = box[2] - box[0], box[3] - box[1]
+        visible = int(part.sum()) / ((right - left) * (bottom - top))
+        enough = wide * high >= rule.min_area and wide >= rule.min_width and high >= rule.min_height
+        yield box if enough and visible >= rule.min_visibility else None

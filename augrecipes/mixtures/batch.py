@@ -1,0 +1,210 @@
+"""A batch as steps of `batch:` act on it: rows of arrays, changed in place, and samples of the data set beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.errors import CollateError
+from augrecipes.mixtures.annotations import seen
+from augrecipes.ops.box_formats import corners_px
+
+if TYPE_CHECKING:
+    from augrecipes.recipe.model import Recipe
+
+Array = npt.NDArray[Any]
+Extent = tuple[int, int]  # first and behind the last, in cells
+Piece = tuple[Mapping[str, Any], Extent, Extent, tuple[int, int]]  # a sample, its rows, its columns, how far it moves
+
+
+@dataclass
+class BatchArrays:
+    """The targets of n samples, side by side. Pixels count in cells: of a pair in pixels of its coarsest grid.
+
+    Attributes:
+        values: `image`, or the targets of a pair, (n, ...) as the recipe's output says; `mask` (n, H, W); `label` float
+            (n, classes); `boxes`, `keypoints` and their labels: lists of n arrays.
+        recipe: whose samples these are.
+        read: reads a sample of the data set, by its position, with such values of one sample.
+        count: of samples in the data set.
+    """
+
+    values: dict[str, Any]
+    recipe: Recipe
+    read: Callable[[int], Mapping[str, Any]]
+    count: int
+
+    def __post_init__(self) -> None:
+        boxes, points = self.recipe.inputs.boxes, self.recipe.inputs.keypoints
+        self.box_keys = [key for key in ("boxes", boxes and boxes.labels) if key in self.values]
+        self.ragged = [*self.box_keys, *(key for key in ("keypoints", points and points.labels) if key in self.values)]
+        self.names = [*self.recipe.scales] or ["image"]
+        self._mixed = [*self.names, *(key for key in ("mask", "label") if key in self.values), *self.ragged]
+
+    def __len__(self) -> int:
+        return len(self.values[self.names[0]])
+
+    # -- pixels --------------------------------------------------------------------------------------------------------
+
+    def planes(self, of: Mapping[str, Any]) -> dict[str, Array]:
+        """Views of images by target, (..., H, W, channels), and of `mask`, (..., H, W): of a batch or of one sample."""
+        output, outputs = self.recipe.output, self.recipe.outputs
+        chw = {name: outputs.get(name, output).layout == "chw" for name in self.names}
+        found = {name: np.moveaxis(of[name], -3, -1) if chw[name] else of[name] for name in self.names}
+        return found | ({"mask": of["mask"]} if "mask" in self.values else {})
+
+    @property
+    def cells(self) -> tuple[int, int]:
+        """Height and width, in cells."""
+        name = self.names[0]
+        height, width = self.planes(self.values)[name].shape[1:3]
+        return height // self._unit(name), width // self._unit(name)
+
+    def window(self, name: str, rows: Extent, columns: Extent) -> tuple[slice, slice]:
+        """What cuts some cells out of a plane H×W."""
+        unit = self._unit(name)
+        return slice(rows[0] * unit, rows[1] * unit), slice(columns[0] * unit, columns[1] * unit)
+
+    def _unit(self, name: str) -> int:
+        """Side of a cell in px of a target."""
+        scales = self.recipe.scales
+        return int(scales[name] // gcd(*scales.values())) if scales else 1
+
+    def _share(self, rows: Extent, columns: Extent) -> float:
+        height, width = self.cells
+        return (rows[1] - rows[0]) * (columns[1] - columns[0]) / (height * width)
+
+    def _region(self, rows: Extent, columns: Extent) -> Array:
+        region = np.zeros(self.cells, bool)
+        region[slice(*rows), slice(*columns)] = True
+        return region
+
+    # -- all samples at a time -----------------------------------------------------------------------------------------
+
+    def order(self, rng: np.random.Generator, partners: str) -> list[int]:
+        """The partner of each sample."""
+        here = np.arange(len(self))
+        return (np.roll(here, 1) if partners == "roll" else rng.permutation(here)).tolist()
+
+    def blend(self, order: Sequence[int], share: float) -> None:
+        """Make each image share · itself + (1 - share) · its partner; of labels the same."""
+        for name in self.names:
+            for row, other in by_cycles(order, self.values[name]):
+                blend(row, other, share)
+        self._label(order, share)
+
+    def paste(self, order: Sequence[int], rows: Extent, columns: Extent) -> None:
+        """Give each sample what its partner has in some cells; labels are mixed by the areas."""
+        for name, whole in self.planes(self.values).items():
+            across, down = self.window(name, rows, columns)
+            for row, other in by_cycles(order, whole[:, across, down]):
+                row[...] = other
+        if self.ragged:
+            region, before = self._region(rows, columns), [self._annotations(k) for k in range(len(self))]
+            for k, partner in enumerate(order):
+                if partner != k:
+                    self._annotate(k, (before[k], ~region, (0, 0)), (before[partner], region, (0, 0)))
+        self._label(order, 1 - self._share(rows, columns))
+
+    def _label(self, order: Sequence[int], share: float) -> None:
+        if (label := self.values.get("label")) is not None:
+            self.values["label"] = (share * label + (1 - share) * label[order]).astype(np.float32)
+
+    # -- one sample at a time ------------------------------------------------------------------------------------------
+
+    def sample(self, k: int) -> dict[str, Any]:
+        """A copy of sample k."""
+        return {key: np.array(self.values[key][k]) for key in self._mixed}
+
+    def drawn(self, rng: np.random.Generator) -> Mapping[str, Any]:
+        """A sample of the data set, each as likely.
+
+        Raises:
+            CollateError: it does not fit the batch.
+        """
+        found = self.read(int(rng.integers(max(self.count, 1))))
+        for key in self._mixed:
+            wanted = None if key in self.ragged else self.values[key].shape[1:]
+            if key not in found or wanted not in (None, np.shape(found[key])):
+                other = f"of {np.shape(found[key])}" if key in found else "missing"
+                here = "there" if wanted is None else f"of {wanted}: end `steps:` in a crop of fixed size"
+                raise CollateError(f"draws a sample whose {key!r} is {other}, and in the batch {here}", found["path"])
+        return found
+
+    def lay(self, k: int, pieces: Sequence[Piece]) -> None:
+        """Make sample k of pieces of samples, which fill it; labels are mixed by the areas."""
+        to = self.planes(self.values)
+        for sample, rows, columns, (down, right) in pieces:
+            there = (rows[0] - down, rows[1] - down), (columns[0] - right, columns[1] - right)
+            for name, plane in self.planes(sample).items():
+                to[name][k][self.window(name, rows, columns)] = plane[self.window(name, *there)]
+        if "label" in self.values:
+            shares = [np.float32(self._share(rows, columns)) * sample["label"] for sample, rows, columns, _ in pieces]
+            self.values["label"][k] = np.sum(shares, axis=0)
+        parts = [(sample, self._region(rows, columns), shift) for sample, rows, columns, shift in pieces]
+        self._annotate(k, *parts if self.ragged else ())
+
+    def cover(self, k: int, sample: Mapping[str, Any], region: Array) -> None:
+        """Put what a sample has in a region, bool H×W, over sample k; its boxes and keypoints join."""
+        to, of = self.planes(self.values), self.planes(sample)
+        for name, plane in of.items():
+            to[name][k][region] = plane[region]
+        if self.ragged:
+            self._annotate(k, (self._annotations(k), ~region, (0, 0)), (sample, region, (0, 0)))
+
+    def corners(self, sample: Mapping[str, Any]) -> Array:
+        """Boxes of a sample as x_min, y_min, x_max, y_max in px; none where samples have no boxes."""
+        boxes = self.recipe.inputs.boxes
+        return corners_px(sample["boxes"], boxes.format, *self.cells) if boxes else np.empty((0, 4), np.float32)
+
+    def _annotations(self, k: int) -> dict[str, Array]:
+        return {key: self.values[key][k] for key in self.ragged}
+
+    def _annotate(self, k: int, *parts: tuple[Mapping[str, Any], Array, tuple[int, int]]) -> None:
+        """Give sample k the boxes and keypoints that are seen of some samples, each in a region, moved by so much."""
+        found = [seen(sample, region, self.recipe.inputs, shift) for sample, region, shift in parts]
+        for key in found[0] if found else ():
+            self.values[key][k] = np.concatenate([part[key] for part in found])
+
+
+def by_cycles(order: Sequence[int], rows: Array) -> Iterator[tuple[Array, Array]]:
+    """Each row with its partner as that was before any row was written: one row is copied for each cycle of the order.
+
+    A row that is its own partner is left out.
+
+    >>> rows = np.arange(4)[:, None] * 10
+    >>> for row, partner in by_cycles([1, 2, 0, 3], rows):
+    ...     row += partner
+    >>> rows.ravel().tolist()
+    [10, 30, 20, 30]
+    """
+    done = [False] * len(rows)
+    for start in range(len(rows)):
+        if done[start] or order[start] == start:
+            continue
+        first, k = rows[start].copy(), start
+        while not done[k]:
+            done[k] = True
+            yield rows[k], first if order[k] == start else rows[order[k]]
+            k = order[k]
+
+
+def blend(row: Array, other: Array, share: float) -> None:
+    """Make `row` share · row + (1 - share) · other, in place; whole numbers are rounded.
+
+    >>> row = np.full((2, 3, 3), 10, np.uint8)
+    >>> blend(row, np.full((2, 3, 3), 20, np.uint8), 0.25)
+    >>> row[0, 0].tolist()
+    [18, 18, 18]
+    """
+    if row.dtype == np.float16:  # which OpenCV does not blend
+        row[...] = share * row.astype(np.float32) + (1 - share) * other.astype(np.float32)
+        return
+    flat = row.reshape(len(row), -1)
+    cv2.addWeighted(flat, share, other.reshape(flat.shape), 1 - share, 0, dst=flat)

@@ -1,0 +1,132 @@
+"""The `batch:` section of a recipe, run on a batch of arrays. Every random number is keyed.
+
+A step's numbers are Philox's with key (seed, label) and counter (0, 0, epoch, number), where a batch's number is the
+`index` of its first sample: whoever has the samples of a batch has it, and so makes the same mixture. The labels of
+samples' own steps are others, so these share no numbers with those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from augrecipes.errors import CollateError
+from augrecipes.mixtures import effective, mixtures
+from augrecipes.mixtures.batch import Array, BatchArrays
+from augrecipes.ops import groups
+from augrecipes.ops.registry import chance
+from augrecipes.seeds import MASK, site_key
+
+if TYPE_CHECKING:
+    from augrecipes.recipe.model import Recipe, Step
+
+Generate = Callable[["Step"], np.random.Generator]
+
+
+def mix(
+    recipe: Recipe,
+    values: Mapping[str, Any],
+    key: tuple[int, int, int],
+    classes: int | None = None,
+    read: Callable[[int], Mapping[str, Any]] | None = None,
+    count: int = 0,
+) -> dict[str, Any]:
+    """A batch after the steps of `batch:`. Images and masks are changed in place.
+
+    Args:
+        recipe: whose samples these are.
+        values: see `BatchArrays`; `label` int (n,), float (n, classes), or float (n,) of quantities.
+        key: of the random numbers: seed, epoch, and `index` of the first sample.
+        classes: how many there are, where the recipe does not say.
+        read: reads a sample of the data set, by its position, as `values` has them; None: there is no data set.
+        count: of samples in the data set.
+
+    Returns:
+        The values; `label` float32 (n, classes) where a step mixes labels, whether it acted on this batch or not.
+
+    Raises:
+        CollateError: a step cannot act on these samples; names the step and its line.
+
+    >>> import augrecipes as ar
+    >>> recipe = ar.load({"version": 1, "recipe": "mixed", "steps": [], "batch": [{"MixUp": {"partners": "roll"}}]})
+    >>> values = {"image": np.zeros((2, 3, 4, 4), np.float32), "label": np.array([0, 1])}
+    >>> mix(recipe, values, (0, 0, 7), classes=2)["label"].sum(1).tolist()
+    [1.0, 1.0]
+    """
+    steps = [step for one in recipe.batch for step in one.walk() if not step.is_group]
+    softens = next((step for step in steps if mixtures()[step.name].labels), None)
+    classes = max((step.args["classes"] for step in steps if step.args.get("classes")), default=classes)
+
+    def soft(sample: Mapping[str, Any]) -> dict[str, Any]:
+        mixed = softens is not None and "label" in sample
+        return {**sample, "label": shares(np.asarray(sample["label"]), classes)} if mixed else dict(sample)
+
+    def drawn(position: int) -> Mapping[str, Any]:
+        if read is None:
+            raise CollateError("draws samples of the data set, which is not known here: ar.collate(dataset) knows it")
+        return soft(read(position))
+
+    def generator(step: Step) -> np.random.Generator:
+        of_step = np.array([key[0] & MASK, site_key(f"batch/{step.site}")], np.uint64)
+        return np.random.Generator(np.random.Philox(key=of_step, counter=np.array([0, 0, *key[1:]], np.uint64)))
+
+    now = softens
+    try:
+        batch = BatchArrays(soft(values), recipe, drawn, count)
+        for now, rng, p in acting(recipe.batch, generator):
+            _run(batch, now, rng, p)
+    except CollateError as error:
+        assert now is not None
+        where = f"{recipe.file}:{now.position.line}: {now.name} of `batch:`"
+        raise CollateError(f"{where} {error.reason}", error.path) from error.__cause__
+    return batch.values
+
+
+def acting(steps: Sequence[Step], generator: Generate) -> Iterator[tuple[Step, np.random.Generator, float]]:
+    """The steps of a batch in turn, of a OneOf the drawn one; each with its random numbers and its probability."""
+    for step in steps:
+        p, rng = chance(step), generator(step)
+        if step.name != groups.ONE_OF:
+            yield step, rng, p
+        elif rng.random() < p:
+            weights = np.array([*map(chance, step.steps)])
+            child = step.steps[int(rng.choice(len(weights), p=weights / weights.sum()))]
+            yield from acting([replace(child, p=1.0)], generator)
+
+
+def _run(batch: BatchArrays, step: Step, rng: np.random.Generator, p: float) -> None:
+    record, values = mixtures()[step.name], batch.values
+    arguments = {key: value for key, value in effective(step).items() if key != "classes"}  # known by now
+    if barred := next((key for key in record.bars if key in values), None):
+        raise CollateError(f"cannot blend {barred}, which these samples have: use CutMix, or write `{barred}: absent`")
+    if record.needs and not batch.recipe.facts.scales and not any(key in values for key in record.needs):
+        raise CollateError(f"needs {' or '.join(record.needs)} to mix with the image, and these samples have none")
+    if not record.each:
+        if rng.random() < p:
+            record.mix(batch, rng, **arguments)
+        return
+    for k in np.flatnonzero(rng.random(len(batch)) < p).tolist():
+        record.mix(batch, rng, k, **arguments)
+
+
+def shares(labels: Array, classes: int | None) -> Array:
+    """Labels as float32: whole numbers as shares of classes, of which one is 1; other numbers as they are.
+
+    Raises:
+        CollateError: it is not known how many classes there are, or a label is none of them.
+
+    >>> shares(np.array([2, 0]), 3).tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+    if labels.dtype.kind not in "biu":
+        return labels.astype(np.float32)
+    if classes is None:
+        raise CollateError(
+            "mixes labels, and nobody says of how many classes: write `classes:` here, or give classes= to ar.collate"
+        )
+    if labels.size and not 0 <= labels.min() <= labels.max() < classes:
+        raise CollateError(f"mixes labels of {classes} classes, 0 to {classes - 1}, and there is {labels.max()}")
+    return np.eye(classes, dtype=np.float32)[labels.astype(np.int64)]

@@ -1,0 +1,94 @@
+"""The key `batch:`: steps that act on whole batches, from nodes to the model, checked."""
+
+from __future__ import annotations
+
+from augrecipes.mixtures import mixtures
+from augrecipes.ops import groups, registry
+from augrecipes.recipe.arguments import Schema, check_value
+from augrecipes.recipe.checks import check_group
+from augrecipes.recipe.grammar import GROUPS, STEP_KEYS, P
+from augrecipes.recipe.keys import Context
+from augrecipes.recipe.model import Arguments, Recipe, Step, label
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, describe, plain
+from augrecipes.recipe.problems import near
+from augrecipes.recipe.steps import check_id, shape_of
+
+_BATCH = {"$ref": "#/$defs/batchStep"}
+
+
+def step_schemas() -> dict[str, Schema]:
+    """JSON Schema of every step of `batch:` by its name."""
+    own = {"p": {**P, "default": 1.0, "description": "Probability; inside OneOf the weight."}, "id": STEP_KEYS["id"]}
+    found: dict[str, Schema] = {
+        name: {"type": ["object", "null"], "properties": {**own, **record.arguments}, "additionalProperties": False,
+               "description": record.about}
+        for name, record in mixtures().items()
+    }  # fmt: skip
+    children = {"type": "array", "items": _BATCH, "minItems": 1}
+    one_of = {key: GROUPS[groups.ONE_OF][key] for key in ("type", "additionalProperties", "description", "required")}
+    return found | {groups.ONE_OF: {**one_of, "properties": {**own, "steps": children}}}
+
+
+def schema() -> Schema:
+    """JSON Schema of one step of `batch:`."""
+    steps = step_schemas()
+    mapping = {
+        "type": "object",
+        "properties": steps,
+        "additionalProperties": False,
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
+    return {"anyOf": [{"enum": [name for name, one in steps.items() if not one.get("required")]}, mapping]}
+
+
+def build_batch(context: Context, node: Node | None) -> tuple[Step, ...]:
+    """The steps of `batch:`, labelled; what is wrong is noted and left out."""
+    return () if node is None else label(_listed(context, node, "batch"))
+
+
+def _listed(context: Context, node: Node, key: str) -> tuple[Step, ...]:
+    if not isinstance(node, ListNode):
+        context.problems.add("E204", node.place, f"must be a list of steps, got {describe(node)}", key)
+        return ()
+    built = (_build(context, item) for item in node.items)
+    return tuple(step for step in built if step is not None)
+
+
+def _build(context: Context, node: Node) -> Step | None:
+    place, name, body = shape_of(context, node)
+    schemas = step_schemas()
+    if name and name not in schemas:
+        message = "is a step of `steps:`" if registry.arguments(name) is not None else "unknown step of `batch:`"
+        context.problems.add("E302", place, message, name, near(name, schemas))
+    if name not in schemas:
+        return None
+    body = MappingNode({}, place) if body is None else body
+    for finding in check_value({**schemas[name], "required": ()}, body):  # check_group says what a group wants
+        context.problems.add(finding.code, finding.place, finding.message, f"{name}{finding.key}", finding.hint)
+    if not isinstance(body, MappingNode):
+        return None
+    context.steps += 1
+    given, said = plain(body), body.entries
+    if "id" in said:
+        check_id(context, said["id"], f"{name}.id")
+    step = Step(
+        name,
+        args=Arguments({key: value for key, value in given.items() if key not in ("p", "id", "steps")}),
+        p=float(given["p"]) if isinstance(given.get("p"), int | float) else None,
+        id=str(given["id"]) if "id" in said else None,
+        steps=_listed(context, said["steps"], f"{name}.steps") if "steps" in said else (),
+        position=context.position(place),
+        places=Arguments({key: context.position(at) for key, at in body.at.items()}),
+        ignored=context.ignored(place),
+    )
+    if step.is_group:
+        check_group(context, step, body, place)
+    return step
+
+
+def check_batch(context: Context, recipe: Recipe) -> None:
+    """Note steps of `batch:` that can act on no batch of this recipe."""
+    for step in (inner for one in recipe.batch for inner in one.walk() if not inner.is_group):
+        if refused := mixtures()[step.name].refused(recipe, step.args):
+            context.problems.add("E316", context.place(step), refused, step.name)
