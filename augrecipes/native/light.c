@@ -57,13 +57,6 @@ KERNEL(contrasted)(const float *image, int64_t pixels, int64_t channels, const f
     return DONE;
 }
 
-/* What colours of rain, for each pixel, add to an image; their amounts are drawn in double. */
-KERNEL(rained)(const uint8_t *image, int64_t count, const double *drops, uint8_t *restrict out) {
-    for (int64_t k = 0; k < count; k++)
-        out[k] = level((float)image[k] / 255 + (float)drops[k]);
-    return DONE;
-}
-
 /* Without a branch, which nobody could foresee. */
 static inline float above(float sum, float noise) { return (sum + noise) * (float)(sum > 0); }
 

@@ -52,16 +52,21 @@ def check_value(schema: Schema, node: Node) -> list[ArgumentProblem]:
         return _check_union(schema, node)
     if "enum" in schema:
         return _check_enum(schema, node)
-    kinds = schema.get("type")
-    if kinds is None:
+    kinds = _kinds_of(schema)
+    if not kinds:
         return []
-    if not any(_is(kind, node) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
+    if not any(_is(kind, node) for kind in kinds):
         return [_wrong_type(schema, node)]
     if isinstance(node, ListNode):
         return _check_items(schema, node)
     if isinstance(node, MappingNode):
         return _check_table(schema, node)
     return _check_bounds(schema, node)
+
+
+def _kinds_of(schema: Schema) -> list[str]:
+    kinds = schema.get("type", [])
+    return [kinds] if isinstance(kinds, str) else list(kinds)
 
 
 def _is(kind: str, node: Node) -> bool:
@@ -77,7 +82,7 @@ def _wrong_type(schema: Schema, node: Node) -> ArgumentProblem:
 
 def _hint_for_text(schema: Schema, value: str) -> Hint:
     """Text where something else is wanted: YAML 1.1's booleans, and numbers in quotes."""
-    kinds = {part.get("type") for part in schema.get("anyOf", [schema])}
+    kinds = {kind for part in schema.get("anyOf", [schema]) for kind in _kinds_of(part)}
     if "boolean" in kinds and value.lower() in ("yes", "on", "no", "off", "y", "n"):
         word = "true" if value.lower() in ("yes", "on", "y") else "false"
         return Hint(f"; write {word}", (Fix("value", word),))

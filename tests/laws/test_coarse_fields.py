@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from kernel_sets import EACH_SET, NEEDS_KERNELS, Spoilt, guarded, spoil_last
 
 from augrecipes.compiler.kernels import coarse_fields
-from augrecipes.compiler.kernels.coarse_fields import Axis, Mixture, axis, most_of
+from augrecipes.compiler.kernels.coarse_fields import Axis, RowMix, axis, most_of
 from augrecipes.compiler.rewrite.nodes import Renoised
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native.kernels import Library, library, using
@@ -46,12 +46,12 @@ def test_kernels_mix_rows_as_numpy_does(kernels: Library) -> None:
 def mixed(kernels: Library, columns: int, rows: int, taps: int, more: int, slopes: Any, seed: int) -> None:
     random = np.random.default_rng(seed)
     given_rows = random.standard_normal((taps + more, columns), np.float32)
-    mixture = Mixture(random.standard_normal((rows, taps), np.float32), random.integers(0, more + 1, rows))
+    mixture = RowMix(random.standard_normal((rows, taps), np.float32), random.integers(0, more + 1, rows))
     weights, read, to = (
         guarded(one, at_end=bool(seed % 2))
         for one in (mixture.weights, given_rows, np.zeros((rows, columns), np.float32))
     )
-    found = Mixture(weights, mixture.starts).of(kernels, read, to, 0, *slopes)
+    found = RowMix(weights, mixture.starts).of(kernels, read, to, 0, *slopes)
     for y in range(rows):
         wanted = np.arange(columns, dtype=np.float32) * np.float32(slopes[0]) + np.float32(y * slopes[1])
         for k in range(taps):
@@ -59,7 +59,7 @@ def mixed(kernels: Library, columns: int, rows: int, taps: int, more: int, slope
         np.testing.assert_array_equal(found[y], wanted)
 
 
-def dense(mixture: Mixture, columns: int) -> np.ndarray:
+def dense(mixture: RowMix, columns: int) -> np.ndarray:
     made = np.zeros((len(mixture.starts), columns))
     for row, (start, weights) in enumerate(zip(mixture.starts, mixture.weights, strict=True)):
         made[row, start : start + len(weights)] = weights
@@ -92,13 +92,13 @@ def test_covariance_is_that_of_the_blur(pixels: int, deviation: float) -> None:
 def test_the_law_of_covariance_finds_faults(pixels: int, deviation: float) -> None:
     def louder(pixels: int, deviation: float) -> Axis:
         found = axis(pixels, deviation)
-        return replace(found, smooths=Mixture(found.smooths.weights * np.float32(1.015), found.smooths.starts))
+        return replace(found, smooths=RowMix(found.smooths.weights * np.float32(1.015), found.smooths.starts))
 
     def bare_borders(pixels: int, deviation: float) -> Axis:
         found = axis(pixels, deviation)
         weights = found.smooths.weights.copy()
         weights[found.smooths.starts == 0, 0] = 0
-        return replace(found, smooths=Mixture(weights, found.smooths.starts))
+        return replace(found, smooths=RowMix(weights, found.smooths.starts))
 
     assert apart(pixels, deviation, louder) > 0.01
     assert apart(pixels, deviation, bare_borders) > 0.01

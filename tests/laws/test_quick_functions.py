@@ -36,7 +36,6 @@ CLASSES: dict[str, list[dict[str, Any]]] = {
     ],
     "PlasmaBrightnessContrast": [{}, {"brightness_range": (0, 0)}, {"contrast_range": (0, 0), "roughness": 0.3}],
     "PlasmaShadow": [{}, {"shadow_intensity_range": (1, 1), "roughness": 2}],
-    "Spatter": [{}, {"color": (0, 20, 255), "intensity": (0.9, 1.0), "cutout_threshold": (0.3, 0.3)}],
     "UnsharpMask": [{}, {"blur_limit": (3, 3), "threshold": 0}, {"alpha": (1.0, 1.0), "sigma_limit": (2.0, 3.0)}],
 }
 CASES = [(name, arguments) for name, each in CLASSES.items() for arguments in each]

@@ -33,7 +33,7 @@ Rows = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Mixture:
+class RowMix:
     """Rows mixed of rows that follow one another.
 
     Attributes:
@@ -67,8 +67,8 @@ class Axis:
 
     cells: int
     nodes: int
-    smooths: Mixture
-    draws_out: Mixture
+    smooths: RowMix
+    draws_out: RowMix
 
 
 @lru_cache(maxsize=64)
@@ -95,8 +95,8 @@ def axis(pixels: int, deviation: float) -> Axis:
     left = np.floor(at)
     f = at - left
     spline = np.stack([(1 - f) ** 3, 3 * f**3 - 6 * f**2 + 4, 3 * (f + f**2 - f**3) + 1, f**3], axis=1) / 6
-    to_pixels = Mixture(spline.astype(np.float32), left.astype(np.int64) - 1)
-    return Axis(count + 2, count + 4, Mixture(weights.astype(np.float32), starts.astype(np.int64)), to_pixels)
+    to_pixels = RowMix(spline.astype(np.float32), left.astype(np.int64) - 1)
+    return Axis(count + 2, count + 4, RowMix(weights.astype(np.float32), starts.astype(np.int64)), to_pixels)
 
 
 def maps(kernels: Library, step: Any, height: int, width: int) -> tuple[Rows, Rows]:

@@ -101,15 +101,6 @@ def generate_plasma_pattern(
     return np.clip(cv2.normalize(grid[:height, :width], whole, 0, 1, cv2.NORM_MINMAX, dtype=cv2.CV_32F), 0, 1)
 
 
-@_or_own
-def spatter_rain(img: np.ndarray, rain: np.ndarray) -> np.ndarray:
-    """An image with drops of rain, H×W×3 float64."""
-    kernels: Any = library()
-    rain, out = np.ascontiguousarray(np.broadcast_to(rain, img.shape), np.float64), np.empty_like(img)
-    kernels.kernel("rained", "plpp")(img.ctypes.data, img.size, rain.ctypes.data, out.ctypes.data)
-    return out
-
-
 _DENSITY = -np.log(np.maximum(UNIT, 1e-6))  # of what a level lets through
 _SHARES = UNIT * np.array([[0.299], [0.587], [0.114]], _F32)  # of a pixel's lightness
 _TISSUE = 0.85  # is darker
@@ -163,5 +154,4 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "apply_plasma_brightness_contrast": apply_plasma_brightness_contrast,
     "apply_plasma_shadow": apply_plasma_shadow,
     "generate_plasma_pattern": generate_plasma_pattern,
-    "spatter_rain": spatter_rain,
 }
