@@ -51,10 +51,11 @@ _WHY_FAST = {
     "pointwise": "is no matrix; nothing is known that could stand for it",
 }
 
-_MERGES: list[tuple[Callable[[Step], bool], Contract]] = [
+_MERGES: tuple[tuple[Callable[[Step], bool], Contract], ...] = (
     (join_warps.joins, "GEOMETRY"),
     (join_colours.joins, "LEVELS"),
-]
+)
+
 # Of pairs all rules change no bit.
 _WHY_PAIR = {"lookup": "has no window behind it that would leave fewer pixels to change"}
 
