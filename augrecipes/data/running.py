@@ -36,7 +36,8 @@ def one_sample(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virt
     names = pipeline.targets if scaled else None
     try:
         targets, extra = source.parts(row, epoch + virtual // len(source.table), undecoded=pipeline.reads, names=names)
-        out: Any = {name: room(name) for name in pipeline.outputs} if scaled and room("image") else room("image")
+        several = pipeline.outputs != ("image",)
+        out: Any = {name: room(name) for name in pipeline.outputs} if several and room("image") else room("image")
         made = pipeline.at(index=virtual, epoch=epoch)(**targets, out=out)
     except DataError as error:
         if not scaled:

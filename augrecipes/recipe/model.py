@@ -15,8 +15,19 @@ from augrecipes.ops import schedule
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
-from augrecipes.ops.step import NOWHERE, Position, Step
-from augrecipes.recipe.grammar import Bag, Boxes, Inputs, Keypoints, Normalize, Optimize, Output, Presence, RuleName
+from augrecipes.ops.step import NOWHERE, UNSAID, Position, Step
+from augrecipes.recipe.grammar import (
+    Bag,
+    Boxes,
+    Inputs,
+    Keypoints,
+    NamedView,
+    Normalize,
+    Optimize,
+    Output,
+    Presence,
+    RuleName,
+)
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
@@ -27,8 +38,8 @@ if TYPE_CHECKING:
 Mode = Literal["train", "eval"]
 
 __all__ = [
-    "GROUPS", "NOWHERE", "Arguments", "Bag", "Boxes", "Inputs", "Keypoints", "Kind", "Mode", "Normalize", "Optimize",
-    "Output", "Position", "Presence", "Recipe", "RuleName", "Step",
+    "GROUPS", "NOWHERE", "Arguments", "Bag", "Boxes", "Inputs", "Keypoints", "Kind", "Mode", "NamedView", "Normalize",
+    "Optimize", "Output", "Position", "Presence", "Recipe", "RuleName", "Step",
 ]  # fmt: skip
 
 
@@ -52,6 +63,8 @@ class Recipe(Displayed):
         outputs: output by target (kind pair).
         scales: relative grid of each target (kind pair).
         bag: tile picking (kind bag).
+        views: what is made of the image behind `steps`, which all of them share (kind views).
+        correspondence: add the matrix from each view to the image (kind views).
         allow_resampling: let shared pair geometry resample.
         max_bytes: of the largest image that a step may make, in memory; None: of any. A larger one is an error of the
             check where arguments say so, and where random parameters do a DataError, before memory is asked for.
@@ -72,6 +85,8 @@ class Recipe(Displayed):
     outputs: Arguments = field(default_factory=Arguments)
     scales: Arguments = field(default_factory=Arguments)
     bag: Bag | None = None
+    views: tuple[NamedView, ...] = field(default=(), metadata=UNSAID)
+    correspondence: bool = field(default=False, metadata=UNSAID)
     allow_resampling: bool = False
     max_bytes: int | None = MOST_BYTES
     file: str = field(default="<recipe>", compare=False)
@@ -95,8 +110,9 @@ class Recipe(Displayed):
         return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
 
     def walk(self) -> Iterator[Step]:
-        """Every step of both sections, groups before their children, in file order."""
-        for step in (*self.steps, *(self.eval or ())):
+        """Every step of both sections and of views, groups before their children, in file order."""
+        of_views = [step for view in self.views for step in view.steps]
+        for step in (*self.steps, *of_views, *(self.eval or ())):
             yield from step.walk()
 
     def section(self, mode: Mode) -> tuple[Step, ...] | None:
@@ -119,8 +135,29 @@ class Recipe(Displayed):
         """
         if not any(step.schedule for step in self.walk()):
             return self
-        every = None if self.eval is None else tuple(schedule.in_epoch(step, epoch) for step in self.eval)
-        return replace(self, steps=tuple(schedule.in_epoch(step, epoch) for step in self.steps), eval=every)
+
+        def now(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+            return tuple(schedule.in_epoch(step, epoch) for step in steps)
+
+        views = tuple(replace(view, steps=now(view.steps)) for view in self.views)
+        return replace(self, steps=now(self.steps), views=views, eval=None if self.eval is None else now(self.eval))
+
+    def view(self, name: str) -> Recipe:
+        """One view of a recipe of kind views as a recipe of kind image; what is shared draws for all tiles as one.
+
+        Raises:
+            KeyError: there is no such view.
+        """
+        found = {view.name: view for view in self.views}[name]
+        before = self.view(found.of) if found.of else replace(
+            self, kind="image", views=(), correspondence=False, derived=False,
+            steps=tuple(replace(step, share="bag") for step in self.steps),
+        )  # fmt: skip
+        return replace(before, name=f"{self.name}-{name}", steps=(*before.steps, *found.steps))
+
+    def parts(self) -> tuple[Recipe, ...]:
+        """The recipe by itself or, of kind views, one recipe of kind image for each view."""
+        return tuple(self.view(view.name) for view in self.views) or (self,)
 
     def to_yaml(self) -> str:
         """The recipe as YAML that loads to an equal recipe (variants resolved, comments gone)."""

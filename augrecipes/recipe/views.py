@@ -1,0 +1,57 @@
+"""The views of a recipe of kind views, while it is read."""
+
+from __future__ import annotations
+
+from augrecipes.recipe.grammar import TAKEN, VIEW, NamedView
+from augrecipes.recipe.keys import Context
+from augrecipes.recipe.model import label
+from augrecipes.recipe.nodes import MappingNode, Place, describe, plain
+from augrecipes.recipe.problems import near
+from augrecipes.recipe.steps import build_steps
+
+_LABELS = {key: schema for key, schema in VIEW["properties"].items() if key != "steps"}
+
+
+def build_views(context: Context, top: MappingNode) -> tuple[NamedView, ...]:
+    """What `views:` says; what is wrong is noted and left out."""
+    node, add = top.entries.get("views"), context.problems.add
+    if not context.facts.views or node is None:
+        return ()
+    if not isinstance(node, MappingNode) or not node.entries:
+        message = f"must be a mapping such as {{global: {{count: 2, steps: []}}}}, got {describe(node)}"
+        add("E405", node.place, message, "views")
+        return ()
+    found: dict[str, NamedView] = {}
+    for name, place, body in node.pairs():
+        if not name.isidentifier() or name in TAKEN:
+            message = f"a view's name is letters, digits and _, and means nothing else in a sample; got {name!r}"
+            add("E405", place, message, "views")
+        elif not isinstance(body, MappingNode):
+            add("E405", body.place, f"must be a mapping with steps, got {describe(body)}", f"views.{name}")
+        else:
+            found[name] = _view(context, name, place, body, found)
+    return tuple(found.values())
+
+
+def _view(context: Context, name: str, place: Place, body: MappingNode, before: dict[str, NamedView]) -> NamedView:
+    """One entry; `before`: those that stand before it."""
+    add = context.problems.add
+    for key, at, node in body.pairs():
+        if key not in VIEW["properties"]:
+            message = f"unknown key; it takes {', '.join(VIEW['properties'])}"
+            add("E405", at, message, f"views.{name}.{key}", near(key, VIEW["properties"]))
+        elif key in _LABELS:
+            context.value(node, _LABELS[key], "E405", f"views.{name}.{key}")
+    said = {key: plain(node) for key, node in body.entries.items() if key in _LABELS}
+    of, count = said.get("of"), said.get("count", 1)
+    if of is not None and of not in before:
+        message = f"no view {of!r} stands before it; there {'are' if before else 'is'} {', '.join(before) or 'none'}"
+        add("E405", body.entries["of"].place, message, f"views.{name}.of")
+    elif of is not None and said.setdefault("count", before[of].count) != before[of].count:
+        message = f"there are {before[of].count} of {of!r}, and one is made of each: leave it out"
+        add("E405", body.entries["count"].place, message, f"views.{name}.count")
+    if "steps" not in body.entries:
+        add("E405", place, "key 'steps' is missing; `steps: []` leaves the image as it is", f"views.{name}")
+        return NamedView(name)
+    steps = label(build_steps(context, body.entries["steps"], f"views.{name}.steps"), name)
+    return NamedView(name, said.get("count", count), of if of in before else None, steps)
