@@ -123,6 +123,13 @@ def test_times_stand_next_to_the_steps(explain):
     assert "ms" not in explain("folder-128").split()
 
 
+def test_the_numbers_of_an_epoch_are_explained(finish, tmp_path):
+    rotate = "Rotate: {limit: {from: 0, to: 30, epochs: 20}, p: {by_epoch: [0, 1]}}"
+    (tmp_path / "grows.yaml").write_text(f"version: 1\nrecipe: grows\nsteps: [{rotate}]\neval: []\n")
+    assert "limit: 0 to 30 in 20 epochs" in finish("explain grows.yaml")
+    assert "limit: 15.0" in finish("explain grows.yaml --epoch 10")
+
+
 def test_times_of_steps_add_up(explain):
     report = json.loads(explain("folder-128 a.png --json --optimize none"))
     rest = report["timing"]["before"]
