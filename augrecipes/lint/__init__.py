@@ -53,8 +53,8 @@ def _found(loaded: Recipe) -> tuple[Diagnostic, ...]:
     found = []
     if loaded.derived:  # of its steps nobody has written a line; what they inherit is reported at the training steps
         loaded = replace(loaded, eval=())
-    for number, part in enumerate(loaded.parts()):
-        part = replace(part, eval=None) if number else part  # evaluation sees the first view
+    first, *more = loaded.parts()
+    for number, part in enumerate((first, *(replace(one, eval=None) for one in more))):  # which sees the first view
         for code, record in registered.items():
             if number and code == "L102":
                 continue

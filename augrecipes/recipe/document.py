@@ -18,10 +18,10 @@ from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describ
 from augrecipes.recipe.problems import NO_HINT, Fix, Hint, Problems, near, noted
 from augrecipes.recipe.steps import build_steps
 from augrecipes.recipe.variants import Resolved
-from augrecipes.recipe.views import build_views
+from augrecipes.recipe.views import build_views, check_places
 
 # Keys with plain values, which the model has under the same names.
-PLAIN = ("about", "kind", "optimize", "without_rules", "plugins", "allow_resampling", "max_bytes")
+PLAIN = ("about", "kind", "optimize", "without_rules", "plugins", "allow_resampling", "correspondence", "max_bytes")
 # What a recipe cannot be without: what a message says, and what the fix writes.
 _REQUIRED = {
     "version": ("write `version: 1`", "version: 1"),
@@ -76,6 +76,9 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         derived=derived,
         **said,
     )
+    if recipe.correspondence:
+        for listed in (recipe.steps, *(view.steps for view in recipe.views)):
+            check_places(context, listed)
     for one in dict.fromkeys((recipe.in_epoch(0), recipe)) if context.facts.scales and not problems else ():
         check_steps(context, one)
     if context.translated and problems and (other := other_default(recipe)):

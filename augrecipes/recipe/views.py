@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.grammar import TAKEN, VIEW, NamedView
 from augrecipes.recipe.keys import Context
-from augrecipes.recipe.model import label
+from augrecipes.recipe.model import Step, label
 from augrecipes.recipe.nodes import MappingNode, Place, describe, plain
 from augrecipes.recipe.problems import near
 from augrecipes.recipe.steps import build_steps
@@ -55,3 +56,18 @@ def _view(context: Context, name: str, place: Place, body: MappingNode, before: 
         return NamedView(name)
     steps = label(build_steps(context, body.entries["steps"], f"views.{name}.steps"), name)
     return NamedView(name, said.get("count", count), of if of in before else None, steps)
+
+
+def check_places(context: Context, steps: tuple[Step, ...]) -> None:
+    """Note the steps for which `correspondence:` has no matrix."""
+    for step in steps:
+        record = capability(step.name)
+        if step.is_group and not step.args.get("replace"):
+            check_places(context, step.steps)
+        elif step.is_group:
+            message = "may run a step twice, and no matrix is told then; use `replace: false`"
+            context.problems.add("E405", context.place(step), message, step.name)
+        elif record is None or not record.is_matrix:
+            why = "nothing is known of where it puts pixels" if record is None else "it moves pixels by no 3×3 matrix"
+            message = f"{why} that its draws alone tell, as `correspondence: true` needs: leave it or that key out"
+            context.problems.add("E405", context.place(step), message, step.name)

@@ -55,17 +55,8 @@ Lines = Iterator[tuple[At | None, str, str]]
 
 def _lines(recipe: Recipe) -> Lines:
     default = Recipe("")
-    plain = (
-        "about",
-        "kind",
-        "optimize",
-        "without_rules",
-        "plugins",
-        "max_bytes",
-        "scales",
-        "allow_resampling",
-        "correspondence",
-    )
+    how = ("about", "kind", "optimize", "without_rules", "plugins", "max_bytes")
+    plain = (*how, "scales", "allow_resampling", "correspondence")
     top = {key: getattr(recipe, key) for key in plain if getattr(recipe, key) != getattr(default, key)}
     parts = {"bag": recipe.bag and asdict(recipe.bag), "inputs": _inputs(recipe.inputs)}
     yield (), "", ""

@@ -67,6 +67,12 @@ BEYOND = [
     ("E403", "a pair needs scales", f"{HEAD}, kind: pair, steps: []"),
     ("E403", "is a Python name", f"{HEAD}, kind: pair, steps: [], scales: {{l-r: 1, hr: 4}}"),
     ("E403", "means something else", f"{HEAD}, kind: pair, steps: [], scales: {{mask: 1, hr: 4}}"),
+    ("E405", "means nothing else", f"{HEAD}, kind: views, views: {{mask: {{steps: []}}}}"),
+    ("E405", "stands before it", f"{HEAD}, kind: views, views: {{a: {{of: b, steps: []}}}}"),
+    ("E405", "one is made of each", f"{HEAD}, kind: views, views: {{a: {{steps: []}}, b: {{of: a, count: 2, steps: []}}}}"),
+    ("E405", "its draws alone tell", f"{HEAD}, kind: views, correspondence: true, views: {{a: {{steps: [ElasticTransform]}}}}"),
+    ("E405", "may run a step twice", f"{HEAD}, kind: views, correspondence: true, shared: [SomeOf: {{n: 2, replace: true, "
+     "steps: [D4]}], views: {a: {steps: []}}"),
     ("E404", "may not exceed", f"{HEAD}, kind: bag, steps: [], bag: {{max_tiles: 2, min_tiles: 3}}"),
     ("E501", "is no recipe of the gallery", f"{HEAD}, extends: nothing"),
     ("E505", "", f"{HEAD}, extends: folder-128, without: [Nothing]"),
@@ -197,7 +203,9 @@ def test_a_default_of_the_schema_is_what_is_taken_where_nothing_is_written() -> 
 def test_the_classes_of_the_grammar_have_its_words_and_defaults() -> None:
     assert list(get_args(Presence)) == grammar.BOXES["properties"]["presence"]["enum"]
     given = {key: schema["default"] for key, schema in grammar.TOP["properties"].items() if "default" in schema}
-    assert given == {key: getattr(Recipe(""), key) for key in ("kind", "optimize", "allow_resampling", "max_bytes")}
+    assert given == {
+        key: getattr(Recipe(""), key) for key in ("kind", "optimize", "allow_resampling", "correspondence", "max_bytes")
+    }
 
 
 Change = Callable[[dict[str, Any]], object]

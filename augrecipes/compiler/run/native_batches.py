@@ -70,7 +70,7 @@ class NativeBatches(ProgramPipeline):
     @property
     def at_once(self) -> Program | str:
         """What carries out batches of images without Python, or why nothing does."""
-        if len(self.outputs) > 1:
+        if self.outputs != ("image",):
             return "a sample is more than one image"
         return self.coming("encoded" if self.reads else "uint8").native
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.undecoded import is_encoded
 from augrecipes.compiler.rewrite import Compiled
 from augrecipes.compiler.run.output_buffer import output_buffer
+from augrecipes.compiler.run.step_matrices import StepMatrices
 from augrecipes.errors import CollateError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.image.pipeline import ImagePipeline
@@ -26,8 +27,9 @@ class ViewsPipeline(ImagePipeline):
     Targets in: those of an ImagePipeline. Targets out, of each view NAME that the recipe has: `NAME`, all views of that
     name as one array (count, C, H, W), or (count, H, W, C), as the recipe's `output` says; `NAME_mask` (count, H, W);
     `NAME_boxes` and `NAME_keypoints`, lists with an array for each view, and their labels under `NAME_` and their own
-    key; `applied` a dict by name of lists. Whatever is no target comes out as it went in. In mode `eval`, and while a
-    packed dataset is made, there is one image, and it comes out as `image`.
+    key; with `correspondence: true` `NAME_matrix` float64 (count, 3, 3), from pixel centres (x, y, 1) of each view to
+    those of the image; `applied` a dict by name of lists. Whatever is no target comes out as it went in. In mode
+    `eval`, and while a packed dataset is made, there is one image, and it comes out as `image`.
 
     `out`, a dict of arrays or of functions (shape, dtype) → array by name, is written to and comes out.
 
@@ -39,16 +41,26 @@ class ViewsPipeline(ImagePipeline):
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         super().__init__(compiled, arrival)
-        recipe, asks = compiled.recipe, compiled.save_applied_params
-        views = recipe.views if compiled.mode == "train" and not compiled.pauses else ()
-        same = {"added": compiled.added, "resumes": compiled.resumes, "threads": compiled.threads}
-        how: dict[str, Any] = {"save_applied_params": asks, **same}
-        self.parts: dict[str, tuple[int, Any]] = {
-            view.name: (view.count, build(recipe.view(view.name), "train", compiled.optimize, compiled.seed, **how))
-            for view in views
+        if compiled.mode == "train" and not compiled.pauses:
+            self.outputs = tuple(view.name for view in compiled.recipe.views) or self.outputs
+
+    @cached_property
+    def parts(self) -> dict[str, tuple[int, Any]]:
+        """How many views each name has, and the pipeline of kind image that makes one; {}: there is one image."""
+        of = self.compiled
+        how: dict[str, Any] = {"save_applied_params": of.save_applied_params, "threads": of.threads}
+        how |= {"added": of.added, "resumes": of.resumes}
+        return {
+            view.name: (view.count, build(of.recipe.view(view.name), of.mode, of.optimize, of.seed, **how))
+            for view in of.recipe.views
+            if view.name in self.outputs
         }
-        if views:
-            self.outputs = tuple(self.parts)
+
+    @cached_property
+    def places(self) -> dict[str, StepMatrices]:
+        """What tells where the views of each name lie, where the recipe asks for it."""
+        asked = self.parts if self.recipe.correspondence else {}
+        return {name: StepMatrices(part.plain) for name, (_, part) in asked.items()}
 
     @property
     def origins(self) -> dict[str, str]:
@@ -61,22 +73,43 @@ class ViewsPipeline(ImagePipeline):
         """All views of one image."""
         if not self.parts:
             return super().sample(epoch, index, tile, targets, allocate)
-        given, out = dict(targets), targets.get("out") or {}
-        given.pop("out", None)
+        given = dict(targets)
+        out = given.pop("out", None)
+        out = {} if out is None else out
         if not isinstance(out, Mapping) or not out.keys() <= self.parts.keys():
             raise DataError(f"out must be a dict of arrays by view: {', '.join(self.parts)}")
+        shape = given[_IMAGE].shape if self.places and given.get(_IMAGE) is not None else ()
         given |= {name: given[name].array() for name in (_IMAGE, _MASK) if is_encoded(given.get(name))}
         made: dict[str, Any] = {name: value for name, value in given.items() if name not in self._usual}
         for name, (count, part) in self.parts.items():
-            block = _Block(
-                name, count, output_buffer(out[name], name, [given.get(_IMAGE)]) if name in out else np.empty
-            )
+            room = output_buffer(out[name], name, [given.get(_IMAGE)]) if name in out else np.empty
+            block = _Block(name, count, room)
             views = [part.sample(epoch, index, k, dict(given), partial(block.row, k)) for k in range(count)]
             made |= _stacked(name, views, given)
             made[name] = block.array if name not in out or callable(out[name]) else out[name]
+            if shape and name in self.places:
+                made[f"{name}_matrix"] = self._matrices(name, (epoch, index), count, shape)
             if self.compiled.save_applied_params:
                 made.setdefault("applied", {})[name] = [view["applied"] for view in views]
         return made
+
+    def batch(self, images: Sequence[Any], *args: Any, **options: Any) -> np.ndarray:
+        """One array of images, in mode `eval` alone; TypeError for views, of which a sample has several."""
+        if self.parts:
+            raise TypeError("a sample of kind views is several images: call pipeline.at(index, epoch), or use ar.Views")
+        return super().batch(images, *args, **options)
+
+    def renew(self, compiled: Compiled) -> None:
+        """As every pipeline; those of the views are made anew, too."""
+        super().renew(compiled)
+        self.__dict__.pop("parts", None)
+        self.__dict__.pop("places", None)
+
+    def _matrices(self, name: str, key: tuple[int, int], count: int, shape: tuple[int, ...]) -> np.ndarray:
+        """From the pixels of each view of a name to those of an image of `shape`, H×W×C or H×W."""
+        height, width, channels = (*shape, 1)[:3]
+        there = [self.places[name].at((*key, k), (height, width, channels)) for k in range(count)]
+        return np.linalg.inv(there)
 
 
 class _Block:
