@@ -44,7 +44,7 @@ def one_sample(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virt
             raise
         paths = source.table.paths(row)
         raise naming_all(error, {name: paths[name] for name in paths if name in pipeline.targets}) from error.__cause__
-    sample = as_torch(made, ds.ragged_keys)
+    sample = as_torch(made, ds.ragged_keys, pipeline.outputs if ds.recipe.facts.views else ())
     return sample | {name: value for name, value in extra.items() if name not in sample}
 
 

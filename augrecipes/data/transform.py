@@ -165,10 +165,11 @@ class SampleTransform:
         )  # fmt: skip
         epoch, index = key
         out = pipeline.at(index, epoch)(**taken)
+        views = pipeline.outputs if pipeline.recipe.facts.views else ()
         ragged = ragged_keys(inputs) if pipeline.recipe.facts.annotated else frozenset()
-        made = as_torch({name: np.asarray(v) if name in ragged else v for name, v in out.items()}, ragged)
+        made = as_torch({name: np.asarray(v) if name in ragged else v for name, v in out.items()}, ragged, views)
         made |= {name: value for name, value in beside.items() if name not in made}
-        if pipeline.recipe.facts.views and "image" not in made:
+        if views and "image" not in made:
             made["image"] = {name: value for name, value in made.items() if name not in parts}
         return {name: made.get(name, value) for name, value in parts.items()}
 

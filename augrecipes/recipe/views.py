@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from augrecipes.errors import RecipeError
 from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.grammar import TAKEN, VIEW, NamedView
 from augrecipes.recipe.keys import Context
-from augrecipes.recipe.model import Step, label
+from augrecipes.recipe.model import Recipe, Step, label
 from augrecipes.recipe.nodes import MappingNode, Place, describe, plain
 from augrecipes.recipe.problems import near
 from augrecipes.recipe.steps import build_steps
@@ -27,6 +28,11 @@ def build_views(context: Context, top: MappingNode) -> tuple[NamedView, ...]:
         if not name.isidentifier() or name in TAKEN:
             message = f"a view's name is letters, digits and _, and means nothing else in a sample; got {name!r}"
             add("E405", place, message, "views")
+        elif other := next(
+            (one for one in found if f"{name}_".startswith(f"{one}_") or one.startswith(f"{name}_")), ""
+        ):
+            message = f"begins like the view {other!r}, whose masks and boxes are called {other}_mask, {other}_boxes"
+            add("E405", place, message, f"views.{name}")
         elif not isinstance(body, MappingNode):
             add("E405", body.place, f"must be a mapping with steps, got {describe(body)}", f"views.{name}")
         else:
@@ -71,3 +77,11 @@ def check_places(context: Context, steps: tuple[Step, ...]) -> None:
             why = "nothing is known of where it puts pixels" if record is None else "it moves pixels by no 3×3 matrix"
             message = f"{why} that its draws alone tell, as `correspondence: true` needs: leave it or that key out"
             context.problems.add("E405", context.place(step), message, step.name)
+
+
+def refuse_views(recipe: Recipe, what: str) -> None:
+    """RecipeError of a recipe of several views, for `what` is about one image; it says how to go on."""
+    if recipe.views:
+        of = recipe.views[0].name
+        way = f"take its views one by one, each a recipe of one image: ar.load(...).view({of!r})"
+        raise RecipeError(f"{recipe.file}: {what} is not for recipes of kind {recipe.kind}; {way}")

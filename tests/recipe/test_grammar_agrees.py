@@ -23,6 +23,7 @@ from augrecipes.recipe.parse import parse_text
 
 HEAD = "version: 1, recipe: a"
 PAIR = f"{HEAD}, kind: pair, scales: {{lr: 1, hr: 4}}"
+VIEWS = f"{HEAD}, kind: views"
 RESIZED = "steps: [ResizeToTarget]"
 # What JSON Schema cannot say: code, a part of the message, and a recipe that the schema takes for that reason.
 BEYOND = [
@@ -68,10 +69,11 @@ BEYOND = [
     ("E403", "is a Python name", f"{HEAD}, kind: pair, steps: [], scales: {{l-r: 1, hr: 4}}"),
     ("E403", "means something else", f"{HEAD}, kind: pair, steps: [], scales: {{mask: 1, hr: 4}}"),
     ("E405", "means nothing else", f"{HEAD}, kind: views, views: {{mask: {{steps: []}}}}"),
+    ("E405", "begins like the view", f"{VIEWS}, views: {{a_b: {{steps: []}}, a: {{steps: []}}}}"),
     ("E405", "stands before it", f"{HEAD}, kind: views, views: {{a: {{of: b, steps: []}}}}"),
-    ("E405", "one is made of each", f"{HEAD}, kind: views, views: {{a: {{steps: []}}, b: {{of: a, count: 2, steps: []}}}}"),
-    ("E405", "its draws alone tell", f"{HEAD}, kind: views, correspondence: true, views: {{a: {{steps: [ElasticTransform]}}}}"),
-    ("E405", "may run a step twice", f"{HEAD}, kind: views, correspondence: true, shared: [SomeOf: {{n: 2, replace: true, "
+    ("E405", "one is made of each", f"{VIEWS}, views: {{a: {{steps: []}}, b: {{of: a, count: 2, steps: []}}}}"),
+    ("E405", "its draws alone tell", f"{VIEWS}, correspondence: true, views: {{a: {{steps: [ElasticTransform]}}}}"),
+    ("E405", "may run a step twice", f"{VIEWS}, correspondence: true, shared: [SomeOf: {{n: 2, replace: true, "
      "steps: [D4]}], views: {a: {steps: []}}"),
     ("E404", "may not exceed", f"{HEAD}, kind: bag, steps: [], bag: {{max_tiles: 2, min_tiles: 3}}"),
     ("E501", "is no recipe of the gallery", f"{HEAD}, extends: nothing"),

@@ -99,7 +99,7 @@ class NativeBatches(ProgramPipeline):
 
         `files`: images come undecoded, where the pipeline takes them so.
         """
-        found = self.at_once if files else self.coming("uint8").native
+        found = self.at_once if files or self.outputs != ("image",) else self.coming("uint8").native
         if isinstance(found, str):
             return found
         if self.compiled.save_applied_params:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Unpack
-
-from augrecipes.data.dataset import Settings
 from augrecipes.kinds.image.dataset import ImageFolder
-from augrecipes.recipe.model import Kind, Recipe
-from augrecipes.sources.paths import PathLike
+from augrecipes.recipe.model import Kind
 
 
 class Views(ImageFolder):
@@ -20,9 +15,9 @@ class Views(ImageFolder):
     `ImageFolder`. `ar.loader` stacks them: (batch, count, C, H, W). In mode `eval` there is one `image`.
 
     Args:
-        source: a folder of images or of class folders, or a list of such folders.
+        root: a folder of images or of class folders, or a list of such folders.
         recipe: a Recipe of kind views, the name of a gallery recipe, or the path of a recipe file.
-        how: all else that `ImageFolder` takes: `files=`, `masks=`, `mode=`, `seed=`, `optimize=`, `on_error=`, ...
+        others: those of `ImageFolder`: `files=`, `masks=`, `mode=`, `seed=`, `optimize=`, `on_error=`, ...
 
     Raises:
         DataError: nothing to read, or what is listed is not as it should be.
@@ -43,18 +38,6 @@ class Views(ImageFolder):
     """
 
     kind: Kind = "views"
-
-    def __init__(
-        self,
-        source: PathLike | Sequence[PathLike] | None = None,
-        recipe: Recipe | PathLike | None = None,
-        *,
-        files: PathLike | None = None,
-        masks: PathLike | Sequence[PathLike] | None = None,
-        **how: Unpack[Settings],
-    ) -> None:
-        more: dict[str, Any] = dict(how)
-        super().__init__(source, recipe, files=files, masks=masks, **more)
 
 
 DATASET = Views

@@ -16,8 +16,10 @@ from augrecipes.recipe.model import Recipe
 def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     """The sheet of a recipe of kind views; DataError where nothing can be shown."""
     pipeline, files = request.opened(recipe)
-    if pipeline.outputs == ("image",) or request.stages:  # evaluation, and the steps that all views share
+    if pipeline.outputs == ("image",):
         return sheet_of_images(recipe, request)
+    if request.stages:  # of one view: the first
+        return sheet_of_images(recipe.parts()[0], request)
     table: Any = files.table
     classes = (table.box_classes if recipe.inputs.boxes else None) or ()
     made: list[Any] = []
