@@ -165,8 +165,8 @@ class Capability:
     @property
     def is_matrix(self) -> bool:
         """Whether it leaves pixels in their place, or moves them by a 3×3 matrix that its draws alone tell."""
-        told = self.action != "opaque" or self.effect == "padding"
-        return not self.moves or (told and not self.native.endswith("_about_boxes"))
+        known = self.action != "opaque" or self.effect == "padding"
+        return not self.moves or (known and not self.native.endswith("_about_boxes"))
 
     @property
     def cuts_sides(self) -> bool:

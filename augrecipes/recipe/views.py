@@ -71,7 +71,7 @@ def check_places(context: Context, steps: tuple[Step, ...]) -> None:
         if step.is_group and not step.args.get("replace"):
             check_places(context, step.steps)
         elif step.is_group:
-            message = "may run a step twice, and no matrix is told then; use `replace: false`"
+            message = "may run a step twice, which no matrix tells; use `replace: false`"
             context.problems.add("E405", context.place(step), message, step.name)
         elif record is None or not record.is_matrix:
             why = "nothing is known of where it puts pixels" if record is None else "it moves pixels by no 3×3 matrix"
