@@ -105,7 +105,7 @@ class StepMatrices:
     >>> import augrecipes as ar
     >>> found = StepMatrices(ar.load("folder-128").compile("eval").plain)
     >>> found.at((0, 7, 0), (256, 512, 3))[:2, 2].tolist()
-    [-64.25, 0.5]
+    [-64.25, -0.25]
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
