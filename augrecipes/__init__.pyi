@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from augrecipes.kinds.bag.dataset import TileBags as TileBags
     from augrecipes.kinds.image.dataset import ImageFolder as ImageFolder
     from augrecipes.kinds.pair.dataset import PairedImages as PairedImages
+    from augrecipes.kinds.views.dataset import Views as Views
     from augrecipes.lint import lint as lint
     from augrecipes.ops.registry import register as register
     from augrecipes.packing.parts import merge_parts as merge_parts

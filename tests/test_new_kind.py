@@ -13,16 +13,16 @@ import pytest
 from augrecipes import kinds
 
 ROOT = Path(__file__).parent.parent
-LINE = 'Kind = Literal["image", "pair", "bag"]'
+LINE = 'Kind = Literal["image", "pair", "bag", "views"]'
 STEPS = "[Resize: {height: 36, width: 44}, RandomCrop: {height: 24, width: 24}, HorizontalFlip, Blur]"
-RECIPE = f"version: 1\nrecipe: two\nkind: views\nsteps: {STEPS}\neval: []\n"
+RECIPE = f"version: 1\nrecipe: two\nkind: twice\nsteps: {STEPS}\neval: []\n"
 # What a newcomer writes: a folder of recipes of two draws of one image.
 FILES = {
-    "__init__.py": '''"""Recipes of kind views: two draws of one image. What a newcomer writes."""
+    "__init__.py": '''"""Recipes of kind twice: two draws of one image. What a newcomer writes."""
 
 from augrecipes.kinds import Facts
 
-FACTS = Facts(dataset="TwoViews", unit="image")
+FACTS = Facts(dataset="TwiceDrawn", unit="image")
 ''',
     "dataset.py": '''"""Two views of each image, as a torch Dataset."""
 
@@ -30,15 +30,15 @@ from augrecipes.kinds import Kind
 from augrecipes.kinds.image.dataset import ImageFolder
 
 
-class TwoViews(ImageFolder):
+class TwiceDrawn(ImageFolder):
     """Samples `{"a": tensor, "b": tensor, ...}`; arguments as of ImageFolder."""
 
-    kind: Kind = "views"
+    kind: Kind = "twice"
 
 
-DATASET = TwoViews
+DATASET = TwiceDrawn
 ''',
-    "pipeline.py": '''"""Recipes of kind views: one image through the steps twice, each time with draws of its own."""
+    "pipeline.py": '''"""Recipes of kind twice: one image through the steps twice, each time with draws of its own."""
 
 from typing import Any
 
@@ -47,8 +47,8 @@ import numpy as np
 from augrecipes.kinds.image.pipeline import ImagePipeline
 
 
-class ViewsPipeline(ImagePipeline):
-    """A compiled recipe of kind views: `image` goes in, `a` and `b` come out, drawn as tiles 0 and 1."""
+class TwicePipeline(ImagePipeline):
+    """A compiled recipe of kind twice: `image` goes in, `a` and `b` come out, drawn as tiles 0 and 1."""
 
     origins = {"a": "image", "b": "image"}
 
@@ -62,11 +62,11 @@ class ViewsPipeline(ImagePipeline):
         if self.compiled.pauses:
             return super().sample(epoch, index, tile, targets, allocate)
         given = {name: value for name, value in targets.items() if name != "out"}
-        made = [super(ViewsPipeline, self).sample(epoch, index, k, dict(given)) for k in (0, 1)]
+        made = [super(TwicePipeline, self).sample(epoch, index, k, dict(given)) for k in (0, 1)]
         return dict(zip(self.outputs, (one["image"] for one in made), strict=True))
 
 
-PIPELINE = ViewsPipeline
+PIPELINE = TwicePipeline
 ''',
     "reader.py": '''"""The files of views are those of images, and are looked at as these."""
 
@@ -85,7 +85,7 @@ from augrecipes.preview.sheet import Sheet
 
 
 def sheet(recipe: Any, request: SheetRequest) -> Any:
-    """The sheet of a recipe of kind views."""
+    """The sheet of a recipe of kind twice."""
     pipeline, files = request.opened(recipe)
     drawn = [files.read(k).run(pipeline, request.epoch) for k in range(min(request.rows, len(files)))]
     views = [[rgb_of_output(out[name], recipe.output) for name in pipeline.outputs] for out in drawn]
@@ -106,7 +106,7 @@ assert not np.array_equal(first["a"], first["b"])  # draws of their own
 again = recipe.compile(seed=3, optimize="none").at(2)(image=given.images["image"])
 assert all(np.array_equal(first[name], again[name]) for name in first)
 
-ds = ar.TwoViews("files", "two.yaml", seed=3)
+ds = ar.TwiceDrawn("files", "two.yaml", seed=3)
 assert np.array_equal(ds[0, 2]["b"].numpy(), first["b"])
 (batch,) = ar.loader(ds, batch_size=4, seed=0)
 assert batch["a"].shape == batch["b"].shape == (4, 3, 24, 24)
@@ -125,7 +125,7 @@ for words in ("check two.yaml", "check-data two.yaml files", "explain two.yaml",
     except SystemExit as left:
         assert not left.code, words
 
-for text, wrong in (("scales: {lr: 1, hr: 2}", "of kind pair, and this is kind views"), ("bag: {}", "of kind bag")):
+for text, wrong in (("scales: {lr: 1, hr: 2}", "of kind pair, and this is kind twice"), ("bag: {}", "of kind bag")):
     try:
         ar.load(open("two.yaml").read() + text)
     except ar.RecipeError as error:
@@ -135,7 +135,7 @@ for text, wrong in (("scales: {lr: 1, hr: 2}", "of kind pair, and this is kind v
 try:
     ar.ImageFolder("files", "two.yaml")
 except ar.RecipeError as error:
-    assert "for ar.TwoViews" in str(error)
+    assert "for ar.TwiceDrawn" in str(error)
 print("all is well")
 """
 
@@ -143,10 +143,10 @@ print("all is well")
 def _house(folder: Path, line: str) -> Path:
     """A copy of the package with the new kind's folder, and one line of it changed."""
     shutil.copytree(ROOT / "augrecipes", folder / "augrecipes")
-    views = folder / "augrecipes" / "kinds" / "views"
-    views.mkdir()
+    twice = folder / "augrecipes" / "kinds" / "twice"
+    twice.mkdir()
     for name, source in FILES.items():
-        (views / name).write_text(source, encoding="utf-8")
+        (twice / name).write_text(source, encoding="utf-8")
     file = folder / "augrecipes" / "kinds" / "__init__.py"
     text = file.read_text(encoding="utf-8")
     assert text.count(LINE) == 1
@@ -169,7 +169,7 @@ def _run(folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.soak
 def test_one_folder_and_one_line_make_a_kind(tmp_path: Path) -> None:
-    done = _run(_house(tmp_path, LINE.replace('"bag"]', '"bag", "views"]')))
+    done = _run(_house(tmp_path, LINE.replace('"views"]', '"views", "twice"]')))
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("all is well\n")
 

@@ -46,7 +46,7 @@ GONE = {
     "kind_of": "action_of",
 }
 # Classes with a `kind`: what a recipe is of, and two whose JSON is public.
-OF_A_KIND = {"Recipe", "Context", "RecipeDataset", "ImageFolder", "PairedImages", "TileBags", "Index", "Bench"}
+OF_A_KIND = {"Recipe", "Context", "RecipeDataset", "ImageFolder", "Views", "PairedImages", "TileBags", "Index", "Bench"}
 OF_A_KIND |= {"Stage", "Defect", "_PlanOfPart", "_OldIndex"}
 ELSEWHERE = {"pack_into"}  # a name of Python's
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from augrecipes import mixtures
 from augrecipes.compiler.compile import build, check, steps_of
-from augrecipes.compiler.explained import DerivedStep, PlannedStep, derived_steps, output_line, planned_steps
+from augrecipes.compiler.explained import (
+    DerivedStep,
+    FiredRule,
+    PlannedStep,
+    SharedStep,
+    SourceStep,
+    Stayed,
+    derived_steps,
+    output_line,
+    planned_steps,
+)
 from augrecipes.compiler.rewrite import flow_of, plan
 from augrecipes.compiler.rewrite.contracts import Contract, before_each, held_from
 from augrecipes.compiler.rewrite.nodes import Steps, action_of
@@ -58,45 +68,6 @@ _MERGES: tuple[tuple[Callable[[Step], bool], Contract], ...] = (
 
 # Of pairs all rules change no bit.
 _WHY_PAIR = {"lookup": "has no window behind it that would leave fewer pixels to change"}
-
-
-@dataclass(frozen=True, slots=True)
-class SourceStep:
-    """One step as it was written, with the arguments that take effect; and its time, ms, where it was measured."""
-
-    site: str
-    depth: int
-    name: str
-    p: float
-    arguments: dict[str, Any]
-    ms: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FiredRule:
-    """One firing, with its rule's contract."""
-
-    rule: str
-    contract: str
-    equation: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
-class SharedStep:
-    """A step of a pair or a bag, and which targets or tiles share its draw."""
-
-    site: str
-    how: str
-
-
-@dataclass(frozen=True, slots=True)
-class Stayed:
-    """A step that no rule touched, and why."""
-
-    site: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +175,19 @@ def explain(
     ['join_warps', 'reduce_first', 'join_colours']
     """
     recipe = as_recipe(recipe)
+    steps_of(recipe, mode)
+    check(recipe)
+    if recipe.views and mode == "train":
+        return _of_views(
+            recipe, {view.name: _of_one(recipe.view(view.name), mode, optimize, arrival) for view in recipe.views}
+        )
+    return _of_one(recipe, mode, optimize, arrival)
+
+
+def _of_one(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival: Arrival) -> Explanation:
+    """The same of a recipe that has been checked, and whose samples are no views."""
     chosen: Optimize = recipe.optimize if optimize is None else optimize
     steps = steps_of(recipe, mode)
-    check(recipe)
     carried: Optimize = "none" if library() is None else chosen
     planned = plan(recipe, steps, carried, arrival)
     rules = {rule.name: rule for rule in rules_for(recipe, carried)}
@@ -227,26 +208,42 @@ def explain(
         output=output_line(recipe),
         kernels=described(),
         native=native,
-        steps=tuple(_source(step, depth) for root in steps for step, depth in _walk(root, 0)),
+        steps=tuple(_source(step, depth) for step, depth in _walk(steps)),
         shared=tuple(SharedStep(*row) for row in sharing(recipe, steps)),
         rules=fired,
         plan=planned_steps(planned.steps, opaque),
         stayed=tuple(
             Stayed(step.site, barred.get(step.site) or _why(recipe, step, carried))
             for root in steps
-            for step, _ in _walk(root, 0)
+            for step, _ in _walk((root,))
             if touched.isdisjoint((root.site, step.site))  # a group that was moved, or joined, went with its children
         ),
         derived=derived_steps(recipe),
         batch=tuple(
             SourceStep(step.site, depth, step.name, chance(step), mixtures.effective(step))
-            for root in (recipe.batch if mode == "train" else ())
-            for step, depth in _walk(root, 0)
+            for step, depth in _walk(recipe.batch if mode == "train" else ())
         ),
         plugins=recipe.plugins,
         tta=write.flow(write.views_of(recipe.tta)) if recipe.tta else "",
         pictured=(recipe,),
     )
+
+
+def _of_views(recipe: Recipe, found: Mapping[str, Explanation]) -> Explanation:
+    """The views of a recipe, by name, as one explanation; what they share is said once, and each has its own plan."""
+    first, *_ = every = [*found.values()]
+
+    def once(key: str) -> tuple[Any, ...]:
+        return tuple({repr(row): row for one in every for row in getattr(one, key)}.values())
+
+    draws = tuple(SharedStep(step.site, "one draw for all views") for step in recipe.steps)
+    how = {name: one.native.replace("samples and batches", "view by view") for name, one in found.items()}
+    plan = tuple(replace(row, step=f"{name}: {row.step}") for name, one in found.items() for row in one.plan)
+    return replace(
+        first, recipe=recipe.name, digest=recipe.digest, steps=once("steps"), rules=once("rules"), plan=plan,
+        native="; ".join(dict.fromkeys(how.values()) if len({*how.values()}) == 1 else map(": ".join, how.items())),
+        stayed=once("stayed"), derived=derived_steps(recipe), shared=draws, pictured=(recipe,),
+    )  # fmt: skip
 
 
 def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) -> tuple[str, tuple[str, ...] | None]:
@@ -266,8 +263,8 @@ def _or(labels: Sequence[str], word: str = "or") -> str:
     return f" {word} ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
-def _walk(step: Step, depth: int) -> list[tuple[Step, int]]:
-    return [(step, depth), *(pair for child in step.steps for pair in _walk(child, depth + 1))]
+def _walk(steps: Steps, depth: int = 0) -> list[tuple[Step, int]]:
+    return [pair for step in steps for pair in ((step, depth), *_walk(step.steps, depth + 1))]
 
 
 def _source(step: Step, depth: int) -> SourceStep:

@@ -19,6 +19,45 @@ NATIVE = "native"
 
 
 @dataclass(frozen=True, slots=True)
+class SourceStep:
+    """One step as it was written, with the arguments that take effect; and its time, ms, where it was measured."""
+
+    site: str
+    depth: int
+    name: str
+    p: float
+    arguments: dict[str, Any]
+    ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FiredRule:
+    """One firing, with its rule's contract."""
+
+    rule: str
+    contract: str
+    equation: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class SharedStep:
+    """A step of a pair or a bag, and which targets or tiles share its draw."""
+
+    site: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stayed:
+    """A step that no rule touched, and why."""
+
+    site: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedStep:
     """One step of the plan.
 
@@ -113,7 +152,7 @@ def derived_steps(recipe: Recipe) -> tuple[DerivedStep, ...]:
     >>> [row.becomes for row in derived_steps(ar.load("folder-128", overrides={"eval": "derived"}))]
     [('SmallestMaxSize(interpolation: area, max_size: 128)',), ('CenterCrop(height: 128, width: 128)',), ()]
     """
-    return tuple(_listed(derive(recipe.steps, recipe.scales.plain()), 0)) if recipe.derived else ()
+    return tuple(_listed(derive(recipe.parts()[0].steps, recipe.scales.plain()), 0)) if recipe.derived else ()
 
 
 def _listed(rows: Iterable[DerivedRow], depth: int) -> Iterator[DerivedStep]:
@@ -191,8 +230,8 @@ def report_of(found: Mapping[str, Any]) -> Report:
 
 def _step(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Children stand below their group, further in, so their label need not repeat the group's."""
-    site = str(row["site"]).rpartition("/")[2]
-    label = site if site.startswith(f"{row['name']}#") else f"{site} ({row['name']})"
+    site = str(row["site"]).rpartition("/")[2] if row["depth"] else row["site"]
+    label = site if f"{row['name']}#" in site else f"{site} ({row['name']})"
     arguments = {name: value for name, value in row["arguments"].items() if value is not None}
     return [("  " * row["depth"] + label, f"{row['p']:g}", text(arguments))]
 

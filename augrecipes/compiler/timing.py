@@ -20,6 +20,7 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.quiet import quiet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.recipe.views import refuse_views
 
 SECONDS = 2.0  # for each of both
 _MOST_SAMPLES, _FEWEST_SAMPLES = 64, 4
@@ -85,7 +86,7 @@ def measure(
     steps add up; times are means over the samples.
 
     Args:
-        recipe: of any kind.
+        recipe: of any kind but views.
         targets: what a pipeline is called with: images, and what lies on them.
         mode: `train` or `eval`.
         optimize: of the plan; None: the recipe's own choice.
@@ -106,6 +107,8 @@ def measure(
     >>> list(found.after.steps)
     ['SmallestMaxSize#1', 'RandomCrop#1', 'HorizontalFlip#1']
     """
+    if mode == "train":
+        refuse_views(recipe, "timing steps one by one")
     check(recipe)
     plain, planned = (
         _TimedPipeline(build(recipe, mode, one, seed, threads=1, resumes=resumes), targets, between)

@@ -188,11 +188,18 @@ def ragged_keys(inputs: Inputs) -> frozenset[str]:
     return frozenset({"boxes", "keypoints", *names})
 
 
-def as_torch(out: dict[str, Any], ragged: frozenset[str]) -> dict[str, Any]:
-    """Arrays as tensors that share no memory with anything else; labels of boxes and points as int64 tensors."""
+def as_torch(out: dict[str, Any], ragged: frozenset[str], views: Sequence[str] = ()) -> dict[str, Any]:
+    """Arrays as tensors that share no memory with anything else; labels of boxes and points as int64 tensors.
+
+    What lies on `views` has the name of one in front of its own, and is a list with an entry for each.
+    """
     sample: dict[str, Any] = {}
     for key, value in out.items():
-        if key == "mask" and value.dtype.kind in "bui":
+        of = next((view for view in views if key.startswith(f"{view}_")), None)
+        name = key if of is None else key[len(of) + 1 :]
+        if of is not None and isinstance(value, list):
+            sample[key] = [as_torch({name: one}, ragged)[name] for one in value]
+        elif name == "mask" and value.dtype.kind in "bui":
             sample[key] = torch.from_numpy(value.astype(np.int64, copy=not value.flags.writeable))
         elif isinstance(value, np.ndarray):
             sample[key] = _tensor(value)

@@ -164,7 +164,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
     def _runs_at_once(self) -> bool:
         """Whether all steps run natively, and so do their masks."""
         facts = self.recipe.facts
-        if facts.scales or facts.tiles or not isinstance(self.pipeline, NativeBatches):
+        if facts.scales or facts.tiles or facts.views or not isinstance(self.pipeline, NativeBatches):
             return False
         return self.pipeline.kept_apart({"mask"} if self.table.masked else set()) is None
 

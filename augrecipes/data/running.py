@@ -32,18 +32,20 @@ def one_sample(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virt
     if ds.recipe.facts.tiles:
         return read_bag(ds, source, row, epoch, virtual)
     pipeline, scaled = ds.pipeline, ds.recipe.facts.scales
+    views = tuple(name for name in pipeline.outputs if name != "image") if ds.recipe.facts.views else ()
     # The other section of a recipe, which a subset may run, may make what this one reads.
     names = pipeline.targets if scaled else None
     try:
         targets, extra = source.parts(row, epoch + virtual // len(source.table), undecoded=pipeline.reads, names=names)
-        out: Any = {name: room(name) for name in pipeline.outputs} if scaled and room("image") else room("image")
+        several = (scaled or views) and room("image")
+        out: Any = {name: room(name) for name in pipeline.outputs} if several else room("image")
         made = pipeline.at(index=virtual, epoch=epoch)(**targets, out=out)
     except DataError as error:
         if not scaled:
             raise
         paths = source.table.paths(row)
         raise naming_all(error, {name: paths[name] for name in paths if name in pipeline.targets}) from error.__cause__
-    sample = as_torch(made, ds.ragged_keys)
+    sample = as_torch(made, ds.ragged_keys, views)
     return sample | {name: value for name, value in extra.items() if name not in sample}
 
 

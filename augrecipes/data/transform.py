@@ -26,7 +26,8 @@ _LARGEST, _LARGEST_NAME = 1 << 62, 1 << 40
 class SampleTransform:
     """A recipe as one function, which `Recipe.transform` makes.
 
-    It takes an image (of Pillow, an array, a tensor, bytes or a path) and gives a tensor; a tuple, of which the
+    It takes an image (of Pillow, an array, a tensor, bytes or a path) and gives a tensor, of a recipe of kind views the
+    dict of the views; a tuple, of which the
     image, and a mask, are replaced; a dict, the same by names, boxes and keypoints too; a dict of lists, as Hugging
     Face gives a batch. It pickles, and may be called from many threads.
 
@@ -35,7 +36,7 @@ class SampleTransform:
     index has the draws that it has in that epoch.
 
     Args:
-        recipe: of kind image or pair.
+        recipe: of kind image, pair or views.
         mode: `train` runs the recipe's steps, `eval` its eval section.
         seed: of the draws.
         optimize: `none`, `exact`, `fast`, or None for what the recipe says.
@@ -166,9 +167,12 @@ class SampleTransform:
         )  # fmt: skip
         epoch, index = key
         out = pipeline.at(index, epoch)(**taken)
+        views = pipeline.outputs if pipeline.recipe.facts.views else ()
         ragged = ragged_keys(inputs) if pipeline.recipe.facts.annotated else frozenset()
-        made = as_torch({name: np.asarray(v) if name in ragged else v for name, v in out.items()}, ragged)
+        made = as_torch({name: np.asarray(v) if name in ragged else v for name, v in out.items()}, ragged, views)
         made |= {name: value for name, value in beside.items() if name not in made}
+        if views and "image" not in made:
+            made["image"] = {name: value for name, value in made.items() if name not in parts}
         return {name: made.get(name, value) for name, value in parts.items()}
 
 
@@ -195,12 +199,15 @@ class BatchTransform:
         options: `seed`, `optimize`, `keys`, `axes`, `channels`: see `SampleTransform`.
 
     Raises:
-        LintError, RecipeError: as `Recipe.compile`; and for a recipe of bags.
+        LintError, RecipeError: as `Recipe.compile`; and for a recipe of bags or views.
     """
 
     def __init__(
         self, recipe: Recipe, mode: Any = "train", *, epoch: int = 0, index: str | None = None, **options: Any
     ) -> None:
+        if recipe.facts.views and mode == "train":
+            message = "its views are no column of a batch; use ar.Views or recipe.transform()"
+            raise RecipeError(f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}: {message}")
         self._epoch, self._index = check_epoch(epoch), index
         self._transform = SampleTransform(recipe, mode, **options)
 

@@ -64,7 +64,7 @@ def diff(a: Recipe | Source, b: Recipe | Source, modes: Sequence[Mode] = _BOTH) 
     remarks: list[str] = []
     alike = 0
     for mode in chosen:
-        pairs = _section(meanings(a, a.section(mode) or ()), meanings(b, b.section(mode) or ()))
+        pairs = _section(meanings(a, a.listed(mode)), meanings(b, b.listed(mode)))
         found = [(pair, _difference(pair, mode, remarks, with_class=not a.facts.scales)) for pair in pairs]
         differing = [(pair, one) for pair, one in found if one is not None]
         hints += _hints(differing)

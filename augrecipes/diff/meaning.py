@@ -136,6 +136,8 @@ def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
         "kind": recipe.kind,
         "scales": dict(recipe.scales),
         "bag": asdict(recipe.bag or Bag()) if recipe.facts.tiles else {},
+        "views": {view.name: {"count": view.count, "of": view.of} for view in recipe.views if "train" in modes},
+        "correspondence": recipe.correspondence,
         "allow_resampling": recipe.allow_resampling,
         "tta": recipe.tta and asdict(recipe.tta),
         "inputs": {"image": {key: inputs.pop(key) for key in ("channels", "min_size")}, **inputs},

@@ -18,6 +18,7 @@ from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.outputs import NORMALIZE, TO_FLOAT, TO_TENSOR
 from augrecipes.recipe.model import Inputs, Mode, Output, Recipe, Step
+from augrecipes.recipe.views import refuse_views
 from augrecipes.recipe.write import body_of, flow
 
 _SEEDS = """\
@@ -140,6 +141,7 @@ def to_albumentations(recipe: Recipe, mode: Mode = "train") -> Any:
 
 def refuse_several(recipe: Recipe) -> None:
     """RecipeError where a sample is more than one Compose can carry out."""
+    refuse_views(recipe, "a Compose of albumentations")
     if recipe.facts.scales or any(step.share == "bag" for step in recipe.walk()):
         what = "several images of one scene" if recipe.facts.scales else "tiles that share draws"
         raise RecipeError(

@@ -17,7 +17,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Literal, get_args
 
-Kind = Literal["image", "pair", "bag"]
+Kind = Literal["image", "pair", "bag", "views"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -31,6 +31,7 @@ class Facts:
         keys: of recipes and of steps, that recipes of other kinds do not have.
         annotated: a mask, boxes and keypoints may lie on its image.
         scales: a sample is several images, named by `scales:`, that the steps act on together.
+        views: of one image several are made, named by `views:`, each with steps and draws of its own.
         tiles: a sample is many images that the steps act on one by one, each with draws of its own.
     """
 
@@ -40,6 +41,7 @@ class Facts:
     annotated: bool = False
     scales: bool = False
     tiles: bool = False
+    views: bool = False
 
 
 def part(kind: str, name: str) -> Any:

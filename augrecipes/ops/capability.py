@@ -168,6 +168,12 @@ class Capability:
         return self.resamples and "mask" in self.targets
 
     @property
+    def is_matrix(self) -> bool:
+        """Whether it leaves pixels in their place, or moves them by a 3×3 matrix that its draws alone tell."""
+        known = self.action != "opaque" or self.effect == "padding"
+        return not self.moves or (known and not self.native.endswith("_about_boxes"))
+
+    @property
     def cuts_sides(self) -> bool:
         """Whether it cuts a window of `height` × `width`, and keeps its pixels."""
         return self.crops is not None and self.resizes is None and self.size is to_sides

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
@@ -78,3 +79,28 @@ class Step:
         yield self
         for child in self.steps:
             yield from child.walk()
+
+
+def label(steps: Sequence[Step], group: str = "") -> tuple[Step, ...]:
+    """The steps with `site` filled in, inside groups too.
+
+    A step with an `id` has that id as its site, wherever it stands. Otherwise its site is its group's site, its class
+    and its ordinal (from 1) among the steps of that class without id in the same group: adding an unlike step changes
+    no other step's site.
+
+    >>> blur = Step("GaussianBlur")
+    >>> [step.site for step in label([Step("HorizontalFlip"), Step("OneOf", steps=(blur,)), Step("HorizontalFlip")])]
+    ['HorizontalFlip#1', 'OneOf#1', 'HorizontalFlip#2']
+    >>> label([Step("OneOf", id="noise", steps=(blur,))])[0].steps[0].site
+    'noise/GaussianBlur#1'
+    """
+    if not steps:
+        return ()
+    seen: Counter[str] = Counter()
+    labelled = []
+    prefix = f"{group}/" if group else ""
+    for step in steps:
+        seen[step.name] += step.id is None
+        site = f"{prefix}{step.name}#{seen[step.name]}" if step.id is None else step.id
+        labelled.append(replace(step, site=site, steps=label(step.steps, site)))
+    return tuple(labelled)

@@ -90,6 +90,8 @@ def plan_pack(
     Raises:
         RecipeError: no such step or section; draws without `epochs`; epochs of `eval`.
     """
+    if recipe.correspondence and (epochs is not None or through is not None):
+        raise RecipeError("`correspondence: true` counts pixels of the files: nothing can be baked")
     if epochs is not None:
         if epochs < 1:
             raise RecipeError(f"epochs must be at least 1, got {epochs}")
@@ -107,7 +109,9 @@ def plan_pack(
             raise RecipeError(f"the eval section does not begin with the steps up to {through}: pack with mode train")
         count = wanted
     serves: tuple[Mode, ...] = (mode,) if mode else ("train",) if recipe.eval is None else ("train", "eval")
-    if count:
+    if recipe.correspondence:
+        count, why = 0, "`correspondence: true` counts pixels of the files: whole images are kept"
+    elif count:
         why = f"the steps of {' and '.join(serves)} can begin with what draws nothing"
     elif steps and draws_nothing(steps[0]):
         why = f"the sections of {recipe.name!r} begin differently (--mode train bakes for one): whole images are kept"

@@ -1,7 +1,7 @@
 """Addresses of steps and values inside a recipe's nodes: `RandomCrop.height`, `vflip.p`, `OneOf#2`, `eval.Resize`,
 `output.dtype`.
 
-    [eval.|batch.] (ID | Class | Class#k) [.argument[.key ...]]     k counts the class in file order, groups looked into
+    [eval.|batch.|VIEW.] (ID | Class | Class#k) [.argument[.key ...]]   k counts the class in file order, groups too
     top-level key [.key ...]
 """
 
@@ -15,7 +15,7 @@ from augrecipes.recipe.grammar import KEYS
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 from augrecipes.recipe.problems import NO_HINT, Fix, Hint, Problems, meant, nearest
 
-SECTIONS = ("steps", "eval", "batch")
+SECTIONS = ("steps", "shared", "eval", "batch")
 SETTABLE = tuple(key for key in KEYS if key not in {*SECTIONS, "version", "extends", "set", "without"})
 
 
@@ -51,7 +51,7 @@ class FoundStep:
 
 
 class Steps:
-    """Every step of both sections in file order, groups before what they hold. Shapes that are no step are skipped.
+    """Every step of all sections in file order, groups before what they hold. Shapes that are no step are skipped.
 
     Attributes:
         of: the steps of each section.
@@ -63,8 +63,8 @@ class Steps:
         self.of: dict[str, list[FoundStep]] = {}
         self.named: defaultdict[tuple[str, str], list[FoundStep]] = defaultdict(list)
         self.addressed: dict[tuple[str | None, str], FoundStep] = {}
-        for section in SECTIONS:
-            self.of[section] = list(walk_steps(top.entries.get(section), section, section))
+        for section, path, node in sections(top):
+            self.of[section] = list(walk_steps(node, section, path))
             for step in self.of[section]:
                 same = self.named[section, step.name]
                 same.append(step)
@@ -72,6 +72,21 @@ class Steps:
                 self.addressed[section, f"{step.name}#{step.ordinal}"] = step
                 for where in () if step.id is None else (section, None):
                     self.addressed.setdefault((where, step.id or ""), step)
+
+
+def sections(top: MappingNode) -> list[tuple[str, str, Node | None]]:
+    """The lists of steps of a recipe: what each is called in addresses, where it stands, and its node.
+
+    Those of training are `steps`, also where they are what views share; those of a view have its name.
+    """
+    key = "shared" if "shared" in top.entries else "steps"
+    views = top.entries.get("views")
+    of_views = views.entries if isinstance(views, MappingNode) else {}
+    found = [("steps", key, top.entries.get(key)), ("eval", "eval", top.entries.get("eval"))]
+    for name, view in of_views.items():
+        if isinstance(view, MappingNode) and name not in ("steps", "eval"):
+            found.append((name, f"views.{name}.steps", view.entries.get("steps")))
+    return found
 
 
 def walk_steps(node: Node | None, section: str, path: str) -> Iterator[FoundStep]:
@@ -96,11 +111,19 @@ def walk_steps(node: Node | None, section: str, path: str) -> Iterator[FoundStep
 def find_step(steps: Steps, address: str, place: Place, problems: Problems) -> tuple[FoundStep, list[str]] | None:
     """The step of an address and what follows it; None, with the problem noted, where there is none."""
     words = address.split(".")
-    section = words[0] if words[0] in SECTIONS[1:] and len(words) > 1 else None
+    section = words[0] if words[0] in steps.of and words[0] != "steps" and len(words) > 1 else None
     head, *rest = words[1:] if section else words
     wanted, (name, mark, _) = section or "steps", head.partition("#")
     found = steps.addressed.get((section, head)) or steps.addressed.get((wanted, head))
     same = steps.named[wanted, name] if found is None and not mark else []
+    if found is None and not mark and not same and section is None:  # of views that have such a step
+        same = [
+            step
+            for of, listed in steps.of.items()
+            if of not in ("steps", "eval")
+            for step in listed
+            if step.name == name
+        ]
     if found or len(same) == 1:
         return found or same[0], rest
     if same:

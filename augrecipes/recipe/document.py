@@ -12,22 +12,25 @@ from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.recipe import derive, suggest
 from augrecipes.recipe.batch_steps import build_batch, check_batch
 from augrecipes.recipe.checks import check_steps, other_default
-from augrecipes.recipe.grammar import KEYS, RESERVED, TOP, WORD
+from augrecipes.recipe.grammar import KEYS, RESERVED, TOP, WORD, NamedView
 from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_output, build_scales, build_tta
 from augrecipes.recipe.model import Arguments, Recipe, Step, label
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
 from augrecipes.recipe.problems import NO_HINT, Fix, Hint, Problems, near, noted
 from augrecipes.recipe.steps import build_steps
 from augrecipes.recipe.variants import Resolved
+from augrecipes.recipe.views import build_views, check_places
 
 # Keys with plain values, which the model has under the same names.
-PLAIN = ("about", "kind", "optimize", "without_rules", "plugins", "allow_resampling", "max_bytes")
+PLAIN = ("about", "kind", "optimize", "without_rules", "plugins", "allow_resampling", "correspondence", "max_bytes")
 # What a recipe cannot be without: what a message says, and what the fix writes.
 _REQUIRED = {
     "version": ("write `version: 1`", "version: 1"),
     "recipe": ("it names the recipe", "recipe: mine"),
     "steps": ("`steps: []` passes images as they are", "steps: []"),
 }
+_OF_VIEWS = "such as {global: {count: 2, steps: []}}", "views: {all: {steps: []}}"
+_REQUIRED_OF_VIEWS = {**{key: _REQUIRED[key] for key in ("version", "recipe")}, "views": _OF_VIEWS}
 _ASKED = "it runs where the recipe is loaded from its file, or by augrecipes.load"
 _NAME = re.compile(TOP["properties"]["recipe"]["pattern"])
 
@@ -36,13 +39,16 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     """A recipe of everything that is understood; what is not is noted in `problems`. Runs the plugins that it names."""
     top = resolved.top
     context = Context(problems, resolved)
-    _check_keys(context, top, partial=resolved.partial)
     said: dict[str, Any] = {
         key: plain(node)
         for key, node in top.entries.items()
         if key in PLAIN and context.value(node, TOP["properties"][key], "E204", key)
     }
     context.kind = said.get("kind", "image")
+    _check_keys(context, top, partial=resolved.partial)
+    if context.facts.views and "steps" in top.entries:
+        message = "recipes of kind views have steps in `views:`, and those before all of them in `shared:`"
+        problems.add("E207", top.at["steps"], message, "steps")
     for key in top.entries:
         if key in KEYS and key not in context.facts.keys and (owner := owners(key)):
             message = f"belongs to recipes of kind {owner}, and this is kind {context.kind}"
@@ -51,9 +57,11 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     context.scales = build_scales(context, top)
     _run_plugins(context, top.entries.get("plugins"), said.get("plugins", ()))
     said |= {key: tuple(dict.fromkeys(value)) for key, value in said.items() if isinstance(value, list)}
-    steps = _section(context, top, "steps") or ()
+    first = "shared" if context.facts.views else "steps"
+    steps = _section(context, top, first) or ()
+    views = build_views(context, top)
     derived = "eval" in top.entries and plain(top.entries["eval"]) == WORD
-    evaluation = _derived(context, top.entries["eval"], steps) if derived else _section(context, top, "eval")
+    evaluation = _derived(context, top.entries["eval"], steps, views) if derived else _section(context, top, "eval")
     output, by_target = build_output(context, top.entries.get("output"))
     recipe = Recipe(
         _name(context, top),
@@ -63,6 +71,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         output=output,
         outputs=Arguments(by_target),
         scales=Arguments(context.scales),
+        views=views,
         bag=build_bag(context, top.entries.get("bag")),
         tta=build_tta(context, top.entries.get("tta")),
         batch=build_batch(context, top.entries.get("batch")),
@@ -70,6 +79,9 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         derived=derived,
         **said,
     )
+    if recipe.correspondence:
+        for listed in (recipe.steps, *(view.steps for view in recipe.views)):
+            check_places(context, listed)
     for one in dict.fromkeys((recipe.in_epoch(0), recipe)) if context.facts.scales and not problems else ():
         check_steps(context, one)
     if recipe.tta is not None:
@@ -89,7 +101,7 @@ def _check_keys(context: Context, top: MappingNode, *, partial: bool) -> None:
             add("E206", place, f"reserved for {RESERVED[key]}, which is not in version 1", key)
         elif key not in KEYS:
             add("E202", place, "unknown key", key, suggest.top_key(key, KEYS))
-    for key, (cure, written) in _REQUIRED.items():
+    for key, (cure, written) in (_REQUIRED_OF_VIEWS if context.facts.views else _REQUIRED).items():
         node = top.entries.get(key)
         if node is None and (key == "version" or not partial):
             add("E203", top.place, f"key {key!r} is missing; {cure}", key, _written(written))
@@ -149,9 +161,10 @@ def _section(context: Context, top: MappingNode, key: str) -> tuple[Step, ...] |
     return label(build_steps(context, node, key=key))
 
 
-def _derived(context: Context, node: Node, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def _derived(context: Context, node: Node, steps: tuple[Step, ...], views: tuple[NamedView, ...]) -> tuple[Step, ...]:
     if context.problems:
         return ()  # of steps that are wrong nothing can be derived
+    steps = (*steps, *views[0].steps) if views else steps  # the first view is what evaluation sees
     rows = derive.derive(steps, context.scales)
     for row in derive.unknown(rows):
         line = context.place(row.step).line

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from augrecipes.recipe.addresses import SECTIONS, FoundStep, walk_steps
+from augrecipes.recipe.addresses import FoundStep, sections, walk_steps
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, plain, same, walk
 from augrecipes.recipe.parse import parse_value, read_nodes
 from augrecipes.recipe.problems import Fix, Problems, Stop
@@ -95,8 +95,8 @@ def applied(text: str, edits: Sequence[TextEdit]) -> str:
 
 def steps_of(spans: Spans) -> dict[str, FoundStep]:
     """Every step that stands in a text, by path such as `steps.2.steps.0`; shapes that are no step are skipped."""
-    entries = spans.top.entries if isinstance(spans.top, MappingNode) else {}
-    return {step.path: step for key in SECTIONS for step in walk_steps(entries.get(key), key, key)}
+    lists = sections(spans.top) if isinstance(spans.top, MappingNode) else []
+    return {step.path: step for section, path, node in lists for step in walk_steps(node, section, path)}
 
 
 def quick_fix(spans: Spans, line: int, col: int, fix: Fix) -> QuickFix | None:

@@ -19,6 +19,7 @@ from typing import Any, Literal, get_args
 
 from augrecipes.kinds import Kind
 from augrecipes.ops.catalog import Schema
+from augrecipes.ops.step import Step
 
 WORD = "derived"  # of `eval:`
 Optimize = Literal["none", "exact", "fast"]
@@ -147,6 +148,23 @@ class TtaViews:
     tile: SlidingWindow | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class NamedView:
+    """Views of one name, of a recipe of kind views.
+
+    Attributes:
+        name: under which they come out.
+        count: how many; of those that are made `of` others as many as these.
+        of: the name of those that its steps go on from; None: the image behind the shared steps.
+        steps: in order; each view draws for itself.
+    """
+
+    name: str
+    count: int = 1
+    of: str | None = None
+    steps: tuple[Step, ...] = ()
+
+
 _TABLES = json.loads(Path(__file__).with_name("grammar.json").read_text(encoding="utf-8"))
 
 
@@ -175,6 +193,8 @@ _top["inputs"] = {**INPUTS, **_top["inputs"]}
 _top["output"] = {**OUTPUT, "additionalProperties": {"$ref": "#/$defs/output"}, **_top["output"]}
 _top["bag"] = {**BAG, **_top["bag"]}
 _top["tta"] = {**TTA, **_top["tta"]}
+VIEW = _mapping(_TABLES["view"], required=["steps"])
+_top["views"]["additionalProperties"] = VIEW
 TOP = _mapping(_top)
 KEYS: tuple[str, ...] = tuple(_top)
 SCALES: Schema = _top["scales"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from augrecipes.display import Displayed
@@ -15,9 +14,21 @@ from augrecipes.ops import schedule
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
-from augrecipes.ops.step import NOWHERE, UNSAID, Position, Step
+from augrecipes.ops.step import NOWHERE, UNSAID, Position, Step, label
 from augrecipes.recipe import grammar
-from augrecipes.recipe.grammar import Bag, Boxes, Inputs, Keypoints, Normalize, Optimize, Output, Presence, RuleName
+from augrecipes.recipe.canonical import HOW, canonical
+from augrecipes.recipe.grammar import (
+    Bag,
+    Boxes,
+    Inputs,
+    Keypoints,
+    NamedView,
+    Normalize,
+    Optimize,
+    Output,
+    Presence,
+    RuleName,
+)
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
@@ -28,8 +39,8 @@ if TYPE_CHECKING:
 Mode = Literal["train", "eval"]
 
 __all__ = [
-    "GROUPS", "NOWHERE", "Arguments", "Bag", "Boxes", "Inputs", "Keypoints", "Kind", "Mode", "Normalize", "Optimize",
-    "Output", "Position", "Presence", "Recipe", "RuleName", "Step",
+    "GROUPS", "NOWHERE", "Arguments", "Bag", "Boxes", "Inputs", "Keypoints", "Kind", "Mode", "NamedView", "Normalize",
+    "Optimize", "Output", "Position", "Presence", "Recipe", "RuleName", "Step", "canonical", "label",
 ]  # fmt: skip
 
 
@@ -55,6 +66,8 @@ class Recipe(Displayed):
         bag: tile picking (kind bag).
         tta: the views of test-time augmentation, if the recipe says some: see `augrecipes.tta`.
         batch: steps that mix the samples of a training batch.
+        views: what is made of the image behind `steps`, which all of them share (kind views).
+        correspondence: add the matrix from each view to the image (kind views).
         allow_resampling: let shared pair geometry resample.
         max_bytes: of the largest image that a step may make, in memory; None: of any. A larger one is an error of the
             check where arguments say so, and where random parameters do a DataError, before memory is asked for.
@@ -77,6 +90,8 @@ class Recipe(Displayed):
     bag: Bag | None = None
     tta: grammar.TtaViews | None = field(default=None, metadata=UNSAID)
     batch: tuple[Step, ...] = field(default=(), metadata=UNSAID)
+    views: tuple[NamedView, ...] = field(default=(), metadata=UNSAID)
+    correspondence: bool = field(default=False, metadata=UNSAID)
     allow_resampling: bool = False
     max_bytes: int | None = MOST_BYTES
     file: str = field(default="<recipe>", compare=False)
@@ -96,13 +111,18 @@ class Recipe(Displayed):
 
         The name, `about`, `optimize`, `without_rules`, `plugins` and `max_bytes` do not count: they say how, not what.
         """
-        meaning = {k: v for k, v in canonical(self).items() if k not in _HOW}
+        meaning = {k: v for k, v in canonical(self).items() if k not in HOW}
         return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
 
     def walk(self) -> Iterator[Step]:
-        """Every step of both sections, groups before their children, in file order."""
-        for step in (*self.steps, *(self.eval or ())):
+        """Every step of both sections and of views, groups before their children, in file order."""
+        for step in (*self.listed("train"), *(self.eval or ())):
             yield from step.walk()
+
+    def listed(self, mode: Mode) -> tuple[Step, ...]:
+        """The steps of `mode` as the file lists them, those of all views behind what they share; none without it."""
+        of_views = [step for view in self.views for step in view.steps] if mode == "train" else ()
+        return (*(self.section(mode) or ()), *of_views)
 
     def section(self, mode: Mode) -> tuple[Step, ...] | None:
         """The steps of `mode`, or None where the recipe has no such section."""
@@ -124,8 +144,29 @@ class Recipe(Displayed):
         """
         if not any(step.schedule for step in self.walk()):
             return self
-        every = None if self.eval is None else tuple(schedule.in_epoch(step, epoch) for step in self.eval)
-        return replace(self, steps=tuple(schedule.in_epoch(step, epoch) for step in self.steps), eval=every)
+
+        def now(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+            return tuple(schedule.in_epoch(step, epoch) for step in steps)
+
+        views = tuple(replace(view, steps=now(view.steps)) for view in self.views)
+        return replace(self, steps=now(self.steps), views=views, eval=None if self.eval is None else now(self.eval))
+
+    def view(self, name: str) -> Recipe:
+        """One view of a recipe of kind views as a recipe of kind image; what is shared draws for all tiles as one.
+
+        Raises:
+            KeyError: there is no such view.
+        """
+        found = {view.name: view for view in self.views}[name]
+        before = self.view(found.of) if found.of else replace(
+            self, kind="image", views=(), correspondence=False, derived=False,
+            steps=tuple(replace(step, share="bag") for step in self.steps),
+        )  # fmt: skip
+        return replace(before, name=f"{self.name}-{name}", steps=(*before.steps, *found.steps))
+
+    def parts(self) -> tuple[Recipe, ...]:
+        """The recipe by itself or, of kind views, one recipe of kind image for each view."""
+        return tuple(self.view(view.name) for view in self.views) or (self,)
 
     def to_yaml(self) -> str:
         """The recipe as YAML that loads to an equal recipe (variants resolved, comments gone)."""
@@ -273,47 +314,3 @@ def named(steps: Sequence[Step]) -> str:
     """
     more = [f"and {len(steps) - _NAMED} more"] if len(steps) > _NAMED else []
     return ", ".join([*(step.site for step in steps[:_NAMED]), *more]) or "no steps"
-
-
-def label(steps: Sequence[Step], group: str = "") -> tuple[Step, ...]:
-    """The steps with `site` filled in, inside groups too.
-
-    A step with an `id` has that id as its site, wherever it stands. Otherwise its site is its group's site, its class
-    and its ordinal (from 1) among the steps of that class without id in the same group: adding an unlike step changes
-    no other step's site.
-
-    >>> blur = Step("GaussianBlur")
-    >>> [step.site for step in label([Step("HorizontalFlip"), Step("OneOf", steps=(blur,)), Step("HorizontalFlip")])]
-    ['HorizontalFlip#1', 'OneOf#1', 'HorizontalFlip#2']
-    >>> label([Step("OneOf", id="noise", steps=(blur,))])[0].steps[0].site
-    'noise/GaussianBlur#1'
-    """
-    if not steps:
-        return ()
-    seen: Counter[str] = Counter()
-    labelled = []
-    prefix = f"{group}/" if group else ""
-    for step in steps:
-        seen[step.name] += step.id is None
-        site = f"{prefix}{step.name}#{seen[step.name]}" if step.id is None else step.id
-        labelled.append(replace(step, site=site, steps=label(step.steps, site)))
-    return tuple(labelled)
-
-
-_HOW = frozenset({"name", "about", "optimize", "without_rules", "plugins", "max_bytes"})
-
-
-def canonical(value: Any) -> Any:
-    """Values as JSON has them, equal ones alike: 25.0 is 25; fields that do not compare are left out.
-
-    >>> canonical({"scale": (0.5, 1.0)})
-    {'scale': [0.5, 1]}
-    """
-    if is_dataclass(value) and not isinstance(value, type):
-        said = [(f, getattr(value, f.name)) for f in fields(value) if f.compare]
-        return {f.name: canonical(part) for f, part in said if part or not f.metadata.get("unsaid")}
-    if isinstance(value, Mapping):
-        return {str(k): canonical(v) for k, v in value.items()}
-    if isinstance(value, tuple | list):
-        return [canonical(v) for v in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -43,7 +43,13 @@ def document() -> Schema:
         "required": ["version"],
         # A variant has them from what it extends.
         "if": {"required": ["extends"]},
-        "else": {"required": ["recipe", "steps"], "properties": {"set": False, "without": False}},
+        "else": {
+            "required": ["recipe"],
+            "properties": {"set": False, "without": False},
+            "if": {"properties": {"kind": {"const": "views"}}, "required": ["kind"]},
+            "then": {"required": ["views"], "properties": {"steps": False}},
+            "else": {"required": ["steps"]},
+        },
         "$defs": {
             "step": {"anyOf": [{"enum": bare}, {"$ref": "#/$defs/stepMapping"}, {"$ref": "#/$defs/scheduledStep"}]},
             "stepMapping": {**by_name, "minProperties": 1, "maxProperties": 1},

@@ -56,7 +56,8 @@ Lines = Iterator[tuple[At | None, str, str]]
 
 def _lines(recipe: Recipe) -> Lines:
     default = Recipe("")
-    plain = ("about", "kind", "optimize", "without_rules", "plugins", "max_bytes", "scales", "allow_resampling")
+    how = ("about", "kind", "optimize", "without_rules", "plugins", "max_bytes")
+    plain = (*how, "scales", "allow_resampling", "correspondence")
     top = {key: getattr(recipe, key) for key in plain if getattr(recipe, key) != getattr(default, key)}
     bag, views = recipe.bag and asdict(recipe.bag), recipe.tta and views_of(recipe.tta)
     parts = {"bag": bag, "tta": views, "inputs": _inputs(recipe.inputs)}
@@ -64,8 +65,18 @@ def _lines(recipe: Recipe) -> Lines:
     for key, value in {"version": 1, "recipe": recipe.name, **top, **parts}.items():
         if value or key not in parts:
             yield (key,), "", f"{key}: {flow(value)}"
-    yield from _listed("steps", recipe.steps, ("steps",))
-    if recipe.derived and recipe.eval == derive.steps_of(derive.derive(recipe.steps, recipe.scales.plain())):
+    if recipe.steps or not recipe.views:
+        first = "shared" if recipe.views else "steps"
+        yield from _listed(first, recipe.steps, (first,))
+    if recipe.views:
+        yield ("views",), "", "views:"
+    for view in recipe.views:
+        yield None, "  ", f"{view.name}:"
+        said = {"count": view.count} if view.of is None else {"of": view.of}
+        yield from ((None, "    ", f"{key}: {value}") for key, value in said.items())
+        yield from _listed("steps", view.steps, ("views", view.name), "    ")
+    trained = (*recipe.steps, *(recipe.views[0].steps if recipe.views else ()))
+    if recipe.derived and recipe.eval == derive.steps_of(derive.derive(trained, recipe.scales.plain())):
         yield ("eval",), "", f"eval: {WORD}"
     elif recipe.eval is not None:
         yield from _listed("eval", recipe.eval, ("eval",))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from augrecipes.compiler.run.step_matrices import Matrix
 from augrecipes.errors import DataError
-from augrecipes.tta.geometry import Matrix
 
 
 def moved_places(places: np.ndarray, matrix: Matrix) -> np.ndarray:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augrecipes.compiler.kernels.moves import Symmetry
+from augrecipes.compiler.run.step_matrices import Matrix, Size, scaled, shifted, turned
 from augrecipes.errors import DataError
 from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.tta.fusion import fused
-from augrecipes.tta.geometry import Matrix, Size, of_corners, scaled, shifted, turned
+from augrecipes.tta.geometry import of_corners
 from augrecipes.tta.points import moved_corners, moved_keypoints, places_in
 from augrecipes.tta.sampling import sampled, within
 from augrecipes.tta.views import size_of_view, undone, view_of

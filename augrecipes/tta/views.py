@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.kernels.moves import D4, IDENTITY, Symmetry
+from augrecipes.compiler.run.step_matrices import Size, turned
 from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.recipe.model import Inputs
-from augrecipes.tta.geometry import Size, of_corners, turned
+from augrecipes.tta.geometry import of_corners
 from augrecipes.tta.points import moved_corners, moved_keypoints
 
 # By the word of a recipe; the first view is the image as it is.

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compiler.run.step_matrices import Size, shifted
 from augrecipes.errors import DataError
 from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.recipe.grammar import SlidingWindow
 from augrecipes.recipe.model import Inputs
-from augrecipes.tta.geometry import Size, shifted
 from augrecipes.tta.points import moved_corners, moved_keypoints, places_in
 
 _THIN = 1e-3  # px: of boxes in shares of the image, rounding leaves such rests

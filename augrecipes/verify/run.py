@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,60 +20,15 @@ from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.recipe.parse import Source, as_recipe
+from augrecipes.recipe.views import refuse_views
 from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.verify.compare import Build, Comparison, levels_of
-from augrecipes.verify.contract import LAWS, Figure, Metrics, Promise, SampleRef, Worst, number, promise_of
+from augrecipes.verify.contract import LAWS, Metrics, Promise, SampleRef, Worst, number, promise_of
+from augrecipes.verify.verification import WORST, Verification
+from augrecipes.verify.views import Numbered, of_views
 
-_WORST = 3
 _SPARE_TRIES = 50  # broken files that are passed over before nothing more is tried
-
-
-@dataclass(frozen=True)
-class Verification:
-    """What was found.
-
-    Attributes:
-        recipe: as it was loaded.
-        mode: the section.
-        optimize: of the plan.
-        seed: of the draws.
-        promises: the contract of the plan for each dtype of image that was compared.
-        samples: how many were compared, of the dtype that the most were of.
-        figures: what was measured, by target and law.
-        origins: from each target that comes out to the one that it is made of.
-        worst: the samples nearest to, or furthest beyond, what is allowed, the worst first.
-        left_out: what was wrong with samples that cannot be read, or that both pipelines refuse.
-    """
-
-    recipe: Recipe
-    mode: Mode
-    optimize: Optimize
-    seed: int
-    promises: dict[Dtype, Promise]
-    samples: int
-    figures: tuple[Figure, ...]
-    origins: dict[str, str]
-    worst: tuple[Worst, ...]
-    left_out: tuple[DataError, ...] = ()
-
-    @property
-    def promise(self) -> Promise:
-        """The contract of the plan, whatever the dtype."""
-        every = self.promises.values()
-        rules = dict.fromkeys(rule for promise in every for rule in promise.rules)
-        random = dict.fromkeys(rule for promise in every for rule in promise.random)
-        return Promise(any(p.geometry for p in every), max(p.levels for p in every), (*rules,), (*random,))
-
-    @property
-    def broken(self) -> tuple[Figure, ...]:
-        """The laws that do not hold on every sample."""
-        return tuple(figure for figure in self.figures if not figure.ok)
-
-    @property
-    def ok(self) -> bool:
-        """Whether every contract holds."""
-        return not self.broken
 
 
 class Replay(NamedTuple):
@@ -138,6 +93,19 @@ def verify(
         RecipeError: it has no such section.
     """
     recipe = as_recipe(recipe)
+    if recipe.views and mode == "train":
+        reader = open_data(recipe, ("image",), data, masks) if reader is None else reader
+        return of_views(
+            recipe,
+            {
+                view.name: verify(
+                    recipe.view(view.name), data, optimize=optimize, seed=seed, samples=samples, epochs=epochs,
+                    dtypes=dtypes, build=build, promise=promise, progress=progress,
+                    reader=cast("Any", Numbered(reader, view.count)),
+                )
+                for view in recipe.views
+            },
+        )  # fmt: skip
     pipeline = recipe.compile(mode, optimize, seed)
     reader = open_data(recipe, pipeline.targets, data, masks) if reader is None else reader
     keys = places(len(reader), samples, epochs, mode)
@@ -173,7 +141,7 @@ def verify(
         first = f"; the first: {next(iter(left_out))}" if left_out else ""
         raise DataError(f"no sample of {len(reader)} could be compared{first}")
     return Verification(
-        recipe, mode, optimize, seed, promises, max(done.values()), metrics.figures(), origins, metrics.worst(_WORST),
+        recipe, mode, optimize, seed, promises, max(done.values()), metrics.figures(), origins, metrics.worst(WORST),
         tuple(left_out.values()),
     )  # fmt: skip
 
@@ -253,6 +221,7 @@ def render_worst(
     Raises:
         DataError: there is nothing to show: a pipeline refuses the samples, or they cannot be read.
     """
+    refuse_views(verification.recipe, "a sheet of the worst samples")
     recipe, make = verification.recipe, build or builder(verification.mode, verification.seed)
     reader = open_data(recipe, make(recipe, "none").targets, data, masks)
     steady = verification.promise.compared(recipe)

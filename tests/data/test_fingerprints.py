@@ -11,7 +11,7 @@ from support.annotations import Picture, Set, Thing, coco
 from support.datasets import Counting
 from support.encoded_images import Jpeg
 from support.folders import draw
-from support.kinds import BAG, IMAGE, KINDS, Kind, arrays, folders, open_packed, recipe_of
+from support.kinds import BAG, IMAGE, KINDS, VIEWS, Kind, arrays, folders, open_packed, recipe_of
 from torch.utils.data import Subset
 
 from augrecipes import AugrecipesError, LoaderError, Packed, loader, versions
@@ -29,7 +29,8 @@ OTHER: dict[str, Any] = {
 }  # fmt: skip
 # Of arguments that go with a list of samples: the test writes the list, in which these values make other samples.
 OF_LISTS: dict[str, Any] = {
-    "columns": {"image": {"image": "other"}, "pair": {"lr": "other"}, "bag": {"image": "other"}},
+    "columns": {"image": {"image": "other"}, "views": {"image": "other"},
+                "pair": {"lr": "other"}, "bag": {"image": "other"}},
     "box_classes": ["moth", "bee", "ant"], "crowds": "keep",
 }  # fmt: skip
 OF_BAGS = {"max_tiles", "min_tiles", "pick", "threads"}
@@ -99,7 +100,7 @@ def listed(kind: Kind, root: Path, name: str, to: Path) -> Path:
             "image": ["image,other", *(f"cat/{i}.png,dog/{i}.png" for i in range(4))],
             "pair": ["hr,lr,other", *(f"hr/{i:04}.png,lr/{i:04}x2.png,lr/{i + 4:04}x2.png" for i in range(4))],
             "bag": ["bag,image,other", *(f"{i},{BAG.files(i)},{BAG.files(i + 4)}" for i in range(4))],
-        }[kind.name]
+        }["image" if kind is VIEWS else kind.name]
         rows = [
             ",".join(field if "/" not in field else str(root / field) for field in line.split(",")) for line in lines
         ]

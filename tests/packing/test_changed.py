@@ -126,7 +126,7 @@ def test_opening_whatever_is_there_is_caught(
 # Packing opens each file once, for as many rows as are made of it; and what that changes of a store's layout.
 
 
-FILES = {"image": N, "pair": 2 * N, "bag": None}  # how many are opened
+FILES = {"image": N, "pair": 2 * N, "bag": None, "views": N}  # how many are opened
 
 
 @pytest.fixture

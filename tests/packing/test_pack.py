@@ -46,6 +46,19 @@ steps:
   - D4: {p: 1.0}
 eval: []
 """,
+    "views": """
+version: 1
+recipe: heavy
+kind: views
+shared:
+  - SmallestMaxSize: {max_size: 30}
+  - Rotate: {limit: 20, p: 1.0}
+  - GaussianBlur: {p: 0.5}
+views:
+  global: {count: 2, steps: [RandomCrop: {height: 16, width: 16}, HorizontalFlip]}
+  local: {count: 3, steps: [RandomCrop: {height: 8, width: 8}, HorizontalFlip]}
+eval: [CenterCrop: {height: 16, width: 16}]
+""",
     "bag": """
 version: 1
 recipe: heavy

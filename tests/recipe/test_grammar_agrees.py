@@ -23,6 +23,7 @@ from augrecipes.recipe.parse import parse_text
 
 HEAD = "version: 1, recipe: a"
 PAIR = f"{HEAD}, kind: pair, scales: {{lr: 1, hr: 4}}"
+VIEWS = f"{HEAD}, kind: views"
 RESIZED = "steps: [ResizeToTarget]"
 # What JSON Schema cannot say: code, a part of the message, and a recipe that the schema takes for that reason.
 BEYOND = [
@@ -69,6 +70,13 @@ BEYOND = [
     ("E403", "a pair needs scales", f"{HEAD}, kind: pair, steps: []"),
     ("E403", "is a Python name", f"{HEAD}, kind: pair, steps: [], scales: {{l-r: 1, hr: 4}}"),
     ("E403", "means something else", f"{HEAD}, kind: pair, steps: [], scales: {{mask: 1, hr: 4}}"),
+    ("E407", "means nothing else", f"{HEAD}, kind: views, views: {{mask: {{steps: []}}}}"),
+    ("E407", "begins like the view", f"{VIEWS}, views: {{a_b: {{steps: []}}, a: {{steps: []}}}}"),
+    ("E407", "stands before it", f"{HEAD}, kind: views, views: {{a: {{of: b, steps: []}}}}"),
+    ("E407", "one is made of each", f"{VIEWS}, views: {{a: {{steps: []}}, b: {{of: a, count: 2, steps: []}}}}"),
+    ("E407", "its draws alone tell", f"{VIEWS}, correspondence: true, views: {{a: {{steps: [ElasticTransform]}}}}"),
+    ("E407", "may run a step twice", f"{VIEWS}, correspondence: true, shared: [SomeOf: {{n: 2, replace: true, "
+     "steps: [D4]}], views: {a: {steps: []}}"),
     ("E404", "may not exceed", f"{HEAD}, kind: bag, steps: [], bag: {{max_tiles: 2, min_tiles: 3}}"),
     ("E406", "add `eval:`", f"{HEAD}, steps: [], tta: {{}}"),
     ("E406", "cannot come back", f"{HEAD}, steps: [], tta: {{}}, eval: [ElasticTransform: {{p: 1}}]"),
@@ -201,7 +209,9 @@ def test_a_default_of_the_schema_is_what_is_taken_where_nothing_is_written() -> 
 def test_the_classes_of_the_grammar_have_its_words_and_defaults() -> None:
     assert list(get_args(Presence)) == grammar.BOXES["properties"]["presence"]["enum"]
     given = {key: schema["default"] for key, schema in grammar.TOP["properties"].items() if "default" in schema}
-    assert given == {key: getattr(Recipe(""), key) for key in ("kind", "optimize", "allow_resampling", "max_bytes")}
+    assert given == {
+        key: getattr(Recipe(""), key) for key in ("kind", "optimize", "allow_resampling", "correspondence", "max_bytes")
+    }
 
 
 Change = Callable[[dict[str, Any]], object]

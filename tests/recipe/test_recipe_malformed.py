@@ -9,6 +9,7 @@ from augrecipes.recipe.parse import parse_file, parse_text
 HEAD = "version: 1\nrecipe: bad\n"
 PAIR = HEAD + "kind: pair\nscales: {lr: 1, hr: 4}\n"
 BAG = HEAD + "kind: bag\n"
+VIEWS = HEAD + "kind: views\n"
 
 
 def problems_of(text: str | bytes) -> tuple[Diagnostic, ...]:
@@ -124,7 +125,6 @@ TOP = [
     (HEAD + "transforms: []", "E202", 3, 1, "did you mean steps?"),
     (HEAD + "steps: []\nseed: 3", "E202", 4, 1, "compile(seed=...)"),
     (HEAD + "steps: []\noptimise: fast", "E202", 4, 1, "did you mean optimize?"),
-    (HEAD + "steps: []\nviews: 2", "E206", 4, 1, "not in version 1"),
     (HEAD + "steps: []\nkind: images", "E204", 4, 7, "did you mean 'image'?"),
     (HEAD + "steps: []\noptimize: max", "E204", 4, 11, "none, exact, fast"),
     (HEAD + "steps: []\nabout: 3", "E204", 4, 8, "text"),
@@ -177,6 +177,24 @@ TOP = [
     (HEAD + "steps: []\ntta: {}\neval: [{ElasticTransform: {p: 1}}]", "E406", 5, 9, "draws where pixels go"),
     (HEAD + "steps: []\ntta: {}\neval: [{HorizontalFlip: {p: 0.5}}]", "E406", 5, 9, "in some samples only"),
     (HEAD + "steps: []\ntta: {}\neval: [{OneOf: {steps: [Transpose, Blur]}}]", "E406", 5, 9, "leaves to chance"),
+    (VIEWS, "E203", 1, 1, "such as {global: {count: 2, steps: []}}"),
+    (VIEWS + "views: {a: {steps: []}}\nsteps: []", "E207", 5, 1, "those before all of them in `shared:`"),
+    (VIEWS + "views: []", "E407", 4, 8, "must be a mapping such as"),
+    (VIEWS + "views: {}", "E407", 4, 8, "must be a mapping such as"),
+    (VIEWS + "views: {a-b: {steps: []}}", "E407", 4, 9, "letters, digits and _"),
+    (VIEWS + "views: {mask: {steps: []}}", "E407", 4, 9, "means nothing else in a sample"),
+    (VIEWS + "views: {a: {steps: []}, a_mask: {steps: []}}", "E407", 4, 24, "whose masks and boxes are called a_mask"),
+    (VIEWS + "views: {a: 2}", "E407", 4, 12, "must be a mapping with steps"),
+    (VIEWS + "views: {a: {count: 2}}", "E407", 4, 9, "`steps: []` leaves the image as it is"),
+    (VIEWS + "views: {a: {count: 0, steps: []}}", "E407", 4, 20, "between 1 and 256"),
+    (VIEWS + "views: {a: {cuont: 2, steps: []}}", "E407", 4, 13, "did you mean 'count'?"),
+    (VIEWS + "views: {a: {of: b, steps: []}, b: {steps: []}}", "E407", 4, 17, "no view 'b' stands before it"),
+    (VIEWS + "views: {a: {steps: []}, b: {of: a, count: 3, steps: []}}", "E407", 4, 43, "there are 1 of 'a'"),
+    (VIEWS + "views: {a: {steps: [Bluer]}}", "E302", 4, 21, "did you mean 'Blur'?"),
+    (VIEWS + "views: {a: {steps: [ElasticTransform]}}\ncorrespondence: true", "E407", 4, 21, "no 3×3 matrix"),
+    (VIEWS + "correspondence: 3\nviews: {a: {steps: []}}", "E204", 4, 17, "true or false"),
+    (HEAD + "steps: []\nviews: {a: {steps: []}}", "E207", 4, 1, "belongs to recipes of kind views"),
+    (HEAD + "steps: []\ncorrespondence: true", "E207", 4, 1, "belongs to recipes of kind views"),
     (one("HorizontalFlip: {share: slide}", BAG), "E309", 5, 27, "tile, bag"),
     (one("RandomCrop: {height: 50, width: 48, at: hr}", PAIR), "E313", 6, 16, "multiple of 4, such as 48 or 52"),
     (one("RandomCrop: {height: 48, width: 50, at: hr}", PAIR), "E313", 6, 28, "multiple of 4"),

@@ -18,6 +18,7 @@ from augrecipes.data.samples import Samples
 from augrecipes.kinds.bag.dataset import TileBags
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.kinds.pair.dataset import PairedImages
+from augrecipes.kinds.views.dataset import Views
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import read_image
@@ -36,6 +37,19 @@ steps:
   - RandomBrightnessContrast: {p: 1.0, target: lr}
 eval:
   - CenterCrop: {height: 12, width: 10, at: lr}
+"""
+OF_VIEWS = """
+version: 1
+recipe: test-views
+kind: views
+inputs: {mask: optional, boxes: {format: pascal_voc, labels: box_labels}, keypoints: {format: xy}}
+shared:
+  - HorizontalFlip
+views:
+  global: {count: 2, steps: [RandomCrop: {height: 24, width: 20}, RandomBrightnessContrast]}
+  local: {count: 3, steps: [RandomCrop: {height: 12, width: 10}, VerticalFlip]}
+eval:
+  - CenterCrop: {height: 24, width: 20}
 """
 
 
@@ -97,15 +111,17 @@ PAIR = Kind(
     "pair", PairedImages, PAIRS, _pairs, lambda root: {"hr": root / "hr", "lr": root / "lr"}, lambda i: f"hr/{i:04}.png"
 )
 BAG = Kind("bag", TileBags, BAGS, _bags, lambda root: root, lambda i: f"slide-{i:02}/tile_x0_y{10 * i}.png")
-KINDS = (IMAGE, PAIR, BAG)
+VIEWS = Kind("views", Views, OF_VIEWS, class_folders, IMAGE.where, IMAGE.files)
+KINDS = (IMAGE, PAIR, BAG, VIEWS)
 
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 
 
 def arrays(sample: dict[str, Any]) -> dict[str, np.ndarray]:
-    """What a sample holds in tensors, by key."""
-    return {key: value.numpy() for key, value in sample.items() if hasattr(value, "numpy")}
+    """What a sample holds in tensors, and in lists of such, by key."""
+    listed = {f"{key} {k}": one for key, of in sample.items() if isinstance(of, list) for k, one in enumerate(of)}
+    return {key: value.numpy() for key, value in {**sample, **listed}.items() if hasattr(value, "numpy")}
 
 
 def pixels(sample: dict[str, Any]) -> bytes:
@@ -135,12 +151,14 @@ BAKED = {
     "image": "SmallestMaxSize: {max_size: 30, interpolation: area}",
     "pair": "CenterCrop: {height: 18, width: 16, at: lr}",
     "bag": "Resize: {height: 20, width: 19}",
+    "views": "SmallestMaxSize: {max_size: 26, interpolation: area}",
 }
 
 
 def beginning(recipe: str, step: str) -> str:
     """The recipe with one more step in front of both sections."""
-    return recipe.replace("steps:\n", f"steps:\n  - {step}\n", 1).replace("eval:\n", f"eval:\n  - {step}\n", 1)
+    first = "shared:\n" if "shared:\n" in recipe else "steps:\n"
+    return recipe.replace(first, f"{first}  - {step}\n", 1).replace("eval:\n", f"eval:\n  - {step}\n", 1)
 
 
 def recipe_of(kind: Kind) -> str:

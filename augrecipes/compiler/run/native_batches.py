@@ -70,7 +70,7 @@ class NativeBatches(ProgramPipeline):
     @property
     def at_once(self) -> Program | str:
         """What carries out batches of images without Python, or why nothing does."""
-        if len(self.outputs) > 1:
+        if self.outputs != ("image",):
             return "a sample is more than one image"
         return self.coming("encoded" if self.reads else "uint8").native
 
@@ -99,7 +99,7 @@ class NativeBatches(ProgramPipeline):
 
         `files`: images come undecoded, where the pipeline takes them so.
         """
-        found = self.at_once if files else self.coming("uint8").native
+        found = self.at_once if files or self.outputs != ("image",) else self.coming("uint8").native
         if isinstance(found, str):
             return found
         if self.compiled.save_applied_params:

@@ -1,0 +1,144 @@
+"""Recipes of kind views: of one image several are made, by steps and draws of their own, and stacked by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compiler.compile import build
+from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.compiler.kernels.undecoded import is_encoded
+from augrecipes.compiler.rewrite import Compiled
+from augrecipes.compiler.run.output_buffer import output_buffer
+from augrecipes.compiler.run.step_matrices import StepMatrices
+from augrecipes.errors import CollateError, DataError
+from augrecipes.flow import Arrival
+from augrecipes.kinds.image.pipeline import ImagePipeline
+
+_IMAGE, _MASK = "image", "mask"
+
+
+class ViewsPipeline(ImagePipeline):
+    """A compiled recipe of kind views.
+
+    Targets in: those of an ImagePipeline. Targets out, of each view NAME that the recipe has: `NAME`, all views of that
+    name as one array (count, C, H, W), or (count, H, W, C), as the recipe's `output` says; `NAME_mask` (count, H, W);
+    `NAME_boxes` and `NAME_keypoints`, lists with an array for each view, and their labels under `NAME_` and their own
+    key; with `correspondence: true` `NAME_matrix` float64 (count, 3, 3), from pixel centres (x, y, 1) of each view to
+    those of the image; `applied` a dict by name of lists. Whatever is no target comes out as it went in. In mode
+    `eval`, and while a packed dataset is made, there is one image, and it comes out as `image`.
+
+    `out`, a dict of arrays or of functions (shape, dtype) → array by name, is written to and comes out.
+
+    Draws: view k of a name draws at the key (index, epoch, k), each step under its name; the shared steps, and steps
+    with `share: bag`, draw once for all. So a view is the same whatever other views a recipe has.
+    """
+
+    nests = False
+
+    def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
+        super().__init__(compiled, arrival)
+        if compiled.mode == "train" and not compiled.pauses:
+            self.outputs = tuple(view.name for view in compiled.recipe.views) or self.outputs
+
+    @cached_property
+    def parts(self) -> dict[str, tuple[int, Any]]:
+        """How many views each name has, and the pipeline of kind image that makes one; {}: there is one image."""
+        of = self.compiled
+        how: dict[str, Any] = {"save_applied_params": of.save_applied_params, "threads": of.threads}
+        how |= {"added": of.added, "resumes": of.resumes}
+        return {
+            view.name: (view.count, build(of.recipe.view(view.name), of.mode, of.optimize, of.seed, **how))
+            for view in of.recipe.views
+            if view.name in self.outputs
+        }
+
+    @cached_property
+    def places(self) -> dict[str, StepMatrices]:
+        """What tells where the views of each name lie, where the recipe asks for it."""
+        asked = self.parts if self.recipe.correspondence else {}
+        return {name: StepMatrices(part.plain) for name, (_, part) in asked.items()}
+
+    @property
+    def origins(self) -> dict[str, str]:
+        """From each image array that comes out to the one that it is made of."""
+        return dict.fromkeys(self.outputs, _IMAGE)
+
+    def sample(
+        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
+    ) -> dict[str, Any]:
+        """All views of one image."""
+        if not self.parts:
+            return super().sample(epoch, index, tile, targets, allocate)
+        given = dict(targets)
+        out = given.pop("out", None)
+        out = {} if out is None else out
+        if not isinstance(out, Mapping) or not out.keys() <= self.parts.keys():
+            raise DataError(f"out must be a dict of arrays by view: {', '.join(self.parts)}")
+        shape = given[_IMAGE].shape if self.places and given.get(_IMAGE) is not None else ()
+        given |= {name: given[name].array() for name in (_IMAGE, _MASK) if is_encoded(given.get(name))}
+        made: dict[str, Any] = {name: value for name, value in given.items() if name not in self._usual}
+        for name, (count, part) in self.parts.items():
+            room = output_buffer(out[name], name, [given.get(_IMAGE)]) if name in out else np.empty
+            block = _Block(name, count, room)
+            views = [part.sample(epoch, index, k, dict(given), partial(block.row, k)) for k in range(count)]
+            made |= _stacked(name, views, given)
+            made[name] = block.array if name not in out or callable(out[name]) else out[name]
+            if shape and name in self.places:
+                made[f"{name}_matrix"] = self._matrices(name, (epoch, index), count, shape)
+            if self.compiled.save_applied_params:
+                made.setdefault("applied", {})[name] = [view["applied"] for view in views]
+        return made
+
+    def batch(self, images: Sequence[Any], *args: Any, **options: Any) -> np.ndarray:
+        """One array of images, in mode `eval` alone; TypeError for views, of which a sample has several."""
+        if self.parts:
+            raise TypeError("a sample of kind views is several images: call pipeline.at(index, epoch), or use ar.Views")
+        return super().batch(images, *args, **options)
+
+    def renew(self, compiled: Compiled) -> None:
+        """As every pipeline; those of the views are made anew, too."""
+        super().renew(compiled)
+        self.__dict__.pop("parts", None)
+        self.__dict__.pop("places", None)
+
+    def _matrices(self, name: str, key: tuple[int, int], count: int, shape: tuple[int, ...]) -> np.ndarray:
+        """From the pixels of each view of a name to those of an image of `shape`, H×W×C or H×W."""
+        height, width, channels = (*shape, 1)[:3]
+        there = [self.places[name].at((*key, k), (height, width, channels)) for k in range(count)]
+        return np.linalg.inv(there)
+
+
+class _Block:
+    """The memory of all views of a name, which the first of them asks for."""
+
+    def __init__(self, name: str, count: int, allocate: Allocate) -> None:
+        self._name, self._count, self._allocate = name, count, allocate
+        self.array: Any = None
+
+    def row(self, k: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        """The memory of view k."""
+        if self.array is None:
+            self.array = self._allocate((self._count, *shape), dtype)
+        if self.array.shape[1:] != shape:
+            raise CollateError(
+                f"views {self._name} of one image come out as {self.array.shape[1:]} and {shape}: end their steps in a "
+                "crop or resize of fixed size"
+            )
+        row: np.ndarray = self.array[k]
+        return row
+
+
+def _stacked(name: str, views: list[dict[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What lies on the views, under the name of each target behind theirs: masks as one array, else as lists."""
+    beside = [key for key in views[0] if key in given and key != _IMAGE and views[0][key] is not given[key]]
+    return {
+        f"{name}_{key}": np.stack([view[key] for view in views]) if key == _MASK else [view[key] for view in views]
+        for key in beside
+    }
+
+
+PIPELINE = ViewsPipeline
