@@ -65,7 +65,6 @@ _MERGES: tuple[tuple[Callable[[Step], bool], Contract], ...] = (
     (join_warps.joins, "GEOMETRY"),
     (join_colours.joins, "LEVELS"),
 )
-
 # Of pairs all rules change no bit.
 _WHY_PAIR = {"lookup": "has no window behind it that would leave fewer pixels to change"}
 

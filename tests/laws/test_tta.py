@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from support.checks import FAILURES, SEEDS, holds, planted, planted_faults, tries
 
 import augrecipes as ar
+from augrecipes.compiler.run import step_matrices
 from augrecipes.errors import DataError
-from augrecipes.tta import geometry, predictions, test_time, windows
+from augrecipes.tta import predictions, test_time, windows
 from augrecipes.tta.views import VIEWS
 
 MOVES: list[dict[str, Any]] = [
@@ -195,7 +196,7 @@ def test_finer_predictions_come_back_bit_for_bit() -> None:
 
 # Planted faults.
 
-scaled, spans, owns = geometry.scaled, windows.spans, windows.Span.owns
+scaled, spans, owns = step_matrices.scaled, windows.spans, windows.Span.owns
 EXACT, RAMPS, TILED = (
     planted(come_back, *EXACTLY),
     planted(ramps_come_back, *WARPED),
@@ -234,18 +235,18 @@ test_planted_faults_are_caught = planted_faults(
             EXACT, (predictions, "MERGES", predictions.MERGES | {"median": _rounded})
         ),
         "a pixel that is off": (
-            EXACT, (geometry, "turned", lambda symmetry, size: geometry.shifted(1, 0) @ np.eye(3))
+            EXACT, (step_matrices, "turned", lambda symmetry, size: step_matrices.shifted(1, 0) @ np.eye(3))
         ),
         "sizes without the half pixel": (
-            RAMPS, (geometry, "scaled", lambda y, x, centres=True: scaled(y, x, centres=False))
+            RAMPS, (step_matrices, "scaled", lambda y, x, centres=True: scaled(y, x, centres=False))
         ),
-        "the same in windows": (TILED, (geometry, "scaled", lambda y, x, centres=True: scaled(y, x, centres=False))),
+        "the same in windows": (TILED, (step_matrices, "scaled", lambda y, x, centres=True: scaled(y, x, centres=False))),
         "boxes about pixels' centres": (
             WHOLE_BOXES, (predictions, "of_corners", lambda matrix: matrix)
         ),
         "boxes that no window owns alone": (BOXES, (windows.Span, "owns", lambda self, at, slack=0: at >= -np.inf)),
         "keypoints with the half pixel": (
-            KEYPOINTS, (geometry, "scaled", lambda y, x, centres=True: scaled(y, x))
+            KEYPOINTS, (step_matrices, "scaled", lambda y, x, centres=True: scaled(y, x))
         ),
     },
     (*FAILURES, DataError),
