@@ -92,13 +92,13 @@ def _by_window(split: Split, predictions: Iterable[Any]) -> Iterator[tuple[int, 
         raise DataError(f"one prediction is due for each of {len(split)} views, got more")
 
 
-def _labels(split: Split, predictions: Iterable[Any], how: str | None, fill: float | None) -> np.ndarray:
-    merge = MERGES[one_of(how or "mean", MERGES, "how")]
+def _labels(split: Split, predictions: Iterable[Any], how: str, fill: float | None) -> np.ndarray:
+    merge = MERGES[one_of(how, MERGES, "how")]
     return merge(_alike([_floats(one) for _, group in _by_window(split, predictions) for _, one in group]))
 
 
 def _grids(
-    split: Split, predictions: Iterable[Any], how: str | None, fill: float | None, *, images: bool
+    split: Split, predictions: Iterable[Any], how: str, fill: float | None, *, images: bool
 ) -> np.ndarray:
     """Masks, or images that may be finer than the view by a whole number."""
     canvas, scale, like, several = None, 1, np.empty(0), len(split.windows) > 1
@@ -106,7 +106,7 @@ def _grids(
     for number, group in _by_window(split, predictions):
         geometry, like = split.geometry(number), np.asarray(group[0][1])
         labels = not images and like.ndim == 2 and like.dtype.kind in "iub"
-        how = one_of(how or "mean", ["mean"] if labels else MERGES, "how")
+        how = one_of(how, ["mean"] if labels else MERGES, "how")
         read, merge = (np.asarray, voted) if labels else (_floats, MERGES[how])
         planes = merge(_alike([_led_back(read(one), symmetry, first) for symmetry, one in group]))
         finer = planes.shape[1] / geometry.after[0], planes.shape[2] / geometry.after[1]
@@ -152,8 +152,8 @@ def _to_source(split: Split, number: int, symmetry: Symmetry, steps: Matrix) -> 
     return np.asarray(shifted(columns.start, rows.start) @ back), seen
 
 
-def _boxes(split: Split, predictions: Iterable[Any], how: str | None, fill: float | None) -> dict[str, np.ndarray]:
-    one_of(how or "wbf", ("wbf",), "how")
+def _boxes(split: Split, predictions: Iterable[Any], how: str, fill: float | None) -> dict[str, np.ndarray]:
+    one_of(how, ("mean", "wbf"), "how")
     if (said := split.evaluation.inputs.boxes) is None:
         raise DataError("the recipe's inputs declare no boxes, so that their format is not known")
     boxes: list[Arrays] = [[], [], []]
@@ -180,8 +180,8 @@ def _boxes(split: Split, predictions: Iterable[Any], how: str | None, fill: floa
     return {"boxes": made, "scores": scores.astype(np.float32), "labels": labels}
 
 
-def _keypoints(split: Split, predictions: Iterable[Any], how: str | None, fill: float | None) -> np.ndarray:
-    merge, found = MERGES[one_of(how or "mean", ("mean", "median"), "how")], []
+def _keypoints(split: Split, predictions: Iterable[Any], how: str, fill: float | None) -> np.ndarray:
+    merge, found = MERGES[one_of(how, ("mean", "median"), "how")], []
     if (said := split.evaluation.inputs.keypoints) is None:
         raise DataError("the recipe's inputs declare no keypoints, so that their format is not known")
     for number, group in _by_window(split, predictions):

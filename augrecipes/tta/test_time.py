@@ -94,7 +94,7 @@ class Split(Sequence[dict[str, Any]]):
         rows, columns = self.windows[number]
         return self.evaluation.geometry((rows.end - rows.start, columns.end - columns.start), self._channels)
 
-    def merge(self, predictions: Iterable[Any], kind: str, how: str | None = None, *, fill: float | None = None) -> Any:
+    def merge(self, predictions: Iterable[Any], kind: str, how: str = "mean", *, fill: float | None = None) -> Any:
         """One prediction of those on the samples: see `TTA.merge`."""
         return MERGED[one_of(kind, MERGED, "kind")](self, predictions, how, fill)
 
@@ -150,7 +150,7 @@ class TTA:
         self._last = Split(evaluation, self.views, targets)
         return self._last
 
-    def merge(self, predictions: Iterable[Any], kind: str, how: str | None = None, *, fill: float | None = None) -> Any:
+    def merge(self, predictions: Iterable[Any], kind: str, how: str = "mean", *, fill: float | None = None) -> Any:
         """One prediction on the source's grid, of those on the samples of the last `split`, in their order.
 
         `split(...).merge` does the same for any split. Windows that overlap are blended, with weights of a raised
@@ -171,7 +171,7 @@ class TTA:
                 `keypoints`: (n, 2 or more) in the recipe's format, of all views the same ones in one order; as the
                 steps move keypoints, which albumentations resizes without the half pixel.
             kind: what they are.
-            how: `mean` (default; of integers the vote), `max` or `median`; keypoints `mean` or `median`; boxes `wbf`.
+            how: `mean` (of integers the vote), `max` or `median`; keypoints `mean` or `median`; boxes `wbf`, a mean.
             fill: of pixels that the steps of evaluation have cut off; None: these are an error.
 
         Returns:

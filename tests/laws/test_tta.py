@@ -240,7 +240,9 @@ test_planted_faults_are_caught = planted_faults(
         "sizes without the half pixel": (
             RAMPS, (step_matrices, "scaled", lambda y, x, centres=True: scaled(y, x, centres=False))
         ),
-        "the same in windows": (TILED, (step_matrices, "scaled", lambda y, x, centres=True: scaled(y, x, centres=False))),
+        "the same in windows": (
+            TILED, (step_matrices, "scaled", lambda y, x, centres=True: scaled(y, x, centres=False))
+        ),
         "boxes about pixels' centres": (
             WHOLE_BOXES, (predictions, "of_corners", lambda matrix: matrix)
         ),
