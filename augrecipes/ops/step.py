@@ -74,6 +74,10 @@ class Step:
         """Whether the step is one of the four groups of steps."""
         return self.name in GROUPS
 
+    def unshared(self) -> Step:
+        """The step, and all inside it, without what they share with other tiles or views."""
+        return replace(self, share=None, steps=tuple(step.unshared() for step in self.steps))
+
     def walk(self) -> Iterator[Step]:
         """The step and everything inside it, in file order."""
         yield self

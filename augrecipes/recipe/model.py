@@ -151,18 +151,22 @@ class Recipe(Displayed):
         views = tuple(replace(view, steps=now(view.steps)) for view in self.views)
         return replace(self, steps=now(self.steps), views=views, eval=None if self.eval is None else now(self.eval))
 
-    def view(self, name: str) -> Recipe:
-        """One view of a recipe of kind views as a recipe of kind image; what is shared draws for all tiles as one.
+    def view(self, name: str, *, shares: bool = False) -> Recipe:
+        """One view of a recipe of kind views as a recipe of kind image, whose sample is view 0 of that name.
+
+        Its steps keep the labels that key their draws; written as YAML they are labelled anew. `shares`: steps that all
+        views share draw for all tiles as one, so that tile k is view k.
 
         Raises:
             KeyError: there is no such view.
         """
         found = {view.name: view for view in self.views}[name]
-        before = self.view(found.of) if found.of else replace(
+        before = self.view(found.of, shares=True) if found.of else replace(
             self, kind="image", views=(), correspondence=False, derived=False,
             steps=tuple(replace(step, share="bag") for step in self.steps),
         )  # fmt: skip
-        return replace(before, name=f"{self.name}-{name}", steps=(*before.steps, *found.steps))
+        made = replace(before, name=f"{self.name}-{name}", steps=(*before.steps, *found.steps))
+        return made if shares else replace(made, steps=tuple(step.unshared() for step in made.steps))
 
     def parts(self) -> tuple[Recipe, ...]:
         """The recipe by itself or, of kind views, one recipe of kind image for each view."""

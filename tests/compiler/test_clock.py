@@ -324,12 +324,12 @@ def test_what_is_wrong_with_a_step_is_said() -> None:
 @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
 @pytest.mark.parametrize("name", ar.gallery_names())
 def test_what_is_explained_is_what_is_timed(name: str, optimize: Any) -> None:
-    made = ar.load(name)
-    for arrival in ("uint8", "encoded"):
-        told = ar.explain(made, optimize=optimize, arrival=arrival)  # type: ignore[arg-type]
-        assert [row.label for row in told.plan] == [
-            node.site for node in made.compile(optimize=optimize).compiled.plans[arrival].steps
-        ]
+    for made in ar.load(name).parts():
+        for arrival in ("uint8", "encoded"):
+            told = ar.explain(made, optimize=optimize, arrival=arrival)  # type: ignore[arg-type]
+            assert [row.label for row in told.plan] == [
+                node.site for node in made.compile(optimize=optimize).compiled.plans[arrival].steps
+            ]
 
 
 @pytest.mark.usefixtures("nap")

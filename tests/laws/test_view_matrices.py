@@ -64,7 +64,7 @@ def check(recipe: Recipe, optimize: str, seed: int) -> None:
     image = np.full((*SIZE, 3), 128, np.uint8)
     made = build(recipe, optimize, seed).at(3, 1)(image=image)
     for view in recipe.views:
-        moves = only_moves(build(recipe.view(view.name), optimize, seed), "uint8", "float32")
+        moves = only_moves(build(recipe.view(view.name, shares=True), optimize, seed), "uint8", "float32")
         matrices = made[f"{view.name}_matrix"]
         assert matrices.dtype == np.float64
         assert matrices.shape == (view.count, 3, 3)

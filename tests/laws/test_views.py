@@ -49,7 +49,7 @@ def alone(recipe: Recipe, optimize: str, seed: int, sample: Any, index: int, epo
     """What recipes of kind image make of the views one by one; the step that fails, where one does."""
     found: dict[str, Any] = {}
     for view in recipe.views:
-        pipeline = build(recipe.view(view.name), optimize, seed)
+        pipeline = build(recipe.view(view.name, shares=True), optimize, seed)
         try:
             each = [pipeline.at(index, epoch, k)(**sample) for k in range(view.count)]
         except DataError as error:
@@ -232,6 +232,17 @@ def test_it_is_written_as_it_was_and_its_digest_knows() -> None:
     others = [replace(DINO, correspondence=True), replace(DINO, views=DINO.views[:2])]
     others += [replace(DINO, views=(replace(DINO.views[0], count=3), *DINO.views[1:]))]
     assert len({recipe.digest for recipe in (DINO, again, *others)}) == 4
+
+
+def test_a_view_is_a_recipe_of_one_image() -> None:
+    made = build(DINO, "exact", 5).at(3, 1)(image=IMAGE)
+    for view in DINO.views:
+        alone = DINO.view(view.name)
+        again = parse_text(alone.to_yaml())  # whose steps have labels, and draws, of their own
+        assert [(step.name, step.args, step.p) for step in again.walk()] == [
+            (step.name, step.args, step.p) for step in alone.walk()
+        ]
+        np.testing.assert_array_equal(build(alone, "exact", 5).at(3, 1)(image=IMAGE)["image"], made[view.name][0])
 
 
 def first_key(self: Any, epoch: int, index: int, tile: int = 0) -> None:

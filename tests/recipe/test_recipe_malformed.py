@@ -183,7 +183,7 @@ TOP = [
     (VIEWS + "views: {}", "E407", 4, 8, "must be a mapping such as"),
     (VIEWS + "views: {a-b: {steps: []}}", "E407", 4, 9, "letters, digits and _"),
     (VIEWS + "views: {mask: {steps: []}}", "E407", 4, 9, "means nothing else in a sample"),
-    (VIEWS + "views: {a: {steps: []}, a_mask: {steps: []}}", "E407", 4, 24, "whose masks and boxes are called a_mask"),
+    (VIEWS + "views: {a: {steps: []}, a_mask: {steps: []}}", "E407", 4, 25, "whose masks and boxes are called a_mask"),
     (VIEWS + "views: {a: 2}", "E407", 4, 12, "must be a mapping with steps"),
     (VIEWS + "views: {a: {count: 2}}", "E407", 4, 9, "`steps: []` leaves the image as it is"),
     (VIEWS + "views: {a: {count: 0, steps: []}}", "E407", 4, 20, "between 1 and 256"),

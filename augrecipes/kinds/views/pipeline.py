@@ -17,6 +17,8 @@ from augrecipes.compiler.run.step_matrices import StepMatrices
 from augrecipes.errors import CollateError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.image.pipeline import ImagePipeline
+from augrecipes.kinds.views.reduced_file import LARGE, ReducedFile, scale_for
+from augrecipes.ops.capabilities import claims
 
 _IMAGE, _MASK = "image", "mask"
 
@@ -51,16 +53,15 @@ class ViewsPipeline(ImagePipeline):
         how: dict[str, Any] = {"save_applied_params": of.save_applied_params, "threads": of.threads}
         how |= {"added": of.added, "resumes": of.resumes}
         return {
-            view.name: (view.count, build(of.recipe.view(view.name), of.mode, of.optimize, of.seed, **how))
+            view.name: (view.count, build(of.recipe.view(view.name, shares=True), of.mode, of.optimize, of.seed, **how))
             for view in of.recipe.views
             if view.name in self.outputs
         }
 
     @cached_property
     def places(self) -> dict[str, StepMatrices]:
-        """What tells where the views of each name lie, where the recipe asks for it."""
-        asked = self.parts if self.recipe.correspondence else {}
-        return {name: StepMatrices(part.plain) for name, (_, part) in asked.items()}
+        """What tells where the views of each name lie."""
+        return {name: StepMatrices(part.plain) for name, (_, part) in self.parts.items()}
 
     @property
     def origins(self) -> dict[str, str]:
@@ -78,8 +79,12 @@ class ViewsPipeline(ImagePipeline):
         out = {} if out is None else out
         if not isinstance(out, Mapping) or not out.keys() <= self.parts.keys():
             raise DataError(f"out must be a dict of arrays by view: {', '.join(self.parts)}")
-        shape = given[_IMAGE].shape if self.places and given.get(_IMAGE) is not None else ()
-        given |= {name: given[name].array() for name in (_IMAGE, _MASK) if is_encoded(given.get(name))}
+        places = self._places(epoch, index, given.get(_IMAGE))
+        file = self._file(given.get(_IMAGE), places)
+        given |= {
+            name: given[name].array() for name in (_IMAGE, _MASK) if is_encoded(given.get(name)) and name not in file
+        }
+        given |= file
         made: dict[str, Any] = {name: value for name, value in given.items() if name not in self._usual}
         for name, (count, part) in self.parts.items():
             room = output_buffer(out[name], name, [given.get(_IMAGE)]) if name in out else np.empty
@@ -87,8 +92,8 @@ class ViewsPipeline(ImagePipeline):
             views = [part.sample(epoch, index, k, dict(given), partial(block.row, k)) for k in range(count)]
             made |= _stacked(name, views, given)
             made[name] = block.array if name not in out or callable(out[name]) else out[name]
-            if shape and name in self.places:
-                made[f"{name}_matrix"] = self._matrices(name, (epoch, index), count, shape)
+            if self.recipe.correspondence and name in places:
+                made[f"{name}_matrix"] = np.linalg.inv(places[name])
             if self.compiled.save_applied_params:
                 made.setdefault("applied", {})[name] = [view["applied"] for view in views]
         return made
@@ -102,14 +107,36 @@ class ViewsPipeline(ImagePipeline):
     def renew(self, compiled: Compiled) -> None:
         """As every pipeline; those of the views are made anew, too."""
         super().renew(compiled)
-        self.__dict__.pop("parts", None)
-        self.__dict__.pop("places", None)
+        for name in ("parts", "places", "reads"):
+            self.__dict__.pop(name, None)
 
-    def _matrices(self, name: str, key: tuple[int, int], count: int, shape: tuple[int, ...]) -> np.ndarray:
-        """From the pixels of each view of a name to those of an image of `shape`, H×W×C or H×W."""
-        height, width, channels = (*shape, 1)[:3]
-        there = [self.places[name].at((*key, k), (height, width, channels)) for k in range(count)]
-        return np.linalg.inv(there)
+    def _places(self, epoch: int, index: int, image: Any) -> dict[str, np.ndarray]:
+        """By name the matrices from an image to its views, where they are asked for, or a large file may need them."""
+        if not hasattr(image, "shape") or not (self.recipe.correspondence or self._is_large(image)):
+            return {}
+        height, width, channels = (*image.shape, 1)[:3]
+        return {
+            name: np.stack([of.at((epoch, index, k), (height, width, channels)) for k in range(self.parts[name][0])])
+            for name, of in self.places.items()
+        }
+
+    def _is_large(self, image: Any) -> bool:
+        """Whether it is a file that `fast` may decode at a smaller scale."""
+        return self.reads and is_encoded(image) and image.shape[0] * image.shape[1] >= LARGE
+
+    def _file(self, image: Any, places: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """The image as a file that is decoded smaller, where that is fine enough for all views; {}: it is not."""
+        scale = scale_for(image, np.concatenate([*places.values()])) if places and self._is_large(image) else 1
+        return {_IMAGE: ReducedFile(image, scale)} if scale > 1 else {}
+
+    @cached_property
+    def reads(self) -> bool:
+        """Whether it takes files: where all views are decoded smaller if they can be, and their places are matrices."""
+        if not self.parts:
+            return super().reads
+        steps = [step for _, part in self.parts.values() for step in part.recipe.walk() if not step.is_group]
+        matrices = all(claims(step.name).is_matrix for step in steps)
+        return self.optimize == "fast" and matrices and all(part.reads for _, part in self.parts.values())
 
 
 class _Block:
