@@ -102,7 +102,7 @@ def sample_grid(
     recipe = as_recipe(recipe)
     if masks is not None and not recipe.facts.annotated:
         raise DataError(f"{recipe.name} is of kind {recipe.kind}, which has no masks")
-    usual = 12 if recipe.facts.tiles else 6
+    usual = 12 if recipe.facts.tiles else 1 if recipe.facts.views else 6
     how = {"mode": mode, "optimize": optimize, "seed": seed}
     request = SheetRequest(data, rows, columns or usual, epoch, stages, how, masks, progress)
     if batch is not None:

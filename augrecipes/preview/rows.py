@@ -59,6 +59,7 @@ class SheetRequest:
         compiled: `mode`, `optimize` and `seed`; of a dataset its own.
         masks: a folder of masks.
         progress: called with (rows done, rows in all).
+        at_hand: a pipeline and what it is shown on, where these have been opened already.
     """
 
     data: Data | Held
@@ -69,9 +70,12 @@ class SheetRequest:
     compiled: Mapping[str, Any] = field(default_factory=dict)
     masks: StrPath | None = None
     progress: Progress | None = None
+    at_hand: tuple[Any, RecipeSource | Held] | None = None
 
     def opened(self, recipe: Recipe, **compiled: Any) -> tuple[Any, RecipeSource | Held]:
         """The recipe, compiled (with these arguments, too), and what it is shown on."""
+        if self.at_hand is not None:
+            return self.at_hand
         if isinstance(self.data, Held):
             return self.data.pipeline(**compiled), self.data
         pipeline = recipe.compile(**compiled, **self.compiled)

@@ -82,9 +82,9 @@ def sections(top: MappingNode) -> list[tuple[str, str, Node | None]]:
     key = "shared" if "shared" in top.entries else "steps"
     views = top.entries.get("views")
     of_views = views.entries if isinstance(views, MappingNode) else {}
-    found = [("steps", key, top.entries.get(key)), ("eval", "eval", top.entries.get("eval"))]
+    found = [("steps", key, top.entries.get(key)), *((name, name, top.entries.get(name)) for name in ("eval", "batch"))]
     for name, view in of_views.items():
-        if isinstance(view, MappingNode) and name not in ("steps", "eval"):
+        if isinstance(view, MappingNode) and name not in ("steps", "eval", "batch"):
             found.append((name, f"views.{name}.steps", view.entries.get("steps")))
     return found
 

@@ -51,6 +51,7 @@ def _view(context: Context, name: str, place: Place, body: MappingNode, before: 
             context.value(node, _LABELS[key], "E407", f"views.{name}.{key}")
     said = {key: plain(node) for key, node in body.entries.items() if key in _LABELS}
     of, count = said.get("of"), said.get("count", 1)
+    of = of if isinstance(of, str) else None
     if of is not None and of not in before:
         message = f"no view {of!r} stands before it; there {'are' if before else 'is'} {', '.join(before) or 'none'}"
         add("E407", body.entries["of"].place, message, f"views.{name}.of")

@@ -97,9 +97,7 @@ def _labels(split: Split, predictions: Iterable[Any], how: str, fill: float | No
     return merge(_alike([_floats(one) for _, group in _by_window(split, predictions) for _, one in group]))
 
 
-def _grids(
-    split: Split, predictions: Iterable[Any], how: str, fill: float | None, *, images: bool
-) -> np.ndarray:
+def _grids(split: Split, predictions: Iterable[Any], how: str, fill: float | None, *, images: bool) -> np.ndarray:
     """Masks, or images that may be finer than the view by a whole number."""
     canvas, scale, like, several = None, 1, np.empty(0), len(split.windows) > 1
     first = not images or split.evaluation.channels_first

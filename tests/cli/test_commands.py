@@ -34,7 +34,8 @@ def test_list(run):
     assert begun == list(ar.gallery_names())
     rows = json.loads(run("list", "--json").stdout)
     assert [row["name"] for row in rows] == list(ar.gallery_names())
-    assert all(row["kind"] in {"image", "pair", "bag"} and row["about"] and Path(row["file"]).is_file() for row in rows)
+    kinds = {"image", "pair", "bag", "views"}
+    assert all(row["kind"] in kinds and row["about"] and Path(row["file"]).is_file() for row in rows)
 
 
 def test_schema_is_the_shipped_file(run):

@@ -23,7 +23,8 @@ def reformatted(text: str, rng: random.Random) -> str:
     for section in ("steps", "eval", "batch"):
         if section in told:
             told[section] = [_step(item, rng) for item in told[section]]
-    dumped = yaml.safe_dump(_shuffled(told, rng), sort_keys=False, default_flow_style=rng.choice([None, True, False]))
+    how: Any = {"sort_keys": False, "default_flow_style": rng.choice([None, True, False]), "width": 10_000}
+    dumped = yaml.safe_dump(_shuffled(told, rng), **how)
     lines = dumped.replace("version: 1.0", "version: 1").splitlines()
     return "# Other words.\n" + "\n".join(f"{line}  # {rng.random()}" if rng.random() < 0.1 else line for line in lines)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from augrecipes.kinds.image.sheet import sheet as sheet_of_images
-from augrecipes.preview.cells import CellGroup, SheetRow
+from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.overlay import label_colour
 from augrecipes.preview.rows import SheetRequest, annotated, label_text, left_out, output_text, short_path
@@ -19,22 +20,26 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     if pipeline.outputs == ("image",):
         return sheet_of_images(recipe, request)
     if request.stages:  # of one view: the first
-        return sheet_of_images(recipe.parts()[0], request)
+        first = next(iter(pipeline.parts.values()))[1]
+        return sheet_of_images(first.recipe, replace(request, at_hand=(first, files)))
     table: Any = files.table
     classes = (table.box_classes if recipe.inputs.boxes else None) or ()
     made: list[Any] = []
 
+    def cells(name: str, out: dict[str, Any], sample: Any) -> list[Cell]:
+        found = []
+        for k, view in enumerate(out[name]):
+            on_it = {key: out[f"{name}_{key}"][k] for key in sample.rest if f"{name}_{key}" in out}
+            found.append(annotated(rgb_of_output(view, recipe.output), on_it, recipe, classes))
+        return found
+
     def row(index: int) -> SheetRow:
         sample = files.read(index)
-        out = files.in_epoch(index, request.epoch, sample).run(pipeline, request.epoch)
-        made.append(out)
         groups = []
-        for name in pipeline.outputs:
-            cells = []
-            for k, view in enumerate(out[name]):
-                on_it = {key: out[f"{name}_{key}"][k] for key in sample.rest if f"{name}_{key}" in out}
-                cells.append(annotated(rgb_of_output(view, recipe.output), on_it, recipe, classes))
-            groups.append(CellGroup(cells, name))
+        for epoch in range(request.epoch, request.epoch + (request.columns or 1)):
+            out = files.in_epoch(index, epoch, sample).run(pipeline, epoch)
+            made.append(out)
+            groups += [CellGroup(cells(name, out, sample), f"epoch {epoch} · {name}") for name in pipeline.outputs]
         source = annotated(rgb_of_input(sample.images["image"]), sample.rest, recipe, classes)
         label = label_text(table, sample.index % len(table))
         facts = [f"{size_text(sample.images['image'])} px", *([label] if label else []), f"index {sample.index}"]
@@ -43,6 +48,6 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
 
     rows, skipped = request.shown(files, row)
     sizes = ", ".join(f"{name} {output_text(made[0][name][0])}" for name in pipeline.outputs)
-    lines = request.lines(pipeline, f"epoch {request.epoch}", sizes)
+    lines = request.lines(pipeline, "one draw an epoch", sizes)
     legend = [(label_colour(k), name) for k, name in enumerate(classes)]
     return Sheet(rows, recipe.name, lines, left_out(skipped), legend)
