@@ -44,11 +44,13 @@ def _step(item: Any, rng: random.Random) -> Any:
     return {name: body}
 
 
-def _shuffled(value: Any, rng: random.Random) -> Any:
+def _shuffled(value: Any, rng: random.Random, *, ordered: bool = False) -> Any:
+    """`ordered`: keys keep their order, as those of views do: the first is what evaluation sees."""
     if isinstance(value, dict):
         items = list(value.items())
-        rng.shuffle(items)
-        return {key: _shuffled(part, rng) for key, part in items}
+        if not ordered:
+            rng.shuffle(items)
+        return {key: _shuffled(part, rng, ordered=key == "views") for key, part in items}
     if isinstance(value, list):
         return [_shuffled(part, rng) for part in value]
     if isinstance(value, int) and not isinstance(value, bool) and rng.random() < 0.3:
