@@ -89,8 +89,8 @@ def _pipelines(options: Any) -> Iterator[Row]:
         ratios.append(pair.ratio)
         yield pair.rates(recipe.name, "torch", len(files))
     if ratios:
-        yield Row(f"geometric mean of {len(ratios)}", "", "torch, 2 workers", times(geometric_mean(ratios), 2.3))
-        yield Row("least", "", "goal ×1", f"×{min(ratios):.2f}, {met(min(ratios) >= 1)}")
+        yield Row(f"geometric mean of {len(ratios)}", "", "torch, 2 workers", times(geometric_mean(ratios), 3.0))
+        yield Row("least", "", "goal ×1.1", f"×{min(ratios):.2f}, {met(min(ratios) >= 1.1)}")
 
 
 def _pairs(options: Any) -> Iterator[Row]:
