@@ -192,7 +192,7 @@ def _keypoints(split: Split, predictions: Iterable[Any], how: str, fill: float |
 
 
 # By the word of `kind`.
-MERGED: dict[str, Callable[[Split, Iterable[Any], str | None, float | None], Any]] = {
+MERGED: dict[str, Callable[[Split, Iterable[Any], str, float | None], Any]] = {
     "labels": _labels,
     "mask": partial(_grids, images=False),
     "image": partial(_grids, images=True),
