@@ -37,6 +37,11 @@ _THUMBNAILS = parse_text(
     "CenterCrop: {height: 224, width: 224}], eval: [], output: {normalize: imagenet}}",
     root=None,
 )
+_COLOURS_FIRST = parse_text(
+    "{version: 1, recipe: colours-first, steps: [{ShiftScaleRotate: {p: 1.0}}, RandomBrightnessContrast, HueSaturationValue, "
+    "HorizontalFlip, {Resize: {height: 224, width: 224}}], eval: [], output: {normalize: imagenet}}",
+    root=None,
+)
 _DECODING = f"""\
 ### Decoding: what it saves to decode only what is used
 
@@ -76,6 +81,7 @@ def _gallery(options: Any) -> Iterator[Row]:
     cases += [
         ("W1", stained(512, 224), tiles, (224, 224), {}),
         ("W1b", stained(1024, 256), tissue(1024), (256, 256), {}),
+        ("colours before the resize", _COLOURS_FIRST, tissue(512), (224, 224), {}),
     ]
     for name, recipe, images, size, given in cases:
         yield from _compared(name, recipe, images, size, 20 if options.quick else 400, given)

@@ -103,12 +103,10 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
         return tint(run, drawn, turn_of(drawn[0]));
     if (step->effect == MATERIALISES)
         return make_job(run);
-    if (step->effect == STAINS && (answer = make_job(run)) != DONE) /* among colours, and no operation of a job */
-        return answer;
     if (MERGES <= step->effect && step->effect < MERGED_ENDS)
         return merge(run, step, drawn);
-    if (run->merging->left)
-        return REFUSED;
+    if ((answer = make_job(run)) != DONE) /* this is no operation of a job */
+        return answer;
     int64_t rows = v->rows, columns = v->columns;
     uint32_t fill = (uint32_t)a[MIN(v->channels, MOST_CHANNELS)];
     if (step->effect == PADS_AND_CROPS && (answer = pad(run, drawn + 4, (int64_t)a[0], fill)) != DONE)

@@ -68,6 +68,7 @@ class Capability:
         recolours: it changes colours by little more than a matrix: `fast` joins it with others that do.
         colour_error: from the arguments (defaults merged) to the levels by which it may differ then, and how hard it
             amplifies; None: two levels, and `gain`.
+        jumps: of one that goes by pixels: two levels side by side may become very different ones.
         draws_from: the targets whose values decide what it draws: of a count of photons in each pixel, say, the number
             of random bits that were used depends on the image, and so does all that is drawn after. None: not known.
         gain: how hard it amplifies: two images that differ by so much at most (on uint8 a level more, for rounding)
@@ -128,6 +129,7 @@ class Capability:
     steadied: str = ""
     recolours: bool = False
     colour_error: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
+    jumps: bool = False
     draws_from: frozenset[str] | None = None
     gain: Gain = None
     in_levels: bool = False

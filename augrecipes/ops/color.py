@@ -29,11 +29,12 @@ _colour = partial(Capability, draws_from=NOTHING)
 CAPABILITIES = (
     # Tables.
     _colour("InvertImg", "lookup", random=False, averages=1, gain=1.0, native="colours:inverted"),
-    _colour("Solarize", "lookup", gain=amplify.solarized, native="colours:solarized"),
-    _colour("SolarizeAdd", "lookup"),
+    _colour("Solarize", "lookup", jumps=True, gain=amplify.solarized, native="colours:solarized"),
+    _colour("SolarizeAdd", "lookup", jumps=True),
     _colour(
         "Posterize",
         "lookup",
+        jumps=True,
         overwrites=lambda a: _ranges_of(a) is not None,
         channels_of=_ranges_of,
         native="colours:posterized",

@@ -44,6 +44,12 @@ SOUND = {
     "a coarse grid": ["Resize: {height: 32, width: 32}", TURN, "Resize: {height: 96, width: 96}"],
     "large, then small": ["Resize: {height: 187, width: 187}", "Rotate: {limit: [3, 20], crop_border: true, p: 1.0}",
                           "Resize: {height: 47, width: 47}"],
+    "colours before a resize": [TURN, "ColorJitter: {hue: 0.1, p: 1.0}", "Resize: {height: 48, width: 60}"],
+    "colours before a window": [WIDE, "HueSaturationValue: {p: 1.0}", "RandomCrop: {height: 60, width: 70}"],
+    "colours before both": [TURN, "RGBShift: {p: 1.0}", "HorizontalFlip", "RandomGamma: {p: 1.0}", CROP],
+    "colours by chance": ["ShiftScaleRotate: {p: 0.5}", "RandomBrightnessContrast", "HorizontalFlip", CROP],
+    "colours of several": [TURN, "OneOf: {p: 0.9, steps: [ToSepia, InvertImg]}", "SmallestMaxSize: {max_size: 64}",
+                           "CenterCrop: {height: 56, width: 60}"],
     "a fine grid": ["Resize: {height: 260, width: 260}", TURN, "Resize: {height: 48, width: 64}"],
 }  # fmt: skip
 MERGES = [TURN, "RandomCrop: {height: 60, width: 70}", "Resize: {height: 50, width: 50}"]

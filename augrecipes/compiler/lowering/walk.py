@@ -154,8 +154,8 @@ def alone(step: Any, _: int) -> NativeOp | None:
 def _warped(step: Any, interpolation: int) -> NativeOp | None:
     """A step of a run that is resampled once."""
     found = encode(step)
-    if found is None:
-        return None
+    if found is None or found.effect == EFFECTS.KEEPS:
+        return found
     if found.effect in warps.RESAMPLES:
         return warps.joined(found, interpolation)
     merges = found.effect in (EFFECTS.CROPS, EFFECTS.FLIPS) or set(found.resizes) == {interpolation}

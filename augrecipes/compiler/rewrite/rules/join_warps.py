@@ -1,13 +1,18 @@
-"""Windows, turns and warps in a row are one map between grids: resample once instead of at every step."""
+"""Windows, turns and warps in a row are one map between grids: resample once instead of at every step.
+
+Colours between a warp and what scales or cuts come behind both, where they change fewer pixels. Where levels saturate
+that gives others; but on noise, edges and photographs that is little beside what one resampling differs from two.
+"""
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import TypeGuard
 
 from augrecipes.compiler.rewrite.contracts import held_from
-from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, Steps, action_of, after, is_single
-from augrecipes.compiler.rewrite.rule import Edit, Rule, runs
+from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, Steps, action_of, after, is_single, singles
+from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.flow import Flow
 from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.registry import effective
@@ -104,6 +109,54 @@ def _cuts_most(run: Steps, size: SizeBounds) -> bool:
     return False
 
 
+def _goes_by_pixels(step: Node) -> bool:
+    """Whether each pixel's colours come of its own, without a jump, or of these and a mean of the image."""
+    if not isinstance(step, Step):
+        return False
+    if step.is_group:
+        return all(map(_goes_by_pixels, step.steps))
+    alone = action_of(step) in ("identity", "lookup", "matrix", "pointwise")
+    return recolours(step) or (alone and not claims(step.name).jumps)
+
+
+def _sees_mean(step: Node) -> bool:
+    return any(claims(leaf.name).statistics_for(effective(leaf)) for leaf in singles(step))
+
+
+def _shows_fewer(step: Step, size: SizeBounds, *, all_of_it: bool) -> bool:
+    """Whether a step only turns, cuts or scales an image, and is not known to make it larger; `all_of_it`: it cuts
+    nothing off."""
+    if step.is_group or effective(step).get("pad_if_needed"):
+        return False
+    cuts = action_of(step) == "window" or claims(step.name).resizes == "window"
+    left = after(step, size)
+    larger = left.low[0] * left.low[1] > size.high[0] * size.high[1]
+    return _only_scales(step) and not larger and not (all_of_it and cuts)
+
+
+def _stretches(steps: Nodes, sizes: Sequence[SizeBounds], flow: Flow) -> Iterator[tuple[int, int, Steps, Nodes]]:
+    """Where steps begin and end that one resampling may do, these steps, and the colours among them, which come behind.
+
+    Boxes are filtered at the size that they have behind each step, so there no colours are passed.
+    """
+    start, stop, warps, colours = 0, 0, Steps(), Nodes()
+    passes = sees = False  # a warp is among them; and a step that sees the mean is among the colours
+    for place, step in enumerate(steps):
+        if not isinstance(step, Step) or not joins(step):
+            continue
+        between = steps[stop:place]
+        sees = sees or any(map(_sees_mean, between))
+        passes = passes and all(map(_goes_by_pixels, between))
+        beside = warps and not between and not colours
+        if not beside and not (passes and _shows_fewer(step, sizes[place], all_of_it=sees)):
+            yield start, stop, warps, colours
+            start, warps, colours, between = place, (), (), ()
+            passes = sees = False
+        stop, warps, colours = place + 1, (*warps, step), (*colours, *between)
+        passes = passes or (not flow.boxes and "warp" in map(action_of, singles(step)))
+    yield start, stop, warps, colours
+
+
 def _rewrite(steps: Nodes, flow: Flow) -> list[Edit]:
     behind = held_from(steps, flow, "GEOMETRY")
     edits = [
@@ -111,19 +164,16 @@ def _rewrite(steps: Nodes, flow: Flow) -> list[Edit]:
         for place, step in enumerate(steps)
         if _bends(step) and flow.dtype == "uint8" and behind[place + 1] is None
     ]
-    place, size = 0, arriving(flow)
-    for start, run in runs(steps, joins):
-        stop = start + len(run)
-        place, size = start, reduce(lambda size, step: after(step, size), steps[place:start], size)
-        if behind[stop] is None and (_pays(run, size, flow) or _samples(run, flow)):
-            edits.append(Edit(start, stop, (Fused("JoinedWarps", run),)))
-            place, size = stop, UNKNOWN
+    sizes = [*accumulate(steps, lambda size, step: after(step, size), initial=arriving(flow))]
+    for start, stop, warps, colours in _stretches(steps, sizes, flow):
+        if behind[stop] is None and warps and (_pays(warps, sizes[start], flow) or _samples(warps, flow)):
+            edits.append(Edit(start, stop, (Fused("JoinedWarps", warps), *colours)))
     return sorted(edits, key=lambda edit: edit.start)
 
 
 RULE = Rule(
     name="join_warps",
-    equation="Warp(A) · Warp(B) = Warp(A·B)   one resampling; no border, hidden part or coarser grid comes between",
+    equation="Warp(A) · Colour · Warp(B) = Warp(A·B) · Colour   one resampling; no border or coarser grid between",
     contract="GEOMETRY",
     fires="[{Rotate: {limit: 20, p: 1.0}}, {RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip]",
     leaves="[{RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip, Blur, {Rotate: {interpolation: cubic}}]",
