@@ -38,8 +38,9 @@ _THUMBNAILS = parse_text(
     root=None,
 )
 _COLOURS_FIRST = parse_text(
-    "{version: 1, recipe: colours-first, steps: [{ShiftScaleRotate: {p: 1.0}}, RandomBrightnessContrast, HueSaturationValue, "
-    "HorizontalFlip, {Resize: {height: 224, width: 224}}], eval: [], output: {normalize: imagenet}}",
+    "{version: 1, recipe: colours-first, steps: [{ShiftScaleRotate: {p: 1.0}}, RandomBrightnessContrast, "
+    "HueSaturationValue, HorizontalFlip, {Resize: {height: 224, width: 224}}], eval: [], "
+    "output: {normalize: imagenet}}",
     root=None,
 )
 _DECODING = f"""\
