@@ -233,7 +233,7 @@ LEVEL = np.uint8(1)
 # A kernel; which of its arguments is the result, and by how much that errs; and a step whose `apply` it makes quicker.
 CALLED = (
     ("sum_floats", 3, np.float32(3), STRONG),
-    ("sum_doubles", 3, np.float64(30), STRONG),
+    ("moments", 3, np.float64(30), STRONG),
     ("channel_sums", 9, LEVEL, STRONG),
     ("channel_sums", 9, LEVEL, Step("StainJitter")),
 )
@@ -257,6 +257,46 @@ def test_a_quick_apply_that_calls_it_is_not_used_and_would_be_seen(
             law()
     with using(kernels):
         law()
+
+
+def equally_spread(seed: int) -> np.ndarray:
+    """Two levels, in all eight colours alike: no direction of its covariance is longer than another."""
+    rng = np.random.default_rng(seed)
+    colours = rng.choice(256, 2)[np.indices((2, 2, 2)).reshape(3, 8).T].astype(np.uint8)
+    return rng.permutation(np.repeat(colours, 200, axis=0)).reshape(40, 40, 3)
+
+
+@EACH_SET
+def test_principal_colours_that_the_order_of_sums_would_decide(kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def law() -> None:
+        for seed in range(20):
+            check(STRONG, equally_spread(seed), seed)
+
+    with using(kernels):
+        law()
+        monkeypatch.setattr(principal_colours, "_ASIDE", np.zeros((3, 3)))  # a planted fault: nobody looks
+        with pytest.raises(AssertionError):
+            law()
+
+
+@EACH_SET
+@pytest.mark.parametrize("count", [1, 2, 63, 4096, 4097, 12_291])
+def test_moments_are_added_in_one_order(kernels: Any, count: int) -> None:
+    """That of numpy's running sums, of two pixels at a time and of 4096 together: the same bits on every set."""
+    rng = np.random.default_rng(count)
+    pixels, numbers = rng.integers(0, 256, (count, 3), np.uint8), rng.normal(size=(3, 256))
+    entries, sums = np.zeros((3, 256, 4)), np.empty((3, 4))
+    for c in range(3):
+        entries[c, :, c] = numbers[c]
+    kernels.kernel("moments", "plpp")(pixels.ctypes.data, count, entries.ctypes.data, sums.ctypes.data)
+    seen = np.zeros((count + count % 2, 3))
+    seen[:count] = numbers[np.arange(3), pixels]
+    expected = np.zeros((3, 3))
+    for first in range(0, count, 4096):
+        some = seen[first : first + 4096]
+        for k, each in enumerate((some, some * some, some * np.roll(some, -1, axis=1))):
+            expected[k] += np.add.accumulate(each[::2] + each[1::2])[-1]
+    np.testing.assert_array_equal(sums[:, :3], expected)
 
 
 @pytest.mark.parametrize("field", ["light", "there", "back", "roots", "steps", "levels"])

@@ -1,6 +1,8 @@
-"""Noise along the principal colours: their covariance by BLAS, as the step has it, and the rest in native passes.
+"""Noise along the principal colours, in native passes: each level becomes itself and a sum of three numbers.
 
-Each level becomes itself and a sum of three numbers, one for each colour of the pixel.
+One number for each colour of the pixel, out of their covariance. In its last bits that depends on the order in which it
+is summed up, and now and then the direction of a principal colour depends on these: where another covariance, near to
+it, gives another noise, it is summed up as the step does it.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from augrecipes.native.kernels import library
 _LEVELS = np.arange(256, dtype=np.float32) / 255
 _UNIT = 2.0**-24  # what rounding once may change, of a float32
 _NEAR = 1e-12  # what the order of three products may change, at most
+_MOST = 1e-10  # what the order of the sums may change, where it makes no difference
+# By how much more than any order a covariance is changed to see that, as a part of it: in no direction of its own.
+_ASIDE = 1e-12 * np.array([[1.0, -2.0, 3.0], [-2.0, -1.0, 2.0], [3.0, 2.0, 1.0]])
 
 
 def quick(step: Any) -> Apply | None:
@@ -26,7 +31,7 @@ def quick(step: Any) -> Apply | None:
     if kernels is None:
         return None
     total = ChannelSums(kernels, sums=True)
-    sum_floats, sum_doubles = kernels.kernel("sum_floats", "plpp"), kernels.kernel("sum_doubles", "plpp")
+    sum_floats, moments = kernels.kernel("sum_floats", "plpp"), kernels.kernel("moments", "plpp")
 
     def noise(img: np.ndarray, alpha_vector: np.ndarray, **_: Any) -> np.ndarray | None:
         if not takes(img) or img.size < 3 * 64:
@@ -34,12 +39,16 @@ def quick(step: Any) -> Apply | None:
         pixels, sums = img.size // 3, np.empty(3, np.float32)
         sum_floats(img.ctypes.data, pixels, _LEVELS.ctypes.data, sums.ctypes.data)
         centred = _LEVELS[:, None] - sums / pixels
-        matrix = _directions(_covariance(img, centred, sum_doubles), alpha_vector)
+        found = _covariance(img, centred, moments)
+        matrix, *others = (_directions(found + k * _ASIDE * found.trace(), alpha_vector) for k in (0, 1, -1))
+        if (aside := max(np.abs(other - matrix).sum() for other in others)) > _MOST:
+            colours = cv2.LUT(img, centred[None]).reshape(-1, 3)
+            matrix, aside = _directions(np.cov(colours, rowvar=False), alpha_vector), 0.0
         done = total(img, _tables(matrix, centred), 64 * _UNIT * 255 * (1 + float(np.abs(matrix).sum())))
         if done is None:
             return None
         out, doubtful = done
-        again = _again(img.reshape(-1, 3)[doubtful], matrix, centred)
+        again = _again(img.reshape(-1, 3)[doubtful], matrix, centred, _NEAR + float(aside))
         if again is None:
             return None
         out.reshape(-1, 3)[doubtful] = again
@@ -48,14 +57,16 @@ def quick(step: Any) -> Apply | None:
     return noise
 
 
-def _covariance(img: np.ndarray, centred: np.ndarray, sum_doubles: Any) -> np.ndarray:
-    """3×3: what np.cov makes of the centred colours, with the same sums in the same order."""
-    pixels, sums = img.size // 3, np.empty(3, np.float64)
-    levels = np.ascontiguousarray(centred, np.float64)
-    sum_doubles(img.ctypes.data, pixels, levels.ctypes.data, sums.ctypes.data)
-    colours = cv2.LUT(img, (levels - sums / pixels)[None]).reshape(-1, 3).T
-    found: np.ndarray = np.dot(colours, colours.T.conj())
-    return found * np.true_divide(1, pixels - 1)
+def _covariance(img: np.ndarray, centred: np.ndarray, moments: Any) -> np.ndarray:
+    """3×3: what np.cov makes of the centred colours, but for the order of its sums."""
+    pixels, sums, entries = img.size // 3, np.empty((3, 4)), np.zeros((3, 256, 4))
+    for colour in range(3):
+        entries[colour, :, colour] = centred[:, colour]
+    moments(img.ctypes.data, pixels, entries.ctypes.data, sums.ctypes.data)
+    first, (red, green, blue), (red_green, green_blue, blue_red) = sums[:, :3]
+    found = np.array([[red, red_green, blue_red], [red_green, green, green_blue], [blue_red, green_blue, blue]])
+    covariance: np.ndarray = (found - np.outer(first, first) / pixels) / (pixels - 1)
+    return covariance
 
 
 def _directions(covariance: np.ndarray, alpha_vector: np.ndarray) -> np.ndarray:
@@ -76,9 +87,9 @@ def _tables(matrix: np.ndarray, centred: np.ndarray) -> np.ndarray:
     return made
 
 
-def _again(colours: np.ndarray, matrix: np.ndarray, centred: np.ndarray) -> np.ndarray | None:
+def _again(colours: np.ndarray, matrix: np.ndarray, centred: np.ndarray, near: float) -> np.ndarray | None:
     """Pixels n×3 as the step does them; None where the last bit of a sum might decide."""
     noise = np.dot(matrix, np.stack([centred[colours[:, c], c] for c in range(3)])).T
     sums = _LEVELS[colours] + noise
-    low, high = (np.rint(np.clip(sums + off, 0, 1).astype(np.float32) * np.float32(255)) for off in (-_NEAR, _NEAR))
+    low, high = (np.rint(np.clip(sums + off, 0, 1).astype(np.float32) * np.float32(255)) for off in (-near, near))
     return low.astype(np.uint8) if np.array_equal(low, high) else None
