@@ -12,19 +12,15 @@ import numpy as np
 
 from augrecipes.compiler.kernels.channel_sums import ChannelSums
 from augrecipes.compiler.kernels.quick_apply import Apply, takes
-from augrecipes.native.kernels import library
+from augrecipes.native.kernels import Library
 
 _LEVELS = np.arange(256, dtype=np.float32) / 255
 _UNIT = 2.0**-24  # what rounding once may change, of a float32
 _NEAR = 1e-12  # what the order of three products may change, at most
 
 
-def quick(step: Any) -> Apply | None:
-    """What FancyPCA does, where there are kernels."""
-    del step
-    kernels = library()
-    if kernels is None:
-        return None
+def quick(_: Any, kernels: Library) -> Apply:
+    """What FancyPCA does."""
     total = ChannelSums(kernels, sums=True)
     sum_floats, sum_doubles = kernels.kernel("sum_floats", "plpp"), kernels.kernel("sum_doubles", "plpp")
 
