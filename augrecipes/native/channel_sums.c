@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#if defined(__SSE2__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -52,29 +52,6 @@ static inline __m128i four_pixels(const uint8_t *pixel, const float *tables, flo
 }
 
 static const int32_t PLACE[SOME] = {0, 8, 4, 12};
-#elif defined(__SSE2__)
-static inline __m128i one_pixel(const uint8_t *pixel, const float *tables, float less, float sure, int sums, int32_t *doubts) {
-    __m128 a = _mm_loadu_ps(entry(tables, 0, pixel[0])), b = _mm_loadu_ps(entry(tables, 1, pixel[1]));
-    __m128 c = _mm_loadu_ps(entry(tables, 2, pixel[2]));
-    __m128 x = sums ? _mm_add_ps(_mm_add_ps(a, b), c) : _mm_mul_ps(_mm_mul_ps(a, b), c);
-    x = _mm_sub_ps(x, _mm_set1_ps(less));
-    __m128i level = _mm_cvtps_epi32(x);
-    __m128 off = _mm_andnot_ps(_mm_set1_ps(-0.0f), _mm_sub_ps(x, _mm_cvtepi32_ps(level)));
-    *doubts = *doubts << 4 | _mm_movemask_ps(_mm_cmpgt_ps(off, _mm_set1_ps(sure)));
-    return level;
-}
-
-/* Levels of four pixels, and a bit for each number of which it is not sure: the last pixel's first. */
-static inline __m128i four_pixels(const uint8_t *pixel, const float *tables, float less, float sure, int sums,
-                                  int32_t *doubts) {
-    __m128i levels[SOME];
-    *doubts = 0;
-    for (int32_t k = 0; k < SOME; k++)
-        levels[k] = one_pixel(pixel + 3 * k, tables, less, sure, sums, doubts);
-    return _mm_packus_epi16(_mm_packs_epi32(levels[0], levels[1]), _mm_packs_epi32(levels[2], levels[3]));
-}
-
-static const int32_t PLACE[SOME] = {12, 8, 4, 0};
 #endif
 
 /* Levels of one pixel; whether one of them lies too near to a half to be sure of. */
@@ -95,21 +72,14 @@ static int plain_pixel(const uint8_t *pixel, const float *tables, float less, fl
 static inline int64_t pass(const uint8_t *source, int64_t count, const float *tables, float less, float sure, int sums,
                            int32_t *doubtful, int64_t workspace, uint8_t *target) {
     int64_t known = 0, x = 0;
-#if defined(__SSE2__)
+#if defined(__AVX2__)
     for (; x + SOME <= count; x += SOME) {
         int32_t doubts;
-        __m128i bytes = four_pixels(source + 3 * x, tables, less, sure, sums, &doubts);
-#if defined(__SSSE3__)
-        bytes = _mm_shuffle_epi8(bytes, _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
         uint8_t close[16];
+        __m128i bytes = four_pixels(source + 3 * x, tables, less, sure, sums, &doubts);
+        bytes = _mm_shuffle_epi8(bytes, _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
         _mm_storeu_si128((__m128i *)close, bytes);
         memcpy(target + 3 * x, close, 3 * SOME);
-#else
-        uint8_t apart[16];
-        _mm_storeu_si128((__m128i *)apart, bytes);
-        for (int32_t k = 0; k < SOME; k++)
-            memcpy(target + 3 * (x + k), apart + 4 * k, 3);
-#endif
         if (doubts)
             for (int32_t k = 0; k < SOME; k++)
                 if (doubts >> PLACE[k] & 7 && known++ < workspace)

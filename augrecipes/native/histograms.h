@@ -7,68 +7,52 @@
 
 enum { RGB = 3 };
 
-/* How often each level comes, in each channel. */
-static inline int64_t count_levels(Run *run, int32_t (*counts)[LEVELS]) {
+/* Levels from the darkest to the lightest over the full range, as albumentations stretches them: white does not count as
+   the lightest, since its histogram ends below. */
+static inline void stretch_levels(const int32_t *counts, uint8_t *levels) {
+    int low = 0, high = LEVELS - 2;
+    while (low < high && !counts[low])
+        low++;
+    while (high > low && !counts[high])
+        high--;
+    double scale = high > low ? 255.0 / (high - low) : 1;
+    for (int v = 0; v < LEVELS; v++) {
+        double to = rint((v - low) * scale);
+        levels[v] = high > low ? (uint8_t)(to < 0 ? 0 : to > 255 ? 255 : to) : (uint8_t)v;
+    }
+}
+
+/* Levels so that all come about equally often: as OpenCV equalises histograms. */
+static inline void equalize_levels(const int32_t *counts, int64_t pixels, uint8_t *levels) {
+    int first = 0;
+    while (!counts[first])
+        first++;
+    float scale = 255.0f / (float)(pixels - counts[first]);
+    int32_t sum = 0;
+    for (int k = 0; k < LEVELS; k++) {
+        sum += k > first ? counts[k] : 0;
+        levels[k] = counts[first] == pixels ? (uint8_t)first : level_of(rintf((float)sum * scale));
+    }
+}
+
+/* Tables for the one channel or three, by how often each level comes in them. */
+static inline int64_t spread_levels(Run *run, int equalizes) {
     const int64_t channels = run->view.channels, pixels = run->view.rows * run->view.columns;
+    int32_t counts[RGB][LEVELS] = {{0}};
+    Levels made[RGB];
     const uint8_t *levels;
-    int64_t answer = in_line(run, &levels);
-    if (answer != DONE || pixels > INT32_MAX)
-        return answer != DONE ? answer : REFUSED;
+    TRY(in_line(run, &levels));
+    if (pixels > INT32_MAX)
+        return REFUSED;
     if (channels == RGB) /* in this loop the compiler knows how many */
         for (int64_t k = 0; k < pixels * RGB; k += RGB)
             for (int64_t c = 0; c < RGB; c++)
                 counts[c][levels[k + c]]++;
     else
-        for (int64_t k = 0; k < pixels * channels; k += channels)
-            for (int64_t c = 0; c < channels; c++)
-                counts[c][levels[k + c]]++;
-    return DONE;
-}
-
-/* Levels of each channel from its darkest to its lightest over the full range, as albumentations stretches them: white
-   does not count as the lightest, since its histogram ends below. */
-static inline int64_t stretch_levels(Run *run) {
-    const int64_t channels = run->view.channels;
-    int32_t counts[MOST_CHANNELS][LEVELS] = {{0}};
-    Levels made[MOST_CHANNELS];
-    int64_t answer = count_levels(run, counts);
-    if (answer != DONE)
-        return answer;
-    for (int64_t c = 0; c < channels; c++) {
-        int low = 0, high = LEVELS - 2;
-        while (low < high && !counts[c][low])
-            low++;
-        while (high > low && !counts[c][high])
-            high--;
-        double scale = high > low ? 255.0 / (high - low) : 1;
-        for (int v = 0; v < LEVELS; v++) {
-            double to = rint((v - low) * scale);
-            made[c][v] = high > low ? (uint8_t)(to < 0 ? 0 : to > 255 ? 255 : to) : (uint8_t)v;
-        }
-    }
-    then_look_up(run, (const Levels *)made, channels == 1);
-    return DONE;
-}
-
-/* Levels so that all come about equally often, in each channel: as OpenCV equalises histograms. */
-static inline int64_t equalize(Run *run) {
-    const int64_t channels = run->view.channels, pixels = run->view.rows * run->view.columns;
-    int32_t counts[MOST_CHANNELS][LEVELS] = {{0}};
-    Levels made[MOST_CHANNELS];
-    int64_t answer = count_levels(run, counts);
-    if (answer != DONE)
-        return answer;
-    for (int64_t c = 0; c < channels; c++) {
-        int first = 0;
-        while (!counts[c][first])
-            first++;
-        float scale = 255.0f / (float)(pixels - counts[c][first]);
-        int32_t sum = 0;
-        for (int k = 0; k < LEVELS; k++) {
-            sum += k > first ? counts[c][k] : 0;
-            made[c][k] = counts[c][first] == pixels ? (uint8_t)first : level_of(rintf((float)sum * scale));
-        }
-    }
+        for (int64_t k = 0; k < pixels; k++)
+            counts[0][levels[k]]++;
+    for (int64_t c = 0; c < channels; c++)
+        equalizes ? equalize_levels(counts[c], pixels, made[c]) : stretch_levels(counts[c], made[c]);
     then_look_up(run, (const Levels *)made, channels == 1);
     return DONE;
 }

@@ -47,4 +47,9 @@ enum { UINT8 = 0, FLOAT32 = 1, FLOAT16 = 2, INT64 = 3, FLOAT32_FAR = 4 };
 /* What a kernel answers to arguments that it does not take. */
 enum { DONE = 0, REFUSED = -1 };
 
+/* Goes on behind what is done; of all else the answer is the function's own. */
+#define TRY(what)                                                                                                     \
+    for (int64_t said = (what); said != DONE;)                                                                        \
+    return said
+
 #endif

@@ -59,10 +59,10 @@ static int64_t pick_labels(Run *run, const Warped *w, const double *bodies) {
         *v = whole_image(0, w->height, w->width, 0, v->channels);
         return DONE;
     }
-    int64_t answer = made(run);
-    uint8_t *to = answer == DONE ? canvas(run, w->height, w->width, LAST_STEP) : 0;
+    TRY(made(run));
+    uint8_t *to = canvas(run, w->height, w->width, LAST_STEP);
     if (!to)
-        return answer == DONE ? run->sample->answer : answer;
+        return run->sample->answer;
     seen.moved = *v;
     View base = upright_base(&seen, &matrix);
     cut_to_read(&base, &matrix, w);
@@ -81,9 +81,7 @@ static int64_t pick_labels(Run *run, const Warped *w, const double *bodies) {
 static int64_t labels_made(Run *run, const Costs *c, const Warped *w, const double *bodies) {
     Resized found;
     if (w->pending && goes_in_turn(c, w)) {
-        int64_t answer = labels_made(run, c, w->earlier, bodies);
-        if (answer != DONE)
-            return answer;
+        TRY(labels_made(run, c, w->earlier, bodies));
         const Warped alone = last_alone(w, &run->view);
         return labels_made(run, c, &alone, bodies);
     }

@@ -70,9 +70,8 @@ static inline int only_named(Run *run) {
 /* The image with its pixels side by side, row below row. */
 static inline int64_t upright(Run *run) {
     View *v = &run->view;
-    int64_t down, across, answer = made(run);
-    if (answer != DONE)
-        return answer;
+    int64_t down, across;
+    TRY(made(run));
     const uint8_t *from = placed(v, &down, &across);
     if (across == v->channels && down > 0)
         return DONE;
@@ -80,23 +79,21 @@ static inline int64_t upright(Run *run) {
     uint8_t *to = taken(run, v->rows * step);
     if (!to)
         return run->sample->answer;
-    answer = JOIN(moved, ISA)(from, down, across, v->rows, v->columns, v->channels, to, step);
+    TRY(JOIN(moved, ISA)(from, down, across, v->rows, v->columns, v->channels, to, step));
     *v = whole_image(to, v->rows, v->columns, step, v->channels);
-    return answer;
+    return DONE;
 }
 
 /* The same, with its tables carried out; or what will be: what is turned before is turned before it is resampled. */
 static inline int64_t materialised_upright(Run *run) {
     View *v = &run->view;
     int turned = v->down[0] != 1 || v->across[1] != 1;
-    int64_t answer = materialise(run);
-    if (answer != DONE || !turned)
-        return answer;
-    if (only_named(run)) {
+    TRY(materialise(run));
+    if (turned && only_named(run)) {
         *v = whole_image(0, v->rows, v->columns, 0, v->channels);
         return DONE;
     }
-    return upright(run);
+    return turned ? upright(run) : DONE;
 }
 
 /* Pixels of a row, each at this many bytes in it. */
@@ -149,9 +146,7 @@ static inline int64_t make_border(Run *run, const View *padded, Window of, uint8
     int64_t rows = v->rows, columns = v->columns, channels = v->channels, down, across;
     Window part = under_border(padded, v, of);
     cut(v, part.left, part.top, part.right, part.bottom);
-    int64_t answer = made(run);
-    if (answer != DONE)
-        return answer;
+    TRY(made(run));
     const uint8_t *from = placed(v, &down, &across);
     int64_t left = MIN(MAX(padded->before, of.left), of.right), right = MIN(MAX(padded->before + columns, left), of.right);
     int64_t step = (of.right - of.left) * channels;
@@ -182,27 +177,24 @@ static inline int64_t made(Run *run) {
     Window of = seen(&image);
     int64_t height = of.bottom - of.top, step = (of.right - of.left) * image.channels;
     run->view = run->layers[image.layer];
-    int64_t answer = image.kind == RESIZED ? upright(run) : DONE;
-    uint8_t *to = 0;
-    if (answer == DONE && image.down[0] == 1 && image.across[1] == 1)
-        to = canvas(run, height, of.right - of.left, BEHIND_STEPS);
-    else if (answer == DONE)
-        to = taken(run, height * step);
+    TRY(image.kind == RESIZED ? upright(run) : DONE);
+    int turned = image.down[0] != 1 || image.across[1] != 1;
+    uint8_t *to = turned ? taken(run, height * step) : canvas(run, height, of.right - of.left, BEHIND_STEPS);
     if (!to)
-        return answer == DONE ? run->sample->answer : answer;
+        return run->sample->answer;
     if (image.kind == PADDED)
-        answer = make_border(run, &image, of, to);
+        TRY(make_border(run, &image, of, to));
     else {
         View *v = &run->view;
         int64_t from_step, unused;
         const uint8_t *from = placed(v, &from_step, &unused);
         Resize *make = resizer(v->rows, v->columns, v->channels, image.tall, image.wide, image.how);
-        answer = make(from, v->rows, v->columns, from_step, (int32_t)v->channels, image.tall, image.wide, to, of.top,
-                      of.left, height, of.right - of.left, step);
+        TRY(make(from, v->rows, v->columns, from_step, (int32_t)v->channels, image.tall, image.wide, to, of.top, of.left,
+                 height, of.right - of.left, step));
     }
     image.kind = PIXELS, image.at = to, image.step = step, image.top = of.top, image.left = of.left;
     run->view = image;
-    return answer;
+    return DONE;
 }
 
 /* Another image in place of this one, to be made of it. */
@@ -210,17 +202,13 @@ static inline int64_t layer(Run *run, int64_t kind, int64_t height, int64_t widt
     View *v = &run->view;
     if (height < 1 || width < 1 || height > LONGEST || width > LONGEST || height * width > run->program->most)
         return REFUSED;
-    int64_t answer = materialise(run); /* tables are of what is seen now */
-    if (answer != DONE)
-        return answer;
+    TRY(materialise(run)); /* tables are of what is seen now */
     run->deep = v->kind == PIXELS ? 0 : run->deep;
     if (run->deep == MOST_LAYERS) {
         if (only_named(run))
             *v = whole_image(0, v->rows, v->columns, 0, v->channels);
         else
-            answer = made(run);
-        if (answer != DONE)
-            return answer;
+            TRY(made(run));
         run->deep = 0;
     }
     run->layers[run->deep] = *v;

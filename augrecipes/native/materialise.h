@@ -22,9 +22,7 @@ static inline int64_t materialise(Run *run) {
     View *v = &run->view;
     if (!run->tabled)
         return DONE;
-    int64_t answer = made(run);
-    if (answer != DONE)
-        return answer;
+    TRY(made(run));
     Window of = seen(v);
     int64_t rows = of.bottom - of.top, length = (of.right - of.left) * v->channels, step = v->step;
     const uint8_t *from = v->at + (of.top - v->top) * v->step + (of.left - v->left) * v->channels;
@@ -47,11 +45,9 @@ static inline int64_t materialise(Run *run) {
 /* The image with its pixels side by side, each row right behind the other. */
 static inline int64_t in_line(Run *run, const uint8_t **from) {
     View *v = &run->view;
-    int64_t answer = materialise(run), down, across, step = v->columns * v->channels;
-    if (answer == DONE)
-        answer = upright(run);
-    if (answer != DONE)
-        return answer;
+    int64_t down, across, step = v->columns * v->channels;
+    TRY(materialise(run));
+    TRY(upright(run));
     const uint8_t *rows = placed(v, &down, &across); /* not `v->step` apart: what came upside down may have been turned */
     *from = rows;
     if (down == step)
@@ -70,28 +66,25 @@ static inline int64_t in_line(Run *run, const uint8_t **from) {
 static inline int64_t changeable(Run *run, uint8_t **to) {
     View *v = &run->view;
     const uint8_t *from;
-    int64_t answer = in_line(run, &from), size = v->rows * v->columns * v->channels;
-    if (answer != DONE)
-        return answer;
+    int64_t step = v->columns * v->channels;
+    TRY(in_line(run, &from));
     *to = (uint8_t *)v->at + (from - v->at);
     if (is_own(run))
         return DONE;
     if (!(*to = canvas(run, v->rows, v->columns, LAST_STEP)))
         return run->sample->answer;
-    memcpy(*to, from, (size_t)size);
-    *v = whole_image(*to, v->rows, v->columns, v->columns * v->channels, v->channels);
+    memcpy(*to, from, (size_t)(v->rows * step));
+    *v = whole_image(*to, v->rows, v->columns, step, v->channels);
     return DONE;
 }
 
 /* Where the image lies, and memory for another in its place. */
 static inline int64_t instead(Run *run, const uint8_t **from, uint8_t **to) {
     View *v = &run->view;
-    int64_t answer = in_line(run, from), step = v->columns * v->channels;
-    if (answer != DONE)
-        return answer;
+    TRY(in_line(run, from));
     if (!(*to = canvas(run, v->rows, v->columns, LAST_STEP)))
         return run->sample->answer;
-    *v = whole_image(*to, v->rows, v->columns, step, v->channels);
+    *v = whole_image(*to, v->rows, v->columns, v->columns * v->channels, v->channels);
     return DONE;
 }
 

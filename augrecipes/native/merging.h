@@ -86,9 +86,7 @@ static inline int64_t carry_out_job(Run *run, const Warped *w, Place to) {
     Job *j = &m->job;
     j->left = j->top = 0;
     run->view = base;
-    int64_t answer = is_more_of_border(run, w) ? peeled(run, &j->left, &j->top) : made(run);
-    if (answer != DONE)
-        return answer;
+    TRY(is_more_of_border(run, w) ? peeled(run, &j->left, &j->top) : made(run));
     base = run->view;
     if (m->reads)
         cut_to_read(&base, &matrix, w);
@@ -104,7 +102,7 @@ static inline int64_t carry_out_job(Run *run, const Warped *w, Place to) {
     for (int c = 0; c < COLOURS; c++)
         j->scale[c] = to.scale[c], j->shift[c] = to.shift[c];
     j->scratch = p->scratch + run->used, j->workspace = p->workspace - run->used;
-    answer = JOIN(fused, ISA)(j);
+    int64_t answer = JOIN(fused, ISA)(j);
     return answer > 0 ? run->used + answer + 64 : answer;
 }
 
@@ -213,9 +211,7 @@ static int64_t image_made(Run *run, const Costs *c, const Warped *w, int reduces
     if (k > 1 && reduced_window(run, w, k, &part))
         return job_of_reduced(run, w, k, part, last);
     if (goes_in_turn(c, w)) {
-        int64_t answer = image_made(run, c, w->earlier, reduces && !enlarges(&w->last.matrix), 0);
-        if (answer != DONE)
-            return answer;
+        TRY(image_made(run, c, w->earlier, reduces && !enlarges(&w->last.matrix), 0));
         const Warped alone = last_alone(w, &run->view);
         Costs decoded = *c;
         decoded.decoded = 0;
@@ -266,11 +262,10 @@ static inline int64_t begin_afresh(Run *run, const Step *step, const Warp *warp)
     int64_t answer =
         p->labels ? labels_made(run, &costs, w, a + 6) : image_made(run, &costs, w, reduces, 0);
     m->afresh = 1, m->soft |= soft;
-    if (answer == DONE)
-        answer = only_named(run) ? DONE : upright(run);
-    if (only_named(run))
-        run->view = whole_image(0, run->view.rows, run->view.columns, 0, run->view.channels);
-    return answer;
+    if (answer != DONE || !only_named(run))
+        return answer != DONE ? answer : upright(run);
+    run->view = whole_image(0, run->view.rows, run->view.columns, 0, run->view.channels);
+    return DONE;
 }
 
 static inline int64_t merge_warp(Run *run, const Step *step, const Warp *warp) {
@@ -285,9 +280,7 @@ static inline int64_t merge_warp(Run *run, const Step *step, const Warp *warp) {
     if (w->pending && m->warps + 1 == MOST_WARPS)
         return REFUSED;
     if (w->pending) {
-        int64_t answer = begin_afresh(run, step, warp);
-        if (answer != DONE)
-            return answer;
+        TRY(begin_afresh(run, step, warp));
         w = merged(run);
     }
     View moved = w->moved;
@@ -298,13 +291,12 @@ static inline int64_t merge_warp(Run *run, const Step *step, const Warp *warp) {
 /* Leave the image as it is to a job, turned before: a job would sample it. */
 static inline int64_t begin_still(Run *run, int64_t border, int64_t fill) {
     Merging *m = run->merging;
-    int64_t answer = materialise(run);
-    if (answer == DONE)
-        answer = only_named(run) ? DONE : upright(run);
+    TRY(materialise(run));
+    TRY(only_named(run) ? DONE : upright(run));
     m->chain[0] = (Warped){.moved = run->view, .pending = 1, .matrix = {{1, 0, 0, 0, 1, 0, 0, 0, 1}},
                            .height = run->view.rows, .width = run->view.columns, .border = border, .fill = fill};
-    m->warps = 0, m->left = answer == DONE, m->job.reduction = 1;
-    return answer;
+    m->warps = 0, m->left = 1, m->job.reduction = 1;
+    return DONE;
 }
 
 static inline int64_t add_operation(Run *run, const Operation *operation) {
@@ -312,9 +304,7 @@ static inline int64_t add_operation(Run *run, const Operation *operation) {
     Job *j = &m->job;
     if (run->program->channels != COLOURS || j->count == MOST_OPERATIONS)
         return REFUSED;
-    int64_t answer = m->left ? DONE : begin_still(run, REPLICATE, 0);
-    if (answer != DONE)
-        return answer;
+    TRY(m->left ? DONE : begin_still(run, REPLICATE, 0));
     Operation *added = j->operations + j->count++;
     *added = *operation;
     if (added->kind == HUE || added->kind == HSV) { /* OpenCV rounds what is left of a row behind whole registers */
@@ -361,8 +351,7 @@ static inline int64_t tint(Run *run, const double *drawn, int32_t steps) {
 /* drawn: brightness, contrast, saturation and hue, and the order in which they come. */
 static inline int64_t jitter(Run *run, const double *drawn) {
     const double luma[COLOURS] = {0.299, 0.587, 0.114};
-    int64_t answer = DONE;
-    for (int k = 0; k < 4 && answer == DONE; k++) {
+    for (int k = 0; k < 4; k++) {
         int which = (int)drawn[4 + k];
         double amount = drawn[which], rows[COLOURS][4] = {{0}};
         Operation made = {.kind = CONTRAST, .numbers = {amount}};
@@ -379,9 +368,9 @@ static inline int64_t jitter(Run *run, const double *drawn) {
             double steps = floor(180 * amount);
             made = (Operation){.kind = HUE, .numbers = {steps - 180 * floor(steps / 180), fabs(amount) <= 0.03}};
         }
-        answer = add_operation(run, &made);
+        TRY(add_operation(run, &made));
     }
-    return answer;
+    return DONE;
 }
 
 #endif

@@ -30,31 +30,33 @@ static inline int64_t merge_tilt(Run *run, const Step *step, const double *drawn
 static inline int64_t tilt(Run *run, const double *drawn, const double *a) {
     View *v = &run->view;
     int64_t height = (int64_t)drawn[9], width = (int64_t)drawn[10], body = (int64_t)a[3];
-    int64_t answer = materialise(run), step, across;
+    int64_t step, across;
     double scale[3] = {1, 1, 1};
     Matrix forth, back;
+    TRY(materialise(run));
     if (a[2]) {
         scale[0] = (double)v->columns / drawn[10], scale[1] = (double)v->rows / drawn[9];
         height = v->rows, width = v->columns;
     }
     for (int k = 0; k < 9; k++)
         forth.of[k] = scale[k / 3] * drawn[k];
-    if (answer != DONE || height < 1 || width < 1 || height * width > run->program->most)
-        return answer == DONE ? REFUSED : answer;
+    if (height < 1 || width < 1 || height * width > run->program->most)
+        return REFUSED;
     if (only_named(run)) {
         *v = whole_image(0, height, width, 0, v->channels);
         return DONE;
     }
     int64_t row = width * v->channels;
-    uint8_t *to = (answer = upright(run)) == DONE ? canvas(run, height, width, LAST_STEP) : 0;
+    TRY(upright(run));
+    uint8_t *to = canvas(run, height, width, LAST_STEP);
     if (!to)
-        return answer == DONE ? run->sample->answer : answer;
+        return run->sample->answer;
     const uint8_t *from = placed(v, &step, &across);
     back = inverse(&forth);
-    answer = JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, PERSPECTIVE, back.of, 0, 0, 0,
-                             0, 0, 0, (int32_t)a[0], (uint32_t)a[1], width / body * body, to, 0, 0, height, width, row);
+    TRY(JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, PERSPECTIVE, back.of, 0, 0, 0, 0,
+                        0, 0, (int32_t)a[0], (uint32_t)a[1], width / body * body, to, 0, 0, height, width, row));
     *v = whole_image(to, height, width, row, v->channels);
-    return answer;
+    return DONE;
 }
 
 #endif

@@ -44,9 +44,7 @@ static inline int64_t shift_hsv(Run *run, double hue, double saturation, double 
         return REFUSED;
     if (hue == 0 && saturation == 0 && value == 0)
         return DONE;
-    int64_t answer = changeable(run, &levels);
-    if (answer != DONE)
-        return answer;
+    TRY(changeable(run, &levels));
     return JOIN(hsv, ISA)(levels, v->rows, v->columns, turn, (int32_t)MIN(MAX(saturation, -255), 255),
                           (int32_t)MIN(MAX(value, -255), 255), (int64_t)a[0], (int32_t)a[1], levels);
 }
@@ -56,7 +54,7 @@ static inline int64_t jitter_one(Run *run, int which, double amount, const doubl
     const View *v = &run->view;
     uint8_t *levels;
     Levels made;
-    int64_t sum, count = v->rows * v->columns, answer;
+    int64_t sum, count = v->rows * v->columns;
     if (amount == (which == TURN ? 0 : 1))
         return DONE;
     if (which == TURN)
@@ -66,8 +64,7 @@ static inline int64_t jitter_one(Run *run, int which, double amount, const doubl
         then_look_up(run, &made, 1);
         return DONE;
     }
-    if ((answer = changeable(run, &levels)) != DONE)
-        return answer;
+    TRY(changeable(run, &levels));
     if (which == 2)
         return JOIN(saturate, ISA)(levels, count, (float)amount, (float)(1 - amount), (int32_t)a[2], levels);
     JOIN(luma_sum, ISA)(levels, count, &sum);
@@ -85,9 +82,7 @@ static inline int64_t jitter_exactly(Run *run, const double *drawn, const double
         return REFUSED;
     for (int k = 0; k < 4; k++) {
         int which = (int)drawn[4 + k];
-        int64_t answer = jitter_one(run, which, drawn[which], a);
-        if (answer != DONE)
-            return answer;
+        TRY(jitter_one(run, which, drawn[which], a));
     }
     return DONE;
 }
@@ -98,8 +93,8 @@ static inline int64_t reorder(Run *run, const double *drawn) {
     uint8_t *to, order[MOST_CHANNELS];
     for (int64_t c = 0; c < v->channels; c++)
         order[c] = (uint8_t)drawn[c];
-    int64_t answer = instead(run, &levels, &to);
-    return answer != DONE ? answer : JOIN(reordered, ISA)(levels, v->rows * v->columns, v->channels, order, to);
+    TRY(instead(run, &levels, &to));
+    return JOIN(reordered, ISA)(levels, v->rows * v->columns, v->channels, order, to);
 }
 
 /* As noise_native.py hands the numbers on: rounded to float32. */
@@ -107,10 +102,10 @@ static inline int64_t add_noise(Run *run, const double *drawn, const double *a) 
     int64_t count = run->view.rows * run->view.columns * run->view.channels;
     const uint8_t *levels;
     uint8_t *to;
-    int64_t answer = instead(run, &levels, &to);
-    float *noise = answer == DONE ? (float *)taken(run, count * (int64_t)sizeof *noise) : 0;
+    TRY(instead(run, &levels, &to));
+    float *noise = (float *)taken(run, count * (int64_t)sizeof *noise);
     if (!noise)
-        return answer != DONE ? answer : run->sample->answer;
+        return run->sample->answer;
     float (*logarithm)(float);
     double (*exponential)(double);
     void *functions[2] = {found_at(a[3]), found_at(a[4])};
@@ -127,9 +122,8 @@ static inline int64_t add_own_noise(Run *run, const double *drawn, const double 
     uint8_t *to;
     if ((double)(pixels * v->channels) >= a[1])
         return REFUSED;
-    int64_t answer = instead(run, &levels, &to), key = (int64_t)((uint64_t)drawn[2] << 32 | (uint64_t)drawn[3]);
-    if (answer != DONE)
-        return answer;
+    TRY(instead(run, &levels, &to));
+    int64_t key = (int64_t)((uint64_t)drawn[2] << 32 | (uint64_t)drawn[3]);
     return JOIN(own_noise, ISA)(key, 0, (float)drawn[1], (float)drawn[0], 0, UINT8, levels, to, pixels,
                                 (int32_t)v->channels, (int32_t)a[0]);
 }
@@ -141,9 +135,7 @@ static inline int64_t fill_holes(Run *run, const double *drawn, const double *a)
         return DONE;
     if (a[0] && a[0] != (double)channels)
         return REFUSED;
-    int64_t answer = changeable(run, &levels);
-    if (answer != DONE)
-        return answer;
+    TRY(changeable(run, &levels));
     for (int64_t k = 0; k < (int64_t)drawn[0]; k++) {
         int64_t hole[4];
         hole_of(drawn[1 + k], hole);
@@ -160,10 +152,10 @@ static inline int64_t cast_shadows(Run *run, const double *drawn, int corners) {
     const View *v = &run->view;
     int64_t rows = v->rows, columns = v->columns, channels = v->channels;
     uint8_t *levels;
-    int64_t answer = changeable(run, &levels);
-    uint8_t *mask = answer == DONE ? taken(run, rows * columns) : 0;
+    TRY(changeable(run, &levels));
+    uint8_t *mask = taken(run, rows * columns);
     if (!mask)
-        return answer != DONE ? answer : run->sample->answer;
+        return run->sample->answer;
     for (int64_t k = 0; k < (int64_t)drawn[0]; k++) {
         const double *shadow = drawn + 1 + k * (1 + 2 * corners);
         int64_t places[MOST_CORNERS][2];
@@ -193,21 +185,20 @@ static inline int64_t even_out_contrast(Run *run, double clip, const double *a) 
     int64_t size = 3072 * across + 256 * across * down + 8 * v->columns + 1280;
     const uint8_t *levels;
     uint8_t *to;
-    int64_t answer = instead(run, &levels, &to);
-    uint8_t *workspace = answer == DONE ? taken(run, size) : 0;
-    if (!workspace)
-        return answer != DONE ? answer : run->sample->answer;
-    return JOIN(clahe, ISA)(levels, v->rows, v->columns, v->channels, down, across, clip, found_at(a[2]), workspace, size, to);
+    TRY(instead(run, &levels, &to));
+    uint8_t *workspace = taken(run, size);
+    return workspace ? JOIN(clahe, ISA)(levels, v->rows, v->columns, v->channels, down, across, clip, found_at(a[2]),
+                                        workspace, size, to)
+                     : run->sample->answer;
 }
 
 static inline int64_t jitter_stains(Run *run, const double *drawn, const double *a) {
     int64_t count = run->view.rows * run->view.columns;
     const uint8_t *levels;
     uint8_t *to;
-    int64_t answer = instead(run, &levels, &to);
-    return answer != DONE ? answer
-                          : JOIN(stain, ISA)(levels, count, drawn[0], drawn[1], drawn[2], drawn[3], drawn[4], drawn[5],
-                                             found_at(a[0]), found_at(a[1]), to);
+    TRY(instead(run, &levels, &to));
+    return JOIN(stain, ISA)(levels, count, drawn[0], drawn[1], drawn[2], drawn[3], drawn[4], drawn[5], found_at(a[0]),
+                            found_at(a[1]), to);
 }
 
 /* Do what was drawn to values. */
@@ -215,7 +206,6 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     View *v = &run->view;
     uint8_t *levels;
-    int64_t answer;
     if (step->effect <= CURVES)
         return tabulate(run, step, drawn);
     /* OpenCV's Python takes planes of such images for numbers with four parts. */
@@ -230,8 +220,8 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     case GRAYS:
         if (!colours || MIN(v->rows, v->columns) == 1) /* it loses a side of one pixel */
             return REFUSED;
-        answer = changeable(run, &levels);
-        return answer != DONE ? answer : JOIN(grey, ISA)(levels, v->rows * v->columns, levels);
+        TRY(changeable(run, &levels));
+        return JOIN(grey, ISA)(levels, v->rows * v->columns, levels);
     case SHUFFLES_CHANNELS:
         return v->channels == 1 ? DONE : reorder(run, drawn);
     case ADDS_NOISE:
@@ -255,9 +245,8 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     case DOWNSCALES:
         return coarsen(run, drawn[0], a);
     case EQUALIZES:
-        return v->channels == 1 || colours ? equalize(run) : REFUSED;
     case WIDENS_RANGE:
-        return v->channels == 1 || colours ? stretch_levels(run) : REFUSED;
+        return v->channels == 1 || colours ? spread_levels(run, step->effect == EQUALIZES) : REFUSED;
     default:
         return look_around(run, step->effect, drawn, a, colours);
     }

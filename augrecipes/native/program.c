@@ -44,9 +44,7 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t rows, columns;
     Warp warp = {.border = -1, .labels = run->program->labels};
-    int64_t answer = run->merging->begun ? DONE : materialised_upright(run);
-    if (answer != DONE)
-        return answer;
+    TRY(run->merging->begun ? DONE : materialised_upright(run));
     seen_size(run, &rows, &columns);
     switch (step->effect - MERGES) {
     case WARPS_PERSPECTIVE:
@@ -90,7 +88,6 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
 static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
     const double *a = step->arguments + DRAW_ARGUMENTS;
-    int64_t answer;
     if (step->effect == MERGED_ENDS)
         return end_merging(run, a);
     if (step->effect == JITTERS)
@@ -105,12 +102,11 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
         return make_job(run);
     if (MERGES <= step->effect && step->effect < MERGED_ENDS)
         return merge(run, step, drawn);
-    if ((answer = make_job(run)) != DONE) /* this is no operation of a job */
-        return answer;
+    TRY(make_job(run)); /* this is no operation of a job */
     int64_t rows = v->rows, columns = v->columns;
     uint32_t fill = (uint32_t)a[MIN(v->channels, MOST_CHANNELS)];
-    if (step->effect == PADS_AND_CROPS && (answer = pad(run, drawn + 4, (int64_t)a[0], fill)) != DONE)
-        return answer;
+    if (step->effect == PADS_AND_CROPS)
+        TRY(pad(run, drawn + 4, (int64_t)a[0], fill));
     if (step->effect == CROPS || step->effect == CROPS_AND_RESIZES || step->effect == PADS_AND_CROPS ||
         step->effect == CROPS_AND_PADS) {
         if (!is_inside(drawn, v->rows, v->columns))
@@ -137,16 +133,16 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
     case PADS:
         return pad(run, drawn, (int64_t)a[0], fill);
     case WARPS:
-        answer = materialise(run);
-        return answer == DONE ? warp_exactly(run, drawn, a) : answer;
+        TRY(materialise(run));
+        return warp_exactly(run, drawn, a);
     case WARPS_PERSPECTIVE:
         return tilt(run, drawn, a);
     case DISTORTS_GRID:
     case DISTORTS_LENS:
         return distort(run, step, drawn);
     case CROPS_AND_PADS:
-        answer = pad(run, drawn + 4, (int64_t)a[0], fill);
-        return answer == DONE && a[6] >= 0 ? resize(run, rows, columns, (int64_t)a[6]) : answer;
+        TRY(pad(run, drawn + 4, (int64_t)a[0], fill));
+        return a[6] >= 0 ? resize(run, rows, columns, (int64_t)a[6]) : DONE;
     default:
         return change(run, step, drawn);
     }
@@ -189,11 +185,9 @@ static int64_t finish(Run *run, Ahead *ahead) {
         ahead->rows = 0;
     }
     const int as_it_is = is_as_it_is(p);
-    int64_t place[3], answer = materialise(run);
-    if (answer == DONE)
-        answer = as_it_is || run->view.down[0] ? made(run) : upright(run); /* columns are slow to read */
-    if (answer != DONE)
-        return answer;
+    int64_t place[3];
+    TRY(materialise(run));
+    TRY(as_it_is || run->view.down[0] ? made(run) : upright(run)); /* columns are slow to read */
     place[0] = (int64_t)(intptr_t)placed(&run->view, &place[1], &place[2]);
     if (as_it_is && place[0] == (int64_t)(intptr_t)s->target && place[1] == p->down && place[2] == p->channels)
         return DONE; /* made there */
@@ -286,25 +280,24 @@ static int64_t run_step(Run *run, int64_t at, int forced, int last) {
         return done;
     }
     const double *a = step->arguments + DRAW_ARGUMENTS;
-    int64_t end = behind(p, at), starts[MOST_CHILDREN], count = 0, answer = DONE;
+    int64_t end = behind(p, at), starts[MOST_CHILDREN], count = 0;
     if (a[1] == ALL_STEPS)
         return run_steps(run, at + 1, end, last);
     for (int64_t k = at + 1; k < end && count < MOST_CHILDREN; k = behind(p, k))
         starts[count++] = k;
-    for (int64_t k = 0, more = (int64_t)a[2]; k < more && answer == DONE; k++)
-        answer = drawn[k] < (double)count ? run_step(run, starts[(int64_t)drawn[k]], a[1] == ONE_STEP, last && k + 1 == more)
-                                          : REFUSED;
-    return answer;
+    for (int64_t k = 0, more = (int64_t)a[2]; k < more; k++)
+        TRY(drawn[k] < (double)count ? run_step(run, starts[(int64_t)drawn[k]], a[1] == ONE_STEP, last && k + 1 == more)
+                                     : REFUSED);
+    return DONE;
 }
 
 /* Carry out steps in order. */
 static int64_t run_steps(Run *run, int64_t from, int64_t to, int last) {
-    int64_t answer = DONE;
-    for (int64_t k = from, next; k < to && answer == DONE; k = next) {
+    for (int64_t k = from, next; k < to; k = next) {
         next = behind(run->program, k);
-        answer = run_step(run, k, 0, last && next == to);
+        TRY(run_step(run, k, 0, last && next == to));
     }
-    return answer;
+    return DONE;
 }
 
 /* Where the pixels of a sample lie; NULL where they cannot be had. */

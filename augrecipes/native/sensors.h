@@ -20,10 +20,10 @@ static inline int64_t add_photons(Run *run, const double *drawn, const double *a
     const View *v = &run->view;
     const uint8_t *levels;
     uint8_t *to;
-    int64_t answer = instead(run, &levels, &to);
-    uint8_t *counts = answer == DONE ? taken(run, v->rows * v->columns) : 0;
+    TRY(instead(run, &levels, &to));
+    uint8_t *counts = taken(run, v->rows * v->columns);
     if (!counts)
-        return answer != DONE ? answer : run->sample->answer;
+        return run->sample->answer;
     return JOIN(sensor_noise, ISA)(levels, v->rows, v->columns, (int64_t)drawn[2], drawn[0], drawn[1], found_at(a[2]),
                                    found_at(a[3]), found_at(a[4]), (int64_t)a[0], (int32_t)a[1], counts, to);
 }
@@ -59,9 +59,7 @@ static inline int64_t add_own_photons(Run *run, const double *drawn) {
     uint8_t *to;
     if (!(turned <= 50) || pixels > UINT32_MAX / 3)
         return REFUSED;
-    int64_t answer = instead(run, &levels, &to);
-    if (answer != DONE)
-        return answer;
+    TRY(instead(run, &levels, &to));
     JOIN(lightness, ISA)(levels, pixels, sums);
     double mean = (double)sums[0] / (double)pixels, variance = (double)sums[1] / (double)pixels - mean * mean;
     if (!bounds_of(sqrt(MAX(variance, 0)) / 510 * drawn[1], drawn[1], bounds))
@@ -80,9 +78,8 @@ static inline int64_t snow(Run *run, double part, const double *a) {
         float light = (float)k * ((float)k < point ? factor : 1.0f);
         lighter[k] = (uint8_t)MIN(MAX(light, 0.0f), 255.0f);
     }
-    int64_t answer = instead(run, &levels, &to);
-    return answer != DONE ? answer
-                          : JOIN(snow, ISA)(levels, v->rows, v->columns, lighter, (int64_t)a[0], (int32_t)a[1], to);
+    TRY(instead(run, &levels, &to));
+    return JOIN(snow, ISA)(levels, v->rows, v->columns, lighter, (int64_t)a[0], (int32_t)a[1], to);
 }
 
 /* Where OpenCV finds the next pixel to each, of so many, where sizes are a factor apart: less of them, or again more. */
@@ -98,22 +95,21 @@ static inline void pick_three(const uint8_t *restrict row, const int32_t *restri
 /* An image made smaller by a factor, and brought back to its size. */
 static inline int64_t coarsen(Run *run, double factor, const double *a) {
     const int64_t rows = run->view.rows, columns = run->view.columns, channels = run->view.channels;
-    int64_t tall = (int64_t)rint((double)rows * factor), wide = (int64_t)rint((double)columns * factor), answer;
+    int64_t tall = (int64_t)rint((double)rows * factor), wide = (int64_t)rint((double)columns * factor);
     if (!(factor > 0 && factor <= 1) || tall < 1 || wide < 1 || columns > LONGEST)
         return REFUSED;
     if (a[0] != NEAREST) { /* where OpenCV's steps are those of the sizes */
         if ((double)tall / (double)rows != factor || (double)wide / (double)columns != factor)
             return REFUSED;
-        answer = resize(run, tall, wide, (int64_t)a[0]);
-        return answer == DONE ? resize(run, rows, columns, (int64_t)a[1]) : answer;
+        TRY(resize(run, tall, wide, (int64_t)a[0]));
+        return resize(run, rows, columns, (int64_t)a[1]);
     }
     const uint8_t *from;
     uint8_t *to;
     int straight = a[1] == NEAREST;
     int64_t height = straight ? rows : tall, width = straight ? columns : wide;
     double inverse = 1.0 / factor, down = 1.0 / ((double)rows / (double)tall), across = 1.0 / ((double)columns / (double)wide);
-    if ((answer = in_line(run, &from)) != DONE)
-        return answer;
+    TRY(in_line(run, &from));
     int32_t *at = (int32_t *)(void *)taken(run, width * (int64_t)sizeof *at);
     if (!at || !(to = taken(run, height * width * channels)))
         return run->sample->answer;

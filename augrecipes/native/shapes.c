@@ -10,7 +10,7 @@ enum { FUSES = 1 };
 enum { FUSES = 0 }; /* nothing that is quick gives the bits of OpenCV's products of matrices */
 #endif
 
-enum { LANES = 16, MOST = 128, PARTS = 8 };
+enum { LANES = 16, MOST = 512, PARTS = 8 };
 
 /* Sums of a few numbers for each pixel, in the order in which numpy adds those of a row. */
 static inline void sums_of(float (*terms)[LANES], int64_t count, float *restrict sums) {

@@ -5,9 +5,7 @@
 
 #include "kernels.h"
 
-#include <string.h>
-
-#if defined(__SSE2__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -79,24 +77,6 @@ static inline void eight_pixels(const uint8_t *from, const Four (*tables)[LEVELS
     bytes = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(bytes, close), _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 0, 0));
     _mm_storeu_si128((__m128i *)to, _mm256_castsi256_si128(bytes));
     _mm_storel_epi64((__m128i *)(to + 16), _mm256_extracti128_si256(bytes, 1));
-}
-#elif defined(__SSE2__)
-static inline __m128i levels_of(const uint8_t *pixel, const Four (*tables)[LEVELS]) {
-    Four made = tables[0][pixel[0]] * tables[1][pixel[1]] * tables[2][pixel[2]] - 1.0f;
-    return _mm_cvtps_epi32(_mm_min_ps((__m128)made, _mm_set1_ps(255.0f)));
-}
-
-static inline void eight_pixels(const uint8_t *from, const Four (*tables)[LEVELS], uint8_t *to) {
-    __m128i levels[EIGHT];
-    uint8_t apart[4 * EIGHT];
-    for (int32_t k = 0; k < EIGHT; k++)
-        levels[k] = levels_of(from + 3 * k, tables);
-    for (int32_t k = 0; k < EIGHT; k += 4) {
-        __m128i some = _mm_packs_epi32(levels[k], levels[k + 1]), more = _mm_packs_epi32(levels[k + 2], levels[k + 3]);
-        _mm_storeu_si128((__m128i *)(apart + 4 * k), _mm_packus_epi16(some, more));
-    }
-    for (int32_t k = 0; k < EIGHT; k++)
-        memcpy(to + 3 * k, apart + 4 * k, 3);
 }
 #else
 static inline void eight_pixels(const uint8_t *from, const Four (*tables)[LEVELS], uint8_t *to) {

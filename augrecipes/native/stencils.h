@@ -20,11 +20,9 @@ static inline int64_t blur(Run *run, int64_t side) {
     const View *v = &run->view;
     const uint8_t *levels;
     uint8_t *to;
-    int64_t answer = instead(run, &levels, &to);
-    uint8_t *workspace = answer == DONE ? taken(run, 2 * (v->columns + side) * v->channels) : 0;
-    if (!workspace)
-        return answer != DONE ? answer : run->sample->answer;
-    return JOIN(blur, ISA)(levels, v->rows, v->columns, v->channels, side, (uint16_t *)workspace, to);
+    TRY(instead(run, &levels, &to));
+    uint16_t *workspace = (uint16_t *)taken(run, 2 * (v->columns + side) * v->channels);
+    return workspace ? JOIN(blur, ISA)(levels, v->rows, v->columns, v->channels, side, workspace, to) : run->sample->answer;
 }
 
 /* The outermost pixels as they were. */
@@ -46,10 +44,9 @@ static inline int64_t convolve(Run *run, const double *drawn, const double *a, i
     float weights[9];
     for (int k = 0; k < 9; k++)
         weights[k] = (float)drawn[k];
-    int64_t answer = instead(run, &levels, &to);
-    if (answer == DONE)
-        answer = JOIN(filter, ISA)(levels, v->rows, v->columns, v->channels, weights, (int32_t)a[0], to);
-    return answer != DONE || all ? answer : keep_edges(v, levels, to);
+    TRY(instead(run, &levels, &to));
+    TRY(JOIN(filter, ISA)(levels, v->rows, v->columns, v->channels, weights, (int32_t)a[0], to));
+    return all ? DONE : keep_edges(v, levels, to);
 }
 
 static inline int64_t smooth(Run *run, const double *drawn, const double *a) {
@@ -58,16 +55,17 @@ static inline int64_t smooth(Run *run, const double *drawn, const double *a) {
     uint8_t *to;
     float weights[MOST_WEIGHTS];
     int64_t size = (int64_t)drawn[0], length = v->columns * v->channels;
+    int64_t numbers = size * (length + 64) + length + size * v->channels + 64;
     if (size > MOST_WEIGHTS)
         return REFUSED;
     if (size == 1)
         return DONE;
     for (int64_t k = 0; k < size; k++)
         weights[k] = (float)drawn[1 + k];
-    int64_t answer = instead(run, &levels, &to), numbers = size * (length + 64) + length + size * v->channels + 64;
-    float *workspace = answer == DONE ? (float *)taken(run, numbers * (int64_t)sizeof *workspace) : 0;
+    TRY(instead(run, &levels, &to));
+    float *workspace = (float *)taken(run, numbers * (int64_t)sizeof *workspace);
     if (!workspace)
-        return answer != DONE ? answer : run->sample->answer;
+        return run->sample->answer;
     return JOIN(gaussian, ISA)(levels, v->rows, v->columns, v->channels, weights, size, (int64_t)a[0], (int64_t)a[1], workspace,
                                to);
 }
@@ -76,21 +74,20 @@ static inline int64_t take_medians(Run *run, int64_t side) {
     const View *v = &run->view;
     const uint8_t *levels;
     uint8_t *to;
-    int64_t answer = instead(run, &levels, &to);
-    uint8_t *workspace = answer == DONE ? taken(run, side * ((v->columns + side) * v->channels + 64)) : 0;
-    if (!workspace)
-        return answer != DONE ? answer : run->sample->answer;
-    return JOIN(median, ISA)(levels, v->rows, v->columns, v->channels, side, workspace, to);
+    TRY(instead(run, &levels, &to));
+    uint8_t *workspace = taken(run, side * ((v->columns + side) * v->channels + 64));
+    return workspace ? JOIN(median, ISA)(levels, v->rows, v->columns, v->channels, side, workspace, to) : run->sample->answer;
 }
 
 static inline int64_t compress(Run *run, int32_t quality) {
     const View *v = &run->view;
     const uint8_t *levels;
     uint8_t *to;
-    int64_t answer = instead(run, &levels, &to), size = JPEG_COLUMN * ((v->columns + 63) / 64 * 64) + JPEG_REST;
-    uint8_t *workspace = answer == DONE ? taken(run, size) : 0;
+    int64_t size = JPEG_COLUMN * ((v->columns + 63) / 64 * 64) + JPEG_REST;
+    TRY(instead(run, &levels, &to));
+    uint8_t *workspace = taken(run, size);
     if (!workspace)
-        return answer != DONE ? answer : run->sample->answer;
+        return run->sample->answer;
     return JOIN(jpeg_round_trip, ISA)(levels, v->rows, v->columns, v->columns * v->channels, v->channels, quality, workspace,
                                       size, to);
 }

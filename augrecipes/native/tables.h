@@ -79,6 +79,10 @@ static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) 
         for (int v = 0; v < LEVELS; v++)
             made[0][v] = (uint8_t)((double)v >= drawn[0] * 255 ? LEVELS - 1 - v : v);
         break;
+    case LIGHTENS_DARK:
+        for (int v = 0; v < LEVELS; v++)
+            made[0][v] = (uint8_t)(2 * v < LEVELS ? MIN(v + (int)(drawn[0] * 255 + 1e-6), LEVELS - 1) : v);
+        break;
     case POSTERIZES:
         alike = a[0] == 1;
         if (!alike && a[0] != (double)channels)

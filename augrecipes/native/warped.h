@@ -87,15 +87,16 @@ static inline int64_t warp_exactly(Run *run, const double *drawn, const double *
         *v = whole_image(0, height, width, 0, v->channels);
         return DONE;
     }
-    int64_t answer = upright(run), step, across, row = width * v->channels, body = (int64_t)a[2];
-    uint8_t *to = answer == DONE ? canvas(run, height, width, LAST_STEP) : 0;
+    TRY(upright(run));
+    int64_t step, across, row = width * v->channels, body = (int64_t)a[2];
+    uint8_t *to = canvas(run, height, width, LAST_STEP);
     if (!to)
-        return answer == DONE ? run->sample->answer : answer;
+        return run->sample->answer;
     const uint8_t *from = placed(v, &step, &across);
-    answer = JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, 0, back, 0, 0, 0, 0, 0, 0,
-                             (int32_t)a[0], (uint32_t)a[1], width / body * body, to, 0, 0, height, width, row);
+    TRY(JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, 0, back, 0, 0, 0, 0, 0, 0,
+                        (int32_t)a[0], (uint32_t)a[1], width / body * body, to, 0, 0, height, width, row));
     *v = whole_image(to, height, width, row, v->channels);
-    return answer;
+    return DONE;
 }
 
 #endif

@@ -30,7 +30,7 @@ CAPABILITIES = (
     # Tables.
     _colour("InvertImg", "lookup", random=False, averages=1, gain=1.0, native="colours:inverted"),
     _colour("Solarize", "lookup", jumps=True, gain=amplify.solarized, native="colours:solarized"),
-    _colour("SolarizeAdd", "lookup", jumps=True),
+    _colour("SolarizeAdd", "lookup", jumps=True, native="colours:lightened"),
     _colour(
         "Posterize",
         "lookup",

@@ -13,17 +13,16 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.quick_apply import Apply, takes
-from augrecipes.native.kernels import library
+from augrecipes.native.kernels import Library
 
 _LEVELS = np.arange(256, dtype=np.uint8)
 _FAR = 1 << 15
 _LARGEST = 512  # radius of a disc
 
 
-def quick(step: Any) -> Apply | None:
-    """What RandomFog does, where there are kernels."""
-    if library() is None:
-        return None
+def quick(step: Any, kernels: Library) -> Apply:
+    """What RandomFog does."""
+    kernel = kernels.kernel("discs", "plllplppippp")
 
     def add(
         img: np.ndarray,
@@ -33,7 +32,7 @@ def quick(step: Any) -> Apply | None:
         **_: Any,
     ) -> np.ndarray | None:
         alpha, out = step.alpha_coef * intensity, img.copy()
-        if not takes(img) or not 0 <= alpha <= 1 or not paint(out, alpha, particle_positions, radiuses):
+        if not takes(img) or not 0 <= alpha <= 1 or not paint(kernel, out, alpha, particle_positions, radiuses):
             return None
         size = max(3, min(img.shape[:2]) // 30)
         size += size % 2 == 0
@@ -42,18 +41,20 @@ def quick(step: Any) -> Apply | None:
     return add
 
 
-def paint(out: np.ndarray, alpha: float, positions: Sequence[tuple[int, int]], radii: Sequence[int]) -> bool:
+def paint(
+    kernel: Any, out: np.ndarray, alpha: float, positions: Sequence[tuple[int, int]], radii: Sequence[int]
+) -> bool:
     """Blend discs into an image; False where that is not done, and the image is as it was.
 
     Args:
+        kernel: that paints.
         out: H×W×C uint8 of up to three channels, contiguous.
         alpha: how much of the light comes through, 0..1.
         positions: x and y of each disc.
         radii: of each.
     """
-    kernel = _kernel(library())
     count = min(len(positions), len(radii))
-    if kernel is None or not count:
+    if not count:
         return False
     places = np.empty((count, 3), np.int64)
     places[:, :2], places[:, 2] = positions[:count], radii[:count]
@@ -67,11 +68,6 @@ def paint(out: np.ndarray, alpha: float, positions: Sequence[tuple[int, int]], r
     arrays = held.ctypes.data, count, spans.ctypes.data, starts.ctypes.data, least
     memory = table.ctypes.data, turns.ctypes.data, ends.ctypes.data
     return bool(kernel(out.ctypes.data, *out.shape, *arrays, *memory) == 0)
-
-
-@cache
-def _kernel(kernels: Any) -> Any:
-    return None if kernels is None else kernels.kernel("discs", "plllplppippp")
 
 
 @cache

@@ -9,27 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.kernels.quick_apply import Apply
-from augrecipes.native.kernels import Library, library
+from augrecipes.native.kernels import Library
 
 
-class NativeGlass:
-    """What GlassBlur makes of an image.
+def quick(step: Any, kernels: Library) -> Apply:
+    """What GlassBlur does."""
+    swap_all, swap_each = kernels.kernel("swap_all", "ppplllll"), kernels.kernel("swap_each", "ppllllli")
 
-    Args:
-        kernels: of this machine.
-    """
-
-    def __init__(self, kernels: Library) -> None:
-        self._all, self._each = kernels.kernel("swap_all", "ppplllll"), kernels.kernel("swap_each", "ppllllli")
-
-    def __call__(self, step: Any, img: NDArray[Any], dxy: NDArray[np.int64]) -> NDArray[Any] | None:
-        """The image, of any dtype that OpenCV blurs; None where that is albumentations' to do.
-
-        Args:
-            step: the transform.
-            img: H×W or H×W×C.
-            dxy: for each pixel that moves, and each time, how many rows and columns it goes.
-        """
+    def swap(img: NDArray[Any], dxy: NDArray[np.int64], **_: Any) -> NDArray[Any] | None:
+        """An image of any dtype that OpenCV blurs; `dxy`: how far each pixel that moves goes, each time."""
         far, (height, width) = step.max_delta, img.shape[:2]
         inner = (height - 2 * far) * (width - 2 * far)
         plain = dxy.dtype == np.int64 and dxy.flags.c_contiguous and step.mode in ("fast", "exact")
@@ -42,19 +30,13 @@ class NativeGlass:
             steps = dxy[:, turn].ctypes.data
             if step.mode == "fast":
                 before = blurred.copy()
-                done = self._all(blurred.ctypes.data, before.ctypes.data, steps, *where)
+                done = swap_all(blurred.ctypes.data, before.ctypes.data, steps, *where)
             else:
                 # Where pixels have channels, albumentations swaps views of them: both become the other one.
-                done = self._each(blurred.ctypes.data, steps, *where, int(blurred.ndim == 2))
+                done = swap_each(blurred.ctypes.data, steps, *where, int(blurred.ndim == 2))
             if done != 0:
                 return None
         made = cv2.GaussianBlur(blurred, sigmaX=step.sigma, ksize=(0, 0))
         return np.asarray(made).reshape(img.shape)
 
-
-def quick(step: Any) -> Apply | None:
-    """What GlassBlur does, where there are kernels."""
-    if (kernels := library()) is None:
-        return None
-    native = NativeGlass(kernels)
-    return lambda img, dxy, **_: native(step, img, dxy)
+    return swap

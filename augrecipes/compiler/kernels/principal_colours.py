@@ -14,7 +14,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.channel_sums import ChannelSums
 from augrecipes.compiler.kernels.quick_apply import Apply, takes
-from augrecipes.native.kernels import library
+from augrecipes.native.kernels import Library
 
 _LEVELS = np.arange(256, dtype=np.float32) / 255
 _UNIT = 2.0**-24  # what rounding once may change, of a float32
@@ -24,12 +24,8 @@ _MOST = 1e-10  # what the order of the sums may change, where it makes no differ
 _ASIDE = 1e-12 * np.array([[1.0, -2.0, 3.0], [-2.0, -1.0, 2.0], [3.0, 2.0, 1.0]])
 
 
-def quick(step: Any) -> Apply | None:
-    """What FancyPCA does, where there are kernels."""
-    del step
-    kernels = library()
-    if kernels is None:
-        return None
+def quick(_: Any, kernels: Library) -> Apply:
+    """What FancyPCA does."""
     total = ChannelSums(kernels, sums=True)
     sum_floats, moments = kernels.kernel("sum_floats", "plpp"), kernels.kernel("moments", "plpp")
 

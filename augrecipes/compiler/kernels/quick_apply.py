@@ -48,12 +48,13 @@ def attach(steps: Iterable[Any]) -> None:
 def quicker(step: Any) -> Apply | None:
     """What does the work of a transform's `apply`; None where there is nothing, or its bits are others.
 
-    A class's module of this folder makes it of a transform by `quick`; None: its arguments, or this machine, do not
-    allow it.
+    A class's module of this folder makes it of a transform and the kernels by `quick`.
     """
-    name = claims(type(step).__name__).quick
-    works: Apply | None = import_module(f"{__package__}.{name}").quick(step) if name else None
-    return works if works is not None and same_bits(step, works) else None
+    name, kernels = claims(type(step).__name__).quick, library()
+    if not name or kernels is None:
+        return None
+    works: Apply = import_module(f"{__package__}.{name}").quick(step, kernels)
+    return works if same_bits(step, works) else None
 
 
 def takes(img: np.ndarray) -> bool:

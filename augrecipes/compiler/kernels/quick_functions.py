@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import cv2
@@ -19,12 +19,13 @@ from augrecipes.compat.replaced_functions import with_functions
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels import quick_light, quick_shapes
 from augrecipes.compiler.kernels.probes import holds, images
-from augrecipes.native.kernels import library
+from augrecipes.native.kernels import Library, library
 
 _F32 = np.float32
 _METHODS = ("apply", "apply_to_mask", "get_params_dependent_on_data")
 _RGB = 3
 _SEEDS = 2
+_COMPACT, _TURNS = 10.0, 10  # how near to its centre a segment keeps, and how often centres move
 
 
 def with_quick_functions(step: Any) -> Any:
@@ -89,17 +90,17 @@ def superpixels(
     image: np.ndarray, n_segments: int, replace_samples: Sequence[bool], max_size: int | None, interpolation: int
 ) -> np.ndarray:
     """Segments of alike pixels of a uint8 image, some of which take their mean level, of each channel."""
-    kernel = _segments(library())
+    kernels = library()
     if not np.any(replace_samples):
         return image
-    if image.dtype != np.uint8 or kernel is None:
+    if image.dtype != np.uint8 or kernels is None:
         own: np.ndarray = pixel.superpixels(image, n_segments, replace_samples, max_size, interpolation)
         return own
     shape = image.shape
     if max_size is not None and max(shape[:2]) > max_size:
         scale = max_size / max(shape[:2])
         image = geometric.resize(image, (int(shape[0] * scale), int(shape[1] * scale)), interpolation)
-    labels = kernel(image, n_segments).reshape(-1) + 1  # 0: of none
+    labels = _segments(kernels, image, n_segments).reshape(-1) + 1  # 0: of none
     counts, planes = np.bincount(labels), image.reshape(labels.size, -1).copy()
     known = np.flatnonzero(counts)
     known = known[1:] if known[0] == 1 else known  # its first segment is taken for the background
@@ -113,29 +114,21 @@ def superpixels(
     return geometric.resize(made, shape[:2], interpolation) if made.shape != shape else made
 
 
-@cache
-def _segments(kernels: Any) -> Callable[[np.ndarray, int], np.ndarray] | None:
-    """What gives each pixel of an image the number of its segment, H×W int32."""
-    if kernels is None:
-        return None
-    native = kernels.kernel("segments", "plllplldlppp")
-
-    def slic(image: np.ndarray, count: int, compactness: float = 10.0, turns: int = 10) -> np.ndarray:
-        (height, width), channels = image.shape[:2], image.shape[2] if image.ndim > 2 else 1
-        values = np.ascontiguousarray(image.astype(_F32) / np.max(image + 1e-6), np.float64)
-        step = int((height * width / count) ** 0.5)
-        first = np.meshgrid(np.arange(step // 2, width, step), np.arange(step // 2, height, step))
-        centres = np.stack(first, axis=-1).reshape(-1, 2).astype(np.int64)
-        labels, distances = np.empty((height, width), np.int32), np.empty((height, width))
-        sums, arrays = np.empty((len(centres), 3), np.int64), (values, centres, distances, labels)
-        at_values, at_centres, at_distances, at_labels = (array.ctypes.data for array in arrays)
-        native(
-            at_values, height, width, channels, at_centres, len(centres), step, compactness, turns, sums.ctypes.data,
-            at_distances, at_labels,
-        )  # fmt: skip
-        return labels
-
-    return slic
+def _segments(kernels: Library, image: np.ndarray, count: int) -> np.ndarray:
+    """The number of the segment of each pixel of an image, H×W int32."""
+    (height, width), channels = image.shape[:2], image.shape[2] if image.ndim > 2 else 1
+    values = np.ascontiguousarray(image.astype(_F32) / np.max(image + 1e-6), np.float64)
+    step = int((height * width / count) ** 0.5)
+    first = np.meshgrid(np.arange(step // 2, width, step), np.arange(step // 2, height, step))
+    centres = np.stack(first, axis=-1).reshape(-1, 2).astype(np.int64)
+    labels, distances = np.empty((height, width), np.int32), np.empty((height, width))
+    sums, arrays = np.empty((len(centres), 3), np.int64), (values, centres, distances, labels)
+    at_values, at_centres, at_distances, at_labels = (array.ctypes.data for array in arrays)
+    kernels.kernel("segments", "plllplldlppp")(
+        at_values, height, width, channels, at_centres, len(centres), step, _COMPACT, _TURNS, sums.ctypes.data,
+        at_distances, at_labels,
+    )  # fmt: skip
+    return labels
 
 
 def unsharp_mask(image: np.ndarray, ksize: int, sigma: float, alpha: float, threshold: int) -> np.ndarray:
@@ -145,11 +138,8 @@ def unsharp_mask(image: np.ndarray, ksize: int, sigma: float, alpha: float, thre
         own: np.ndarray = pixel.unsharp_mask(image, ksize, sigma=sigma, alpha=alpha, threshold=threshold)
         return own
     image, size = np.ascontiguousarray(image), (ksize, ksize)
-    sharp, mask, out = (
-        cv2.GaussianBlur(cv2.LUT(image, quick_light.UNIT), size, sigma),
-        np.empty(image.shape, _F32),
-        image.copy(),
-    )
+    sharp = cv2.GaussianBlur(cv2.LUT(image, quick_light.UNIT), size, sigma)
+    mask, out = np.empty(image.shape, _F32), image.copy()
     given = image.ctypes.data, quick_light.UNIT.ctypes.data, image.size
     kernels.kernel("sharpen_all", "pplffpp")(*given, alpha, threshold, sharp.ctypes.data, mask.ctypes.data)
     soft = cv2.GaussianBlur(mask, size, sigma)

@@ -15,9 +15,10 @@ from augrecipes.compat.albumentations import geometric, pixel
 from augrecipes.compiler.kernels import lens_native, warp_native
 from augrecipes.native.kernels import library
 
+Maps = tuple[np.ndarray | None, np.ndarray | None]  # x and y, H×W float32
 _F32 = np.float32
 _LEVELS = np.arange(256, dtype=np.uint8)
-_NEAR = np.float32(1e-8)
+_MOST = 512  # points of a grid that the kernel takes
 _POINTS = 4096  # whose distances stay in the cache
 _RGB = 3
 _NUMBER = 4  # rows of what OpenCV's Python may take for a number
@@ -39,13 +40,12 @@ def create_piecewise_affine_maps(
     scale: float,
     absolute_scale: bool,
     random_generator: np.random.Generator,
-) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Where each pixel is taken from: the mean of where points of a grid are, by how near they are; row by row."""
+) -> Maps:
+    """Where each pixel is taken from: the mean of where points of a grid are, by how near they are."""
     (height, width), (rows, columns) = image_shape[:2], grid
-    if min(height, width, rows, columns) <= 0:
-        raise ValueError("Dimensions must be positive")
-    if scale <= 0:
-        return None, None
+    if library() is None or min(height, width, rows, columns, scale) <= 0 or rows * columns > _MOST:
+        own: Maps = geometric.create_piecewise_affine_maps(image_shape, grid, scale, absolute_scale, random_generator)
+        return own
     down, across = np.linspace(0, height - 1, rows, dtype=_F32), np.linspace(0, width - 1, columns, dtype=_F32)
     x, y = (each.reshape(-1) for each in np.meshgrid(across, down))
     spread = scale / 3 if absolute_scale else scale * min(width, height) / 3
@@ -53,16 +53,7 @@ def create_piecewise_affine_maps(
     to_x, to_y = np.clip(x + moved[:, 1], 0, width - 1), np.clip(y + moved[:, 0], 0, height - 1)
     map_x, map_y = np.empty((2, height, width), _F32)
     points = np.stack([x, y, to_x, to_y]).astype(_F32, copy=False)
-    if _done("means_of_moves", "plllpp", points, x.size, height, width, map_x, map_y):
-        return np.clip(map_x, 0, width - 1, out=map_x), np.clip(map_y, 0, height - 1, out=map_y)
-    away = (np.arange(width, dtype=_F32)[:, None] - x) ** 2
-    for row in range(height):
-        # Sums along the last axis are made in the order in which albumentations makes those of one pixel.
-        off = _F32(row) - y
-        weights = 1 / (away + off * off + _NEAR)
-        weights /= weights.sum(axis=1, keepdims=True)
-        (weights * to_x).sum(axis=1, out=map_x[row])
-        (weights * to_y).sum(axis=1, out=map_y[row])
+    _done("means_of_moves", "plllpp", points, x.size, height, width, map_x, map_y)
     return np.clip(map_x, 0, width - 1, out=map_x), np.clip(map_y, 0, height - 1, out=map_y)
 
 
@@ -165,17 +156,14 @@ def add_sun_flare_overlay(
 
 
 def pixel_dropout(image: np.ndarray, drop_mask: np.ndarray, drop_values: np.ndarray) -> np.ndarray:
-    """An image with other values where a mask of its shape says so."""
+    """An image with other values where a mask of its shape says so, of all channels of a pixel alike."""
     alike = image.shape == drop_mask.shape == drop_values.shape and image.dtype == drop_values.dtype == np.uint8
-    if not alike or len(image) <= _NUMBER or image.size == 0:
+    channels_alike = image.ndim == _RGB and drop_mask.strides[-1] == 0
+    if not alike or not channels_alike or len(image) <= _NUMBER or image.size == 0:
         own: np.ndarray = pixel.pixel_dropout(image, drop_mask, drop_values)
         return own
-    made, values, mask = np.array(image, order="C"), np.ascontiguousarray(drop_values), drop_mask
-    if image.ndim == _RGB and drop_mask.strides[-1] == 0:  # all channels alike
-        cv2.copyTo(values, np.ascontiguousarray(mask[..., 0]).view(np.uint8), made)
-    else:
-        flat = (each.reshape(len(image), -1) for each in (values, np.ascontiguousarray(mask).view(np.uint8), made))
-        cv2.copyTo(*flat)
+    made = np.array(image, order="C")
+    cv2.copyTo(np.ascontiguousarray(drop_values), np.ascontiguousarray(drop_mask[..., 0]).view(np.uint8), made)
     return made
 
 

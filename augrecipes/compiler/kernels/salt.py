@@ -12,9 +12,8 @@ from augrecipes.compiler.kernels.quick_apply import Apply
 _FULL = {np.dtype(np.uint8): 255, np.dtype(np.float32): 1}
 
 
-def quick(step: Any) -> Apply:
+def quick(*_: Any) -> Apply:
     """What SaltAndPepper does."""
-    del step
     return _scatter
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.channel_sums import ChannelSums
 from augrecipes.compiler.kernels.quick_apply import Apply, takes
-from augrecipes.native.kernels import library
+from augrecipes.native.kernels import Library
 from augrecipes.ops.stain import density_matrix, through_density
 
 _LOG = np.log(np.arange(256) + 1.0).astype(np.float32)[:, None]
@@ -18,12 +18,8 @@ _ROUND = 64  # pixels: more than OpenCV takes at a time, so that where it fuses 
 _LARGEST = np.full(3, math.log(256))
 
 
-def quick(step: Any) -> Apply | None:
-    """What StainJitter does, where there are kernels."""
-    del step
-    kernels = library()
-    if kernels is None:
-        return None
+def quick(_: Any, kernels: Library) -> Apply:
+    """What StainJitter does."""
     product = ChannelSums(kernels, sums=False)
 
     def jitter(img: np.ndarray, factors: tuple[float, ...], shifts: tuple[float, ...], **_: Any) -> np.ndarray | None:

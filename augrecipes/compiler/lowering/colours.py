@@ -54,6 +54,11 @@ def solarized(step: Any) -> NativeOp:
     return uniform(step, EFFECTS.SOLARIZES, threshold="threshold_range")
 
 
+def lightened(step: Any) -> NativeOp:
+    """Levels below the middle, and some more."""
+    return uniform(step, EFFECTS.LIGHTENS_DARK, addition="addition")
+
+
 def posterized(step: Any) -> NativeOp | None:
     """Some bits of each level."""
     bits = step.num_bits if isinstance(step.num_bits, list) else [step.num_bits]

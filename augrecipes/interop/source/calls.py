@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -222,6 +223,6 @@ class Calls(Expressions):
                 each.scope = outer  # methods do not see the names of their class
         self.assign(ast.Name(statement.name, ast.Store()), made)
 
+    @abstractmethod
     def block(self, statements: Sequence[ast.stmt]) -> str:
         """Run statements, see `execute`."""
-        raise NotImplementedError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -24,7 +25,7 @@ class Spent(Exception):  # noqa: N818 - the reader stops, and says so
 
 
 @dataclass(eq=False)
-class Expressions:
+class Expressions(ABC):
     """What expressions are in the scope at hand, under assumptions on what cannot be told."""
 
     source: SourceText
@@ -59,13 +60,13 @@ class Expressions:
         if self.steps > self.most:
             raise Spent
 
+    @abstractmethod
     def call(self, node: ast.Call) -> Any:
         """What a call returns, see `calls`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def run(self, function: values.Function, args: list[Any], named: dict[Any, Any]) -> Any:
         """What a function of the file returns, see `calls`."""
-        raise NotImplementedError
 
     def holds(self, node: ast.expr, body: Any = (), orelse: Any = ()) -> tuple[bool, str, str]:
         """Whether a test holds; where that is assumed, also the name of the branch, and the test's text.
