@@ -13,15 +13,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kernel_sets import EACH_SET, KERNEL_SETS, Spoilt, spoil_first
 from programs import Programs
 
 import augrecipes
 from augrecipes.compat.albumentations import A, BboxProcessor
-from augrecipes.compat.boxes import Settled, quicken
+from augrecipes.compat.boxes import BoxKernels, Settled, quicken
 from augrecipes.compat.guard import PROVEN, refuse_others
 from augrecipes.compat.torch import PROVEN as OF_TORCH
 from augrecipes.compat.torch import end_feeders, proven
 from augrecipes.errors import AugrecipesError
+from augrecipes.native.kernels import Library, using
 
 ROOT = Path(__file__).parents[2]
 # Every module, and the public names, in a process where importing albumentations would be seen.
@@ -209,19 +211,66 @@ def check_filter(boxes: list[Any], dtype: str, columns: int, sizes: list[tuple[i
         found = filtered
 
 
+DTYPES = st.sampled_from(["float32", "float64", "float16"])
+COLUMNS = st.sampled_from([4, 5])
+
+
+@pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels and kernels.isa)
 @given(
     boxes=BOXES,
-    dtype=st.sampled_from(["float32", "float64"]),
-    columns=st.sampled_from([4, 5]),
+    dtype=DTYPES,
+    columns=COLUMNS,
     sizes=st.lists(st.tuples(SIDES, SIDES), min_size=1, max_size=3).flatmap(
         lambda sizes: st.lists(st.sampled_from(sizes), min_size=1, max_size=5)
     ),
     params=PARAMS,
 )
 def test_boxes_are_filtered_bit_for_bit(
-    boxes: list[Any], dtype: str, columns: int, sizes: list[tuple[int, int]], params: Any
+    kernels: Library | None, boxes: list[Any], dtype: str, columns: int, sizes: list[tuple[int, int]], params: Any
 ) -> None:
-    check_filter(boxes, dtype, columns, sizes, params)
+    with using(kernels):
+        check_filter(boxes, dtype, columns, sizes, params)
+
+
+LAX = {"min_area": 0.0, "min_visibility": 0.0, "min_width": 0.0, "min_height": 0.0, "max_accept_ratio": None}
+
+
+@EACH_SET
+def test_a_box_that_a_kernel_cuts_otherwise_is_noticed(kernels: Library) -> None:
+    spoilt: Any = Spoilt(kernels, 0, spoil_first, "boxes")
+    with using(spoilt), pytest.raises(AssertionError):
+        check_filter([(0.1, 0.1, 0.5, 0.5, 0)], "float64", 5, [(200, 200)], LAX)
+
+
+def check_check(boxes: list[Any], dtype: str, columns: int) -> None:
+    """Errors of boxes that are none."""
+    said = []
+    for processor in processors(format="albumentations"):
+        with np.errstate(all="ignore"):
+            try:
+                processor.check(np.array(boxes, dtype).reshape(-1, 5)[:, :columns], {})
+            except ValueError as error:
+                said.append(str(error))
+            else:
+                said.append("")
+    assert said[0] == said[1]
+
+
+@EACH_SET
+@given(boxes=BOXES, dtype=DTYPES, columns=COLUMNS)
+def test_boxes_are_refused_as_albumentations_refuses_them(
+    kernels: Library, boxes: list[Any], dtype: str, columns: int
+) -> None:
+    with using(kernels):
+        check_check(boxes, dtype, columns)
+
+
+def test_a_box_that_is_none_and_goes_through_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = [(0.5, 0.1, 0.25, 0.5, 0)], "float64", 5
+    check_check(*case)
+    monkeypatch.setattr(BoxKernels, "check", lambda self, data, shape: None)
+    with pytest.raises(AssertionError):
+        check_check(*case)
 
 
 def careless(self: Settled, data: np.ndarray, shape: Any) -> np.ndarray:
@@ -233,8 +282,7 @@ def careless(self: Settled, data: np.ndarray, shape: Any) -> np.ndarray:
 
 
 def test_a_box_taken_for_settled_at_another_size_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    lax = {"min_visibility": 0.0, "min_width": 0.0, "min_height": 0.0, "max_accept_ratio": None}
-    case = [(0.1, 0.1, 0.5, 0.5, 0)], "float32", 5, [(200, 200), (200, 200), (9, 9)], {**lax, "min_area": 1000.0}
+    case = [(0.1, 0.1, 0.5, 0.5, 0)], "float32", 5, [(200, 200), (200, 200), (9, 9)], {**LAX, "min_area": 1000.0}
     check_filter(*case)
     monkeypatch.setattr(Settled, "filter", careless)
     with pytest.raises(AssertionError):
