@@ -7,15 +7,14 @@ and it analyses and encodes labels anew for every sample.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from augrecipes.compat.albumentations import BboxProcessor, LabelManager, LabelMetadata
+from augrecipes.native.kernels import Library, address_of, library
 
 _NUMBERS = (int, float)
-_LEAST = 1e-7  # albumentations' epsilon
 
 
 def quicken(processor: Any, rows: str) -> None:
@@ -27,16 +26,10 @@ def quicken(processor: Any, rows: str) -> None:
     """
     processor._process_label_fields = lambda data, name: _with_labels(processor, data, name, rows)
     processor._remove_label_fields = lambda data, name: _without_labels(processor, data, name, rows)
-    if not isinstance(processor, BboxProcessor):
-        return
-    check, settled = processor.check, Settled(partial(filtered, params=processor.params))
-
-    def quick_check(data: np.ndarray, shape: Any) -> None:
-        # Albumentations asks twice a sample which coordinates are nearly 0 or 1; next to no box needs that.
-        if data.ndim != 2 or not _plainly_valid(data):
-            check(data, shape)
-
-    processor.check, processor.filter = quick_check, settled.filter
+    if isinstance(processor, BboxProcessor) and (kernels := library()) is not None:
+        quick = BoxKernels(kernels, processor)
+        processor.check, processor.filter = quick.check, Settled(quick.filter).filter
+        processor.check_and_convert = quick.check_and_convert
 
 
 def forget_labels(processor: Any) -> None:
@@ -67,36 +60,43 @@ class Settled:
         return left
 
 
-def filtered(data: np.ndarray, shape: Any, params: Any) -> np.ndarray:
-    """What albumentations' `filter_bboxes` gives, bit for bit: boxes cut at the image's sides, of those large enough.
+class BoxKernels:
+    """What the native kernels do to boxes, as albumentations does it, bit for bit."""
 
-    Args:
-        data: n × 4 or more boxes, in albumentations' terms.
-        shape: height and width of the image, under these names.
-        params: of the processor; what a box must have to be kept.
-    """
-    height, width = shape["height"], shape["width"]
-    areas = (data[:, 2] - data[:, 0]) * width * ((data[:, 3] - data[:, 1]) * height)
-    sides = np.array((width, height, width, height), float)
-    corners, cut = data[:, :4] * sides, data.astype(float)
-    for first, side in enumerate((width, height)):
-        np.clip(corners[:, first::2], 0, side, out=corners[:, first::2])
-    cut[:, :4] = corners / sides
-    left = (cut[:, 2] - cut[:, 0]) * width * ((cut[:, 3] - cut[:, 1]) * height)
-    corners = cut[:, :4] * sides
-    widths, heights = corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1]
-    kept = (areas >= _LEAST) & (left >= params.min_area - _LEAST)
-    kept &= left / (areas + _LEAST) >= params.min_visibility
-    kept &= (widths >= params.min_width - _LEAST) & (heights >= params.min_height - _LEAST)
-    if (most := params.max_accept_ratio) is not None:
-        kept &= np.maximum(widths / (heights + _LEAST), heights / (widths + _LEAST)) <= most
-    return cut[kept] if kept.any() else np.zeros((0, 4), np.float32)
+    def __init__(self, kernels: Library, processor: Any) -> None:
+        self._filter, self._inside = kernels.kernel("boxes", "pllddip"), kernels.kernel("boxes_inside", "pll")
+        self._own_filter, self._own_check, params = processor.filter, processor.check, processor.params
+        self._own_convert = processor.check_and_convert
+        self._in_pixels = params.format == "pascal_voc" and not (params.clip or params.filter_invalid_bboxes)
+        needs = params.min_area, params.min_visibility, params.min_width, params.min_height
+        self._needs = np.array([*needs, -1 if params.max_accept_ratio is None else params.max_accept_ratio], float)
+        self._needs_at = self._needs.ctypes.data
 
+    def filter(self, data: np.ndarray, shape: Any) -> np.ndarray:
+        """What albumentations' `filter_bboxes` gives: boxes cut at the image's sides, of those large enough."""
+        cut, single, kept = np.array(data, float, order="C"), data.dtype == np.float32, -1
+        if single or data.dtype == float:
+            size = shape["height"], shape["width"]
+            kept = self._filter(address_of(cut), *cut.shape, *size, single, self._needs_at)
+        if kept < 0:
+            return np.asarray(self._own_filter(data, shape))
+        return cut[:kept] if kept else np.zeros((0, 4), np.float32)
 
-def _plainly_valid(boxes: np.ndarray) -> bool:
-    """Whether all boxes lie within the image and have an area; albumentations' own terms, so 0..1."""
-    low, high = boxes[:, :2], boxes[:, 2:4]
-    return bool(((low >= 0) & (low < high) & (high <= 1)).all())
+    def check(self, data: np.ndarray, shape: Any) -> None:
+        """Albumentations' check, which asks which coordinates are nearly 0 or 1; next to no box needs that."""
+        boxes = np.array(data, float, order="C")
+        if boxes.ndim != 2 or self._inside(address_of(boxes), *boxes.shape) < len(boxes):
+            self._own_check(data, shape)
+
+    def check_and_convert(self, data: np.ndarray, shape: Any, direction: str = "to") -> np.ndarray:
+        """Albumentations' own, in a few calls for the format that most boxes have."""
+        if not self._in_pixels or not data.size:
+            return np.asarray(self._own_convert(data, shape, direction))
+        sides, comes = np.array((shape["width"], shape["height"]) * 2, float), direction == "to"
+        made = np.array(data, np.float32 if comes else None)
+        made[:, :4] = made[:, :4] / sides if comes else made[:, :4] * sides
+        self.check(made if comes else data, shape)
+        return made
 
 
 def _with_labels(processor: Any, data: dict[str, Any], name: str, rows: str) -> np.ndarray:
