@@ -20,13 +20,9 @@ enum { SOME = 256 }; /* numbers that are made at once: a multiple of 2 * LANES *
 
 static inline Key key_of(int64_t key) { return (Key){(uint32_t)key, (uint32_t)((uint64_t)key >> 32)}; }
 
-/* The words from number `first` on: two rounds of shift and multiply (Wellons's lowbias32), with the key put in at two
-   places. */
-static inline Words words_from(Key key, uint32_t first) {
-    Words at;
-    for (int i = 0; i < LANES; i++)
-        at[i] = (uint32_t)i;
-    at += first + key.one;
+/* The words of some numbers: two rounds of shift and multiply (Wellons's lowbias32), with the key put in at two places. */
+static inline Words hashed(Key key, Words at) {
+    at += key.one;
     at ^= key.two >> 16 | key.two << 16;
     at ^= at >> 16;
     at *= 0x7feb352du;
@@ -34,6 +30,14 @@ static inline Words words_from(Key key, uint32_t first) {
     at += key.two;
     at *= 0x846ca68bu;
     return at ^ at >> 16;
+}
+
+/* The words from number `first` on. */
+static inline Words words_from(Key key, uint32_t first) {
+    Words at;
+    for (int i = 0; i < LANES; i++)
+        at[i] = (uint32_t)i;
+    return hashed(key, at + first);
 }
 
 /* Numbers of the distribution that the pieces tell; the last bit of a word is their sign. */

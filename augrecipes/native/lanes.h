@@ -123,19 +123,22 @@ static inline Ints truncated(Floats a) { return __builtin_convertvector(a, Ints)
 
 static inline Floats floats(Ints a) { return __builtin_convertvector(a, Floats); }
 
-/* In how many lanes a comparison holds. */
-static inline int32_t how_many(Ints a) {
+/* A bit for each lane in which a comparison holds. */
+static inline uint32_t bits_of(Ints a) {
 #if defined(__AVX512F__)
-    return __builtin_popcount(_mm512_test_epi32_mask((__m512i)a, (__m512i)a));
+    return _mm512_test_epi32_mask((__m512i)a, (__m512i)a);
 #elif defined(__AVX2__)
-    return __builtin_popcount((unsigned)_mm256_movemask_ps((__m256)a));
+    return (uint32_t)_mm256_movemask_ps((__m256)a);
 #else
-    int32_t found = 0;
+    uint32_t found = 0;
     for (int i = 0; i < LANES; i++)
-        found -= a[i];
+        found |= (uint32_t)a[i] & 1u << i;
     return found;
 #endif
 }
+
+/* In how many lanes a comparison holds. */
+static inline int32_t how_many(Ints a) { return __builtin_popcount(bits_of(a)); }
 
 /* Four bytes from each place on. */
 static inline Words gather(const uint8_t *from, Ints at) {

@@ -52,18 +52,33 @@ static inline void sums_of(Words words, int16_t *to) {
 #endif
 }
 
+/* Some normal numbers, times a deviation, plus a mean. */
+static inline Floats normals_at(Key key, Words number, float mean, float deviation) {
+    int16_t sums[2 * LANES];
+    Ints each;
+    sums_of(hashed(key, number / 2) >> number % 2 * 16, sums);
+    for (int i = 0; i < LANES; i++)
+        each[i] = sums[2 * i];
+    return floats(each) * (deviation * (1.0f / SPREAD)) + mean;
+}
+
+/* SOME sums from number `first` on. */
+static inline void some_sums(Key key, uint32_t first, int16_t *to) {
+    for (int i = 0; i < SOME; i += 2 * LANES)
+        sums_of(words_from(key, (first + (uint32_t)i) / 2), to + i);
+}
+
 /* SOME numbers from number `first` on, times a deviation, plus a mean: normal where no pieces are. */
 static inline void some_numbers(Key key, uint32_t first, const Piece *pieces, float mean, float deviation, float *out) {
-    int16_t sums[SOME];
     if (pieces)
         for (int i = 0; i < SOME; i += LANES) {
             Floats made = numbers_from(key, first + (uint32_t)i, pieces) * deviation + mean;
             memcpy(out + i, &made, sizeof made);
         }
     else {
+        int16_t sums[SOME];
         deviation *= 1.0f / SPREAD;
-        for (int i = 0; i < SOME; i += 2 * LANES)
-            sums_of(words_from(key, (first + (uint32_t)i) / 2), sums + i);
+        some_sums(key, first, sums);
         for (int i = 0; i < SOME; i++)
             out[i] = sums[i] * deviation + mean;
     }

@@ -7,6 +7,7 @@
 #include "planes.h"
 
 enum { BOUNDS = 8, GRAIN = 16 };
+static const float STILL = 0.49f / 255 / 4.2f; /* hues that vary less move no level by a half: numbers end at 4.15 */
 
 /* The sum, and the sum of squares, of least and greatest of each pixel's three colours. */
 KERNEL(lightness)(const uint8_t *from, int64_t pixels, int64_t *sums) {
@@ -29,9 +30,9 @@ KERNEL(lightness)(const uint8_t *from, int64_t pixels, int64_t *sums) {
     return DONE;
 }
 
-/* How many photons the pixels from number `first` on get. */
-static inline Floats counted(Key key, uint32_t first, const int32_t *bounds) {
-    Ints word = (Ints)(words_from(key, first) >> 1), count = word ^ word;
+/* How many photons pixels get by their words. */
+static inline Floats counted(Ints word, const int32_t *bounds) {
+    Ints count = word ^ word;
     for (int n = 0; n < BOUNDS && bounds[n] != INT32_MAX; n++)
         count -= word > bounds[n];
     return floats(count);
@@ -45,23 +46,57 @@ static inline void put_levels(Floats darkest, Floats range, Floats share, uint8_
     to_bytes(truncated(darkest + range * lesser(greater(share, none), none + 1.0f)), to);
 }
 
-/* Photons make pixels lighter by intensity each, of what is missing to white, and hues vary by shift (60 degrees). */
+/* Which of so many pixels from number `first` on have words above a bound; how many they are. */
+static inline int64_t chosen(Key key, uint32_t first, int64_t some, int32_t bound, int32_t *to) {
+    int64_t count = 0;
+    for (int64_t k = 0; k < some; k += 64) {
+        uint64_t above = 0;
+        for (int n = 0; n < 64; n += LANES)
+            above |= (uint64_t)bits_of((Ints)(words_from(key, first + (uint32_t)(k + n)) >> 1) > bound) << n;
+        for (above &= ~UINT64_C(0) >> MAX(64 - (some - k), 0); above; above &= above - 1)
+            to[count++] = (int32_t)k + __builtin_ctzll(above);
+    }
+    return count;
+}
+
+/* Photons make pixels lighter by intensity each, of what is missing to white, and hues vary by shift (60 degrees). Where
+   that is little, most pixels stay as they are: those that get photons are taken out and put back. */
 KERNEL(iso_noise)(int64_t counts, int64_t hues, const int32_t *bounds, float intensity, float shift, const uint8_t *from,
                   uint8_t *to, int64_t pixels) {
     uint8_t colours[COLOURS][ACROSS] = {{0}};
-    float turns[SOME];
+    int32_t numbers[SOME];
+    float turns[SOME]; /* and a circle, which is 6, more: none is below zero */
     const Floats none = {0};
+    const int all = shift > STILL;
+    for (int k = 0; k < SOME; k++)
+        numbers[k] = k;
     for (int64_t i = 0; i < pixels; i += SOME) {
         int64_t some = MIN(SOME, pixels - i);
-        some_numbers(key_of(hues), (uint32_t)i, 0, 6.0f, shift, turns); /* a circle, which is 6, more: none is below zero */
-        take_apart(from + COLOURS * i, some, colours);
-        for (int32_t k = 0; k < some; k += LANES) {
+        const uint8_t *here = from + COLOURS * i;
+        uint8_t *there = to + COLOURS * i;
+        if (all) {
+            some_numbers(key_of(hues), (uint32_t)i, 0, 6.0f, shift, turns);
+            take_apart(here, some, colours);
+        } else {
+            memcpy(there, here, (size_t)(COLOURS * some));
+            some = chosen(key_of(counts), (uint32_t)i, some, bounds[0], numbers);
+            for (int64_t k = 0; k < some; k++)
+                for (int c = 0; c < COLOURS; c++)
+                    colours[c][k] = here[COLOURS * numbers[k] + c];
+        }
+        for (int64_t k = 0; k < some; k += LANES) {
             Floats r = floats(from_bytes(colours[0] + k)), g = floats(from_bytes(colours[1] + k));
             Floats b = floats(from_bytes(colours[2] + k)), turn;
-            memcpy(&turn, turns + k, sizeof turn);
+            Words number;
+            memcpy(&number, numbers + k, sizeof number);
+            number += (uint32_t)i;
+            if (all)
+                memcpy(&turn, turns + k, sizeof turn);
+            else
+                turn = normals_at(key_of(hues), number, 6.0f, shift);
             Floats most = greater(greater(r, g), b), least = lesser(lesser(r, g), b), range = most - least;
             Floats light = (most + least) * 0.5f, dark = 255.0f - light;
-            Floats more = counted(key_of(counts), (uint32_t)(i + k), bounds) * intensity;
+            Floats more = counted((Ints)(hashed(key_of(counts), number) >> 1), bounds) * intensity;
             Floats lighter = lesser(light + more * dark, none + 255.0f), left = lesser(lighter, 255.0f - lighter);
             Floats room = greater(lesser(light, dark), none + 0.5f), some_range = greater(range, none + 1.0f);
             Floats inverse = 1.0f / (some_range * room); /* one division for two */
@@ -75,7 +110,12 @@ KERNEL(iso_noise)(int64_t counts, int64_t hues, const int32_t *bounds, float int
             put_levels(darkest, range, 2.0f - distance(hue, 2.0f), colours[1] + k);
             put_levels(darkest, range, 2.0f - distance(hue, 4.0f), colours[2] + k);
         }
-        put_together(colours, some, to + COLOURS * i);
+        if (all)
+            put_together(colours, some, there);
+        else
+            for (int64_t k = 0; k < some; k++)
+                for (int c = 0; c < COLOURS; c++)
+                    there[COLOURS * numbers[k] + c] = colours[c][k];
     }
     return DONE;
 }

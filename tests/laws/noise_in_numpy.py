@@ -64,14 +64,35 @@ def numbers(
 
 def array(noise: Noise) -> np.ndarray:
     """All of it, float32, of the image's shape."""
-    made = numbers(noise.key, noise.count, noise.distribution, 0, noise.mean, noise.deviation)
+    return in_shape(noise, numbers(noise.key, noise.count, noise.distribution, 0, noise.mean, noise.deviation))
+
+
+def in_shape(noise: Noise, made: np.ndarray) -> np.ndarray:
+    """Numbers as those of the image's values."""
     if noise.shared and len(noise.shape) == 3:
         return np.broadcast_to(made.reshape(*noise.shape[:2], 1), noise.shape)
     return np.asarray(made.reshape(noise.shape))
 
 
+def parts(noise: Noise) -> int:
+    """Of how many parts a level is, as a power of two: so many that 16 bits hold what normal numbers make."""
+    most = abs(float(np.float32(noise.mean))) + 4.7 * float(np.float32(noise.deviation))
+    return max((bits for bits in range(16) if most * 2**bits <= 2**15 - 1), default=0)
+
+
+def whole_levels(noise: Noise, bits: int) -> np.ndarray:
+    """Normal noise of levels: whole numbers in parts of a level, without what lies behind the point at last."""
+    made = sums(words(noise.key, 0, (noise.count + 1) // 2))[: noise.count]
+    factor = int(np.rint(float(np.float32(noise.deviation)) * 2.0**bits * 32768 / float(_SPREAD)))
+    made = ((made * factor >> 14) + 1 >> 1) + int(np.rint(float(np.float32(noise.mean)) * 2.0**bits))
+    return np.sign(made) * (np.abs(made) >> bits)
+
+
 def added(noise: Noise, image: np.ndarray) -> np.ndarray:
     """An image, uint8 or float32, with it."""
+    bits = parts(noise) if noise.distribution == "gaussian" and image.dtype == np.uint8 else 0
+    if bits > 1:
+        return np.clip(image + in_shape(noise, whole_levels(noise, bits)), 0, 255).astype(np.uint8)
     made: Any = array(noise)
     if image.dtype == np.uint8:
         return np.clip(image + np.trunc(np.clip(made, -256, 256)).astype(np.int16), 0, 255).astype(np.uint8)

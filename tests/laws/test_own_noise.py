@@ -76,15 +76,38 @@ def test_photons_have_the_bits_of_numpy(kernels: Library) -> None:
     @given(
         size=st.tuples(st.integers(1, 70), st.integers(1, 70)), channels=st.integers(1, 5), key=KEYS,
         shift=st.floats(0, 1), intensity=st.floats(0, 4), scale=st.floats(0.001, 3), seed=st.integers(0, 99),
+        near=st.sampled_from([0.5, 0.99, 1.01, 1.5]),
     )  # fmt: skip
-    def law(size: Any, channels: int, key: int, shift: float, intensity: float, scale: float, seed: int) -> None:
+    def law(
+        size: Any, channels: int, key: int, shift: float, intensity: float, scale: float, seed: int, near: float
+    ) -> None:
         image = np.ascontiguousarray(image_of((*size, channels), seed))
         compare(photons.shot_noise(image, scale, key, kernels), numpys.shot(image, scale, key))
         image = np.ascontiguousarray(image_of((*size, 3), seed))
         assert photons.sums(image, kernels) == numpys.lightness(image)
-        compare(photons.iso_noise(image, shift, intensity, key, kernels), numpys.iso(image, shift, intensity, key))
+        for turned in (shift, near * STILL / max(intensity, 0.01)):
+            given = image, turned, intensity, key
+            compare(photons.iso_noise(*given, kernels), numpys.iso(*given))
 
     law()
+
+
+STILL = 60 * 0.49 / 255 / 4.2  # degrees: kernels leave pixels without photons alone where hues vary by no more
+
+
+def moved_without_photons(turned: float) -> bool:
+    """Whether hues that vary by so many degrees, and they alone, move the levels of colourful pixels."""
+    colours = np.array([[[255, 0, 7]], [[0, 255, 250]], [[3, 9, 255]]], np.uint8)
+    image = np.random.default_rng(0).choice(colours, 1 << 16)
+    image = np.ascontiguousarray(np.concatenate([image, 255 - image]))
+    made = numpys.iso(image, turned * 1e9, 1e-9, 5)
+    assert made is not None
+    return not np.array_equal(made, image)
+
+
+def test_hues_that_vary_little_move_no_level() -> None:
+    assert not moved_without_photons(STILL)
+    assert moved_without_photons(1.3 * STILL)
 
 
 def compare(one: Any, other: Any) -> None:
@@ -183,6 +206,23 @@ def test_moments_and_tails_are_those_of_a_normal_distribution(monkeypatch: pytes
         nearer[row, nearer[row].argmin()] += 8
         monkeypatch.setattr(numpys, "_PARTS", nearer)
         assert max(off_by(all_normals()).values()) > 0.02
+
+
+def levels_off(mean: float, deviation: float, fewer: int = 0) -> float:
+    """How far whole levels, in so many bits fewer, are from numbers without what lies behind their point.
+
+    That is their mean and how many differ, both in tenths, or how much more than a level one of them is off.
+    """
+    noise = Noise("gaussian", (256, 512), False, mean, deviation, 3)
+    made = numpys.whole_levels(noise, numpys.parts(noise) - fewer)
+    off = made - np.trunc(numbers(3, noise.count, "gaussian", 0, mean, deviation))
+    return max(abs(float(off.mean())) * 10, float(np.abs(off).max()) - 1, float((off != 0).mean()) * 10)
+
+
+def test_whole_levels_are_the_numbers_without_fractions() -> None:
+    for mean, deviation in ((0, 0.3), (0, 5), (-3.4, 60), (0, 112), (90, 20), (-200, 1), (255, 255)):
+        assert levels_off(mean, deviation) < 0.5, (mean, deviation)
+    assert levels_off(0, 112, fewer=5) > 0.5
 
 
 def test_keys_that_differ_in_a_bit_have_other_numbers() -> None:
