@@ -214,7 +214,7 @@ def scales(data: bytes, header: ImageHeader) -> tuple[int, ...]:
 def decode(data: bytes, header: ImageHeader, channels: int | None, part: Area) -> NDArray[Any]:
     """Pixels of a part, uint8 H×W×C: C as asked for grey and colour, 3 for CMYK. Raises UnreadableError."""
     colorspace, s = _space_of(data, header, channels), header.layout
-    found = None if part == Area(0, 0, s.height, s.width) else _coded_as(data, s, colorspace, part)
+    found = _coded_as(data, s, colorspace, part)
     pixels = None if found is None else _pixels(found)
     if pixels is None:
         pixels = samples(data, s, colorspace, part.reduce)[part.reduced]

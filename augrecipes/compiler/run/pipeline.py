@@ -23,6 +23,7 @@ from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.output_size_guard import guard
 from augrecipes.compiler.run.prepared import as_it_is, prepared
+from augrecipes.compiler.run.thread_copies import ThreadCopies
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops import groups, registry
@@ -76,7 +77,7 @@ class Pipeline(AsCompose):
         self._acting = [(made, site) for made, site, _ in sites if isinstance(made, A.BasicTransform)]
         self._home, self._stream, self._count = streams.home(), _BARE, itertools.count()
         self.seed = compiled.seed  # Compose has set its own, None
-        self._owner, self._local = threading.get_ident(), threading.local()
+        self._owner, self._copies = threading.get_ident(), ThreadCopies[Self]()
         self._by_arrival: dict[Arrival, Self] = {}
         self._by_epoch, self._last_epoch = dict[int, Self](), compiled.recipe.last_epoch
         self._dress: Callable[[Pipeline], object] | None = None
@@ -185,7 +186,7 @@ class Pipeline(AsCompose):
     def renew(self, compiled: Compiled) -> None:
         """Compiled otherwise; the copies for other threads and plans are made again when they are asked for."""
         self.compiled = compiled
-        self._by_arrival, self._by_epoch, self._local = {}, {}, threading.local()
+        self._by_arrival, self._by_epoch, self._copies = {}, {}, ThreadCopies()
 
     def dress(self, dress: Callable[[Pipeline], object]) -> None:
         """Do something to this pipeline, and to every copy that `again` makes: for other threads, and other plans."""
@@ -206,10 +207,7 @@ class Pipeline(AsCompose):
         """This pipeline or, in another thread than it was made in, a copy of the thread's own: steps hold state."""
         if threading.get_ident() == self._owner:
             return self._in_epoch(epoch) if epoch < self._last_epoch else self
-        if not hasattr(self._local, "pipeline"):
-            self._local.pipeline = self.again()
-        mine: Self = self._local.pipeline
-        return mine.for_this_thread(epoch)
+        return self._copies.of_this_thread(self.again).for_this_thread(epoch)
 
     def _in_epoch(self, epoch: int) -> Self:
         """The pipeline with the numbers of an epoch; it is kept until the next but one is asked for."""

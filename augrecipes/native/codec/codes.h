@@ -5,20 +5,22 @@
 
 #include "said.h"
 
-enum { LOOK = 10, BROAD = 12, LONGEST = 16 };      /* bits that tables are asked by, and of the longest code */
+enum { LOOK = 11, BROAD = 12, LONGEST = 16 };      /* bits that tables are asked by, and of the longest code */
 enum { WIDE = 14 };                                /* the most bits that are left out together */
 enum { LAST = DCTSIZE2 - 1, ENDS = 2 * DCTSIZE2 }; /* the last coefficient; how far a block's end is on */
 enum { UNSAID = 255 };                             /* further on than any: these bits do not say it all */
 
 /* Codes of one table.
 
-   one: by the next LOOK bits, from the lowest on: 8 bits: how many are read; 8 bits: how many coefficients further on;
-     16 bits: its value, where it is not zero. Of what is UNSAID: the length of the code, or 0 where it is longer; and
-     behind that what it stands for.
+   by: what the next LOOK bits say of one coefficient, and of two where they say both, from the lowest bit on: 8 bits:
+     how many are read; 8 bits: how many coefficients further on; 16 bits: the value of the last. Of one that is UNSAID:
+     the length of the code, or 0 where it is longer; and behind that what it stands for.
    some: by BROAD bits, of as many coefficients as they tell of: 8 bits: how many are read, with those that lie behind
      these; 8 bits: how many coefficients further on, at most LAST, and ENDS more where the block ends; or UNSAID. */
 struct codes {
-    uint32_t one[1 << LOOK];
+    struct next {
+        uint32_t one, two;
+    } by[1 << LOOK];
     uint16_t some[1 << BROAD];
     int32_t most[LONGEST + 1];  /* the largest code of each length; -1: there is none */
     int32_t place[LONGEST + 1]; /* of what a code stands for, less the code */
@@ -28,16 +30,17 @@ struct codes {
 
 /* A number of `size` bits, of which those below half of its range stand for negative ones. */
 static inline int32_t extended(int32_t bits, int32_t size) {
-    return bits < 1 << (size - 1) ? bits - (1 << size) + 1 : bits;
+    return bits + ((bits << 1 >> size) - 1) * ((1 << size) - 1);
 }
 
-/* What the bits `seen` say: a code of `length` bits, that stands for `value`, and what follows it. */
+/* What the bits `seen` say: a code of `length` bits, that stands for `value`, and what follows it; of levels, of which
+   a block has one, the code alone. */
 static uint32_t told(int32_t seen, int32_t length, int32_t value, int is_level) {
-    int32_t size = value & 15, run = is_level ? 0 : value >> 4, all = length + size;
-    if (all > LOOK)
+    int32_t size = value & 15, run = value >> 4, all = length + size;
+    if (all > LOOK || is_level)
         return (uint32_t)(length | UNSAID << 8 | value << 16);
     if (!size)
-        return (uint32_t)(all | (is_level ? 0 : run == 15 ? 16 : ENDS) << 8);
+        return (uint32_t)(all | (run == 15 ? 16 : ENDS) << 8);
     int32_t number = extended(seen >> (LOOK - all) & ((1 << size) - 1), size);
     return (uint32_t)(all | (run + 1) << 8) | (uint32_t)number << 16;
 }
@@ -65,7 +68,7 @@ static void prepare(struct codes *codes, const JHUFF_TBL *table, int is_level) {
         return;
     codes->table = *table, codes->made = 1;
     for (int32_t seen = 0; seen < 1 << LOOK; seen++)
-        codes->one[seen] = UNSAID << 8;
+        codes->by[seen].one = UNSAID << 8;
     for (int32_t length = 1; length <= LONGEST; length++, code <<= 1) {
         int32_t count = table->bits[length];
         codes->place[length] = place - code;
@@ -73,12 +76,17 @@ static void prepare(struct codes *codes, const JHUFF_TBL *table, int is_level) {
             for (int32_t i = 0; i < 1 << (LOOK - length); i++) {
                 int32_t seen = ((code + k) << (LOOK - length)) + i;
                 if (seen < 1 << LOOK && place + k < 256) {
-                    codes->one[seen] = told(seen, length, table->huffval[place + k], is_level);
+                    codes->by[seen].one = told(seen, length, table->huffval[place + k], is_level);
                     alone[seen] = (uint16_t)(length | table->huffval[place + k] << 8);
                 }
             }
         place += count, code += count;
         codes->most[length] = count ? code - 1 : -1;
+    }
+    for (uint32_t seen = 0; seen < 1 << LOOK; seen++) {
+        uint32_t one = codes->by[seen].one, used = one & 255, other = codes->by[seen << used & ((1 << LOOK) - 1)].one;
+        int both = (one >> 8 & 255) < ENDS && (other >> 8 & 255) <= ENDS && used + (other & 255) <= LOOK;
+        codes->by[seen].two = both ? other + (one & 0xffff) : one;
     }
     for (uint32_t seen = 0; seen < 1 << BROAD && !is_level; seen++)
         codes->some[seen] = told_together(alone, seen);

@@ -51,7 +51,8 @@ struct jpeg_entropy_decoder {
     boolean (*decode_mcu)(j_decompress_ptr, JBLOCKROW *);
 };
 
-static const uint8_t PLACES[DCTSIZE2] = {
+/* Where coefficients lie in a block, in the order in which they come; behind the last all lie at the level. */
+static const uint8_t PLACES[LAST + UNSAID + 1] = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
     41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
@@ -99,10 +100,8 @@ static inline struct bits behind(struct bits b, uint32_t count) {
 
 static inline uint32_t further(uint32_t said) { return said >> 8 & 255; }
 
-/* As `said`, how long the next code is, and what it stands for, of which its table has said no more, or nothing. */
-static uint32_t meant(j_decompress_ptr jpeg, uint64_t next, const struct codes *codes, uint32_t said) {
-    if (said & 255)
-        return said;
+/* How long the next code is, of which its table says nothing, and what it stands for. */
+static SELDOM uint32_t meant(j_decompress_ptr jpeg, uint64_t next, const struct codes *codes) {
     for (int32_t length = LOOK + 1; length <= LONGEST; length++) {
         int32_t code = (int32_t)(next >> (64 - length));
         if (code <= codes->most[length])
@@ -113,30 +112,27 @@ static uint32_t meant(j_decompress_ptr jpeg, uint64_t next, const struct codes *
 }
 
 /* What comes next where a table alone does not tell, of full bits: a coefficient, how far on it is, or the end. */
-static SELDOM struct bits next_alone(struct coded *c, struct bits b, const struct codes *codes, int32_t *number,
+static inline struct bits next_alone(struct coded *c, struct bits b, const struct codes *codes, int32_t *number,
                                      uint32_t *on) {
-    uint32_t said = codes->one[b.next >> (64 - LOOK)];
+    uint32_t said = codes->by[b.next >> (64 - LOOK)].one;
     if (further(said) != UNSAID) {
         *number = (int32_t)said >> 16, *on = further(said);
         return filled(&c->bytes, behind(b, said));
     }
-    said = meant(c->jpeg, b.next, codes, said);
+    if (!(said & 255))
+        said = meant(c->jpeg, b.next, codes);
     b = behind(b, said);
     uint32_t size = said >> 16 & 15, run = said >> 20 & 15;
-    *number = size ? extended((int32_t)(b.next >> 32 >> (32 - size)), (int32_t)size) : 0;
+    *number = extended((int32_t)(b.next >> 1 >> (63 - size)), (int32_t)size);
     *on = size ? run + 1 : run == 15 ? 16 : ENDS;
     return filled(&c->bytes, behind(b, size));
 }
 
-/* The level of the next block, of full bits; all but LOOK of these are left. */
+/* The level of the next block, of full bits, which it leaves. */
 static inline struct bits level(struct coded *c, struct bits b, const struct of_block *of) {
-    uint32_t said = of->levels->one[b.next >> (64 - LOOK)], on;
-    int32_t number = (int32_t)said >> 16, found;
-    if (further(said) == UNSAID) {
-        b = next_alone(c, b, of->levels, &found, &on);
-        number = found;
-    } else
-        b = behind(b, said);
+    uint32_t on;
+    int32_t number;
+    b = next_alone(c, b, of->levels, &number, &on);
     number += *of->level;
     if (number != (JCOEF)number)
         ERREXIT(c->jpeg, JERR_BAD_STATE);
@@ -144,41 +140,40 @@ static inline struct bits level(struct coded *c, struct bits b, const struct of_
     return b;
 }
 
-/* The waves of a block: five times LOOK bits at a time, behind a level four times. Of sixteen zeros one is written. */
+/* The waves of a block, of full bits: five times LOOK of them at a time. Coefficients are written before it is asked
+   whether they are any; what was none lies at the level, which is to be written last. */
 static inline struct bits waves(struct coded *c, struct bits b, const struct codes *codes, JCOEF *block) {
     uint32_t at = 0, on;
     int32_t number;
-    for (int more = 4;; more = 5) {
-        while (more--) {
-            uint32_t said = codes->one[b.next >> (64 - LOOK)], next = at + further(said);
-            if (further(said) == ENDS)
-                return behind(b, said);
-            if (next >= LAST)
-                break;
-            block[PLACES[next]] = (JCOEF)(said >> 16);
-            b = behind(b, said);
-            at = next;
-        }
-        b = filled(&c->bytes, b);
-        if (more < 0)
-            continue;
-        b = next_alone(c, b, codes, &number, &on);
-        at += on;
-        if (number) {
-            if (at > LAST)
+    for (;; b = filled(&c->bytes, b)) {
+        for (int more = 5; more; more--) {
+            struct next said = codes->by[b.next >> (64 - LOOK)];
+            uint32_t next = at + further(said.two);
+            block[PLACES[at + further(said.one)]] = (JCOEF)(said.one >> 16);
+            block[PLACES[next]] = (JCOEF)(said.two >> 16);
+            if (next < LAST) {
+                b = behind(b, said.two), at = next;
+                continue;
+            }
+            if (next - ENDS < LAST) /* the last coefficient has no end behind it */
+                return behind(b, said.two);
+            b = next_alone(c, filled(&c->bytes, b), codes, &number, &on);
+            at += on;
+            if (number && at > LAST)
                 ERREXIT(c->jpeg, JERR_BAD_STATE);
             block[PLACES[at]] = (JCOEF)number;
+            if (at >= LAST)
+                return b;
+            more = 6;
         }
-        if (at >= LAST)
-            return b;
     }
 }
 
-/* The same without the coefficients: four times WIDE bits at a time, behind a level three times. */
+/* The same without the coefficients: four times WIDE bits at a time. */
 static inline struct bits behind_waves(struct coded *c, struct bits b, const struct codes *codes) {
     uint32_t at = 0, on;
     int32_t number;
-    for (int more = 3;; more = 4) {
+    for (int more = 4;; more = 4) {
         while (more--) {
             uint32_t said = codes->some[b.next >> (64 - BROAD)], next = at + (said >> 8);
             if (next >= LAST) {
@@ -233,8 +228,8 @@ static void next_unit(struct coded *c, JBLOCKROW *blocks) {
         const struct of_block *of = c->blocks + k;
         b = level(c, filled(&c->bytes, b), of);
         if (seen && of->needed) {
-            blocks[k][0][0] = (JCOEF)*of->level;
             b = waves(c, b, of->waves, blocks[k][0]);
+            blocks[k][0][0] = (JCOEF)*of->level;
         } else
             b = behind_waves(c, b, of->waves);
     }
