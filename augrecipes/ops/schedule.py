@@ -8,7 +8,7 @@ other, in epoch 30, and stays there, along a `curve` that is `linear`, `cosine` 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -70,6 +70,19 @@ def last_epoch(value: Any) -> int:
     return max(ends, default=0)
 
 
+def ends(steps: Iterable[Step]) -> list[int]:
+    """The epochs in which some scheduled number of some steps, or of what is in them, is least or greatest.
+
+    >>> ends([Step("Blur", schedule=Arguments({"p": {"by_epoch": [0.5, 0, 1, 0.2]}}))])
+    [1, 2]
+    """
+    found = set[int]()
+    for one in (one for top in steps for step in top.walk() for one in schedules_in(step.schedule)):
+        listed = one.get("by_epoch")
+        found |= {0, one["epochs"]} if listed is None else {listed.index(min(listed)), listed.index(max(listed))}
+    return sorted(found)
+
+
 def in_epoch(step: Step, epoch: int) -> Step:
     """The step with the numbers that it has in an epoch; the very step where none is scheduled, inside it neither.
 
@@ -77,13 +90,42 @@ def in_epoch(step: Step, epoch: int) -> Step:
     >>> in_epoch(Step("Blur", p=1.0, schedule=ramp), 3).p
     0.3
     """
-    if not any(one.schedule for one in step.walk()):
-        return step
+    steps = tuple(in_epoch(child, epoch) for child in step.steps)
+    written = None if step.written is None else in_epoch(step.written, epoch)
+    if not step.schedule:
+        same = all(now is was for now, was in zip((written, *steps), (step.written, *step.steps), strict=True))
+        return step if same else replace(step, steps=steps, written=written)
     found = {
         key: value_in(written, epoch, whole=is_whole(step.name, key)) for key, written in step.schedule.plain().items()
     }
-    p, steps = found.pop("p", step.p), tuple(in_epoch(child, epoch) for child in step.steps)
-    return replace(step, args=Arguments({**step.args.plain(), **found}), p=p, steps=steps, schedule=Arguments())
+    p, args = found.pop("p", step.p), Arguments({**step.args.plain(), **found})
+    return replace(step, args=args, p=p, steps=steps, schedule=Arguments(), written=written)
+
+
+def over_epochs(values: Sequence[Any]) -> Any:
+    """Values of epochs from 0 on as one value, whose numbers have schedules where they differ.
+
+    Raises:
+        ValueError: they differ in more than numbers; it says where.
+
+    >>> over_epochs([{"x": [0, 1.5]}, {"x": [0, 2.5]}])
+    {'x': [0, {'by_epoch': [1.5, 2.5]}]}
+    """
+    first = values[0]
+    differs = next((epoch for epoch, value in enumerate(values) if value != first), None)
+    if differs is None:
+        return first
+    if all(isinstance(value, dict) and [*value] == [*first] for value in values):
+        return {key: over_epochs([value[key] for value in values]) for key in first}
+    if all(isinstance(value, list) and len(value) == len(first) for value in values):
+        return [over_epochs(parts) for parts in zip(*values, strict=True)]
+    if not isinstance(first, int | float):
+        raise ValueError(f"epoch {differs} has {_named(values[differs])} where epoch 0 has {_named(first)}")
+    return {"by_epoch": list(values)}
+
+
+def _named(value: Any) -> str:
+    return f"{len(value)} of them" if isinstance(value, list) else " ".join(value)
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from augrecipes.compiler.rewrite.nodes import Fused, Nodes, action_of
+from augrecipes.compiler.rewrite.nodes import Fused, Nodes, action_of, in_epoch
 from augrecipes.compiler.rewrite.rule import Firing, apply_rules
 from augrecipes.compiler.rewrite.rules import rules_for
 from augrecipes.flow import Arrival, Flow
@@ -68,11 +68,14 @@ class Compiled:
         return replace(self, optimize="none", plans=dict.fromkeys(ARRIVALS, source))
 
     def in_epoch(self, epoch: int) -> Compiled:
-        """The same with the numbers that scheduled steps have in an epoch, planned for these."""
-        recipe = self.recipe.in_epoch(epoch)
-        steps = recipe.section(self.mode) or ()
-        plans = {arrival: plan(recipe, steps, self.optimize, arrival) for arrival in self.plans}
-        return replace(self, recipe=recipe, plans=plans)
+        """The same plans with the numbers that scheduled steps have in an epoch."""
+        nodes = {id(node): node for one in self.plans.values() for node in one.steps}
+        now = {key: in_epoch(node, epoch) for key, node in nodes.items()}
+        plans = {
+            arrival: replace(one, steps=tuple(now[id(node)] for node in one.steps))
+            for arrival, one in self.plans.items()
+        }
+        return replace(self, recipe=self.recipe.in_epoch(epoch), plans=plans)
 
 
 def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: Arrival) -> Plan:

@@ -12,6 +12,7 @@ from augrecipes.compiler.rewrite.nodes import (
     Node,
     Nodes,
     Steps,
+    in_turn,
     is_open,
     singles,
     with_inside,
@@ -146,9 +147,23 @@ def _straight(steps: Nodes, flow: Flow, rules: tuple[Rule, ...], fired: list[Fir
     return steps
 
 
+def _agreed(rule: Rule, steps: Nodes, flow: Flow) -> list[Edit]:
+    """The edits of a rule that are right in every epoch."""
+    (first, *others) = ({_shape(edit): edit for edit in rule.rewrite(now, flow)} for now in in_turn(steps))
+    return [
+        replace(edit, levels=max(edit.levels, *(other[shape].levels for other in others))) if others else edit
+        for shape, edit in first.items()
+        if all(shape in other for other in others)
+    ]
+
+
+def _shape(edit: Edit) -> tuple[int, int, tuple[str, ...]]:
+    return edit.start, edit.stop, tuple(step.site for step in edit.steps)
+
+
 def _edited(rule: Rule, steps: Nodes, flow: Flow, fired: list[Firing]) -> Nodes:
     """The steps after one rule."""
-    edits = list(rule.rewrite(steps, flow))
+    edits = _agreed(rule, steps, flow)
     made: list[Node] = []
     place, apart = 0, 0.0
     for edit, end in zip(edits, [*(edit.start for edit in edits), len(steps)][1:], strict=True):

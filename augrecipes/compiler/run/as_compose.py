@@ -204,6 +204,11 @@ class AsCompose(Displayed, Compose):
         )
 
 
+def is_kept(step: Any) -> bool:
+    """Whether a step is a pipeline's own already."""
+    return step.set_random_seed is _refuse_step
+
+
 def _refuse_step(*_: Any) -> NoReturn:
     raise TypeError(_STEPS)
 

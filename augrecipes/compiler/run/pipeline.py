@@ -8,7 +8,7 @@ import operator
 import os
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -19,7 +19,7 @@ from augrecipes.compiler.kernels import quick_apply
 from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.compiler.rewrite import PLAIN, Compiled
 from augrecipes.compiler.run import streams
-from augrecipes.compiler.run.as_compose import AsCompose
+from augrecipes.compiler.run.copies import Copies
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.output_size_guard import guard
 from augrecipes.compiler.run.prepared import as_it_is, prepared
@@ -33,7 +33,7 @@ _BARE = 1 << 63
 P = TypeVar("P")
 
 
-class Pipeline(AsCompose):
+class Pipeline(Copies):
     """A compiled recipe: numpy arrays in, numpy arrays out.
 
     `at(index, epoch, tile)` decides every draw; see `augrecipes.compiler.run.draws`. A bare call counts for itself and
@@ -55,7 +55,6 @@ class Pipeline(AsCompose):
     sinks: dict[str, Any]
     call: Callable[..., Any] | None = None  # how steps are called that programs leave to Python
     take: Callable[[Any], object] | None = None  # what is to have each program that is made
-    _cells: Mapping[int, int] = {}  # see `guard`
 
     def __init__(
         self, compiled: Compiled, arrival: Arrival, transforms: list[Any], sites: Sites, **processors: Any
@@ -72,14 +71,11 @@ class Pipeline(AsCompose):
             made.random_generator, made.py_random = self.draws.add(site, shared=shared)
         guard(sites, self.recipe.max_bytes, self._cells)
         self.run_through(transforms)
-        self._labels = {id(made): site for made, site, _ in sites}
-        self._acting = [(made, site) for made, site, _ in sites if isinstance(made, A.BasicTransform)]
+        self._sites, self._labels = sites, {id(made): site for made, site, _ in sites}
         self._home, self._stream, self._count = streams.home(), _BARE, itertools.count()
         self.seed = compiled.seed  # Compose has set its own, None
-        self._owner, self._local = threading.get_ident(), threading.local()
-        self._by_arrival: dict[Arrival, Self] = {}
-        self._by_epoch, self._last_epoch = dict[int, Self](), compiled.recipe.last_epoch
-        self._dress: Callable[[Pipeline], object] | None = None
+        self._owner, self.tried = threading.get_ident(), set[Any]()
+        Copies.renew(self, compiled)
         self._keep(sites)
 
     # What it was compiled from.
@@ -174,24 +170,6 @@ class Pipeline(AsCompose):
         self.transforms, self.prepared = transforms, [prepare(step, self) for step in transforms]
         self.__dict__.pop("native", None)  # it is made of the steps when it is first needed
 
-    def again(self, compiled: Compiled | None = None, arrival: Arrival | None = None) -> Self:
-        """A pipeline of the same kind, with state of its own."""
-        make: Any = type(self)
-        made: Self = make(compiled or self.compiled, arrival or self.arrival)
-        if self._dress is not None:
-            made.dress(self._dress)
-        return made
-
-    def renew(self, compiled: Compiled) -> None:
-        """Compiled otherwise; the copies for other threads and plans are made again when they are asked for."""
-        self.compiled = compiled
-        self._by_arrival, self._by_epoch, self._local = {}, {}, threading.local()
-
-    def dress(self, dress: Callable[[Pipeline], object]) -> None:
-        """Do something to this pipeline, and to every copy that `again` makes: for other threads, and other plans."""
-        self._dress = dress
-        dress(self)
-
     def called(self, step: Any, act: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """What a step does that a program has stopped at, called as is wanted."""
         return act(*args, **kwargs) if self.call is None else self.call(self.label_of(step), act, args, kwargs)
@@ -202,36 +180,15 @@ class Pipeline(AsCompose):
             self.take(plan)
         return plan
 
-    def for_this_thread(self, epoch: int) -> Self:
-        """This pipeline or, in another thread than it was made in, a copy of the thread's own: steps hold state."""
-        if threading.get_ident() == self._owner:
-            return self._in_epoch(epoch) if epoch < self._last_epoch else self
-        if not hasattr(self._local, "pipeline"):
-            self._local.pipeline = self.again()
-        mine: Self = self._local.pipeline
-        return mine.for_this_thread(epoch)
-
-    def _in_epoch(self, epoch: int) -> Self:
-        """The pipeline with the numbers of an epoch; it is kept until the next but one is asked for."""
-        if epoch not in self._by_epoch:
-            self._by_epoch = dict([*self._by_epoch.items()][-1:])
-            self._by_epoch[epoch] = self.again(self.compiled.in_epoch(epoch))
-        return self._by_epoch[epoch]
-
-    def coming(self, arrival: Arrival) -> Self:
-        """The pipeline with the plan for images that come as `arrival` says."""
-        if arrival == self.arrival:
-            return self
-        if arrival not in self._by_arrival:
-            self._by_arrival[arrival] = self.again(arrival=arrival)
-        return self._by_arrival[arrival]
-
     def position(self, epoch: int, index: int, tile: int) -> None:
         """Move every step to one sample's key."""
         self.draws.position(epoch, index, tile)
         if self.compiled.save_applied_params:
-            for step, _ in self._acting:
+            for step, _ in self._acting():
                 step.params = {}  # a step that is not called keeps the parameters of its last sample
+
+    def _acting(self) -> list[tuple[Any, str]]:
+        return [(made, site) for made, site, _ in self._sites if isinstance(made, A.BasicTransform)]
 
     def blame(self, error: Exception) -> Exception:
         """What went wrong in a step, with the step's label; want of memory is no fault of the sample, and stays."""
@@ -257,7 +214,7 @@ class Pipeline(AsCompose):
         """The draws that were made for the last sample."""
         return [
             (site, type(step).__name__, copy.deepcopy({k: v for k, v in step.params.items() if k != "shape"}))
-            for step, site in self._acting
+            for step, site in self._acting()
             if step.params
         ]
 
