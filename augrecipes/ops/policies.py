@@ -23,7 +23,7 @@ from augrecipes.ops.groups import AUTO_AUGMENT, NO_OP, ONE_OF, RAND_AUGMENT, SEQ
 from augrecipes.ops.schedule import last_epoch, over_epochs, value_in
 
 MOST = 30  # RandAugment's full magnitude
-MOST_EPOCHS = 1000  # in which arguments may change: all numbers of all steps are written for each
+_MOST_EPOCHS = 1000  # in which arguments may change: all numbers of all steps are written for each
 _DATA = json.loads(files("augrecipes.ops").joinpath("policies.json").read_text(encoding="utf-8"))
 TABLES: dict[str, dict[str, list[Any]]] = _DATA["tables"]
 POLICIES: dict[str, dict[str, Any]] = _DATA["policies"]  # of AutoAugment
@@ -75,8 +75,11 @@ def group_in_epochs(name: str, arguments: Mapping[str, Any], scheduled: Mapping[
     Raises:
         ValueError: other steps would be in it then.
     """
-    epochs = range(last_epoch(scheduled) + 1)
-    made: Plain = over_epochs([group_of(name, {**arguments, **value_in(scheduled, epoch)}) for epoch in epochs])
+    if (last := last_epoch(scheduled)) > _MOST_EPOCHS:
+        raise ValueError(f"numbers of a policy change over at most {_MOST_EPOCHS:,} epochs, got {last:,}")
+    made: Plain = over_epochs(
+        [group_of(name, {**arguments, **value_in(scheduled, epoch)}) for epoch in range(last + 1)]
+    )
     return made
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
@@ -23,6 +23,7 @@ CURVES: Mapping[str, Callable[[float], float]] = {
     "cosine": lambda share: (1 - math.cos(math.pi * share)) / 2,
     "step": lambda share: float(share >= 1),
 }
+S = TypeVar("S")
 _WORDS = frozenset({"from", "by_epoch"})
 
 
@@ -83,30 +84,31 @@ def ends(steps: Iterable[Step]) -> list[int]:
     return sorted(found)
 
 
-def in_epoch(step: Step, epoch: int) -> Step:
+def in_epoch(step: S, epoch: int) -> S:
     """The step with the numbers that it has in an epoch; the very step where none is scheduled, inside it neither.
+
+    So it is with whatever has steps inside it.
 
     >>> ramp = Arguments({"p": {"from": 0, "to": 1, "epochs": 10}})
     >>> in_epoch(Step("Blur", p=1.0, schedule=ramp), 3).p
     0.3
     """
-    steps = tuple(in_epoch(child, epoch) for child in step.steps)
-    written = None if step.written is None else in_epoch(step.written, epoch)
-    if not step.schedule:
-        same = all(now is was for now, was in zip((written, *steps), (step.written, *step.steps), strict=True))
-        return step if same else replace(step, steps=steps, written=written)
-    found = {
-        key: value_in(written, epoch, whole=is_whole(step.name, key)) for key, written in step.schedule.plain().items()
-    }
-    p, args = found.pop("p", step.p), Arguments({**step.args.plain(), **found})
-    return replace(step, args=args, p=p, steps=steps, schedule=Arguments(), written=written)
+    was: Any = step
+    now: dict[str, Any] = {"steps": tuple(in_epoch(child, epoch) for child in was.steps)}
+    if (written := getattr(was, "written", None)) is not None:
+        now["written"] = in_epoch(written, epoch)
+    if isinstance(was, Step) and was.schedule:
+        written = was.schedule.plain().items()
+        found = {key: value_in(value, epoch, whole=is_whole(was.name, key)) for key, value in written}
+        now |= {"p": found.pop("p", was.p), "args": Arguments({**was.args.plain(), **found}), "schedule": Arguments()}
+    return step if all(getattr(was, key) == value for key, value in now.items()) else replace(was, **now)
 
 
 def over_epochs(values: Sequence[Any]) -> Any:
     """Values of epochs from 0 on as one value, whose numbers have schedules where they differ.
 
     Raises:
-        ValueError: they differ in more than numbers; it says where.
+        ValueError: they differ in more than numbers.
 
     >>> over_epochs([{"x": [0, 1.5]}, {"x": [0, 2.5]}])
     {'x': [0, {'by_epoch': [1.5, 2.5]}]}
@@ -120,12 +122,8 @@ def over_epochs(values: Sequence[Any]) -> Any:
     if all(isinstance(value, list) and len(value) == len(first) for value in values):
         return [over_epochs(parts) for parts in zip(*values, strict=True)]
     if not isinstance(first, int | float):
-        raise ValueError(f"epoch {differs} has {_named(values[differs])} where epoch 0 has {_named(first)}")
+        raise ValueError(f"a policy keeps its steps: in epoch {differs} it would have others than in epoch 0")
     return {"by_epoch": list(values)}
-
-
-def _named(value: Any) -> str:
-    return f"{len(value)} of them" if isinstance(value, list) else " ".join(value)
 
 
 @cache

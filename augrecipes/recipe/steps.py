@@ -12,7 +12,7 @@ from augrecipes.ops import groups, judge, policies, registry
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.catalog import own_part
 from augrecipes.ops.refused import REFUSED
-from augrecipes.ops.schedule import in_epoch, last_epoch, schedules_in
+from augrecipes.ops.schedule import in_epoch, schedules_in
 from augrecipes.recipe import grammar, limits, schedules, suggest
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.checks import check_group
@@ -115,10 +115,6 @@ def _policy(context: Context, name: str, body: MappingNode, place: Place, inside
     for one in bodies:
         if len(context.problems) == before:
             arguments = _arguments(context, name, replace(body, entries={**body.entries, **one.entries}), place)
-    for key in scheduled:
-        if last_epoch(scheduled) > policies.MOST_EPOCHS:
-            message = f"changes over at most {policies.MOST_EPOCHS:,} epochs"
-            context.problems.add("E315", body.entries[key].place, message, f"{name}.{key}")
     if len(context.problems) > before:
         return None
     given = {key: body.entries[key] for key in RESERVED if key in body.entries}
@@ -134,8 +130,7 @@ def _policy(context: Context, name: str, body: MappingNode, place: Place, inside
         step = _with_schedules(step, policies.group_in_epochs(name, arguments, scheduled)[kind])
     except ValueError as error:
         key = next(iter(scheduled))
-        message = f"decides of which steps it is made, and these may not change: {error}; begin where they are the same"
-        context.problems.add("E315", body.entries[key].place, message, f"{name}.{key}")
+        context.problems.add("E315", body.entries[key].place, str(error), f"{name}.{key}")
     own_id = step.id if "id" in given else None
     written = replace(step, name=name, args=Arguments(arguments), id=own_id, steps=(), schedule=scheduled)
     return replace(_silent(step), written=written)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.steps import is_plain
-from augrecipes.compiler.executor.op import KEPT, LEFT, OPAQUE, Op
+from augrecipes.compiler.executor.op import KEPT, LEFT, OPAQUE, Op, of
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering import masks
@@ -25,6 +25,7 @@ from augrecipes.recipe.model import Output
 _MOST = 1 << 28  # pixels
 _BYTES = 32  # of a pixel, at most: four channels of eight
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
+_SEEN = of()  # what is the same of all
 _BYTE, _WORD = np.dtype(np.uint8), np.dtype(np.uint16)
 
 
@@ -135,9 +136,8 @@ class ProgramMaker:
 
 def _known(step: Any, keyed: Op, *labels: Any) -> tuple[Any, ...]:
     """What a step is tried by once, in all epochs: all of it but the numbers that it draws by."""
-    numbers = keyed.numbers
-    how = numbers.draw, numbers.effect, len(numbers.arguments), numbers.does, numbers.given
-    return type(step), keyed.label, keyed.p > 0, *how, keyed.cell, keyed.forced, labels
+    numbers = replace(keyed.numbers, arguments=(), seen=_SEEN)
+    return type(step), replace(keyed, p=float(keyed.p > 0), numbers=numbers), labels
 
 
 def _kernels() -> Library:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from augrecipes.compiler.rewrite.nodes import Fused, Nodes, action_of, in_epoch
+from augrecipes.compiler.rewrite.nodes import Fused, Nodes, action_of
 from augrecipes.compiler.rewrite.rule import Firing, apply_rules
 from augrecipes.compiler.rewrite.rules import rules_for
 from augrecipes.flow import Arrival, Flow
 from augrecipes.ops.capabilities import claims
+from augrecipes.ops.schedule import in_epoch
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "encoded", "together")
@@ -69,10 +70,9 @@ class Compiled:
 
     def in_epoch(self, epoch: int) -> Compiled:
         """The same plans with the numbers that scheduled steps have in an epoch."""
-        nodes = {id(node): node for one in self.plans.values() for node in one.steps}
-        now = {key: in_epoch(node, epoch) for key, node in nodes.items()}
+        nodes = {id(node): in_epoch(node, epoch) for one in self.plans.values() for node in one.steps}
         plans = {
-            arrival: replace(one, steps=tuple(now[id(node)] for node in one.steps))
+            arrival: replace(one, steps=tuple(nodes[id(node)] for node in one.steps))
             for arrival, one in self.plans.items()
         }
         return replace(self, recipe=self.recipe.in_epoch(epoch), plans=plans)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar, Literal, TypeAlias, TypeGuard, cast
+from typing import ClassVar, Literal, TypeAlias, TypeGuard
 
 from augrecipes.lint import walk
 from augrecipes.ops import groups, schedule
@@ -95,18 +95,6 @@ Steps: TypeAlias = tuple[Step, ...]
 Nodes: TypeAlias = tuple[Node, ...]
 
 
-def in_epoch(node: Node, epoch: int) -> Node:
-    """A node with the numbers that its steps have in an epoch; the very node where none is scheduled."""
-    if isinstance(node, Step):
-        return schedule.in_epoch(node, epoch)
-    steps = tuple(in_epoch(inside, epoch) for inside in node.steps)
-    if isinstance(node, Group):
-        written = schedule.in_epoch(node.written, epoch)
-        return node if written is node.written else replace(node, written=written, steps=steps)
-    same = all(now is was for now, was in zip(steps, node.steps, strict=True))
-    return node if same else replace(node, steps=cast("Steps", steps))
-
-
 def in_turn(nodes: Nodes) -> Iterator[Nodes]:
     """The nodes as they are written and, where numbers are scheduled, with those of each end of a schedule.
 
@@ -115,7 +103,7 @@ def in_turn(nodes: Nodes) -> Iterator[Nodes]:
     yield nodes
     tops = [one for node in nodes for one in _written(node)]
     for epoch in schedule.ends(tops):
-        yield tuple(in_epoch(node, epoch) for node in nodes)
+        yield tuple(schedule.in_epoch(node, epoch) for node in nodes)
 
 
 def _written(node: Node) -> Steps:

@@ -148,17 +148,17 @@ def _straight(steps: Nodes, flow: Flow, rules: tuple[Rule, ...], fired: list[Fir
 
 
 def _agreed(rule: Rule, steps: Nodes, flow: Flow) -> list[Edit]:
-    """The edits of a rule that are right in every epoch."""
-    (first, *others) = ({_shape(edit): edit for edit in rule.rewrite(now, flow)} for now in in_turn(steps))
+    """The edits of a rule that it makes in every epoch."""
+    found = [{_shape(edit): edit for edit in rule.rewrite(now, flow)} for now in in_turn(steps)]
     return [
-        replace(edit, levels=max(edit.levels, *(other[shape].levels for other in others))) if others else edit
-        for shape, edit in first.items()
-        if all(shape in other for other in others)
+        replace(edit, levels=max(each[shape].levels for each in found))
+        for shape, edit in found[0].items()
+        if all(shape in each for each in found)
     ]
 
 
-def _shape(edit: Edit) -> tuple[int, int, tuple[str, ...]]:
-    return edit.start, edit.stop, tuple(step.site for step in edit.steps)
+def _shape(edit: Edit) -> tuple[object, ...]:
+    return edit.start, edit.stop, *(step.site for step in edit.steps)
 
 
 def _edited(rule: Rule, steps: Nodes, flow: Flow, fired: list[Firing]) -> Nodes:

@@ -72,7 +72,7 @@ class AsCompose(Displayed, Compose):
     seed: int | None
     _standalone = False
 
-    def _keep(self, sites: Sites) -> None:
+    def keep(self, sites: Sites) -> None:
         """From here on nothing else may seed this pipeline, or a step of it, as every group does with what is in it."""
         self._standalone = True
         for made, _, _ in sites:

@@ -13,6 +13,7 @@ from augrecipes.compiler.executor.inputs import AnyImage, as_bytes, as_image, is
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import stand_in
+from augrecipes.compiler.lowering.lower import Lowered
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import PLAIN
@@ -42,6 +43,7 @@ class ProgramPipeline(Pipeline):
     """A compiled recipe that runs without Python wherever all of its steps are known to the native kernels."""
 
     _usual: frozenset[str]
+    _lowered: tuple[Lowered, ...]
     _on_the_way: OnTheWay | None = None
 
     @abstractmethod

@@ -72,7 +72,7 @@ class PairPipeline(Pipeline):
         steps = cast("Steps", compiled.plans[arrival].steps)  # rules of pairs merge none
         self._lowered = tuple(_lower(step, tuple(scales), self.units, sites, labels) for step in steps)
         shared = [made for made, _ in labels if isinstance(made, Shared)]
-        self._cells = {id(made.step): made.cell for made in shared}
+        self.cells = {id(made.step): made.cell for made in shared}
         super().__init__(compiled, arrival, [*transforms_of(self._lowered)], sites)
         self._labels |= {id(made): site for made, site in labels}
         made = {step.args["target"] for step in steps if isinstance(step, Step) and step.name == groups.DEGRADE}
