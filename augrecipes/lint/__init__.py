@@ -42,16 +42,20 @@ def lint(recipe: Recipe | Source) -> tuple[Diagnostic, ...]:
     ['L103']
     """
     loaded = as_recipe(recipe)
-    if not loaded.last_epoch:
-        return _found(loaded)
-    ends = [{(one.code, one.line, one.col): one for one in _found(end)} for end in (loaded.in_epoch(0), loaded)]
-    every = {**ends[0], **ends[1]}
-    kept = [one for place, one in every.items() if one.code not in _MEANT or all(place in end for end in ends)]
-    return tuple(sorted(kept, key=_order))
+    last = _found(loaded)
+    first = _found(loaded.in_epoch(0)) if loaded.last_epoch else last
+    kept = [
+        one
+        for what in first | last
+        if what[0] not in _MEANT or (what in first and what in last)
+        for one in max(last.get(what, ()), first.get(what, ()), key=len)
+    ]
+    return tuple(sorted(dict.fromkeys(kept), key=_order))
 
 
-def _found(loaded: Recipe) -> tuple[Diagnostic, ...]:
-    found = []
+def _found(loaded: Recipe) -> dict[tuple[str, str, str], list[Diagnostic]]:
+    """What is found, by its code, and the label of the step and the argument that it speaks of."""
+    found: dict[tuple[str, str, str], list[Diagnostic]] = {}
     if loaded.derived:  # of its steps nobody has written a line; what they inherit is reported at the training steps
         loaded = replace(loaded, eval=())
     first, *more = loaded.parts()
@@ -63,8 +67,9 @@ def _found(loaded: Recipe) -> tuple[Diagnostic, ...]:
                 fixes = (*finding.fixes, *(() if finding.step is None else (Fix("silence", code),)))
                 if finding.step is None or code not in finding.step.ignored:
                     said = finding.message, code, record.name, record.severity, fixes
-                    found.append(noted(loaded.file, finding.place, *said))
-    return tuple(sorted(dict.fromkeys(found), key=_order))
+                    what = code, "" if finding.step is None else finding.step.site, finding.argument or ""
+                    found.setdefault(what, []).append(noted(loaded.file, finding.place, *said))
+    return found
 
 
 def _order(problem: Diagnostic) -> tuple[str, int, int, str]:

@@ -20,8 +20,10 @@ from importlib.resources import files
 from typing import Any
 
 from augrecipes.ops.groups import AUTO_AUGMENT, NO_OP, ONE_OF, RAND_AUGMENT, SEQUENTIAL, TRIVIAL_AUGMENT
+from augrecipes.ops.schedule import last_epoch, over_epochs, value_in
 
 MOST = 30  # RandAugment's full magnitude
+_MOST_EPOCHS = 1000  # in which arguments may change: all numbers of all steps are written for each
 _DATA = json.loads(files("augrecipes.ops").joinpath("policies.json").read_text(encoding="utf-8"))
 TABLES: dict[str, dict[str, list[Any]]] = _DATA["tables"]
 POLICIES: dict[str, dict[str, Any]] = _DATA["policies"]  # of AutoAugment
@@ -64,7 +66,21 @@ def group_of(name: str, arguments: Mapping[str, Any]) -> Plain:
         raise KeyError(name)
     drawn = _any(TABLES[arguments.get("ops", "torchvision")], _span(arguments.get("m", 9) / MOST, spread), warp)
     one = {ONE_OF: {"p": float(arguments.get("op_p", 1.0)), "steps": drawn}}
-    return {SEQUENTIAL: {"steps": [one] * arguments.get("n", 2)}}
+    return {SEQUENTIAL: {"steps": [one] * int(arguments.get("n", 2))}}
+
+
+def group_in_epochs(name: str, arguments: Mapping[str, Any], scheduled: Mapping[str, Any]) -> Plain:
+    """The same group where arguments change from epoch to epoch, and so numbers of its steps.
+
+    Raises:
+        ValueError: other steps would be in it then.
+    """
+    if (last := last_epoch(scheduled)) > _MOST_EPOCHS:
+        raise ValueError(f"numbers of a policy change over at most {_MOST_EPOCHS:,} epochs, got {last:,}")
+    made: Plain = over_epochs(
+        [group_of(name, {**arguments, **value_in(scheduled, epoch)}) for epoch in range(last + 1)]
+    )
+    return made
 
 
 def _span(middle: float, deviation: float) -> Range:

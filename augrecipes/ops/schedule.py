@@ -8,10 +8,10 @@ other, in epoch 30, and stays there, along a `curve` that is `linear`, `cosine` 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
@@ -23,6 +23,7 @@ CURVES: Mapping[str, Callable[[float], float]] = {
     "cosine": lambda share: (1 - math.cos(math.pi * share)) / 2,
     "step": lambda share: float(share >= 1),
 }
+S = TypeVar("S")
 _WORDS = frozenset({"from", "by_epoch"})
 
 
@@ -70,20 +71,59 @@ def last_epoch(value: Any) -> int:
     return max(ends, default=0)
 
 
-def in_epoch(step: Step, epoch: int) -> Step:
+def ends(steps: Iterable[Step]) -> list[int]:
+    """The epochs in which some scheduled number of some steps, or of what is in them, is least or greatest.
+
+    >>> ends([Step("Blur", schedule=Arguments({"p": {"by_epoch": [0.5, 0, 1, 0.2]}}))])
+    [1, 2]
+    """
+    found = set[int]()
+    for one in (one for top in steps for step in top.walk() for one in schedules_in(step.schedule)):
+        listed = one.get("by_epoch")
+        found |= {0, one["epochs"]} if listed is None else {listed.index(min(listed)), listed.index(max(listed))}
+    return sorted(found)
+
+
+def in_epoch(step: S, epoch: int) -> S:
     """The step with the numbers that it has in an epoch; the very step where none is scheduled, inside it neither.
+
+    So it is with whatever has steps inside it.
 
     >>> ramp = Arguments({"p": {"from": 0, "to": 1, "epochs": 10}})
     >>> in_epoch(Step("Blur", p=1.0, schedule=ramp), 3).p
     0.3
     """
-    if not any(one.schedule for one in step.walk()):
-        return step
-    found = {
-        key: value_in(written, epoch, whole=is_whole(step.name, key)) for key, written in step.schedule.plain().items()
-    }
-    p, steps = found.pop("p", step.p), tuple(in_epoch(child, epoch) for child in step.steps)
-    return replace(step, args=Arguments({**step.args.plain(), **found}), p=p, steps=steps, schedule=Arguments())
+    was: Any = step
+    now: dict[str, Any] = {"steps": tuple(in_epoch(child, epoch) for child in was.steps)}
+    if (written := getattr(was, "written", None)) is not None:
+        now["written"] = in_epoch(written, epoch)
+    if isinstance(was, Step) and was.schedule:
+        written = was.schedule.plain().items()
+        found = {key: value_in(value, epoch, whole=is_whole(was.name, key)) for key, value in written}
+        now |= {"p": found.pop("p", was.p), "args": Arguments({**was.args.plain(), **found}), "schedule": Arguments()}
+    return step if all(getattr(was, key) == value for key, value in now.items()) else replace(was, **now)
+
+
+def over_epochs(values: Sequence[Any]) -> Any:
+    """Values of epochs from 0 on as one value, whose numbers have schedules where they differ.
+
+    Raises:
+        ValueError: they differ in more than numbers.
+
+    >>> over_epochs([{"x": [0, 1.5]}, {"x": [0, 2.5]}])
+    {'x': [0, {'by_epoch': [1.5, 2.5]}]}
+    """
+    first = values[0]
+    differs = next((epoch for epoch, value in enumerate(values) if value != first), None)
+    if differs is None:
+        return first
+    if all(isinstance(value, dict) and [*value] == [*first] for value in values):
+        return {key: over_epochs([value[key] for value in values]) for key in first}
+    if all(isinstance(value, list) and len(value) == len(first) for value in values):
+        return [over_epochs(parts) for parts in zip(*values, strict=True)]
+    if not isinstance(first, int | float):
+        raise ValueError(f"a policy keeps its steps: in epoch {differs} it would have others than in epoch 0")
+    return {"by_epoch": list(values)}
 
 
 @cache

@@ -131,7 +131,7 @@ class Recipe(Displayed):
     @property
     def last_epoch(self) -> int:
         """The epoch from which on no number of a step changes; 0 where none is scheduled."""
-        return max((schedule.last_epoch(step.schedule) for step in self.walk()), default=0)
+        return max((schedule.last_epoch(step.schedule) for step in self.walk() if step.schedule), default=0)
 
     def in_epoch(self, epoch: int) -> Recipe:
         """The recipe with the numbers that its steps have in an epoch; the very recipe where none is scheduled.

@@ -31,7 +31,7 @@ def document() -> Schema:
     ['height', 'width']
     """
     classes = {name: _step(class_schema(cls)) for name, cls in _classes().items()}
-    named = {name: _ramped(schema) for name, schema in grammar.GROUPS.items()} | grammar.POLICIES
+    named = {name: _ramped(schema) for name, schema in (grammar.GROUPS | grammar.POLICIES).items()}
     steps = dict(sorted({**named, groups.DEGRADE: grammar.DEGRADE, **classes}.items()))
     bare = [name for name, schema in steps.items() if not schema.get("required")]
     by_name = {"type": "object", "properties": steps, "additionalProperties": False}

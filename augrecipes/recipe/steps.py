@@ -12,7 +12,7 @@ from augrecipes.ops import groups, judge, policies, registry
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.catalog import own_part
 from augrecipes.ops.refused import REFUSED
-from augrecipes.ops.schedule import in_epoch
+from augrecipes.ops.schedule import in_epoch, schedules_in
 from augrecipes.recipe import grammar, limits, schedules, suggest
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.checks import check_group
@@ -107,8 +107,14 @@ def _check_step(context: Context, step: Step, body: MappingNode, place: Place, b
 
 def _policy(context: Context, name: str, body: MappingNode, place: Place, inside: tuple[str, ...]) -> Step | None:
     """The group that a policy stands for, under an id that begins with its name; it remembers how it was written."""
-    before = len(context.problems)
-    arguments = _arguments(context, name, body, place)
+    before, properties = len(context.problems), _GROUPS[name]["properties"]
+    own = {key: node for key, node in body.entries.items() if key not in RESERVED}
+    numbers = {key: node for key, node in own.items() if properties.get(key, {}).get("type") in ("number", "integer")}
+    scheduled, bodies = schedules.bodies(context, name, replace(body, entries=numbers))
+    arguments: dict[str, Any] = {}
+    for one in bodies:
+        if len(context.problems) == before:
+            arguments = _arguments(context, name, replace(body, entries={**body.entries, **one.entries}), place)
     if len(context.problems) > before:
         return None
     given = {key: body.entries[key] for key in RESERVED if key in body.entries}
@@ -120,9 +126,22 @@ def _policy(context: Context, name: str, body: MappingNode, place: Place, inside
     step = _build(context, MappingNode({kind: MappingNode(entries, place, at)}, place), inside, name)
     if step is None:
         return None
+    try:
+        step = _with_schedules(step, policies.group_in_epochs(name, arguments, scheduled)[kind])
+    except ValueError as error:
+        key = next(iter(scheduled))
+        context.problems.add("E315", body.entries[key].place, str(error), f"{name}.{key}")
     own_id = step.id if "id" in given else None
-    written = replace(step, name=name, args=Arguments(arguments), id=own_id, steps=())
+    written = replace(step, name=name, args=Arguments(arguments), id=own_id, steps=(), schedule=scheduled)
     return replace(_silent(step), written=written)
+
+
+def _with_schedules(step: Step, body: Mapping[str, Any]) -> Step:
+    """A step that was built as it is in the end, and those in it, with the schedules of what is written."""
+    written = {key: value for key, value in body.items() if key != "steps" and schedules_in(value)}
+    bodies = [one for child in body.get("steps", ()) for one in child.values()]
+    steps = tuple(map(_with_schedules, step.steps, bodies))
+    return replace(step, steps=steps, schedule=Arguments({**step.schedule.plain(), **written}))
 
 
 def _silent(step: Step) -> Step:

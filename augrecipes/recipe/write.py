@@ -10,6 +10,7 @@ import yaml
 
 from augrecipes.errors import Diagnostic, RecipeError, harmless
 from augrecipes.ops import policies
+from augrecipes.ops.frozen import Arguments
 from augrecipes.recipe import derive
 from augrecipes.recipe.grammar import WORD, TtaViews
 from augrecipes.recipe.keys import imagenet
@@ -110,9 +111,10 @@ def _as_written(step: Step) -> Step:
     """The policy that a group was written as, if it is still that policy's; else the group."""
     if step.written is None:
         return step
-    arguments = step.written.args.plain()
-    ((_, made),) = policies.group_of(step.written.name, arguments).items()
-    written = replace(step.written, p=step.p, target=step.target, share=step.share, schedule=step.schedule)
+    scheduled = step.written.schedule.plain()
+    ((_, made),) = policies.group_in_epochs(step.written.name, step.written.args.plain(), scheduled).items()
+    schedule = Arguments({**scheduled, **step.schedule.plain()})
+    written = replace(step.written, p=step.p, target=step.target, share=step.share, schedule=schedule)
     return written if canonical(made["steps"]) == canonical(_plain(step)[step.name]["steps"]) else step
 
 

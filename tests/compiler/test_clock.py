@@ -234,9 +234,9 @@ def test_planted_copies_without_a_clock_are_noticed(monkeypatch: pytest.MonkeyPa
     again = ar.Pipeline.again
 
     def forgetful(self: Any, *more: Any, **named: Any) -> Any:
-        dress, self._dress = self._dress, None
+        dress, self.dressed = self.dressed, None
         made = again(self, *more, **named)
-        self._dress = dress
+        self.dressed = dress
         return made
 
     monkeypatch.setattr(ar.Pipeline, "again", forgetful)

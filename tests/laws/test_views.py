@@ -276,6 +276,6 @@ test_planted_faults_are_found = planted_faults(
         "what is shared is drawn for each": (check_sharing, (Draws, "add", each_for_itself)),
         "views in another order": (LAW, (of_views._Block, "row", backwards)),
         "the boxes of the first view on all": (on_it, (of_views, "_stacked", unlike)),
-        "the numbers of the end in all epochs": (check_epochs, (ViewsPipeline, "_in_epoch", lambda self, _: self)),
+        "the numbers of the end in all epochs": (check_epochs, (ViewsPipeline, "in_epoch", lambda self, _: self)),
     }
 )

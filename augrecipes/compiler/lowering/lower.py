@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from augrecipes.compat.replaced_functions import with_quick_matrix
 from augrecipes.compiler.kernels import own_noise, quick_filters
 from augrecipes.compiler.rewrite.nodes import Fused, Group, Node, Refiltered, Renoised
 from augrecipes.ops import groups
-from augrecipes.ops.registry import construct
+from augrecipes.ops.registry import chance, construct
 from augrecipes.recipe.model import Step
 
 # What follows a step's drawing: (object, label, whether one draw is shared by the tiles of a bag).
@@ -38,6 +39,10 @@ class Lowered:
             yield self.made
         else:
             yield from transforms_of(self.inside)
+
+
+# Makes the object of a step with other numbers, of what was lowered, what is inside now, and how it is merged.
+Remade = Callable[[Lowered, Step, list[Any], str], Any]
 
 
 def transforms_of(lowered: Sequence[Lowered]) -> Iterator[Any]:
@@ -74,16 +79,63 @@ def _lowered(node: Node, sites: Sites, share: str = "tile", merged: str = "") ->
     step = node.written if isinstance(node, Group) else node
     share = step.share or share
     inside = tuple(_lowered(child, sites, share, merged) for child in node.steps)
-    made = group(step, [*transforms_of(inside)]) if step.is_group else transform(step)
-    if merged == "JoinedWarps" and not step.is_group:
-        made = with_quick_matrix(made)
+    made = group(step, [*transforms_of(inside)]) if step.is_group else transform(step, merged)
     sites.append((made, step.site, share == "bag"))
     return Lowered(node, made, inside)
 
 
-def transform(step: Step) -> Any:
-    """The transform of a single step, with the noise and the filters that the plan wants."""
+def lowered_again(was: Lowered, node: Node, remade: Remade, instead: dict[int, Any], merged: str = "") -> Lowered:
+    """A node that was lowered with other numbers; what has the same numbers is the very same object.
+
+    Args:
+        was: the node as it was lowered.
+        node: as it is now.
+        remade: makes each object whose numbers are others, or what is inside it.
+        instead: takes these, by the ids of those before.
+        merged: how the steps are merged that it is one of.
+    """
+    if node is was.node:
+        return was
+    merged = node.kernel if isinstance(node, Fused) else merged
+    pairs = zip(was.inside, node.steps, strict=True)
+    inside = tuple(lowered_again(one, now, remade, instead, merged) for one, now in pairs)
+    if isinstance(node, Fused):
+        return Lowered(node, None, inside)
+    step = node.written if isinstance(node, Group) else node
+    made = remade(was, step, [*transforms_of(inside)], merged)
+    instead |= {id(one): now for one, now in zip(_and_inside(was.made), _and_inside(made), strict=True)}
+    return Lowered(node, made, inside)
+
+
+def _and_inside(made: Any) -> list[Any]:
+    return [made, *getattr(made, "transforms", ())]
+
+
+def remade(was: Lowered, step: Step, children: list[Any], merged: str) -> Any:
+    """The transform of a step, or a group of these, with other numbers than the one before."""
+    if isinstance(was.node, Step) and not step.is_group and step.args != was.node.args:
+        return transform(step, merged)
+    made = copy(was.made)  # a new group would seed its children
+    made.p = chance(step)
+    if not step.is_group:
+        return made
+    made.transforms = children
+    if step.name == groups.ONE_OF:
+        total = sum(map(chance, step.steps))
+        made.transforms_ps = [chance(child) / total for child in step.steps]
+        for child in children:
+            if isinstance(child, A.BaseCompose):
+                child.p = 1.0
+    elif "n" in step.args:
+        made.n = int(step.args["n"])
+    return made
+
+
+def transform(step: Step, merged: str = "") -> Any:
+    """The transform of a single step, with the noise and the filters that the plan wants, and as it is merged."""
     made = construct(step)
+    if merged == "JoinedWarps":
+        made = with_quick_matrix(made)
     if isinstance(step, Renoised):
         own_noise.attach(made)
     if isinstance(step, Refiltered):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.steps import is_plain
-from augrecipes.compiler.executor.op import KEPT, LEFT, OPAQUE, Op
+from augrecipes.compiler.executor.op import KEPT, LEFT, OPAQUE, Op, of
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering import masks
@@ -25,6 +25,7 @@ from augrecipes.recipe.model import Output
 _MOST = 1 << 28  # pixels
 _BYTES = 32  # of a pixel, at most: four channels of eight
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
+_SEEN = of()  # what is the same of all
 _BYTE, _WORD = np.dtype(np.uint8), np.dtype(np.uint16)
 
 
@@ -36,14 +37,15 @@ class ProgramMaker:
         seed: of the pipeline.
         position: moves the generators of its steps.
         most: bytes that an image may have on its way; None: any.
+        tried: what is known of steps that were held to what they stand for, whatever the numbers are that they draw by.
 
     Attributes:
         made: of each transform, by its id: its label, and whether the tiles of a bag draw as one.
     """
 
-    def __init__(self, sites: Sites, seed: int, position: Position, most: int | None) -> None:
+    def __init__(self, sites: Sites, seed: int, position: Position, most: int | None, tried: set[Any]) -> None:
         self.made = {id(step): (label, shared) for step, label, shared in sites}
-        self.position = position
+        self.position, self._tried = position, tried
         self._seed, self._few = seed, _MOST if most is None else min(_MOST, most // _BYTES)
 
     def images(self, lowered: Sequence[Lowered], sink: Sink, *, files: bool) -> Program:
@@ -64,12 +66,15 @@ class ProgramMaker:
         given = {}
         opaque: dict[int, tuple[Any, bool]] = {}
         for step, keyed in steps:
-            alone = Program(kernels, [keyed], sink, self._seed, self._few)
             why = ""
-            if step is not None and keyed.numbers is not OPAQUE and not draws_alike(alone, step, keyed, self.position):
-                why = "draws otherwise here"
-            elif step is not None and keyed.numbers.changes and not self._works_alike(kernels, step, keyed):
-                why = "changes images otherwise here"
+            if step is not None and keyed.numbers is not OPAQUE and (known := _known(step, keyed)) not in self._tried:
+                alone = Program(kernels, [keyed], sink, self._seed, self._few)
+                if not draws_alike(alone, step, keyed, self.position):
+                    why = "draws otherwise here"
+                elif keyed.numbers.changes and not self._works_alike(kernels, step, keyed):
+                    why = "changes images otherwise here"
+                else:
+                    self._tried.add(known)
             if why and not keyed.alone:
                 raise OpaqueError(f"{keyed.label} {why}")
             stops = keyed.alone and (why or keyed.numbers in (LEFT, OPAQUE))
@@ -108,15 +113,17 @@ class ProgramMaker:
         walk = Walk(self.made, labels=True, apart=images.apart)
         steps: list[Op] = []
         given, like = {}, _WORD if dtype == np.int16 and not exactly else dtype
-        for step, known in walk.keyed(lowered):
+        for step, found in walk.keyed(lowered):
             of_opaque = OPAQUE if _changes_masks(step) else KEPT
-            keyed = replace(known, numbers=of_opaque) if len(steps) in opaque else known
+            keyed = replace(found, numbers=of_opaque) if len(steps) in opaque else found
             if keyed.numbers.given:
                 given[len(steps)] = step
             if dtype != _BYTE and (why := masks.refuses(step, keyed.numbers, dtype, exactly=exactly)):
                 raise OpaqueError(f"{keyed.label} {why}")
-            if step is not None and not self._works_alike(kernels, step, keyed, like):
-                raise OpaqueError(f"{keyed.label} changes masks otherwise here")
+            if step is not None and (known := _known(step, keyed, like)) not in self._tried:
+                if not self._works_alike(kernels, step, keyed, like):
+                    raise OpaqueError(f"{keyed.label} changes masks otherwise here")
+                self._tried.add(known)
             steps.append(replace(keyed, p=1.0) if keyed.numbers is KEPT else keyed)
         plan = Program(kernels, steps, MaskSink(wide=wide), self._seed, self._few, labels=True)
         plan.given = given
@@ -125,6 +132,12 @@ class ProgramMaker:
 
     def _works_alike(self, kernels: Library, step: Any, keyed: Op, *labels: np.dtype[Any]) -> bool:
         return works_alike(kernels, step, keyed, self._seed, self.position, *labels)
+
+
+def _known(step: Any, keyed: Op, *labels: Any) -> tuple[Any, ...]:
+    """What a step is tried by once, in all epochs: all of it but the numbers that it draws by."""
+    numbers = replace(keyed.numbers, arguments=(), seen=_SEEN)
+    return type(step), replace(keyed, p=float(keyed.p > 0), numbers=numbers), labels
 
 
 def _kernels() -> Library:

@@ -10,6 +10,7 @@ from augrecipes.compiler.rewrite.rule import Firing, apply_rules
 from augrecipes.compiler.rewrite.rules import rules_for
 from augrecipes.flow import Arrival, Flow
 from augrecipes.ops.capabilities import claims
+from augrecipes.ops.schedule import in_epoch
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "encoded", "together")
@@ -68,11 +69,13 @@ class Compiled:
         return replace(self, optimize="none", plans=dict.fromkeys(ARRIVALS, source))
 
     def in_epoch(self, epoch: int) -> Compiled:
-        """The same with the numbers that scheduled steps have in an epoch, planned for these."""
-        recipe = self.recipe.in_epoch(epoch)
-        steps = recipe.section(self.mode) or ()
-        plans = {arrival: plan(recipe, steps, self.optimize, arrival) for arrival in self.plans}
-        return replace(self, recipe=recipe, plans=plans)
+        """The same plans with the numbers that scheduled steps have in an epoch."""
+        nodes = {id(node): in_epoch(node, epoch) for one in self.plans.values() for node in one.steps}
+        plans = {
+            arrival: replace(one, steps=tuple(nodes[id(node)] for node in one.steps))
+            for arrival, one in self.plans.items()
+        }
+        return replace(self, recipe=self.recipe.in_epoch(epoch), plans=plans)
 
 
 def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: Arrival) -> Plan:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from augrecipes.compiler.rewrite.nodes import Fused, Node, is_single
+from augrecipes.compiler.rewrite.nodes import Fused, Node, in_turn, is_single
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
@@ -70,7 +70,7 @@ def enlarged(levels: float, behind: Iterable[Node], flow: Flow) -> float:
     3.0
     """
     for step in behind:
-        levels = min(_through(step, levels, flow), ALL)
+        levels = min(max(_through(now, levels, flow) for (now,) in in_turn((step,))), ALL)
     return levels
 
 
@@ -94,7 +94,8 @@ _STILL = ("identity", "window", "dihedral")
 
 def _bar(step: Node, flow: Flow, contract: Contract) -> str | None:
     """The first step inside `step` that no merge may be made in front of, and why."""
-    return next((f"{leaf.site} {why}" for leaf in _leaves(step) if (why := _why(leaf, flow, contract))), None)
+    leaves = (leaf for (now,) in in_turn((step,)) for leaf in _leaves(now))
+    return next((f"{leaf.site} {why}" for leaf in leaves if (why := _why(leaf, flow, contract))), None)
 
 
 def _leaves(step: Node) -> list[Step]:

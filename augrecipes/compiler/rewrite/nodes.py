@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Literal, TypeAlias, TypeGuard
 
 from augrecipes.lint import walk
-from augrecipes.ops import groups
+from augrecipes.ops import groups, schedule
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.capability import Action
 from augrecipes.ops.registry import effective
@@ -93,6 +93,21 @@ class Group:
 Node: TypeAlias = Step | Fused | Group
 Steps: TypeAlias = tuple[Step, ...]
 Nodes: TypeAlias = tuple[Node, ...]
+
+
+def in_turn(nodes: Nodes) -> Iterator[Nodes]:
+    """The nodes as they are written and, where numbers are scheduled, with those of each end of a schedule.
+
+    What holds of all of these holds in every epoch, whose numbers lie between.
+    """
+    yield nodes
+    tops = [one for node in nodes for one in _written(node)]
+    for epoch in schedule.ends(tops):
+        yield tuple(schedule.in_epoch(node, epoch) for node in nodes)
+
+
+def _written(node: Node) -> Steps:
+    return (node,) if isinstance(node, Step) else (node.written,) if isinstance(node, Group) else node.steps
 
 
 def with_inside(group: Step | Group, inside: Nodes) -> Step | Group:

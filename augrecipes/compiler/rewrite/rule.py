@@ -12,6 +12,7 @@ from augrecipes.compiler.rewrite.nodes import (
     Node,
     Nodes,
     Steps,
+    in_turn,
     is_open,
     singles,
     with_inside,
@@ -146,9 +147,23 @@ def _straight(steps: Nodes, flow: Flow, rules: tuple[Rule, ...], fired: list[Fir
     return steps
 
 
+def _agreed(rule: Rule, steps: Nodes, flow: Flow) -> list[Edit]:
+    """The edits of a rule that it makes in every epoch."""
+    found = [{_shape(edit): edit for edit in rule.rewrite(now, flow)} for now in in_turn(steps)]
+    return [
+        replace(edit, levels=max(each[shape].levels for each in found))
+        for shape, edit in found[0].items()
+        if all(shape in each for each in found)
+    ]
+
+
+def _shape(edit: Edit) -> tuple[object, ...]:
+    return edit.start, edit.stop, *(step.site for step in edit.steps)
+
+
 def _edited(rule: Rule, steps: Nodes, flow: Flow, fired: list[Firing]) -> Nodes:
     """The steps after one rule."""
-    edits = list(rule.rewrite(steps, flow))
+    edits = _agreed(rule, steps, flow)
     made: list[Node] = []
     place, apart = 0, 0.0
     for edit, end in zip(edits, [*(edit.start for edit in edits), len(steps)][1:], strict=True):

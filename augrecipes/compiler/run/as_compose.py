@@ -72,7 +72,7 @@ class AsCompose(Displayed, Compose):
     seed: int | None
     _standalone = False
 
-    def _keep(self, sites: Sites) -> None:
+    def keep(self, sites: Sites) -> None:
         """From here on nothing else may seed this pipeline, or a step of it, as every group does with what is in it."""
         self._standalone = True
         for made, _, _ in sites:
@@ -202,6 +202,11 @@ class AsCompose(Displayed, Compose):
             f"Path('recipe.yaml').write_text(pipeline.recipe.to_yaml()); ar.load('recipe.yaml').compile({again}) makes "
             "this pipeline again. Or pickle it."
         )
+
+
+def is_kept(step: Any) -> bool:
+    """Whether a step is a pipeline's own already."""
+    return step.set_random_seed is _refuse_step
 
 
 def _refuse_step(*_: Any) -> NoReturn:

@@ -33,6 +33,11 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
     def __init__(self, source: str, target: str, steps: list[Any], labels: list[str]) -> None:
         super().__init__(steps, p=1.0)
         self.source, self.target, self.labels = source, target, labels
+        self.take(steps)
+
+    def take(self, steps: list[Any]) -> None:
+        """Let it run these."""
+        self.transforms = steps
         self._resizes = [step for step in _leaves(steps) if isinstance(step, ResizeToTarget)]
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:

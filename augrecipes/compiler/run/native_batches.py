@@ -113,7 +113,8 @@ class NativeBatches(ProgramPipeline):
         """Pipelines for `count` threads; steps hold state, so each thread has its own, kept for the next time."""
         kept: list[Self] = self.__dict__.setdefault("_lanes", [self])
         while len(kept) < count:
-            kept.append(self.again())
+            whole = self.whole
+            kept.append(self.again() if whole is None else whole.lanes(len(kept) + 1)[-1].in_epoch(self._epoch))
         return kept[:count]
 
     def renew(self, compiled: Compiled) -> None:

@@ -14,13 +14,14 @@ from typing import Any, Self, TypeVar
 
 import cv2
 
-from augrecipes.compat.albumentations import A, running
+from augrecipes.compat.albumentations import running
 from augrecipes.compiler.kernels import quick_apply
-from augrecipes.compiler.lowering.lower import Sites
+from augrecipes.compiler.lowering.lower import Sites, remade
 from augrecipes.compiler.rewrite import PLAIN, Compiled
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.draws import Draws
+from augrecipes.compiler.run.other_numbers import in_epoch
 from augrecipes.compiler.run.output_size_guard import guard
 from augrecipes.compiler.run.prepared import as_it_is, prepared
 from augrecipes.compiler.run.thread_copies import ThreadCopies
@@ -56,13 +57,16 @@ class Pipeline(AsCompose):
     sinks: dict[str, Any]
     call: Callable[..., Any] | None = None  # how steps are called that programs leave to Python
     take: Callable[[Any], object] | None = None  # what is to have each program that is made
-    _cells: Mapping[int, int] = {}  # see `guard`
+    remade = staticmethod(remade)  # see `lowered_again`
+    whole: Self | None = None  # of one with the numbers of an epoch, the one that it is made of
+    _epoch = 0
+    cells: Mapping[int, int] = {}  # see `guard`
+    dressed: Callable[[Pipeline], object] | None = None
 
     def __init__(
         self, compiled: Compiled, arrival: Arrival, transforms: list[Any], sites: Sites, **processors: Any
     ) -> None:
-        self.compiled = compiled
-        self.arrival = arrival
+        self.compiled, self.arrival = compiled, arrival
         if compiled.optimize != "none" and arrival not in PLAIN:
             quick_apply.attach(made for made, _, _ in sites)
         super().__init__(
@@ -71,17 +75,13 @@ class Pipeline(AsCompose):
         self.draws = Draws(compiled.seed)
         for made, site, shared in sites:
             made.random_generator, made.py_random = self.draws.add(site, shared=shared)
-        guard(sites, self.recipe.max_bytes, self._cells)
+        guard(sites, self.recipe.max_bytes, self.cells)
         self.run_through(transforms)
-        self._labels = {id(made): site for made, site, _ in sites}
-        self._acting = [(made, site) for made, site, _ in sites if isinstance(made, A.BasicTransform)]
+        self._sites, self._labels = sites, {id(made): site for made, site, _ in sites}
         self._home, self._stream, self._count = streams.home(), _BARE, itertools.count()
-        self.seed = compiled.seed  # Compose has set its own, None
-        self._owner, self._copies = threading.get_ident(), ThreadCopies[Self]()
-        self._by_arrival: dict[Arrival, Self] = {}
-        self._by_epoch, self._last_epoch = dict[int, Self](), compiled.recipe.last_epoch
-        self._dress: Callable[[Pipeline], object] | None = None
-        self._keep(sites)
+        self._owner, self.tried, self.seed = threading.get_ident(), set[Any](), compiled.seed  # Compose has set None
+        Pipeline.renew(self, compiled)
+        self.keep(sites)
 
     # What it was compiled from.
 
@@ -158,8 +158,7 @@ class Pipeline(AsCompose):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiling again is quicker than pickling generators, and cannot go stale.
-        made = (type(self), self.compiled, self.arrival)
-        state = {"nested": self.nested, "p": self.p}
+        made, state = (type(self), self.compiled, self.arrival), {"nested": self.nested, "p": self.p}
         return _rebuild, (*made, self._home, self._stream, _registered(self.recipe)), state
 
     # What the kinds build on.
@@ -179,18 +178,18 @@ class Pipeline(AsCompose):
         """A pipeline of the same kind, with state of its own."""
         make: Any = type(self)
         made: Self = make(compiled or self.compiled, arrival or self.arrival)
-        if self._dress is not None:
-            made.dress(self._dress)
+        if self.dressed is not None:
+            made.dress(self.dressed)
         return made
 
     def renew(self, compiled: Compiled) -> None:
-        """Compiled otherwise; the copies for other threads and plans are made again when they are asked for."""
-        self.compiled = compiled
-        self._by_arrival, self._by_epoch, self._copies = {}, {}, ThreadCopies()
+        """Compiled otherwise; the copies are made again when they are asked for."""
+        self.compiled, self._copies, self._last_epoch = compiled, ThreadCopies[Self](), compiled.recipe.last_epoch
+        self._by_arrival, self._by_epoch = dict[Arrival, Self](), dict[int, Self]()
 
     def dress(self, dress: Callable[[Pipeline], object]) -> None:
         """Do something to this pipeline, and to every copy that `again` makes: for other threads, and other plans."""
-        self._dress = dress
+        self.dressed = dress
         dress(self)
 
     def called(self, step: Any, act: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -206,29 +205,30 @@ class Pipeline(AsCompose):
     def for_this_thread(self, epoch: int) -> Self:
         """This pipeline or, in another thread than it was made in, a copy of the thread's own: steps hold state."""
         if threading.get_ident() == self._owner:
-            return self._in_epoch(epoch) if epoch < self._last_epoch else self
+            return self.in_epoch(epoch) if epoch < self._last_epoch else self
         return self._copies.of_this_thread(self.again).for_this_thread(epoch)
-
-    def _in_epoch(self, epoch: int) -> Self:
-        """The pipeline with the numbers of an epoch; it is kept until the next but one is asked for."""
-        if epoch not in self._by_epoch:
-            self._by_epoch = dict([*self._by_epoch.items()][-1:])
-            self._by_epoch[epoch] = self.again(self.compiled.in_epoch(epoch))
-        return self._by_epoch[epoch]
 
     def coming(self, arrival: Arrival) -> Self:
         """The pipeline with the plan for images that come as `arrival` says."""
         if arrival == self.arrival:
             return self
         if arrival not in self._by_arrival:
-            self._by_arrival[arrival] = self.again(arrival=arrival)
+            whole = self.whole and self.whole.coming(arrival)
+            self._by_arrival[arrival] = whole.in_epoch(self._epoch) if whole else self.again(arrival=arrival)
         return self._by_arrival[arrival]
+
+    def in_epoch(self, epoch: int) -> Self:
+        """The pipeline with the numbers of an epoch, for the same thread; it is kept until the next but one."""
+        if epoch not in self._by_epoch:
+            kept = dict([*self._by_epoch.items()][-1:])
+            self._by_epoch = {**kept, epoch: in_epoch(self, epoch, kept.values())}
+        return self._by_epoch[epoch]
 
     def position(self, epoch: int, index: int, tile: int) -> None:
         """Move every step to one sample's key."""
         self.draws.position(epoch, index, tile)
         if self.compiled.save_applied_params:
-            for step, _ in self._acting:
+            for step, _, _ in self._sites:
                 step.params = {}  # a step that is not called keeps the parameters of its last sample
 
     def blame(self, error: Exception) -> Exception:
@@ -255,8 +255,8 @@ class Pipeline(AsCompose):
         """The draws that were made for the last sample."""
         return [
             (site, type(step).__name__, copy.deepcopy({k: v for k, v in step.params.items() if k != "shape"}))
-            for step, site in self._acting
-            if step.params
+            for step, site, _ in self._sites
+            if getattr(step, "params", None)
         ]
 
 

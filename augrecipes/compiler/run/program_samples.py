@@ -13,7 +13,7 @@ from augrecipes.compiler.executor.inputs import AnyImage, as_bytes, as_image, is
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.lowering.lower import Lowered, Sites
+from augrecipes.compiler.lowering.lower import Lowered
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import PLAIN
@@ -27,7 +27,7 @@ from augrecipes.compiler.run.targets import check_size, mask_in, mask_out
 _FLAT, _BYTE = 2, np.dtype(np.uint8)
 _MASK, _NOTHING, _IMAGE_AND_MASK = frozenset({"mask"}), frozenset[str](), frozenset({"image", "mask"})
 # What is made of steps, when it is first needed.
-_NATIVE = ("native", "native_masks", "_mask_plans", "_pixelless", "_opaque_steps", "_straight")
+_NATIVE = ("native", "native_masks", "_mask_plans", "_pixelless", "_opaque_steps", "_straight", "_maker")
 
 
 def kept_from_plans(pipeline: Pipeline) -> str | None:
@@ -44,7 +44,6 @@ class ProgramPipeline(Pipeline):
 
     _usual: frozenset[str]
     _lowered: tuple[Lowered, ...]
-    _sites: Sites
     _on_the_way: OnTheWay | None = None
 
     @abstractmethod
@@ -87,7 +86,7 @@ class ProgramPipeline(Pipeline):
 
     @cached_property
     def _maker(self) -> ProgramMaker:
-        return ProgramMaker(self._sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes)
+        return ProgramMaker(self._sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes, self.tried)
 
     @cached_property
     def _required(self) -> frozenset[str]:

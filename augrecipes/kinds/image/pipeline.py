@@ -63,7 +63,6 @@ class ImagePipeline(NativeBatches):
         declared = (compiled.recipe.inputs.boxes, compiled.recipe.inputs.keypoints)
         labels = [of.labels for of in declared if of is not None and of.labels is not None]
         self._usual = frozenset({"image", "mask", "boxes", "bboxes", "keypoints", *labels})
-        self._sites = sites
         # Albumentations prepares points, and lists of images; an image alone would only wait for it.
         self._prepares = bool(self.processors) or arrival == "together"
         for inner, processor in self.processors.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, cast
@@ -13,7 +14,7 @@ from augrecipes.compiler.executor.inputs import InMemory
 from augrecipes.compiler.executor.program import Places
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.kernels.undecoded import Undecoded
-from augrecipes.compiler.lowering.lower import Lowered, Sites, group, lower, transforms_of
+from augrecipes.compiler.lowering.lower import Lowered, Sites, group, lower, remade, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import PLAIN, Compiled
@@ -71,15 +72,25 @@ class PairPipeline(Pipeline):
         steps = cast("Steps", compiled.plans[arrival].steps)  # rules of pairs merge none
         self._lowered = tuple(_lower(step, tuple(scales), self.units, sites, labels) for step in steps)
         shared = [made for made, _ in labels if isinstance(made, Shared)]
-        self._cells = {id(made.step): made.cell for made in shared}
+        self.cells = {id(made.step): made.cell for made in shared}
         super().__init__(compiled, arrival, [*transforms_of(self._lowered)], sites)
-        self._sites = sites
         self._labels |= {id(made): site for made, site in labels}
         made = {step.args["target"] for step in steps if isinstance(step, Step) and step.name == groups.DEGRADE}
         self.outputs = tuple(name for name in scales if name not in compiled.later)
         self.targets = tuple(name for name in self.outputs if name not in made)
         self._inputs = {name: _inputs_of(name, recipe.inputs, self.units) for name in self.targets}
         self.sinks = {name: Sink(recipe.outputs.get(name, recipe.output)) for name in scales}
+
+    @staticmethod
+    def remade(was: Lowered, step: Step, children: list[Any], merged: str) -> Any:
+        """As of all pipelines; steps of several targets are those of the same targets."""
+        if isinstance(was.made, Shared):
+            return Shared(step, was.made.names, was.made.units)
+        if not isinstance(was.made, Degrade):
+            return remade(was, step, children, merged)
+        made = copy(was.made)
+        made.take(children)
+        return made
 
     def add_targets(self, additional_targets: dict[str, str] | None) -> None:
         """Refused: a target of a pair has a scale."""
@@ -167,7 +178,7 @@ class PairPipeline(Pipeline):
         if (why := kept_from_plans(self)) is not None:
             return why
         sinks = {name: self.sinks[name] for name in self.outputs}
-        maker = ProgramMaker(self._sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes)
+        maker = ProgramMaker(self._sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes, self.tried)
         try:
             plans = scene_plans(self._lowered, maker, sinks, self.units, self.called)
         except OpaqueError as reason:

@@ -49,6 +49,9 @@ class ViewsPipeline(ImagePipeline):
     @cached_property
     def parts(self) -> dict[str, tuple[int, Any]]:
         """How many views each name has, and the pipeline of kind image that makes one; {}: there is one image."""
+        if self.whole is not None:
+            whole = self.whole.parts.items()
+            return {name: (count, part.for_this_thread(self._epoch)) for name, (count, part) in whole}
         of = self.compiled
         how: dict[str, Any] = {"save_applied_params": of.save_applied_params, "threads": of.threads}
         how |= {"added": of.added, "resumes": of.resumes}

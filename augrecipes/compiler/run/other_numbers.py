@@ -1,0 +1,50 @@
+"""A pipeline as it is in an epoch: steps whose numbers are the same are shared, and the others are made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from augrecipes.compat.albumentations import A
+from augrecipes.compiler.kernels import quick_apply
+from augrecipes.compiler.lowering.lower import lowered_again, transforms_of
+from augrecipes.compiler.rewrite import PLAIN
+from augrecipes.compiler.run.as_compose import is_kept
+from augrecipes.compiler.run.output_size_guard import guard
+
+
+def in_epoch(pipeline: Any, epoch: int, kept: Iterable[Any]) -> Any:
+    """A copy of a pipeline, for the same thread, whose steps have the numbers of an epoch.
+
+    Args:
+        pipeline: with the numbers of the end.
+        epoch: from 0.
+        kept: copies of other epochs, one of which may have the same numbers.
+    """
+    compiled = pipeline.compiled.in_epoch(epoch)
+    for one in kept:
+        if one.compiled.recipe == compiled.recipe:
+            return one
+    if pipeline.dressed is not None:
+        return pipeline.again(compiled)
+    made, instead = object.__new__(type(pipeline)), dict[int, Any]()
+    made.__dict__ |= pipeline.__dict__
+    made.renew(compiled)
+    made.whole, made._epoch = pipeline, epoch
+    pairs = zip(pipeline._lowered, compiled.plans[pipeline.arrival].steps, strict=True)
+    made._lowered = tuple(lowered_again(was, node, pipeline.remade, instead) for was, node in pairs)
+    for name in ("_labels", "cells"):
+        by_id = getattr(pipeline, name)
+        setattr(made, name, by_id | {id(now): by_id[was] for was, now in instead.items() if was in by_id})
+    made._sites = [(instead.get(id(step), step), label, shared) for step, label, shared in pipeline._sites]
+    fresh = [site for site in made._sites if isinstance(site[0], A.BasicTransform) and not is_kept(site[0])]
+    if compiled.optimize != "none" and pipeline.arrival not in PLAIN:
+        quick_apply.attach(step for step, _, _ in fresh)
+    for step, label, shared in fresh:
+        step.add_targets(pipeline.additional_targets)
+        step.set_processors(pipeline.processors)
+        step.random_generator, step.py_random = pipeline.draws.add(label, shared=shared)
+    guard(fresh, compiled.recipe.max_bytes, made.cells)
+    pipeline.keep(fresh)
+    made.run_through([*transforms_of(made._lowered)])
+    return made
