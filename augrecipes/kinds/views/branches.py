@@ -96,7 +96,7 @@ class Branches:
             if (targets := before(branch.of, k)) is None:
                 return None
             seen = [] if branch.of is None else targets.pop("applied", [])
-            make = branch.pipeline._natively if self._fast else branch.pipeline.sample
+            make = branch.pipeline.by_program if self._fast else branch.pipeline.sample
             made = make(epoch, index, k, targets, allocate)
             if made is not None and self._of.save_applied_params:
                 made["applied"] = [*seen, *made["applied"]]

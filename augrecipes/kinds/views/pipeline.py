@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -12,7 +12,9 @@ from augrecipes.compiler.compile import build
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.undecoded import is_encoded
 from augrecipes.compiler.rewrite import Compiled
+from augrecipes.compiler.rewrite.nodes import Nodes
 from augrecipes.compiler.run.output_buffer import output_buffer
+from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.step_matrices import StepMatrices
 from augrecipes.errors import CollateError, DataError
 from augrecipes.flow import Arrival
@@ -124,6 +126,24 @@ class ViewsPipeline(ImagePipeline):
         super().renew(compiled)
         for name in ("parts", "places", "branches", "reads", "_may_reduce"):
             self.__dict__.pop(name, None)
+
+    def dress(self, dress: Callable[[Pipeline], object]) -> None:
+        """As every pipeline; what makes its views, too."""
+        super().dress(dress)
+        for one in {id(one): one for one in self._runs()}.values():
+            one.dress(dress)
+
+    def nodes(self, arrival: Arrival | None = None) -> Nodes:
+        """Those of all views; what several begin with once."""
+        found = {node.site: node for one in self._runs() for node in one.nodes(arrival)}
+        return tuple(found.values()) if self.parts else super().nodes(arrival)
+
+    def _runs(self) -> list[ImagePipeline]:
+        """What makes the views, each before what goes on from it."""
+        of = self.branches
+        return [
+            branch.pipeline for name in (ALL, *of.ends) for branch in (of.stems.get(name), of.ends.get(name)) if branch
+        ]
 
     def _places(self, epoch: int, index: int, image: Any) -> dict[str, np.ndarray]:
         """By name the matrices from an image to its views, where they are asked for, or a large file may need them."""
