@@ -14,7 +14,7 @@ from augrecipes.bench.verdicts import readers
 from augrecipes.diff.images import ComparedSample, RecipeRun, run_sample
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import rgb_of_input, rgb_of_output, size_text
-from augrecipes.preview.rows import annotated, left_out, short_path, show_rows
+from augrecipes.preview.rows import annotated, images_of, left_out, short_path, show_rows
 from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
@@ -130,10 +130,11 @@ def _row(sample: ComparedSample, runs: Sequence[RecipeRun]) -> SheetRow:
     groups, given = [], sample.given
     for run, out in zip(runs, sample.outputs, strict=True):
         facts = run.recipe.facts
-        for target in run.pipeline.outputs:
-            plain = rgb_of_output(out[target], run.recipe.outputs.get(target, run.recipe.output))
-            words = [run.name, run.pipeline.optimize, *([target] if facts.scales else []), size_text(plain)]
-            groups.append(CellGroup([annotated(plain, out, run.recipe)], " · ".join(words)))
+        for target, view, image, on_it in images_of(out, run.pipeline.outputs):
+            plain = rgb_of_output(image, run.recipe.outputs.get(target, run.recipe.output))
+            named = [view] if facts.scales or facts.views else []
+            words = [run.name, run.pipeline.optimize, *named, size_text(plain)]
+            groups.append(CellGroup([annotated(plain, on_it, run.recipe)], " · ".join(words)))
     source = CellGroup([Cell(rgb_of_input(next(iter(given.images.values()))))], "source", quiet=True)
     place = f"tile {given.tile}" if runs[0].recipe.facts.tiles else f"index {given.index}"
     return SheetRow(groups, source, short_path(given.path), [place])

@@ -86,14 +86,14 @@ class Effects:
     def filled(self) -> float | None:
         """Share of the recipe's last image that is border; None: not measured."""
         found = [effect.filled for effect in self.steps if effect.filled is not None]
-        return sum(found) if found else None
+        return sum(found) / len({effect.target for effect in self.steps}) if found else None
 
 
 def effects(recipe: Recipe, setting: Setting, samples: int, progress: Progress | None = None) -> Effects:
     """Run samples through a recipe as it is written, and inspect what is there after each step.
 
     Args:
-        recipe: of any kind.
+        recipe: of any kind; of views the first of each name is inspected.
         setting: data, section, seed.
         samples: how many, spread over the data.
         progress: called with (samples done, samples).
@@ -101,6 +101,9 @@ def effects(recipe: Recipe, setting: Setting, samples: int, progress: Progress |
     Raises:
         DataError: no sample could be inspected; the reason of the first.
     """
+    if recipe.views and setting.mode == "train":
+        alone = {view.name: recipe.view(view.name) for view in recipe.views}
+        return _of_views({name: effects(view, setting, samples, progress) for name, view in alone.items()})
     watcher = _Watcher(recipe, setting)
     reader = setting.reader(recipe, watcher.pipeline)
     errors: list[DataError] = []
@@ -115,6 +118,16 @@ def effects(recipe: Recipe, setting: Setting, samples: int, progress: Progress |
     if errors and len(errors) == len(numbers):
         raise errors[0]
     return watcher.found(len(numbers) - len(errors), len(errors))
+
+
+def _of_views(found: dict[str, Effects]) -> Effects:
+    """The effects of all views as of several targets; what they share acts in all alike."""
+    applied = {site: share for one in found.values() for site, share in one.applied.items()}
+    steps = tuple(replace(effect, target=name) for name, one in found.items() for effect in one.steps)
+    means = {name: one.means["image"] for name, one in found.items()}
+    deviations = {name: one.deviations["image"] for name, one in found.items()}
+    first = next(iter(found.values()))
+    return Effects(first.samples, applied, steps, means, deviations, first.left_out)
 
 
 class _Watcher:
@@ -253,9 +266,17 @@ def without_each(recipe: Recipe, mode: Any) -> list[tuple[str, Recipe]]:
     >>> [(label, len(less.steps)) for label, less in without_each(ar.load("folder-128"), "train")]
     [('SmallestMaxSize#1', 2), ('RandomCrop#1', 2), ('HorizontalFlip#1', 2)]
     """
-    steps, key = recipe.section(mode) or (), "steps" if mode == "train" else "eval"
-    less: Any = [{key: tuple(step for step in steps if step is not out)} for out in steps]
-    return [(out.site, replace(recipe, **changes)) for out, changes in zip(steps, less, strict=True)]
+
+    def less(out: Step) -> Recipe:
+        def left(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+            return tuple(step for step in steps if step is not out)
+
+        if mode == "eval":
+            return replace(recipe, eval=left(recipe.eval or ()))
+        views = tuple(replace(view, steps=left(view.steps)) for view in recipe.views)
+        return replace(recipe, steps=left(recipe.steps), views=views)
+
+    return [(step.site, less(step)) for step in recipe.listed(mode)]
 
 
 def ablate(

@@ -27,7 +27,6 @@ from augrecipes.machine import tune_allocator
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Optimize, Recipe
 from augrecipes.recipe.parse import Source, as_recipe
-from augrecipes.recipe.views import refuse_views
 from augrecipes.recipe.write import to_yaml
 from augrecipes.sources.opening import is_source, words_of
 
@@ -97,8 +96,6 @@ def bench(
     """
     loaded = {name: as_recipe(recipe) for name, recipe in recipes.items()}
     setting = setting if isinstance(setting, Setting) else Setting(setting)
-    for recipe in loaded.values() if setting.mode == "train" else ():
-        refuse_views(recipe, "bench")
     options = options or Options()
     step = None if options.train_step is None else load_step(options.train_step, options.device)
     about = machine()  # its load, before this run adds to it

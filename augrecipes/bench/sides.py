@@ -32,7 +32,7 @@ from augrecipes.sources.sample import RecipeSource
 from augrecipes.sources.stored import StoredSource, left_of
 from augrecipes.store import is_store, open_store
 
-STOCK = "stock"
+STOCK, _IMAGE = "stock", "image"
 
 
 @dataclass(frozen=True)
@@ -218,10 +218,7 @@ def work_of(side: Side, batch_size: int, collate: Any = "default") -> Work:
 
 
 def albumentations_only(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
-    """The recipe without the steps that albumentations does not have, and the labels of those.
-
-    A baseline must not change with what it measures: steps of ours, or of the program's, may.
-    """
+    """The recipe without the steps that albumentations does not have, which may change; and the labels of those."""
     left: list[str] = []
 
     def only(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -235,7 +232,9 @@ def albumentations_only(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
                 found.append(replace(step, steps=inside))
         return tuple(found)
 
-    return replace(recipe, steps=only(recipe.steps), eval=only(recipe.eval or ())), tuple(dict.fromkeys(left))
+    views = tuple(replace(view, steps=only(view.steps)) for view in recipe.views)
+    made = replace(recipe, steps=only(recipe.steps), views=views, eval=only(recipe.eval or ()))
+    return made, tuple(dict.fromkeys(left))
 
 
 def compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> Any:
@@ -252,8 +251,7 @@ def compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> Any:
 class StockPipeline:
     """What a Dataset of ours asks of a pipeline, done by `A.Compose` with random parameters of its own. One thread.
 
-    Images are decoded whole. `A.Normalize` or `A.ToFloat` and a transposition stand for the output. Of recipes of kind
-    image or bag.
+    `A.Normalize` or `A.ToFloat` and a transposition stand for the output. Views have a Compose each. Not of pairs.
     """
 
     reads = False
@@ -261,11 +259,18 @@ class StockPipeline:
     def __init__(self, recipe: Recipe, mode: Mode = "train", seed: int = 0) -> None:
         self._seed, self._output = seed, recipe.output
         self._dtype = np.dtype("uint8" if recipe.output.where == "device" else recipe.output.dtype)
-        self._compose = compose(recipe, mode, seed)
+        views, shared = recipe.views if mode == "train" else (), len(recipe.steps)
+        first = replace(recipe, output=Output(dtype="uint8", layout="hwc"))
+        self._first = compose(first, mode, seed) if views and shared else None
+        rest = {v.name: replace(recipe.view(v.name), steps=recipe.view(v.name).steps[shared:]) for v in views}
+        composes = {view.name: (view.count, compose(rest[view.name], mode, seed)) for view in views}
+        self._composes = composes or {_IMAGE: (1, compose(recipe, mode, seed))}
+        self.outputs = tuple(self._composes)
 
     def rewind(self) -> None:
         """From here on the same random parameters again."""
-        self._compose.set_random_seed(self._seed)
+        for one in filter(None, (self._first, *(compose for _, compose in self._composes.values()))):
+            one.set_random_seed(self._seed)
 
     def at(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., dict[str, Any]]:
         """What makes the next sample, whatever its key."""
@@ -276,7 +281,19 @@ class StockPipeline:
         targets.pop("out", None)  # a batch's memory: the baseline leaves copying to the collate function
         if "boxes" in targets:
             targets["bboxes"] = targets.pop("boxes")
-        done: dict[str, Any] = self._compose(**targets)
+        targets = targets if self._first is None else self._first(**targets)
+        if self.outputs == (_IMAGE,):
+            return self._one(self._composes[_IMAGE][1], targets)
+        made = dict[str, Any]()
+        for name, (count, compose) in self._composes.items():
+            views = [self._one(compose, dict(targets)) for _ in range(count)]
+            for key in views[0]:
+                stack: Any = np.stack if key in (_IMAGE, "mask") else list
+                made[name if key == _IMAGE else f"{name}_{key}"] = stack([view[key] for view in views])
+        return made
+
+    def _one(self, compose: Any, targets: dict[str, Any]) -> dict[str, Any]:
+        done: dict[str, Any] = compose(**targets)
         image = done["image"].transpose(2, 0, 1) if self._output.layout == "chw" else done["image"]
         done["image"] = np.ascontiguousarray(image, self._dtype)
         if "mask" in done:

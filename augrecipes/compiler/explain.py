@@ -131,12 +131,7 @@ class Explanation(Displayed):
         return f"<Explanation {what}: {counted(len(self.steps), 'step')}, rules {fired}>"
 
     def with_times(self, measured: Measured, what: str) -> Explanation:
-        """The same with the times of each step, before and after, and of the whole.
-
-        Args:
-            measured: on some image, in seconds.
-            what: that was.
-        """
+        """The same with the times of each step, before and after, and of the whole; `what`: the image, in words."""
         before, after = (
             Rest(1e3 * times.sink, 1e3 * times.overhead, 1e3 * times.whole)
             for times in (measured.before, measured.after)
@@ -149,8 +144,7 @@ class Explanation(Displayed):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain dicts, lists, strings and numbers. `shared`: pairs and bags only; `derived`: of `eval: derived`;
-        `batch`, `plugins`, `tta`: where it names some; `timing`, `ms`: once measured."""
+        """Plain dicts, lists, strings and numbers, without what a recipe does not have or was not measured."""
         report: dict[str, Any] = to_plain(self)
         for key in ("shared", "derived", "batch", "plugins", "tta"):
             if not report[key]:
@@ -229,19 +223,21 @@ def _of_one(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival: Arri
 
 
 def _of_views(recipe: Recipe, found: Mapping[str, Explanation]) -> Explanation:
-    """The views of a recipe, by name, as one explanation; what they share is said once, and each has its own plan."""
+    """The views of a recipe, by name, as one explanation; what several do is said once."""
     first, *_ = every = [*found.values()]
 
     def once(key: str) -> tuple[Any, ...]:
         return tuple({repr(row): row for one in every for row in getattr(one, key)}.values())
 
-    draws = tuple(SharedStep(step.site, "one draw for all views") for step in recipe.steps)
     how = {name: one.native.replace("samples and batches", "view by view") for name, one in found.items()}
-    plan = tuple(replace(row, step=f"{name}: {row.step}") for name, one in found.items() for row in one.plan)
+    rows = {row.label: row for one in every for row in one.plan}
+    of = {label: [name for name, one in found.items() if label in {row.label for row in one.plan}] for label in rows}
+    plan = tuple(replace(row, step=f"{', '.join(of[label])}: {row.step}") for label, row in rows.items())
     return replace(
         first, recipe=recipe.name, digest=recipe.digest, steps=once("steps"), rules=once("rules"), plan=plan,
         native="; ".join(dict.fromkeys(how.values()) if len({*how.values()}) == 1 else map(": ".join, how.items())),
-        stayed=once("stayed"), derived=derived_steps(recipe), shared=draws, pictured=(recipe,),
+        stayed=once("stayed"), derived=derived_steps(recipe), pictured=(recipe,),
+        shared=tuple(SharedStep(step.site, "one draw for all views") for step in recipe.steps),
     )  # fmt: skip
 
 

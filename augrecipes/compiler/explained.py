@@ -77,8 +77,9 @@ class PlannedStep:
 
     @property
     def label(self) -> str:
-        """As the compiler labels it."""
-        return f"{self.step}({self.stands_for})" if self.stands_for else self.step
+        """As the compiler labels it, who does not say of which view it is."""
+        step = self.step.rpartition(": ")[2]
+        return f"{step}({self.stands_for})" if self.stands_for else step
 
 
 def planned_steps(nodes: Nodes, opaque: Collection[str] | None = None) -> tuple[PlannedStep, ...]:

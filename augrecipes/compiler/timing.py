@@ -20,7 +20,6 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.quiet import quiet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.recipe.views import refuse_views
 
 SECONDS = 2.0  # for each of both
 _MOST_SAMPLES, _FEWEST_SAMPLES = 64, 4
@@ -86,7 +85,7 @@ def measure(
     steps add up; times are means over the samples.
 
     Args:
-        recipe: of any kind but views.
+        recipe: of any kind.
         targets: what a pipeline is called with: images, and what lies on them.
         mode: `train` or `eval`.
         optimize: of the plan; None: the recipe's own choice.
@@ -107,8 +106,6 @@ def measure(
     >>> list(found.after.steps)
     ['SmallestMaxSize#1', 'RandomCrop#1', 'HorizontalFlip#1']
     """
-    if mode == "train":
-        refuse_views(recipe, "timing steps one by one")
     check(recipe)
     plain, planned = (
         _TimedPipeline(build(recipe, mode, one, seed, threads=1, resumes=resumes), targets, between)
@@ -175,7 +172,7 @@ class _TimedPipeline:
         for parts in middles:
             for label, seconds in parts.items():
                 own[label] += seconds / len(middles)
-        tops = self.pipeline.compiled.plans[self.pipeline.arrival].steps
+        tops = self.pipeline.nodes()
         steps = {node.site: sum(own[inner.site] for inner in opened(node)) for top in tops for node in opened(top)}
         sink, whole = own[SINK], sum(own.values())
         return Times(steps, sink, whole - sink - sum(steps[top.site] for top in tops), whole)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ logger = logging.getLogger("augrecipes")
 T = TypeVar("T")
 
 _SPARE_TRIES = 50  # broken files that are passed over before the sheet is given up
+_ONE = 3  # axes of one image
 _LISTED = 6  # files that the foot of a sheet names
 
 
@@ -118,6 +119,22 @@ class SheetRequest:
             f"after each step, epoch {self.epoch}" if self.stages else often, f"output {output}", *more,
         ))  # fmt: skip
         return [line for line in (recipe.about, made) if line]
+
+
+def images_of(out: Mapping[str, Any], names: Iterable[str]) -> Iterator[tuple[str, str, Any, Mapping[str, Any]]]:
+    """The images of a sample one by one: its name, in words, the image, and what lies on it.
+
+    >>> sample = {"a": np.zeros((2, 3, 9, 9)), "a_mask": [7, 8]}
+    >>> [(words, beside) for _, words, _, beside in images_of(sample, "a")]
+    [('a 1', {'mask': 7}), ('a 2', {'mask': 8})]
+    """
+    for name in names:
+        if out[name].ndim == _ONE:
+            yield name, name, out[name], out
+            continue
+        on_it = {key.removeprefix(f"{name}_"): value for key, value in out.items() if key.startswith(f"{name}_")}
+        for k, image in enumerate(out[name]):
+            yield name, f"{name} {k + 1}", image, {key: value[k] for key, value in on_it.items()}
 
 
 def show_rows(

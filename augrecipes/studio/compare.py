@@ -27,7 +27,7 @@ from augrecipes.studio.editing import steps_by_path
 from augrecipes.studio.jobs import go_on
 from augrecipes.studio.requests import CompareRequest, Refused, ViewRequest, no_step
 from augrecipes.studio.studio import Studio
-from augrecipes.studio.view import View, drawn_in, whole
+from augrecipes.studio.view import View, drawn_in, part_of, whole
 
 _CORNERS = 16  # combinations of the ends of ranges that are tried, of a group twice as many in total
 _DRAWS = 8  # of the step as it is written
@@ -46,9 +46,9 @@ def extremes(studio: Studio, request: ViewRequest) -> dict[str, Any]:
         AugrecipesError: the recipe or the sample is not as it should be.
     """
     path, index, epoch = request.path, request.index, request.epoch
-    view = View(studio, request, mode="eval" if path.startswith("eval") else "train", size=640)
+    view = View(studio, request, mode="eval" if path.startswith("eval") else "train", size=640, path=path)
     written = steps_by_path(view.written.in_epoch(epoch))
-    step, top = written.get(path), written.get(".".join(path.split(".")[:2]))
+    step, top = written.get(path), written.get(_outermost(path))
     if step is None or top is None:
         raise no_step(path)
     if top.site in view.baked:
@@ -83,9 +83,18 @@ def extremes(studio: Studio, request: ViewRequest) -> dict[str, Any]:
 
 def sites_before(view: View, path: str) -> set[str]:
     """Labels of the outermost steps before one, in its section; it may be among those that are switched off."""
-    section, number = path.split(".")[:2]
-    steps = view.written.steps if section == "steps" else view.written.eval or ()
-    return {step.site for step in steps[: int(number)]}
+    steps, top = part_of(view.written, path).section(view.mode) or (), view.steps[_outermost(path)].site
+    return {step.site for step in itertools.takewhile(lambda step: step.site != top, steps)}
+
+
+def _outermost(path: str) -> str:
+    """The path of the outermost step of one: up to the first number.
+
+    >>> _outermost("views.local.steps.2.steps.0"), _outermost("steps.1")
+    ('views.local.steps.2', 'steps.1')
+    """
+    words = path.split(".")
+    return ".".join(words[: 1 + next((k for k, word in enumerate(words) if word.isdigit()), 0)])
 
 
 def _compiled(view: View, steps: Sequence[Step], behind: Sequence[Step], **more: Any) -> Pipeline:
@@ -167,7 +176,7 @@ def compared(studio: Studio, request: CompareRequest) -> dict[str, Any]:
     Raises:
         AugrecipesError: a recipe is none, or the sample cannot be read.
     """
-    a, b = views = [View(studio, request, side, optimize=side.optimize) for side in (request.a, request.b)]
+    a, b = views = [View(studio, request, side, optimize=side.optimize, path="") for side in (request.a, request.b)]
     name = next(iter(a.pipeline.outputs))
     if name not in b.pipeline.outputs:
         raise DataError("A and B have no target in common, so there is nothing to compare")
@@ -183,7 +192,7 @@ def compared(studio: Studio, request: CompareRequest) -> dict[str, Any]:
     for key, view, sample in zip("ab", views, samples, strict=True):
         out = view.run(sample, request.epoch)
         images.append(rgb_of_output(out[name], view.recipe.outputs.get(name, view.recipe.output)))
-        found[key] = view.output(out, name)
+        found[key] = view.output(out[name], name, out)
     if images[0].shape != images[1].shape:
         return {**found, "difference": None, "largest": None, "mean": None, "times": None}
     apart = np.abs(images[0].astype(np.float32) - images[1].astype(np.float32)).max(axis=-1)
@@ -202,7 +211,8 @@ def _words(a: View, b: View) -> list[str]:
     lines += [f"to keep draws: {hint}" for hint in found.hints]
     if a.pipeline.optimize != b.pipeline.optimize:
         lines.append(f"optimize: {a.pipeline.optimize} → {b.pipeline.optimize}")
-    return lines or ["the same in effect"]
+    lines = lines or ["the same in effect"]
+    return [*lines, *(f"images are those of the first view, {view.name}" for view in a.written.views[:1])]
 
 
 def costs(studio: Studio, request: ViewRequest) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from augrecipes.compiler.run.instrument import SINK, route_steps
 from augrecipes.errors import AugrecipesError
 from augrecipes.ops import registry
 from augrecipes.preview.display import rgb_of_input, size_text
+from augrecipes.preview.rows import images_of
 from augrecipes.recipe.model import Step
 from augrecipes.recipe.words import in_words
 from augrecipes.sources.columns import GivenTable
@@ -21,7 +22,7 @@ from augrecipes.sources.stored import StoredSource
 from augrecipes.studio.jobs import Piece, Say, go_on
 from augrecipes.studio.requests import Refused, ViewRequest
 from augrecipes.studio.studio import Studio
-from augrecipes.studio.view import View, drawn_in, name_of
+from augrecipes.studio.view import View, drawn_in, name_of, part_of
 
 _END = {"path": None, "applied": True, "on": True}  # what source and output have in place of a step
 
@@ -57,7 +58,9 @@ def _drawn(view: View, request: ViewRequest, index: int, epoch: int) -> dict[str
     for unit in units:
         sample = view.sample(unit, epoch)
         out = view.run(sample, epoch)
-        line["pictures"] += [_shown(view, sample, out, name, request) for name in view.pipeline.outputs]
+        for name, words, image, on_it in images_of(out, view.pipeline.outputs):
+            shown = {"target": words, **view.output(image, name, on_it)}
+            line["pictures"].append(_with_source(view, sample, out, name, request, shown))
         if unit == units[0]:
             line["python"] = python_of(view, sample, unit, epoch)
             if view.recipe.facts.tiles:
@@ -77,8 +80,9 @@ def _shared(steps: tuple[Step, ...], inherited: str) -> Iterator[str]:
             yield step.site
 
 
-def _shown(view: View, sample: Sample, out: dict[str, Any], name: str, request: ViewRequest) -> dict[str, Any]:
-    one = {"target": name, **view.output(out, name)}
+def _with_source(
+    view: View, sample: Sample, out: dict[str, Any], name: str, request: ViewRequest, one: dict[str, Any]
+) -> dict[str, Any]:
     origin = view.pipeline.origins[name]
     if view.recipe.facts.tiles:
         one["tile"] = sample.tile
@@ -121,7 +125,7 @@ def stages(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
     Raises:
         RecipeError, LintError, DataError: as `View`.
     """
-    view = View(studio, request, optimize="none", size=640, save_applied_params=True)
+    view = View(studio, request, optimize="none", size=640, path="", save_applied_params=True)
     units = view.units(request.index, request.epoch)
 
     def work(say: Say) -> None:
@@ -139,7 +143,8 @@ def stages(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
 
 
 def _top(view: View) -> dict[str, Step]:
-    return {path: step for path, step in view.steps.items() if path.startswith("steps") and path.count(".") == 1}
+    outermost = {step.site for step in part_of(view.written, "").steps}
+    return {path: one for path, one in view.steps.items() if one.site in outermost and not path.startswith("eval")}
 
 
 def _of_one(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: Say) -> None:
@@ -173,7 +178,7 @@ def _of_one(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: 
     for path in list(left):
         show(path)
     words = f"{out['image'].dtype} {'×'.join(map(str, out['image'].shape))}"
-    say({**_END, "name": "output", "words": words, **view.output(out, "image")})
+    say({**_END, "name": "output", "words": words, **view.output(out["image"], "image", out)})
 
 
 def _of_many(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: Say) -> None:

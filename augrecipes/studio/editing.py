@@ -35,7 +35,6 @@ from augrecipes.studio.studio import Studio
 _BREAK = re.compile("\r\n|[\n\r]")
 _YAML_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _WORD = re.compile(r"[\w.#/-]+|\S")
-_SHOWN = ("steps", "eval")  # sections of which the page draws samples
 _MOST_FIXED = 12  # problems of one text for which a fix is looked for
 
 
@@ -159,7 +158,9 @@ def steps_by_path(recipe: Recipe) -> dict[str, Step]:
             yield from paths(step.steps, f"{path}.{number}.steps")
 
     evaluation = () if recipe.derived else recipe.eval or ()
-    return dict([*paths(recipe.steps, "steps"), *paths(evaluation, "eval")])
+    found = [*paths(recipe.steps, "shared" if recipe.views else "steps")]
+    found += [pair for view in recipe.views for pair in paths(view.steps, f"views.{view.name}.steps")]
+    return dict([*found, *paths(evaluation, "eval")])
 
 
 def _values_of(step: Step) -> dict[str, Any]:
@@ -179,7 +180,7 @@ def _outline(spans: Spans, page: PageText, recipe: Recipe | None, *, extends: bo
             found.append({"path": path, "name": step.name, **place, "key": place, "arguments": values})
         return found
     for path, one in steps_of(spans).items():
-        if one.section not in _SHOWN:
+        if one.section == "batch":  # the page draws no batches
             continue
         entries = one.arguments.entries if one.arguments else {}
         values = {
@@ -265,10 +266,12 @@ def _in_variant(studio: Studio, spans: Spans, top: MappingNode, path: str, argum
     before = steps_by_path(studio.recipe(spans.text))
     if path not in before:
         raise no_step(path)
-    step, section = before[path], path.partition(".")[0]
-    names = [one.name for where, one in before.items() if where.startswith(section)]
-    label = step.name if names.count(step.name) == 1 and not step.id else step.site
-    prefix = "eval." if section == "eval" and not step.id else ""
+    step, words = before[path], path.split(".")
+    section = ".".join(words[: 2 if words[0] == "views" else 1])
+    names = [one.name for where, one in before.items() if where.startswith(f"{section}.")]
+    of = words[1] if words[0] == "views" else "eval" if section == "eval" else ""
+    label = step.name if names.count(step.name) == 1 and not step.id else step.site.removeprefix(f"{of}/")
+    prefix = f"{of}." if of and not step.id else ""
     edits = override_set(spans, top, f"{prefix}{label}.{argument}", value)
     if not edits and value is GONE:
         raise Refused(422, "layout", f"{argument} is given by what this extends; give it a value instead")

@@ -31,7 +31,7 @@ from augrecipes.studio.view import name_of
 NAMES = 1_000  # samples whose names are listed
 Schema = dict[str, Any]
 _ABOUT = re.compile(r"^about: *(.*\S)", re.MULTILINE)
-_OURS = re.compile(r"\A(?=.*^version:\s*1\b)(?=.*^(steps|extends):)", re.MULTILINE | re.DOTALL)
+_OURS = re.compile(r"\A(?=.*^version:\s*1\b)(?=.*^(steps|views|extends):)", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

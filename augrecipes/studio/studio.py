@@ -19,7 +19,6 @@ from augrecipes.recipe import gallery
 from augrecipes.recipe.gallery import find
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.recipe.parse import Source, load, parse_text
-from augrecipes.recipe.views import refuse_views
 from augrecipes.recipe.write import text_of, to_yaml
 from augrecipes.sources.opening import Data
 from augrecipes.studio.data import StudioData
@@ -81,9 +80,7 @@ class Studio:
         """The recipe of a text, which runs no plugin. Raises RecipeError with everything that is wrong."""
 
         def parsed() -> Recipe:
-            found = parse_text(text, file=self.name, root=self.file and self.file.parent, plugins=False)
-            refuse_views(found, "the studio")
-            return found
+            return parse_text(text, file=self.name, root=self.file and self.file.parent, plugins=False)
 
         # What it extends may have been written anew.
         return parsed() if "extends" in text else self._recipes.get(text, parsed)

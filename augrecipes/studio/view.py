@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -41,6 +41,7 @@ class View:
         optimize: instead of the recipe's choice.
         mode: `train` or `eval`.
         size: where the request names none, px.
+        path: of a recipe of several views only the one that this step belongs to, or the first; None: all.
         more: arguments of the compiler.
 
     Attributes:
@@ -58,7 +59,8 @@ class View:
 
     def __init__(
         self, studio: Studio, request: ViewRequest | CompareRequest, variant: VariantRequest | None = None, *,
-        optimize: Optimize | None = None, mode: Mode = "train", size: int = 0, **more: Any,
+        optimize: Optimize | None = None, mode: Mode = "train", size: int = 0,
+        path: str | None = None, **more: Any,
     ) -> None:  # fmt: skip
         self.studio, self.request = studio, request
         self.variant = variant = variant or (request if isinstance(request, ViewRequest) else request.a)
@@ -68,6 +70,7 @@ class View:
         self.baked = studio.data.left(self.written, self.mode, request.seed)[1]
         self.switched = self._switched()
         self.recipe = studio.data.left(self.switched, self.mode, request.seed)[0]
+        self.recipe = self.recipe if path is None else part_of(self.recipe, path)
         self.pipeline = studio.pipeline(self.recipe, self.mode, optimize, request.seed, **more)
         self.files = studio.data.listed(self.recipe, self.pipeline)
 
@@ -100,7 +103,9 @@ class View:
                 )
 
         old = self.written
-        return replace(old, steps=tuple(inside(old.steps, "steps")), eval=old.eval and tuple(inside(old.eval, "eval")))
+        views = (replace(v, steps=tuple(inside(v.steps, f"views.{v.name}.steps"))) for v in old.views)
+        steps = tuple(inside(old.steps, "shared" if old.views else "steps"))
+        return replace(old, steps=steps, views=tuple(views), eval=old.eval and tuple(inside(old.eval, "eval")))
 
     def check(self, *indices: int) -> None:
         """Refused where there are not so many samples."""
@@ -151,13 +156,15 @@ class View:
         height, width = whole or image.shape[:2]
         return {"url": f"/api/image/{address}.png", "width": width, "height": height}
 
-    def output(self, out: dict[str, Any], name: str) -> dict[str, Any]:
+    def output(self, image: NDArray[Any], name: str, on_it: Mapping[str, Any]) -> dict[str, Any]:
         """An image that came out, with its overlay."""
         output = self.recipe.outputs.get(name, self.recipe.output)
-        size = out[name].shape[1:] if output.layout == "chw" else out[name].shape[:2]
-        return {**self.put(shown_of(out[name], output, self.size), size), "overlay": self.overlay(out, size)}
+        size = image.shape[1:] if output.layout == "chw" else image.shape[:2]
+        return {**self.put(shown_of(image, output, self.size), size), "overlay": self.overlay(on_it, size)}
 
-    def overlay(self, targets: dict[str, Any], size: tuple[int, int], inputs: Inputs | None = None) -> dict[str, Any]:
+    def overlay(
+        self, targets: Mapping[str, Any], size: tuple[int, int], inputs: Inputs | None = None
+    ) -> dict[str, Any]:
         """What lies over an image; nothing for kinds that have nothing such.
 
         Args:
@@ -207,6 +214,11 @@ class View:
             points = inputs.keypoints and replace(inputs.keypoints, format="xy")
             inputs = replace(inputs, boxes=boxes, keypoints=points)
         return {**self.put(shown, size), "overlay": self.overlay(rest, size, inputs)}
+
+
+def part_of(recipe: Recipe, path: str) -> Recipe:
+    """The recipe or, of several views, that of the one that a step belongs to; of a step that they share the first."""
+    return recipe.view(path.split(".")[1]) if path.startswith("views.") else recipe.parts()[0]
 
 
 def png_of(image: NDArray[np.uint8]) -> bytes:

@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 from random_recipes import build, outcome, recipes, step, steps_for, targets
 from support.checks import SEEDS, planted, planted_faults, same, tries
 
+from augrecipes.compiler.rewrite import Plan
 from augrecipes.compiler.run.draws import Draws
+from augrecipes.compiler.run.instrument import route_steps
 from augrecipes.errors import CollateError, DataError
+from augrecipes.kinds.image.pipeline import ImagePipeline
+from augrecipes.kinds.views import branches
 from augrecipes.kinds.views import pipeline as of_views
 from augrecipes.kinds.views.pipeline import ViewsPipeline
 from augrecipes.recipe.model import Arguments, NamedView, Output, Recipe, Step, label
@@ -245,6 +249,69 @@ def test_a_view_is_a_recipe_of_one_image() -> None:
         np.testing.assert_array_equal(build(alone, "exact", 5).at(3, 1)(image=IMAGE)["image"], made[view.name][0])
 
 
+PARTED = parse_text("""
+version: 1
+recipe: parted
+kind: views
+shared: [HorizontalFlip, Rotate: {limit: [20, 30], fill_mask: 9, p: 1.0}, ColorJitter, GaussianBlur: {p: 1.0}]
+views:
+  global: {count: 2, steps: [RandomResizedCrop: {size: [24, 24], scale: [0.4, 1.0]}, HueSaturationValue: {p: 1.0}]}
+  local: {count: 3, steps: [RandomResizedCrop: {size: [12, 16], scale: [0.1, 0.4]}, GaussNoise]}
+  teacher: {of: global, steps: [RandomGamma: {p: 1.0}]}
+  last: {of: teacher, steps: []}
+inputs: {mask: optional, boxes: pascal_voc, keypoints: xy}
+eval: []
+""")
+
+
+def check_parted(_: Any = None) -> None:
+    """What views share is made once, of all that may come, with what lies on it, and what is drawn is told."""
+    on_it: dict[str, Any] = {
+        "boxes": np.float32([[3, 4, 40, 40]]),
+        "box_labels": [7],
+        "keypoints": np.float32([[9, 20]]),
+    }
+    for image in (IMAGE, np.float32(IMAGE) / np.float32(255)):
+        for optimize in ("none", "exact", "fast"):
+            for dtype in (np.uint8, np.int64, bool):
+                sample = {"image": image, "mask": IMAGE[..., 0].astype(dtype), **on_it}
+                made = build(PARTED, optimize, 5, applied=True).at(3, 1)(**sample)
+                told = made.pop("applied")
+                same(made, alone(PARTED, optimize, 5, sample, 3, 1))
+                whole = build(PARTED.view("last", shares=True), optimize, 5, applied=True).at(3, 1, 1)(**sample)
+                np.testing.assert_equal(told["last"][1], whole["applied"])
+
+
+def test_what_views_begin_with_is_made_once() -> None:
+    check_parted()
+    stems = {optimize: {*build(PARTED, optimize).branches.stems} for optimize in ("none", "exact", "fast")}
+    assert stems == {"none": {"", "global", "teacher"}, "exact": {"", "global", "teacher"}, "fast": {""}}
+
+
+def test_steps_run_as_often_as_there_are_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    pipeline = build(PARTED, "none")
+    for branch in (*pipeline.branches.stems.values(), *pipeline.branches.ends.values()):
+        route_steps(branch.pipeline, lambda label, step, args, kwargs: (seen.append(label), step(*args, **kwargs))[1])
+    pipeline.at(2)(image=IMAGE)
+    times = {site: seen.count(site) for site in seen}
+    assert times["Rotate#1"] == times["GaussianBlur#1"] == 1
+    assert times["global/HueSaturationValue#1"] == times["teacher/RandomGamma#1"] == 2
+
+
+def test_in_fast_views_part_where_no_rule_joins_both_sides() -> None:
+    joined = parse_text("""
+    {version: 1, recipe: a, kind: views, shared: [Blur: {p: 1.0}, Rotate: {limit: 9}], eval: [],
+     views: {a: {count: 2, steps: [RandomResizedCrop: {size: [9, 9]}]}}}
+    """)
+    parts = build(joined, "fast").branches
+    assert [step.name for step in parts.stems[""].pipeline.recipe.steps] == ["Blur"]
+    check(joined, "fast", 3)
+    flips = replace(joined, steps=label((Step("HorizontalFlip"),), ""))
+    assert not build(flips, "exact").branches.stems
+    assert build(flips, "none").branches.stems
+
+
 def first_key(self: Any, epoch: int, index: int, tile: int = 0) -> None:
     MOVED(self, epoch, index, 0)
 
@@ -262,6 +329,15 @@ def unlike(name: str, views: Any, given: Any) -> Any:
     return {key: [value[0]] * len(value) if isinstance(value, list) else value for key, value in made.items()}
 
 
+def of_another(self: Any, epoch: int, index: int, tile: int, *more: Any) -> Any:
+    return ImagePipeline.sample(self, epoch, index + 1, tile, *more)
+
+
+def natively_of_another(self: Any, epoch: int, index: int, tile: int, *more: Any) -> Any:
+    return ImagePipeline._natively(self, epoch, index + 1, tile, *more)
+
+
+ALONE = Plan
 MOVED, ADDED, ROW, STACKED = Draws.position, Draws.add, of_views._Block.row, of_views._stacked
 LAW = planted(check, with_views(), LEVELS, SEEDS)
 
@@ -276,6 +352,14 @@ test_planted_faults_are_found = planted_faults(
         "what is shared is drawn for each": (check_sharing, (Draws, "add", each_for_itself)),
         "views in another order": (LAW, (of_views._Block, "row", backwards)),
         "the boxes of the first view on all": (on_it, (of_views, "_stacked", unlike)),
+        "what is shared is of another sample": (check_parted, (branches.Stem, "sample", of_another)),
+        "so it is in `fast`": (check_parted, (branches.Stem, "_natively", natively_of_another)),
+        "levels between shared steps and others": (
+            check_parted,
+            (branches._AsItIs, "__call__", branches.Sink.__call__),
+        ),
+        "labels as they come between them": (check_parted, (branches, "_MASKS", (np.uint8, bool))),
+        "parts that are planned alone": (check_parted, (branches, "Plan", lambda nodes: ALONE(nodes[:0]))),
         "the numbers of the end in all epochs": (check_epochs, (ViewsPipeline, "in_epoch", lambda self, _: self)),
     }
 )

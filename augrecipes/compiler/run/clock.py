@@ -127,7 +127,7 @@ def clocked(
     >>> [*clock.spent] == [*labels, SINK]
     True
     """
-    nodes = [node for top in pipeline.compiled.plans[arrival or pipeline.arrival].steps for node in opened(top)]
+    nodes = [node for top in pipeline.nodes(arrival) for node in opened(top)]
     fused = [node for node in nodes if isinstance(node, Fused)]
     sites = {inner.site: node.site for node in fused for step in node.steps for inner in step.walk()}
 

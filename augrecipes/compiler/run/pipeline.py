@@ -18,6 +18,7 @@ from augrecipes.compat.albumentations import running
 from augrecipes.compiler.kernels import quick_apply
 from augrecipes.compiler.lowering.lower import Sites, remade
 from augrecipes.compiler.rewrite import PLAIN, Compiled
+from augrecipes.compiler.rewrite.nodes import Nodes
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.draws import Draws
@@ -119,7 +120,9 @@ class Pipeline(AsCompose):
                 found[step.args["target"]] = found[step.args["source"]]
         return {name: found.get(name, name) for name in self.outputs}
 
-    # Calling.
+    def nodes(self, arrival: Arrival | None = None) -> Nodes:
+        """What runs, in order, of samples that come so; None: as this very pipeline takes them."""
+        return self.compiled.plans[arrival or self.arrival].steps
 
     def at(self, index: int, epoch: int = 0, tile: int = 0) -> At:
         """The pipeline at one sample's key: call it with the targets. Integers from 0 to 2⁶³ − 1."""
@@ -159,7 +162,9 @@ class Pipeline(AsCompose):
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiling again is quicker than pickling generators, and cannot go stale.
         made, state = (type(self), self.compiled, self.arrival), {"nested": self.nested, "p": self.p}
-        return _rebuild, (*made, self._home, self._stream, _registered(self.recipe)), state
+        # Classes of the program's own go along: a new process may not have registered them yet.
+        own = {s.name: registry.get_class(s.name) for s in self.recipe.walk() if registry.is_registered(s.name)}
+        return _rebuild, (*made, self._home, self._stream, own), state
 
     # What the kinds build on.
 
@@ -300,11 +305,6 @@ def key_part(name: str, value: int) -> int:
     if not 0 <= number < _BARE:
         raise ValueError(f"{name} must be an integer from 0 to 2⁶³ − 1, got {value}")
     return number
-
-
-def _registered(recipe: Recipe) -> dict[str, type]:
-    """The classes of the program's own that the recipe names; a new process may not have registered them yet."""
-    return {step.name: registry.get_class(step.name) for step in recipe.walk() if registry.is_registered(step.name)}
 
 
 def _rebuild(

@@ -193,6 +193,10 @@ class ProgramPipeline(Pipeline):
             done["applied"] = self.applied()
         return done
 
+    def by_program(self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate) -> Any:
+        """A sample that comes as this pipeline's own plan takes it; None: no program makes it."""
+        return self._natively(epoch, index, tile, targets, allocate)
+
     def _take_mask(self, on_the_way: OnTheWay, mask: Any, image: AnyImage) -> bool:
         """Let a mask go along; False where it is made apart, as the recipe is written.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -12,11 +12,14 @@ from augrecipes.compiler.compile import build
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.undecoded import is_encoded
 from augrecipes.compiler.rewrite import Compiled
+from augrecipes.compiler.rewrite.nodes import Nodes
 from augrecipes.compiler.run.output_buffer import output_buffer
+from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.step_matrices import StepMatrices
 from augrecipes.errors import CollateError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.image.pipeline import ImagePipeline
+from augrecipes.kinds.views.branches import ALL, Branches
 from augrecipes.kinds.views.reduced_file import LARGE, ReducedFile, scale_for
 from augrecipes.ops.capabilities import claims
 
@@ -53,13 +56,29 @@ class ViewsPipeline(ImagePipeline):
             whole = self.whole.parts.items()
             return {name: (count, part.for_this_thread(self._epoch)) for name, (count, part) in whole}
         of = self.compiled
-        how: dict[str, Any] = {"save_applied_params": of.save_applied_params, "threads": of.threads}
-        how |= {"added": of.added, "resumes": of.resumes}
         return {
-            view.name: (view.count, build(of.recipe.view(view.name, shares=True), of.mode, of.optimize, of.seed, **how))
+            view.name: (
+                view.count,
+                build(of.recipe.view(view.name, shares=True), of.mode, of.optimize, of.seed, **self._how),
+            )
             for view in of.recipe.views
             if view.name in self.outputs
         }
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        """Further arguments of the compiler."""
+        of = self.compiled
+        how = {"save_applied_params": of.save_applied_params, "threads": of.threads}
+        return {**how, "added": of.added, "resumes": of.resumes}
+
+    @cached_property
+    def branches(self) -> Branches:
+        """What makes the views, and what several of them begin with once."""
+        parts = {name: part for name, (_, part) in self.parts.items()}
+        if self.whole is not None:
+            return self.whole.branches.in_epoch(self._epoch, parts)
+        return Branches(self.compiled, parts, self._how)
 
     @cached_property
     def places(self) -> dict[str, StepMatrices]:
@@ -84,15 +103,16 @@ class ViewsPipeline(ImagePipeline):
             raise DataError(f"out must be a dict of arrays by view: {', '.join(self.parts)}")
         places = self._places(epoch, index, given.get(_IMAGE))
         file = self._file(given.get(_IMAGE), places)
-        given |= {
-            name: given[name].array() for name in (_IMAGE, _MASK) if is_encoded(given.get(name)) and name not in file
-        }
+        for name in (_IMAGE, _MASK):
+            if is_encoded(given.get(name)) and not (name == _IMAGE and (file or self._stem_reads)):
+                given[name] = given[name].array()
         given |= file
+        make = self.branches.sample(epoch, index, given)
         made: dict[str, Any] = {name: value for name, value in given.items() if name not in self._usual}
-        for name, (count, part) in self.parts.items():
+        for name, (count, _) in self.parts.items():
             room = output_buffer(out[name], name, [given.get(_IMAGE)]) if name in out else np.empty
             block = _Block(name, count, room)
-            views = [part.sample(epoch, index, k, dict(given), partial(block.row, k)) for k in range(count)]
+            views = [make(name, k, partial(block.row, k)) for k in range(count)]
             made |= _stacked(name, views, given)
             made[name] = block.array if name not in out or callable(out[name]) else out[name]
             if self.recipe.correspondence and name in places:
@@ -110,8 +130,26 @@ class ViewsPipeline(ImagePipeline):
     def renew(self, compiled: Compiled) -> None:
         """As every pipeline; those of the views are made anew, too."""
         super().renew(compiled)
-        for name in ("parts", "places", "reads"):
+        for name in ("parts", "places", "branches", "reads", "_may_reduce"):
             self.__dict__.pop(name, None)
+
+    def dress(self, dress: Callable[[Pipeline], object]) -> None:
+        """As every pipeline; what makes its views, too."""
+        super().dress(dress)
+        for one in {id(one): one for one in self._runs()}.values():
+            one.dress(dress)
+
+    def nodes(self, arrival: Arrival | None = None) -> Nodes:
+        """Those of all views; what several begin with once."""
+        found = {node.site: node for one in self._runs() for node in one.nodes(arrival)}
+        return tuple(found.values()) if self.parts else super().nodes(arrival)
+
+    def _runs(self) -> list[ImagePipeline]:
+        """What makes the views, each before what goes on from it."""
+        of = self.branches
+        return [
+            branch.pipeline for name in (ALL, *of.ends) for branch in (of.stems.get(name), of.ends.get(name)) if branch
+        ]
 
     def _places(self, epoch: int, index: int, image: Any) -> dict[str, np.ndarray]:
         """By name the matrices from an image to its views, where they are asked for, or a large file may need them."""
@@ -125,7 +163,7 @@ class ViewsPipeline(ImagePipeline):
 
     def _is_large(self, image: Any) -> bool:
         """Whether it is a file that `fast` may decode at a smaller scale."""
-        return self.reads and is_encoded(image) and image.shape[0] * image.shape[1] >= LARGE
+        return self._may_reduce and is_encoded(image) and image.shape[0] * image.shape[1] >= LARGE
 
     def _file(self, image: Any, places: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """The image as a file that is decoded smaller, where that is fine enough for all views; {}: it is not."""
@@ -134,9 +172,17 @@ class ViewsPipeline(ImagePipeline):
 
     @cached_property
     def reads(self) -> bool:
-        """Whether it takes files: where all views are decoded smaller if they can be, and their places are matrices."""
-        if not self.parts:
-            return super().reads
+        """Whether it takes files: see `_stem_reads` and `_may_reduce`."""
+        return self._stem_reads or self._may_reduce if self.parts else super().reads
+
+    @property
+    def _stem_reads(self) -> bool:
+        """Whether what all views begin with decodes no more than it needs."""
+        return self.optimize != "fast" and ALL in self.branches.stems and self.branches.stems[ALL].pipeline.reads
+
+    @cached_property
+    def _may_reduce(self) -> bool:
+        """Whether all views are decoded smaller if they can be: their places are matrices."""
         steps = [step for _, part in self.parts.values() for step in part.recipe.walk() if not step.is_group]
         matrices = all(claims(step.name).is_matrix for step in steps)
         return self.optimize == "fast" and matrices and all(part.reads for _, part in self.parts.values())

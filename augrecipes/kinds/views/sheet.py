@@ -9,7 +9,7 @@ from augrecipes.kinds.image.sheet import sheet as sheet_of_images
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.overlay import label_colour
-from augrecipes.preview.rows import SheetRequest, annotated, label_text, left_out, output_text, short_path
+from augrecipes.preview.rows import SheetRequest, annotated, images_of, label_text, left_out, output_text, short_path
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Recipe
 
@@ -26,12 +26,9 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     classes = (table.box_classes if recipe.inputs.boxes else None) or ()
     made: list[Any] = []
 
-    def cells(name: str, out: dict[str, Any], sample: Any) -> list[Cell]:
-        found = []
-        for k, view in enumerate(out[name]):
-            on_it = {key: out[f"{name}_{key}"][k] for key in sample.rest if f"{name}_{key}" in out}
-            found.append(annotated(rgb_of_output(view, recipe.output), on_it, recipe, classes))
-        return found
+    def cells(name: str, out: dict[str, Any]) -> list[Cell]:
+        views = images_of(out, [name])
+        return [annotated(rgb_of_output(view, recipe.output), on_it, recipe, classes) for *_, view, on_it in views]
 
     def row(index: int) -> SheetRow:
         sample = files.read(index)
@@ -39,7 +36,7 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
         for epoch in range(request.epoch, request.epoch + (request.columns or 1)):
             out = files.in_epoch(index, epoch, sample).run(pipeline, epoch)
             made.append(out)
-            groups += [CellGroup(cells(name, out, sample), f"epoch {epoch} · {name}") for name in pipeline.outputs]
+            groups += [CellGroup(cells(name, out), f"epoch {epoch} · {name}") for name in pipeline.outputs]
         source = annotated(rgb_of_input(sample.images["image"]), sample.rest, recipe, classes)
         label = label_text(table, sample.index % len(table))
         facts = [f"{size_text(sample.images['image'])} px", *([label] if label else []), f"index {sample.index}"]

@@ -1,0 +1,155 @@
+"""Views as branches of a tree: what several of them begin with is made once a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from augrecipes.compiler.compile import build
+from augrecipes.compiler.kernels.sink import Allocate, Sink
+from augrecipes.compiler.prefix import rest_of
+from augrecipes.compiler.rewrite import Compiled, Plan
+from augrecipes.compiler.rewrite.nodes import Nodes, action_of, singles
+from augrecipes.compiler.run.targets import arrival_of
+from augrecipes.flow import Arrival
+from augrecipes.kinds.image.pipeline import ImagePipeline
+from augrecipes.recipe.model import Output, Step
+
+_FREE = ("identity", "dihedral")  # programs put these off until somebody reads pixels
+_MASKS = (np.uint8, np.uint16, np.int16, np.float32)  # others would not come to the next steps as they came to these
+ALL = ""  # the stem of all views
+View = Callable[[str, int, Allocate], dict[str, Any]]
+
+
+class _AsItIs(Sink):
+    """Leaves images of floats as they are, too."""
+
+    def __call__(self, image: np.ndarray, allocate: Allocate = np.empty, held: Any = None) -> np.ndarray:
+        return super().__call__(image, allocate, held) if image.dtype == np.uint8 else image
+
+
+class Stem(ImagePipeline):
+    """Steps that several views begin with: a sample leaves as other steps take it."""
+
+    def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
+        super().__init__(compiled, arrival)
+        self.sinks = {"image": _AsItIs(compiled.recipe.output)}
+
+
+class Branch(NamedTuple):
+    """Steps behind those of the stem `of`; None: there are none before them."""
+
+    of: str | None
+    pipeline: ImagePipeline
+
+
+class Branches:
+    """The views of a recipe: where they part, and what makes them.
+
+    In `none` and `exact` views part behind what they share, and behind the steps of a view that others are made of. In
+    `fast`, whose rules join steps, they part where that joins none of those with others, and keep their bits.
+
+    Args:
+        of: the compiled recipe.
+        whole: by name what makes a view from its first step to its last.
+        how: further arguments of the compiler.
+    """
+
+    def __init__(self, of: Compiled, whole: Mapping[str, ImagePipeline], how: Mapping[str, Any]) -> None:
+        self._of, self._whole, self._how, self._fast = of, whole, how, of.optimize == "fast"
+        self.stems: dict[str, Branch] = {}
+        self.ends: dict[str, Branch] = {}
+        sources = {view.of for view in of.recipe.views if not self._fast}
+        parted: dict[str | None, tuple[str | None, int]] = {None: (None, 0)}  # the last stem of each, and where it ends
+        if count := self._shared():
+            parted[None] = ALL, count
+            self.stems[ALL] = Branch(None, self._stem(next(iter(whole)), 0, count))
+        for view in of.recipe.views:
+            steps, (stem, begin) = whole[view.name].recipe.steps, parted[view.of]
+            if view.name in sources and self._costs(steps[begin:]):
+                self.stems[view.name] = Branch(stem, self._stem(view.name, begin, len(steps)))
+                stem, begin = view.name, len(steps)
+            parted[view.name] = stem, begin
+            last = whole[view.name] if stem is None else self._part(view.name, begin, len(steps))
+            self.ends[view.name] = Branch(stem, last)
+
+    def sample(self, epoch: int, index: int, given: Mapping[str, Any]) -> View:
+        """What makes the views of a sample: from a name, a number and memory to all that comes out of a view."""
+        mask, others = given.get("mask"), next(iter(self._whole.values())).likes
+        whole = (mask is not None and np.asarray(mask).dtype not in _MASKS) or not others.keys().isdisjoint(given)
+        whole |= self._fast and arrival_of(given.get("image")) != "uint8"
+        kept: dict[tuple[str, int], dict[str, Any] | None] = {}
+
+        def before(stem: str | None, k: int) -> dict[str, Any] | None:
+            if stem is None:
+                return dict(given)
+            place = stem, k if stem else 0
+            if place not in kept:
+                kept[place] = run(self.stems[stem], *place[1:], np.empty)
+            return None if (made := kept[place]) is None else dict(made)
+
+        def run(branch: Branch, k: int, allocate: Allocate) -> dict[str, Any] | None:
+            """None: in `fast`, where it is no program that makes a part, none makes the whole."""
+            if (targets := before(branch.of, k)) is None:
+                return None
+            seen = [] if branch.of is None else targets.pop("applied", [])
+            make = branch.pipeline.by_program if self._fast else branch.pipeline.sample
+            made = make(epoch, index, k, targets, allocate)
+            if made is not None and self._of.save_applied_params:
+                made["applied"] = [*seen, *made["applied"]]
+            return made
+
+        def view(name: str, k: int, allocate: Allocate) -> dict[str, Any]:
+            made = None if whole or self.ends[name].of is None else run(self.ends[name], k, allocate)
+            return self._whole[name].sample(epoch, index, k, dict(given), allocate) if made is None else made
+
+        return view
+
+    def in_epoch(self, epoch: int, whole: Mapping[str, ImagePipeline]) -> Branches:
+        """The same with the numbers of an epoch; `whole` has them."""
+        made = copy(self)
+        made._whole = whole
+        for name in ("stems", "ends"):
+            found = {key: Branch(of, one.for_this_thread(epoch)) for key, (of, one) in getattr(self, name).items()}
+            setattr(made, name, found)
+        return made
+
+    def _shared(self) -> int:
+        """Of how many shared steps there is a stem."""
+        steps = self._of.recipe.steps
+        counts = (count for count in range(len(steps), 0, -1) if self._costs(steps[:count]))
+        return next((count for count in counts if not self._fast or self._nodes(count)), 0)
+
+    def _costs(self, steps: Sequence[Step]) -> bool:
+        """Whether something is saved where steps run once."""
+        free = all(action_of(leaf) in _FREE for step in steps for leaf in singles(step))
+        return bool(steps) and (self._of.optimize == "none" or not free)
+
+    def _nodes(self, count: int) -> Nodes:
+        """What the plans of all views begin with, where these are so many shared steps; else ()."""
+        sites = {leaf.site for step in self._of.recipe.steps[:count] for leaf in step.walk()}
+        found: list[Nodes] = []
+        for nodes in (whole.compiled.plans["uint8"].steps for whole in self._whole.values()):
+            shared = [{leaf.site in sites for leaf in singles(node)} for node in nodes]
+            stop = shared.count({True})
+            found.append(nodes[:stop] if all(of == {k < stop} for k, of in enumerate(shared)) else ())
+        return found[0] if found.count(found[0]) == len(found) else ()
+
+    def _stem(self, name: str, begin: int, end: int) -> Stem:
+        left = {"output": Output(dtype="uint8", layout="hwc")}
+        return Stem(self._part(name, begin, end, left, pauses=True).compiled)
+
+    def _part(self, name: str, begin: int, end: int, of_recipe: Mapping[str, Any] = {}, **how: Any) -> ImagePipeline:
+        of, whole = self._of, self._whole[name]
+        recipe = replace(rest_of(whole.recipe, "train", begin), steps=whole.recipe.steps[begin:end], **of_recipe)
+        how = {**self._how, "resumes": of.resumes or begin > 0, **how}
+        found: Any = build(recipe, of.mode, of.optimize, of.seed, **how)
+        if self._fast:  # alone, neither part would know what the other bears
+            nodes, stop = whole.compiled.plans["uint8"].steps, len(self._nodes(begin or end))
+            plan = Plan(nodes[stop:] if begin else nodes[:stop])
+            found = found.again(replace(found.compiled, plans={**found.compiled.plans, "uint8": plan}))
+        return found
