@@ -94,7 +94,7 @@ DINO = parse_text("""
 version: 1
 recipe: small
 kind: views
-shared: [HorizontalFlip, ColorJitter: {p: 1.0}]
+shared: [HorizontalFlip, ColorJitter: {p: 1.0, brightness: {by_epoch: [0.1, 0.4]}}]
 views:
   global: {count: 2, steps: [RandomResizedCrop: {size: [24, 24], scale: [0.4, 1.0]}, Rotate: {limit: 40, p: 1.0}]}
   local:
