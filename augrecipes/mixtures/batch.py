@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from augrecipes.recipe.model import Recipe
 
 Array = npt.NDArray[Any]
+_IN_CACHE = 50_000  # values of a row
 Extent = tuple[int, int]  # first and behind the last, in cells
 Piece = tuple[Mapping[str, Any], Extent, Extent, tuple[int, int]]  # a sample, its rows, its columns, how far it moves
 
@@ -95,8 +96,10 @@ class BatchArrays:
     def blend(self, order: Sequence[int], share: float) -> None:
         """Make each image share · itself + (1 - share) · its partner; of labels the same."""
         for name in self.names:
-            for row, other in by_cycles(order, self.values[name]):
-                blend(row, other, share)
+            flat = self.values[name].reshape(len(self), -1)
+            for start in range(0, flat.shape[1], _IN_CACHE):  # where a row is still when the next one wants it
+                for row, other in by_cycles(order, flat[:, start : start + _IN_CACHE]):
+                    blend(row, other, share)
         self._label(order, share)
 
     def paste(self, order: Sequence[int], rows: Extent, columns: Extent) -> None:
@@ -198,13 +201,14 @@ def by_cycles(order: Sequence[int], rows: Array) -> Iterator[tuple[Array, Array]
 def blend(row: Array, other: Array, share: float) -> None:
     """Make `row` share · row + (1 - share) · other, in place; whole numbers are rounded.
 
-    >>> row = np.full((2, 3, 3), 10, np.uint8)
-    >>> blend(row, np.full((2, 3, 3), 20, np.uint8), 0.25)
-    >>> row[0, 0].tolist()
+    >>> row = np.full(3, 10, np.uint8)
+    >>> blend(row, np.full(3, 20, np.uint8), 0.25)
+    >>> row.tolist()
     [18, 18, 18]
     """
-    if row.dtype == np.float16:  # which OpenCV does not blend
+    if row.dtype == np.float32:
+        cv2.accumulateWeighted(other, row, 1 - share)
+    elif row.dtype == np.uint8:
+        cv2.addWeighted(row, share, other, 1 - share, 0, dst=row)
+    else:
         row[...] = share * row.astype(np.float32) + (1 - share) * other.astype(np.float32)
-        return
-    flat = row.reshape(len(row), -1)
-    cv2.addWeighted(flat, share, other.reshape(flat.shape), 1 - share, 0, dst=flat)
