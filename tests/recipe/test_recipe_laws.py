@@ -17,7 +17,6 @@ from support.checks import DEAR, table
 from support.recipe_strategies import CLASSES, arguments, recipes
 
 from augrecipes.compat.guard import albumentations
-from augrecipes.compiler.run import pipeline
 from augrecipes.errors import RecipeError
 from augrecipes.ops import bounds, catalog, registry
 from augrecipes.ops.constants import BORDER, INTERPOLATION, to_number
@@ -242,7 +241,7 @@ def test_pickling_imports_no_class_that_the_recipe_does_not_name(plugins: None) 
 
 
 def test_planted_pickling_that_imports_all_is_noticed(plugins: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "_registered", lambda recipe: registry.registered())
+    monkeypatch.setattr(registry, "is_registered", lambda name: name in registry.registered())
     with pytest.raises(registry.BrokenPlugin):
         test_pickling_imports_no_class_that_the_recipe_does_not_name(None)
 
