@@ -14,6 +14,7 @@ import gc
 import json
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import geometric_mean, median
 from time import thread_time_ns
@@ -21,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from albumentations.core.bbox_utils import convert_bboxes_from_albumentations
-from harness import Row, met, run
+from harness import Row, in_turns, met, run
 
 import augrecipes as ar
 from augrecipes.bench.sides import last_of
@@ -30,6 +31,7 @@ from augrecipes.compat.albumentations import A
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.demo.photos import CLASSES, render_photo
+from augrecipes.errors import AugrecipesError
 from augrecipes.interop.plain import processors_of
 
 _SIDES = ("none", "exact", "fast")
@@ -37,6 +39,12 @@ _ROUNDS, _PHOTOS = 3, 4
 _GOALS = {"exact": 2.5, "fast": 3.5}  # the geometric means
 _SUM = 5.0  # of all times
 _LEAST = 0.97  # of plain albumentations' speed
+_TWO, _BATCH = 1.8, 32  # how much faster two threads are, and the images in a batch
+_THREADS = f"""\
+### Batches in threads
+
+`pipeline.batch` of {_BATCH} photos in `fast` into memory that is there, two threads and one in turns; medians. Of
+recipes without boxes and keypoints whose samples have one size, and need no mask."""
 _METHOD = f"""\
 One thread, CPU time of that thread, glibc's allocator tuned alike for both sides. Each recipe runs on drawn photos of
 the size that it was written for, with masks, boxes and keypoints where those who published it have them. The plain
@@ -79,6 +87,32 @@ def _recipes(options: Any) -> Iterator[Row]:
     for what, every in zip(("as it is handed out", "as an array of its own"), ratios.values(), strict=True):
         count = sum(min(one) < _LEAST for one in zip(*every.values(), strict=True))
         yield Row(f"slower than ×{_LEAST} of plain, {what}", f"{count} recipes", "goal 0", met(not count))
+
+
+def _two_threads(options: Any) -> Iterator[Row | str]:
+    """Recipes whose samples are an image of one size, with one photo in each place."""
+    yield _THREADS
+    sizes, ratios = sizes_in(options.recipes), []
+    for recipe in folder_of_recipes(options.recipes):
+        size = sizes.get(recipe.name, sizes.get(Path(recipe.file).stem, (512, 512)))
+        photos = [_targets(recipe, size, k, masks=False) for k in range(_PHOTOS)]
+        if recipe.kind != "image" or photos[0].keys() != {"image"}:
+            continue
+        pipeline: Any = recipe.compile(optimize="fast", seed=0)
+        images = [photos[k % _PHOTOS]["image"] for k in range(_BATCH)]
+        try:
+            room = pipeline.batch(images, range(_BATCH))
+        except AugrecipesError:  # of several sizes, or they need a mask
+            continue
+
+        def batch(threads: int, pipeline: Any = pipeline, images: Any = images, room: Any = room) -> Any:
+            return pipeline.batch(images, range(_BATCH), out=room, threads=threads)
+
+        pair = in_turns(partial(batch, 2), partial(batch, 1), 3 if options.quick else 15)
+        ratios.append(pair.ratio)
+        yield pair.row(f"{recipe.name}, batches of {_BATCH} by two threads", "one thread")
+    ratio = geometric_mean(ratios)
+    yield Row(f"geometric mean of {len(ratios)}", f"×{ratio:.2f}", f"goal ×{_TWO}", met(ratio >= _TWO))
 
 
 def _text(ratios: dict[str, float]) -> str:
@@ -204,4 +238,11 @@ if __name__ == "__main__":
         "samples": {"type": int, "default": 32, "help": "of each recipe (%(default)s)"},
     }
     logging.getLogger("augrecipes").setLevel(logging.ERROR)  # other people's recipes are not here for their lints
-    run(__file__, __doc__, "Recipes that other people wrote", _METHOD, {"recipes": _recipes}, more=more)
+    run(
+        __file__,
+        __doc__,
+        "Recipes that other people wrote",
+        _METHOD,
+        {"recipes": _recipes, "threads": _two_threads},
+        more=more,
+    )
