@@ -125,7 +125,6 @@ def verify(
             if refused is None:
                 done[view, dtype] += 1
             else:
-                refused = refused if refused.path else refused.with_path(given.path)
                 left_out[str(refused)] = refused
         if progress:
             progress((k + 1) * len(dtypes), len(keys) * len(dtypes))
