@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import math
 import os
 import re
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing import parent_process
 from pathlib import Path
 
@@ -63,6 +66,18 @@ def end_with_parent() -> None:
             os._exit(0)  # at once: cleaning up would wait for the dead
 
     threading.Thread(target=wait, daemon=True).start()
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Without Python's garbage collector, which would begin its work at any moment."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def allocator_is_tuned() -> bool:

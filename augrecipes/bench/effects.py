@@ -271,10 +271,8 @@ def without_each(recipe: Recipe, mode: Any) -> list[tuple[str, Recipe]]:
         def left(steps: tuple[Step, ...]) -> tuple[Step, ...]:
             return tuple(step for step in steps if step is not out)
 
-        if mode == "eval":
-            return replace(recipe, eval=left(recipe.eval or ()))
         views = tuple(replace(view, steps=left(view.steps)) for view in recipe.views)
-        return replace(recipe, steps=left(recipe.steps), views=views)
+        return replace(recipe, steps=left(recipe.steps), views=views, eval=recipe.eval and left(recipe.eval))
 
     return [(step.site, less(step)) for step in recipe.listed(mode)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
@@ -10,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-import cv2
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from augrecipes.bench import charts
@@ -21,7 +19,7 @@ from augrecipes.bench.sides import STOCK, Setting
 from augrecipes.bench.verdicts import MARGIN, figure, how_sure, percent, rate, readers
 from augrecipes.errors import AugrecipesError, BenchError
 from augrecipes.paths import write_file
-from augrecipes.preview.display import within
+from augrecipes.preview.display import jpeg_uri, within
 from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
@@ -29,7 +27,7 @@ from augrecipes.report import to_plain
 from augrecipes.sources.opening import words_of
 
 PAGE, RECORD = "index.html", "bench.json"
-_LARGEST, _QUALITY = 1600, 84  # px and quality of the image of samples
+_LARGEST = 1600  # px of the image of samples
 
 
 def headline(report: Report) -> str:
@@ -139,13 +137,6 @@ def page(report: Report, samples: Sheet | str, judgement: Judgement | None) -> s
     )  # fmt: skip
 
 
-def _data_uri(sheet: Sheet) -> str:
-    """A sheet as a JPEG inside the page."""
-    image = cv2.cvtColor(within(sheet.pixels, _LARGEST), cv2.COLOR_RGB2BGR)
-    _, encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
-    return "data:image/jpeg;base64," + base64.b64encode(encoded.tobytes()).decode("ascii")
-
-
 def _label(label: str) -> str:
     """A step's label with what groups it, and without the ordinals that say nothing.
 
@@ -184,8 +175,8 @@ _ENVIRONMENT = Environment(
     lstrip_blocks=True,
 )
 _ENVIRONMENT.filters |= {
-    "ms": figure, "uri": _data_uri, "percent": percent, "levels": _levels, "label": _label, "short": _short,
-    "speed": _speed, "rate": rate, "count": lambda value: f"{value:,.0f}",
+    "ms": figure, "percent": percent, "levels": _levels, "label": _label, "short": _short, "speed": _speed,
+    "rate": rate, "uri": lambda sheet: jpeg_uri(within(sheet.pixels, _LARGEST)), "count": lambda n: f"{n:,.0f}",
     "plain": lambda value: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),
     "spread": lambda mad, value: f"± {figure(mad, mad)}",
     "figures": lambda one: "{middle:.2f} ({low:.2f}–{high:.2f})".format(**one) if one else "",

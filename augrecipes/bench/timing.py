@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.machine import no_collection
 from augrecipes.progress import Progress
 
 CONFIDENCE = 0.99
@@ -100,16 +100,11 @@ def in_turns(works: Sequence[Work], rounds: int, batches: int, progress: Progres
 
 
 def _timed(batches: Iterator[Any]) -> tuple[float, float]:
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with no_collection():
         start, worked = perf_counter(), process_time()
         held = next(batches)
         cpu, seconds = process_time() - worked, perf_counter() - start
         del held
-    finally:
-        if collecting:
-            gc.enable()
     return seconds, cpu
 
 

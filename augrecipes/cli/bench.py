@@ -10,7 +10,7 @@ import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.arguments import Data, Masks, Mode, Seed, Set, Without, apart, data_of
-from augrecipes.cli.options import choice, here, numbers, one_of, option, overrides, refusal
+from augrecipes.cli.options import choice, destination, loaded, numbers, one_of, option, refusal
 from augrecipes.cli.terminal import parts, progress, report_once, say, say_line, show
 
 _OPTIMIZE = ("none", "exact", "fast")
@@ -63,9 +63,7 @@ def bench(
     ] = True,
     ablate: Annotated[bool, option("--ablate", None, "Leave each step out in turn.")] = False,
     json_: Json = None,
-    out: Annotated[
-        Path | None, option("--out -o", "FOLDER", "Write a report here: a page, and bench.json.", parser=here)
-    ] = None,
+    out: Annotated[Path | None, destination("FOLDER", "Write a report here: a page, and bench.json.")] = None,
     baseline: Annotated[
         Path | None, option("--baseline", "FILE", "A record of --json --against stock, to be held against.")
     ] = None,
@@ -113,7 +111,6 @@ def bench(
     if sizes is not None and not counts:
         raise refusal("sizes are those of a sweep, which --workers asks for", "--sizes")
     of_epochs = None if sizes is None else numbers(sizes, "--sizes", 1, _MOST_SAMPLES)
-    changes = overrides(set_)
     recipes, more = apart(words)
     if not recipes:
         raise refusal("which recipes? Give files or names of the gallery", "RECIPE")
@@ -127,17 +124,16 @@ def bench(
     from augrecipes.bench.run import bench as compare
     from augrecipes.bench.sides import Setting
     from augrecipes.bench.tables import report_of, report_of_gate
-    from augrecipes.recipe.parse import load
 
     if device is not None and train_step is None:
         raise refusal("is where the model of --train-step FILE.py is trained", "--device")
     if out is not None:
         usable_folder(out)
     held = None if baseline is None else open_baseline(baseline)
-    loaded: dict[str, Any] = {}
-    for recipe in (load(recipe, overrides=changes, without=without or ()) for recipe in recipes):
-        same = sum(recipe.name == other.name for other in loaded.values())
-        loaded[f"{recipe.name} ({same + 1})" if same else recipe.name] = recipe
+    compared: dict[str, Any] = {}
+    for recipe in (loaded(recipe, set_, without) for recipe in recipes):
+        same = sum(recipe.name == other.name for other in compared.values())
+        compared[f"{recipe.name} ({same + 1})" if same else recipe.name] = recipe
     options = Options(
         optimize=chosen and list(dict.fromkeys(chosen)),
         stock=against == "stock" or held is not None,
@@ -156,7 +152,7 @@ def bench(
     setting = Setting(sources, mode, seed, masks)
     with report_once():
         with parts() as advance:
-            found = compare(loaded, setting, options, advance)
+            found = compare(compared, setting, options, advance)
         judgement = None if held is None else judge(held, found, limit)
 
         def tell() -> None:
@@ -168,7 +164,7 @@ def bench(
         answer(found, json_, tell, lambda path: write(found, path))
         if out is not None:
             with progress("rendering") as rendered:
-                page = write_report(found, out, loaded, setting, judgement, rendered)
+                page = write_report(found, out, compared, setting, judgement, rendered)
             say_line(page, err=json_ == STDOUT)
     if judgement is not None and not judgement.passes:
         raise typer.Exit(1)

@@ -11,7 +11,7 @@ import typer
 
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.arguments import Mode, Recipe, Set, Without
-from augrecipes.cli.options import here, loaded, option, overrides
+from augrecipes.cli.options import destination, loaded, option, overrides
 from augrecipes.cli.terminal import line_of, paint, say, say_line
 from augrecipes.errors import counted
 
@@ -33,7 +33,7 @@ def import_(
             "input; or FILE.py:NAME or MODULE:NAME, which is run.",
         ),
     ],
-    out: Annotated[Path | None, option("--out -o", "FILE", "Where to write the recipe.", parser=here)] = None,
+    out: Annotated[Path | None, destination("FILE", "Where to write the recipe.")] = None,
     key: Annotated[str, option("--key", "PATH", "Which pipeline: keys or names of the source, joined by dots.")] = "",
     set_: Annotated[
         list[str] | None,
@@ -83,7 +83,7 @@ def import_(
     gained = _gained(recipe) if time else {}
     found = {
         "recipe": text,
-        "changed": [f"{name}: {what}" for name, what in _changes(draft)],
+        "changed": draft.changes(),
         "notes": draft.notes,
         "left_out": left,
         "dataset": draft.dataset,
@@ -102,7 +102,7 @@ def _tell(draft: RecipeDraft, text: str, lints: Sequence[Diagnostic], gained: di
     else:
         steps = counted(sum(1 for _ in draft.lines()), "step")
         say(f"{paint(str(out), 'strong', stream)}: {steps}, made of {draft.origin}")
-    lines = [f"changed  {name}: {what}" for name, what in _changes(draft)]
+    lines = [f"changed  {what}" for what in draft.changes()]
     lines += [f"note     {note}" for note in draft.notes]
     lines += [f"data     {draft.dataset}"] if draft.dataset else []
     if "error" in gained:
@@ -115,12 +115,6 @@ def _tell(draft: RecipeDraft, text: str, lints: Sequence[Diagnostic], gained: di
         say(line, err=err)
     for problem in (*lints, *draft.left_out()):
         say(line_of(problem, stream), err=err, wrap=False)
-
-
-def _changes(draft: RecipeDraft) -> list[tuple[str, str]]:
-    """What the comments of the recipe say, by step and key."""
-    steps = [(line.name, "; ".join(line.beside)) for line in draft.lines() if line.beside]
-    return [*steps, *draft.remarks.items()]
 
 
 def _gained(recipe: Loaded) -> dict[str, Any]:
@@ -143,9 +137,7 @@ def _gained(recipe: Loaded) -> dict[str, Any]:
 def eject(
     recipe: Recipe,
     python: Annotated[bool, option("--python", None, "Python code, which is what is written without --json.")] = False,
-    out: Annotated[
-        Path | None, option("--out -o", "FILE", "Where to write the code; else it is printed.", parser=here)
-    ] = None,
+    out: Annotated[Path | None, destination("FILE", "Where to write the code; else it is printed.")] = None,
     mode: Mode = "train",
     json_: Json = None,
     set_: Set = None,

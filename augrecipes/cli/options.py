@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from augrecipes.errors import RecipeError
+from augrecipes.paths import local
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Recipe
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 def option(names: str, metavar: str | None, about: str, **more: Any) -> Any:
     """Returns an option of a command, such as `--out -o`, with a word for its value and its help."""
     return typer.Option(*names.split(), metavar=metavar, help=about, **more)
+
+
+def destination(metavar: str, about: str) -> Any:
+    """Returns the option that says where a command writes: a path of this machine. DataError for an address."""
+    return option("--out -o", metavar, about, parser=local)
 
 
 def choice(names: str, words: str, about: str, allowed: str = "") -> Any:
@@ -42,13 +47,6 @@ def one_of(*allowed: str) -> Callable[[str], Any]:
         return value
 
     return read
-
-
-def here(given: str) -> Path:
-    """Where a command writes: a path of this machine. DataError for an address."""
-    from augrecipes.paths import local
-
-    return local(given)
 
 
 def overrides(given: list[str] | None) -> dict[str, Any]:

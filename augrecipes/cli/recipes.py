@@ -24,7 +24,7 @@ from augrecipes.cli.arguments import (
     data_of,
     sources,
 )
-from augrecipes.cli.options import choice, here, loaded, option, overrides, refusal
+from augrecipes.cli.options import choice, destination, loaded, option, overrides, refusal
 from augrecipes.cli.terminal import complain, exit_status, progress, say_line, show
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def diff(
     ],
     mode: Annotated[str, choice("--mode", "train|eval|both", "Which sections.")] = "both",
     data: Data = None,
-    out: Annotated[Path, option("--out -o", "FILE", "The PNG or JPEG to write.", parser=here)] = Path("diff.png"),
+    out: Annotated[Path, destination("FILE", "The PNG or JPEG to write.")] = Path("diff.png"),
     rows: Annotated[int, option("--rows", None, "Samples in the image.", min=1, max=64)] = 4,
     optimize: Optimize = None,
     seed: Seed = 0,

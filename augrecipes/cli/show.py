@@ -23,7 +23,7 @@ from augrecipes.cli.arguments import (
     is_data,
     sources,
 )
-from augrecipes.cli.options import here, loaded, option, refusal
+from augrecipes.cli.options import destination, loaded, option, refusal
 from augrecipes.cli.terminal import note, parts, progress, report_once, say, say_line, width
 
 
@@ -31,7 +31,7 @@ def preview(
     recipe: Recipe,
     words: Words = None,
     data: Data = None,
-    out: Annotated[Path, option("--out -o", "FILE", "The PNG or JPEG to write.", parser=here)] = Path("preview.png"),
+    out: Annotated[Path, destination("FILE", "The PNG or JPEG to write.")] = Path("preview.png"),
     stages: Annotated[bool, option("--stages", None, "One sample, after every step, instead of many samples.")] = False,
     rows: Annotated[int, option("--rows", None, "Images, scenes or bags.", min=1, max=64)] = 4,
     columns: Annotated[
@@ -117,7 +117,7 @@ def studio(
 
 
 def demo(
-    out: Annotated[Path, option("--out -o", "FOLDER", "Where to write.", parser=here)] = Path("demo-out"),
+    out: Annotated[Path, destination("FOLDER", "Where to write.")] = Path("demo-out"),
     seed: Annotated[int, option("--seed", "INTEGER", "Seed of the data and of the draws.")] = 0,
     json_: Json = None,
 ) -> None:

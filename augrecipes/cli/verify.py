@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.arguments import Data, Level, Masks, Mode, Recipe, Seed, Set, Without, Words, sources
-from augrecipes.cli.options import choice, here, loaded, option, overrides
+from augrecipes.cli.options import choice, destination, loaded, option, overrides
 from augrecipes.cli.terminal import complain, good, listed, progress, say, say_line, show
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ def verify(
     dtype: Annotated[
         str, choice("--dtype", "uint8|float32|both", "Of the images that go in; each has its own plan.")
     ] = "both",
-    out: Annotated[
-        Path | None, option("--out -o", "FILE", "Draw the worst three samples as PNG or JPEG.", parser=here)
-    ] = None,
+    out: Annotated[Path | None, destination("FILE", "Draw the worst three samples as PNG or JPEG.")] = None,
     json_: Json = None,
     set_: Set = None,
     without: Without = None,

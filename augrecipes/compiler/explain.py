@@ -70,38 +70,6 @@ _WHY_PAIR = {"lookup": "has no window behind it that would leave fewer pixels to
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
-    """What a sample takes beside its steps, and in all, in ms."""
-
-    sink: float
-    overhead: float
-    whole: float
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """A measurement: see `augrecipes.compiler.timing`.
-
-    Attributes:
-        what: was measured on: file and size.
-        samples: how many draws of it.
-        rounds: how often each.
-        ratio: the time before over the time after.
-        spread: of the ratio.
-        before: as it is written.
-        after: as it is planned.
-    """
-
-    what: str
-    samples: int
-    rounds: int
-    ratio: float
-    spread: float
-    before: Rest
-    after: Rest
-
-
-@dataclass(frozen=True, slots=True)
 class Explanation(Displayed):
     """What `augrecipes explain` prints. `to_json()` has the same, as plain values; `pictured` is the recipe itself."""
 
@@ -122,7 +90,7 @@ class Explanation(Displayed):
     batch: tuple[SourceStep, ...] = ()
     plugins: tuple[str, ...] = ()
     tta: str = ""
-    timing: Timing | None = None
+    timing: Measured | None = None
     pictured: tuple[Recipe, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
@@ -132,15 +100,11 @@ class Explanation(Displayed):
 
     def with_times(self, measured: Measured, what: str) -> Explanation:
         """The same with the times of each step, before and after, and of the whole; `what`: the image, in words."""
-        before, after = (
-            Rest(1e3 * times.sink, 1e3 * times.overhead, 1e3 * times.whole)
-            for times in (measured.before, measured.after)
-        )
         return replace(
             self,
-            steps=tuple(replace(step, ms=1e3 * measured.before.steps[step.site]) for step in self.steps),
-            plan=tuple(replace(step, ms=1e3 * measured.after.steps[step.label]) for step in self.plan),
-            timing=Timing(what, measured.samples, measured.rounds, measured.ratio, measured.spread, before, after),
+            steps=tuple(replace(step, ms=measured.before.steps[step.site]) for step in self.steps),
+            plan=tuple(replace(step, ms=measured.after.steps[step.label]) for step in self.plan),
+            timing=replace(measured, what=what),
         )
 
     def to_json(self) -> dict[str, Any]:

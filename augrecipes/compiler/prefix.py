@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from augrecipes.compiler.compile import build, check, steps_of
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
-from augrecipes.recipe.model import Arguments, Mode, Optimize, Output, Recipe, Step
+from augrecipes.recipe.model import Arguments, Mode, Output, Recipe, Step
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
@@ -99,48 +98,13 @@ def digest_of(described_steps: Sequence[dict[str, Any]]) -> str:
 def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> Pipeline:
     """The first `count` steps of a section, compiled.
 
-    The pipeline leaves uint8 H×W×C, and boxes and keypoints in the terms in which `compile_rest` takes them.
+    The pipeline leaves uint8 H×W×C, and boxes and keypoints as a pipeline that resumes takes them.
     """
     steps = steps_of(recipe, mode)
     check(recipe)
     later = frozenset(step.args["target"] for step in steps[count:] if step.name == groups.DEGRADE)
     part = replace(_with_section(recipe, mode, steps[:count]), output=_AS_IT_IS, outputs=Arguments())
     return build(part, mode, "exact", seed, pauses=True, later=later)
-
-
-def compile_rest(
-    recipe: Recipe,
-    mode: Mode,
-    count: int,
-    seed: int,
-    optimize: Optimize | None = None,
-    *,
-    channels: int | None = None,
-    save_applied_params: bool = False,
-    threads: int | None = None,
-) -> Pipeline:
-    """The steps of a section behind its first `count`, compiled: takes what the pipeline of the prefix has left.
-
-    Args:
-        recipe: the whole recipe.
-        mode: which section.
-        count: steps that were carried out.
-        seed: of the draws.
-        optimize: as in `Recipe.compile`.
-        channels: of the images that the prefix leaves, where it is known.
-        save_applied_params: add `applied` to every sample: of these steps.
-        threads: as in `Recipe.compile`.
-    """
-    check(recipe)
-    return build(
-        rest_of(recipe, mode, count, channels),
-        mode,
-        optimize,
-        operator.index(seed),
-        resumes=True,
-        save_applied_params=save_applied_params,
-        threads=threads,
-    )
 
 
 def rest_of(recipe: Recipe, mode: Mode, count: int, channels: int | None = None) -> Recipe:

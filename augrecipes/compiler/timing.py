@@ -5,10 +5,9 @@ Time belongs to what does the work; see `augrecipes.compiler.run.clock.clocked`.
 
 from __future__ import annotations
 
-import gc
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
@@ -18,6 +17,7 @@ from augrecipes.compiler.run.clock import REST, Clock, clocked, middle
 from augrecipes.compiler.run.instrument import SINK
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.quiet import quiet
+from augrecipes.machine import no_collection
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 
@@ -29,7 +29,7 @@ _LEAST_ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What one plan takes, in seconds a sample.
+    """What one plan takes, in ms a sample.
 
     Attributes:
         steps: by label, the steps that run and those inside groups; a group's time has its children's in it. A step
@@ -40,7 +40,7 @@ class Times:
         whole: all of it.
     """
 
-    steps: dict[str, float]
+    steps: dict[str, float] = field(compare=False)  # which stand with the steps in an explanation
     sink: float
     overhead: float
     whole: float
@@ -57,6 +57,7 @@ class Measured:
         spread: the median distance of the rounds from it.
         samples: how many draws were timed.
         rounds: how often each.
+        what: was measured on: file and size.
     """
 
     before: Times
@@ -65,6 +66,7 @@ class Measured:
     spread: float
     samples: int
     rounds: int
+    what: str = ""
 
 
 def measure(
@@ -116,8 +118,8 @@ def measure(
             slower = max(plain.run(index), planned.run(index))
         samples = max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, int(seconds / _ROUNDS / slower)))
         rounds = max(_LEAST_ROUNDS, min(_ROUNDS, int(seconds / samples / slower)))
-        plain.forget()
-        planned.forget()
+        plain.runs.clear()
+        planned.runs.clear()
         ratios = []
         for done in range(rounds):
             before = after = 0.0
@@ -140,7 +142,7 @@ class _TimedPipeline:
     ) -> None:
         self.pipeline, self.targets, self._between = pipeline, targets, between
         self._clock = Clock()
-        self._runs: dict[int, list[dict[str, float]]] = defaultdict(list)  # by sample, the seconds of its parts
+        self.runs: dict[int, list[dict[str, float]]] = defaultdict(list)  # by sample, the seconds of its parts
         clocked(pipeline, self._clock, between=between)
 
     def run(self, index: int) -> float:
@@ -149,29 +151,19 @@ class _TimedPipeline:
             self._between()
         call = self.pipeline.at(index)
         self._clock.take()
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            with self._clock.stage(REST):
-                call(**self.targets)
-        finally:
-            if collecting:
-                gc.enable()
+        with no_collection(), self._clock.stage(REST):
+            call(**self.targets)
         parts = self._clock.take()
-        self._runs[index].append(parts)
+        self.runs[index].append(parts)
         return sum(parts.values())
-
-    def forget(self) -> None:
-        """What has been run so far was warm-up."""
-        self._runs.clear()
 
     def times(self) -> Times:
         """What was found."""
-        middles = [middle(runs) for runs in self._runs.values()]
+        middles = [middle(runs) for runs in self.runs.values()]
         own: dict[str, float] = defaultdict(float)
         for parts in middles:
             for label, seconds in parts.items():
-                own[label] += seconds / len(middles)
+                own[label] += 1e3 * seconds / len(middles)
         tops = self.pipeline.nodes()
         steps = {node.site: sum(own[inner.site] for inner in opened(node)) for top in tops for node in opened(top)}
         sink, whole = own[SINK], sum(own.values())

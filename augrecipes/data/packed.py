@@ -9,8 +9,9 @@ from typing import Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
+from augrecipes.compiler.compile import build, check
 from augrecipes.compiler.executor.inputs import InMemory
-from augrecipes.compiler.prefix import compile_rest
+from augrecipes.compiler.prefix import rest_of
 from augrecipes.compiler.run.batch_samples import BatchSamples
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.batching import Take, native_batch
@@ -144,9 +145,9 @@ class Packed(RecipeDataset, takes=RunSettings):
 
     def _compiled(self, mode: Mode) -> Pipeline:
         baked = check_section(self.store, self.recipe, mode, self.seed)
-        pipeline = compile_rest(
-            self.recipe, mode, baked, self.seed, channels=self.store.about["channels"], **self._compile
-        )
+        check(self.recipe)
+        rest = rest_of(self.recipe, mode, baked, self.store.about["channels"])
+        pipeline = build(rest, mode, seed=self.seed, resumes=True, **self._compile)
         check_targets(self.store, pipeline.targets, mode)
         return pipeline
 

@@ -121,10 +121,7 @@ def run_sample(sides: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample
     for one, side in both:
         if one.path != path:
             raise DataError(f"sample {k} of {side.name} is another file, {one.path}: they do not read the same", path)
-    try:
-        return ComparedSample(given[0], tuple(one.run(side.pipeline, epoch) for one, side in both))
-    except DataError as error:
-        raise error if error.path else error.with_path(path) from None
+    return ComparedSample(given[0], tuple(one.run(side.pipeline, epoch) for one, side in both))
 
 
 def _row(drawn: ComparedSample, name: str, sides: Sequence[RecipeRun]) -> SheetRow:

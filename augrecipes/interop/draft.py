@@ -155,6 +155,11 @@ class RecipeDraft:
         """Every line of both sections, groups before what is in them."""
         return walk([*self.steps, *(self.eval or ())])
 
+    def changes(self) -> list[str]:
+        """What the comments of the recipe say, by step and key."""
+        steps = [f"{line.name}: {'; '.join(line.beside)}" for line in self.lines() if line.beside]
+        return [*steps, *(f"{key}: {what}" for key, what in self.remarks.items())]
+
     def recipe(self) -> Recipe:
         """What can be held, as a recipe that was checked.
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
-import cv2
-import numpy as np
 from jinja2 import Environment, PackageLoader
 
 from augrecipes.bench.record import Bench
@@ -24,7 +21,7 @@ from augrecipes.diff.differences import Difference
 from augrecipes.display import quiet
 from augrecipes.errors import AugrecipesError, counted, harmless
 from augrecipes.notebook.show import of_dataset, of_difference, of_recipe
-from augrecipes.preview.display import within
+from augrecipes.preview.display import jpeg_uri, within
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.report import Report, TextTable
@@ -33,7 +30,7 @@ _MOST_BYTES = 64 << 20  # of an image that a step makes
 _MOST_PIXELS = 24_000_000  # of a file that is read
 _TILES = 8  # of a bag
 _CLASSES = 8  # that are named
-_QUALITY, _LARGEST = 84, 1100  # of the JPEGs in a page; px
+_LARGEST = 1100  # px of an image in a page
 
 Part = Mapping[str, Any] | TextTable  # see templates/page.html.j2
 Page = tuple[object, Sequence[str], Sequence[Part]]  # name, facts and parts
@@ -73,9 +70,7 @@ def _images(show: Callable[[], Sheet]) -> Part:
         image = within(replace(sheet, title="", lines=()).pixels, _LARGEST)
     except AugrecipesError as error:
         return {"text": f"without images: {str(error).splitlines()[0]}", "quiet": True}
-    _, data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
-    source = f"data:image/jpeg;base64,{base64.b64encode(np.asarray(data).tobytes()).decode()}"
-    return {"src": source, "alt": repr(sheet), "height": image.shape[0], "width": image.shape[1]}
+    return {"src": jpeg_uri(image), "alt": repr(sheet), "height": image.shape[0], "width": image.shape[1]}
 
 
 def _tables(report: Report) -> list[Part]:

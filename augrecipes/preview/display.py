@@ -6,6 +6,7 @@ letters with accents that names of files have.
 
 from __future__ import annotations
 
+import base64
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
@@ -27,6 +28,7 @@ QUIET: Colour = (118, 120, 126)
 
 _INPUT = Output(layout="hwc")
 _EMPTIER = 1.35  # so much smaller than their box may images be for the sake of whole pixels
+_QUALITY = 84  # of JPEGs in pages
 _SEEN = 0.998  # the share of pixels that the amplified difference leaves below its darkest
 _WEIGHTS = {False: 400, True: 650}
 _HERSHEY_PX = 30.0  # height of OpenCV 4's stroke font at scale 1, ascender to descender
@@ -90,6 +92,12 @@ def within(image: RgbImage, largest: int) -> RgbImage:
     height, width = image.shape[:2]
     scale = largest / max(height, width)
     return image if scale >= 1 else at_size(image, (max(round(height * scale), 1), max(round(width * scale), 1)))
+
+
+def jpeg_uri(image: RgbImage) -> str:
+    """The image as a JPEG inside the page that shows it: an address that holds it all."""
+    _, data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
+    return f"data:image/jpeg;base64,{base64.b64encode(data.tobytes()).decode()}"
 
 
 def at_size(image: RgbImage, size: tuple[int, int]) -> RgbImage:

@@ -99,8 +99,11 @@ class Sample:
         return {**self.images, **self.rest}
 
     def run(self, pipeline: Any, epoch: int, **instead: Any) -> dict[str, Any]:
-        """The sample through a pipeline; `instead` of its own images, boxes or keypoints."""
-        done: dict[str, Any] = pipeline.at(self.index, epoch, self.tile)(**{**self.targets, **instead})
+        """The sample through a pipeline; `instead` of its own images, boxes or keypoints. DataError names the file."""
+        try:
+            done: dict[str, Any] = pipeline.at(self.index, epoch, self.tile)(**{**self.targets, **instead})
+        except DataError as error:
+            raise (error if error.path else error.with_path(self.path)) from error.__cause__
         return done
 
     def of(self, dtype: Dtype) -> Sample:

@@ -23,7 +23,7 @@ from augrecipes.store.columns import Texts, are_offsets
 from augrecipes.store.index import SIZE
 from augrecipes.versions import warn_of_differences
 
-__all__ = ["Store", "StoredSource", "baked_of", "behind", "left_of", "open_store"]
+__all__ = ["Store", "StoredSource", "left_of", "open_store"]
 
 _MADE_BY = "augrecipes pack"
 _STEP: dict[str, Any] = {"step": str}
@@ -52,18 +52,8 @@ def left_of(recipe: Recipe, store: Store, mode: Mode, seed: int) -> tuple[Recipe
     Raises:
         StoreError: the recipe does not begin with the steps that are baked.
     """
-    return behind(recipe, store, mode, baked_of(recipe, store, mode, seed))
-
-
-def baked_of(recipe: Recipe, store: Store, mode: Mode, seed: int) -> int:
-    """How many of the recipe's first steps the store holds already; raises as `left_of`."""
     check_store(store, recipe)
-    return check_section(store, recipe, mode, seed)
-
-
-def behind(recipe: Recipe, store: Store, mode: Mode, baked: int) -> tuple[Recipe, tuple[str, ...]]:
-    """The recipe without its first `baked` steps, and the labels of those."""
-    steps = recipe.section(mode) or ()
+    baked, steps = check_section(store, recipe, mode, seed), recipe.section(mode) or ()
     return rest_of(recipe, mode, baked, store.about["channels"]), tuple(step.site for step in steps[:baked])
 
 

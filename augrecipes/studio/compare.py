@@ -190,7 +190,7 @@ def compared(studio: Studio, request: CompareRequest) -> dict[str, Any]:
     found: dict[str, Any] = {"target": name, "words": _words(a, b)}
     images = []
     for key, view, sample in zip("ab", views, samples, strict=True):
-        out = view.run(sample, request.epoch)
+        out = sample.run(view.pipeline, request.epoch)
         images.append(rgb_of_output(out[name], view.recipe.outputs.get(name, view.recipe.output)))
         found[key] = view.output(out[name], name, out)
     if images[0].shape != images[1].shape:

@@ -57,7 +57,7 @@ def _drawn(view: View, request: ViewRequest, index: int, epoch: int) -> dict[str
     units, line = view.units(index, epoch), dict[str, Any](pictures=[])
     for unit in units:
         sample = view.sample(unit, epoch)
-        out = view.run(sample, epoch)
+        out = sample.run(view.pipeline, epoch)
         for name, words, image, on_it in images_of(out, view.pipeline.outputs):
             shown = {"target": words, **view.output(image, name, on_it)}
             line["pictures"].append(_with_source(view, sample, out, name, request, shown))

@@ -117,10 +117,8 @@ def imported(studio: Studio, request: ImportRequest) -> dict[str, Any]:
         if not _OURS.search(text):
             draft = of_document(of_text(text, re.sub(r"[^\w.-]", "_", name)))
             draft.complete()
-            changed = [f"{line.name}: {'; '.join(line.beside)}" for line in draft.lines() if line.beside]
-            changed += [f"{key}: {what}" for key, what in draft.remarks.items()]
             left_out = [f"left out: {part.message}" for part in draft.left_out()]
-            return {"text": draft.to_yaml(), "notes": [*draft.notes, *changed, *left_out]}
+            return {"text": draft.to_yaml(), "notes": [*draft.notes, *draft.changes(), *left_out]}
     return {"text": text, "notes": []}  # ours: the editor shows what is wrong
 
 

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Hashable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any, Generic, TypeVar
+from weakref import WeakValueDictionary
 
 _THREADS = 24
 
@@ -133,7 +134,7 @@ class LruCache(Generic[T]):
         self._most, self._size = most, size
         self.total = 0  # the sum of the sizes
         self._items: OrderedDict[Hashable, T] = OrderedDict()
-        self._making: dict[Hashable, threading.Lock] = {}
+        self._making: WeakValueDictionary[Hashable, threading.Lock] = WeakValueDictionary()  # while threads hold them
         self._lock = threading.Lock()
 
     def peek(self, key: Hashable) -> T | None:
@@ -145,22 +146,14 @@ class LruCache(Generic[T]):
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """The item of a key; made where it is not cached, and what making it raises is raised."""
-        if (found := self.peek(key)) is not None:
-            return found
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
         with making:
-            if (found := self.peek(key)) is not None:
-                return found
-            try:
-                item = make()
-            finally:
+            if (found := self.peek(key)) is None:
+                found = make()
                 with self._lock:
-                    self._making.pop(key, None)
-            with self._lock:
-                if key not in self._items:
-                    self._items[key] = item
-                    self.total += self._size(item)
-                while self.total > self._most and len(self._items) > 1:
-                    self.total -= self._size(self._items.popitem(last=False)[1])
-            return item
+                    self._items[key] = found
+                    self.total += self._size(found)
+                    while self.total > self._most and len(self._items) > 1:
+                        self.total -= self._size(self._items.popitem(last=False)[1])
+            return found

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.data.picking import tiles_of
-from augrecipes.errors import DataError, harmless
+from augrecipes.errors import harmless
 from augrecipes.ops import groups
 from augrecipes.ops.box_formats import corners_px
 from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, within
@@ -136,13 +136,6 @@ class View:
     def sample(self, unit: int, epoch: int) -> Sample:
         """One image, scene or tile as the pipeline takes it; DataError where it cannot be read."""
         return self.studio.data.sample(self.recipe, self.pipeline, unit, epoch)
-
-    def run(self, sample: Sample, epoch: int) -> dict[str, Any]:
-        """The sample through the pipeline; DataError, with the file, where a step fails on it."""
-        try:
-            return sample.run(self.pipeline, epoch)
-        except DataError as error:
-            raise (error if error.path else error.with_path(sample.path)) from error.__cause__
 
     def put(self, image: RgbImage, whole: tuple[int, int] | None = None) -> dict[str, Any]:
         """Cache an image, at the size that it is shown at.

@@ -186,13 +186,15 @@ class Worst:
 
 @dataclass
 class Metrics:
-    """All that was measured, by sample."""
+    """All that was measured, by sample; of a `view` as of targets of one sample with other views."""
 
     readings: dict[SampleRef, list[Measurement]] = field(default_factory=dict)
+    view: str = ""
 
     def add(self, target: str, law: str, value: float, place: SampleRef, **more: Any) -> None:
         """One sample's value; `more`: fields of a `Measurement`, `broken` where that is more than `value > limit`."""
-        limit = more.get("limit")
+        limit, view = more.get("limit"), self.view
+        target = view if view and target == "image" else f"{view}_{target}" if view else target
         usual = {"limit": None, "mean": value, "share": None, "broken": limit is not None and not value <= limit}
         self.readings.setdefault(place, []).append(Measurement(target, law, value, **{**usual, **more}))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,7 @@ from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.verify.compare import Build, Comparison, levels_of
 from augrecipes.verify.contract import LAWS, Metrics, Promise, SampleRef, Worst, number, promise_of
-from augrecipes.verify.verification import WORST, Verification
-from augrecipes.verify.views import Numbered, of_views
+from augrecipes.verify.verification import WORST, Verification, together
 
 _SPARE_TRIES = 50  # broken files that are passed over before nothing more is tried
 
@@ -93,30 +92,22 @@ def verify(
         RecipeError: it has no such section.
     """
     recipe = as_recipe(recipe)
-    if recipe.views and mode == "train":
-        reader = open_data(recipe, ("image",), data, masks) if reader is None else reader
-        return of_views(
-            recipe,
-            {
-                view.name: verify(
-                    recipe.view(view.name), data, optimize=optimize, seed=seed, samples=samples, epochs=epochs,
-                    dtypes=dtypes, build=build, promise=promise, progress=progress,
-                    reader=cast("Any", Numbered(reader, view.count)),
-                )
-                for view in recipe.views
-            },
-        )  # fmt: skip
-    pipeline = recipe.compile(mode, optimize, seed)
-    reader = open_data(recipe, pipeline.targets, data, masks) if reader is None else reader
-    keys = places(len(reader), samples, epochs, mode)
-    metrics, origins = Metrics(), pipeline.origins
-    promises = {dtype: promise or promise_of(pipeline, dtype) for dtype in dtypes}
+    views = {view.name: view.count for view in recipe.views if mode == "train"}
+    parts = {name: recipe.view(name) for name in views} or {"": recipe}
+    pipelines = {name: part.compile(mode, optimize, seed) for name, part in parts.items()}
+    if reader is None:
+        reader = open_data(recipe, next(iter(pipelines.values())).targets, data, masks)
+    keys, metrics = places(len(reader), samples, epochs, mode), Metrics()
     comparisons = [
-        Comparison(recipe, mode, optimize, build or builder(mode, seed), origins, dtype, promises[dtype], metrics)
+        Comparison(
+            part, mode, optimize, build or builder(mode, seed), pipelines[name].origins, dtype,
+            promise or promise_of(pipelines[name], dtype), replace(metrics, view=name),
+        )
+        for name, part in parts.items()
         for dtype in dtypes
-    ]
+    ]  # fmt: skip
     left_out: dict[str, DataError] = {}
-    done = Counter(dict.fromkeys(dtypes, 0))
+    done = Counter[tuple[str, Dtype]]()
     for k, place in enumerate(keys):
         if len(left_out) > _SPARE_TRIES:
             break
@@ -125,21 +116,25 @@ def verify(
         except DataError as error:
             left_out[str(error)] = error
             continue
-        for dtype, comparison in zip(dtypes, comparisons, strict=True):
-            at = replace(place, index=given.index, tile=given.tile, path=given.path, dtype=dtype)
-            refused = comparison.sample(given.of(dtype), at)
+        for comparison in comparisons:
+            view, dtype = comparison.metrics.view, comparison.dtype
+            # Samples take turns to stand for view 0, 1, … of a name, so that all are looked at.
+            tile = place.number % views[view] if views else given.tile
+            one = replace(given.of(dtype), tile=tile)
+            refused = comparison.sample(one, replace(place, index=one.index, tile=tile, path=one.path, dtype=dtype))
             if refused is None:
-                done[dtype] += 1
+                done[view, dtype] += 1
             else:
-                refused = refused if refused.path else refused.with_path(given.path)
                 left_out[str(refused)] = refused
         if progress:
             progress((k + 1) * len(dtypes), len(keys) * len(dtypes))
     for comparison in comparisons:
         comparison.close()
-    if not any(done.values()):
+    if len({view for view, _ in done}) < len(parts):
         first = f"; the first: {next(iter(left_out))}" if left_out else ""
         raise DataError(f"no sample of {len(reader)} could be compared{first}")
+    promises = {dtype: together([one.promise for one in comparisons if one.dtype == dtype]) for dtype in dtypes}
+    origins = {view or name: of for view, one in pipelines.items() for name, of in one.origins.items()}
     return Verification(
         recipe, mode, optimize, seed, promises, max(done.values()), metrics.figures(), origins, metrics.worst(WORST),
         tuple(left_out.values()),

@@ -21,7 +21,7 @@ from augrecipes.preview import sample_grid
 from augrecipes.recipe.edit import applied, argument_set, read_spans, steps_of
 from augrecipes.recipe.parse import parse_text
 from augrecipes.verify import render_worst
-from augrecipes.verify import views as of_views
+from augrecipes.verify.compare import Comparison
 
 TEXT = """
 version: 1
@@ -84,14 +84,14 @@ def check_verify(root: Path) -> None:
 
 def test_verify_looks_at_views_of_every_number(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: set[int] = set()
-    read = of_views.Numbered.read
+    measure = Comparison.sample
 
-    def noted(self: Any, number: int) -> Any:
-        sample = read(self, number)
-        seen.add(sample.tile)
-        return sample
+    def noted(self: Comparison, given: Any, place: Any) -> Any:
+        if self.recipe.name.endswith("-local"):
+            seen.add(given.tile)
+        return measure(self, given, place)
 
-    monkeypatch.setattr(of_views.Numbered, "read", noted)
+    monkeypatch.setattr(Comparison, "sample", noted)
     check_verify(root)
     assert seen == {0, 1, 2}
 

@@ -310,8 +310,8 @@ def nap(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_step_counts_where_it_acts() -> None:
     found = measure(recipe("{Nap: {p: 0.5, id: half}}", "{Nap: {p: 0, id: never}}"), {"image": IMAGE}, seconds=5)
     assert found.samples == 64
-    assert found.before.steps["half"] == pytest.approx(0.5 * NAP, rel=0.4)
-    assert found.before.steps["never"] < 2 * TICK
+    assert found.before.steps["half"] == pytest.approx(0.5e3 * NAP, rel=0.4)
+    assert found.before.steps["never"] < 2e3 * TICK
     assert "never" not in found.after.steps
 
 
@@ -335,9 +335,9 @@ def test_what_is_explained_is_what_is_timed(name: str, optimize: Any) -> None:
 @pytest.mark.usefixtures("nap")
 def test_an_explanation_with_times() -> None:
     made = recipe("{Nap: {p: 1.0}}", "{Rotate: {border_mode: reflect_101}}", "{RandomResizedCrop: {size: [32, 32]}}")
-    times = Times({"Nap#1": 0.005, "Rotate#1": 1e-5, "RandomResizedCrop#1": 2e-5}, 1e-5, 1e-6, 0.006)
+    times = Times({"Nap#1": 5.0, "Rotate#1": 0.01, "RandomResizedCrop#1": 0.02}, 0.01, 0.001, 6.0)
     joined = "JoinedWarps(Rotate#1 + RandomResizedCrop#1)"
-    planned = Times({"Nap#1": 0.005, joined: 1e-5}, 1e-5, 1e-6, 0.0055)
+    planned = Times({"Nap#1": 5.0, joined: 0.01}, 0.01, 0.001, 5.5)
     told = ar.explain(made, optimize="fast").with_times(Measured(times, planned, 1.1, 0.1, 8, 7), "a.png").to_json()
     assert [row["ms"] for row in told["steps"]] == [5.0, 0.01, 0.02]
     assert [row["ms"] for row in told["plan"]] == [5.0, 0.01]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support.checks import DEAR
 
 from augrecipes.compiler import prefix
+from augrecipes.compiler.compile import build
 from augrecipes.compiler.rewrite import Compiled, Plan, plan
 from augrecipes.compiler.rewrite.nodes import Fused
 from augrecipes.kinds.image.pipeline import ImagePipeline
@@ -69,7 +70,8 @@ def in_parts(recipe: Recipe, count: int, key: tuple[int, int], targets: dict[str
     for value in between.values():
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
-    return prefix.compile_rest(recipe, "train", count, 3).at(*key)(**between)
+    rest = prefix.rest_of(recipe, "train", count)
+    return build(rest, "train", None, 3, resumes=True).at(*key)(**between)
 
 
 def same(a: dict[str, Any], b: dict[str, Any]) -> bool:

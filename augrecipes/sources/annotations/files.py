@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import DataError
+from augrecipes.machine import no_collection
 from augrecipes.sources.annotations.records import AnnotationOptions
 from augrecipes.sources.listing import EXTENSIONS
 
@@ -88,19 +88,15 @@ def read_lines(path: Path, errors: str = "replace") -> list[str]:
 def read_json(path: Path, most: int) -> Any:
     """What a JSON file in UTF-8 holds; DataError where it is none, or has more than `most` bytes."""
     data = read_whole(path, most)
-    collects = gc.isenabled()
-    gc.disable()  # which would go through millions of objects, of which none is garbage: half of the time
     try:
-        return json.loads(data.decode("utf-8-sig"))
+        with no_collection():  # which would go through millions of objects, of which none is garbage: half of the time
+            return json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise DataError(f"is not UTF-8 text: {error.reason}", str(path)) from None
     except json.JSONDecodeError as error:
         raise DataError(f"not valid JSON: {error.msg}", f"{path}:{error.lineno}") from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"not valid JSON: {error}", str(path)) from None
-    finally:
-        if collects:
-            gc.enable()
 
 
 def class_list(folders: Sequence[Path], *names: str) -> list[str] | None:
