@@ -9,7 +9,6 @@ from typing import Any
 from augrecipes.ops import output_size, sizes
 from augrecipes.ops.amplify import filled, sampled
 from augrecipes.ops.capability import EVERYTHING, NOTHING, Capability
-from augrecipes.ops.intervals import interval
 
 _geometric = partial(Capability, targets=EVERYTHING, draws_from=NOTHING, gain=1.0)
 _resampling = partial(_geometric, resamples=True, gain=sampled)
@@ -46,10 +45,6 @@ def _plain_sides(arguments: Mapping[str, Any]) -> bool:
     if isinstance(amount, list | tuple) and (len(amount) != 4 or not all(isinstance(n, int | float) for n in amount)):
         return False
     return not any(isinstance(fill, list | tuple) for fill in fills)
-
-
-def _ratio(arguments: Mapping[str, Any]) -> tuple[float, float]:
-    return interval("from_zero", arguments["ratio"]) or (1, 1)
 
 
 CAPABILITIES = (
@@ -160,7 +155,6 @@ CAPABILITIES = (
     _scaled_window(
         "RandomResizedCrop",
         pixels=("size",),
-        proportions=_ratio,
         instead="SmallestMaxSize and CenterCrop",
         native="moves:resized_crop",
         native_when=_RESIZES,
@@ -168,7 +162,6 @@ CAPABILITIES = (
     _scaled_window(
         "RandomSizedCrop",
         pixels=("min_max_height", "size"),
-        proportions=lambda a: (a["w2h_ratio"], a["w2h_ratio"]),
         instead="SmallestMaxSize and CenterCrop",
         native="moves:sized_crop",
         native_when=_RESIZES,

@@ -51,7 +51,7 @@ def register(cls: _Class) -> _Class:
     if not isinstance(cls, type) or not issubclass(cls, albumentations().BasicTransform):
         raise TypeError(f"register takes a subclass of albumentations.BasicTransform, got {cls!r}")
     name = cls.__name__
-    if name in (*GROUPS, *POLICIES) or name in catalog.shipped() or name in REFUSED:
+    if _is_ours(name):
         raise ValueError(f"cannot register {name!r}: the name belongs to a class that recipes know already")
     clashes = sorted(set(class_schema(cls)["properties"]) & set(RESERVED) - {"p"})
     if clashes:
@@ -102,12 +102,12 @@ def would_import(name: str) -> bool:
 @cache
 def _installed() -> dict[str, EntryPoint]:
     """Entry points by name; a name that recipes know already keeps its meaning."""
-    points = entry_points(group=ENTRY_POINT_GROUP)
-    return {
-        point.name: point
-        for point in points
-        if point.name not in (*GROUPS, *POLICIES) and point.name not in catalog.shipped() and point.name not in REFUSED
-    }
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP) if not _is_ours(point.name)}
+
+
+def _is_ours(name: str) -> bool:
+    """Whether recipes know the name already."""
+    return name in (*GROUPS, *POLICIES) or name in catalog.shipped() or name in REFUSED
 
 
 @cache

@@ -297,11 +297,3 @@ RULES: dict[str, ArgumentRule] = {
     "StainJitter": _stain_jitter,
     "UnsharpMask": _odd_kernel,
 }
-
-# Classes whose rule refuses more than the constructor does. Bounds do so of every class.
-STRICTER = frozenset(
-    {
-        *("AdditiveNoise", "Affine", "CoarseDropout", "ColorJitter", "LongestMaxSize", "Posterize", "RandomScale"),
-        *("RandomShadow", "RandomSizedCrop", "SmallestMaxSize"),
-    }
-)

@@ -24,12 +24,20 @@ from augrecipes.ops.constants import BORDER, INTERPOLATION, to_number
 from augrecipes.ops.judge import verdict
 from augrecipes.ops.readable import Refusal
 from augrecipes.ops.refused import REFUSED
-from augrecipes.ops.rules import RULES, STRICTER
+from augrecipes.ops.rules import RULES
 from augrecipes.recipe import schema
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.model import GROUPS, Arguments, Recipe, Step
 from augrecipes.recipe.nodes import Place, from_value
 from augrecipes.recipe.parse import parse_text
+
+# Classes whose rule refuses more than the constructor does. Bounds do so of every class.
+STRICTER = frozenset(
+    {
+        *("AdditiveNoise", "Affine", "CoarseDropout", "ColorJitter", "LongestMaxSize", "Posterize", "RandomScale"),
+        *("RandomShadow", "RandomSizedCrop", "SmallestMaxSize"),
+    }
+)
 
 
 @DEAR
