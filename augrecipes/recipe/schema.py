@@ -34,7 +34,6 @@ def document() -> Schema:
     named = {name: _ramped(schema) for name, schema in (grammar.GROUPS | grammar.POLICIES).items()}
     steps = dict(sorted({**named, groups.DEGRADE: grammar.DEGRADE, **classes}.items()))
     bare = [name for name, schema in steps.items() if not schema.get("required")]
-    by_name = {"type": "object", "properties": steps, "additionalProperties": False}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "augrecipes recipe, version 1",
@@ -52,7 +51,7 @@ def document() -> Schema:
         },
         "$defs": {
             "step": {"anyOf": [{"enum": bare}, {"$ref": "#/$defs/stepMapping"}, {"$ref": "#/$defs/scheduledStep"}]},
-            "stepMapping": {**by_name, "minProperties": 1, "maxProperties": 1},
+            "stepMapping": grammar.mapping(steps, minProperties=1, maxProperties=1),
             "scheduledStep": {
                 "description": "A step with numbers that change from epoch to epoch.",
                 "type": "object",

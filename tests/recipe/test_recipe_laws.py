@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cv2
@@ -250,7 +251,8 @@ def test_pickling_imports_no_class_that_the_recipe_does_not_name(plugins: None) 
 
 
 def test_planted_pickling_that_imports_all_is_noticed(plugins: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "_registered", lambda recipe: registry.registered())
+    imports_all = SimpleNamespace(**vars(registry) | {"is_registered": lambda name: name in registry.registered()})
+    monkeypatch.setattr(pipeline, "registry", imports_all)
     with pytest.raises(registry.BrokenPlugin):
         test_pickling_imports_no_class_that_the_recipe_does_not_name(None)
 
