@@ -7,7 +7,7 @@ from typing import Any
 
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.intervals import Meaning, interval
-from augrecipes.ops.registry import arguments, effective
+from augrecipes.ops.registry import effective, takes
 from augrecipes.ops.step import Step
 
 # The value of each range at which a step changes nothing. tests/lint/test_lints.py compares what one number
@@ -84,7 +84,7 @@ def meaning_of(name: str, argument: str) -> Meaning:
     """
     if (name, argument) in _MEANINGS:
         return _MEANINGS[name, argument]
-    schema = (arguments(name) or {"properties": {}})["properties"].get(argument, {})
+    schema = takes(name).get(argument, {})
     return next((part["x-range"] for part in (schema, *schema.get("anyOf", ())) if "x-range" in part), "exact")
 
 

@@ -9,9 +9,9 @@ from augrecipes.recipe.checks import check_group
 from augrecipes.recipe.grammar import GROUPS, STEP_KEYS, P, mapping
 from augrecipes.recipe.keys import Context
 from augrecipes.recipe.model import Arguments, Recipe, Step, label
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node, describe, plain
+from augrecipes.recipe.nodes import MappingNode, Node, plain
 from augrecipes.recipe.problems import near
-from augrecipes.recipe.steps import check_id, shape_of
+from augrecipes.recipe.steps import check_id, listed, shape_of
 
 _BATCH = {"$ref": "#/$defs/batchStep"}
 
@@ -41,11 +41,7 @@ def build_batch(context: Context, node: Node | None) -> tuple[Step, ...]:
 
 
 def _listed(context: Context, node: Node, key: str) -> tuple[Step, ...]:
-    if not isinstance(node, ListNode):
-        context.problems.add("E204", node.place, f"must be a list of steps, got {describe(node)}", key)
-        return ()
-    built = (_build(context, item) for item in node.items)
-    return tuple(step for step in built if step is not None)
+    return listed(context, node, key, lambda item: _build(context, item))
 
 
 def _build(context: Context, node: Node) -> Step | None:
