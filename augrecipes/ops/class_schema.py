@@ -142,11 +142,9 @@ def _apply(schema: Schema, validator: Any) -> None:
     if bounds:
         _bound(schema, bounds, scalars=True)
         return
-    function = getattr(validator, "func", None)
+    function: Any = getattr(validator, "func", None)
     name = getattr(function, "__name__", "")
-    if function is None:
-        return
-    if function.__qualname__.startswith("check_range_bounds."):
+    if getattr(function, "__qualname__", "").startswith("check_range_bounds."):
         _bound(schema, closure_bounds(function), scalars=False)
     elif name == "process_non_negative_range":
         _bound(schema, {"minimum": 0}, scalars=True)

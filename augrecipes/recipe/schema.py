@@ -23,6 +23,8 @@ from augrecipes.ops.registry import get_class
 from augrecipes.paths import write_file
 from augrecipes.recipe import batch_steps, grammar
 
+_EVERY: Schema = {key: {"$ref": f"#/$defs/{key}"} for key in grammar.STEP_KEYS}  # the keys of every step
+
 
 def document() -> Schema:
     """The schema as a fresh dict. Imports albumentations.
@@ -61,13 +63,7 @@ def document() -> Schema:
                 "additionalProperties": {
                     "allOf": [
                         {"$ref": "#/$defs/scheduled"},
-                        {
-                            "type": "object",
-                            "properties": {
-                                **{key: {"$ref": f"#/$defs/{key}"} for key in grammar.STEP_KEYS},
-                                "steps": False,
-                            },
-                        },
+                        {"type": "object", "properties": {**_EVERY, "steps": False}},
                     ]
                 },
             },
@@ -98,8 +94,7 @@ def _classes() -> dict[str, type]:
 def _step(schema: Schema) -> Schema:
     """A class's arguments with the keys of every step; nothing at all where all arguments have defaults."""
     kinds: Any = "object" if schema.get("required") else ["object", "null"]
-    every = {key: {"$ref": f"#/$defs/{key}"} for key in grammar.STEP_KEYS}
-    return {**schema, "type": kinds, "properties": {**schema["properties"], **every}}
+    return {**schema, "type": kinds, "properties": {**schema["properties"], **_EVERY}}
 
 
 def _ramped(schema: Schema) -> Schema:
