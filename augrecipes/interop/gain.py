@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.timing import measure
+from augrecipes.ops.box_formats import from_corners_px
 from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Optimize, Recipe
 
@@ -40,14 +41,8 @@ def targets_on(recipe: Recipe, image: np.ndarray) -> dict[str, Any]:
         given["mask"] = (image[..., 0] > median(image[::16, ::16, 0].ravel().tolist())).astype(np.uint8)
     boxes, points = recipe.inputs.boxes, recipe.inputs.keypoints
     if boxes is not None:
-        x, y, w, h = width // 4, height // 4, width // 2, height // 2
-        box = {
-            "pascal_voc": [x, y, x + w, y + h],
-            "coco": [x, y, w, h],
-            "yolo": [0.5, 0.5, 0.5, 0.5],
-            "albumentations": [0.25, 0.25, 0.75, 0.75],
-        }[boxes.format]
-        given["boxes"] = np.array([box], np.float32)
+        middle = np.array([[width, height, 3 * width, 3 * height]]) / 4
+        given["boxes"] = from_corners_px(middle, boxes.format, height, width)
         given |= {boxes.labels: [1]} if boxes.labels else {}
     if points is not None:
         given["keypoints"] = np.array([[width // 3, height // 3, *[1.0] * (len(points.format) - 2)]], np.float32)

@@ -15,10 +15,11 @@ from typing import Any, BinaryIO
 
 import yaml
 
+from augrecipes.errors import RecipeError
 from augrecipes.recipe import limits
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 from augrecipes.recipe.parse import YamlReader, read_nodes
-from augrecipes.recipe.problems import Problems, Stop, reported
+from augrecipes.recipe.problems import Problems, reported
 
 _WORDS = {"yes": True, "on": True, "no": False, "off": False}
 _HALVES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
@@ -91,21 +92,19 @@ def of_text(text: str, file: str) -> Document:
     >>> of_text("a: &x {p: yes}\\nb: *x", "f.yaml").top.entries["b"].entries["p"].value
     True
     """
-    problems = Problems()
     if is_python(file):
         return Document(file, None, text)
     # JSON writes characters beyond the first plane as two halves, which YAML does not know.
     text = _HALVES.sub(lambda pair: json.loads(f'"{pair[0]}"'), text)
     try:
-        top, _ = read_nodes(text.encode("utf-8", "surrogatepass"), file, problems, _ConfigReader)
-    except Stop:
-        found = problems.all()
-        if any(problem.code == "E105" for problem in found) and Path(file).suffix not in (".yaml", ".yml", ".json"):
+        with reported() as problems:
+            data = text.encode("utf-8", "surrogatepass")
+            return Document(file, read_nodes(data, file, problems, _ConfigReader)[0], text)
+    except RecipeError as error:
+        no_yaml = any(problem.code == "E105" for problem in error.problems)
+        if no_yaml and Path(file).suffix not in (".yaml", ".yml", ".json"):
             return Document(file, None, text)
-        raise problems.error() from None
-    if problems:
-        raise problems.error()
-    return Document(file, top, text)
+        raise
 
 
 class _ConfigReader(YamlReader):

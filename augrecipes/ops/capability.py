@@ -86,8 +86,6 @@ class Capability:
             the size of a `target` that Degrade makes.
         crops: which part of an image it keeps: its `centre`; a window `anywhere` in it; one that is `placed` by a box
             of the sample or between strips that are cut off. None: it is no crop.
-        proportions: of one that resizes a window: from the arguments (defaults merged) to the least and the greatest
-            width of windows over their height. None: any.
         turns: the arguments that say how far it turns, shears or tilts the image, so that corners show what lies
             outside of it.
         symmetry: of a flip or transposition that draws nothing: `h`, `v` or `t`.
@@ -141,7 +139,6 @@ class Capability:
     makes: Made | None = None
     resizes: Resizes | None = None
     crops: Crops | None = None
-    proportions: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
     turns: tuple[str, ...] = ()
     symmetry: Literal["h", "v", "t"] | None = None
     needs: Literal["boxes", "mask"] | None = None

@@ -95,13 +95,7 @@ def _plain_annotation(parameter: inspect.Parameter) -> Any:
     """The annotation of a constructor without InitSchema, as far as it is a plain type; `p` is always a number."""
     if parameter.name == "p":
         return float
-    names = {"int": int, "float": float, "bool": bool, "str": str}
-    annotation = parameter.annotation
-    return names.get(annotation, Any) if isinstance(annotation, str) else _simple_or_any(annotation)
-
-
-def _simple_or_any(annotation: Any) -> Any:
-    return annotation if annotation in (int, float, bool, str) else Any
+    return next((kind for kind in (int, float, bool, str) if parameter.annotation in (kind, kind.__name__)), Any)
 
 
 def _convert(annotation: Any, metadata: Iterable[Any] = ()) -> Schema:
@@ -148,11 +142,9 @@ def _apply(schema: Schema, validator: Any) -> None:
     if bounds:
         _bound(schema, bounds, scalars=True)
         return
-    function = getattr(validator, "func", None)
+    function: Any = getattr(validator, "func", None)
     name = getattr(function, "__name__", "")
-    if function is None:
-        return
-    if function.__qualname__.startswith("check_range_bounds."):
+    if getattr(function, "__qualname__", "").startswith("check_range_bounds."):
         _bound(schema, closure_bounds(function), scalars=False)
     elif name == "process_non_negative_range":
         _bound(schema, {"minimum": 0}, scalars=True)

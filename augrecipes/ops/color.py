@@ -25,6 +25,8 @@ def _ranges_of(posterize: Mapping[str, Any]) -> int | None:
 
 
 _colour = partial(Capability, draws_from=NOTHING)
+_recolouring = partial(_colour, recolours=True)
+_by_histogram = partial(_colour, statistics="the histogram", grids="alike")
 
 CAPABILITIES = (
     # Tables.
@@ -40,19 +42,18 @@ CAPABILITIES = (
         native="colours:posterized",
     ),
     _colour("RandomGamma", "lookup", gain=amplify.bent, native="colours:bent"),
-    _colour(
+    _recolouring(
         "RandomBrightnessContrast",
         "lookup",
         when=lambda a: bool(a.get("brightness_by_max", True)),
         statistics="the mean (for its brightness)",
         statistics_when=lambda a: not a.get("brightness_by_max", True) and a.get("brightness_limit") not in (0, [0, 0]),
-        recolours=True,
         gain=amplify.multiplied("contrast_limit", 1.0),
         native="colours:scaled",
         native_when="`brightness_by_max` true; `ensure_safe_range` false",
     ),
     _colour("RandomToneCurve", "lookup", gain=3.0, in_levels=True, native="colours:curved"),
-    _colour("PlanckianJitter", "lookup", channels=_RGB, recolours=True, gain=1.7),
+    _recolouring("PlanckianJitter", "lookup", channels=_RGB, gain=1.7),
     _colour(
         "MultiplicativeNoise",
         "lookup",
@@ -74,7 +75,7 @@ CAPABILITIES = (
         native_when="`fill` of 0 to 255",
     ),
     # One 3×4 matrix, in arithmetic that rounds: for `fast` only.
-    _colour(
+    _recolouring(
         "ToGray",
         "matrix",
         random=False,
@@ -87,13 +88,12 @@ CAPABILITIES = (
         statistics_when=lambda a: a.get("method") == "pca",
         grids="same",
         averages=2,
-        recolours=True,
         gain=amplify.greyed,
         chroma="drops",
         native="colours:greyed",
         native_when="`method` weighted_average; `num_output_channels` 3",
     ),
-    _colour("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB, recolours=True, gain=1.36),
+    _recolouring("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB, gain=1.36),
     _colour(
         "ToRGB",
         random=False,
@@ -103,59 +103,35 @@ CAPABILITIES = (
         channels_after=lambda a: int(a.get("num_output_channels", 3)),
     ),
     _colour("RGBShift", "pointwise", channels=_GREY_OR_RGB, gain=1.0, native="colours:shifted"),
-    _colour(
-        "ChannelShuffle",
-        "pointwise",
-        averages=0,
-        recolours=True,
-        gain=1.0,
-        chroma="swaps",
-        native="colours:reordered",
-    ),
-    _colour(
+    _recolouring("ChannelShuffle", "pointwise", averages=0, gain=1.0, chroma="swaps", native="colours:reordered"),
+    _recolouring(
         "HueSaturationValue",
         "pointwise",
         channels=_GREY_OR_RGB,
         chroma="turns",
         chroma_when=lambda a: a.get("val_shift_limit") in (0, [0, 0]),
-        recolours=True,
         native="colours:hue_saturation_value",
     ),
     # These look at the whole image first.
-    _colour(
+    _recolouring(
         "ColorJitter",
         statistics="the mean (for its contrast)",
         statistics_when=lambda a: a.get("contrast") not in (0, [1, 1]),
         channels=_GREY_OR_RGB,
         grids="same",
-        recolours=True,
         colour_error=amplify.jitter_error,
         gain=amplify.jittered,
         wide=("hue",),
         native="colours:jittered",
     ),
-    _colour(
-        "AutoContrast",
-        random=False,
-        statistics="the histogram",
-        grids="alike",
-        native="colours:stretched",
-        native_when="`method` pil; `cutoff` 0; no `ignore`",
+    _by_histogram(
+        "AutoContrast", random=False, native="colours:stretched", native_when="`method` pil; `cutoff` 0; no `ignore`"
     ),
-    _colour(
-        "CLAHE",
-        statistics="the histogram",
-        channels=_GREY_OR_RGB,
-        grids="alike",
-        native="colours:evened_out",
-        native_when="`tile_grid_size` up to 64",
-    ),
-    _colour(
+    _by_histogram("CLAHE", channels=_GREY_OR_RGB, native="colours:evened_out", native_when="`tile_grid_size` up to 64"),
+    _by_histogram(
         "Equalize",
         random=False,
-        statistics="the histogram",
         channels=_GREY_OR_RGB,
-        grids="alike",
         overwrites=lambda a: a.get("mode") == "pil",
         native="colours:equalized",
         native_when="`mode` cv; `by_channels` true",
@@ -168,13 +144,6 @@ CAPABILITIES = (
         channels=_RGB,
         grids="alike",
     ),
-    _colour(
-        "StainJitter",
-        "pointwise",
-        channels=_RGB,
-        recolours=True,
-        quick="stain_jitter",
-        native_joined="colours:stained",
-    ),
+    _recolouring("StainJitter", "pointwise", channels=_RGB, quick="stain_jitter", native_joined="colours:stained"),
     _colour("FromFloat", random=False, changes_dtype=True, grids="same"),
 )

@@ -15,7 +15,7 @@ from typing import Any
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.intervals import Meaning, interval
-from augrecipes.ops.ranges import NEUTRAL, is_neutral, makes_draws, meaning_of
+from augrecipes.ops.ranges import BY_STRENGTH, NEUTRAL, is_neutral, makes_draws, meaning_of
 from augrecipes.ops.step import Step
 
 Arguments = Mapping[str, Any]
@@ -219,17 +219,11 @@ def _middle_of(values: Any) -> Any:
 
 
 _CERTAIN: dict[str, Callable[[Arguments], dict[str, Any]]] = {
-    **{
-        name: _strengths(name)
-        for name in (
-            "Affine", "CLAHE", "HueSaturationValue", "RGBShift", "RandomBrightnessContrast", "RandomGamma",
-            "RandomScale", "Rotate", "SafeRotate", "ShiftScaleRotate",
-        )
-    },
+    **{name: _strengths(name) for name in ("CLAHE", *BY_STRENGTH)},
     "SmallestMaxSize": _middle_size,
     "LongestMaxSize": _middle_size,
     "PadIfNeeded": lambda _: {"position": "center"},
     "CenterCrop": lambda _: {"pad_position": "center"},
     "Crop": lambda _: {"pad_position": "center"},
     "CropAndPad": _middle_sides,
-}  # fmt: skip
+}

@@ -9,7 +9,11 @@ from typing import Any
 from augrecipes.ops import output_size, sizes
 from augrecipes.ops.amplify import filled, sampled
 from augrecipes.ops.capability import EVERYTHING, NOTHING, Capability
-from augrecipes.ops.intervals import interval
+
+_RESIZES = "`interpolation` nearest, linear, cubic or area"
+_WARPS = "`interpolation` nearest or linear"
+_COVERS = "`fill` of levels"
+_SMOOTH = 4  # px that a field is blurred by; less leaves too few pixels to a cell of a coarse grid
 
 _geometric = partial(Capability, targets=EVERYTHING, draws_from=NOTHING, gain=1.0)
 _resampling = partial(_geometric, resamples=True, gain=sampled)
@@ -17,16 +21,17 @@ _flip = partial(_geometric, action="dihedral", random=False)
 _turn = partial(_geometric, action="dihedral", size=sizes.turned)
 _crop = partial(_geometric, crops="anywhere", size=sizes.to_sides)
 _window = partial(_crop, action="window", pixels=("height", "width"))
-_resized_crop = partial(_resampling, resizes="window", crops="anywhere")
+_padding = partial(
+    _geometric, action="padding", random=False, grids="never", makes=output_size.padded, effect="padding"
+)
+_resized_crop = partial(_resampling, resizes="window", crops="anywhere", native_when=_RESIZES)
 _scaled_window = partial(_resized_crop, action="warp", size=sizes.to_size, makes=output_size.of_size)
-_resize = partial(_resampling, action="warp", resizes="whole")
+_train_window = partial(_scaled_window, instead="SmallestMaxSize and CenterCrop")
+_resize = partial(_resampling, action="warp", resizes="whole", native_when=_RESIZES)
 _scaled = partial(_resize, makes=output_size.by_scale)
+_warp = partial(_resampling, action="warp", native_when=_WARPS)
 _field = partial(_resampling, effect="field")
 _covering = partial(_geometric, gain=filled, in_place=True)
-_RESIZES = "`interpolation` nearest, linear, cubic or area"
-_WARPS = "`interpolation` nearest or linear"
-_COVERS = "`fill` of levels"
-_SMOOTH = 4  # px that a field is blurred by; less leaves too few pixels to a cell of a coarse grid
 
 
 def _pads_in_place(arguments: Mapping[str, Any]) -> bool:
@@ -48,9 +53,14 @@ def _plain_sides(arguments: Mapping[str, Any]) -> bool:
     return not any(isinstance(fill, list | tuple) for fill in fills)
 
 
-def _ratio(arguments: Mapping[str, Any]) -> tuple[float, float]:
-    return interval("from_zero", arguments["ratio"]) or (1, 1)
-
+_steady_crop = partial(_crop, action="window", random=False, steady_when=_pads_in_place, makes=output_size.padded_first)
+_to_side = partial(
+    _scaled,
+    random=False,
+    steady_when=_one_size,
+    pixels=("max_size", "max_size_hw"),
+    native_when=f"{_RESIZES}; `max_size` of up to 30 lengths",
+)
 
 CAPABILITIES = (
     _geometric("NoOp", "identity", random=False, native="moves:nothing"),
@@ -63,24 +73,8 @@ CAPABILITIES = (
     _turn("D4", instead="no step at all", native="moves:any_turn"),
     _turn("SquareSymmetry", native="moves:any_turn"),
     # Windows. Where one pads first, the kernel sees the padding in the drawn parameters and runs the step itself.
-    _crop(
-        "Crop",
-        "window",
-        random=False,
-        steady_when=_pads_in_place,
-        pixels=("x_min", "y_min", "x_max", "y_max"),
-        size=sizes.to_box,
-        makes=output_size.padded_first,
-        native="borders:fixed_window",
-    ),
-    _window(
-        "CenterCrop",
-        native="borders:centre_window",
-        random=False,
-        steady_when=_pads_in_place,
-        crops="centre",
-        makes=output_size.padded_first,
-    ),
+    _steady_crop("Crop", pixels=("x_min", "y_min", "x_max", "y_max"), size=sizes.to_box, native="borders:fixed_window"),
+    _steady_crop("CenterCrop", crops="centre", pixels=("height", "width"), native="borders:centre_window"),
     _window("RandomCrop", native="borders:random_window", makes=output_size.padded_first, instead="CenterCrop"),
     _crop("RandomCropFromBorders", "window", crops="placed", size=sizes.unpredictable, native="moves:inner_window"),
     _window("AtLeastOneBBoxRandomCrop", native="moves:window_about_boxes"),
@@ -94,7 +88,6 @@ CAPABILITIES = (
         makes=output_size.of_sides,
         needs="boxes",
         native="moves:resized_about_boxes",
-        native_when=_RESIZES,
     ),
     _resampling(
         "CropAndPad",
@@ -106,27 +99,8 @@ CAPABILITIES = (
         native="borders:cut_or_padded",
         native_when=f"`px` or `percent` all numbers or all pairs; `fill`, `fill_mask` one number; {_RESIZES}",
     ),
-    _geometric(
-        "Pad",
-        "padding",
-        random=False,
-        grids="never",
-        size=sizes.pad,
-        makes=output_size.padded,
-        effect="padding",
-        native="borders:padding",
-    ),
-    _geometric(
-        "PadIfNeeded",
-        "padding",
-        random=False,
-        grids="never",
-        steady_when=_pads_in_place,
-        size=sizes.pad_to,
-        makes=output_size.padded,
-        effect="padding",
-        native="borders:padding_if_needed",
-    ),
+    _padding("Pad", size=sizes.pad, native="borders:padding"),
+    _padding("PadIfNeeded", steady_when=_pads_in_place, size=sizes.pad_to, native="borders:padding_if_needed"),
     _geometric("RandomGridShuffle"),
     # One 3×3 matrix.
     _resize(
@@ -136,72 +110,32 @@ CAPABILITIES = (
         size=sizes.to_sides,
         makes=output_size.of_sides,
         native="moves:resize",
-        native_when=_RESIZES,
     ),
-    _scaled(
-        "SmallestMaxSize",
-        random=False,
-        steady_when=_one_size,
-        pixels=("max_size", "max_size_hw"),
-        size=sizes.shorter_side,
-        native="moves:shorter_side",
-        native_when=f"{_RESIZES}; `max_size` of up to 30 lengths",
-    ),
-    _scaled(
-        "LongestMaxSize",
-        random=False,
-        steady_when=_one_size,
-        pixels=("max_size", "max_size_hw"),
-        size=sizes.longer_side,
-        native="moves:longer_side",
-        native_when=f"{_RESIZES}; `max_size` of up to 30 lengths",
-    ),
-    _scaled("RandomScale", size=sizes.scaled, instead="Resize", native="moves:scaled", native_when=_RESIZES),
-    _scaled_window(
-        "RandomResizedCrop",
-        pixels=("size",),
-        proportions=_ratio,
-        instead="SmallestMaxSize and CenterCrop",
-        native="moves:resized_crop",
-        native_when=_RESIZES,
-    ),
-    _scaled_window(
-        "RandomSizedCrop",
-        pixels=("min_max_height", "size"),
-        proportions=lambda a: (a["w2h_ratio"], a["w2h_ratio"]),
-        instead="SmallestMaxSize and CenterCrop",
-        native="moves:sized_crop",
-        native_when=_RESIZES,
-    ),
-    _resampling(
+    _to_side("SmallestMaxSize", size=sizes.shorter_side, native="moves:shorter_side"),
+    _to_side("LongestMaxSize", size=sizes.longer_side, native="moves:longer_side"),
+    _scaled("RandomScale", size=sizes.scaled, instead="Resize", native="moves:scaled"),
+    _train_window("RandomResizedCrop", pixels=("size",), native="moves:resized_crop"),
+    _train_window("RandomSizedCrop", pixels=("min_max_height", "size"), native="moves:sized_crop"),
+    _warp(
         "Rotate",
-        "warp",
         native="warps:rotate",
         native_when=f"{_WARPS}; `crop_border` false",
         size=sizes.kept_if("crop_border", False),
         turns=("limit",),
     ),
-    _resampling("SafeRotate", "warp", turns=("limit",), native="warps:safe_rotation", native_when=_WARPS),
-    _resampling(
+    _warp("SafeRotate", turns=("limit",), native="warps:safe_rotation"),
+    _warp(
         "Affine",
-        "warp",
         native_when=f"{_WARPS}; `fit_output`, `balanced_scale` false",
         size=sizes.kept_if("fit_output", False),
         makes=output_size.fitting,
         turns=("rotate", "shear"),
         native="warps:affine",
     ),
-    _resampling(
-        "ShiftScaleRotate",
-        "warp",
-        native="warps:affine",
-        native_when=_WARPS,
-        turns=("rotate_limit",),
-    ),
+    _warp("ShiftScaleRotate", turns=("rotate_limit",), native="warps:affine"),
     # Rescaled by whole sizes, without the half pixel: no exact counterpart on another grid.
-    _resampling(
+    _warp(
         "Perspective",
-        "warp",
         grids="never",
         native="warps:perspective",
         native_when=f"{_WARPS}; `fit_output` false; `fill` 0 or a level for each channel",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 Meaning = Literal["symmetric", "around_one", "from_zero", "from_one", "from_three", "exact"]
+_STARTS: dict[Meaning, float] = {"from_zero": 0, "from_one": 1, "from_three": 3}
 
 
 def interval(meaning: Meaning, value: Any) -> tuple[float, float] | None:
@@ -23,16 +24,9 @@ def interval(meaning: Meaning, value: Any) -> tuple[float, float] | None:
         return (min(numbers), max(numbers)) if numbers and len(numbers) == len(value) else None
     if not isinstance(value, int | float):
         return None
-    match meaning:
-        case "symmetric":
-            return (-abs(value), abs(value))
-        case "around_one":
-            return (max(0, 1 - value), 1 + value)
-        case "from_zero":
-            return (min(0, value), max(0, value))
-        case "from_one":
-            return (min(1, value), max(1, value))
-        case "from_three":
-            return (min(3, value), max(3, value))
-        case "exact":
-            return (value, value)
+    if meaning == "symmetric":
+        return (-abs(value), abs(value))
+    if meaning == "around_one":
+        return (max(0, 1 - value), 1 + value)
+    start = _STARTS.get(meaning, value)
+    return (min(start, value), max(start, value))

@@ -24,9 +24,7 @@ def verdict(step: Step, max_bytes: int | None = bounds.MOST_BYTES) -> Refusal | 
     """
     if registry.is_registered(step.name):
         return _ask(step)
-    if (schema := registry.arguments(step.name)) is None:
-        return None
-    merged = {name: part.get("default") for name, part in schema["properties"].items()} | step.args.plain()
+    merged = {name: part.get("default") for name, part in registry.takes(step.name).items()} | step.args.plain()
     # Bounds first: a rule reckons with numbers that make sense.
     fault = bounds.fault(step.name, merged, max_bytes)
     if fault is None and step.name in RULES:

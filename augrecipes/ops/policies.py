@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from augrecipes.ops.groups import AUTO_AUGMENT, NO_OP, ONE_OF, RAND_AUGMENT, SEQUENTIAL, TRIVIAL_AUGMENT
+from augrecipes.ops.groups import AUTO_AUGMENT, NO_OP, ONE_OF, SEQUENTIAL, TRIVIAL_AUGMENT
 from augrecipes.ops.schedule import last_epoch, over_epochs, value_in
 
 MOST = 30  # RandAugment's full magnitude
@@ -62,8 +62,6 @@ def group_of(name: str, arguments: Mapping[str, Any]) -> Plain:
         return {ONE_OF: {"steps": _any(TABLES["wide"], (0.0, 1.0), warp)}}
     if name == AUTO_AUGMENT:
         return {ONE_OF: {"steps": _subpolicies(arguments.get("policy", "imagenet"), spread, warp)}}
-    if name != RAND_AUGMENT:
-        raise KeyError(name)
     drawn = _any(TABLES[arguments.get("ops", "torchvision")], _span(arguments.get("m", 9) / MOST, spread), warp)
     one = {ONE_OF: {"p": float(arguments.get("op_p", 1.0)), "steps": drawn}}
     return {SEQUENTIAL: {"steps": [one] * int(arguments.get("n", 2))}}

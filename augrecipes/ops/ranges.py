@@ -7,7 +7,7 @@ from typing import Any
 
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.intervals import Meaning, interval
-from augrecipes.ops.registry import arguments, effective
+from augrecipes.ops.registry import effective, takes
 from augrecipes.ops.step import Step
 
 # The value of each range at which a step changes nothing. tests/lint/test_lints.py compares what one number
@@ -47,6 +47,11 @@ NEUTRAL: dict[str, dict[str, float]] = {
     "UnsharpMask": {"alpha": 0},
 }
 
+# Steps that draw nothing but how much they do.
+BY_STRENGTH = (
+    "Affine", "HueSaturationValue", "RGBShift", "RandomBrightnessContrast", "RandomGamma",
+    "RandomScale", "Rotate", "SafeRotate", "ShiftScaleRotate",
+)  # fmt: skip
 # Steps whose only draws are those of the ranges named here: with every range one value, they draw nothing.
 ONLY_DRAWS: dict[str, tuple[str, ...]] = {
     "Blur": ("blur_limit",),
@@ -58,14 +63,8 @@ ONLY_DRAWS: dict[str, tuple[str, ...]] = {
     "Posterize": ("num_bits",),
     "Sharpen": ("alpha", "lightness"),
     "Solarize": ("threshold_range",),
-    **{
-        name: tuple(NEUTRAL[name])
-        for name in (
-            "Affine", "HueSaturationValue", "RGBShift", "RandomBrightnessContrast", "RandomGamma",
-            "RandomScale", "Rotate", "SafeRotate", "ShiftScaleRotate",
-        )
-    },
-}  # fmt: skip
+    **{name: tuple(NEUTRAL[name]) for name in BY_STRENGTH},
+}
 
 # What one number means to validators that are written for one class; of the others the schema says it.
 _MEANINGS: dict[tuple[str, str], Meaning] = {
@@ -85,7 +84,7 @@ def meaning_of(name: str, argument: str) -> Meaning:
     """
     if (name, argument) in _MEANINGS:
         return _MEANINGS[name, argument]
-    schema = (arguments(name) or {"properties": {}})["properties"].get(argument, {})
+    schema = takes(name).get(argument, {})
     return next((part["x-range"] for part in (schema, *schema.get("anyOf", ())) if "x-range" in part), "exact")
 
 
@@ -96,12 +95,9 @@ def is_neutral(step: Step) -> bool:
         return False
     values = effective(step)
     # `shift_limit` speaks only where its two halves are silent.
-    found = [(interval(meaning_of(step.name, name), values.get(name)), neutral) for name, neutral in ranges.items()]
-    given = [(span, neutral) for span, neutral in found if span is not None]
-    unreadable = any(
-        values.get(name) is not None and span is None for name, (span, _) in zip(ranges, found, strict=True)
-    )
-    return bool(given) and not unreadable and all(span == (neutral, neutral) for span, neutral in given)
+    given = {name: values[name] for name in ranges if values.get(name) is not None}
+    spans = {name: interval(meaning_of(step.name, name), value) for name, value in given.items()}
+    return bool(spans) and all(span == (ranges[name], ranges[name]) for name, span in spans.items())
 
 
 def makes_draws(step: Step) -> bool:

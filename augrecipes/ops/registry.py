@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 from augrecipes.compat.guard import albumentations, collected, is_validated
@@ -51,7 +51,7 @@ def register(cls: _Class) -> _Class:
     if not isinstance(cls, type) or not issubclass(cls, albumentations().BasicTransform):
         raise TypeError(f"register takes a subclass of albumentations.BasicTransform, got {cls!r}")
     name = cls.__name__
-    if name in (*GROUPS, *POLICIES) or name in catalog.shipped() or name in REFUSED:
+    if _is_ours(name):
         raise ValueError(f"cannot register {name!r}: the name belongs to a class that recipes know already")
     clashes = sorted(set(class_schema(cls)["properties"]) & set(RESERVED) - {"p"})
     if clashes:
@@ -102,12 +102,12 @@ def would_import(name: str) -> bool:
 @cache
 def _installed() -> dict[str, EntryPoint]:
     """Entry points by name; a name that recipes know already keeps its meaning."""
-    points = entry_points(group=ENTRY_POINT_GROUP)
-    return {
-        point.name: point
-        for point in points
-        if point.name not in (*GROUPS, *POLICIES) and point.name not in catalog.shipped() and point.name not in REFUSED
-    }
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP) if not _is_ours(point.name)}
+
+
+def _is_ours(name: str) -> bool:
+    """Whether recipes know the name already."""
+    return name in (*GROUPS, *POLICIES) or name in catalog.shipped() or name in REFUSED
 
 
 @cache
@@ -146,8 +146,7 @@ def get_class(name: str) -> type:
     if name in _installed():
         return _load(name)
     if name in OWN:
-        module, _, attribute = OWN[name].partition(":")
-        return vars(import_module(module))[attribute]
+        return resolve_name(OWN[name])
     if name not in catalog.shipped() or name in PAIR_STEPS:
         raise KeyError(name)
     return getattr(albumentations(), name)
@@ -161,6 +160,11 @@ def arguments(name: str) -> Schema | None:
     return _live_schema(name) if is_registered(name) else None
 
 
+def takes(name: str) -> Schema:
+    """The schema of each argument of the class `name`, by name; empty for an unknown one."""
+    return (arguments(name) or {"properties": {}})["properties"]
+
+
 @cache
 def _live_schema(name: str) -> Schema:
     return class_schema(get_class(name))
@@ -172,10 +176,7 @@ def default_p(name: str) -> float:
     >>> default_p("HorizontalFlip"), default_p("RandomCrop"), default_p("OneOf")
     (0.5, 1.0, 1.0)
     """
-    schema = arguments(name)
-    if schema is None:
-        return 1.0
-    return float(schema["properties"].get("p", {}).get("default", 1.0))
+    return float(takes(name).get("p", {}).get("default", 1.0))
 
 
 def chance(step: Step) -> float:
@@ -193,8 +194,7 @@ def effective(step: Step) -> dict[str, Any]:
     >>> effective(Step("Rotate", Arguments({"limit": 20, "border_mode": 4})))["border_mode"]
     'reflect_101'
     """
-    schema = arguments(step.name) or {"properties": {}}
-    merged = {name: part["default"] for name, part in schema["properties"].items() if "default" in part and name != "p"}
+    merged = {name: part["default"] for name, part in takes(step.name).items() if "default" in part and name != "p"}
     merged.update((name, to_name(name, value)) for name, value in step.args.plain().items())
     merged["p"] = chance(step)
     return merged
@@ -220,8 +220,7 @@ def construct(step: Step) -> Any:
     comes_back(made)
     record = capability(step.name)
     if record is not None and record.steadied:
-        module, _, attribute = record.steadied.partition(":")
-        vars(import_module(f"augrecipes.compat.{module}"))[attribute](made)
+        resolve_name(f"augrecipes.compat.{record.steadied}")(made)
     if record is not None and record.overwrites is not None and record.overwrites(effective(step)):
         wrap_apply(made, _on_a_copy)
     if record is not None and record.channels_of is not None and (channels := record.channels_of(effective(step))):

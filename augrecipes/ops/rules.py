@@ -126,19 +126,18 @@ def _crop(a: Mapping[str, Any]) -> Fault:
     return None
 
 
-def _crop_and_pad(a: Mapping[str, Any]) -> Fault:
-    if a["px"] is None and a["percent"] is None:
-        return "", "give px or percent"
-    return ("percent", "give px or percent, not both") if None not in (a["px"], a["percent"]) else None
+def _one_of(a: Mapping[str, Any], one: str, other: str) -> Fault:
+    """Of two arguments that say the same thing one is given."""
+    if a[one] is None and a[other] is None:
+        return "", f"give {one} or {other}"
+    return (other, f"give {one} or {other}, not both") if None not in (a[one], a[other]) else None
 
 
 def _grid_distortion(a: Mapping[str, Any]) -> Fault:
     limits = _pair(a["distort_limit"])
-    return (
-        None
-        if -1 <= min(limits) <= max(limits) <= 1
-        else ("distort_limit", f"must be between -1 and 1, got {a['distort_limit']}")
-    )
+    if -1 <= min(limits) <= max(limits) <= 1:
+        return None
+    return "distort_limit", f"must be between -1 and 1, got {a['distort_limit']}"
 
 
 def _he_stain(a: Mapping[str, Any]) -> Fault:
@@ -148,13 +147,11 @@ def _he_stain(a: Mapping[str, Any]) -> Fault:
 
 
 def _max_size(a: Mapping[str, Any]) -> Fault:
-    size, size_hw = a["max_size"], a["max_size_hw"]
-    if size is None and size_hw is None:
-        return "", "give max_size or max_size_hw"
-    if size is not None and size_hw is not None:
-        return "max_size_hw", "give max_size or max_size_hw, not both"
+    if fault := _one_of(a, "max_size", "max_size_hw"):
+        return fault
     # Stricter: sizes that fail on the first image.
-    name, sizes = ("max_size", size) if size_hw is None else ("max_size_hw", size_hw)
+    name = "max_size" if a["max_size_hw"] is None else "max_size_hw"
+    sizes = a[name]
     given = [item for item in (sizes if isinstance(sizes, list) else [sizes]) if item is not None]
     if not given or min(given) < 1:
         return name, f"needs a size of at least 1, got {sizes}"
@@ -273,7 +270,7 @@ RULES: dict[str, ArgumentRule] = {
     "CoarseDropout": _coarse_dropout,
     "ColorJitter": _color_jitter,
     "Crop": _crop,
-    "CropAndPad": _crop_and_pad,
+    "CropAndPad": lambda a: _one_of(a, "px", "percent"),
     "GridDistortion": _grid_distortion,
     "HEStain": _he_stain,
     "LongestMaxSize": _max_size,
@@ -297,11 +294,3 @@ RULES: dict[str, ArgumentRule] = {
     "StainJitter": _stain_jitter,
     "UnsharpMask": _odd_kernel,
 }
-
-# Classes whose rule refuses more than the constructor does. Bounds do so of every class.
-STRICTER = frozenset(
-    {
-        *("AdditiveNoise", "Affine", "CoarseDropout", "ColorJitter", "LongestMaxSize", "Posterize", "RandomScale"),
-        *("RandomShadow", "RandomSizedCrop", "SmallestMaxSize"),
-    }
-)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
-from augrecipes.ops.registry import arguments
+from augrecipes.ops.registry import takes
 from augrecipes.ops.step import Step
 
 CURVES: Mapping[str, Callable[[float], float]] = {
@@ -135,7 +135,7 @@ def is_whole(name: str, key: str) -> bool:
     """
     if name in GROUPS:
         return key != "p"
-    kinds = set(_kinds((arguments(name) or {}).get("properties", {}).get(key, {})))
+    kinds = set(_kinds(takes(name).get(key, {})))
     return "integer" in kinds and "number" not in kinds
 
 

@@ -76,9 +76,7 @@ def longer_side(values: Arguments, size: SizeBounds) -> SizeBounds:
 
 
 def _sides(value: Any) -> list[float]:
-    if isinstance(value, int | float):
-        return [value]
-    return [side for side in value if isinstance(side, int | float)] if isinstance(value, list | tuple) else []
+    return [side for side in (value if isinstance(value, list | tuple) else [value]) if isinstance(side, int | float)]
 
 
 def pad_to(values: Arguments, size: SizeBounds) -> SizeBounds:

@@ -12,8 +12,9 @@ from augrecipes.ops.capability import NOTHING, Capability
 
 _RGB = (3,)
 _texture = partial(Capability, draws_from=NOTHING)
+_alike = partial(_texture, grids="alike")
+_compressing = partial(_alike, effect="compression")
 _noise = partial(_texture, effect="noise")
-_noise_by_pixels = partial(_noise, draws_from=frozenset({"image"}))  # photons are counted
 
 
 def _of_levels(arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
@@ -22,27 +23,24 @@ def _of_levels(arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
     return dtype == "uint8"
 
 
+_noise_by_pixels = partial(_noise, draws_from=frozenset({"image"}), own_noise_when=_of_levels)  # photons are counted
+
 CAPABILITIES = (
     # Blur and sharpening.
-    _texture("AugMix", grids="alike", channels=(1, 3), displaces=True),
-    _texture("AdvancedBlur", grids="alike", gain=1.0),
-    _texture("Blur", grids="alike", gain=1.0, native="pixels:blurred", native_when="`blur_limit` up to 15"),
-    _texture("Defocus", grids="alike", gain=1.0, filter_error=4),
-    _texture("GaussianBlur", grids="alike", gain=1.0, native="pixels:smoothed"),
+    _alike("AugMix", channels=(1, 3), displaces=True),
+    _alike("AdvancedBlur", gain=1.0),
+    _alike("Blur", gain=1.0, native="pixels:blurred", native_when="`blur_limit` up to 15"),
+    _alike("Defocus", gain=1.0, filter_error=4),
+    _alike("GaussianBlur", gain=1.0, native="pixels:smoothed"),
     _texture("GlassBlur", gain=1.0, quick="glass"),
-    _texture("MedianBlur", grids="alike", gain=1.0, in_levels=True, native="pixels:medians"),
-    _texture("MotionBlur", grids="alike", gain=1.0),
-    _texture("ZoomBlur", grids="alike", gain=1.0),
-    _texture("Emboss", grids="alike", native="pixels:embossed", native_when="`strength` up to 266"),
-    _texture(
-        "Sharpen",
-        grids="alike",
-        native="pixels:sharpened",
-        native_when="`method` kernel; `lightness` up to 266",
-    ),
-    _texture("Sharpness", grids="alike", native="pixels:sharper"),
-    _texture("UnsharpMask", grids="alike"),
-    _texture("RingingOvershoot", grids="alike", filter_error=1),
+    _alike("MedianBlur", gain=1.0, in_levels=True, native="pixels:medians"),
+    _alike("MotionBlur", gain=1.0),
+    _alike("ZoomBlur", gain=1.0),
+    _alike("Emboss", native="pixels:embossed", native_when="`strength` up to 266"),
+    _alike("Sharpen", native="pixels:sharpened", native_when="`method` kernel; `lightness` up to 266"),
+    _alike("Sharpness", native="pixels:sharper"),
+    _alike("UnsharpMask"),
+    _alike("RingingOvershoot", filter_error=1),
     # Noise and compression.
     _noise(
         "AdditiveNoise",
@@ -59,35 +57,15 @@ CAPABILITIES = (
         native="pixels:gaussian",
         native_when="`noise_scale_factor` 1; in `exact` also `per_channel` true",
     ),
-    _noise_by_pixels(
-        "ISONoise",
-        channels=_RGB,
-        own_noise="photons:iso",
-        own_noise_when=_of_levels,
-        native="pixels:photons_counted",
-    ),
+    _noise_by_pixels("ISONoise", channels=_RGB, own_noise="photons:iso", native="pixels:photons_counted"),
     _noise("SaltAndPepper", gain=1.0, quick="salt"),
-    _noise_by_pixels("ShotNoise", own_noise="photons:shot", own_noise_when=_of_levels),
-    _texture(
-        "ImageCompression",
-        grids="alike",
-        effect="compression",
-        native="pixels:compressed",
-        native_when="`compression_type` jpeg",
-    ),
-    _texture(
-        "Downscale",
-        resamples=True,
-        grids="alike",
-        gain=sampled_twice,
-        in_levels=True,
-        effect="compression",
-        native="pixels:coarsened",
-    ),
+    _noise_by_pixels("ShotNoise", own_noise="photons:shot"),
+    _compressing("ImageCompression", native="pixels:compressed", native_when="`compression_type` jpeg"),
+    _compressing("Downscale", resamples=True, gain=sampled_twice, in_levels=True, native="pixels:coarsened"),
     _texture("Superpixels"),
     _texture("ChromaticAberration", resamples=True, channels=_RGB, grids="alike", gain=sampled, in_levels=True),
     # Light and weather.
-    _texture("Illumination", grids="alike", gain=lit, steadied="replaced_functions:with_steady_corner"),
+    _alike("Illumination", gain=lit, steadied="replaced_functions:with_steady_corner"),
     _texture("PlasmaBrightnessContrast", statistics="the mean (for its contrast)"),
     _texture("PlasmaShadow", gain=1.0),
     _texture("RandomFog", channels=_RGB, gain=1.0, in_levels=True, quick="fog"),

@@ -117,13 +117,7 @@ def find_step(steps: Steps, address: str, place: Place, problems: Problems) -> t
     found = steps.addressed.get((section, head)) or steps.addressed.get((wanted, head))
     same = steps.named[wanted, name] if found is None and not mark else []
     if found is None and not mark and not same and section is None:  # of views that have such a step
-        same = [
-            step
-            for of, listed in steps.of.items()
-            if of not in ("steps", "eval")
-            for step in listed
-            if step.name == name
-        ]
+        same = [step for of in steps.of if of not in ("steps", "eval") for step in steps.named[of, name]]
     if found or len(same) == 1:
         return found or same[0], rest
     if same:

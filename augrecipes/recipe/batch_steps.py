@@ -6,12 +6,12 @@ from augrecipes.mixtures import mixtures
 from augrecipes.ops import groups, registry
 from augrecipes.recipe.arguments import Schema, check_value
 from augrecipes.recipe.checks import check_group
-from augrecipes.recipe.grammar import GROUPS, STEP_KEYS, P
+from augrecipes.recipe.grammar import GROUPS, STEP_KEYS, P, mapping
 from augrecipes.recipe.keys import Context
 from augrecipes.recipe.model import Arguments, Recipe, Step, label
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node, describe, plain
+from augrecipes.recipe.nodes import MappingNode, Node, plain
 from augrecipes.recipe.problems import near
-from augrecipes.recipe.steps import check_id, shape_of
+from augrecipes.recipe.steps import check_id, listed, shape_of
 
 _BATCH = {"$ref": "#/$defs/batchStep"}
 
@@ -20,10 +20,9 @@ def step_schemas() -> dict[str, Schema]:
     """JSON Schema of every step of `batch:` by its name."""
     own = {"p": {**P, "default": 1.0, "description": "Probability; inside OneOf the weight."}, "id": STEP_KEYS["id"]}
     found: dict[str, Schema] = {
-        name: {"type": ["object", "null"], "properties": {**own, **record.arguments}, "additionalProperties": False,
-               "description": record.about}
+        name: mapping({**own, **record.arguments}, type=["object", "null"], description=record.about)
         for name, record in mixtures().items()
-    }  # fmt: skip
+    }
     children = {"type": "array", "items": _BATCH, "minItems": 1}
     one_of = {key: GROUPS[groups.ONE_OF][key] for key in ("type", "additionalProperties", "description", "required")}
     return found | {groups.ONE_OF: {**one_of, "properties": {**own, "steps": children}}}
@@ -32,14 +31,8 @@ def step_schemas() -> dict[str, Schema]:
 def schema() -> Schema:
     """JSON Schema of one step of `batch:`."""
     steps = step_schemas()
-    mapping = {
-        "type": "object",
-        "properties": steps,
-        "additionalProperties": False,
-        "minProperties": 1,
-        "maxProperties": 1,
-    }
-    return {"anyOf": [{"enum": [name for name, one in steps.items() if not one.get("required")]}, mapping]}
+    bare = [name for name, one in steps.items() if not one.get("required")]
+    return {"anyOf": [{"enum": bare}, mapping(steps, minProperties=1, maxProperties=1)]}
 
 
 def build_batch(context: Context, node: Node | None) -> tuple[Step, ...]:
@@ -48,11 +41,7 @@ def build_batch(context: Context, node: Node | None) -> tuple[Step, ...]:
 
 
 def _listed(context: Context, node: Node, key: str) -> tuple[Step, ...]:
-    if not isinstance(node, ListNode):
-        context.problems.add("E204", node.place, f"must be a list of steps, got {describe(node)}", key)
-        return ()
-    built = (_build(context, item) for item in node.items)
-    return tuple(step for step in built if step is not None)
+    return listed(context, node, key, lambda item: _build(context, item))
 
 
 def _build(context: Context, node: Node) -> Step | None:

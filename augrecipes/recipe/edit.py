@@ -50,7 +50,7 @@ class Spans:
         return [*(node.place for node in nodes), *keys]
 
 
-def read_spans(text: str, file: str = "<recipe>") -> Spans:
+def read_spans(text: str) -> Spans:
     """The nodes of a recipe's text with their spans.
 
     Raises:
@@ -62,7 +62,7 @@ def read_spans(text: str, file: str = "<recipe>") -> Spans:
     """
     problems = Problems()
     try:
-        return Spans(text, read_nodes(text, file, problems)[0])
+        return Spans(text, read_nodes(text, "<recipe>", problems)[0])
     except Stop:
         raise problems.error() from None
 

@@ -168,23 +168,23 @@ class NamedView:
 _TABLES = json.loads(Path(__file__).with_name("grammar.json").read_text(encoding="utf-8"))
 
 
-def _mapping(properties: Schema, **more: Any) -> Schema:
+def mapping(properties: Schema, **more: Any) -> Schema:
     """A mapping with these keys and no others."""
     return {"type": "object", "properties": properties, "additionalProperties": False, **more}
 
 
-def _words(mapping: Schema) -> Schema:
+def _words(table: Schema) -> Schema:
     """A format or a presence stands for the mapping that holds it."""
-    keys = mapping["properties"]
-    return {"anyOf": [{"enum": [*keys["format"]["enum"], *keys["presence"]["enum"]]}, mapping]}
+    keys = table["properties"]
+    return {"anyOf": [{"enum": [*keys["format"]["enum"], *keys["presence"]["enum"]]}, table]}
 
 
 IMAGE, BOXES, KEYPOINTS, OUTPUT, BAG, TTA = (
-    _mapping(_TABLES[key]) for key in ("image", "boxes", "keypoints", "output", "bag", "tta")
+    mapping(_TABLES[key]) for key in ("image", "boxes", "keypoints", "output", "bag", "tta")
 )
 _IMAGE, _presence = {"$ref": "#/$defs/image"}, BOXES["properties"]["presence"]
 _inputs = {"image": _IMAGE, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
-INPUTS = {**_mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
+INPUTS = {**mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
 _top: Schema = _TABLES["top"]
 _top["kind"]["enum"] = list(get_args(Kind))
 _top["optimize"]["enum"] = list(get_args(Optimize))
@@ -193,9 +193,9 @@ _top["inputs"] = {**INPUTS, **_top["inputs"]}
 _top["output"] = {**OUTPUT, "additionalProperties": {"$ref": "#/$defs/output"}, **_top["output"]}
 _top["bag"] = {**BAG, **_top["bag"]}
 _top["tta"] = {**TTA, **_top["tta"]}
-VIEW = _mapping(_TABLES["view"], required=["steps"])
+VIEW = mapping(_TABLES["view"], required=["steps"])
 _top["views"]["additionalProperties"] = VIEW
-TOP = _mapping(_top)
+TOP = mapping(_top)
 KEYS: tuple[str, ...] = tuple(_top)
 SCALES: Schema = _top["scales"]
 RESERVED: dict[str, str] = _TABLES["reserved"]  # keys of later versions, and what they are for
@@ -203,8 +203,8 @@ RESERVED: dict[str, str] = _TABLES["reserved"]  # keys of later versions, and wh
 TAKEN = frozenset({*_TABLES["taken"], *OUTPUT["properties"]})
 
 # What may stand for any number of a step: two ways to say how it changes from epoch to epoch.
-RAMP = _mapping(_TABLES["ramp"], required=["from", "to", "epochs"])
-BY_EPOCH = _mapping(_TABLES["by_epoch"], required=["by_epoch"])
+RAMP = mapping(_TABLES["ramp"], required=["from", "to", "epochs"])
+BY_EPOCH = mapping(_TABLES["by_epoch"], required=["by_epoch"])
 EITHER: list[Schema] = [{"$ref": "#/$defs/ramp"}, {"$ref": "#/$defs/by_epoch"}]
 _HOLDS = {"$ref": "#/$defs/scheduled"}
 # A schedule, or a value with one in it.
@@ -219,12 +219,12 @@ P: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 _WEIGHT = {**P, "default": 1.0, "description": "Probability; inside OneOf the weight."}
 _CHILDREN = {"type": "array", "items": {"$ref": "#/$defs/step"}, "minItems": 1}
 GROUPS: dict[str, Schema] = {
-    name: {**_mapping({"p": _WEIGHT, **group.pop("own"), "steps": _CHILDREN, **STEP_KEYS}), **group}
+    name: {**mapping({"p": _WEIGHT, **group.pop("own"), "steps": _CHILDREN, **STEP_KEYS}), **group}
     for name, group in _TABLES["groups"].items()
 }
 POLICIES: dict[str, Schema] = {
-    name: {**_mapping({"p": _WEIGHT, **policy.pop("own"), **_TABLES["of_policies"], **STEP_KEYS}), **policy}
+    name: {**mapping({"p": _WEIGHT, **policy.pop("own"), **_TABLES["of_policies"], **STEP_KEYS}), **policy}
     for name, policy in _TABLES["policies"].items()
 }
 _ABOUT = "Makes one target out of another."
-DEGRADE = _mapping(_TABLES["degrade"], description=_ABOUT, required=["source", "target", "steps"])
+DEGRADE = mapping(_TABLES["degrade"], description=_ABOUT, required=["source", "target", "steps"])

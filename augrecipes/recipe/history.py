@@ -259,5 +259,4 @@ def ordered(cls: str, args: Arguments) -> dict[str, Any]:
 
 def takes(cls: str) -> Mapping[str, Any]:
     """The arguments of the class that does the work of a class today, each with its schema; empty: there is none."""
-    schema: Mapping[str, Any] = registry.arguments(CLASSES.get(cls, cls)) or {}
-    return schema.get("properties", {})
+    return registry.takes(CLASSES.get(cls, cls))

@@ -17,18 +17,7 @@ from augrecipes.ops.groups import GROUPS
 from augrecipes.ops.step import NOWHERE, UNSAID, Position, Step, label
 from augrecipes.recipe import grammar
 from augrecipes.recipe.canonical import HOW, canonical
-from augrecipes.recipe.grammar import (
-    Bag,
-    Boxes,
-    Inputs,
-    Keypoints,
-    NamedView,
-    Normalize,
-    Optimize,
-    Output,
-    Presence,
-    RuleName,
-)
+from augrecipes.recipe.grammar import Bag, Boxes, Inputs, Keypoints, NamedView, Normalize, Optimize, Output, RuleName
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
@@ -40,7 +29,7 @@ Mode = Literal["train", "eval"]
 
 __all__ = [
     "GROUPS", "NOWHERE", "Arguments", "Bag", "Boxes", "Inputs", "Keypoints", "Kind", "Mode", "NamedView", "Normalize",
-    "Optimize", "Output", "Position", "Presence", "Recipe", "RuleName", "Step", "canonical", "label",
+    "Optimize", "Output", "Position", "Recipe", "RuleName", "Step", "canonical", "label",
 ]  # fmt: skip
 
 

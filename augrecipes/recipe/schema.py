@@ -23,6 +23,8 @@ from augrecipes.ops.registry import get_class
 from augrecipes.paths import write_file
 from augrecipes.recipe import batch_steps, grammar
 
+_EVERY: Schema = {key: {"$ref": f"#/$defs/{key}"} for key in grammar.STEP_KEYS}  # the keys of every step
+
 
 def document() -> Schema:
     """The schema as a fresh dict. Imports albumentations.
@@ -34,7 +36,6 @@ def document() -> Schema:
     named = {name: _ramped(schema) for name, schema in (grammar.GROUPS | grammar.POLICIES).items()}
     steps = dict(sorted({**named, groups.DEGRADE: grammar.DEGRADE, **classes}.items()))
     bare = [name for name, schema in steps.items() if not schema.get("required")]
-    by_name = {"type": "object", "properties": steps, "additionalProperties": False}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "augrecipes recipe, version 1",
@@ -52,7 +53,7 @@ def document() -> Schema:
         },
         "$defs": {
             "step": {"anyOf": [{"enum": bare}, {"$ref": "#/$defs/stepMapping"}, {"$ref": "#/$defs/scheduledStep"}]},
-            "stepMapping": {**by_name, "minProperties": 1, "maxProperties": 1},
+            "stepMapping": grammar.mapping(steps, minProperties=1, maxProperties=1),
             "scheduledStep": {
                 "description": "A step with numbers that change from epoch to epoch.",
                 "type": "object",
@@ -62,13 +63,7 @@ def document() -> Schema:
                 "additionalProperties": {
                     "allOf": [
                         {"$ref": "#/$defs/scheduled"},
-                        {
-                            "type": "object",
-                            "properties": {
-                                **{key: {"$ref": f"#/$defs/{key}"} for key in grammar.STEP_KEYS},
-                                "steps": False,
-                            },
-                        },
+                        {"type": "object", "properties": {**_EVERY, "steps": False}},
                     ]
                 },
             },
@@ -99,8 +94,7 @@ def _classes() -> dict[str, type]:
 def _step(schema: Schema) -> Schema:
     """A class's arguments with the keys of every step; nothing at all where all arguments have defaults."""
     kinds: Any = "object" if schema.get("required") else ["object", "null"]
-    every = {key: {"$ref": f"#/$defs/{key}"} for key in grammar.STEP_KEYS}
-    return {**schema, "type": kinds, "properties": {**schema["properties"], **every}}
+    return {**schema, "type": kinds, "properties": {**schema["properties"], **_EVERY}}
 
 
 def _ramped(schema: Schema) -> Schema:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -39,10 +39,15 @@ def build_steps(context: Context, node: Node, key: str = "steps", inside: tuple[
         key: where it stands, for messages.
         inside: the names of the groups around it.
     """
+    return listed(context, node, key, lambda item: _build(context, item, inside))
+
+
+def listed(context: Context, node: Node, key: str, build: Callable[[Node], Step | None]) -> tuple[Step, ...]:
+    """What `build` makes of the items of a list node, where it makes something."""
     if not isinstance(node, ListNode):
         context.problems.add("E204", node.place, f"must be a list of steps, got {describe(node)}", key)
         return ()
-    built = (_build(context, item, inside) for item in node.items)
+    built = map(build, node.items)
     return tuple(step for step in built if step is not None)
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from augrecipes.errors import DataError
 from augrecipes.paths import is_archive
-from augrecipes.recipe.model import Inputs, Presence, Recipe
+from augrecipes.recipe.grammar import Presence
+from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.annotations.records import AnnotationOptions, Crowds
 from augrecipes.sources.annotations.table import is_annotated, is_given_as_data, table_of_annotations
 from augrecipes.sources.columns import Columns

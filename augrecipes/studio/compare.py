@@ -136,7 +136,7 @@ def _instead(group: Step, old: Step, new: Step) -> Step:
 
 def _ranges(step: Step) -> Iterator[tuple[str, tuple[float, float]]]:
     """Arguments of two numbers, from and to, as they take effect."""
-    properties = (registry.arguments(step.name) or {"properties": {}})["properties"]
+    properties = registry.takes(step.name)
     for name, value in registry.effective(step).items():
         part = properties.get(name, {})
         if not any(len(one.get("prefixItems", ())) == 2 for one in part.get("anyOf", [part])):

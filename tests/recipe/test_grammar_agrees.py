@@ -18,7 +18,8 @@ from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import catalog
 from augrecipes.ops.schedule import schedules_in
 from augrecipes.recipe import gallery, grammar
-from augrecipes.recipe.model import Presence, Recipe
+from augrecipes.recipe.grammar import Presence
+from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
 HEAD = "version: 1, recipe: a"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from math import prod
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -95,8 +95,7 @@ def _kernels() -> Library:
 
 def attach(step: Any) -> None:
     """Let a transform, which no Compose has taken up yet, take its noise from our own generator: as its record says."""
-    module, _, attribute = claims(type(step).__name__).own_noise.partition(":")
-    getattr(import_module(f"{__package__}.{module}"), attribute)(step)
+    resolve_name(f"{__package__}.{claims(type(step).__name__).own_noise}")(step)
 
 
 def is_own(step: Any) -> bool:

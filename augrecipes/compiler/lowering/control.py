@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 from augrecipes.compat.steps import choice_of, group_of
@@ -44,11 +45,8 @@ def _numbers(group: Any, span: int, count: int) -> NativeOp | None:
         case "all":
             return NativeOp(DRAWS.NOTHING, EFFECTS.GROUPS, does=(span, OPTIONS.ALL_STEPS, 0))
         case "one" if count <= LIMITS.MOST_CHILDREN:
-            total, ends = 0.0, []
-            for weight in group.transforms_ps:
-                total += weight
-                ends.append(total)
-            shares = tuple(end / total for end in ends)
+            ends = [*accumulate(group.transforms_ps)]
+            shares = tuple(end / ends[-1] for end in ends)
             return NativeOp(
                 DRAWS.BY_WEIGHT,
                 EFFECTS.GROUPS,

@@ -33,13 +33,6 @@ class Lowered:
     made: Any
     inside: tuple[Lowered, ...] = ()
 
-    def transforms(self) -> Iterator[Any]:
-        """The objects that carry it out one by one, in order."""
-        if self.made is not None:
-            yield self.made
-        else:
-            yield from transforms_of(self.inside)
-
 
 # Makes the object of a step with other numbers, of what was lowered, what is inside now, and how it is merged.
 Remade = Callable[[Lowered, Step, list[Any], str], Any]
@@ -48,7 +41,7 @@ Remade = Callable[[Lowered, Step, list[Any], str], Any]
 def transforms_of(lowered: Sequence[Lowered]) -> Iterator[Any]:
     """The objects that carry out some nodes one by one, in order."""
     for one in lowered:
-        yield from one.transforms()
+        yield from transforms_of(one.inside) if one.made is None else (one.made,)
 
 
 def lower(nodes: Sequence[Node]) -> tuple[tuple[Lowered, ...], Sites]:
@@ -58,11 +51,6 @@ def lower(nodes: Sequence[Node]) -> tuple[tuple[Lowered, ...], Sites]:
     """
     sites: Sites = []
     return tuple(_lowered(node, sites) for node in nodes), sites
-
-
-def lower_step(step: Step, sites: Sites) -> Any:
-    """The transform of one step; what draws in it is added to `sites`."""
-    return _lowered(step, sites).made
 
 
 def _lowered(node: Node, sites: Sites, share: str = "tile", merged: str = "") -> Lowered:

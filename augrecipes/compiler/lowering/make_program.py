@@ -14,17 +14,15 @@ from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering import masks
 from augrecipes.compiler.lowering.lower import Lowered, Sites
-from augrecipes.compiler.lowering.masks import MaskSink
+from augrecipes.compiler.lowering.masks import AS_IT_IS, MaskSink
 from augrecipes.compiler.lowering.validate import Position, draws_alike, works_alike
 from augrecipes.compiler.lowering.walk import OpaqueError, Walk
 from augrecipes.native.kernels import Library, library
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.capabilities import capability
-from augrecipes.recipe.model import Output
 
 _MOST = 1 << 28  # pixels
 _BYTES = 32  # of a pixel, at most: four channels of eight
-_AS_IT_IS = Output(dtype="uint8", layout="hwc")
 _SEEN = of()  # what is the same of all
 _BYTE, _WORD = np.dtype(np.uint8), np.dtype(np.uint16)
 
@@ -61,7 +59,7 @@ class ProgramMaker:
         Each has drawn and worked as its transform does.
         """
         kernels, writes = _kernels(), _writes(sink)
-        sink = sink if writes else Sink(_AS_IT_IS)
+        sink = sink if writes else Sink(AS_IT_IS)
         made: list[Op] = []
         given = {}
         opaque: dict[int, tuple[Any, bool]] = {}

@@ -21,7 +21,7 @@ _WHOLE_PIXELS = frozenset({
     EFFECTS.CROPS, EFFECTS.FLIPS, EFFECTS.RESIZES, EFFECTS.CROPS_AND_RESIZES, EFFECTS.KEEPS, EFFECTS.SCALES,
     EFFECTS.PADS, EFFECTS.PADS_AND_CROPS, EFFECTS.GROUPS, EFFECTS.EXITS,
 })  # fmt: skip
-_AS_IT_IS = Output(dtype="uint8", layout="hwc")
+AS_IT_IS = Output(dtype="uint8", layout="hwc")
 _LIKE_MASK = {"image_mask": "image"}  # where a step resizes by means of areas
 
 
@@ -33,7 +33,7 @@ class MaskSink(Sink):
     """
 
     def __init__(self, *, wide: bool) -> None:
-        super().__init__(_AS_IT_IS)
+        super().__init__(AS_IT_IS)
         if wide:
             self.dtype = np.dtype(np.int64)
 

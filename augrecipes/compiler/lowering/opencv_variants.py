@@ -18,13 +18,6 @@ from augrecipes.native.kernels import Library
 _ASKED = 255  # of the images that OpenCV is asked with
 _ALL = 1 << 30  # a row, however long
 _STRIPS, _TRIED = 256, 40_000
-# A weight on both sides of the middle; levels in the middle and beside it whose sum is another level where products are
-# not rounded before they are added: of columns, and which level that is, and of rows.
-SHOWING = (
-    (0.1275, (146, 46), 121, (6, 106), 31),
-    (0.2675, (29, 129), 82, (7, 107), 61),
-    (0.198, (42, 167), 92, (14, 139), 64),
-)
 
 
 @cache
@@ -55,7 +48,9 @@ def sums() -> bool:
 @cache
 def gaussian() -> tuple[int, int]:
     """How many numbers it takes at a time where it fuses weighed pixels, in rows and then in columns; 0: nowhere."""
-    beside, across, sum_across, along, sum_along = SHOWING[0]
+    # A weight on both sides of the middle; levels in the middle and beside it whose sum is another level where products
+    # are not rounded before they are added: of columns, and which level that is, and of rows.
+    beside, across, sum_across, along, sum_along = 0.1275, (146, 46), 121, (6, 106), 31
     column, row = np.full((3, _ASKED), across[1], np.uint8), np.full((1, _ASKED), along[1], np.uint8)
     column[1], row[:, ::2] = across[0], along[0]
     weights, one = weights_of(beside), np.ones(1)

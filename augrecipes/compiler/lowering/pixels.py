@@ -88,13 +88,11 @@ def gaussian(step: Any) -> NativeOp | None:
         does = (float(not step.per_channel), float(counter_numbers.MOST))
         return NativeOp(DRAWS.OWN_NOISE, EFFECTS.ADDS_OWN_NOISE, limits, _own, does)
     kernels, places = library(), noise_native.addresses()
-    if not step.per_channel or step.noise_scale_factor != 1 or kernels is None or places is None:
+    if not step.per_channel or step.noise_scale_factor != 1:
         return None
-    return (
-        NativeOp(DRAWS.GAUSS_NOISE, EFFECTS.ADDS_NOISE, limits, does=places)
-        if noise_native.same_bits(kernels)
-        else None
-    )
+    if kernels is None or places is None or not noise_native.same_bits(kernels):
+        return None
+    return NativeOp(DRAWS.GAUSS_NOISE, EFFECTS.ADDS_NOISE, limits, does=places)
 
 
 def _own(params: Mapping[str, Any]) -> tuple[float, ...]:

@@ -17,9 +17,9 @@ from augrecipes.compiler.kernels import probes
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.lowering import control
+from augrecipes.compiler.lowering.masks import AS_IT_IS
 from augrecipes.native.kernels import Library
 from augrecipes.native.op_numbers import EFFECTS
-from augrecipes.recipe.model import Output
 
 _MOST = 1 << 28  # pixels
 _EPOCH = 3
@@ -27,7 +27,6 @@ Position = Callable[[int, int, int], None]  # of epoch, index and tile
 _TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws are compared
 _SIZES = ((40, 61), (300, 200))
 _LARGE = 1 << 14  # pixels of an image with which one key is tried
-_AS_IT_IS = Output(dtype="uint8", layout="hwc")
 _NEARLY = 1 - 2.0**-53  # a probability below which every draw is
 # What does nothing, or nothing alone.
 _NOTHING = frozenset({EFFECTS.KEEPS, EFFECTS.GROUPS, EFFECTS.EXITS})
@@ -77,7 +76,7 @@ def works_alike(
 
     def trials() -> Iterator[bool]:
         always = replace(keyed, p=_NEARLY) if keyed.p < 1 else keyed
-        plan = Program(kernels, [always], Sink(_AS_IT_IS), seed, _MOST, labels=labels is not None)
+        plan = Program(kernels, [always], Sink(AS_IT_IS), seed, _MOST, labels=labels is not None)
         act = step.apply if labels is None and numbers.effect in _OWN else partial(apply, step)
         images = _images(numbers.effect) if labels is None else _masks(labels)
         return _does_alike(plan, step, act, position, images, labels)

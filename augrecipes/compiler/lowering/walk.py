@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 from augrecipes.compat.steps import group_of, is_gated, is_plain
@@ -34,11 +34,8 @@ AsNumbers = Callable[[Any, int], NativeOp | None]
 def encode(step: Any, *, joined: bool = False) -> NativeOp | None:
     """A transform as numbers, joined with others or alone; None where programs do not know it, or not like this."""
     record = claims(type(step).__name__)
-    module, _, name = (record.native_joined if joined else record.native).partition(":")
-    if not module:
-        return None
-    encoder: Callable[[Any], NativeOp | None] = getattr(import_module(f"{__package__}.{module}"), name)
-    return encoder(step)
+    name = record.native_joined if joined else record.native
+    return resolve_name(f"{__package__}.{name}")(step) if name else None
 
 
 class OpaqueError(Exception):

@@ -57,24 +57,29 @@ def affine(step: Any) -> NativeOp | None:
 
 def perspective(step: Any) -> NativeOp | None:
     """An image seen from the side."""
-    constant = step.border_mode == cv2.BORDER_CONSTANT
-    fill = border_of(step.fill) if constant else 0
-    one_by_one = not constant or fill == warp_native.as_word(step.fill, np.dtype(np.uint8))  # as OpenCV takes it
-    if step.fit_output or step.interpolation not in (NEAREST, LINEAR) or fill < 0 or not one_by_one or not normals():
+    fill = border_of(step.fill)
+    one_by_one = step.border_mode != cv2.BORDER_CONSTANT or fill == _word(step)  # as OpenCV takes it
+    if step.fit_output or not one_by_one or not normals():
         return None
-    does = (step.border_mode, fill, step.keep_size, 0, step.interpolation == NEAREST)
     seen = of("matrix", "max_height", "max_width")
-    return NativeOp(DRAWS.PERSPECTIVE, EFFECTS.WARPS_PERSPECTIVE, (*step.scale, normals()), seen, does)
+    found = NativeOp(DRAWS.PERSPECTIVE, EFFECTS.WARPS_PERSPECTIVE, (*step.scale, normals()), seen)
+    return _sampled(step, found, fill, (step.keep_size, 0))
 
 
 def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
-    constant = step.border_mode == cv2.BORDER_CONSTANT
-    fill = border_of(step.fill) if constant else 0
+    return _sampled(step, NativeOp(draw, EFFECTS.WARPS, arguments, _matrix), border_of(step.fill))
+
+
+def _sampled(step: Any, found: NativeOp, fill: int, more: tuple[int, int] = (0, 0)) -> NativeOp | None:
+    """The same with how pixels are taken, and what lies beyond them."""
+    fill = fill if step.border_mode == cv2.BORDER_CONSTANT else 0
     if step.interpolation not in (NEAREST, LINEAR) or fill < 0:
         return None
-    return NativeOp(
-        draw, EFFECTS.WARPS, arguments, _matrix, (step.border_mode, fill, 0, 0, step.interpolation == NEAREST)
-    )
+    return replace(found, does=(step.border_mode, fill, *more, step.interpolation == NEAREST))
+
+
+def _word(step: Any) -> int:
+    return warp_native.as_word(step.fill, np.dtype(np.uint8))
 
 
 def interpolation_of(warp: NativeOp) -> int:
@@ -122,19 +127,12 @@ def grid(step: Any) -> NativeOp | None:
     if step.num_steps > LIMITS.MOST_PARTS:
         return None
     arguments = (step.num_steps, *step.distort_limit, step.normalized)
-    return _bent(step, DRAWS.GRID_DISTORTION, arguments, EFFECTS.DISTORTS_GRID, step.num_steps)
+    found = NativeOp(DRAWS.GRID_DISTORTION, EFFECTS.DISTORTS_GRID, arguments)
+    return _sampled(step, found, _word(step), (0, step.num_steps))
 
 
 def lens(step: Any) -> NativeOp | None:
     """A lens: that of a camera."""
     if step.mode != "camera":
         return None
-    return _bent(step, DRAWS.LENS_DISTORTION, step.distort_limit, EFFECTS.DISTORTS_LENS, 0)
-
-
-def _bent(step: Any, draw: int, arguments: tuple[float, ...], effect: int, more: int) -> NativeOp | None:
-    constant = step.border_mode == cv2.BORDER_CONSTANT
-    fill = warp_native.as_word(step.fill, np.dtype(np.uint8)) if constant else 0
-    if step.interpolation not in (NEAREST, LINEAR) or fill < 0:
-        return None
-    return NativeOp(draw, effect, arguments, does=(step.border_mode, fill, 0, more, step.interpolation == NEAREST))
+    return _sampled(step, NativeOp(DRAWS.LENS_DISTORTION, EFFECTS.DISTORTS_LENS, step.distort_limit), _word(step))

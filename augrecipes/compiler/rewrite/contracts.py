@@ -84,12 +84,12 @@ def _through(node: Node, levels: float, flow: Flow) -> float:
             levels = _through(child, levels, flow)
         return levels
     record = capability(node.name)
-    if record is None or record.action in _STILL:
+    if record is None or record.action in STILL:
         return levels
     return (levels + (flow.dtype == "uint8")) * max(1.0, record.gain_for(effective(node)) or 1.0)
 
 
-_STILL = ("identity", "window", "dihedral")
+STILL = ("identity", "window", "dihedral")
 
 
 def _bar(step: Node, flow: Flow, contract: Contract) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from augrecipes.compat.albumentations import A, Compose
-from augrecipes.compiler.lowering.lower import Sites, lower_step
+from augrecipes.compiler.lowering.lower import Sites, lower
 from augrecipes.compiler.rewrite import Compiled
 from augrecipes.compiler.run.nested import Nested
 from augrecipes.compiler.run.output_size_guard import guard
@@ -105,10 +105,9 @@ class AsCompose(Displayed, Compose):
         return self.compiled.recipe.section(self.compiled.mode) or ()
 
     def _made(self, step: Any) -> Any:
-        sites: Sites = []
-        made = lower_step(step, sites)
+        (lowered,), sites = lower([step])
         guard(sites, self.compiled.recipe.max_bytes)
-        return made
+        return lowered.made
 
     # What albumentations calls on the parts of a group; each begins with the first.
 

@@ -41,10 +41,7 @@ FAST: tuple[Rule, ...] = (
 )
 
 # Rules of pairs, whose steps act on several targets. They change no bit; `fast` has its own noise beside them.
-PAIR: tuple[Rule, ...] = (
-    drop_noops.RULE,
-    crop_first.RULE,
-)
+PAIR = tuple(rule for rule in EXACT if not rule.opens)
 
 # Names that `without_rules` may still hold: what they did is no rewriting any more.
 GIVEN_UP = frozenset(

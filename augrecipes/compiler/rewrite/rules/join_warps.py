@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TypeGuard
 
-from augrecipes.compiler.rewrite.contracts import held_from
+from augrecipes.compiler.rewrite.contracts import STILL, held_from
 from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, Steps, action_of, after, is_single, singles
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.flow import Flow
@@ -19,15 +19,13 @@ from augrecipes.ops.registry import effective
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
 
-_STILL = ("identity", "window", "dihedral")
-
 
 def joins(step: Step) -> bool:
     """Whether a step, or every step of a group, maps grids: images linearly, masks by nearest, or neither."""
     if step.is_group:
         return all(joins(child) for child in step.steps)
     action = action_of(step)
-    if action in _STILL:
+    if action in STILL:
         return True
     if action != "warp":
         return False
@@ -89,7 +87,7 @@ def _leaves_less(step: Step) -> bool:
 
 
 def _only_scales(step: Step) -> bool:
-    return action_of(step) in _STILL or _leaves_less(step)
+    return action_of(step) in STILL or _leaves_less(step)
 
 
 def _is_resize(step: Step) -> bool:

@@ -12,7 +12,7 @@ from augrecipes.compiler.rewrite.nodes import Node, Nodes, action_of, after, is_
 from augrecipes.compiler.rewrite.rule import Edit, Rule, swaps
 from augrecipes.compiler.rewrite.rules.join_warps import arriving
 from augrecipes.flow import Flow
-from augrecipes.ops.capabilities import capability, claims
+from augrecipes.ops.capabilities import claims
 from augrecipes.ops.registry import effective
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Step
@@ -28,8 +28,7 @@ def averages(step: Node) -> int | None:
         return None if None in found else sum(one or 0 for one in found)
     if not is_single(step):
         return None
-    record = capability(step.name)
-    return None if record is None else record.averages_for(effective(step))
+    return claims(step.name).averages_for(effective(step))
 
 
 def refusals(steps: Nodes, flow: Flow) -> dict[int, str | None]:
