@@ -18,8 +18,7 @@ static inline int64_t add_photons(Run *run, const double *drawn, const double *a
     uint8_t *to;
     TRY(instead(run, &levels, &to));
     uint8_t *counts = taken(run, v->rows * v->columns);
-    if (!counts)
-        return run->sample->answer;
+    HAVE(counts);
     return JOIN(sensor_noise, ISA)(levels, v->rows, v->columns, (int64_t)drawn[2], drawn[0], drawn[1], found_at(a[2]),
                                    found_at(a[3]), found_at(a[4]), (int64_t)a[0], (int32_t)a[1], counts, to);
 }
@@ -78,8 +77,7 @@ static inline int64_t coarsen(Run *run, double factor, const double *a) {
     double inverse = 1.0 / factor, down = 1.0 / ((double)rows / (double)tall), across = 1.0 / ((double)columns / (double)wide);
     TRY(in_line(run, &from));
     int32_t *at = (int32_t *)(void *)taken(run, width * (int64_t)sizeof *at);
-    if (!at || !(to = taken(run, height * width * channels)))
-        return run->sample->answer;
+    HAVE(at && (to = taken(run, height * width * channels)));
     for (int64_t x = 0; x < width; x++)
         at[x] = (int32_t)(nearest_of(straight ? nearest_of(x, across, wide) : x, inverse, columns) * channels);
     run->view = whole_image(to, height, width, width * channels, channels);
