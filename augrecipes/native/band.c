@@ -10,17 +10,15 @@ enum { AT_ONCE = 4 };
 static inline __attribute__((always_inline)) void mix_columns(const float *from, int64_t columns, const float *weights,
                                                               int64_t taps, int64_t x, int registers, float first,
                                                               float across, float *to) {
-    Floats sums[AT_ONCE], one, at;
+    Floats sums[AT_ONCE], at;
     for (int i = 0; i < LANES; i++)
         at[i] = (float)i;
     for (int n = 0; n < registers; n++)
         sums[n] = (at + (float)(x + n * LANES)) * across + first;
     for (int64_t k = 0; k < taps; k++)
-        for (int n = 0; n < registers; n++) {
-            memcpy(&one, from + k * columns + x + n * LANES, sizeof one);
-            sums[n] += one * weights[k];
-        }
-    memcpy(to + x, sums, (size_t)registers * sizeof one);
+        for (int n = 0; n < registers; n++)
+            sums[n] += some(from + k * columns + x + n * LANES) * weights[k];
+    memcpy(to + x, sums, (size_t)registers * sizeof at);
 }
 
 /* from:    rows of so many columns

@@ -10,102 +10,100 @@
 #include <immintrin.h>
 #endif
 
-enum { COLOURS = 3, ENTRY = 4, SOME = 4, AT_ONCE = 4096 };
+enum { COLOURS = 3, LEVELS = 256, TOGETHER = 8, AHEAD = 2048, AT_ONCE = 4096 };
 
+/* What a level stands for in red, green and blue, and a 1. */
+typedef float Entry __attribute__((vector_size(16), aligned(4)));
 typedef double Four __attribute__((vector_size(32), aligned(8)));
 
-static inline float joined(float a, float b, int sums) { return sums ? a + b : a * b; }
-
-/* The places in memory of what a pixel's colours stand for. */
-static inline const float *entry(const float *tables, int32_t colour, uint8_t level) {
-    return tables + (256 * colour + level) * ENTRY;
-}
+/* How entries are joined, what of them is no part of a level, and how far from a whole number it may be to be sure of. */
+typedef struct {
+    const Entry (*tables)[LEVELS];
+    float less, sure;
+} Parts;
 
 #if defined(__AVX2__)
-static inline __m256 entries(const float *tables, int32_t colour, uint8_t one, uint8_t other) {
-    __m256 low = _mm256_castps128_ps256(_mm_loadu_ps(entry(tables, colour, one)));
-    return _mm256_insertf128_ps(low, _mm_loadu_ps(entry(tables, colour, other)), 1);
+static inline __m256 entries(const Entry *table, uint8_t one, uint8_t other) {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256((__m128)table[one]), (__m128)table[other], 1);
 }
 
-/* Levels of a pixel and of the next but one, and which of them lie too near to a half to be sure of. */
-static inline __m256i two_pixels(const uint8_t *pixel, const float *tables, float less, float sure, int sums,
-                                 __m256 *doubt) {
-    __m256 a = entries(tables, 0, pixel[0], pixel[6]), b = entries(tables, 1, pixel[1], pixel[7]);
-    __m256 c = entries(tables, 2, pixel[2], pixel[8]);
+/* Levels of two pixels, and which of them lie too near to a half to be sure of. */
+static inline __m256i two_pixels(const uint8_t *one, const uint8_t *other, Parts of, int sums, __m256 *doubt) {
+    __m256 a = entries(of.tables[0], one[0], other[0]), b = entries(of.tables[1], one[1], other[1]);
+    __m256 c = entries(of.tables[2], one[2], other[2]);
     __m256 x = sums ? _mm256_add_ps(_mm256_add_ps(a, b), c) : _mm256_mul_ps(_mm256_mul_ps(a, b), c);
-    x = _mm256_sub_ps(x, _mm256_set1_ps(less));
+    x = _mm256_min_ps(_mm256_sub_ps(x, _mm256_set1_ps(of.less)), _mm256_set1_ps(255.0f));
     __m256i level = _mm256_cvtps_epi32(x);
     __m256 off = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), _mm256_sub_ps(x, _mm256_cvtepi32_ps(level)));
-    *doubt = _mm256_cmp_ps(off, _mm256_set1_ps(sure), _CMP_GT_OQ);
+    *doubt = _mm256_cmp_ps(off, _mm256_set1_ps(of.sure), _CMP_GT_OQ);
     return level;
 }
 
-/* Levels of four pixels, and a bit for each number of which it is not sure: pixels 0, 2, 1, 3. */
-static inline __m128i four_pixels(const uint8_t *pixel, const float *tables, float less, float sure, int sums,
-                                  int32_t *doubts) {
-    __m256 even, odd;
-    __m256i levels = two_pixels(pixel, tables, less, sure, sums, &even);
-    __m256i others = two_pixels(pixel + 3, tables, less, sure, sums, &odd);
-    levels = _mm256_packs_epi32(levels, others);
-    *doubts = _mm256_movemask_ps(even) | _mm256_movemask_ps(odd) << 8;
-    return _mm_packus_epi16(_mm256_castsi256_si128(levels), _mm256_extracti128_si256(levels, 1));
+/* Levels of eight pixels, of which the first four are in the lower halves of `doubts`; whether there is any. */
+static inline int eight_pixels(const uint8_t *from, Parts of, int sums, __m256 doubts[4], uint8_t *to) {
+    const __m256i close = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0, 0, 0, 0));
+    __m256i made[4];
+    for (int k = 0; k < 4; k++)
+        made[k] = two_pixels(from + 3 * k, from + 3 * k + 12, of, sums, &doubts[k]);
+    __m256i bytes = _mm256_packus_epi16(_mm256_packs_epi32(made[0], made[1]), _mm256_packs_epi32(made[2], made[3]));
+    bytes = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(bytes, close), _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 0, 0));
+    _mm_storeu_si128((__m128i *)to, _mm256_castsi256_si128(bytes));
+    _mm_storel_epi64((__m128i *)(to + 16), _mm256_extracti128_si256(bytes, 1));
+    return _mm256_movemask_ps(_mm256_or_ps(_mm256_or_ps(doubts[0], doubts[1]), _mm256_or_ps(doubts[2], doubts[3])));
 }
-
-static const int32_t PLACE[SOME] = {0, 8, 4, 12};
 #endif
 
 /* Levels of one pixel; whether one of them lies too near to a half to be sure of. */
-static int plain_pixel(const uint8_t *pixel, const float *tables, float less, float sure, int sums, uint8_t *to) {
+static inline int plain_pixel(const uint8_t *pixel, Parts of, int sums, uint8_t *to) {
     int doubtful = 0;
-    float made[COLOURS];
-    for (int32_t c = 0; c < COLOURS; c++)
-        made[c] = joined(joined(entry(tables, 0, pixel[0])[c], entry(tables, 1, pixel[1])[c], sums),
-                         entry(tables, 2, pixel[2])[c], sums) - less;
-    for (int32_t c = 0; c < COLOURS; c++) {
-        float x = MIN(MAX(made[c], 0.0f), 255.0f), whole = x + 12582912.0f - 12582912.0f, off = x - whole;
-        doubtful |= off > sure || -off > sure;
-        to[c] = (uint8_t)whole;
+    Entry a = of.tables[0][pixel[0]], b = of.tables[1][pixel[1]], c = of.tables[2][pixel[2]];
+    Entry made = (sums ? a + b + c : a * b * c) - of.less;
+    for (int32_t k = 0; k < COLOURS; k++) {
+        float x = MIN(made[k], 255.0f), level = MAX(x, 0.0f), whole = level + 12582912.0f - 12582912.0f;
+        doubtful |= level - whole > of.sure || whole - level > of.sure;
+        to[k] = (uint8_t)whole;
     }
     return doubtful;
 }
 
-static inline int64_t pass(const uint8_t *source, int64_t count, const float *tables, float less, float sure, int sums,
-                           int32_t *doubtful, int64_t workspace, uint8_t *target) {
+static inline int64_t pass(const uint8_t *source, int64_t count, Parts of, int sums, int32_t *doubtful, int64_t workspace,
+                           uint8_t *target) {
     int64_t known = 0, x = 0;
 #if defined(__AVX2__)
-    for (; x + SOME <= count; x += SOME) {
-        int32_t doubts;
-        uint8_t close[16];
-        __m128i bytes = four_pixels(source + 3 * x, tables, less, sure, sums, &doubts);
-        bytes = _mm_shuffle_epi8(bytes, _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
-        _mm_storeu_si128((__m128i *)close, bytes);
-        memcpy(target + 3 * x, close, 3 * SOME);
-        if (doubts)
-            for (int32_t k = 0; k < SOME; k++)
-                if (doubts >> PLACE[k] & 7 && known++ < workspace)
-                    doubtful[known - 1] = (int32_t)(x + k);
+    for (; x + TOGETHER <= count; x += TOGETHER) {
+        /* Images of a batch come from memory that is cold, and the first cache is asked for it in time. */
+        ASK(source + MIN(3 * x + AHEAD, 3 * count - 1), 3);
+        __m256 doubts[4];
+        int any = eight_pixels(source + 3 * x, of, sums, doubts, target + 3 * x);
+        for (int32_t k = 0; doubtful && any && k < TOGETHER; k++)
+            if (_mm256_movemask_ps(doubts[k & 3]) >> (k & 4) & 7 && known++ < workspace)
+                doubtful[known - 1] = (int32_t)(x + k);
     }
 #endif
     for (; x < count; x++)
-        if (plain_pixel(source + 3 * x, tables, less, sure, sums, target + 3 * x) && known++ < workspace)
+        if (plain_pixel(source + 3 * x, of, sums, target + 3 * x) && doubtful && known++ < workspace)
             doubtful[known - 1] = (int32_t)x;
     return known;
 }
 
 /* Every pixel's product, or sum, of three, less a whole number.
 
-   source, target: count x 3 uint8
-   tables: 3 x 256 x 4 float32: for each colour and level what it stands for in red, green and blue, and a 1; nothing
-   that comes of three is above 2^30
+   source, target: count x 3 uint8; target may be source
+   tables: 3 x 256 x 4 float32: for each colour and level what it stands for in red, green and blue, and a 1; no sum
+   that comes of three is below -2^30
    sure: how far from a whole number a result may be, up to a half, so that its nearest level is told
-   doubtful, workspace: places of pixels of which it is not, as many as there is workspace for
+   doubtful, workspace: places of pixels of which it is not, as many as there is workspace for; NULL: nobody asks
    found: how many there are */
-KERNEL(channel_sums)(const uint8_t *source, int64_t count, const float *tables, float less, float sure, int32_t sums,
+KERNEL(channel_sums)(const uint8_t *source, int64_t count, const void *tables, float less, float sure, int32_t sums,
                  int32_t *doubtful, int64_t workspace, int64_t *found, uint8_t *target) {
+    const Parts of = {tables, less, sure};
     if (count < 0 || count > INT32_MAX)
         return REFUSED;
-    *found = sums ? pass(source, count, tables, less, sure, 1, doubtful, workspace, target)
-                  : pass(source, count, tables, less, sure, 0, doubtful, workspace, target);
+    if (!doubtful)
+        pass(source, count, of, 0, NULL, 0, target);
+    else
+        *found = sums ? pass(source, count, of, 1, doubtful, workspace, target)
+                      : pass(source, count, of, 0, doubtful, workspace, target);
     return DONE;
 }
 

@@ -67,12 +67,6 @@ static void find_columns(Columns *c, int64_t left, int64_t count, double scale, 
     }
 }
 
-static inline Floats some(const float *from) {
-    Floats made;
-    memcpy(&made, from, sizeof made);
-    return made;
-}
-
 /* Pixels whose four lie about the border of the image, or anywhere. */
 static inline void blend_one_by_one(const Columns *c, int64_t x, int64_t end, const uint8_t *row, int64_t columns,
                                     float *to) {

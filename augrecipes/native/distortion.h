@@ -44,35 +44,34 @@ static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t rows = v->rows, columns = v->columns, row = columns * v->channels, down, across;
-    int64_t answer = materialise(run), lens = step->effect == DISTORTS_LENS;
-    if (answer == DONE && only_named(run)) {
+    int64_t lens = step->effect == DISTORTS_LENS;
+    TRY(materialise(run));
+    if (only_named(run)) {
         *v = whole_image(0, rows, columns, 0, v->channels);
         return DONE;
     }
-    answer = answer == DONE ? upright(run) : answer;
-    uint8_t *to = answer == DONE ? canvas(run, rows, columns, LAST_STEP) : 0;
-    float *x = to ? (float *)taken(run, (lens ? AT_ONCE * columns : columns) * (int64_t)sizeof *x) : 0;
-    float *y = x ? (float *)taken(run, (lens ? AT_ONCE * columns : rows) * (int64_t)sizeof *y) : 0;
-    double *line = y && lens ? (double *)taken(run, columns * (int64_t)sizeof *line) : 0;
-    if (!y || (lens && !line))
-        return answer == DONE ? run->sample->answer : answer;
+    TRY(upright(run));
+    uint8_t *to = canvas(run, rows, columns, LAST_STEP);
+    float *x = (float *)taken(run, (lens ? AT_ONCE * columns : columns) * (int64_t)sizeof *x);
+    float *y = (float *)taken(run, (lens ? AT_ONCE * columns : rows) * (int64_t)sizeof *y);
+    double *line = (double *)taken(run, lens ? columns * (int64_t)sizeof *line : 0);
+    HAVE(to && x && y && line);
     const uint8_t *from = placed(v, &down, &across);
     if (!lens) {
         stretch(columns, (int)a[3], drawn, x);
         stretch(rows, (int)a[3], drawn + (int)a[3] + 1, y);
     }
-    for (int64_t top = 0, count = rows; top < rows && answer == DONE; top += count) {
+    for (int64_t top = 0, count = rows; top < rows; top += count) {
         if (lens) {
             count = MIN(AT_ONCE, rows - top);
-            answer = JOIN(lens, ISA)(rows, columns, drawn[0], drawn[0], 0.5, top, count, line, x, y);
+            TRY(JOIN(lens, ISA)(rows, columns, drawn[0], drawn[0], 0.5, top, count, line, x, y));
         }
-        if (answer == DONE)
-            answer = JOIN(warp, ISA)(from, rows, columns, down, (int32_t)v->channels, a[4] == 0, MAPS, 0, x,
-                                     lens ? columns : 0, 1, y, lens ? columns : 1, lens, (int32_t)a[0], (uint32_t)a[1],
-                                     columns, to + top * row, 0, 0, count, columns, row);
+        TRY(JOIN(warp, ISA)(from, rows, columns, down, (int32_t)v->channels, a[4] == 0, MAPS, 0, x, lens ? columns : 0, 1, y,
+                            lens ? columns : 1, lens, (int32_t)a[0], (uint32_t)a[1], columns, to + top * row, 0, 0, count,
+                            columns, row));
     }
     *v = whole_image(to, rows, columns, row, v->channels);
-    return answer;
+    return DONE;
 }
 
 /* The places of a side's pixels, in 1/65536 px, and behind them those of a block; NULL where there is no memory. */

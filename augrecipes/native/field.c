@@ -17,15 +17,7 @@ enum { FUSES = 0 }; /* nothing that is quick gives these bits */
    mirrored ones first), at most, and those that are many. */
 enum { AT_ONCE = 8, TALL = 4, WIDE = 8, NARROW = 4, FEWEST = 7, MOST = 8193, MANY = 64 };
 
-static inline Floats some(const float *from) {
-    Floats made;
-    memcpy(&made, from, sizeof made);
-    return made;
-}
-
 static inline void put(Floats numbers, float *to) { memcpy(to, &numbers, sizeof numbers); }
-
-static inline Floats times_add(Floats a, Floats b, Floats c, int fused) { return fused ? fuse(a, b, c) : a * b + c; }
 
 /* Sums along a row from places `x` to `end`, of `copies` of it, each from the next number on: of so many weights that one
    is read from an address that registers like; products are fused with sums from weight `fused` on. What lies behind them

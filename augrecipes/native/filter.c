@@ -1,22 +1,16 @@
 /* Sharpening and embossing: nine weights about each pixel, bit for bit as OpenCV's filter2D has them. */
 
 #include "rounding.h"
+#include "sampled.h"
 
 enum { ACROSS = 512, WIDEST = 4, REACH = 3, AT_A_TIME = 4 };
-
-/* The place beside 0 <= at < count, mirrored about the first and the last. */
-static inline int64_t mirrored(int64_t at, int64_t count) {
-    if (count == 1)
-        return 0;
-    return at < 0 ? -at : at >= count ? 2 * count - 2 - at : at;
-}
 
 /* Bytes of a row as numbers, with the pixel before them and the one behind. */
 static void take(const uint8_t *restrict row, int64_t left, int64_t some, int64_t columns, int64_t channels,
                  float *restrict to) {
     int64_t length = columns * channels, right = left + some;
-    int64_t before = left ? left - channels : mirrored(-1, columns) * channels;
-    int64_t after = right < length ? right : mirrored(columns, columns) * channels;
+    int64_t before = left ? left - channels : fold(-1, (int32_t)columns, REFLECT_101) * channels;
+    int64_t after = right < length ? right : fold((int32_t)columns, (int32_t)columns, REFLECT_101) * channels;
     for (int64_t c = 0; c < channels; c++) {
         to[c] = row[before + c];
         to[channels + some + c] = row[after + c];
@@ -67,8 +61,8 @@ KERNEL(filter)(const uint8_t *source, int64_t rows, int64_t columns, int64_t cha
             /* Row k lies in workspace k % 3, and so do the two before it. */
             for (int64_t k = y ? y + 1 : 0; k < MIN(y + 2, rows); k++)
                 take(source + k * length, left, some, columns, channels, workspace[k % REACH]);
-            const float *up = workspace[mirrored(y - 1, rows) % REACH], *here = workspace[y % REACH];
-            const float *down = workspace[mirrored(y + 1, rows) % REACH];
+            const float *up = workspace[fold((int32_t)y - 1, (int32_t)rows, REFLECT_101) % REACH], *here = workspace[y % REACH];
+            const float *down = workspace[fold((int32_t)y + 1, (int32_t)rows, REFLECT_101) % REACH];
             int64_t part = fused ? MIN(some, MAX(body - left, 0)) : 0;
             uint8_t *to = target + y * length + left;
             weigh(up, here, down, part, channels, weights, 1, to);

@@ -8,14 +8,6 @@
 
 enum { AT_ONCE = 4, BLOCK = AT_ONCE * LANES };
 
-static inline Floats times_add(Floats a, Floats b, Floats c, int fused) { return fused ? fuse(a, b, c) : a * b + c; }
-
-static inline Floats some(const float *from) {
-    Floats made;
-    memcpy(&made, from, sizeof made);
-    return made;
-}
-
 /* A row as numbers, with so many pixels before it and behind it, mirrored; what follows them is filled up. */
 static inline void widen(const uint8_t *restrict row, int64_t columns, int64_t channels, int64_t far, float *restrict to) {
     int64_t length = columns * channels;

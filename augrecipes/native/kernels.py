@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -77,9 +77,10 @@ class Library:
             name: of the kernel.
             arguments: a letter for each: p, l, i, f or d.
         """
-        found: Callable[..., int] = self.handle[f"ar_{name}_{self.isa}"]
-        found.argtypes, found.restype = [_TYPES[a] for a in arguments], ctypes.c_int32  # type: ignore[attr-defined]
-        return found
+        found = getattr(self.handle, f"ar_{name}_{self.isa}")
+        if found.argtypes is None:
+            found.argtypes, found.restype = [_TYPES[a] for a in arguments], ctypes.c_int32
+        return cast("Callable[..., int]", found)
 
 
 def library() -> Library | None:

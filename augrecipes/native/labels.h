@@ -61,8 +61,7 @@ static int64_t pick_labels(Run *run, const Warped *w, const double *bodies) {
     }
     TRY(made(run));
     uint8_t *to = canvas(run, w->height, w->width, LAST_STEP);
-    if (!to)
-        return run->sample->answer;
+    HAVE(to);
     seen.moved = *v;
     View base = upright_base(&seen, &matrix);
     cut_to_read(&base, &matrix, w);

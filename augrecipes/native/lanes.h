@@ -35,6 +35,15 @@ static inline Floats fuse(Floats a, Floats b, Floats c) {
 #endif
 }
 
+static inline Floats times_add(Floats a, Floats b, Floats c, int fused) { return fused ? fuse(a, b, c) : a * b + c; }
+
+/* Numbers from an address on. */
+static inline Floats some(const float *from) {
+    Floats made;
+    memcpy(&made, from, sizeof made);
+    return made;
+}
+
 static inline Floats floors(Floats a) {
 #if defined(__AVX512F__)
     return (Floats)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);

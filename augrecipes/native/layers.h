@@ -77,8 +77,7 @@ static inline int64_t upright(Run *run) {
         return DONE;
     int64_t step = v->columns * v->channels;
     uint8_t *to = taken(run, v->rows * step);
-    if (!to)
-        return run->sample->answer;
+    HAVE(to);
     TRY(JOIN(moved, ISA)(from, down, across, v->rows, v->columns, v->channels, to, step));
     *v = whole_image(to, v->rows, v->columns, step, v->channels);
     return DONE;
@@ -180,8 +179,7 @@ static inline int64_t made(Run *run) {
     TRY(image.kind == RESIZED ? upright(run) : DONE);
     int turned = image.down[0] != 1 || image.across[1] != 1;
     uint8_t *to = turned ? taken(run, height * step) : canvas(run, height, of.right - of.left, BEHIND_STEPS);
-    if (!to)
-        return run->sample->answer;
+    HAVE(to);
     if (image.kind == PADDED)
         TRY(make_border(run, &image, of, to));
     else {

@@ -29,8 +29,7 @@ static inline int64_t materialise(Run *run) {
     uint8_t *to = (uint8_t *)v->at + (from - v->at);
     if (!is_own(run)) {
         int turned = v->down[0] != 1 || v->across[1] != 1;
-        if (!(to = turned ? taken(run, rows * length) : canvas(run, rows, of.right - of.left, BEHIND_STEPS)))
-            return run->sample->answer;
+        HAVE(to = turned ? taken(run, rows * length) : canvas(run, rows, of.right - of.left, BEHIND_STEPS));
         v->at = to, v->step = length, v->top = of.top, v->left = of.left;
     }
     if (step == length && v->step == length)
@@ -53,8 +52,7 @@ static inline int64_t in_line(Run *run, const uint8_t **from) {
     if (down == step)
         return DONE;
     uint8_t *to = taken(run, v->rows * step);
-    if (!to)
-        return run->sample->answer;
+    HAVE(to);
     for (int64_t y = 0; y < v->rows; y++)
         memcpy(to + y * step, rows + y * down, (size_t)step);
     *v = whole_image(to, v->rows, v->columns, step, v->channels);
@@ -71,8 +69,7 @@ static inline int64_t changeable(Run *run, uint8_t **to) {
     *to = (uint8_t *)v->at + (from - v->at);
     if (is_own(run))
         return DONE;
-    if (!(*to = canvas(run, v->rows, v->columns, LAST_STEP)))
-        return run->sample->answer;
+    HAVE(*to = canvas(run, v->rows, v->columns, LAST_STEP));
     memcpy(*to, from, (size_t)(v->rows * step));
     *v = whole_image(*to, v->rows, v->columns, step, v->channels);
     return DONE;
@@ -82,8 +79,7 @@ static inline int64_t changeable(Run *run, uint8_t **to) {
 static inline int64_t instead(Run *run, const uint8_t **from, uint8_t **to) {
     View *v = &run->view;
     TRY(in_line(run, from));
-    if (!(*to = canvas(run, v->rows, v->columns, LAST_STEP)))
-        return run->sample->answer;
+    HAVE(*to = canvas(run, v->rows, v->columns, LAST_STEP));
     *v = whole_image(*to, v->rows, v->columns, v->columns * v->channels, v->channels);
     return DONE;
 }

@@ -119,8 +119,7 @@ static inline int64_t make_levels(Run *run, const Warped *w) {
     static const float ones[COLOURS] = {1, 1, 1}, zeros[COLOURS] = {0, 0, 0};
     int64_t channels = run->program->channels, rows = w->height, columns = w->width, row = columns * channels;
     uint8_t *to = run->sample->target ? taken(run, rows * row) : 0;
-    if (run->sample->target && !to)
-        return run->sample->answer;
+    HAVE(to || !run->sample->target);
     const Place place = {to, UINT8, row, channels, 1, ones, zeros};
     int64_t answer = only_named(run) ? DONE : carry_out_job(run, w, place);
     run->view = whole_image(to, rows, columns, row, channels);

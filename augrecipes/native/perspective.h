@@ -49,8 +49,7 @@ static inline int64_t tilt(Run *run, const double *drawn, const double *a) {
     int64_t row = width * v->channels;
     TRY(upright(run));
     uint8_t *to = canvas(run, height, width, LAST_STEP);
-    if (!to)
-        return run->sample->answer;
+    HAVE(to);
     const uint8_t *from = placed(v, &step, &across);
     back = inverse(&forth);
     TRY(JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, PERSPECTIVE, back.of, 0, 0, 0, 0,

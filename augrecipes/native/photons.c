@@ -5,12 +5,13 @@
 
 #include "normals.h"
 #include "planes.h"
+#include "streams.h"
 
-enum { BOUNDS = 8, GRAIN = 16 };
+enum { BOUNDS = 8, GRAIN = 16, MOST_TURNED = 50 }; /* degrees: hues seldom go around the circle */
 static const float STILL = 0.49f / 255 / 4.2f; /* hues that vary less move no level by a half: numbers end at 4.15 */
 
-/* The sum, and the sum of squares, of least and greatest of each pixel's three colours. */
-KERNEL(lightness)(const uint8_t *from, int64_t pixels, int64_t *sums) {
+/* The variance of pixels' lightness, as sums of the least and the greatest of their colours. */
+static double variance_of(const uint8_t *from, int64_t pixels) {
     uint8_t colours[COLOURS][ACROSS];
     int64_t sum = 0, squares = 0;
     for (int64_t i = 0; i < pixels; i += ACROSS) {
@@ -25,9 +26,25 @@ KERNEL(lightness)(const uint8_t *from, int64_t pixels, int64_t *sums) {
         sum += part;
         squares += part_of_squares;
     }
-    sums[0] = sum;
-    sums[1] = squares;
-    return DONE;
+    double mean = (double)sum / (double)pixels;
+    return MAX((double)squares / (double)pixels - mean * mean, 0);
+}
+
+/* Bounds of the counts of a Poisson distribution, as far as they make a difference; 0: there are too many. */
+static int bounds_of(double rate, double intensity, int32_t *to) {
+    double part = exp(-rate), under = part;
+    for (int k = 0; k < BOUNDS; k++)
+        to[k] = INT32_MAX;
+    for (int k = 0; k <= BOUNDS; k++) {
+        double bound = rint(under * 0x1p31) - 1;
+        if (bound >= INT32_MAX || k * intensity >= 1) /* no word is above it, or all that it takes is white */
+            return 1;
+        if (k < BOUNDS)
+            to[k] = (int32_t)bound;
+        part *= rate / (k + 1);
+        under += part;
+    }
+    return 0;
 }
 
 /* How many photons pixels get by their words. */
@@ -59,10 +76,15 @@ static inline int64_t chosen(Key key, uint32_t first, int64_t some, int32_t boun
     return count;
 }
 
-/* Photons make pixels lighter by intensity each, of what is missing to white, and hues vary by shift (60 degrees). Where
-   that is little, most pixels stay as they are: those that get photons are taken out and put back. */
-KERNEL(iso_noise)(int64_t counts, int64_t hues, const int32_t *bounds, float intensity, float shift, const uint8_t *from,
-                  uint8_t *to, int64_t pixels) {
+/* Photons make pixels lighter by `gain` each, of what is missing to white; how many there are goes by it, and by how much
+   lightness varies. Hues vary by color_shift times it, in degrees. Where that is little, most pixels stay as they are:
+   those that get photons are taken out and put back. */
+KERNEL(iso_noise)(int64_t key, double color_shift, double gain, const uint8_t *from, uint8_t *to, int64_t pixels) {
+    const Key counts = key_of(key), hues = key_of((int64_t)mixed(mixed(GOLDEN, (uint64_t)key), 1));
+    const float intensity = (float)gain, shift = (float)(color_shift * gain / 60); /* a sixth of the circle is 1 */
+    int32_t bounds[BOUNDS];
+    if (!(color_shift * gain <= MOST_TURNED) || !bounds_of(sqrt(variance_of(from, pixels)) / 510 * gain, gain, bounds))
+        return REFUSED;
     uint8_t colours[COLOURS][ACROSS] = {{0}};
     int32_t numbers[SOME];
     float turns[SOME]; /* and a circle, which is 6, more: none is below zero */
@@ -75,11 +97,11 @@ KERNEL(iso_noise)(int64_t counts, int64_t hues, const int32_t *bounds, float int
         const uint8_t *here = from + COLOURS * i;
         uint8_t *there = to + COLOURS * i;
         if (all) {
-            some_numbers(key_of(hues), (uint32_t)i, 0, 6.0f, shift, turns);
+            some_numbers(hues, (uint32_t)i, 0, 6.0f, shift, turns);
             take_apart(here, some, colours);
         } else {
             memcpy(there, here, (size_t)(COLOURS * some));
-            some = chosen(key_of(counts), (uint32_t)i, some, bounds[0], numbers);
+            some = chosen(counts, (uint32_t)i, some, bounds[0], numbers);
             for (int64_t k = 0; k < some; k++)
                 for (int c = 0; c < COLOURS; c++)
                     colours[c][k] = here[COLOURS * numbers[k] + c];
@@ -93,10 +115,10 @@ KERNEL(iso_noise)(int64_t counts, int64_t hues, const int32_t *bounds, float int
             if (all)
                 memcpy(&turn, turns + k, sizeof turn);
             else
-                turn = normals_at(key_of(hues), number, 6.0f, shift);
+                turn = normals_at(hues, number, 6.0f, shift);
             Floats most = greater(greater(r, g), b), least = lesser(lesser(r, g), b), range = most - least;
             Floats light = (most + least) * 0.5f, dark = 255.0f - light;
-            Floats more = counted((Ints)(hashed(key_of(counts), number) >> 1), bounds) * intensity;
+            Floats more = counted((Ints)(hashed(counts, number) >> 1), bounds) * intensity;
             Floats lighter = lesser(light + more * dark, none + 255.0f), left = lesser(lighter, 255.0f - lighter);
             Floats room = greater(lesser(light, dark), none + 0.5f), some_range = greater(range, none + 1.0f);
             Floats inverse = 1.0f / (some_range * room); /* one division for two */

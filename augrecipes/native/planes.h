@@ -14,33 +14,19 @@
 enum { ACROSS = 256, COLOURS = 3 };
 
 #if defined(__SSSE3__)
-static const int8_t PLACES[3][COLOURS][16] = {
-    {{0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1, 5},
-     {-1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1},
-     {-1, -1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1}},
-    {{-1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10, -1},
-     {5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10},
-     {-1, 5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1}},
-    {{-1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1, -1},
-     {-1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1},
-     {10, -1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15}},
-};
-static const int8_t PARTS[COLOURS][3][16] = {
-    {{0, 3, 6, 9, 12, 15, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
-     {-1, -1, -1, -1, -1, -1, 2, 5, 8, 11, 14, -1, -1, -1, -1, -1},
-     {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 1, 4, 7, 10, 13}},
-    {{1, 4, 7, 10, 13, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
-     {-1, -1, -1, -1, -1, 0, 3, 6, 9, 12, 15, -1, -1, -1, -1, -1},
-     {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 2, 5, 8, 11, 14}},
-    {{2, 5, 8, 11, 14, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
-     {-1, -1, -1, -1, -1, 1, 4, 7, 10, 13, -1, -1, -1, -1, -1, -1},
-     {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 3, 6, 9, 12, 15}},
-};
-static const int8_t THRICE[COLOURS][16] = {
-    {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5},
-    {5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 8, 9, 9, 9, 10, 10},
-    {10, 11, 11, 11, 12, 12, 12, 13, 13, 13, 14, 14, 14, 15, 15, 15},
-};
+#define SIXTEEN(of, a, b) \
+    {of(a, b, 0), of(a, b, 1), of(a, b, 2), of(a, b, 3), of(a, b, 4), of(a, b, 5), of(a, b, 6), of(a, b, 7), of(a, b, 8), \
+     of(a, b, 9), of(a, b, 10), of(a, b, 11), of(a, b, 12), of(a, b, 13), of(a, b, 14), of(a, b, 15)}
+#define THREE(of, a) {SIXTEEN(of, a, 0), SIXTEEN(of, a, 1), SIXTEEN(of, a, 2)}
+
+/* Byte k of part `part` of 48 is of colour n % 3 of pixel n / 3, n = 16 * part + k. What shuffles take: that pixel, where
+   it is of colour c; where in a part pixel k has colour c; and that pixel for every colour. -1: a zero. */
+#define PLACE_OF(part, c, k) (16 * (part) + (k)) % 3 == (c) ? (16 * (part) + (k)) / 3 : -1
+#define PART_OF(c, part, k) (3 * (k) + (c)) / 16 == (part) ? (3 * (k) + (c)) % 16 : -1
+#define THRICE_OF(unused, part, k) (16 * (part) + (k)) / 3
+static const int8_t PLACES[3][COLOURS][16] = {THREE(PLACE_OF, 0), THREE(PLACE_OF, 1), THREE(PLACE_OF, 2)};
+static const int8_t PARTS[COLOURS][3][16] = {THREE(PART_OF, 0), THREE(PART_OF, 1), THREE(PART_OF, 2)};
+static const int8_t THRICE[3][16] = THREE(THRICE_OF, 0);
 
 /* Sixteen pixels: byte k of a colour is that of pixel k, wherever in three times sixteen bytes it lies; or back to front. */
 static inline void take_sixteen(const uint8_t *from, int64_t x, int64_t to, int back, uint8_t (*planes)[ACROSS]) {
@@ -83,7 +69,6 @@ static inline void take_apart_backwards(const uint8_t *restrict from, int64_t co
 static inline void put_together(uint8_t (*restrict planes)[ACROSS], int64_t count, uint8_t *restrict to) {
     int64_t x = 0;
 #if defined(__SSSE3__)
-    /* Byte k of 48 is that of colour k % 3 of pixel k / 3; an index of -1 gives zero. */
     for (; x + 16 <= count; x += 16)
         for (int32_t part = 0; part < 3; part++) {
             __m128i whole = _mm_setzero_si128();

@@ -104,8 +104,7 @@ static inline int64_t add_noise(Run *run, const double *drawn, const double *a) 
     uint8_t *to;
     TRY(instead(run, &levels, &to));
     float *noise = (float *)taken(run, count * (int64_t)sizeof *noise);
-    if (!noise)
-        return run->sample->answer;
+    HAVE(noise);
     float (*logarithm)(float);
     double (*exponential)(double);
     void *functions[2] = {found_at(a[3]), found_at(a[4])};
@@ -154,8 +153,7 @@ static inline int64_t cast_shadows(Run *run, const double *drawn, int corners) {
     uint8_t *levels;
     TRY(changeable(run, &levels));
     uint8_t *mask = taken(run, rows * columns);
-    if (!mask)
-        return run->sample->answer;
+    HAVE(mask);
     for (int64_t k = 0; k < (int64_t)drawn[0]; k++) {
         const double *shadow = drawn + 1 + k * (1 + 2 * corners);
         int64_t places[MOST_CORNERS][2];

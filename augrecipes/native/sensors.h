@@ -7,13 +7,9 @@
 
 #include "layers.h"
 
-enum { BOUNDS = 8 };
-
 EXPORT int32_t JOIN(sensor_noise, ISA)(const uint8_t *, int64_t, int64_t, int64_t, double, double, const void *,
                                        const uint64_t *, const double *, int64_t, int32_t, uint8_t *, uint8_t *);
-EXPORT int32_t JOIN(lightness, ISA)(const uint8_t *, int64_t, int64_t *);
-EXPORT int32_t JOIN(iso_noise, ISA)(int64_t, int64_t, const int32_t *, float, float, const uint8_t *, uint8_t *, int64_t);
-
+EXPORT int32_t JOIN(iso_noise, ISA)(int64_t, double, double, const uint8_t *, uint8_t *, int64_t);
 EXPORT int32_t JOIN(snow, ISA)(const uint8_t *, int64_t, int64_t, const uint8_t *, int64_t, int32_t, uint8_t *);
 
 static inline int64_t add_photons(Run *run, const double *drawn, const double *a) {
@@ -22,50 +18,20 @@ static inline int64_t add_photons(Run *run, const double *drawn, const double *a
     uint8_t *to;
     TRY(instead(run, &levels, &to));
     uint8_t *counts = taken(run, v->rows * v->columns);
-    if (!counts)
-        return run->sample->answer;
+    HAVE(counts);
     return JOIN(sensor_noise, ISA)(levels, v->rows, v->columns, (int64_t)drawn[2], drawn[0], drawn[1], found_at(a[2]),
                                    found_at(a[3]), found_at(a[4]), (int64_t)a[0], (int32_t)a[1], counts, to);
 }
 
-/* Bounds of the counts of a Poisson distribution, as photons.py makes them. Libraries compute powers differently in their
-   last bits: 0 where that decides, or there are too many. */
-static inline int bounds_of(double rate, double intensity, int32_t *to) {
-    double part = exp(-rate), below = part;
-    for (int k = 0; k < BOUNDS; k++)
-        to[k] = INT32_MAX;
-    for (int k = 0; k <= BOUNDS; k++) {
-        double words = below * 0x1p31, bound = rint(words) - 1;
-        if (!(fabs(words - floor(words) - 0.5) > 1e-5))
-            return 0;
-        if (bound >= INT32_MAX || k * intensity >= 1) /* no word is above it, or all that it takes is white */
-            return 1;
-        if (k < BOUNDS)
-            to[k] = (int32_t)bound;
-        part *= rate / (k + 1);
-        below += part;
-    }
-    return 0;
-}
-
 static inline int64_t add_own_photons(Run *run, const double *drawn) {
-    const View *v = &run->view;
-    const int64_t pixels = v->rows * v->columns;
-    const uint64_t key = (uint64_t)drawn[3] << 32 | (uint64_t)drawn[4], hues = mixed(mixed(GOLDEN, key), 1);
-    const double turned = drawn[0] * drawn[1];
-    int32_t bounds[BOUNDS];
-    int64_t sums[2];
+    const int64_t pixels = run->view.rows * run->view.columns;
+    const uint64_t key = (uint64_t)drawn[3] << 32 | (uint64_t)drawn[4];
     const uint8_t *levels;
     uint8_t *to;
-    if (!(turned <= 50) || pixels > UINT32_MAX / 3)
+    if (pixels > UINT32_MAX / 3)
         return REFUSED;
     TRY(instead(run, &levels, &to));
-    JOIN(lightness, ISA)(levels, pixels, sums);
-    double mean = (double)sums[0] / (double)pixels, variance = (double)sums[1] / (double)pixels - mean * mean;
-    if (!bounds_of(sqrt(MAX(variance, 0)) / 510 * drawn[1], drawn[1], bounds))
-        return REFUSED;
-    return JOIN(iso_noise, ISA)((int64_t)key, (int64_t)hues, bounds, (float)drawn[1], (float)(turned / 60), levels, to,
-                                pixels);
+    return JOIN(iso_noise, ISA)((int64_t)key, drawn[0], drawn[1], levels, to, pixels);
 }
 
 /* Lightness below a point times a factor. */
@@ -111,8 +77,7 @@ static inline int64_t coarsen(Run *run, double factor, const double *a) {
     double inverse = 1.0 / factor, down = 1.0 / ((double)rows / (double)tall), across = 1.0 / ((double)columns / (double)wide);
     TRY(in_line(run, &from));
     int32_t *at = (int32_t *)(void *)taken(run, width * (int64_t)sizeof *at);
-    if (!at || !(to = taken(run, height * width * channels)))
-        return run->sample->answer;
+    HAVE(at && (to = taken(run, height * width * channels)));
     for (int64_t x = 0; x < width; x++)
         at[x] = (int32_t)(nearest_of(straight ? nearest_of(x, across, wide) : x, inverse, columns) * channels);
     run->view = whole_image(to, height, width, width * channels, channels);

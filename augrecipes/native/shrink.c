@@ -82,7 +82,7 @@ enum { AT_ONCE = 4 };
 #endif
 typedef float Some __attribute__((vector_size(4 * AT_ONCE)));
 
-static inline Some some(const uint8_t *at) {
+static inline Some values_at(const uint8_t *at) {
 #if defined(__AVX512F__)
     return (Some)_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)at)));
 #elif defined(__AVX2__)
@@ -113,7 +113,7 @@ static inline void add_down(const Rows *r, int64_t x, int vectors, float *restri
     for (int32_t k = 0; k < r->share.count; k++, at += r->step) {
         float weight = weight_of(&r->share, k);
         for (int i = 0; i < vectors; i++)
-            sums[i] += some(at + i * AT_ONCE) * weight;
+            sums[i] += values_at(at + i * AT_ONCE) * weight;
     }
     for (int64_t k = r->share.count; k < r->wanted; k++, at += r->step)
         ASK(at, 2);

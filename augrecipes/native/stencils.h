@@ -64,8 +64,7 @@ static inline int64_t smooth(Run *run, const double *drawn, const double *a) {
         weights[k] = (float)drawn[1 + k];
     TRY(instead(run, &levels, &to));
     float *workspace = (float *)taken(run, numbers * (int64_t)sizeof *workspace);
-    if (!workspace)
-        return run->sample->answer;
+    HAVE(workspace);
     return JOIN(gaussian, ISA)(levels, v->rows, v->columns, v->channels, weights, size, (int64_t)a[0], (int64_t)a[1], workspace,
                                to);
 }
@@ -86,8 +85,7 @@ static inline int64_t compress(Run *run, int32_t quality) {
     int64_t size = JPEG_COLUMN * ((v->columns + 63) / 64 * 64) + JPEG_REST;
     TRY(instead(run, &levels, &to));
     uint8_t *workspace = taken(run, size);
-    if (!workspace)
-        return run->sample->answer;
+    HAVE(workspace);
     return JOIN(jpeg_round_trip, ISA)(levels, v->rows, v->columns, v->columns * v->channels, v->channels, quality, workspace,
                                       size, to);
 }

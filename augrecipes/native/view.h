@@ -104,6 +104,9 @@ static inline uint8_t *taken(Run *run, int64_t bytes) {
     return run->program->scratch + from;
 }
 
+/* Goes on behind memory that there is. */
+#define HAVE(memory) TRY((memory) ? DONE : run->sample->answer)
+
 /* Memory for an image: the place of the result, as late as `when`, where its pixels lie there as they are made. */
 static inline uint8_t *canvas(Run *run, int64_t rows, int64_t columns, int when) {
     const Sample *s = run->sample;

@@ -90,8 +90,7 @@ static inline int64_t warp_exactly(Run *run, const double *drawn, const double *
     TRY(upright(run));
     int64_t step, across, row = width * v->channels, body = (int64_t)a[2];
     uint8_t *to = canvas(run, height, width, LAST_STEP);
-    if (!to)
-        return run->sample->answer;
+    HAVE(to);
     const uint8_t *from = placed(v, &step, &across);
     TRY(JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, 0, back, 0, 0, 0, 0, 0, 0,
                         (int32_t)a[0], (uint32_t)a[1], width / body * body, to, 0, 0, height, width, row));

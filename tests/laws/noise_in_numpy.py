@@ -7,7 +7,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.counter_numbers import Distribution, pieces
 from augrecipes.compiler.kernels.own_noise import Noise
-from augrecipes.compiler.kernels.photons import _bounds, _photons
+from augrecipes.compiler.kernels.photons import _photons
 from augrecipes.seeds import mix
 
 _HALVES = [
@@ -121,16 +121,29 @@ def shot(img: np.ndarray, scale: float, key: int) -> np.ndarray | None:
     return np.asarray(levels.take(counts))
 
 
+def bounds_of(rate: float, intensity: float) -> list[int] | None:
+    """What words of 31 bits are above, one for each photon; None where there may be more than eight."""
+    made: list[int] = []
+    part = below = math.exp(-rate)
+    while (bound := round(below * 2**31) - 1) < 2**31 - 1 and len(made) * intensity < 1:
+        if len(made) == 8:
+            return None
+        made.append(bound)
+        part *= rate / len(made)
+        below += part
+    return made
+
+
 def iso(img: np.ndarray, color_shift: float, intensity: float, key: int) -> np.ndarray | None:
     """As of `photons.iso_noise`."""
     pixels = img.shape[0] * img.shape[1]
     total, squares = lightness(img)
     variance = max(0.0, squares / pixels - (total / pixels) ** 2)
-    bounds = _bounds(math.sqrt(variance) / 510 * intensity, intensity)
+    bounds = bounds_of(math.sqrt(variance) / 510 * intensity, intensity)
     if bounds is None or color_shift * intensity > 50:
         return None
     word = (words(key, 0, pixels) >> np.uint32(1)).astype(np.int32)
-    counted: Any = sum((word > bound).astype(np.float32) for bound in bounds)
+    counted: Any = sum(((word > bound).astype(np.float32) for bound in bounds), np.zeros(pixels, np.float32))
     brighter = counted * np.float32(intensity)
     r, g, b = (img[..., k].ravel().astype(np.float32) for k in range(3))
     most, least = np.maximum(np.maximum(r, g), b), np.minimum(np.minimum(r, g), b)

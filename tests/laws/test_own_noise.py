@@ -84,7 +84,6 @@ def test_photons_have_the_bits_of_numpy(kernels: Library) -> None:
         image = np.ascontiguousarray(image_of((*size, channels), seed))
         compare(photons.shot_noise(image, scale, key, kernels), numpys.shot(image, scale, key))
         image = np.ascontiguousarray(image_of((*size, 3), seed))
-        assert photons.sums(image, kernels) == numpys.lightness(image)
         for turned in (shift, near * STILL / max(intensity, 0.01)):
             given = image, turned, intensity, key
             compare(photons.iso_noise(*given, kernels), numpys.iso(*given))
@@ -118,17 +117,15 @@ def compare(one: Any, other: Any) -> None:
 
 @EACH_SET
 def test_the_law_sees_kernels_that_are_one_bit_off(kernels: Library) -> None:
-    counter_numbers.kernel.cache_clear()
     image = image_of((20, 30, 3), 0)
     noise = Noise("gaussian", image.shape, False, 0.0, 20.0, 5)
-    for target, name in ((4, "counter_numbers"), (7, "own_noise"), (6, "iso_noise"), (5, "shot_noise")):
+    for target, name in ((4, "counter_numbers"), (7, "own_noise"), (4, "iso_noise"), (5, "shot_noise")):
         spoilt: Any = Spoilt(kernels, target, spoil_last, name)
         with pytest.raises(AssertionError):
             if name in ("counter_numbers", "own_noise"):
                 alike(noise, image, spoilt)
             compare(photons.iso_noise(image, 0.5, 0.5, 9, spoilt), numpys.iso(image, 0.5, 0.5, 9))
             compare(photons.shot_noise(image, 0.2, 9, spoilt), numpys.shot(image, 0.2, 9))
-    counter_numbers.kernel.cache_clear()
 
 
 # Quality: what is measured is 0 but for chance, in standard errors.

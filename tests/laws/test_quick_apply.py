@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, KERNEL_SETS, Spoilt
-from noise_in_numpy import lightness
 from support.checks import in_a_thread
 from support.every_class import STEPS
 from test_native_plan import recipe_of
 
 from augrecipes.compat import normals
-from augrecipes.compiler.kernels import counter_numbers, photons, principal_colours, probes, quick_apply, stain_jitter
+from augrecipes.compiler.kernels import principal_colours, probes, quick_apply, stain_jitter
 from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.lowering import colours, opencv_variants
 from augrecipes.compiler.run.draws import Draws
@@ -317,15 +316,6 @@ def test_numbers_are_those_of_numpy(kernels: Any) -> None:
     for seed, count in ((0, 1), (2**32 - 1, 3000), (3, 10**6)):
         made = opencv_variants.NumpyNormals(kernels).made(seed, count)
         np.testing.assert_array_equal(made, np.random.default_rng(seed).normal(size=count))
-
-
-@EACH_SET
-def test_the_lightness_of_an_image(kernels: Any) -> None:
-    counter_numbers.kernel.cache_clear()
-    image = image_of("noise", (20, 30), 3, 0)
-    assert photons.sums(image, kernels) == lightness(image)
-    assert photons.sums(image, one_spoilt(kernels, "lightness", 2, np.int64(1))) != lightness(image)  # type: ignore[arg-type]
-    counter_numbers.kernel.cache_clear()
 
 
 @EACH_SET

@@ -105,11 +105,12 @@ def test_what_is_asked_for_ahead_lies_in_its_array(
     done = under_guard(built, "test_native_merges.py", "test_reading.py")
     assert done.returncode == 0, done.stdout + done.stderr
     # A planted fault: one that does not look where its array ends.
-    planted, text = tmp_path / "stain.c", (build.HERE / "stain.c").read_text(encoding="utf-8")
+    own, planted = build.fingerprint(), tmp_path / "channel_sums.c"
+    text = (build.HERE / planted.name).read_text(encoding="utf-8")
     planted.write_text(text.replace("MIN(3 * x + AHEAD, 3 * count - 1)", "3 * x + AHEAD"), encoding="utf-8")
-    own = build.fingerprint()
+    others = [source for source in build.sources() if source.name != planted.name]
     monkeypatch.setattr(build, "fingerprint", lambda: own)
-    monkeypatch.setattr(build, "sources", lambda: [planted, build.HERE / "machine.c"])
+    monkeypatch.setattr(build, "sources", lambda: [planted, *others])
     spoilt = build.build(tmp_path / "kernels.so", (*ASKS_BY_READING, f"-I{build.HERE}"))
     assert under_guard(spoilt, "test_native_merges.py").returncode == -signal.SIGSEGV
 

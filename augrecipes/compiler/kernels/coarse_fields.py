@@ -19,7 +19,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.kernels.counter_numbers import kernel, numbers_by
+from augrecipes.compiler.kernels.counter_numbers import numbers_by
 from augrecipes.native.kernels import Library, library
 from augrecipes.seeds import mix
 
@@ -47,7 +47,7 @@ class RowMix:
     def of(self, kernels: Library, rows: Rows, to: Rows, first: int = 0, across: float = 0, down: float = 0) -> Rows:
         """Mix rows n×m into `to`, from the mixture's row `first` on; it grows by so much along each row and column."""
         starts, weights = self.starts[first:], self.weights[first:]
-        kernel(kernels, "mix_rows", "plpplffpl")(
+        kernels.kernel("mix_rows", "plpplffpl")(
             rows.ctypes.data, rows.shape[1], weights.ctypes.data, starts.ctypes.data, weights.shape[1], across, down,
             to.ctypes.data, len(to),
         )  # fmt: skip

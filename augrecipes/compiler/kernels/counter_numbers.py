@@ -8,9 +8,7 @@ instruction set (native/counters.h).
 
 from __future__ import annotations
 
-import ctypes
 import math
-from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal
 
@@ -36,20 +34,9 @@ def numbers_by(
     (True, True)
     """
     out = np.empty(count, np.float32)
-    works = kernel(kernels, "counter_numbers", "lpffpl")
-    works(signed(key), places(distribution), mean, deviation, out.ctypes.data, count)
+    works = kernels.kernel("counter_numbers", "lpffpl")
+    works(key, places(distribution), mean, deviation, out.ctypes.data, count)
     return out
-
-
-@cache
-def kernel(kernels: Library, name: str, arguments: str) -> Callable[..., int]:
-    """A native kernel, looked up once."""
-    return kernels.kernel(name, arguments)
-
-
-def signed(key: int) -> int:
-    """64 bits as C hands them over."""
-    return ctypes.c_int64(key).value
 
 
 def places(distribution: Distribution) -> int:

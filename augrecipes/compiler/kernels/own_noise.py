@@ -22,10 +22,8 @@ from augrecipes.compiler.kernels.counter_numbers import (
     DISTRIBUTIONS,
     MOST,
     Distribution,
-    kernel,
     numbers_by,
     places,
-    signed,
 )
 from augrecipes.native.kernels import VALUES, Library, library
 from augrecipes.ops.capabilities import claims
@@ -77,9 +75,9 @@ class Noise:
     def _by_kernel(self, image: NDArray[Any], *, multiplies: bool) -> NDArray[Any]:
         image = np.ascontiguousarray(image)
         out, channels = np.empty(image.shape, image.dtype), self.shape[2] if len(self.shape) == 3 else 1
-        works = kernel(_kernels(), "own_noise", "lpffiipplii")
+        works = _kernels().kernel("own_noise", "lpffiipplii")
         works(
-            signed(self.key), places(self.distribution), self.mean, self.deviation, int(multiplies),
+            self.key, places(self.distribution), self.mean, self.deviation, int(multiplies),
             VALUES[image.dtype], image.ctypes.data, out.ctypes.data, prod(self.shape[:2]), channels, int(self.shared),
         )  # fmt: skip
         return out

@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compat.albumentations import wrap_apply
-from augrecipes.compiler.kernels.counter_numbers import kernel, signed
 from augrecipes.compiler.kernels.own_noise import fits
 from augrecipes.native.kernels import Library, library
 from augrecipes.seeds import mix
 
-_BOUNDS, _GRAIN, _MOST_GRAINS = 8, 16, 4
+_GRAIN, _MOST_GRAINS = 16, 4
 _NEVER = 2**31 - 1
-_MOST_TURNED = 50.0  # degrees: a deviation of hues that seldom goes around the circle
 
 RgbImage = NDArray[np.uint8]
 
@@ -77,43 +75,10 @@ def iso_noise(img: RgbImage, color_shift: float, intensity: float, key: int, ker
         key: of the sample and the step.
         kernels: that do it.
     """
-    found = sums(img, kernels)
-    pixels = img.shape[0] * img.shape[1]
-    variance = max(0.0, found[1] / pixels - (found[0] / pixels) ** 2)
-    bounds = _bounds(math.sqrt(variance) / 510 * intensity, intensity)
-    if bounds is None or color_shift * intensity > _MOST_TURNED:
-        return None
-    shift, gain, hues = np.float32(color_shift * intensity / 60), np.float32(intensity), mix(key, 1)
     out = np.empty_like(img)
-    works = kernel(kernels, "iso_noise", "llpffppl")
-    works(
-        signed(key), signed(hues), bounds.ctypes.data, float(gain), float(shift), img.ctypes.data,
-        out.ctypes.data, pixels,
-    )  # fmt: skip
-    return out
-
-
-def sums(img: RgbImage, kernels: Library) -> tuple[int, int]:
-    """Of the least and the greatest colour of each pixel the sum, and the sum of squares."""
-    made = np.zeros(2, np.int64)
-    kernel(kernels, "lightness", "plp")(img.ctypes.data, img.shape[0] * img.shape[1], made.ctypes.data)
-    return int(made[0]), int(made[1])
-
-
-def _bounds(rate: float, intensity: float) -> NDArray[np.int32] | None:
-    """Bounds of the counts of a Poisson distribution, as far as they make a difference; None: there are too many."""
-    made = np.full(_BOUNDS, _NEVER, np.int32)
-    part = below = math.exp(-rate)
-    for count in range(_BOUNDS + 1):
-        bound = round(below * 2**31) - 1
-        if bound >= _NEVER or count * intensity >= 1:  # no word is above it, or all that it takes is white
-            return made
-        if count == _BOUNDS:
-            return None
-        made[count] = bound
-        part *= rate / (count + 1)
-        below += part
-    return None
+    works = kernels.kernel("iso_noise", "lddppl")
+    done = works(key, color_shift, intensity, img.ctypes.data, out.ctypes.data, img.size // 3)
+    return out if done == 0 else None
 
 
 def shot_noise(img: RgbImage, scale: float, key: int, kernels: Library) -> RgbImage | None:
@@ -130,9 +95,9 @@ def shot_noise(img: RgbImage, scale: float, key: int, kernels: Library) -> RgbIm
         return None
     bounds, levels = made
     out = np.empty_like(img)
-    works = kernel(kernels, "shot_noise", "lpipppl")
+    works = kernels.kernel("shot_noise", "lpipppl")
     works(
-        signed(key), bounds.ctypes.data, bounds.shape[1] // _GRAIN, levels.ctypes.data, img.ctypes.data,
+        key, bounds.ctypes.data, bounds.shape[1] // _GRAIN, levels.ctypes.data, img.ctypes.data,
         out.ctypes.data, img.size,
     )  # fmt: skip
     return out
