@@ -228,7 +228,7 @@ class ImagePipeline(NativeBatches):
 
     def _steps(self, data: dict[str, Any], stages: list[tuple[str, Any]] | None) -> dict[str, Any]:
         """Albumentations' own loop."""
-        try:
+        with self.blaming():
             if self._prepares:
                 for processor in self.processors.values():
                     forget_labels(processor)
@@ -248,11 +248,6 @@ class ImagePipeline(NativeBatches):
             if self._prepares:
                 data = self.postprocess(data)
             data["image"] = image if image.ndim == 3 else image[..., None]
-        except Exception as error:
-            blamed = self.blame(error)
-            if blamed is error:
-                raise
-            raise blamed from error
         return data
 
 
