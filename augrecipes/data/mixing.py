@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -43,9 +43,7 @@ def collate(of: Any, *, classes: int | None = None, seed: int | None = None, col
     (torch.Size([4, 2]), [1.0, 1.0, 1.0, 1.0])
     """
     if not isinstance(of, Recipe | str | Mapping):
-        found = collating(collate, of, classes=classes, seed=seed)
-        assert isinstance(found, Collate)
-        return found
+        return cast("Collate", collating(collate, of, classes=classes, seed=seed))
     recipe = as_recipe(of)
     return _mixing(Collate(collate), BatchMixer(recipe, seed or 0, classes) if recipe.batch else None)
 

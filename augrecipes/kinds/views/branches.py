@@ -14,13 +14,12 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.prefix import rest_of
 from augrecipes.compiler.rewrite import Compiled, Plan
 from augrecipes.compiler.rewrite.nodes import Nodes, action_of, singles
-from augrecipes.compiler.run.targets import arrival_of
+from augrecipes.compiler.run.targets import MASKS, arrival_of
 from augrecipes.flow import Arrival
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.recipe.model import Output, Recipe, Step
 
 _FREE = ("identity", "dihedral")  # programs put these off until somebody reads pixels
-_MASKS = (np.uint8, np.uint16, np.int16, np.float32)  # others would not come to the next steps as they came to these
 ALL = ""  # the stem of all views
 View = Callable[[str, int, Allocate], dict[str, Any]]
 
@@ -86,7 +85,7 @@ class Branches:
     def sample(self, epoch: int, index: int, given: Mapping[str, Any]) -> View:
         """What makes the views of a sample: from a name, a number and memory to all that comes out of a view."""
         mask, others = given.get("mask"), next(iter(self._whole.values())).likes
-        whole = (mask is not None and np.asarray(mask).dtype not in _MASKS) or not others.keys().isdisjoint(given)
+        whole = (mask is not None and np.asarray(mask).dtype not in MASKS) or not others.keys().isdisjoint(given)
         whole |= self._fast and arrival_of(given.get("image")) != "uint8"
         kept: dict[tuple[str, int], dict[str, Any] | None] = {}
 
