@@ -21,6 +21,7 @@ import torch
 from torch.utils.data import ConcatDataset, Subset
 
 from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.compiler.run.pipeline import key_part
 from augrecipes.errors import DataError, Lines, harmless
 from augrecipes.seeds import mix
 
@@ -154,13 +155,7 @@ def reading(what: Reading) -> Iterator[None]:
 
 def check_epoch(epoch: Any) -> int:
     """`epoch` as an int; TypeError or ValueError where it is not a non-negative integer."""
-    try:
-        value = epoch.__index__()
-    except AttributeError:
-        raise TypeError(f"epoch must be an integer, got {type(epoch).__name__}") from None
-    if not 0 <= value < 1 << 63:
-        raise ValueError(f"epoch must be a non-negative 64-bit integer, got {epoch}")
-    return int(value)
+    return key_part("epoch", epoch)
 
 
 def clocks(dataset: Any) -> list[EpochClock]:

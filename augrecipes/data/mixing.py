@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -43,9 +43,7 @@ def collate(of: Any, *, classes: int | None = None, seed: int | None = None, col
     (torch.Size([4, 2]), [1.0, 1.0, 1.0, 1.0])
     """
     if not isinstance(of, Recipe | str | Mapping):
-        found = collating(collate, of, classes=classes, seed=seed)
-        assert isinstance(found, Collate)
-        return found
+        return cast("Collate", collating(collate, of, classes=classes, seed=seed))
     recipe = as_recipe(of)
     return _mixing(Collate(collate), BatchMixer(recipe, seed or 0, classes) if recipe.batch else None)
 
@@ -102,22 +100,19 @@ class BatchMixer:
 
         def read(position: int) -> dict[str, Any]:
             with reading(Reading(epoch)):
-                return {name: _array(value) for name, value in self.dataset[position].items()}
+                return {name: _turned(value) for name, value in self.dataset[position].items()}
 
-        values = {name: _array(value) for name, value in batch.items()}
+        values = {name: _turned(value) for name, value in batch.items()}
         there = (None, 0) if self.dataset is None else (read, len(self.dataset))
         mixed = mix(self.recipe, values, (self.seed, epoch, number), self.classes, *there)
         # Images and masks were written where they lie.
-        return {n: _tensor(mixed[n]) if n == "label" or isinstance(v, list) else v for n, v in batch.items()}
+        return {n: _turned(mixed[n]) if n == "label" or isinstance(v, list) else v for n, v in batch.items()}
 
 
-def _array(value: Any) -> Any:
+def _turned(value: Any) -> Any:
+    """Tensors as arrays, and arrays as tensors, in lists, too; they share their memory."""
     if isinstance(value, list):
-        return [*map(_array, value)]
-    return value.numpy() if isinstance(value, torch.Tensor) else value
-
-
-def _tensor(value: Any) -> Any:
-    if isinstance(value, list):
-        return [*map(_tensor, value)]
+        return [*map(_turned, value)]
+    if isinstance(value, torch.Tensor):
+        return value.numpy()
     return torch.from_numpy(value) if isinstance(value, np.ndarray) else value

@@ -22,47 +22,6 @@ Indices = npt.NDArray[np.int64]
 _SHUFFLE, _WEIGHTS = 1, 2  # keep the kinds of draws of one (seed, epoch) apart; 3 is that of `samplers`
 
 
-def epoch_order(
-    n: int,
-    epoch: int,
-    *,
-    seed: int = 0,
-    shuffle: bool = False,
-    weights: npt.NDArray[np.float64] | None = None,
-    samples: int | None = None,
-) -> Indices:
-    """The virtual indices of one epoch, for all ranks together.
-
-    Args:
-        n: number of samples in the dataset.
-        epoch: which epoch.
-        seed: any integer.
-        shuffle: a new permutation for every epoch (and for every pass over the data within one).
-        weights: n non-negative numbers: draw in proportion to them, with replacement.
-        samples: length of the epoch; None is n. More than n goes over the data again, less takes the first ones.
-
-    >>> epoch_order(3, epoch=0, samples=5)
-    array([0, 1, 2, 3, 4])
-    >>> sorted(epoch_order(5, epoch=0, shuffle=True).tolist())
-    [0, 1, 2, 3, 4]
-    """
-    count = n if samples is None else samples
-    if weights is not None:
-        cumulative = np.cumsum(weights)
-        uniform = (_raw(count, seed, epoch, _WEIGHTS) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        points = uniform * cumulative[-1]
-        # Rounding may put a point at the very end, behind the last sample of positive weight.
-        last = int(np.flatnonzero(weights)[-1])
-        return number_repeats(np.minimum(np.searchsorted(cumulative, points, side="right"), last).astype(np.int64), n)
-    if not shuffle:
-        return np.arange(count, dtype=np.int64)
-    # One row a pass over the data. Sorting random 64-bit keys shuffles: equal keys are as good as impossible, and the
-    # stable sort settles them. The first pass is the same however many there are.
-    passes = -(-count // n)
-    rows = np.argsort(_raw(passes * n, seed, epoch, _SHUFFLE, 0).reshape(passes, n), axis=1, kind="stable")
-    return (rows + np.arange(passes)[:, None] * n).ravel()[:count].astype(np.int64, copy=False)
-
-
 def number_repeats(positions: Indices, n: int) -> Indices:
     """Virtual indices: the k-th time (from 0) that a position occurs, it becomes `position + k·n`.
 
@@ -199,10 +158,29 @@ class BatchSchedule:
         return self.batch_size * self.world_size
 
     def whole(self, epoch: int) -> Indices:
-        """The virtual indices of an epoch, for all ranks together."""
-        return epoch_order(
-            self.n, epoch, seed=self.seed, shuffle=self.shuffle, weights=self.weights, samples=self.samples
-        )
+        """The virtual indices of an epoch, for all ranks together.
+
+        >>> BatchSchedule(3, samples=5).whole(epoch=0)
+        array([0, 1, 2, 3, 4])
+        >>> sorted(BatchSchedule(5, shuffle=True).whole(epoch=0).tolist())
+        [0, 1, 2, 3, 4]
+        """
+        n, count = self.n, self.total
+        if self.weights is not None:
+            cumulative = np.cumsum(self.weights)
+            uniform = (_raw(count, self.seed, epoch, _WEIGHTS) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+            points = np.searchsorted(cumulative, uniform * cumulative[-1], side="right")
+            # Rounding may put a point at the very end, behind the last sample of positive weight.
+            last = int(np.flatnonzero(self.weights)[-1])
+            return number_repeats(np.minimum(points, last).astype(np.int64), n)
+        if not self.shuffle:
+            return np.arange(count, dtype=np.int64)
+        # One row a pass over the data. Sorting random 64-bit keys shuffles: equal keys are as good as impossible, and
+        # the stable sort settles them. The first pass is the same however many there are.
+        passes = -(-count // n)
+        keys = _raw(passes * n, self.seed, epoch, _SHUFFLE, 0).reshape(passes, n)
+        rows = np.argsort(keys, axis=1, kind="stable") + np.arange(passes)[:, None] * n
+        return rows.ravel()[:count].astype(np.int64, copy=False)
 
     def split(self, epoch: int, read: int = 0) -> Iterable[Indices]:
         """The batches of this rank behind the first `read` samples of all, each the virtual indices of its samples."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Unpack, cast
 
 import numpy as np
@@ -28,7 +29,6 @@ from augrecipes.sources.stored import StoredSource, check_section, check_store, 
 from augrecipes.store import Store, Verify, open_store, reopen_store
 
 RowNumbers = npt.NDArray[np.int64]
-PointsOf = Callable[[int], dict[str, Any]]  # boxes and keypoints of a stored row
 _LOOKED_AT = 4  # bytes of labels that may be too large to stay exact
 # What is read off the store, and does not travel.
 _OFF_THE_STORE = frozenset({"store", "table", "_source"})
@@ -216,14 +216,16 @@ class Packed(RecipeDataset, takes=RunSettings):
             return None
         stored = source.rows(rows, epoch + virtual // len(self.table))
         if facts.scales:
-            return pairs(pipeline, self.store, stored, epoch, virtual, take)
+            whole = self.recipe.inputs.min_size is None and not self.store.encodes  # others are read one by one
+            images = in_memory(self.store, pipeline.targets, stored, decodes=True) if whole else None
+            return None if images is None else cast("Any", pipeline).many(epoch, virtual, images, take)
         targets, files = self._taken(), pipeline.reads and self.store.format == "jpeg"
-        points = source.points(0)
         if pipeline.kept_apart({*targets}, files=files) is not None:
             return None
-        given: Any = columns(self.store, targets, stored, source.points if points else None)
-        if given is None:
-            given = lambda k: source.stored(int(stored[k]), undecoded=pipeline.reads)  # noqa: E731
+        given: Any = lambda k: source.stored(int(stored[k]), undecoded=pipeline.reads)  # noqa: E731
+        if (lying := in_memory(self.store, targets, stored, decodes=False)) is not None:
+            others = [*map(source.points, stored.tolist())] if source.points(0) else None
+            given = BatchSamples(lying["image"], lying.get("mask"), others)
         return native_batch(pipeline, given, epoch, virtual, take, self.ragged_keys)
 
     def _taken(self) -> tuple[str, ...]:
@@ -231,53 +233,25 @@ class Packed(RecipeDataset, takes=RunSettings):
         return self._source.taken(self.pipeline.targets if self.recipe.facts.scales else None)
 
 
-def items_of(store: Store, target: str, stored: RowNumbers) -> RowNumbers | None:
-    """The item of each stored row, or None where one has none."""
-    if store.tables[target].one_a_row:
-        return stored
-    rows = store.tables[target].rows
-    first = rows[stored]
-    return cast("RowNumbers", first) if (rows[stored + 1] > first).all() else None
-
-
-def columns(
-    store: Store, targets: Sequence[str], stored: RowNumbers, points_of: PointsOf | None
-) -> BatchSamples | None:
-    """Some stored rows as they lie in memory; None where one is unreadable, or has to be decoded."""
+def in_memory(store: Store, targets: Sequence[str], stored: RowNumbers, *, decodes: bool) -> dict[str, InMemory] | None:
+    """Targets of some stored rows; None where one is unreadable or, unless it `decodes`, does not lie there decoded."""
     found = {}
     for name in targets:
-        items = items_of(store, name, stored)
-        if items is None or (lying := _lying(store, name, items)) is None:
+        items, table = stored, store.tables[name]
+        if not table.one_a_row:
+            items = table.rows[stored]
+            if not (table.rows[stored + 1] > items).all():
+                return None
+        if (lying := table.lie(items)) is not None:
+            array = partial(_array, store, name, items)
+            found[name] = InMemory(lying.lie, lying.shapes, array, lying.held)
+            continue
+        arrays = [store.array(name, item) for item in items.tolist()] if decodes else []
+        if not arrays or any(array.dtype != np.uint8 for array in arrays):
             return None
-        found[name] = lying
-    others = None if points_of is None else [points_of(row) for row in stored.tolist()]
-    return BatchSamples(found["image"], found.get("mask"), others)
+        found[name] = InMemory.of(arrays)
+    return found
 
 
-def pairs(
-    pipeline: Any, store: Store, stored: RowNumbers, epoch: int, virtual: RowNumbers, take: Take
-) -> dict[str, Any] | None:
-    """The targets of some stored scenes, side by side; None where they differ in size, or are best read one by one."""
-    if pipeline.recipe.inputs.min_size is not None or store.encodes:
-        return None
-    images = {}
-    for name in pipeline.targets:
-        items = items_of(store, name, stored)
-        if items is None or (found := _in_memory(store, name, items)) is None:
-            return None
-        images[name] = found
-    return pipeline.many(epoch, virtual, images, take)
-
-
-def _in_memory(store: Store, target: str, items: RowNumbers) -> InMemory | None:
-    """Some items of a target; None where one is no uint8 image."""
-    if (found := _lying(store, target, items)) is not None:
-        return found
-    arrays = [store.array(target, item) for item in items.tolist()]
-    return InMemory.of(arrays) if all(array.dtype == np.uint8 for array in arrays) else None
-
-
-def _lying(store: Store, target: str, items: RowNumbers) -> InMemory | None:
-    """The same of those that do not have to be decoded, and of masks."""
-    found = store.tables[target].lie(items)
-    return found and InMemory(found.lie, found.shapes, lambda k: store.array(target, int(items[k])), found.held)
+def _array(store: Store, target: str, items: RowNumbers, k: int) -> np.ndarray:
+    return store.array(target, int(items[k]))

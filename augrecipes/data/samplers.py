@@ -29,7 +29,7 @@ from augrecipes.data.order import BatchSchedule, Indices, dealt, digest, evened,
 from augrecipes.data.state import LoaderPosition
 from augrecipes.seeds import mix
 
-_SAMPLER = 3  # keeps its random numbers apart from those of `epoch_order`
+_SAMPLER = 3  # keeps its random numbers apart from those of `BatchSchedule`
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,7 +103,9 @@ class SampleTransform:
         if not isinstance(sample, Mapping):
             name = self.pipeline.targets[0]
             return self._run({name: sample}, self._key(index))[name]
-        if not any(isinstance(sample[name], list) for name in self._images_of(sample)[:1]):
+        called = self._called(sample)
+        images = (value for name, value in sample.items() if called.get(name, name) in self.pipeline.targets)
+        if not isinstance(next(images, None), list):
             return self.of_dict(sample, self._key(self._index_in(sample) if index is None else index))
         rows = [dict(zip(sample, values, strict=False)) for values in zip(*sample.values(), strict=False)]
         batch = [self.of_dict(row, self._key(self._index_in(row))) for row in rows]
@@ -129,11 +131,6 @@ class SampleTransform:
             return [*RowKeys(self._keys, self.pipeline.targets).named(tuple(others))]
         masked = len(sample) == 2 and is_image(sample[1]) and self.pipeline.recipe.inputs.mask != "absent"
         return ["image", "mask"] if masked else ["image", *others[1:]]
-
-    def _images_of(self, sample: Mapping[str, Any]) -> list[str]:
-        """The parts of a dict that are images of the recipe, by the names that they have there."""
-        called = self._called(sample)
-        return [name for name in sample if called.get(name, name) in self.pipeline.targets]
 
     def _called(self, sample: Mapping[str, Any]) -> dict[str, str]:
         """The recipe's name of each part that is called otherwise in the sample."""

@@ -27,12 +27,6 @@ SHARES: Schema = {
 }  # fmt: skip
 
 
-def no_refusal(recipe: Any, arguments: Mapping[str, Any]) -> str:
-    """Of steps that act on every recipe of their kinds."""
-    del recipe, arguments
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Mixture:
     """One step of `batch:`.
@@ -57,7 +51,7 @@ class Mixture:
     needs: tuple[str, ...] = ()
     bars: tuple[str, ...] = ()
     scales: bool | None = None
-    refusal: Callable[[Any, Mapping[str, Any]], str] = no_refusal
+    refusal: Callable[[Any, Mapping[str, Any]], str] | None = None
 
     def effective(self, written: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments that take effect."""
@@ -73,4 +67,4 @@ class Mixture:
             return f"cannot blend {barred}, which `inputs:` has; use CutMix or Mosaic, which cut {barred}, too"
         if self.needs == ("mask",) and inputs.mask == "absent":
             return "takes objects by their masks, and `inputs:` says that there is none; write `mask: required`"
-        return self.refusal(recipe, self.effective(written))
+        return "" if self.refusal is None else self.refusal(recipe, self.effective(written))

@@ -7,13 +7,11 @@ half a pixel before their centres.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.run.instrument import SINK, instrument
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.step_matrices import Matrix, Size, matrix_of, shifted
+from augrecipes.compiler.run.step_matrices import Matrix, Size, StepMatrices, matrix_of, shifted
 from augrecipes.ops.capabilities import claims
 
 
@@ -44,7 +42,7 @@ def of_corners(matrix: Matrix) -> Matrix:
 
 
 def geometry_of(pipeline: Pipeline, size: Size, channels: int) -> Placement:
-    """What the steps of a pipeline do to places in an image of `size`: they run on a black one, those that move pixels.
+    """What the steps of a pipeline do to places in an image of `size`.
 
     Args:
         pipeline: of steps that draw no places, `optimize` none; it stays as it is.
@@ -59,26 +57,10 @@ def geometry_of(pipeline: Pipeline, size: Size, channels: int) -> Placement:
     """
     pixels, points, after = np.eye(3), np.eye(3), size
     cuts: list[tuple[Matrix, Size]] = []
-
-    def call(label: str, step: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        nonlocal pixels, points, after
-        if label == SINK:
-            return args[0]
-        made: Any = getattr(step, "innermost", step)
-        if hasattr(made, "transforms"):  # a group, whose steps are called one by one
-            return step(*args, **kwargs)
-        name = type(made).__name__
-        if not claims(name).moves:
-            return kwargs
-        done, before = step(*args, **kwargs), kwargs["image"].shape[:2]
-        after = done["image"].shape[:2]
-        pixels = matrix_of(name, made.params, before, after, centres=True) @ pixels
-        points = matrix_of(name, made.params, before, after, centres=False) @ points
+    for move in StepMatrices(pipeline.again()).moves((0, 0, 0), (*size, channels)):
+        name, *_, after = move
+        pixels = matrix_of(*move, centres=True) @ pixels
+        points = matrix_of(*move, centres=False) @ points
         if claims(name).resizes != "whole":
             cuts.append((pixels, after))
-        return done
-
-    own = pipeline.again()
-    instrument(own, call)
-    own.at(0)(image=np.zeros((*size, channels), np.uint8))
     return Placement(after, pixels, points, tuple(cut for cut in cuts if cut[0] is not pixels))

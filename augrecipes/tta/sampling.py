@@ -26,20 +26,14 @@ def sampled(planes: np.ndarray, matrix: Matrix, size: Size, *, nearest: bool) ->
     >>> made.tolist(), within.tolist()
     ([[[0.0, 2.0, 4.0, 4.0, 4.0]]], [[True, True, True, True, False]])
     """
-    matrix = matrix / matrix[2, 2]
-    if not np.abs(matrix[:2, :2].diagonal()).any():  # transposed
-        planes, matrix = planes.swapaxes(1, 2), matrix[[1, 0, 2]]
-    y, x = np.arange(size[0]), np.arange(size[1])
-    if matrix[0, 1] == matrix[1, 0] == 0 and not matrix[2, :2].any():  # axis by axis
-        planes, y_within = _along(1, planes, matrix[1, 1] * y + matrix[1, 2], nearest)
-        planes, x_within = _along(2, planes, matrix[0, 0] * x + matrix[0, 2], nearest)
-        return planes, y_within[:, None] & x_within
-    places = _places(matrix, size)
-    x_low, x_part, x_within = _pixels(places[0], planes.shape[2], nearest)
-    y_low, y_part, y_within = _pixels(places[1], planes.shape[1], nearest)
-    made = planes[:, y_low, x_low]
-    if not nearest:
-        x_high, y_high = np.minimum(x_low + 1, planes.shape[2] - 1), np.minimum(y_low + 1, planes.shape[1] - 1)
+    height, width = planes.shape[1:]
+    (x, y), made = _places(matrix, size), planes
+    x_low, x_part, x_within = _pixels(x, width, nearest)
+    y_low, y_part, y_within = _pixels(y, height, nearest)
+    if (height, width) != size or (x_low != np.arange(width)).any() or (y_low != np.arange(height)[:, None]).any():
+        made = planes[:, y_low, x_low]
+    if not nearest and (x_part.any() or y_part.any()):
+        x_high, y_high = np.minimum(x_low + 1, width - 1), np.minimum(y_low + 1, height - 1)
         made = _between(made, planes[:, y_low, x_high], x_part)
         made = _between(made, _between(planes[:, y_high, x_low], planes[:, y_high, x_high], x_part), y_part)
     return made, x_within & y_within
@@ -55,10 +49,11 @@ def within(matrix: Matrix, size: Size, other: Size) -> np.ndarray:
     return np.asarray(_pixels(x, other[1], True)[2] & _pixels(y, other[0], True)[2])
 
 
-def _places(matrix: Matrix, size: Size) -> np.ndarray:
-    """Columns and rows, 2×H×W, in the other grid."""
-    at = np.tensordot(matrix, np.stack([*np.meshgrid(*map(np.arange, size[::-1])), np.ones(size)]), 1)
-    return np.asarray(at[:2] / at[2])
+def _places(matrix: Matrix, size: Size) -> list[np.ndarray]:
+    """Columns and rows in the other grid: 1×W or H×1 where they depend on one axis, else H×W."""
+    axes = np.arange(size[1])[None], np.arange(size[0])[:, None], np.ones((1, 1))
+    x, y, w = (sum(axis * part for axis, part in zip(axes, row, strict=True) if part) for row in matrix.tolist())
+    return [np.asarray(x / w), np.asarray(y / w)]
 
 
 def _pixels(at: np.ndarray, length: int, nearest: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -69,17 +64,6 @@ def _pixels(at: np.ndarray, length: int, nearest: bool) -> tuple[np.ndarray, np.
     low = np.minimum(low, length - 1)
     part = at - low
     return low, np.where(np.abs(part) < _SAME, 0, part).astype(np.float32), within
-
-
-def _along(axis: int, planes: np.ndarray, at: np.ndarray, nearest: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The planes at some places along one axis, and which of these lie in a pixel."""
-    length = planes.shape[axis]
-    low, part, within = _pixels(at, length, nearest)
-    if nearest or not part.any():
-        whole = len(low) == length and np.array_equal(low, np.arange(length))
-        return planes if whole else planes.take(low, axis), within
-    part = part.reshape(-1, *[1] * (2 - axis))
-    return _between(planes.take(low, axis), planes.take(np.minimum(low + 1, length - 1), axis), part), within
 
 
 def _between(one: np.ndarray, other: np.ndarray, part: np.ndarray) -> np.ndarray:

@@ -10,7 +10,8 @@ import torch
 from support.folders import BAGS, SIZES, bag_folders, draw
 
 import augrecipes as ar
-from augrecipes.data.picking import pick_tiles
+from augrecipes.data.picking import tiles_of
+from augrecipes.recipe.model import Bag
 from augrecipes.recipe.parse import parse_text
 
 
@@ -69,20 +70,22 @@ class TestSamples:
 class TestPicking:
     def test_a_random_subset_is_a_function_of_seed_epoch_and_index(self) -> None:
         def pick(**changed: int) -> list[int]:
-            return pick_tiles(50, 20, "random", **{"seed": 1, "epoch": 2, "index": 3, **changed}).tolist()
+            return tiles_of(
+                Bag(20, 1, "random"), 50, "train", **{"seed": 1, "epoch": 2, "index": 3, **changed}
+            ).tolist()
 
         assert pick() == pick() == sorted(set(pick()))
         assert len(pick()) == 20
         others = [pick(seed=2), pick(epoch=3), pick(index=4), pick(seed=-1), pick(epoch=3, index=2)]
         assert len({*map(tuple, others), tuple(pick())}) == 6
         # Fixed for ever: saved states and published figures rely on it.
-        assert pick_tiles(10, 4, "random", seed=0, epoch=0, index=0).tolist() == [1, 4, 6, 8]
+        assert tiles_of(Bag(4, 1, "random"), 10, "train", seed=0, epoch=0, index=0).tolist() == [1, 4, 6, 8]
 
     @pytest.mark.parametrize("n", [1, 2, 7, 100])
     @pytest.mark.parametrize("how", ["random", "first", "stride"])
     def test_picked_tiles_ascend(self, n: int, how: Any) -> None:
         for most in (None, 1, 3, n, n + 1):
-            found = pick_tiles(n, most, how, seed=0, epoch=0, index=0)
+            found = tiles_of(Bag(most, 1, how), n, "train", seed=0, epoch=0, index=0)
             assert found.dtype == np.int64
             assert len(found) == (n if most is None else min(n, most))
             assert (np.diff(found) > 0).all()

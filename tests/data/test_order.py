@@ -14,7 +14,7 @@ from support.datasets import Counting, here, indices, values
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler
 
 from augrecipes.data import order, samplers, state
-from augrecipes.data.order import BatchSchedule, Share, check_weights, dealt, epoch_order, number_repeats, orders
+from augrecipes.data.order import BatchSchedule, Share, check_weights, dealt, number_repeats, orders
 
 sizes = st.integers(1, 60)
 epochs = st.integers(0, 2**40)
@@ -23,27 +23,27 @@ seeds = st.integers(-(2**63), 2**64)
 
 @given(sizes, epochs, seeds)
 def test_a_shuffle_is_a_permutation_and_repeats(n: int, epoch: int, seed: int) -> None:
-    order = epoch_order(n, epoch, seed=seed, shuffle=True)
+    order = BatchSchedule(n, seed=seed, shuffle=True).whole(epoch)
     assert sorted(order.tolist()) == list(range(n))
-    np.testing.assert_array_equal(order, epoch_order(n, epoch, seed=seed, shuffle=True))
+    np.testing.assert_array_equal(order, BatchSchedule(n, seed=seed, shuffle=True).whole(epoch))
 
 
 def test_shuffles_are_written_in_stone() -> None:
     # Golden: resuming a run with a newer version must give the same order.
-    assert epoch_order(8, 0, seed=0, shuffle=True).tolist() == [7, 5, 3, 1, 6, 4, 0, 2]
-    assert epoch_order(4, 3, seed=2, weights=np.array([1.0, 2.0, 0.0, 1.0])).tolist() == [1, 0, 5, 4]
+    assert BatchSchedule(8, seed=0, shuffle=True).whole(0).tolist() == [7, 5, 3, 1, 6, 4, 0, 2]
+    assert BatchSchedule(4, seed=2, weights=np.array([1.0, 2.0, 0.0, 1.0])).whole(3).tolist() == [1, 0, 5, 4]
 
 
 def test_shuffles_are_uniform() -> None:
     # Each of 6 samples comes first in 1/6 of 3000 epochs, ± 4 σ.
-    first = np.bincount([epoch_order(6, e, shuffle=True)[0] for e in range(3000)], minlength=6)
+    first = np.bincount([BatchSchedule(6, shuffle=True).whole(e)[0] for e in range(3000)], minlength=6)
     np.testing.assert_allclose(first, 500, atol=4 * np.sqrt(3000 / 6 * 5 / 6))
 
 
 @given(sizes, st.integers(1, 200), epochs)
 def test_repeats_get_indices_of_their_own(n: int, samples: int, epoch: int) -> None:
     for shuffle in (False, True):
-        order = epoch_order(n, epoch, shuffle=shuffle, samples=samples)
+        order = BatchSchedule(n, shuffle=shuffle, samples=samples).whole(epoch)
         assert len(order) == len(set(order.tolist())) == samples
         counts = np.bincount(order % n, minlength=n)
         assert counts.max() - counts.min() <= 1
@@ -52,8 +52,8 @@ def test_repeats_get_indices_of_their_own(n: int, samples: int, epoch: int) -> N
 @given(st.integers(1, 20), st.integers(1, 200), st.integers(1, 200))
 def test_a_longer_epoch_begins_as_a_shorter_one(n: int, a: int, b: int) -> None:
     short, long = sorted((a, b))
-    longer = epoch_order(n, 3, shuffle=True, samples=long)
-    np.testing.assert_array_equal(epoch_order(n, 3, shuffle=True, samples=short), longer[:short])
+    longer = BatchSchedule(n, shuffle=True, samples=long).whole(3)
+    np.testing.assert_array_equal(BatchSchedule(n, shuffle=True, samples=short).whole(3), longer[:short])
 
 
 @given(st.lists(st.integers(0, 9), max_size=40))
@@ -68,7 +68,7 @@ def test_number_repeats_counts_in_order(positions: list[int]) -> None:
 
 def test_weights_are_kept() -> None:
     weights = np.array([0.0, 1.0, 3.0, 0.0])
-    drawn = epoch_order(4, 0, weights=weights, samples=20_000)
+    drawn = BatchSchedule(4, weights=weights, samples=20_000).whole(0)
     assert len(set(drawn.tolist())) == len(drawn)
     share = np.bincount(drawn % 4, minlength=4) / len(drawn)
     assert share[0] == share[3] == 0
@@ -114,7 +114,7 @@ def check_shares(world_size: int, *, epoch: int = 0, **plan: Any) -> None:
     assert [len(batches) for batches in read] == [one.batches for one in ranked]
     shares = [np.concatenate([np.empty(0, np.int64), *batches]) for batches in read]
     kept = {key: plan[key] for key in ("shuffle", "weights", "samples")}
-    whole = epoch_order(plan["n"], epoch, **kept)
+    whole = BatchSchedule(plan["n"], **kept).whole(epoch)
     rounds = len(whole) // (world_size * plan["batch_size"])
     in_turns = [batches[k].tolist() for k in range(rounds) for batches in read]
     assert in_turns == whole[: rounds * world_size * plan["batch_size"]].reshape(-1, plan["batch_size"]).tolist()

@@ -26,7 +26,7 @@ from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, We
 
 from augrecipes import LoaderError, loader
 from augrecipes.data import order
-from augrecipes.data.order import BatchSchedule, epoch_order
+from augrecipes.data.order import BatchSchedule
 from augrecipes.data.samplers import SampledSchedule
 
 N = 61
@@ -251,7 +251,7 @@ def test_three_ranks_stop_and_two_go_on(tmp_path: Path) -> None:
         batches = [taken for _, taken in told]
         read += [i for step in zip(*batches, strict=True) for batch in step for i in batch]
     weights = torch.arange(SAMPLES, dtype=torch.float64).numpy()
-    whole = epoch_order(SAMPLES, 0, seed=2, weights=weights, samples=SAMPLES - 1).tolist()
+    whole = BatchSchedule(SAMPLES, seed=2, weights=weights, samples=SAMPLES - 1).whole(0).tolist()
     assert read == whole
     assert json.loads((tmp_path / "state.json").read_text())["epoch"] == 1
 

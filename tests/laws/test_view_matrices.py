@@ -12,7 +12,7 @@ from random_recipes import Pool, build, pool, step
 from support.checks import SEEDS, planted, planted_faults, tries
 
 from augrecipes.compiler.run import step_matrices
-from augrecipes.errors import RecipeError
+from augrecipes.errors import DataError, RecipeError
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import names
 from augrecipes.recipe.model import Arguments, NamedView, Recipe, Step, label
@@ -146,6 +146,14 @@ def test_steps_without_a_matrix_are_an_error_with_their_line(name: str, argument
 
 def no_half(y: float, x: float, *, centres: bool = True) -> Any:
     return SCALED(y, x, centres=False)
+
+
+def test_a_step_that_fails_before_there_is_a_pixel_is_named() -> None:
+    step = Step("CenterCrop", Arguments({"height": 400, "width": 400}), p=1.0)
+    views = (NamedView("a", 1, None, label((step,), "a")),)
+    made = build(Recipe("law", kind="views", views=views, correspondence=True), "none", 1)
+    with pytest.raises(DataError, match=r"step a/CenterCrop#1: .*exceeds image dimensions"):
+        made.at(0)(image=np.zeros((*SIZE, 3), np.uint8))
 
 
 def first_key(self: Any, key: Any, shape: Any) -> Any:

@@ -8,7 +8,8 @@ import operator
 import os
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -236,25 +237,24 @@ class Pipeline(AsCompose):
             for step, _, _ in self._sites:
                 step.params = {}  # a step that is not called keeps the parameters of its last sample
 
-    def blame(self, error: Exception) -> Exception:
-        """What went wrong in a step, with the step's label; want of memory is no fault of the sample, and stays."""
-        if isinstance(error, AugrecipesError | MemoryError):
-            return error
-        if isinstance(error, cv2.error) and error.code == cv2.Error.StsNoMem:
-            return MemoryError(f"step {self._culprit(error)}: {error}")
-        text = f"{type(error).__name__}: {str(error).strip() or 'no message'}"
-        return DataError(text, step=self._culprit(error))
+    @contextmanager
+    def blaming(self) -> Iterator[None]:
+        """What goes wrong in a step is a DataError with the step's label; want of memory is no fault of the sample."""
+        try:
+            yield
+        except (AugrecipesError, MemoryError):
+            raise
+        except Exception as error:
+            labels, innermost = self._labels, reversed([*running(error)])
+            step = next((labels[id(one)] for one in innermost if id(one) in labels), None)
+            if isinstance(error, cv2.error) and error.code == cv2.Error.StsNoMem:
+                raise MemoryError(f"step {step}: {error}") from error
+            text = f"{type(error).__name__}: {str(error).strip() or 'no message'}"
+            raise DataError(text, step=step) from error
 
     def label_of(self, step: Any) -> str:
         """The label of a step."""
         return self._labels.get(id(getattr(step, "innermost", step)), "")
-
-    def _culprit(self, error: BaseException) -> str | None:
-        """The label of the innermost step that was running when `error` was raised."""
-        label = None
-        for one in running(error):
-            label = self._labels.get(id(one), label)
-        return label
 
     def applied(self) -> list[tuple[str, str, dict[str, Any]]]:
         """The draws that were made for the last sample."""

@@ -6,7 +6,7 @@ Places are pixel centres, (x, y, 1). Steps whose geometry is no matrix have none
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import partial, reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,11 +18,12 @@ from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.lowering.walk import encode
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points_alone import size_behind
-from augrecipes.compiler.run.prepared import Act, Executors, Prepared, prepared
+from augrecipes.compiler.run.prepared import Act, Executors, prepared
 from augrecipes.ops.capabilities import claims
 
 Matrix: TypeAlias = NDArray[np.float64]
 Size: TypeAlias = tuple[int, int]
+Move: TypeAlias = tuple[str, Mapping[str, Any], Size, Size]  # a step's name, what it drew, the size before it and after
 _BYTE = np.dtype(np.uint8)
 
 
@@ -106,28 +107,34 @@ class StepMatrices:
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
-        self._steps: list[Prepared] = [
-            prepared(step, pipeline, Executors(partial(_multiplies, self))) for step in pipeline.transforms
-        ]
-        self.matrix = np.eye(3)
+        self._pipeline, self._seen = pipeline, list[Move]()
+        still = {id(step): lambda _: lambda data: data for step, _, _ in pipeline._sites if not _moves(step)}
+        how = Executors(partial(_followed, self._seen), still)
+        self._steps = [prepared(step, pipeline, how) for step in pipeline.transforms]
 
     def at(self, key: tuple[int, int, int], shape: tuple[int, int, int]) -> Matrix:
         """From places in an image H×W×C to those behind the last step, float64 (3, 3); `key`: epoch, index, tile."""
+        return reduce(lambda matrix, move: matrix_of(*move) @ matrix, self.moves(key, shape), np.eye(3))
+
+    def moves(self, key: tuple[int, int, int], shape: tuple[int, int, int]) -> list[Move]:
+        """The steps that move places, as they act on an image H×W×C: the first arguments of `matrix_of`."""
         self._pipeline.position(*key)
-        self.matrix = np.eye(3)
+        self._seen.clear()
         data: Sample = {"image": stand_in(shape, _BYTE)}
-        for first, p, act, _ in self._steps:
-            if first is None or first() < p:
-                data = act(data)
-        return self.matrix
+        with self._pipeline.blaming():
+            for first, p, act, _ in self._steps:
+                if first is None or first() < p:
+                    data = act(data)
+        return [*self._seen]
 
 
-def _multiplies(found: StepMatrices, step: Any, takes: bool) -> Act:
-    """What a step does to the matrix, and to the shape of what stands for the image."""
-    name = type(step).__name__
-    if not claims(name).moves:
-        return lambda data: data
+def _moves(step: Any) -> bool:
+    """Whether a step, or one in a group, moves places."""
+    return claims(type(step).__name__).moves or any(map(_moves, getattr(step, "transforms", ())))
+
+
+def _followed(seen: list[Move], step: Any, takes: bool) -> Act:
+    """What a step does to the shape of what stands for the image; how it moves places is noted."""
     draw, take, numbers = sampler_of(step), step.py_random.random, encode(step)
     apply: Callable[..., Any] = functions_of(step)["image"]
 
@@ -140,7 +147,7 @@ def _multiplies(found: StepMatrices, step: Any, takes: bool) -> Act:
             after = size_behind(numbers, params, *before)
         else:  # its size is its own business
             after = apply(np.zeros(image.shape, _BYTE), **params).shape[:2]
-        found.matrix = matrix_of(name, params, before, after) @ found.matrix
+        seen.append((type(step).__name__, params, before, after))
         data["image"] = stand_in((*after, image.shape[2]), _BYTE)
         return data
 

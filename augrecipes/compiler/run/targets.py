@@ -16,7 +16,7 @@ from augrecipes.recipe.model import Inputs, Output
 
 _UINT8, _FLOAT32 = np.dtype(np.uint8), np.dtype(np.float32)
 DTYPES = (_UINT8, _FLOAT32)  # the dtypes of images
-_MASKS = (_UINT8, np.dtype(np.uint16), np.dtype(np.int16), _FLOAT32)
+MASKS = (_UINT8, np.dtype(np.uint16), np.dtype(np.int16), _FLOAT32)  # those of masks, as they come to steps
 _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
 # Resampling overshoots: of images in 0..1 the sharpest kernel that there is, Lanczos', makes −0.97..1.97 at worst.
 _LEAST, _MOST = -1.0, 2.0
@@ -92,7 +92,7 @@ def mask_in(mask: Any, image: Any, name: str = "mask", axes: int = 0) -> np.ndar
         mask = mask[..., 0]
     if mask.ndim not in (axes + 2, axes + 3) or mask.shape[axes : axes + 2] != image.shape[:2] or not mask.size:
         raise DataError(f"{name} of shape {mask.shape} does not lie on the image of shape {image.shape}")
-    if mask.dtype in _MASKS:
+    if mask.dtype in MASKS:
         return mask
     if mask.dtype == bool:
         return mask.astype(np.uint8)

@@ -228,7 +228,7 @@ class ImagePipeline(NativeBatches):
 
     def _steps(self, data: dict[str, Any], stages: list[tuple[str, Any]] | None) -> dict[str, Any]:
         """Albumentations' own loop."""
-        try:
+        with self.blaming():
             if self._prepares:
                 for processor in self.processors.values():
                     forget_labels(processor)
@@ -239,7 +239,7 @@ class ImagePipeline(NativeBatches):
                 if filters is not None:
                     data = filters(data)
                 if stages is not None:
-                    stages.append((self.label_of(self.transforms[place]), _copy_of(data["image"])))
+                    stages.append((self.label_of(self.transforms[place]), np.array(np.atleast_3d(data["image"]))))
             image = data["image"]
             if image.dtype not in DTYPES:
                 raise DataError(
@@ -247,17 +247,8 @@ class ImagePipeline(NativeBatches):
                 )
             if self._prepares:
                 data = self.postprocess(data)
-            data["image"] = image if image.ndim == 3 else image[..., None]
-        except Exception as error:
-            blamed = self.blame(error)
-            if blamed is error:
-                raise
-            raise blamed from error
+            data["image"] = np.atleast_3d(image)
         return data
-
-
-def _copy_of(image: np.ndarray) -> np.ndarray:
-    return np.array(image if image.ndim == 3 else image[..., None])
 
 
 PIPELINE = ImagePipeline

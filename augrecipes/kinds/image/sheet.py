@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
@@ -11,6 +12,7 @@ from augrecipes.preview.rows import (
     DrawnSample,
     SheetRequest,
     annotated,
+    images_of,
     label_text,
     left_out,
     output_text,
@@ -24,15 +26,17 @@ ACROSS = 6  # samples on a line, where they are shown without their sources
 
 
 def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
-    """The sheet of a recipe of kind image; DataError where nothing can be shown."""
+    """The sheet of a recipe of one image, or of its views; DataError where nothing can be shown."""
     pipeline, files = request.opened(recipe)
     drawn, skipped = request.drawn(pipeline, files)
     table: Any = files.table
     named = table.box_classes or (table.boxes and table.boxes.classes)
     classes = (named if recipe.inputs.boxes else None) or ()
+    several = [name for name in pipeline.outputs if name != "image"]  # views
 
-    def outputs(one: DrawnSample) -> list[Cell]:
-        return [annotated(rgb_of_output(out["image"], recipe.output), out, recipe, classes) for out in one.outputs]
+    def cells(out: Mapping[str, Any], name: str) -> list[Cell]:
+        found = images_of(out, [name])
+        return [annotated(rgb_of_output(image, recipe.output), on_it, recipe, classes) for *_, image, on_it in found]
 
     def known(one: DrawnSample) -> list[str]:
         label = label_text(table, one.sample.index % len(table))
@@ -44,15 +48,21 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
         if request.stages:
             groups = stage_groups(images, one.stages, lambda after: [Cell(rgb_of_input(after["image"]))])
         else:
-            groups = [CellGroup([cell], f"epoch {epoch}") for epoch, cell in enumerate(outputs(one), request.epoch)]
+            groups = [
+                CellGroup(cells(out, name), f"epoch {epoch}" + f" · {name}" * bool(several))
+                for epoch, out in enumerate(one.outputs, request.epoch)
+                for name in pipeline.outputs
+            ]
         notes = " · ".join([f"{size_text(images['image'])} px", *known(one)])
         return SheetRow(groups, CellGroup([source], "source", quiet=True), short_path(one.sample.path), [notes])
 
-    if request.columns or request.stages:
+    out = drawn[0].outputs[0]
+    output = ", ".join(f"{name} {output_text(out[name][0])}" for name in several) or output_text(out["image"])
+    if request.columns or request.stages or several:
         rows, across, often = [row(one) for one in drawn], None, "one draw an epoch"
     else:  # as a dataset hands them out
-        rows = [SheetRow([CellGroup(outputs(one), " · ".join(known(one))) for one in drawn])]
-        across, often = ACROSS, f"epoch {request.epoch}"
-    lines = request.lines(pipeline, often, output_text(drawn[0].outputs[0]["image"]))
+        groups = [CellGroup(cells(one.outputs[0], "image"), " · ".join(known(one))) for one in drawn]
+        rows, across, often = [SheetRow(groups)], ACROSS, f"epoch {request.epoch}"
+    lines = request.lines(pipeline, often, output)
     legend = [(label_colour(k), name) for k, name in enumerate(classes)]
     return Sheet(rows, recipe.name, lines, left_out(skipped), legend, across)

@@ -237,17 +237,12 @@ class PairPipeline(Pipeline):
         arrays = {name: one.array() if isinstance(one, Undecoded) else one for name, one in images.items()}
         scene = Scene(arrays, self.units, Region(0, 0, *common_cells(arrays, self.units)), stages)
         self.position(*key)
-        try:
+        with self.blaming():
             for step in self.transforms:
                 step(scene=scene)
                 if not isinstance(step, Degrade):  # it has shown its own steps
                     scene.show(self.label_of(step))
             scene.shape()
-        except Exception as error:
-            blamed = self.blame(error)
-            if blamed is error:
-                raise
-            raise blamed from error
         for name, array in scene.arrays.items():
             if array.dtype not in (np.uint8, np.float32):
                 raise DataError(f"the steps left {name} as {array.dtype}; images are uint8 or float32")

@@ -14,15 +14,21 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.prefix import rest_of
 from augrecipes.compiler.rewrite import Compiled, Plan
 from augrecipes.compiler.rewrite.nodes import Nodes, action_of, singles
-from augrecipes.compiler.run.targets import arrival_of
+from augrecipes.compiler.run.targets import MASKS, arrival_of
 from augrecipes.flow import Arrival
 from augrecipes.kinds.image.pipeline import ImagePipeline
-from augrecipes.recipe.model import Output, Step
+from augrecipes.recipe.model import Output, Recipe, Step
 
 _FREE = ("identity", "dihedral")  # programs put these off until somebody reads pixels
-_MASKS = (np.uint8, np.uint16, np.int16, np.float32)  # others would not come to the next steps as they came to these
 ALL = ""  # the stem of all views
 View = Callable[[str, int, Allocate], dict[str, Any]]
+
+
+def built(of: Compiled, recipe: Recipe, **part: Any) -> ImagePipeline:
+    """What runs some of a compiled recipe's steps, compiled as the whole is but for `part`."""
+    how = {"save_applied_params": of.save_applied_params, "threads": of.threads, "added": of.added}
+    found: Any = build(recipe, of.mode, of.optimize, of.seed, **{"resumes": of.resumes, **how, **part})
+    return found
 
 
 class _AsItIs(Sink):
@@ -56,11 +62,10 @@ class Branches:
     Args:
         of: the compiled recipe.
         whole: by name what makes a view from its first step to its last.
-        how: further arguments of the compiler.
     """
 
-    def __init__(self, of: Compiled, whole: Mapping[str, ImagePipeline], how: Mapping[str, Any]) -> None:
-        self._of, self._whole, self._how, self._fast = of, whole, how, of.optimize == "fast"
+    def __init__(self, of: Compiled, whole: Mapping[str, ImagePipeline]) -> None:
+        self._of, self._whole, self._fast = of, whole, of.optimize == "fast"
         self.stems: dict[str, Branch] = {}
         self.ends: dict[str, Branch] = {}
         sources = {view.of for view in of.recipe.views if not self._fast}
@@ -80,7 +85,7 @@ class Branches:
     def sample(self, epoch: int, index: int, given: Mapping[str, Any]) -> View:
         """What makes the views of a sample: from a name, a number and memory to all that comes out of a view."""
         mask, others = given.get("mask"), next(iter(self._whole.values())).likes
-        whole = (mask is not None and np.asarray(mask).dtype not in _MASKS) or not others.keys().isdisjoint(given)
+        whole = (mask is not None and np.asarray(mask).dtype not in MASKS) or not others.keys().isdisjoint(given)
         whole |= self._fast and arrival_of(given.get("image")) != "uint8"
         kept: dict[tuple[str, int], dict[str, Any] | None] = {}
 
@@ -144,10 +149,9 @@ class Branches:
         return Stem(self._part(name, begin, end, left, pauses=True).compiled)
 
     def _part(self, name: str, begin: int, end: int, of_recipe: Mapping[str, Any] = {}, **how: Any) -> ImagePipeline:
-        of, whole = self._of, self._whole[name]
+        whole = self._whole[name]
         recipe = replace(rest_of(whole.recipe, "train", begin), steps=whole.recipe.steps[begin:end], **of_recipe)
-        how = {**self._how, "resumes": of.resumes or begin > 0, **how}
-        found: Any = build(recipe, of.mode, of.optimize, of.seed, **how)
+        found = built(self._of, recipe, resumes=self._of.resumes or begin > 0, **how)
         if self._fast:  # alone, neither part would know what the other bears
             nodes, stop = whole.compiled.plans["uint8"].steps, len(self._nodes(begin or end))
             plan = Plan(nodes[stop:] if begin else nodes[:stop])

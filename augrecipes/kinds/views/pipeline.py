@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.compile import build
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.undecoded import is_encoded
 from augrecipes.compiler.rewrite import Compiled
@@ -19,7 +18,7 @@ from augrecipes.compiler.run.step_matrices import StepMatrices
 from augrecipes.errors import CollateError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.image.pipeline import ImagePipeline
-from augrecipes.kinds.views.branches import ALL, Branches
+from augrecipes.kinds.views.branches import ALL, Branches, built
 from augrecipes.kinds.views.reduced_file import LARGE, ReducedFile, scale_for
 from augrecipes.ops.capabilities import claims
 
@@ -50,40 +49,24 @@ class ViewsPipeline(ImagePipeline):
             self.outputs = tuple(view.name for view in compiled.recipe.views) or self.outputs
 
     @cached_property
-    def parts(self) -> dict[str, tuple[int, Any]]:
-        """How many views each name has, and the pipeline of kind image that makes one; {}: there is one image."""
+    def parts(self) -> dict[str, ImagePipeline]:
+        """By name the pipeline of kind image that makes one view; {}: there is one image."""
         if self.whole is not None:
-            whole = self.whole.parts.items()
-            return {name: (count, part.for_this_thread(self._epoch)) for name, (count, part) in whole}
-        of = self.compiled
-        return {
-            view.name: (
-                view.count,
-                build(of.recipe.view(view.name, shares=True), of.mode, of.optimize, of.seed, **self._how),
-            )
-            for view in of.recipe.views
-            if view.name in self.outputs
-        }
-
-    @property
-    def _how(self) -> dict[str, Any]:
-        """Further arguments of the compiler."""
-        of = self.compiled
-        how = {"save_applied_params": of.save_applied_params, "threads": of.threads}
-        return {**how, "added": of.added, "resumes": of.resumes}
+            return {name: part.for_this_thread(self._epoch) for name, part in self.whole.parts.items()}
+        names = [view.name for view in self.recipe.views if view.name in self.outputs]
+        return {name: built(self.compiled, self.recipe.view(name, shares=True)) for name in names}
 
     @cached_property
     def branches(self) -> Branches:
         """What makes the views, and what several of them begin with once."""
-        parts = {name: part for name, (_, part) in self.parts.items()}
         if self.whole is not None:
-            return self.whole.branches.in_epoch(self._epoch, parts)
-        return Branches(self.compiled, parts, self._how)
+            return self.whole.branches.in_epoch(self._epoch, self.parts)
+        return Branches(self.compiled, self.parts)
 
     @cached_property
     def places(self) -> dict[str, StepMatrices]:
         """What tells where the views of each name lie."""
-        return {name: StepMatrices(part.plain) for name, (_, part) in self.parts.items()}
+        return {name: StepMatrices(part.plain) for name, part in self.parts.items()}
 
     @property
     def origins(self) -> dict[str, str]:
@@ -109,7 +92,7 @@ class ViewsPipeline(ImagePipeline):
         given |= file
         make = self.branches.sample(epoch, index, given)
         made: dict[str, Any] = {name: value for name, value in given.items() if name not in self._usual}
-        for name, (count, _) in self.parts.items():
+        for name, count in ((view.name, view.count) for view in self.recipe.views):
             room = output_buffer(out[name], name, [given.get(_IMAGE)]) if name in out else np.empty
             block = _Block(name, count, room)
             views = [make(name, k, partial(block.row, k)) for k in range(count)]
@@ -157,8 +140,10 @@ class ViewsPipeline(ImagePipeline):
             return {}
         height, width, channels = (*image.shape, 1)[:3]
         return {
-            name: np.stack([of.at((epoch, index, k), (height, width, channels)) for k in range(self.parts[name][0])])
-            for name, of in self.places.items()
+            view.name: np.stack(
+                [self.places[view.name].at((epoch, index, k), (height, width, channels)) for k in range(view.count)]
+            )
+            for view in self.recipe.views
         }
 
     def _is_large(self, image: Any) -> bool:
@@ -183,9 +168,9 @@ class ViewsPipeline(ImagePipeline):
     @cached_property
     def _may_reduce(self) -> bool:
         """Whether all views are decoded smaller if they can be: their places are matrices."""
-        steps = [step for _, part in self.parts.values() for step in part.recipe.walk() if not step.is_group]
+        steps = [step for part in self.parts.values() for step in part.recipe.walk() if not step.is_group]
         matrices = all(claims(step.name).is_matrix for step in steps)
-        return self.optimize == "fast" and matrices and all(part.reads for _, part in self.parts.values())
+        return self.optimize == "fast" and matrices and all(part.reads for part in self.parts.values())
 
 
 class _Block:
