@@ -20,7 +20,7 @@ from harness import Row, child, memory, run
 
 import augrecipes as ar
 from augrecipes.data.dataset import RecipeDataset
-from augrecipes.data.order import epoch_order
+from augrecipes.data.order import BatchSchedule
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.paths import PathTable
 
@@ -52,7 +52,7 @@ def _orders(options: Any) -> Iterator[Row]:
         took = []
         for epoch in range(3):
             begun = time.perf_counter()
-            order = epoch_order(n, epoch, shuffle=True)
+            order = BatchSchedule(n, shuffle=True).whole(epoch)
             took.append(time.perf_counter() - begun)
         yield Row(f"a new order of {n:,}", f"{median(took):.2f} s", f"{order.nbytes / 1e6:.0f} MB", "")
 

@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -45,12 +46,12 @@ def test_a_thread_that_bears_the_number_of_another_goes_on_with_its_copy(monkeyp
     copies, make = ThreadCopies[int](), itertools.count()
     assert [copies.of_this_thread(make.__next__) for _ in range(2)] == [0, 0]
     number = threading.get_ident()
-    monkeypatch.setattr(thread_copies.threading, "get_ident", lambda: number)
+    monkeypatch.setattr(thread_copies, "threading", SimpleNamespace(**vars(threading) | {"get_ident": lambda: number}))
     assert found_by(copies, make, 1) == [0]
 
 
 def test_a_forked_process_takes_none_over(monkeypatch: pytest.MonkeyPatch) -> None:
     copies, make = ThreadCopies[int](), itertools.count()
     assert copies.of_this_thread(make.__next__) == 0
-    monkeypatch.setattr(thread_copies.os, "getpid", lambda: -1)
+    monkeypatch.setattr(thread_copies, "os", SimpleNamespace(getpid=lambda: -1))
     assert copies.of_this_thread(make.__next__) == 1

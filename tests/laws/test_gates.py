@@ -33,11 +33,11 @@ def check(recipe: Recipe, seed: int, channels: int = 3, dtype: str = "uint8") ->
     called.prepared = [as_it_is(step, called) for step in called.transforms]
     for index in range(4):
         for pipeline in (ready, called):
-            for step, _, _ in pipeline._sites:
+            for step, _, _ in pipeline.sites:
                 step.params = {}
         a, b = outcome(ready, index, sample), outcome(called, index, sample)
         assert_same(a, b)
-        for (one, site, _), (other, _, _) in zip(ready._sites, called._sites, strict=True):
+        for (one, site, _), (other, _, _) in zip(ready.sites, called.sites, strict=True):
             assert repr(one.params) == repr(other.params) or not isinstance(a, dict), site
 
 

@@ -174,7 +174,7 @@ def test_what_the_last_step_makes_lies_in_the_result_at_once(name: str, turn: st
 
 def placed(pipeline: Any) -> tuple[Any, Op]:
     """The only step of a pipeline, and what a plan knows of it."""
-    made = {id(step): (label, shared) for step, label, shared in pipeline._sites}
+    made = {id(step): (label, shared) for step, label, shared in pipeline.sites}
     ((step, keyed),) = Walk(made).keyed(pipeline._lowered)
     return step, keyed
 

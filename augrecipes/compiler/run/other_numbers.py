@@ -36,8 +36,8 @@ def in_epoch(pipeline: Any, epoch: int, kept: Iterable[Any]) -> Any:
     for name in ("_labels", "cells"):
         by_id = getattr(pipeline, name)
         setattr(made, name, by_id | {id(now): by_id[was] for was, now in instead.items() if was in by_id})
-    made._sites = [(instead.get(id(step), step), label, shared) for step, label, shared in pipeline._sites]
-    fresh = [site for site in made._sites if isinstance(site[0], A.BasicTransform) and not is_kept(site[0])]
+    made.sites = [(instead.get(id(step), step), label, shared) for step, label, shared in pipeline.sites]
+    fresh = [site for site in made.sites if isinstance(site[0], A.BasicTransform) and not is_kept(site[0])]
     if compiled.optimize != "none" and pipeline.arrival not in PLAIN:
         quick_apply.attach(step for step, _, _ in fresh)
     for step, label, shared in fresh:

@@ -79,7 +79,7 @@ class Pipeline(AsCompose):
             made.random_generator, made.py_random = self.draws.add(site, shared=shared)
         guard(sites, self.recipe.max_bytes, self.cells)
         self.run_through(transforms)
-        self._sites, self._labels = sites, {id(made): site for made, site, _ in sites}
+        self.sites, self._labels = sites, {id(made): site for made, site, _ in sites}
         self._home, self._stream, self._count = streams.home(), _BARE, itertools.count()
         self._owner, self.tried, self.seed = threading.get_ident(), set[Any](), compiled.seed  # Compose has set None
         Pipeline.renew(self, compiled)
@@ -234,7 +234,7 @@ class Pipeline(AsCompose):
         """Move every step to one sample's key."""
         self.draws.position(epoch, index, tile)
         if self.compiled.save_applied_params:
-            for step, _, _ in self._sites:
+            for step, _, _ in self.sites:
                 step.params = {}  # a step that is not called keeps the parameters of its last sample
 
     @contextmanager
@@ -260,7 +260,7 @@ class Pipeline(AsCompose):
         """The draws that were made for the last sample."""
         return [
             (site, type(step).__name__, copy.deepcopy({k: v for k, v in step.params.items() if k != "shape"}))
-            for step, site, _ in self._sites
+            for step, site, _ in self.sites
             if getattr(step, "params", None)
         ]
 

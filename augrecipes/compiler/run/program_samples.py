@@ -86,7 +86,7 @@ class ProgramPipeline(Pipeline):
 
     @cached_property
     def _maker(self) -> ProgramMaker:
-        return ProgramMaker(self._sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes, self.tried)
+        return ProgramMaker(self.sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes, self.tried)
 
     @cached_property
     def _required(self) -> frozenset[str]:

@@ -108,7 +108,7 @@ class StepMatrices:
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline, self._seen = pipeline, list[Move]()
-        still = {id(step): lambda _: lambda data: data for step, _, _ in pipeline._sites if not _moves(step)}
+        still = {id(step): lambda _: lambda data: data for step, _, _ in pipeline.sites if not _moves(step)}
         how = Executors(partial(_followed, self._seen), still)
         self._steps = [prepared(step, pipeline, how) for step in pipeline.transforms]
 

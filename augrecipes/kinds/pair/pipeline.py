@@ -178,7 +178,7 @@ class PairPipeline(Pipeline):
         if (why := kept_from_plans(self)) is not None:
             return why
         sinks = {name: self.sinks[name] for name in self.outputs}
-        maker = ProgramMaker(self._sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes, self.tried)
+        maker = ProgramMaker(self.sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes, self.tried)
         try:
             plans = scene_plans(self._lowered, maker, sinks, self.units, self.called)
         except OpaqueError as reason:
