@@ -100,19 +100,22 @@ class BatchMixer:
 
         def read(position: int) -> dict[str, Any]:
             with reading(Reading(epoch)):
-                return {name: _turned(value) for name, value in self.dataset[position].items()}
+                return {name: _array(value) for name, value in self.dataset[position].items()}
 
-        values = {name: _turned(value) for name, value in batch.items()}
+        values = {name: _array(value) for name, value in batch.items()}
         there = (None, 0) if self.dataset is None else (read, len(self.dataset))
         mixed = mix(self.recipe, values, (self.seed, epoch, number), self.classes, *there)
         # Images and masks were written where they lie.
-        return {n: _turned(mixed[n]) if n == "label" or isinstance(v, list) else v for n, v in batch.items()}
+        return {n: _tensor(mixed[n]) if n == "label" or isinstance(v, list) else v for n, v in batch.items()}
 
 
-def _turned(value: Any) -> Any:
-    """Tensors as arrays, and arrays as tensors, in lists, too; they share their memory."""
+def _array(value: Any) -> Any:
     if isinstance(value, list):
-        return [*map(_turned, value)]
-    if isinstance(value, torch.Tensor):
-        return value.numpy()
+        return [*map(_array, value)]
+    return value.numpy() if isinstance(value, torch.Tensor) else value
+
+
+def _tensor(value: Any) -> Any:
+    if isinstance(value, list):
+        return [*map(_tensor, value)]
     return torch.from_numpy(value) if isinstance(value, np.ndarray) else value

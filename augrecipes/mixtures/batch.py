@@ -100,6 +100,8 @@ class BatchArrays:
             for start in range(0, flat.shape[1], _IN_CACHE):  # where a row is still when the next one wants it
                 for row, other in by_cycles(order, flat[:, start : start + _IN_CACHE]):
                     blend(row, other, share)
+            if not np.may_share_memory(flat, self.values[name]):  # channels lie last in memory, say, and not by shape
+                self.values[name][...] = flat.reshape(self.values[name].shape)
         self._label(order, share)
 
     def paste(self, order: Sequence[int], rows: Extent, columns: Extent) -> None:

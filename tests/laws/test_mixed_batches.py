@@ -361,3 +361,14 @@ def test_mixtures_equal_torchvisions(name: str) -> None:
             batch.paste(order, (top, bottom), (left, right))
         assert torch.allclose(torch.from_numpy(values["image"]), their_images, atol=1e-6)
         assert torch.allclose(torch.from_numpy(values["label"]), their_labels, atol=1e-6)
+
+
+def test_images_that_lie_otherwise_in_memory_are_blended_alike() -> None:
+    images = np.random.default_rng(5).random((6, 3, 20, 24), np.float32)
+    turned = np.moveaxis(np.ascontiguousarray(np.moveaxis(images, 1, -1)), -1, 1)
+    assert not turned.flags.c_contiguous
+    for one in (images, turned):
+        batch = arrays.BatchArrays({"image": one}, ar.load(recipe_of(["MixUp"])), lambda _: {}, 0)
+        batch.blend([5, 0, 1, 2, 3, 4], 0.3)
+    np.testing.assert_array_equal(images, turned)
+    assert not np.array_equal(images, np.random.default_rng(5).random((6, 3, 20, 24), np.float32))

@@ -78,11 +78,11 @@ def _agree(step: Any, works: Apply) -> Iterator[bool]:
         step.set_random_seed(seed)
         try:
             drawn = draw({"image": image})
-            done = works(image.copy(), **drawn)
-            if done is not None:  # else the class need not be asked, which may warn of so small an image
-                yield np.array_equal(done, type(step).apply(step, image.copy(), **drawn))
         except Exception:  # it is too small
             continue
+        done = works(image.copy(), **drawn)
+        if done is not None:  # else the class need not be asked, which may warn of so small an image
+            yield np.array_equal(done, type(step).apply(step, image.copy(), **drawn))
 
 
 def _first(works: Apply, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
