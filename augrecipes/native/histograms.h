@@ -7,17 +7,21 @@
 
 enum { RGB = 3 };
 
-/* Levels from the darkest to the lightest over the full range, as albumentations stretches them: white does not count as
-   the lightest, since its histogram ends below. */
-static inline void stretch_levels(const int32_t *counts, uint8_t *levels) {
+/* Levels from the darkest to the lightest over the full range, as albumentations stretches them, evenly or by how many
+   are darker: white does not count as the lightest, since its histogram ends below. */
+static inline void stretch_levels(const int32_t *counts, int by_counts, uint8_t *levels) {
     int low = 0, high = LEVELS - 2;
     while (low < high && !counts[low])
         low++;
     while (high > low && !counts[high])
         high--;
     double scale = high > low ? 255.0 / (high - low) : 1;
+    int32_t all = 0, darker = 0;
+    for (int v = low + 1; v <= high; v++)
+        all += counts[v];
     for (int v = 0; v < LEVELS; v++) {
-        double to = rint((v - low) * scale);
+        darker += v > low && v <= high ? counts[v] : 0;
+        double to = by_counts ? rintf((float)darker * 255.0f / (float)MAX(all, 1)) : rint((v - low) * scale);
         levels[v] = high > low ? (uint8_t)(to < 0 ? 0 : to > 255 ? 255 : to) : (uint8_t)v;
     }
 }
@@ -36,13 +40,13 @@ static inline void equalize_levels(const int32_t *counts, int64_t pixels, uint8_
 }
 
 /* Tables for the one channel or three, by how often each level comes in them. */
-static inline int64_t spread_levels(Run *run, int equalizes) {
+static inline int64_t spread_levels(Run *run, int equalizes, int by_counts) {
     const int64_t channels = run->view.channels, pixels = run->view.rows * run->view.columns;
     int32_t counts[RGB][LEVELS] = {{0}};
     Levels made[RGB];
     const uint8_t *levels;
     TRY(in_line(run, &levels));
-    if (pixels > INT32_MAX)
+    if (pixels > (by_counts ? 1 << 24 : INT32_MAX)) /* up to there, sums in float32 are exact */
         return REFUSED;
     if (channels == RGB) /* in this loop the compiler knows how many */
         for (int64_t k = 0; k < pixels * RGB; k += RGB)
@@ -52,7 +56,7 @@ static inline int64_t spread_levels(Run *run, int equalizes) {
         for (int64_t k = 0; k < pixels; k++)
             counts[0][levels[k]]++;
     for (int64_t c = 0; c < channels; c++)
-        equalizes ? equalize_levels(counts[c], pixels, made[c]) : stretch_levels(counts[c], made[c]);
+        equalizes ? equalize_levels(counts[c], pixels, made[c]) : stretch_levels(counts[c], by_counts, made[c]);
     then_look_up(run, (const Levels *)made, channels == 1);
     return DONE;
 }

@@ -244,7 +244,7 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
         return coarsen(run, drawn[0], a);
     case EQUALIZES:
     case WIDENS_RANGE:
-        return v->channels == 1 || colours ? spread_levels(run, step->effect == EQUALIZES) : REFUSED;
+        return v->channels == 1 || colours ? spread_levels(run, step->effect == EQUALIZES, (int)a[0]) : REFUSED;
     default:
         return look_around(run, step->effect, drawn, a, colours);
     }

@@ -124,9 +124,7 @@ CAPABILITIES = (
         wide=("hue",),
         native="colours:jittered",
     ),
-    _by_histogram(
-        "AutoContrast", random=False, native="colours:stretched", native_when="`method` pil; `cutoff` 0; no `ignore`"
-    ),
+    _by_histogram("AutoContrast", random=False, native="colours:stretched", native_when="`cutoff` 0; no `ignore`"),
     _by_histogram("CLAHE", channels=_GREY_OR_RGB, native="colours:evened_out", native_when="`tile_grid_size` up to 64"),
     _by_histogram(
         "Equalize",

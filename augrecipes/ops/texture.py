@@ -49,6 +49,8 @@ CAPABILITIES = (
         gain=1.0,
         own_noise="own_noise:added",
         own_noise_when=lambda a, _: a.get("spatial_mode") != "constant" and a.get("noise_type") != "beta",
+        native="colours:shifted",
+        native_when="`noise_type` uniform; `spatial_mode` constant; `noise_params` of one range, or three",
     ),
     _noise(
         "GaussNoise",

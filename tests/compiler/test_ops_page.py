@@ -22,7 +22,6 @@ NEEDED: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("CenterCrop", "RandomCrop", "AtLeastOneBBoxRandomCrop", "Resize"), _SIDES),
     "RandomSizedBBoxSafeCrop": _SIDES,
     "LongestMaxSize": {"max_size": 9},
-    "AutoContrast": {"method": "pil"},
     "SmallestMaxSize": {"max_size": 9},
     "CropAndPad": {"px": 5},
     "RandomResizedCrop": {"size": [9, 8]},
@@ -35,7 +34,12 @@ _SIZES = (*_RESIZES, {"max_size": [*range(20, 51)]})
 # Of each class that is not native with all arguments: what it is not native with.
 OPAQUE_WITH: dict[str, tuple[dict[str, Any], ...]] = {
     "Affine": (*_WARPS, {"fit_output": True}, {"balanced_scale": True, "scale": [0.5, 2]}),
-    "AutoContrast": ({"method": "cdf"}, {"cutoff": 1}, {"ignore": 0}),
+    "AdditiveNoise": (
+        {"noise_type": "gaussian"},
+        {"spatial_mode": "shared"},
+        {"noise_params": {"ranges": [[0, 0.1], [0, 0.1]]}},
+    ),
+    "AutoContrast": ({"cutoff": 1}, {"ignore": 0}),
     "Blur": ({"blur_limit": [3, 17]},),
     "CLAHE": ({"tile_grid_size": [65, 8]},),
     "ChannelDropout": ({"fill": 256},),

@@ -53,6 +53,12 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "Posterize": arguments(num_bits=_BITS),
     "MultiplicativeNoise": arguments(multiplier=_range(0, 3), per_channel=st.booleans()),
     "RGBShift": arguments(**{f"{c}_shift_limit": _range(-255, 255) for c in "rgb"}),
+    "AdditiveNoise": arguments(
+        noise_params=st.lists(_range(-1, 1), min_size=1, max_size=3)
+        .filter(lambda given: len(given) != 2)
+        .map(lambda given: {"ranges": given})
+    ),
+    "AutoContrast": arguments(method=st.sampled_from(["cdf", "pil"])),
     "HueSaturationValue": arguments(**{f"{name}_shift_limit": _range(-255, 255) for name in ("hue", "sat", "val")}),
     "ColorJitter": arguments(
         hue=_range(-0.5, 0.5), **{name: _range(0, 3) for name in ("brightness", "contrast", "saturation")}

@@ -80,7 +80,10 @@ def multiplied(step: Any) -> NativeOp | None:
 
 def shifted(step: Any) -> NativeOp | None:
     """A number of levels added to each channel."""
-    limits = step.noise_params["ranges"]
+    if (step.noise_type, step.spatial_mode) != ("uniform", "constant"):
+        return None
+    given = step.noise_params["ranges"]
+    limits = given * _RGB if len(given) == 1 else given
     return NativeOp(DRAWS.SHIFTS, EFFECTS.SHIFTS, ranges(*limits), of("noise_map")) if len(limits) == _RGB else None
 
 
@@ -179,8 +182,9 @@ def evened_out(step: Any) -> NativeOp | None:
 
 def stretched(step: Any) -> NativeOp | None:
     """Levels of channels over the full range."""
-    plain = step.method == "pil" and not step.cutoff and step.ignore is None
-    return NativeOp(DRAWS.NOTHING, EFFECTS.WIDENS_RANGE) if plain else None
+    if step.cutoff or step.ignore is not None:
+        return None
+    return NativeOp(DRAWS.NOTHING, EFFECTS.WIDENS_RANGE, does=(float(step.method == "cdf"),))
 
 
 def equalized(step: Any) -> NativeOp | None:
