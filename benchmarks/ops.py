@@ -44,9 +44,10 @@ _SECONDS, _FEWEST, _MOST = 0.2, 2, 10
 _PHOTOS = 4  # as many as `measure` takes in turns
 _LONGEST = 1000  # ms of the peer: larger images of that class are not measured
 _BY_MASKS = frozenset({"CropNonEmptyMaskIfExists", "MaskDropout", "ConstrainedCoarseDropout"})  # the others have none
-# Of classes that cannot do without, from the side of the image: what they take.
+# Of classes that cannot do without, or do nothing, from the side of the image: what they take.
 _REQUIRED: Mapping[str, Callable[[int], dict[str, Any]]] = {
     "CenterCrop": lambda side: {"height": side // 2, "width": side // 2},
+    "ConstrainedCoarseDropout": lambda side: {"mask_indices": [1]},
     "Crop": lambda side: {"x_min": 8, "y_min": 8, "x_max": side - 8, "y_max": side - 8},
     "CropAndPad": lambda side: {"px": 8},
     "CropNonEmptyMaskIfExists": lambda side: {"height": side // 2, "width": side // 2},

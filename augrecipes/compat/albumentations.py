@@ -21,6 +21,7 @@ guard.albumentations()
 
 import albumentations as A
 import albumentations.augmentations.blur.functional as blur
+import albumentations.augmentations.dropout.functional as dropout
 import albumentations.augmentations.geometric.functional as geometric
 import albumentations.augmentations.pixel.functional as pixel
 from albumentations.core.bbox_utils import BboxProcessor
@@ -38,6 +39,7 @@ __all__ = [
     "SymmetricRangeType",
     "blur",
     "check_range_bounds",
+    "dropout",
     "ensure_contiguous_output",
     "geometric",
     "get_shape",

@@ -18,9 +18,10 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compat.albumentations import A, blur, geometric, pixel
+from augrecipes.compat.albumentations import A, blur, dropout, geometric, pixel
 
-_HOMES = {"fgeometric": geometric, "fpixel": pixel, "fblur": blur, "np": np}  # what transforms call the modules
+# What transforms call the modules.
+_HOMES = {"fdropout": dropout, "fgeometric": geometric, "fpixel": pixel, "fblur": blur, "np": np}
 Functions = Mapping[str, Callable[..., Any]]
 
 
@@ -28,7 +29,7 @@ def with_functions(step: Any, methods: tuple[str, ...], instead: Functions, home
     """The transform, whose `methods` find the functions `instead` in place of the module's own of the same names.
 
     A method that does not ask for one of them stays as it is, and so does one that the step has been given already.
-    `home` is what it calls the module: `fgeometric`, `fpixel`, `fblur` or `np`.
+    `home` is what it calls the module: one of `_HOMES`.
     """
     quick = _Instead(instead, _HOMES[home])
     for name in methods:

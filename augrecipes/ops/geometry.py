@@ -171,7 +171,7 @@ CAPABILITIES = (
     _covering("ConstrainedCoarseDropout", draws_from=frozenset({"mask"})),
     _covering("Erasing", forgets={"seed": 0}),  # where it finds no place for its hole
     _covering("GridDropout", native="pixels:grid_of_holes", native_when=_COVERS),
-    _covering("MaskDropout", draws_from=frozenset({"mask"}), needs="mask"),
+    _covering("MaskDropout", draws_from=frozenset({"mask"}), needs="mask", quick="covered"),
     _geometric("PixelDropout", in_place=True, effect="noise"),
     _covering("XYMasking"),
     _covering("TimeMasking"),

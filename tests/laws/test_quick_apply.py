@@ -69,7 +69,7 @@ def check(step: Step, image: np.ndarray, seed: int) -> None:
     own.random_generator, own.py_random = draws.add(step.name)
     draws.position(0, seed)
     try:
-        drawn = draw(own, {"image": image})
+        drawn = draw(own, {"image": image, "mask": image[..., 0] // 86})
     except Exception:
         return  # it takes no such image at all
     quick_apply.attach([quick])
@@ -232,6 +232,7 @@ CALLED = (
     ("moments", 3, np.float64(30), STRONG),
     ("channel_sums", 9, LEVEL, STRONG),
     ("channel_sums", 9, LEVEL, Step("StainJitter")),
+    ("through_tables", 3, LEVEL, Step("MaskDropout")),
 )
 
 

@@ -15,6 +15,11 @@ from augrecipes.compiler.kernels.quick_functions import with_quick_functions
 pytestmark = pytest.mark.filterwarnings("ignore:This augmenter is very slow")
 
 CLASSES: dict[str, list[dict[str, Any]]] = {
+    "ConstrainedCoarseDropout": [
+        {"mask_indices": [1, 2, 127, 254], "num_holes_range": (1, 3)},
+        {"mask_indices": [2], "hole_height_range": (0.5, 1.0), "fill": 9},
+    ],
+    "MaskDropout": [{}, {"max_objects": (1, 9), "fill": 7}, {"max_objects": 500}],
     "GridElasticDeform": [
         {"num_grid_xy": (4, 4), "magnitude": 10},
         {"num_grid_xy": (2, 3), "magnitude": 40},
@@ -46,7 +51,7 @@ def outcome(step: Any, image: np.ndarray, seed: int) -> Any:
     """What a step draws, and makes of an image and a mask; or the class of what it raises."""
     step.set_random_seed(seed)
     try:
-        drawn = sampler_of(step)({"image": image})
+        drawn = sampler_of(step)({"image": image, "mask": image[..., 0] // 86 * (1 + 126 * (seed % 2))})
         masked = step.apply_to_mask if isinstance(step, A.DualTransform) else step.apply
         return drawn, step.apply(image.copy(), **drawn), masked(image.copy(), **drawn)
     except Exception as error:

@@ -17,7 +17,7 @@ import numpy as np
 from augrecipes.compat.albumentations import geometric, pixel
 from augrecipes.compat.replaced_functions import with_functions
 from augrecipes.compat.steps import sampler_of
-from augrecipes.compiler.kernels import quick_light, quick_shapes
+from augrecipes.compiler.kernels import quick_light, quick_parts, quick_shapes
 from augrecipes.compiler.kernels.probes import holds, images
 from augrecipes.native.kernels import Library, library
 
@@ -63,7 +63,7 @@ def _agree(step: Any, home: str) -> Iterator[bool]:
             for one in (step, quick):
                 one.set_random_seed(seed)
                 try:
-                    drawn = sampler_of(one)({"image": image})
+                    drawn = sampler_of(one)({"image": image, "mask": image[..., 0] // 86})
                     found.append((drawn, one.apply(image.copy(), **drawn)))
                 except Exception:  # it is too small
                     found.append(({}, np.zeros(0)))
@@ -148,6 +148,7 @@ def unsharp_mask(image: np.ndarray, ksize: int, sigma: float, alpha: float, thre
 
 
 FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
+    "fdropout": quick_parts.FUNCTIONS,
     "fgeometric": quick_shapes.FUNCTIONS["fgeometric"],
     "fpixel": {
         "get_drop_mask": get_drop_mask,
