@@ -3,7 +3,8 @@
 A file of the user's is run because it was named, as `--train-step train.py`; recipes never run code. It holds
 
 - `model`: an `nn.Module`, or a class or function that makes one without arguments. `train.py:net` takes `net`. It gets
-  the batch's image, of pairs the target of the smallest scale: (batch, C, H, W), of bags (batch, tiles, C, H, W).
+  the batch's image, of pairs the target of the smallest scale: (batch, C, H, W), of bags (batch, tiles, C, H, W). Of
+  views it gets those of each name in turn, (batch · count, C, H, W); what it gives of them is joined in this order.
 - `loss(output, batch)`, if there is one: one number, from what the model gave and the whole batch, a dict. Without it
   the mean square of the output stands in; of pairs, where the shapes agree, that of its distance from the target of the
   largest scale.
@@ -154,7 +155,8 @@ class ModelStep:
         device: that the model is on.
         recipe: whose samples are learnt from.
         stage: what is left of the recipe's output to be done on the device.
-        source: the key of what the model gets.
+        source: the key of what the model gets, where there are no views.
+        views: keys of these.
         target: of pairs the key of what its output is compared with, where there is no loss; else empty.
     """
 
@@ -167,6 +169,7 @@ class ModelStep:
     recipe: str = ""
     stage: Any = None
     source: str = "image"
+    views: tuple[str, ...] = ()
     target: str = ""
     _loss: str = field(default="loss()", init=False)
 
@@ -176,7 +179,8 @@ class ModelStep:
         left = any(output.where == "device" for output in outputs)
         stage = recipe.device_stage().to(self.device.where) if left else None
         targets = sorted(recipe.scales, key=recipe.scales.__getitem__) or ["image", ""]
-        return replace(self, recipe=recipe.name, stage=stage, source=targets[0], target=targets[-1])
+        keys: Any = {"source": targets[0], "target": targets[-1], "views": tuple(view.name for view in recipe.views)}
+        return replace(self, recipe=recipe.name, stage=stage, **keys)
 
     @property
     def text(self) -> str:
@@ -198,7 +202,8 @@ class ModelStep:
             lap("device stage")
         part = "the model"
         try:
-            output = self.model(batch[self.source])
+            views = [self.model(batch[name].flatten(0, 1)) for name in self.views if name in batch]
+            output = torch.cat(views) if views else self.model(batch[self.source])
             part = "loss(output, batch)"
             loss = self._loss_of(output, batch)
             lap("forward")
@@ -212,7 +217,8 @@ class ModelStep:
         except AugrecipesError:
             raise
         except Exception as error:
-            keys = ", ".join(f"{key} {_shown(value)}" if key == self.source else key for key, value in batch.items())
+            seen = (self.source, *self.views)
+            keys = ", ".join(f"{key} {_shown(value)}" if key in seen else key for key, value in batch.items())
             raise self.module.failed(f"{part} fails on a batch of {self.recipe} ({keys})", error) from error
 
     def _loss_of(self, output: Any, batch: Any) -> Tensor:

@@ -91,7 +91,7 @@ def bench(
     which setting to use.
 
     --train-step runs a file of yours, train.py or train.py:NAME, or a package.module[:NAME]. NAME (model) is an
-    nn.Module, or makes one without arguments; it gets batch["image"], of pairs the smallest scale:
+    nn.Module, or makes one without arguments; it gets batch["image"], of pairs the smallest scale, of views each:
 
     \b
       model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.LazyLinear(10))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial, reduce
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -80,11 +80,21 @@ def _floats(prediction: Any) -> np.ndarray:
     return array if array.dtype == np.float64 else array.astype(np.float32, copy=False)
 
 
+def _held(prediction: Any) -> Any:
+    """A prediction as numpy reads it: tensors without gradients, on the host, of bfloat16 as float32."""
+    if isinstance(prediction, Mapping):
+        return {name: _held(value) for name, value in prediction.items()}
+    if not hasattr(prediction, "detach"):
+        return prediction
+    found = prediction.detach().cpu()
+    return found.float() if str(found.dtype) == "torch.bfloat16" else found
+
+
 def _by_window(split: Split, predictions: Iterable[Any]) -> Iterator[tuple[int, list[tuple[Symmetry, Any]]]]:
     """The number of each window, and its predictions with their views; DataError where they are too few or many."""
     feed, each = iter(predictions), len(split.symmetries)
     for number in range(len(split.windows)):
-        group = list(islice(feed, each))
+        group = [_held(one) for one in islice(feed, each)]
         if len(group) < each:
             raise DataError(f"one prediction is due for each of {len(split)} views, got {number * each + len(group)}")
         yield number, list(zip(split.symmetries, group, strict=True))

@@ -30,10 +30,16 @@ def sampled(planes: np.ndarray, matrix: Matrix, size: Size, *, nearest: bool) ->
     (x, y), made = _places(matrix, size), planes
     x_low, x_part, x_within = _pixels(x, width, nearest)
     y_low, y_part, y_within = _pixels(y, height, nearest)
-    if (height, width) != size or (x_low != np.arange(width)).any() or (y_low != np.arange(height)[:, None]).any():
-        made = planes[:, y_low, x_low]
+    x_high, y_high = np.minimum(x_low + 1, width - 1), np.minimum(y_low + 1, height - 1)
+    if len(x_low) == y_low.shape[1] == 1:  # axis by axis
+        for axis, low, high, part in ((2, x_low, x_high, x_part), (1, y_low, y_high, y_part)):
+            if part.any() and not nearest:
+                made = _between(made.take(low.ravel(), axis), made.take(high.ravel(), axis), part)
+            elif low.size != made.shape[axis] or (low.ravel() != np.arange(low.size)).any():
+                made = made.take(low.ravel(), axis)
+        return made, x_within & y_within
+    made = planes[:, y_low, x_low]
     if not nearest and (x_part.any() or y_part.any()):
-        x_high, y_high = np.minimum(x_low + 1, width - 1), np.minimum(y_low + 1, height - 1)
         made = _between(made, planes[:, y_low, x_high], x_part)
         made = _between(made, _between(planes[:, y_high, x_low], planes[:, y_high, x_high], x_part), y_part)
     return made, x_within & y_within
@@ -67,4 +73,8 @@ def _pixels(at: np.ndarray, length: int, nearest: bool) -> tuple[np.ndarray, np.
 
 
 def _between(one: np.ndarray, other: np.ndarray, part: np.ndarray) -> np.ndarray:
-    return one + (other - one) * part
+    """`other`, so far on the way to it from `one`."""
+    other -= one  # in place: both are large
+    other *= part
+    other += one
+    return other

@@ -158,7 +158,7 @@ class TTA:
         resizes and other warps by their matrices, values between pixels linearly.
 
         Args:
-            predictions: arrays or tensors of the host, one a sample; a generator will do, and one window's are kept at
+            predictions: arrays, tensors or lists, one a sample; a generator will do, and one window's are kept at
                 a time. By `kind`:
                 `labels`: (classes,) scores.
                 `mask`: integers H×W, which are voted for (where windows overlap, that decides whose middle is nearer);

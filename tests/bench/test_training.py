@@ -15,6 +15,7 @@ from augrecipes.bench.sides import Setting, Side, sides_of, stock_side
 from augrecipes.bench.step import Device, Wait, device_of, load_step
 from augrecipes.bench.training import Case, Training, measure
 from augrecipes.errors import BenchError
+from augrecipes.recipe.parse import parse_text
 
 SMALL = "import torch\nfrom torch import nn\nmodel = nn.Sequential(nn.Conv2d(3, 4, 3, stride=2), nn.ReLU())\n"
 SLEEPY = SMALL + "import small_data\nmodel.register_forward_pre_hook(lambda model, given: small_data.wait(0.05))\n"
@@ -81,6 +82,20 @@ def test_the_output_of_pairs_is_compared_with_the_large_scale(tmp_path: Path, fi
     file.write_text(SMALL + "model = nn.Sequential(nn.Conv2d(3, 12, 3, padding=1), nn.PixelShuffle(2))\n")
     found = one(side_of("pair", tmp_path / "data"), load_step(str(file)))
     assert "mean square of output − hr as a stand-in for loss()" in found.step
+
+
+def test_the_model_sees_every_view(tmp_path: Path, file: Path) -> None:
+    file.write_text(
+        SMALL
+        + "model = nn.Sequential(model, nn.AdaptiveAvgPool2d(1), nn.Flatten())\n"
+        + "def loss(output, batch):\n    assert len(output) == 5 * len(batch['index'])\n    return output.mean()\n"
+    )
+    crop = "steps: [{RandomResizedCrop: {size: [%d, %d]}}]"
+    views = f"{{large: {{count: 2, {crop % (24, 24)}}}, small: {{count: 3, {crop % (12, 12)}}}}}"
+    recipe = parse_text(f"version: 1\nrecipe: it\nkind: views\nviews: {views}\neval: []\n")
+    _, data = kind_data("image", tmp_path / "data")
+    (side,) = sides_of({"it": recipe}, ["exact"], Setting(data), 4)
+    assert names(one(side, load_step(str(file)))) == LEARNS
 
 
 @pytest.mark.parametrize("kind", ["image", "pair"])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import augrecipes as ar
 from augrecipes.compat.guard import albumentations
@@ -35,6 +36,16 @@ def test_vectors_are_merged_as_how_says() -> None:
     assert views.merge(given, "labels").tolist() == [0.4375, 0.5]
     assert views.merge(np.stack(given), "labels", how="max").tolist() == [1, 1]
     assert views.merge(iter(given), "labels", how="median").tolist() == [0.375, 0.5]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_tensors_come_as_a_network_gives_them(dtype: torch.dtype) -> None:
+    views = tta("hflip", **BOXES).split(image=noise(40, 60))
+    score = torch.tensor([0.5], dtype=dtype, requires_grad=True)
+    assert views.merge([score, score], "labels").tolist() == [0.5]
+    assert (views.merge([score.expand(2, 40, 60)] * 2, "mask") == 0.5).all()
+    seen = [{"boxes": [box], "scores": score, "labels": ["cat"]} for box in ([10, 10, 20, 30], [40, 10, 50, 30])]
+    assert views.merge(seen, "boxes")["scores"].tolist() == [0.5]
 
 
 def test_labels_of_pixels_are_voted_for() -> None:
