@@ -83,7 +83,7 @@ def _live(made: Any, document: Document) -> Call:
                 args[key] = {key: value for key, value in vars(processor.params).items() if not key.startswith("_")}
     elif name not in (*GROUPS, ONE_OR_OTHER) or cls is not getattr(A, name):
         found, takes = saved_of(made) if _is_known(cls) else {}, takes_of(name)
-        args = {key: _taken(value, found) if key in takes else value for key, value in found.items()}
+        args = {key: _taken(name, key, value, found) if key in takes else value for key, value in found.items()}
         return Call(name, args, None, document.place, cls.__module__)
     args |= {key: value for key in kept if (value := getattr(made, key, None)) is not None}
     children = tuple(_live(each, document) for each in made.transforms)
@@ -130,7 +130,7 @@ def _shorten(line: Line) -> None:
     """Leave out arguments that make no difference: a class's own defaults, and what follows from the others."""
     schema = registry.arguments(line.name) or {"properties": {}}
     takes = schema["properties"]
-    given = {key: _taken(value, line.args) for key, value in line.args.items()}
+    given = {key: _taken(line.name, key, value, line.args) for key, value in line.args.items()}
     known = {key: value for key, value in given.items() if key in takes}
     whole = written_by(registry.plain, line.name, known)
     if whole is None:
@@ -154,15 +154,15 @@ def _shorten(line: Line) -> None:
     line.args = ordered(line.name, known | others)
 
 
-def _taken(value: Any, args: Mapping[str, Any]) -> Any:
+def _taken(name: str, key: str, value: Any, args: Mapping[str, Any]) -> Any:
     """A value that was written down as one that the class takes.
 
-    Ranges of a negative number are written with the larger end first, and in a mapping arguments beside it are
-    repeated.
+    Ranges of a negative number are written with the larger end first, as pairs that are no ranges may be, too, and in
+    a mapping arguments beside it are repeated.
     """
     match value:
         case [int() | float() as low, int() | float() as high] if low == -high > high:
-            return high
+            return value if (written_by(registry.plain, name, {key: value}) or {}).get(key) == value else high
         case Mapping():
             return {key: item for key, item in value.items() if args.get(key, ...) != item}
     return value

@@ -70,9 +70,15 @@ def turns_hue(values: Values) -> bool:
     return most(values.get("hue")) > 0
 
 
-def multiplied(argument: str, base: float = 0.0) -> Any:
-    """Of a step that multiplies values by its `argument`, or by that more than `base`."""
-    return lambda values: max(1.0, base + most(values.get(argument)))
+def multiplied(argument: str) -> Any:
+    """Of a step that multiplies values by its `argument`."""
+    return lambda values: max(1.0, most(values.get(argument)))
+
+
+def lightened(values: Values) -> float:
+    """Of RandomBrightnessContrast, whose brightness may be a share of the image's mean."""
+    by_mean = not values.get("brightness_by_max", True)
+    return 1 + most(values.get("contrast_limit")) + by_mean * most(values.get("brightness_limit"))
 
 
 def bent(values: Values) -> float | None:

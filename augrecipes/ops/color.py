@@ -48,7 +48,7 @@ CAPABILITIES = (
         when=lambda a: bool(a.get("brightness_by_max", True)),
         statistics="the mean (for its brightness)",
         statistics_when=lambda a: not a.get("brightness_by_max", True) and a.get("brightness_limit") not in (0, [0, 0]),
-        gain=amplify.multiplied("contrast_limit", 1.0),
+        gain=amplify.lightened,
         native="colours:scaled",
         native_when="`brightness_by_max` true; `ensure_safe_range` false",
     ),

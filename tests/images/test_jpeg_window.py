@@ -56,9 +56,10 @@ class Counted:
 
     found: Counter[str]
     changed: tuple[tuple[str, int], ...] = ()
+    library: Any = None  # another one than the machine's
 
     def decode(self, data: bytes, window: Window) -> NDArray[np.uint8]:
-        library = codec()
+        library = self.library or codec()
         self.found["asked"] += 1
         for name, value in self.changed:
             setattr(window, name, value)
@@ -213,11 +214,12 @@ def test_a_fault_in_reading_codes_is_caught(
 
 
 def _check_some(library: Any) -> None:
-    layout = KNOWN[4]
+    layout, found = KNOWN[4], Counter[str]()
     for step, restart, lengths in ((1, 0, (5, 9)), (1, 3, (12, 16)), (12, 2, (5, 10))):
         image = encoded(odd_jpeg((90, 121), layout, restart=restart, step=step, lengths=lengths), name="it")
         for y0, x0 in ((0, 0), (20, 40), (50, 80), (33, 16)):
-            check_alike(image, (y0, x0, y0 + 30, x0 + 30), library=library)
+            check_alike(image, (y0, x0, y0 + 30, x0 + 30), library=Counted(found, library=library))
+    assert found["answered"] == found["asked"]  # one that gives up on sound files gives their pixels, too
     data = Jpeg(60, 70).data
     for at in range(data.find(b"\xff\xda") + 20, len(data) - 2, 97):
         check_alike(encoded(data[:at] + b"\xff\xd9", name="it"), (20, 10, 50, 70), library=library)

@@ -61,9 +61,12 @@ def made_of(step: Step) -> Any:
     if verdict(step) is not None or isinstance(step.args.get("step_factor"), int | float):
         return None  # of ZoomBlur: a number is a range from 0, which no recipe may write, as it would take for ever
     try:
-        return registry.plain(step)
+        made = registry.plain(step)
     except ar.RecipeError:
         return None
+    # Of ColorJitter: 0.9999999999999999 is a range that begins at 1e-16, nearer to 0 than a recipe may write.
+    ends = [end for value in A.to_dict(made)["transform"].values() if isinstance(value, tuple) for end in value]
+    return None if any(isinstance(end, float) and 0 < abs(end) < 1e-6 for end in ends) else made
 
 
 def same_again(compose: Any) -> ar.Recipe:

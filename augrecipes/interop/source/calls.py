@@ -83,6 +83,10 @@ class Calls(Expressions):
         path, last = called.path, called.last
         if last == "partial" and args:
             return values.Partial(args[0], args[1:], named)
+        if path == "getattr" and len(args) > 1 and isinstance(args[1], str):
+            return self.attribute(args[0], args[1])
+        if path == "torch.nn.ModuleList" and args:  # as torchvision's scripts hold lists
+            return args[0]
         if last == "ArgumentParser":
             return values.Parser()
         if path == "dict" or last in functions.MAPPINGS or path.endswith("OmegaConf.create"):

@@ -93,6 +93,9 @@ def compared(op: ast.cmpop, left: Any, right: Any) -> bool:
         if isinstance(right if left is None else left, values.OutsideName | values.UnknownValue):
             raise NotKnown(left, right)
         return (left is right) == isinstance(op, ast.Is | ast.Eq)
+    has_keys = isinstance(left, Key) and isinstance(right, Mapping) and None not in right
+    if has_keys and isinstance(op, ast.In | ast.NotIn):  # whatever the values are
+        return (left in right) == isinstance(op, ast.In)
     return bool(plain(COMPARE[type(op)], left, right))
 
 
