@@ -21,7 +21,7 @@ TYPES = ("uint8", "float32", "float16")
 
 
 # The fields of `Job` in order: image; matrix; border, fill, reduction; size; target; scales and shifts; the rest.
-HEAD = struct.Struct("=5q9d3q2q5q6d7q")
+HEAD = struct.Struct("=5q9d3q2q5q6d7qdq")
 OPERATION = struct.Struct("=q12dq")
 
 
@@ -30,6 +30,7 @@ class Kernel:
 
     begins: tuple[int, int] = (0, 0)
     grid: tuple[int, int] = (0, 0)
+    lens: tuple[int, float] = (0, 0.0)
 
     def __init__(self, carry_out: Any) -> None:
         self._carry_out = carry_out
@@ -43,7 +44,9 @@ class Kernel:
         answer = 64
         for _ in range(2):
             room = guarded(np.zeros(answer, np.uint8), at_end=True)
-            HEAD.pack_into(self._job, 0, *head, room.ctypes.data, room.size, *self.begins, *self.grid, len(operations))
+            HEAD.pack_into(
+                self._job, 0, *head, room.ctypes.data, room.size, *self.begins, *self.grid, *self.lens, len(operations)
+            )
             if (answer := self._carry_out(ctypes.addressof(self._job))) <= 0:
                 break
         return answer == 0
