@@ -209,11 +209,14 @@ static inline void inside_three(const Source *s, const int32_t *us, const int32_
 }
 #endif
 
-/* Between which pixels a block's places lie: those in between lie between the first and the last. */
-static inline void ends(const int32_t *at, int32_t *low, int32_t *high) {
+/* Between which pixels a block's places lie: unless the image is bent, between the first and the last. */
+static inline void ends(const int32_t *at, int32_t bent, int32_t *low, int32_t *high) {
     const int32_t near = 2; /* in 1/65536 px: places are rounded */
-    *low = (MIN(at[0], at[BLOCK - 1]) - near) >> 16;
-    *high = (MAX(at[0], at[BLOCK - 1]) + near) >> 16;
+    int32_t least = MIN(at[0], at[BLOCK - 1]), most = MAX(at[0], at[BLOCK - 1]);
+    for (int i = 1; i < BLOCK - 1 && bent; i++)
+        least = MIN(least, at[i]), most = MAX(most, at[i]);
+    *low = (least - near) >> 16;
+    *high = (most + near) >> 16;
 }
 
 /* A block of pixels by way of memory, wherever they lie. */
@@ -247,7 +250,7 @@ static inline void sample_apart(const Source *s, const int32_t *u, const int32_t
 static inline void sample(const Source *s, const int32_t *restrict u, const int32_t *restrict v, uint8_t *to,
                           int64_t stride) {
     int32_t left, right, top, bottom;
-    ends(u, &left, &right), ends(v, &top, &bottom);
+    ends(u, s->bent, &left, &right), ends(v, s->bent, &top, &bottom);
     if (s->border == CONSTANT && (right < -1 || bottom < -1 || left >= s->columns || top >= s->rows)) {
         for (int c = 0; c < s->channels; c++)
             memset(to + c * stride, (int)(s->fill >> 8 * c & 255), BLOCK);

@@ -44,7 +44,7 @@ static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t rows = v->rows, columns = v->columns, row = columns * v->channels, down, across;
-    int64_t lens = step->effect == DISTORTS_LENS;
+    int64_t lens = step->effect == DISTORTS_LENS || step->effect == BENDS_LENS;
     TRY(materialise(run));
     if (only_named(run)) {
         *v = whole_image(0, rows, columns, 0, v->channels);
@@ -86,20 +86,28 @@ static inline const int32_t *grid_places(Run *run, int64_t size, int parts, cons
     return to;
 }
 
-/* Leave it to a job to bend the image by what was drawn: so it is sampled with what is behind it. Labels are not. */
+/* Leave it to a job to bend the image by what was drawn: so it is sampled with what is behind it. Labels are not. What is
+   before it is made. */
 static inline int64_t bend(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     Job *job = &run->merging->job;
-    int64_t rows = run->view.rows, columns = run->view.columns, channels = run->view.channels, parts = (int64_t)a[3];
+    int64_t channels = run->view.channels, parts = (int64_t)a[3];
+    Warp still = {.matrix = {{1, 0, 0, 0, 1, 0, 0, 0, 1}}, .border = (int64_t)a[0], .fill = (int64_t)a[1]};
+    TRY(run->merging->begun ? begin_afresh(run, step, &still) : DONE);
     if (run->program->labels)
         return distort(run, step, drawn);
-    if (run->merging->begun || (channels != 1 && channels != COLOURS))
+    if (channels != 1 && channels != COLOURS)
         return REFUSED;
-    int64_t answer = begin_still(run, (int64_t)a[0], (int64_t)a[1]);
-    if (answer != DONE || only_named(run))
-        return answer;
-    job->across_grid = grid_places(run, columns, (int)parts, drawn);
-    job->down_grid = job->across_grid ? grid_places(run, rows, (int)parts, drawn + parts + 1) : 0;
+    TRY(materialised_upright(run));
+    still.height = run->view.rows, still.width = run->view.columns;
+    Warped *w = merged(run);
+    *w = first_warped(&run->view, &still);
+    w->bent = 1;
+    job->bends = step->effect == BENDS_LENS, job->lens = job->bends ? drawn[0] : 0;
+    if (job->bends || !run->sample->target)
+        return DONE;
+    job->across_grid = grid_places(run, still.width, (int)parts, drawn);
+    job->down_grid = job->across_grid ? grid_places(run, still.height, (int)parts, drawn + parts + 1) : 0;
     return job->down_grid ? DONE : run->sample->answer;
 }
 

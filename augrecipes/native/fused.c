@@ -142,8 +142,9 @@ static int takes(const Job *j) {
                j->left >= 0 && j->left <= MOST_BEFORE && j->top >= 0 && j->top <= MOST_BEFORE &&
                ((j->left == 0 && j->top == 0) || (j->reduction == 1 && j->border == CONSTANT)) &&
                j->count <= MOST_OPERATIONS && (j->count == 0 || j->channels == COLOURS);
-    if (j->across_grid)
-        fits &= j->down_grid && j->reduction == 1 && !j->left && !j->top && is_upright(j->matrix);
+    if (j->across_grid || j->bends)
+        fits &= (j->bends || j->down_grid) && j->reduction == 1 && !j->left && !j->top &&
+                (1 + fabs(j->lens)) * (double)MAX(j->rows, j->columns) < FURTHEST;
     for (int64_t i = 0; fits && i < j->count; i++) {
         const Operation *o = &j->operations[i];
         fits = o->kind >= MATRIX && o->kind <= TABLES && (o->kind != TABLES || o->table);
@@ -159,7 +160,7 @@ static int takes(const Job *j) {
 static int is_as_it_is(const Job *j) {
     static const double same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     int is = j->channels == COLOURS && j->reduction == 1 && !j->left && !j->top && j->height <= j->rows &&
-             j->width <= j->columns && !j->across_grid;
+             j->width <= j->columns && !j->across_grid && !j->bends;
     for (int i = 0; i < 9; i++)
         is &= j->matrix[i] == same[i];
     return is;
@@ -170,7 +171,7 @@ static int find_grid(const Job *job, Quad *q) {
     for (int k = 0; k < 2; k++) {
         const int32_t *at = k ? job->down_grid : job->across_grid;
         int32_t low = at[0], high = at[0];
-        for (int64_t i = 0, size = k ? job->height : job->width; i < size; i++)
+        for (int64_t i = 0, size = k ? job->rows : job->columns; i < size; i++)
             low = MIN(low, at[i]), high = MAX(high, at[i]);
         *(k ? &q->top : &q->left) = low / 65536.0, *(k ? &q->bottom : &q->right) = high / 65536.0;
     }
@@ -197,7 +198,7 @@ KERNEL(fused)(const Job *job) {
         return REFUSED;
     memcpy(m, job->matrix, sizeof m);
     Source source = {job->source, (int32_t)job->rows, (int32_t)job->columns, (int32_t)job->step, 0,
-                     (int32_t)job->channels, (int32_t)job->border, (uint32_t)job->fill};
+                     (int32_t)job->channels, (int32_t)job->border, (uint32_t)job->fill, job->bends || job->across_grid};
     source.end = (int32_t)((job->rows - 1) * job->step + job->columns * job->channels);
     int64_t stride = (job->width + WIDE - 1) / WIDE * WIDE;
     int64_t rows = goes_by_rows(job) ? 1 : job->height, reduced = 0;
@@ -226,7 +227,7 @@ KERNEL(fused)(const Job *job) {
         quad.x[k] -= (double)job->left, quad.y[k] -= (double)job->top;
     if (job->across_grid && !find_grid(job, &quad))
         return REFUSED;
-    int as_it_is = is_as_it_is(job), upright = !as_it_is && is_upright(m);
+    int as_it_is = is_as_it_is(job), upright = !as_it_is && !job->bends && is_upright(m);
     int64_t needed = rows * job->channels * stride + reduced + 3 * SLACK;
     if (upright)
         needed += upright_room(job->channels, MAX(job->columns, part.columns), &quad, job->width);
@@ -263,11 +264,11 @@ KERNEL(fused)(const Job *job) {
                 take_row(source.pixels + y * job->step, job->width, to, stride);
             else if (upright) {
                 int32_t us[BLOCK], vs[BLOCK];
-                find_upright_places(&path, 0, y, job->width, us, vs);
+                find_bent_places(&path, 0, y, job->width, us, vs);
                 make_upright(&lines, &source, vs[0], job->width, to, stride);
             } else
                 for (int64_t x = 0; x < job->width; x += BLOCK) {
-                    find_places(&path, x, y, job->width, u, v);
+                    find_bent_places(&path, x, y, job->width, u, v);
                     sample(&source, u, v, to + x, stride);
                 }
         }

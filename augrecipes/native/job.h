@@ -50,9 +50,11 @@ typedef struct {
     /* Of the image that the matrix leads to, the one above is the part from there on; all else of it is `fill`, and so
        is what lies beyond. Up to MOST_BEFORE, and only without a reduction. */
     int64_t left, top;
-    /* In the place of the matrix, which is that of no change: where columns and rows are, in 1/65536 px, and behind the
-       last ones a block of numbers more; or NULL. */
+    /* What the matrix leads to is the image bent: along a grid, or by a lens. Where the image's columns and rows are, in
+       1/65536 px, and behind the last ones a block of numbers more, or NULL; whether there is a lens, and its amount. */
     const int32_t *across_grid, *down_grid;
+    int64_t bends;
+    double lens;
     /* What is done to colours, of three channels only. */
     int64_t count;
     Operation operations[MOST_OPERATIONS];

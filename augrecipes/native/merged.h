@@ -27,7 +27,7 @@ typedef struct {
 /* An image, and the geometry that is still to be applied to it: the fields of a Warped. */
 typedef struct Warped {
     View moved;
-    int pending, neighbours, betweens;
+    int pending, neighbours, betweens, bent; /* bent: by the job's grid or lens, before all else */
     Matrix matrix, own, between[MOST_WARPS];
     int64_t height, width, border, fill;
     Warp last;
@@ -198,7 +198,7 @@ static int then_warped(const Warped *w, const Warp *warp, Warped *next) {
         *next = first_warped(&w->moved, warp);
         return 1;
     }
-    if (!stays_inside(warp, w->height, w->width))
+    if (!stays_inside(warp, w->height, w->width) || (w->bent && enlarges(&warp->matrix)))
         return 0;
     *next = *w;
     next->matrix = multiplied(&w->matrix, &warp->matrix);
@@ -244,7 +244,7 @@ static int labels_alike(const Warped *w) {
 static int upright_resize(const Warped *w, Resized *to) {
     const double *m = w->matrix.of;
     int transposes = m[0] == 0;
-    if (w->last.labels && !labels_alike(w))
+    if (w->bent || (w->last.labels && !labels_alike(w)))
         return 0;
     if (m[6] != 0 || m[7] != 0 || !((m[1] == 0 && m[3] == 0) || (m[0] == 0 && m[4] == 0)) ||
         (w->neighbours && MIN(hypot(m[0], m[1]), hypot(m[3], m[4])) < 1))

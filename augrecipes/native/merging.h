@@ -22,13 +22,13 @@ static inline Warped *merged(Run *run) {
     Merging *m = run->merging;
     if (!m->begun) {
         m->begun = 1, m->warps = 0;
-        m->chain[0].pending = m->chain[0].betweens = 0;
+        m->chain[0].pending = m->chain[0].betweens = m->chain[0].bent = 0;
         m->chain[0].moved = run->view;
     }
     return m->chain + m->warps;
 }
 
-static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = m->reads = 0, m->reduced = 0, m->job.count = 0, m->job.across_grid = 0; }
+static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = m->reads = 0, m->reduced = 0, m->job.count = m->job.bends = 0, m->job.across_grid = 0, m->job.lens = 0; }
 
 /* Where a job writes, and in which numbers: its fields of the same names. */
 typedef struct {
@@ -86,7 +86,7 @@ static inline int64_t carry_out_job(Run *run, const Warped *w, Place to) {
     Job *j = &m->job;
     j->left = j->top = 0;
     run->view = base;
-    TRY(is_more_of_border(run, w) ? peeled(run, &j->left, &j->top) : made(run));
+    TRY(!w->bent && is_more_of_border(run, w) ? peeled(run, &j->left, &j->top) : made(run));
     base = run->view;
     if (m->reads)
         cut_to_read(&base, &matrix, w);
@@ -138,7 +138,7 @@ static inline int64_t begin_job(Run *run, const Costs *c, const Warped *w, int r
     const int undecoded = c->decoded > 0;
     m->left = 1;
     m->job.reduction = reduces ? reduction(&w->matrix) : 1;
-    m->reads = undecoded && m->job.reduction == 1;
+    m->reads = undecoded && m->job.reduction == 1 && !w->bent;
     if (run->program->channels != 1 && run->program->channels != COLOURS)
         return REFUSED;
     if (m->reads && !run->sample->target) {
@@ -205,6 +205,7 @@ static int64_t image_made(Run *run, const Costs *c, const Warped *w, int reduces
         run->view = w->moved;
         return DONE;
     }
+    reduces &= !w->bent;
     Window part;
     int64_t k = c->decoded > 0 && reduces && run->reduces ? reduction(&w->matrix) : 1;
     if (k > 1 && reduced_window(run, w, k, &part))
@@ -238,7 +239,7 @@ static inline int64_t end_merging(Run *run, const double *a) {
     const Warped *w = m->chain + m->warps;
     const Costs costs = costs_of(run, a);
     int reduces = reduces_now(run, a), follows = (int)a[6] & 1;
-    if (!m->begun) /* there is nothing, or a grid */
+    if (!m->begun) /* there is nothing */
         return run->program->labels || follows ? DONE : make_job(run);
     m->begun = m->afresh = m->soft = 0;
     return run->program->labels ? labels_made(run, &costs, w, a + 6) : image_made(run, &costs, w, reduces, follows);

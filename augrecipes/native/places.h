@@ -11,6 +11,7 @@ typedef struct {
     const uint8_t *pixels;
     int32_t rows, columns, step, end, channels, border;
     uint32_t fill;
+    int32_t bent; /* places in between may lie beyond the first and the last of a block */
 } Source;
 
 /* The same for a block; a division for each would take long, and is seldom needed. */
@@ -44,7 +45,7 @@ typedef struct {
     int affine;
     int64_t across_u, across_v, u, v, left, top; /* left, top: in whole pixels, where the image begins */
     int32_t steps_u[BLOCK], steps_v[BLOCK];
-    const Job *job; /* whose grid may bend it */
+    const Job *job; /* whose grid or lens may bend it */
 } Path;
 
 static inline int64_t fine(double px) { return (int64_t)rint(px * 4294967296.0); }
@@ -92,15 +93,39 @@ static inline void find_places(const Path *p, int64_t x, int64_t y, int64_t widt
     }
 }
 
-/* The same, where a grid may bend the image. */
-static inline void find_upright_places(const Path *p, int64_t x, int64_t y, int64_t width, int32_t *restrict u,
-                                       int32_t *restrict v) {
+/* Between two places of a grid. */
+static inline int32_t along_grid(const int32_t *grid, int32_t at) {
+    const int32_t *two = grid + (at >> 16);
+    return two[0] + (int32_t)((int64_t)(two[1] - two[0]) * (at & 0xffff) >> 16);
+}
+
+/* The same, where a grid or a lens may bend the image: what is seen of that lies within it. */
+static inline void find_bent_places(const Path *p, int64_t x, int64_t y, int64_t width, int32_t *restrict u,
+                                    int32_t *restrict v) {
     const Job *job = p->job;
-    if (!job->across_grid)
-        find_places(p, x, y, width, u, v);
-    else
-        for (int i = 0; i < BLOCK; i++)
-            u[i] = job->across_grid[x + i] + HALF_ACROSS, v[i] = job->down_grid[y] + HALF_DOWN;
+    find_places(p, x, y, width, u, v);
+    if (!job->across_grid && !job->bends)
+        return;
+    int32_t right = (int32_t)(job->columns - 1) << 16, bottom = (int32_t)(job->rows - 1) << 16;
+    for (int i = 0; i < BLOCK; i++) {
+        u[i] = MIN(MAX(u[i] - HALF_ACROSS, 0), right);
+        v[i] = MIN(MAX(v[i] - HALF_DOWN, 0), bottom);
+    }
+    if (job->across_grid) {
+        for (int i = 0; i < BLOCK; i++) {
+            u[i] = along_grid(job->across_grid, u[i]) + HALF_ACROSS;
+            v[i] = along_grid(job->down_grid, v[i]) + HALF_DOWN;
+        }
+        return;
+    }
+    const float wide = (float)(65536 * job->columns), tall = (float)(65536 * job->rows), k = (float)job->lens;
+    const float across = 1 / (wide * wide), down = 1 / (tall * tall);
+    for (int i = 0; i < BLOCK; i++) { /* its middle is half a pixel from that of what it makes */
+        float a = (float)u[i] - (wide / 2 - 32768), b = (float)v[i] - (tall / 2 - 32768);
+        float far = a * a * across + b * b * down, bent = 1 + k * (far + far * far);
+        u[i] = (int32_t)(a * bent + (wide / 2 + HALF_ACROSS));
+        v[i] = (int32_t)(b * bent + (tall / 2 + HALF_DOWN));
+    }
 }
 
 #endif

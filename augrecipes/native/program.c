@@ -50,6 +50,7 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
     case WARPS_PERSPECTIVE:
         return merge_tilt(run, step, drawn, a);
     case BENDS_GRID - MERGES:
+    case BENDS_LENS - MERGES:
         return bend(run, step, drawn);
     case CROPS:
         if (!is_inside(drawn, rows, columns))

@@ -56,7 +56,7 @@ static void begin_upright(Upright *u, const Source *s, const Quad *q, const Path
     for (int64_t x = 0; x < s->columns * channels; x++)
         u->beyond[x] = (uint8_t)(s->fill >> 8 * (x % channels));
     for (int64_t x = 0; x < width; x += BLOCK) {
-        find_upright_places(path, x, 0, width, xs, ys);
+        find_bent_places(path, x, 0, width, xs, ys);
         for (int64_t i = 0; i < BLOCK; i++) {
             int32_t at = xs[i];
             int16_t across = (int16_t)(at >> 9 & 127), *weights = u->weights + 8 * lane(x + i);

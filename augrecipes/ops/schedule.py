@@ -80,7 +80,7 @@ def ends(steps: Iterable[Step]) -> list[int]:
     found = set[int]()
     for one in (one for top in steps for step in top.walk() for one in schedules_in(step.schedule)):
         listed = one.get("by_epoch")
-        found |= {0, one["epochs"]} if listed is None else {listed.index(min(listed)), listed.index(max(listed))}
+        found |= {0, int(one["epochs"])} if listed is None else {listed.index(min(listed)), listed.index(max(listed))}
     return sorted(found)
 
 

@@ -52,7 +52,7 @@ def epochs_of(written: Mapping[str, Any]) -> list[int]:
     for one in schedules_in(written):
         listed = one.get("by_epoch")
         if listed is None:
-            found.update(one["epochs"] * k // _MOST for k in range(_MOST + 1))
+            found.update(int(one["epochs"]) * k // _MOST for k in range(_MOST + 1))
         else:
             found.update(listed.index(value) for value in set(listed))
     return [*sorted(found - {last}), last]

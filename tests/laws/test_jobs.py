@@ -21,7 +21,7 @@ TYPES = ("uint8", "float32", "float16")
 
 
 # The fields of `Job` in order: image; matrix; border, fill, reduction; size; target; scales and shifts; the rest.
-HEAD = struct.Struct("=5q9d3q2q5q6d7q")
+HEAD = struct.Struct("=5q9d3q2q5q6d7qdq")
 OPERATION = struct.Struct("=q12dq")
 
 
@@ -30,6 +30,7 @@ class Kernel:
 
     begins: tuple[int, int] = (0, 0)
     grid: tuple[int, int] = (0, 0)
+    lens: tuple[int, float] = (0, 0.0)
 
     def __init__(self, carry_out: Any) -> None:
         self._carry_out = carry_out
@@ -43,7 +44,9 @@ class Kernel:
         answer = 64
         for _ in range(2):
             room = guarded(np.zeros(answer, np.uint8), at_end=True)
-            HEAD.pack_into(self._job, 0, *head, room.ctypes.data, room.size, *self.begins, *self.grid, len(operations))
+            HEAD.pack_into(
+                self._job, 0, *head, room.ctypes.data, room.size, *self.begins, *self.grid, *self.lens, len(operations)
+            )
             if (answer := self._carry_out(ctypes.addressof(self._job))) <= 0:
                 break
         return answer == 0
@@ -56,6 +59,7 @@ def carried_out(
     begins: tuple[int, int] = (0, 0),
     far: bool = False,
     grid: tuple[int, int] = (0, 0),
+    lens: tuple[int, float] = (0, 0.0),
 ) -> bool:
     """A job by the kernel, into an H×W×C array of any strides; False where it is refused.
 
@@ -63,7 +67,7 @@ def carried_out(
     result is not read soon.
     """
     works = Kernel(kernels.kernel("fused", "p"))
-    works.begins, works.grid = begins, grid
+    works.begins, works.grid, works.lens = begins, grid, lens
     source, size = job.source, out.itemsize
     fill = sum(v << 8 * c for c, v in enumerate(job.fill[: source.shape[2]]))
     head = (
@@ -271,6 +275,24 @@ def test_a_grid_is_looked_up_by_columns_and_rows(kernels: Library, channels: int
         held[0][:50] += 1 << 15  # a planted fault: half a pixel
         assert worked()
         assert np.abs(out - wanted).max() > 20
+
+
+@EACH_SET
+@pytest.mark.parametrize("lens", [1.5, -1.9])
+def test_a_lens_takes_pixels_from_where_it_says(kernels: Library, lens: float) -> None:
+    """Of slopes within a level, by its definition in float64."""
+    y, x = np.mgrid[:40, :50].astype(np.float64)
+    image = np.stack([4 * x, 5 * y, 2 * (x + y)], -1).astype(np.uint8)
+    out = np.zeros_like(image)
+    job = Job(image, np.eye(3).ravel().tolist(), (40, 50), 1, (0, 0, 0))
+    assert carried_out(kernels, job, out, lens=(1, lens))
+    a, b = (x - 24.5) / 50, (y - 19.5) / 40
+    far = a * a + b * b
+    u, v = (np.clip(n * (at * (1 + lens * (far + far * far)) + 0.5), 0, n - 1) for n, at in ((50, a), (40, b)))
+    wanted = np.stack([4 * u, 5 * v, 2 * (u + v)], -1)
+    assert np.abs(out - wanted).max() < 1.5
+    assert carried_out(kernels, job, out, lens=(1, 1.2 * lens))  # a planted fault
+    assert np.abs(out - wanted).max() > 5
 
 
 @EACH_SET

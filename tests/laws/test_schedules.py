@@ -269,6 +269,14 @@ def test_so_it_is_with_pairs_bags_and_more_targets(optimize: str) -> None:
                 assert_same(outcome(made[0], index, sample, epoch), outcome(made[1 + epoch], index, sample, epoch))
 
 
+def test_epochs_may_be_a_whole_number_with_a_point() -> None:
+    """JSON Schema calls it an integer, and editors write it."""
+    written = "{version: 1, recipe: t, steps: [HorizontalFlip: {p: {from: 0.1, to: 0.5, epochs: %s}}], eval: []}"
+    first, second = (parse_text(written % epochs) for epochs in ("4.0", "4"))
+    assert [first.in_epoch(k).steps for k in range(6)] == [second.in_epoch(k).steps for k in range(6)]
+    assert explained(first.compile(epoch=4)) == explained(second.compile(epoch=4))
+
+
 def test_it_is_written_as_it_was_and_its_digest_knows() -> None:
     again = parse_text(GROWS.to_yaml())
     assert again == GROWS

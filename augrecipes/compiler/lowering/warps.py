@@ -26,6 +26,7 @@ _KINDS: dict[int, Kind] = {
     EFFECTS.DISTORTS_LENS: "maps",
 }
 RESAMPLES = frozenset(_KINDS)
+_BENDS = {EFFECTS.DISTORTS_GRID: EFFECTS.BENDS_GRID, EFFECTS.DISTORTS_LENS: EFFECTS.BENDS_LENS}
 
 
 def rotate(step: Any) -> NativeOp | None:
@@ -112,10 +113,10 @@ def joined(found: NativeOp, interpolation: int) -> NativeOp | None:
     """The same sampled by a job; None where that takes other pixels. Labels keep the bits that they have alone."""
     if interpolation_of(found) != interpolation:
         return None
-    if found.effect != EFFECTS.DISTORTS_GRID:
+    if found.effect not in _BENDS:
         return replace(found, effect=EFFECTS.MERGES + found.effect)
     exact = found if interpolation == LINEAR else exactly(found)
-    return exact and replace(exact, effect=EFFECTS.BENDS_GRID)
+    return exact and replace(exact, effect=_BENDS[found.effect])
 
 
 def _matrix(params: Mapping[str, Any]) -> tuple[float, ...]:

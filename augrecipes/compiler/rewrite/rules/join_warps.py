@@ -62,10 +62,13 @@ def _samples(run: Steps, flow: Flow) -> bool:
     return flow.dtype == "uint8" and not all(map(_only_scales, leaves))
 
 
-def _bends(step: Node) -> TypeGuard[Step]:
-    """Whether it is a field that jobs sample: it is joined with no other."""
+def _bends(step: Node, behind: Nodes) -> TypeGuard[Step]:
+    """Whether it is a field that jobs sample with what is behind it: a lens, where that leaves fewer pixels."""
     if not is_single(step) or (record := capability(step.name)) is None:
         return False
+    if record.native == "warps:lens":
+        fewer = bool(behind) and isinstance(behind[0], Step) and _leaves_less(behind[0])
+        return fewer and effective(step).get("mode", "camera") == "camera" and _is_linear(step)
     return record.native == "warps:grid" and _is_linear(step)
 
 
@@ -140,7 +143,9 @@ def _stretches(steps: Nodes, sizes: Sequence[SizeBounds], flow: Flow) -> Iterato
     start, stop, warps, colours = 0, 0, Steps(), Nodes()
     passes = sees = False  # a warp is among them; and a step that sees the mean is among the colours
     for place, step in enumerate(steps):
-        if not isinstance(step, Step) or not joins(step):
+        if not isinstance(step, Step) or not (
+            joins(step) or (flow.dtype == "uint8" and _bends(step, steps[place + 1 :]))
+        ):
             continue
         between = steps[stop:place]
         sees = sees or any(map(_sees_mean, between))
@@ -157,16 +162,13 @@ def _stretches(steps: Nodes, sizes: Sequence[SizeBounds], flow: Flow) -> Iterato
 
 def _rewrite(steps: Nodes, flow: Flow) -> list[Edit]:
     behind = held_from(steps, flow, "GEOMETRY")
-    edits = [
-        Edit(place, place + 1, (Fused("JoinedWarps", (step,)),), levels=2)
-        for place, step in enumerate(steps)
-        if _bends(step) and flow.dtype == "uint8" and behind[place + 1] is None
-    ]
+    edits = []
     sizes = [*accumulate(steps, lambda size, step: after(step, size), initial=arriving(flow))]
     for start, stop, warps, colours in _stretches(steps, sizes, flow):
         if behind[stop] is None and warps and (_pays(warps, sizes[start], flow) or _samples(warps, flow)):
-            edits.append(Edit(start, stop, (Fused("JoinedWarps", warps), *colours)))
-    return sorted(edits, key=lambda edit: edit.start)
+            levels = 2 * (not all(map(joins, warps)))
+            edits.append(Edit(start, stop, (Fused("JoinedWarps", warps), *colours), levels=levels))
+    return edits
 
 
 RULE = Rule(
