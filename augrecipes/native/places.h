@@ -49,7 +49,7 @@ typedef struct {
 
 static inline int64_t fine(double px) { return (int64_t)rint(px * 4294967296.0); }
 
-static void begin_path(Path *p, const Job *job, const double *m) {
+static inline void begin_path(Path *p, const Job *job, const double *m) {
     int64_t left = job->left, top = job->top;
     p->m = m, p->job = job;
     p->left = left, p->top = top;
