@@ -209,16 +209,6 @@ static inline void inside_three(const Source *s, const int32_t *us, const int32_
 }
 #endif
 
-/* Between which pixels a block's places lie: unless the image is bent, between the first and the last. */
-static inline void ends(const int32_t *at, int32_t bent, int32_t *low, int32_t *high) {
-    const int32_t near = 2; /* in 1/65536 px: places are rounded */
-    int32_t least = MIN(at[0], at[BLOCK - 1]), most = MAX(at[0], at[BLOCK - 1]);
-    for (int i = 1; i < BLOCK - 1 && bent; i++)
-        least = MIN(least, at[i]), most = MAX(most, at[i]);
-    *low = (least - near) >> 16;
-    *high = (most + near) >> 16;
-}
-
 /* A block of pixels by way of memory, wherever they lie. */
 static inline void sample_apart(const Source *s, const int32_t *u, const int32_t *v, int inside, uint8_t *to,
                                 int64_t stride) {
@@ -246,25 +236,56 @@ static inline void sample_apart(const Source *s, const int32_t *u, const int32_t
     mix(&w, s->channels, to, stride);
 }
 
+/* Whether places of a block lie before the first pixel, or from pixel `end` on. */
+static inline int stray(const int32_t *at, int32_t end) {
+    uint32_t least = (uint32_t)MAX(end, 0) << 16, beyond = 0; /* of those beyond; so are all below zero */
+#if defined(__AVX2__)
+    for (int i = 0; i < BLOCK; i += 8) {
+        __m256i here = _mm256_loadu_si256((const __m256i *)(const void *)(at + i));
+        __m256i more = _mm256_max_epu32(here, _mm256_set1_epi32((int32_t)least));
+        beyond |= (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi32(more, here));
+    }
+#else
+    for (int i = 0; i < BLOCK; i++)
+        beyond |= (uint32_t)at[i] >= least;
+#endif
+    return beyond != 0;
+}
+
+/* Between which pixels a block's places lie. */
+static inline void ends(const int32_t *at, int32_t *low, int32_t *high) {
+    int32_t least = at[0], most = at[0];
+    for (int i = 1; i < BLOCK; i++)
+        least = MIN(least, at[i]), most = MAX(most, at[i]);
+    *low = least >> 16, *high = most >> 16;
+}
+
+/* A block of which some lies beyond the image. */
+static __attribute__((noinline)) void sample_beyond(const Source *s, const int32_t *u, const int32_t *v, uint8_t *to,
+                                                    int64_t stride) {
+    int32_t left, right, top, bottom;
+    ends(u, &left, &right), ends(v, &top, &bottom);
+    if (s->border == CONSTANT && (right < -1 || bottom < -1 || left >= s->columns || top >= s->rows))
+        for (int c = 0; c < s->channels; c++)
+            memset(to + c * stride, (int)(s->fill >> 8 * c & 255), BLOCK);
+    else
+        sample_apart(s, u, v, 0, to, stride);
+}
+
 /* A block of pixels from their places, into planes that lie `stride` apart. */
 static inline void sample(const Source *s, const int32_t *restrict u, const int32_t *restrict v, uint8_t *to,
                           int64_t stride) {
-    int32_t left, right, top, bottom;
-    ends(u, s->bent, &left, &right), ends(v, s->bent, &top, &bottom);
-    if (s->border == CONSTANT && (right < -1 || bottom < -1 || left >= s->columns || top >= s->rows)) {
-        for (int c = 0; c < s->channels; c++)
-            memset(to + c * stride, (int)(s->fill >> 8 * c & 255), BLOCK);
+    if (stray(u, s->columns - 1) | stray(v, s->rows - 2)) { /* of two rows eight bytes are read */
+        sample_beyond(s, u, v, to, stride);
         return;
     }
-    int inside = left >= 0 && top >= 0 && right < s->columns - 1 && bottom < s->rows - 1 &&
-                 bottom * s->step + right * s->channels <= s->end - s->step - 8;
 #if defined(__AVX512BW__)
-    if (inside && s->channels == COLOURS && s->step <= INT16_MAX) {
+    if (s->channels == COLOURS && s->step <= INT16_MAX) {
         inside_three(s, u, v, to, stride);
         return;
     }
 #endif
-    sample_apart(s, u, v, inside, to, stride);
+    sample_apart(s, u, v, 1, to, stride);
 }
 
 #endif

@@ -198,7 +198,7 @@ KERNEL(fused)(const Job *job) {
         return REFUSED;
     memcpy(m, job->matrix, sizeof m);
     Source source = {job->source, (int32_t)job->rows, (int32_t)job->columns, (int32_t)job->step, 0,
-                     (int32_t)job->channels, (int32_t)job->border, (uint32_t)job->fill, job->bends || job->across_grid};
+                     (int32_t)job->channels, (int32_t)job->border, (uint32_t)job->fill};
     source.end = (int32_t)((job->rows - 1) * job->step + job->columns * job->channels);
     int64_t stride = (job->width + WIDE - 1) / WIDE * WIDE;
     int64_t rows = goes_by_rows(job) ? 1 : job->height, reduced = 0;

@@ -11,7 +11,6 @@ typedef struct {
     const uint8_t *pixels;
     int32_t rows, columns, step, end, channels, border;
     uint32_t fill;
-    int32_t bent; /* places in between may lie beyond the first and the last of a block */
 } Source;
 
 /* The same for a block; a division for each would take long, and is seldom needed. */
@@ -50,7 +49,7 @@ typedef struct {
 
 static inline int64_t fine(double px) { return (int64_t)rint(px * 4294967296.0); }
 
-static void begin_path(Path *p, const Job *job, const double *m) {
+static inline void begin_path(Path *p, const Job *job, const double *m) {
     int64_t left = job->left, top = job->top;
     p->m = m, p->job = job;
     p->left = left, p->top = top;

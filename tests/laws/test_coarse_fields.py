@@ -15,10 +15,11 @@ import pytest
 from albumentations.augmentations.geometric.functional import generate_displacement_fields
 from hypothesis import example, given
 from hypothesis import strategies as st
-from kernel_sets import EACH_SET, NEEDS_KERNELS, Spoilt, guarded, spoil_last
+from job_in_numpy import Job, pixels
+from kernel_sets import EACH_SET, NEEDS_KERNELS, Spoilt, guarded, spoil_first, spoil_last
 
 from augrecipes.compiler.kernels import coarse_fields
-from augrecipes.compiler.kernels.coarse_fields import Axis, RowMix, axis, most_of
+from augrecipes.compiler.kernels.coarse_fields import Axis, DrawnPlaces, RowMix, axis, most_of
 from augrecipes.compiler.rewrite.nodes import Renoised
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native.kernels import Library, library, using
@@ -133,7 +134,7 @@ def ours(height: int, width: int, step: Any) -> np.ndarray:
     made = np.empty((DRAWS, 2, height, width), np.float32)
     for index in range(DRAWS):
         draws.position(0, index)
-        x, y = coarse_fields.maps(kernels, step, height, width)
+        x, y = map(np.asarray, coarse_fields.field(kernels, step, height, width))
         made[index] = x - across, y - down
     return made
 
@@ -230,6 +231,46 @@ def test_a_field_is_told_by_its_key_and_moves_no_other_draw() -> None:
 
 
 @EACH_SET
+def test_kernels_bend_images_as_numpy_does(kernels: Library) -> None:
+    @given(
+        sides=st.tuples(st.integers(16, 70), st.integers(16, 600)), channels=st.sampled_from([1, 3]),
+        border=st.integers(0, 4), same=st.booleans(), far=st.sampled_from([0.0, 2.0, 90.0, 1e5]),
+        seed=st.integers(0, 99),
+    )  # fmt: skip
+    def law(sides: tuple[int, int], channels: int, border: int, same: bool, far: float, seed: int) -> None:
+        bent(kernels, sides, channels, border, same, far, seed)
+
+    law()
+    with pytest.raises(AssertionError):
+        bent(Spoilt(kernels, 12, spoil_first, "bend"), (20, 300), 3, 4, False, 3.0, 1)  # type: ignore[arg-type]
+
+
+def bent(
+    kernels: Library, sides: tuple[int, int], channels: int, border: int, same: bool, far: float, seed: int
+) -> None:
+    """The kernel's image is that of job_in_numpy, to the last bit, from the places that numpy makes of the rows."""
+    random, (height, width) = np.random.default_rng(seed), sides
+    image = random.integers(0, 256, (height, width, channels), np.uint8)
+    rows, count = np.float32(far) * random.standard_normal((5, width), np.float32), height if same else 2 * height
+    mixture = RowMix(random.random((count, 4), np.float32), random.integers(0, 2, count))
+    if far and seed % 5 == 0:
+        rows[2, 3] = np.nan
+    read, weights, source = (guarded(one, at_end=bool(seed % 2)) for one in (rows, mixture.weights, image))
+    drawn = [DrawnPlaces(sides, read, RowMix(weights, mixture.starts), first) for first in (None, count - height)]
+    with using(kernels):
+        made, x, y = coarse_fields.bend(source, drawn[0], drawn[1], border, 0x304050), *map(np.asarray, drawn)
+    assert made is not None
+    u, v = (np.trunc(np.clip(np.nan_to_num(one, nan=-30000), -30000, 30000) * np.float32(65536)) for one in (x, y))
+    u, v = u.astype(np.int64) + 256, v.astype(np.int64) + 128
+    job = Job(image, [], sides, border, (0x50, 0x40, 0x30))
+    at = {(i, j): pixels(job, (u >> 16) + i, (v >> 16) + j, border) for i in (0, 1) for j in (0, 1)}
+    across, down = (u >> 9 & 127)[..., None], (v >> 8 & 255)[..., None]
+    above, below = (at[0, j] * (128 - across) + at[1, j] * across for j in (0, 1))
+    wanted = ((above + (((below - above) * down + 128) >> 8) + 64) >> 7).astype(np.uint8)
+    np.testing.assert_array_equal(made, wanted)
+
+
+@EACH_SET
 def test_image_mask_and_kernels_agree_on_the_field(kernels: Library) -> None:
     """The best kernels of this processor, and these."""
     chosen = recipe("\n  - ElasticTransform: {alpha: 80, sigma: 5, p: 1.0}")
@@ -237,10 +278,13 @@ def test_image_mask_and_kernels_agree_on_the_field(kernels: Library) -> None:
     with using(kernels):
         made = chosen.compile().at(1)(image=IMAGE, mask=MASK)
     [(_, _, params)] = best["applied"]
-    for name, how, given_image in (("image", cv2.INTER_LINEAR, IMAGE), ("mask", cv2.INTER_NEAREST, MASK)):
+    maps = np.asarray(params["map_x"]), np.asarray(params["map_y"])
+    for name, how, given_image, most in (
+        ("image", cv2.INTER_LINEAR, IMAGE, 2), ("mask", cv2.INTER_NEAREST, MASK, 0)
+    ):  # fmt: skip
         np.testing.assert_array_equal(best[name], made[name])
-        wanted = cv2.remap(given_image, params["map_x"], params["map_y"], how, borderMode=cv2.BORDER_CONSTANT)
-        np.testing.assert_array_equal(best[name], wanted)
+        wanted = cv2.remap(given_image, *maps, how, borderMode=cv2.BORDER_CONSTANT)
+        assert np.abs(best[name].astype(int) - wanted).max() <= most
 
 
 @NEEDS_KERNELS
@@ -250,7 +294,7 @@ def test_boxes_and_keypoints_follow_the_same_field() -> None:
     boxes, points = np.array([[10.0, 12, 50, 40], [60, 20, 80, 66]]), np.array([[20.0, 30], [70, 50]])
     made = chosen.compile(save_applied_params=True).at(3)(image=IMAGE, boxes=boxes, keypoints=points)
     [(_, _, drawn)] = made["applied"]
-    step, maps = A.ElasticTransform(), {name: drawn[name] for name in ("map_x", "map_y")}
+    step, maps = A.ElasticTransform(), {name: np.asarray(drawn[name]) for name in ("map_x", "map_y")}
     wanted = step.apply_to_bboxes(boxes / [90, 70, 90, 70], **maps, shape=IMAGE.shape) * [90, 70, 90, 70]
     np.testing.assert_allclose(np.asarray(made["boxes"])[:, :4], wanted, atol=1e-3)
     padded = np.concatenate([points, np.zeros((2, 3))], axis=1)

@@ -19,8 +19,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.compat.albumentations import wrap_apply
+from augrecipes.compat.replaced_functions import with_functions
 from augrecipes.compiler.kernels.counter_numbers import numbers_by
-from augrecipes.native.kernels import Library, library
+from augrecipes.compiler.kernels.warp_native import as_word, here
+from augrecipes.native.kernels import Library, address_of, library
 from augrecipes.seeds import mix
 
 _CELLS = 1.5  # for each deviation
@@ -28,8 +31,9 @@ _REACH = 4  # deviations, as OpenCV's blur has it
 _SMALLEST = 16  # px of a side, and rows that kernels take at once
 _UNIFORM = 1 / math.sqrt(3)  # the deviation of numbers between −1 and 1
 _WORDS = 2**32
+_FAR = 10_000  # px of displacement: kernels hold places within 30,000 of the first pixel
 
-Rows = NDArray[np.float32]
+Rows = NDArray[Any]  # float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,8 @@ class RowMix:
         """Mix rows n×m into `to`, from the mixture's row `first` on; it grows by so much along each row and column."""
         starts, weights = self.starts[first:], self.weights[first:]
         kernels.kernel("mix_rows", "plpplffpl")(
-            rows.ctypes.data, rows.shape[1], weights.ctypes.data, starts.ctypes.data, weights.shape[1], across, down,
-            to.ctypes.data, len(to),
+            address_of(rows), rows.shape[1], address_of(weights), address_of(starts), weights.shape[1], across, down,
+            address_of(to), len(to),
         )  # fmt: skip
         return to
 
@@ -99,8 +103,31 @@ def axis(pixels: int, deviation: float) -> Axis:
     return Axis(count + 2, count + 4, RowMix(weights.astype(np.float32), starts.astype(np.int64)), to_pixels)
 
 
-def maps(kernels: Library, step: Any, height: int, width: int) -> tuple[Rows, Rows]:
-    """Where each pixel is taken from, x and y, H×W: fields of y lie below those of x, and run into each other."""
+@dataclass(frozen=True, slots=True)
+class DrawnPlaces:
+    """Where the pixels of an image are taken from, x or y, not made yet: `np.asarray` makes them, H×W float32.
+
+    Attributes:
+        size: of the image, rows and columns.
+        rows: nodes × width.
+        mixes: of these, the rows of places.
+        down: as many of them come before; None: these are places of x.
+    """
+
+    size: tuple[int, int]
+    rows: Rows
+    mixes: RowMix
+    down: int | None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Rows:
+        del copy
+        kernels: Any = library()
+        made, is_x = np.empty(self.size, np.float32), self.down is None
+        return self.mixes.of(kernels, self.rows, made, self.down or 0, is_x, not is_x).astype(dtype or np.float32)
+
+
+def field(kernels: Library, step: Any, height: int, width: int) -> tuple[DrawnPlaces, DrawnPlaces]:
+    """What is drawn for an image, x and y: fields of y lie below those of x, and run into each other."""
     rows, random = height if step.same_dxdy else 2 * height, step.random_generator
     down, across = axis(rows, step.sigma), axis(width, step.sigma)
     words = random.integers(0, _WORDS, 2).tolist()
@@ -112,17 +139,34 @@ def maps(kernels: Library, step: Any, height: int, width: int) -> tuple[Rows, Ro
     if uniform:  # in its corners it is that of one pixel each
         corners = numbers_by(kernels, mix(key), 4, "uniform", 0.0, step.alpha).reshape(2, 2)
         noise[np.ix_((0, across.cells - 1), (0, down.cells - 1))] = corners
-    sizes = (across.nodes, shape[1]), (width, shape[1]), (shape[1], width), (down.nodes, width), *2 * ((height, width),)
-    ends = np.cumsum([math.prod(size) for size in sizes])
-    # One block: what is freed in several would go back to the system, and come from there again for each sample.
-    block = np.split(np.empty(ends[-1], np.float32), ends[:-1])
-    nodes, columns, turned, smooth, map_x, map_y = (part.reshape(size) for part, size in zip(block, sizes, strict=True))
-    across.smooths.of(kernels, noise, nodes)
-    cv2.transpose(across.draws_out.of(kernels, nodes, columns), dst=turned)
-    down.smooths.of(kernels, turned, smooth)
-    down.draws_out.of(kernels, smooth, map_x, across=1)
-    down.draws_out.of(kernels, smooth, map_y, rows - height, down=1)
-    return map_x, map_y
+    # Kernels take no fewer columns than _SMALLEST: where there are fewer nodes, more are made of nothing.
+    nodes = np.zeros((max(across.nodes, _SMALLEST), shape[1]), np.float32)
+    smooth = np.zeros((max(down.nodes, _SMALLEST), len(nodes)), np.float32)
+    columns = np.empty((width, len(smooth)), np.float32)
+    across.smooths.of(kernels, noise, nodes[: across.nodes])
+    down.smooths.of(kernels, cv2.transpose(nodes), smooth[: down.nodes])
+    across.draws_out.of(kernels, cv2.transpose(smooth), columns)
+    size, turned = (height, width), cv2.transpose(columns)
+    return DrawnPlaces(size, turned, down.draws_out, None), DrawnPlaces(size, turned, down.draws_out, rows - height)
+
+
+def bend(image: NDArray[Any], x: DrawnPlaces, y: DrawnPlaces, border: int, fill: int) -> NDArray[Any] | None:
+    """A uint8 image, contiguous, taken from there, between its pixels; None where kernels do not take it.
+
+    Args:
+        image: H×W or H×W×C.
+        x: of the image, as drawn.
+        y: the same.
+        border: as OpenCV numbers it.
+        fill: of a constant border, a byte for each channel.
+    """
+    kernels: Any = library()
+    out, (height, width), channels = np.empty_like(image), x.size, image.size // math.prod(x.size)
+    done = kernels.kernel("bend", "plllii" + "ipppllp")(
+        address_of(image), height, width, width * channels, channels, border, fill, address_of(x.rows),
+        address_of(x.mixes.weights), address_of(x.mixes.starts), x.mixes.weights.shape[1], y.down, address_of(out),
+    )  # fmt: skip
+    return None if done else out
 
 
 def most_of(count: int, share: float) -> float:
@@ -136,11 +180,31 @@ def most_of(count: int, share: float) -> float:
 
 def elastic(step: Any) -> None:
     """Let ElasticTransform, which no Compose has taken up yet, draw its fields so, where images are not tiny."""
+    if (warps := here()) is not None:
+        with_functions(step, ("apply", "apply_to_mask"), {"remap": warps.remap})
     step.get_params_dependent_on_data = partial(_drawn, step)
+    for name in ("apply_to_mask", "apply_to_bboxes", "apply_to_keypoints"):
+        setattr(step, name, partial(_by_maps, getattr(step, name)))
+    wrap_apply(step, _bent, step)
 
 
 def _drawn(step: Any, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     (height, width), kernels = params["shape"][:2], library()
     if kernels is None or min(height, width) < _SMALLEST:
         return dict(type(step).get_params_dependent_on_data(step, params, data))
-    return dict(zip(("map_x", "map_y"), maps(kernels, step, height, width), strict=True))
+    return dict(zip(("map_x", "map_y"), field(kernels, step, height, width), strict=True))
+
+
+def _by_maps(apply: Any, target: Any, map_x: Any, map_y: Any, **params: Any) -> Any:
+    return apply(target, np.asarray(map_x), np.asarray(map_y), **params)
+
+
+def _bent(step: Any, apply: Any, img: NDArray[Any], map_x: Any, map_y: Any, **params: Any) -> Any:
+    """What the step makes of an image: between its pixels, where they are levels, without a map."""
+    fill = as_word(step.fill, img.dtype) if step.border_mode == cv2.BORDER_CONSTANT else 0
+    fits = isinstance(map_x, DrawnPlaces) and img.dtype == np.uint8 and img.flags.c_contiguous
+    if fits and step.interpolation == cv2.INTER_LINEAR and abs(step.alpha) < _FAR and fill >= 0:
+        made = bend(img, map_x, map_y, step.border_mode, fill)
+    else:
+        made = None
+    return _by_maps(apply, img, map_x, map_y, **params) if made is None else made
