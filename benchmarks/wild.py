@@ -14,12 +14,14 @@ import gc
 import json
 import logging
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from statistics import geometric_mean, median
 from time import thread_time_ns
 from typing import Any
 
+import cv2
 import numpy as np
 from albumentations.core.bbox_utils import convert_bboxes_from_albumentations
 from harness import Row, in_turns, met, run
@@ -44,7 +46,8 @@ _THREADS = f"""\
 ### Batches in threads
 
 `pipeline.batch` of {_BATCH} photos in `fast` into memory that is there, two threads and one in turns; medians. Of
-recipes without boxes and keypoints whose samples have one size, and need no mask."""
+recipes without boxes and keypoints whose samples have one size, and need no mask. First what two threads of this
+machine gain at most: at work that needs a core alone, and at work that needs memory alone."""
 _METHOD = f"""\
 One thread, CPU time of that thread, glibc's allocator tuned alike for both sides. Each recipe runs on drawn photos of
 the size that it was written for, with masks, boxes and keypoints where those who published it have them. The plain
@@ -92,6 +95,7 @@ def _recipes(options: Any) -> Iterator[Row]:
 def _two_threads(options: Any) -> Iterator[Row | str]:
     """Recipes whose samples are an image of one size, with one photo in each place."""
     yield _THREADS
+    yield from _limits(3 if options.quick else 15)
     sizes, ratios = sizes_in(options.recipes), []
     for recipe in folder_of_recipes(options.recipes):
         size = sizes.get(recipe.name, sizes.get(Path(recipe.file).stem, (512, 512)))
@@ -113,6 +117,23 @@ def _two_threads(options: Any) -> Iterator[Row | str]:
         yield pair.row(f"{recipe.name}, batches of {_BATCH} by two threads", "one thread")
     ratio = geometric_mean(ratios)
     yield Row(f"geometric mean of {len(ratios)}", f"×{ratio:.2f}", f"goal ×{_TWO}", met(ratio >= _TWO))
+
+
+def _limits(turns: int) -> Iterator[Row]:
+    """Work that is done twice, by two threads with memory of their own and by one: nothing but a core, or memory."""
+    image, blurred = np.ones((2, 2, 256, 256, 3), np.uint8)
+    large, copied = np.ones((2, 2, 1 << 26), np.uint8)
+    works: dict[str, Callable[[int], object]] = {
+        "blurs of an image in the cache": lambda k: [
+            cv2.GaussianBlur(image[k], (7, 7), 2, blurred[k]) for _ in range(64)
+        ],
+        "copies of 1 MB": lambda k: [np.copyto(copied[k, : 1 << 20], large[k, : 1 << 20]) for _ in range(256)],
+        "copies of 64 MB": lambda k: np.copyto(copied[k], large[k]),
+    }
+    with ThreadPoolExecutor(2) as pool:
+        for what, work in works.items():
+            pair = in_turns(lambda: [*pool.map(work, range(2))], lambda: [*map(work, range(2))], turns)  # noqa: B023
+            yield pair.row(f"{what} by two threads", "one thread")
 
 
 def _text(ratios: dict[str, float]) -> str:
