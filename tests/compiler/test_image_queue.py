@@ -252,7 +252,7 @@ def test_threads_that_help_each_other_take_a_share_each(count: int, threads: int
     assert [k for part in parts for k in part] == [*range(count)]
     left = count
     for part in parts:
-        assert len(part) == min(32, -(-left // threads))
+        assert len(part) == min(32, -(-count // threads), left)
         left -= len(part)
 
 

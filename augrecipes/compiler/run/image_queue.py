@@ -48,9 +48,8 @@ class ImageQueue:
             several = isinstance(found, dict)
             size += sum(getattr(one, "nbytes", 0) for one in (found.values() if several else (found,)))
             image = found.get("image") if several else found
-            if not taken and self._threads > 1:
-                left = self.count - k
-                few = -(-left // self._threads) if self._evened else left // (2 * self._threads)
+            if not taken and self._threads > 1 and not self._evened:
+                few = (self.count - k) // (2 * self._threads)
             pixels += _pixels(image)
             yield k, found
 
