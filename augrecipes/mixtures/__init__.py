@@ -29,8 +29,8 @@ def mixtures() -> dict[str, Mixture]:
 
 
 def effective(step: Step) -> dict[str, Any]:
-    """The arguments of a step of `batch:` that take effect, without `p`; of a group none."""
-    return {} if step.is_group else mixtures()[step.name].effective(step.args)
+    """The arguments of a step of `batch:` that take effect, of a group none; `p` where it has a schedule."""
+    return ({} if step.is_group else mixtures()[step.name].effective(step.args)) | step.schedule.plain()
 
 
 def warn_unmixed(recipe: Any, mode: str) -> None:

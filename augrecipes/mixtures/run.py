@@ -18,6 +18,7 @@ from augrecipes.mixtures import effective, mixtures
 from augrecipes.mixtures.batch import Array, BatchArrays
 from augrecipes.ops import groups
 from augrecipes.ops.registry import chance
+from augrecipes.ops.schedule import in_epoch
 from augrecipes.seeds import MASK, site_key
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def mix(
     >>> mix(recipe, values, (0, 0, 7), classes=2)["label"].sum(1).tolist()
     [1.0, 1.0]
     """
-    steps = [step for one in recipe.batch for step in one.walk() if not step.is_group]
+    written = [in_epoch(step, key[1]) for step in recipe.batch]
+    steps = [step for one in written for step in one.walk() if not step.is_group]
     softens = next((step for step in steps if mixtures()[step.name].labels), None)
     classes = max((step.args["classes"] for step in steps if step.args.get("classes")), default=classes)
 
@@ -76,7 +78,7 @@ def mix(
     now = softens
     try:
         batch = BatchArrays(soft(values), recipe, drawn, count)
-        for now, rng, p in acting(recipe.batch, generator):
+        for now, rng, p in acting(written, generator):
             _run(batch, now, rng, p)
     except CollateError as error:
         assert now is not None

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import cast
+
 from augrecipes.mixtures import mixtures
 from augrecipes.ops import groups, registry
+from augrecipes.recipe import schedules
 from augrecipes.recipe.arguments import Schema, check_value
-from augrecipes.recipe.checks import check_group
-from augrecipes.recipe.grammar import GROUPS, STEP_KEYS, P, mapping
+from augrecipes.recipe.grammar import GROUPS, STEP_KEYS, P, is_ramped, mapping, ramped
 from augrecipes.recipe.keys import Context
 from augrecipes.recipe.model import Arguments, Recipe, Step, label
 from augrecipes.recipe.nodes import MappingNode, Node, plain
 from augrecipes.recipe.problems import near
-from augrecipes.recipe.steps import check_id, listed, shape_of
+from augrecipes.recipe.steps import check_children, check_id, listed, shape_of
 
 _BATCH = {"$ref": "#/$defs/batchStep"}
 
@@ -30,7 +33,7 @@ def step_schemas() -> dict[str, Schema]:
 
 def schema() -> Schema:
     """JSON Schema of one step of `batch:`."""
-    steps = step_schemas()
+    steps = {name: ramped(one) for name, one in step_schemas().items()}
     bare = [name for name, one in steps.items() if not one.get("required")]
     return {"anyOf": [{"enum": bare}, mapping(steps, minProperties=1, maxProperties=1)]}
 
@@ -53,8 +56,14 @@ def _build(context: Context, node: Node) -> Step | None:
     if name not in schemas:
         return None
     body = MappingNode({}, place) if body is None else body
-    for finding in check_value({**schemas[name], "required": ()}, body):  # check_group says what a group wants
-        context.problems.add(finding.code, finding.place, finding.message, f"{name}{finding.key}", finding.hint)
+    before, wanted = len(context.problems), {**schemas[name], "required": ()}  # check_children says what a group wants
+    ramps = {key for key, part in schemas[name]["properties"].items() if is_ramped(part)}
+    scheduled, bodies = Arguments(), cast(Sequence[Node], [body])
+    if isinstance(body, MappingNode):
+        scheduled, bodies = schedules.bodies(context, name, body, ramps)
+    for body in bodies:
+        for finding in check_value(wanted, body) if len(context.problems) == before else ():
+            context.problems.add(finding.code, finding.place, finding.message, f"{name}{finding.key}", finding.hint)
     if not isinstance(body, MappingNode):
         return None
     context.steps += 1
@@ -70,9 +79,10 @@ def _build(context: Context, node: Node) -> Step | None:
         position=context.position(place),
         places=Arguments({key: context.position(at) for key, at in body.at.items()}),
         ignored=context.ignored(place),
+        schedule=scheduled,
     )
     if step.is_group:
-        check_group(context, step, body, place)
+        check_children(context, step, body, place, before)
     return step
 
 

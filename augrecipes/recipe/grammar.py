@@ -13,6 +13,7 @@ tests/recipe/test_grammar_agrees.py lists each such rule, and holds parser and s
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -212,6 +213,22 @@ SCHEDULED = {"anyOf": [
     *EITHER, {"type": "array", "contains": _HOLDS},
     {"type": "object", "not": {"additionalProperties": {"not": _HOLDS}}},
 ]}  # fmt: skip
+
+
+def ramped(schema: Mapping[str, Any]) -> Schema:
+    """A group's schema, in which a schedule may stand for a number, or for one in a list of them."""
+    ways = {"number": EITHER, "integer": EITHER, "array": [_HOLDS]}
+    found = {
+        key: {"anyOf": [part, *ways[part["type"]]]} if is_ramped(part) else part
+        for key, part in schema["properties"].items()
+    }
+    return {**schema, "properties": found}
+
+
+def is_ramped(schema: Mapping[str, Any]) -> bool:
+    """Whether a value is a number, or numbers in a list."""
+    return schema.get("type") in ("number", "integer") or "prefixItems" in schema
+
 
 # Keys of every step, whatever its class.
 STEP_KEYS: dict[str, Schema] = _TABLES["step"]

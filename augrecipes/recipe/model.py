@@ -131,14 +131,16 @@ class Recipe(Displayed):
         >>> recipe.in_epoch(5).steps[0].args["limit"], recipe.steps[0].args["limit"]
         (15.0, 30)
         """
-        if not any(step.schedule for step in self.walk()):
-            return self
 
         def now(steps: tuple[Step, ...]) -> tuple[Step, ...]:
             return tuple(schedule.in_epoch(step, epoch) for step in steps)
 
+        batch = now(self.batch)
+        if batch == self.batch and not any(step.schedule for step in self.walk()):
+            return self
         views = tuple(replace(view, steps=now(view.steps)) for view in self.views)
-        return replace(self, steps=now(self.steps), views=views, eval=None if self.eval is None else now(self.eval))
+        eval_ = None if self.eval is None else now(self.eval)
+        return replace(self, steps=now(self.steps), views=views, eval=eval_, batch=batch)
 
     def view(self, name: str, *, shares: bool = False) -> Recipe:
         """One view of a recipe of kind views as a recipe of kind image, whose sample is view 0 of that name.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,9 @@ from augrecipes.recipe.nodes import MappingNode, Node, from_value, plain, walk
 _MOST = 64  # epochs in which a ramp is looked at
 
 
-def bodies(context: Context, name: str, body: MappingNode) -> tuple[Arguments, list[MappingNode]]:
+def bodies(
+    context: Context, name: str, body: MappingNode, keys: Collection[str] | None = None
+) -> tuple[Arguments, list[MappingNode]]:
     """What is scheduled of a step, as written, and its body as it is in the epochs to be checked, the last one last.
 
     A schedule that is none is noted as a problem, and its argument left out of the bodies.
@@ -24,8 +26,10 @@ def bodies(context: Context, name: str, body: MappingNode) -> tuple[Arguments, l
         context: of the recipe.
         name: of the step's class.
         body: its arguments, and the keys that any step may have.
+        keys: that may have schedules; None: all.
     """
-    written = {key: plain(node) for key, node in body.entries.items() if key != "steps" and schedules_in(plain(node))}
+    may = [key for key in body.entries if key != "steps" and (keys is None or key in keys)]
+    written = {key: value for key in may if schedules_in(value := plain(body.entries[key]))}
     if not written:
         return Arguments(), [body]
     fine = {key: value for key, value in written.items() if _is_fine(context, f"{name}.{key}", body.entries[key])}

@@ -33,7 +33,7 @@ def document() -> Schema:
     ['height', 'width']
     """
     classes = {name: _step(class_schema(cls)) for name, cls in _classes().items()}
-    named = {name: _ramped(schema) for name, schema in (grammar.GROUPS | grammar.POLICIES).items()}
+    named = {name: grammar.ramped(schema) for name, schema in (grammar.GROUPS | grammar.POLICIES).items()}
     steps = dict(sorted({**named, groups.DEGRADE: grammar.DEGRADE, **classes}.items()))
     bare = [name for name, schema in steps.items() if not schema.get("required")]
     return {
@@ -95,16 +95,6 @@ def _step(schema: Schema) -> Schema:
     """A class's arguments with the keys of every step; nothing at all where all arguments have defaults."""
     kinds: Any = "object" if schema.get("required") else ["object", "null"]
     return {**schema, "type": kinds, "properties": {**schema["properties"], **_EVERY}}
-
-
-def _ramped(schema: Schema) -> Schema:
-    """A group's schema, in which a schedule may stand for a number."""
-    numbers = ("number", "integer")
-    found = {
-        key: {"anyOf": [part, *grammar.EITHER]} if part.get("type") in numbers else part
-        for key, part in schema["properties"].items()
-    }
-    return {**schema, "properties": found}
 
 
 if __name__ == "__main__":

@@ -96,11 +96,9 @@ def _build(context: Context, node: Node, inside: tuple[str, ...], label: str = "
 
 def _check_step(context: Context, step: Step, body: MappingNode, place: Place, before: int) -> None:
     """What is wrong with a step as a whole; `before`: how many problems there were before it was read."""
-    name, takes_steps = step.name, step.name in GROUPS or step.name == groups.DEGRADE
-    if takes_steps:
-        for epoch in schedules.epochs_of({str(k): child.schedule for k, child in enumerate(step.steps)}):
-            if len(context.problems) == before:
-                check_group(context, in_epoch(step, epoch), body, place)
+    name = step.name
+    if name in GROUPS or name == groups.DEGRADE:
+        check_children(context, step, body, place, before)
     elif len(context.problems) == before and name not in groups.PAIR_STEPS:
         refusal = judge.verdict(step, context.max_bytes)
         if refusal is not None:
@@ -110,16 +108,22 @@ def _check_step(context: Context, step: Step, body: MappingNode, place: Place, b
             context.problems.add("E308", where, refusal.message, label)
 
 
+def check_children(context: Context, step: Step, body: MappingNode, place: Place, before: int) -> None:
+    """Note what is wrong with the steps in a group, in any epoch, if nothing is yet: `before` it was read."""
+    for epoch in schedules.epochs_of({str(k): child.schedule for k, child in enumerate(step.steps)}):
+        if len(context.problems) == before:
+            check_group(context, in_epoch(step, epoch), body, place)
+
+
 def _policy(context: Context, name: str, body: MappingNode, place: Place, inside: tuple[str, ...]) -> Step | None:
     """The group that a policy stands for, under an id that begins with its name; it remembers how it was written."""
     before, properties = len(context.problems), _GROUPS[name]["properties"]
-    own = {key: node for key, node in body.entries.items() if key not in RESERVED}
-    numbers = {key: node for key, node in own.items() if properties.get(key, {}).get("type") in ("number", "integer")}
-    scheduled, bodies = schedules.bodies(context, name, replace(body, entries=numbers))
+    numbers = {key for key, part in properties.items() if key not in RESERVED and grammar.is_ramped(part)}
+    scheduled, bodies = schedules.bodies(context, name, body, numbers)
     arguments: dict[str, Any] = {}
     for one in bodies:
         if len(context.problems) == before:
-            arguments = _arguments(context, name, replace(body, entries={**body.entries, **one.entries}), place)
+            arguments = _arguments(context, name, one, place)
     if len(context.problems) > before:
         return None
     given = {key: body.entries[key] for key in RESERVED if key in body.entries}

@@ -15,6 +15,7 @@ import augrecipes as ar
 from augrecipes.data import mixing
 from augrecipes.mixtures import batch as arrays
 from augrecipes.mixtures import run
+from augrecipes.ops.schedule import in_epoch
 from augrecipes.seeds import MASK, site_key
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -60,10 +61,11 @@ def drawn(name: str, rng: np.random.Generator, alpha: float, partners: str, n: i
 
 
 def check_formula(
-    name: str, alpha: float, partners: str, output: int, seed: int, epoch: int, size: int, first: int
+    name: str, alpha: float, partners: str, output: int, seed: int, epoch: int, size: int, first: int, grows: bool
 ) -> None:
-    """A batch is the formula on the samples that a dataset without `batch:` gives one by one."""
-    step = {name: {"alpha": alpha, "partners": partners, "classes": CLASSES}}
+    """A batch is the formula on the samples that a dataset without `batch:` gives one by one, in each epoch."""
+    written = {"by_epoch": [alpha + 3] * epoch + [alpha]} if grows else alpha
+    step = {name: {"alpha": written, "partners": partners, "classes": CLASSES}}
     plain, mixing = (
         ar.Samples(source(), recipe_of(batch, output=OUTPUTS[output]), seed=seed) for batch in ([], [step])
     )
@@ -87,7 +89,7 @@ def check_formula(
 
 FORMULA = (
     st.sampled_from(MIXED), st.floats(0.1, 4), st.sampled_from(("permutation", "roll")),
-    st.integers(0, len(OUTPUTS) - 1), SEEDS, st.integers(0, 3), st.integers(1, 7), st.integers(0, N - 1),
+    st.integers(0, len(OUTPUTS) - 1), SEEDS, st.integers(0, 3), st.integers(1, 7), st.integers(0, N - 1), st.booleans(),
 )  # fmt: skip
 
 
@@ -114,6 +116,7 @@ test_planted_faults_in_mixtures_are_found = planted_faults(
         "shares swapped": (FORMULAS, (arrays, "blend", backwards)),
         "partners overwritten": (FORMULAS, (arrays, "by_cycles", overwritten)),
         "labels that are no shares": (FORMULAS, (run, "shares", unshared)),
+        "numbers of another epoch": (FORMULAS, (run, "in_epoch", lambda step, epoch: in_epoch(step, 0))),
         "other random numbers": (FORMULAS, (run, "site_key", lambda text: site_key(text) + 1)),
     }
 )
