@@ -29,12 +29,13 @@ class ImageQueue:
         count: of images.
         threads: that share them.
         held: all are in memory anyway, so that only their number matters.
-        evened: who is done helps the others: each takes its share at once.
+        evened: who is done helps the others: each takes its share at once, and of what is in memory as much as it may.
     """
 
     def __init__(self, count: int, threads: int, *, held: bool = False, evened: bool = False) -> None:
         self.count, self._next, self._bytes = count, itertools.count(), math.inf if held else _BYTES
-        self._threads, self._most, self._evened = threads, min(_MOST, -(-count // threads)), evened
+        self._threads, self._evened = threads, evened
+        self._most = _MOST if held and evened else min(_MOST, -(-count // threads))
 
     def take(self, read: Read) -> Iterator[tuple[int, Any]]:
         """The next ones, in order, with what `read` gives (one, or targets by name), until that is enough for once."""
