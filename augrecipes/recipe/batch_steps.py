@@ -82,7 +82,7 @@ def _build(context: Context, node: Node) -> Step | None:
         schedule=scheduled,
     )
     if step.is_group:
-        check_children(context, step, body, place, before)
+        check_children(context, step, body, place, len(context.problems))  # whatever else is wrong
     return step
 
 
