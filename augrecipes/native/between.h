@@ -56,7 +56,7 @@ static inline void store_eight(__m256i pixels, uint8_t *to, int64_t stride) {
     pixels = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(pixels, apart), order);
     __m128i red_green = _mm256_castsi256_si128(pixels);
     _mm_storel_epi64((__m128i *)(void *)to, red_green);
-    _mm_storeh_pd((double *)(void *)(to + stride), _mm_castsi128_pd(red_green));
+    _mm_storel_epi64((__m128i *)(void *)(to + stride), _mm_unpackhi_epi64(red_green, red_green));
     _mm_storel_epi64((__m128i *)(void *)(to + 2 * stride), _mm256_extracti128_si256(pixels, 1));
 }
 

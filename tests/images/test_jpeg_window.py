@@ -56,10 +56,10 @@ class Counted:
 
     found: Counter[str]
     changed: tuple[tuple[str, int], ...] = ()
-    library: Any = None  # another one than the machine's
+    reader: Any = None  # another one than the machine's
 
     def decode(self, data: bytes, window: Window) -> NDArray[np.uint8]:
-        library = self.library or codec()
+        library = self.reader or codec()
         self.found["asked"] += 1
         for name, value in self.changed:
             setattr(window, name, value)
@@ -218,7 +218,7 @@ def _check_some(library: Any) -> None:
     for step, restart, lengths in ((1, 0, (5, 9)), (1, 3, (12, 16)), (12, 2, (5, 10))):
         image = encoded(odd_jpeg((90, 121), layout, restart=restart, step=step, lengths=lengths), name="it")
         for y0, x0 in ((0, 0), (20, 40), (50, 80), (33, 16)):
-            check_alike(image, (y0, x0, y0 + 30, x0 + 30), library=Counted(found, library=library))
+            check_alike(image, (y0, x0, y0 + 30, x0 + 30), library=Counted(found, reader=library))
     assert found["answered"] == found["asked"]  # one that gives up on sound files gives their pixels, too
     data = Jpeg(60, 70).data
     for at in range(data.find(b"\xff\xda") + 20, len(data) - 2, 97):
