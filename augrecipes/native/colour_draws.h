@@ -56,9 +56,10 @@ static inline void draw_weights(int64_t kind, Drawing *d, const double *a, doubl
     double share = between(&d->stream, a[0], a[1]), amount = between(&d->stream, a[2], a[3]);
     const double sharp[9] = {-1, -1, -1, -1, 8 + amount, -1, -1, -1, -1};
     const double embossed[9] = {-1 - amount, -amount, 0, -amount, 1, amount, 0, amount, 1 + amount};
+    to[0] = 3;
     for (int k = 0; k < 9; k++) {
         float still = (float)(1 - share) * (k == 4 ? 1.0f : 0.0f);
-        to[k] = (double)(still + (float)share * (float)(kind == DRAWS_SHARPENING ? sharp : embossed)[k]);
+        to[1 + k] = (double)(still + (float)share * (float)(kind == DRAWS_SHARPENING ? sharp : embossed)[k]);
     }
 }
 
@@ -75,6 +76,37 @@ static inline void draw_curves(Drawing *d, const double *a, double *to) {
 
 static inline double odd_number(Drawing *d, const double *a) {
     return a[0] == a[1] ? a[0] : a[0] + 2 * (double)whole(&d->stream, 0, (int64_t)(a[1] - a[0]) / 2);
+}
+
+/* The pixels of a line through a square, each with the same weight. Libraries compute its direction differently in the last
+   bits: 0 where that decides. */
+static inline int draw_motion(Drawing *d, const double *a, double *to) {
+    int64_t side = (int64_t)odd_number(d, a), half = side / 2, count = 0;
+    double angle = between(&d->stream, a[2], a[3]) * (3.14159265358979323846 / 180);
+    double forward = between(&d->stream, a[4], a[5]);
+    double from = (double)-half * (1 - MAX(forward, 0.0)), end = (double)half * (1 - MAX(-forward, 0.0));
+    double along[2] = {sin(angle), cos(angle)}, moved[2] = {0, 0};
+    if (side > WIDEST_FILTER)
+        return 0;
+    for (int k = 1; k >= 0 && a[6]; k--) /* across, then down */
+        moved[k] = between(&d->stream, -1, 1) * (double)half / 2;
+    to[0] = (double)side;
+    memset(to + 1, 0, (size_t)(side * side) * sizeof *to);
+    for (int64_t n = 0; n < side; n++) {
+        double t = n < side - 1 ? (double)n * ((end - from) / (double)(side - 1)) + from : end;
+        int64_t at[2];
+        for (int k = 0; k < 2; k++) {
+            double place = (double)half + along[k] * t + moved[k];
+            if (fabs(place - floor(place) - 0.5) < 1e-9)
+                return 0;
+            at[k] = (int64_t)MIN(MAX(rint(place), 0.0), (double)side - 1);
+        }
+        count += to[1 + at[0] * side + at[1]] == 0;
+        to[1 + at[0] * side + at[1]] = 1;
+    }
+    for (int64_t k = 1; k <= side * side; k++)
+        to[k] = (double)((float)to[k] / (float)count);
+    return 1;
 }
 
 /* Weights that come to 1. Libraries compute powers differently in their last bits: 0 where that decides. */
@@ -162,6 +194,8 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
     case DRAWS_ODD_NUMBER:
         to[0] = odd_number(d, a);
         return 1;
+    case DRAWS_MOTION:
+        return draw_motion(d, a, to);
     case DRAWS_SHADOWS:
         return draw_shadows(d, a, to);
     case DRAWS_GAUSSIAN:
@@ -172,8 +206,9 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
         return 1;
     case DRAWS_SHARPNESS: {
         double factor = between(&d->stream, a[0], a[1]), away = (1 - factor) / 13;
+        to[0] = 3;
         for (int k = 0; k < 9; k++)
-            to[k] = (double)(float)(k == 4 ? factor + 5 * away : away);
+            to[1 + k] = (double)(float)(k == 4 ? factor + 5 * away : away);
         return 1;
     }
     case DRAWS_STAINS:

@@ -1,72 +1,73 @@
-/* Sharpening and embossing: nine weights about each pixel, bit for bit as OpenCV's filter2D has them. */
+/* Weights about each pixel, of sharpening, embossing and motion, bit for bit as OpenCV's filter2D has them. */
 
-#include "rounding.h"
+#include "lanes.h"
+#include "ops.h"
 #include "sampled.h"
 
-enum { ACROSS = 512, WIDEST = 4, REACH = 3, AT_A_TIME = 4 };
+enum { ACROSS = 512, WIDEST = 4, AT_A_TIME = 4, AT_ONCE = 4, MOST = WIDEST_FILTER * WIDEST_FILTER };
 
-/* Bytes of a row as numbers, with the pixel before them and the one behind. */
-static void take(const uint8_t *restrict row, int64_t left, int64_t some, int64_t columns, int64_t channels,
+/* Bytes of a row as numbers, with `reach` pixels before them and behind. */
+static void take(const uint8_t *restrict row, int64_t left, int64_t some, int64_t columns, int64_t channels, int64_t reach,
                  float *restrict to) {
-    int64_t length = columns * channels, right = left + some;
-    int64_t before = left ? left - channels : fold(-1, (int32_t)columns, REFLECT_101) * channels;
-    int64_t after = right < length ? right : fold((int32_t)columns, (int32_t)columns, REFLECT_101) * channels;
-    for (int64_t c = 0; c < channels; c++) {
-        to[c] = row[before + c];
-        to[channels + some + c] = row[after + c];
+    int64_t first = left / channels - reach, count = some / channels + 2 * reach;
+    for (int64_t k = 0; k < 2 * reach; k++) {
+        int64_t x = k < reach ? k : count - 1 - (k - reach);
+        const uint8_t *from = row + fold((int32_t)(first + x), (int32_t)columns, REFLECT_101) * channels;
+        for (int64_t c = 0; c < channels; c++)
+            to[x * channels + c] = from[c];
     }
     for (int64_t i = 0; i < some; i++)
-        to[channels + i] = row[left + i];
+        to[reach * channels + i] = row[left + i];
 }
 
-/* Of three rows, whose first number is that of the pixel before. */
-static inline void weigh(const float *restrict up, const float *restrict here, const float *restrict down,
-                         int64_t count, int64_t pixel, const float *restrict weights, int fused,
-                         uint8_t *restrict to) {
-    float w[REACH * REACH];
-    for (int32_t k = 0; k < REACH * REACH; k++)
-        w[k] = weights[k];
-    for (int64_t i = 0; i < count; i++) {
-        float sum = times_add(up[i], w[0], 0.0f, fused);
-        sum = times_add(up[i + pixel], w[1], sum, fused);
-        sum = times_add(up[i + 2 * pixel], w[2], sum, fused);
-        sum = times_add(here[i], w[3], sum, fused);
-        sum = times_add(here[i + pixel], w[4], sum, fused);
-        sum = times_add(here[i + 2 * pixel], w[5], sum, fused);
-        sum = times_add(down[i], w[6], sum, fused);
-        sum = times_add(down[i + pixel], w[7], sum, fused);
-        sum = times_add(down[i + 2 * pixel], w[8], sum, fused);
-        to[i] = (uint8_t)within(nearest(sum));
+/* Levels from numbers at several addresses, weighed: of `from` to `end`. Some more are read of each. */
+static inline void weigh(const float *const *at, const Floats *weights, int64_t taps, int64_t from, int64_t end,
+                         int fused, uint8_t *restrict to) {
+    for (int64_t i = from; i < end; i += AT_ONCE * LANES) {
+        uint8_t made[AT_ONCE * LANES];
+        Floats sums[AT_ONCE] = {{0}}, least = sums[0], most = least + 255.0f;
+        for (int64_t k = 0; k < taps; k++)
+            for (int l = 0; l < AT_ONCE; l++)
+                sums[l] = times_add(some(at[k] + i + l * LANES), weights[k], sums[l], fused);
+        for (int l = 0; l < AT_ONCE; l++)
+            to_bytes(nearest(lesser(greater(sums[l], least), most)), made + l * LANES);
+        memcpy(to + i, made, (size_t)MIN(AT_ONCE * LANES, end - i));
     }
 }
 
-/* An image filtered by 3 x 3 weights, mirrored at its borders.
+/* An image filtered by a square of weights, mirrored at its borders.
 
    source, target: rows x columns x channels uint8, each row behind the other, apart; channels: 1 to 4
-   weights: 9, whose sizes come to no more than 4096
+   weights: side x side, an odd number, whose sizes come to no more than 4096
    fused: whether OpenCV fuses, which it does where it takes four numbers of a row at a time, and not in what is left */
-KERNEL(filter)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, const float *weights,
+KERNEL(filter)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, const float *weights, int64_t side,
                int32_t fused, uint8_t *target) {
-    float sizes = 0;
-    for (int32_t k = 0; k < REACH * REACH; k++)
-        sizes += weights[k] < 0 ? -weights[k] : weights[k];
-    if (rows < 0 || columns < 0 || channels < 1 || channels > WIDEST || !(sizes <= 4096))
+    Floats used[MOST];
+    float sizes = 0, workspace[WIDEST_FILTER][ACROSS + WIDEST * WIDEST_FILTER + AT_ONCE * LANES] = {{0}};
+    const float *at[MOST];
+    int64_t taps = 0, down[MOST], right[MOST], reach = side / 2;
+    if (rows < 0 || columns < 0 || channels < 1 || channels > WIDEST || side < 1 || side > WIDEST_FILTER || side % 2 == 0)
         return REFUSED;
-    float workspace[REACH][ACROSS + 2 * WIDEST];
+    for (int64_t k = 0; k < side * side; k++) {
+        sizes += fabsf(weights[k]);
+        if (weights[k] != 0)
+            used[taps] = (Floats){0} + weights[k], down[taps] = k / side - reach, right[taps++] = k % side * channels;
+    }
+    if (!(sizes <= 4096))
+        return REFUSED;
     int64_t length = columns * channels, across = ACROSS - ACROSS % channels;
-    int64_t body = length - length % AT_A_TIME;
     for (int64_t left = 0; left < length; left += across) {
-        int64_t some = MIN(across, length - left);
+        int64_t count = MIN(across, length - left), body = fused ? MIN(count, MAX(length - length % AT_A_TIME - left, 0)) : 0;
         for (int64_t y = 0; y < rows; y++) {
-            /* Row k lies in workspace k % 3, and so do the two before it. */
-            for (int64_t k = y ? y + 1 : 0; k < MIN(y + 2, rows); k++)
-                take(source + k * length, left, some, columns, channels, workspace[k % REACH]);
-            const float *up = workspace[fold((int32_t)y - 1, (int32_t)rows, REFLECT_101) % REACH], *here = workspace[y % REACH];
-            const float *down = workspace[fold((int32_t)y + 1, (int32_t)rows, REFLECT_101) % REACH];
-            int64_t part = fused ? MIN(some, MAX(body - left, 0)) : 0;
-            uint8_t *to = target + y * length + left;
-            weigh(up, here, down, part, channels, weights, 1, to);
-            weigh(up + part, here + part, down + part, some - part, channels, weights, 0, to + part);
+            /* Row k lies in workspace k % side, and so do those about y. */
+            for (int64_t k = y ? y + reach : 0; k < MIN(y + reach + 1, rows); k++)
+                take(source + k * length, left, count, columns, channels, reach, workspace[k % side]);
+            for (int64_t k = 0; k < taps; k++) {
+                int32_t row = fold((int32_t)(y + down[k]), (int32_t)rows, REFLECT_101);
+                at[k] = workspace[row % side] + right[k];
+            }
+            weigh(at, used, taps, 0, body, 1, target + y * length + left);
+            weigh(at, used, taps, body, count, 0, target + y * length + left);
         }
     }
     return DONE;

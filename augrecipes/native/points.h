@@ -138,10 +138,12 @@ static inline int64_t fill_holes(Run *run, const double *drawn, const double *a)
     for (int64_t k = 0; k < (int64_t)drawn[0]; k++) {
         int64_t hole[4];
         hole_of(drawn[1 + k], hole);
-        for (int64_t y = hole[1]; y < hole[3]; y++)
-            for (int64_t x = hole[0]; x < hole[2]; x++)
-                for (int64_t c = 0; c < channels; c++)
-                    levels[y * row + x * channels + c] = (uint8_t)a[1 + (a[0] ? c : 0)];
+        int64_t size = MAX(hole[2] - hole[0], 0) * channels;
+        uint8_t *first = levels + hole[1] * row + hole[0] * channels;
+        for (int64_t i = 0; i < size && hole[1] < hole[3]; i++)
+            first[i] = (uint8_t)a[1 + (a[0] ? i % channels : 0)];
+        for (int64_t y = hole[1] + 1; y < hole[3]; y++)
+            memcpy(first + (y - hole[1]) * row, first, (size_t)size);
     }
     return DONE;
 }

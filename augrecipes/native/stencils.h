@@ -9,7 +9,7 @@
 enum { JPEG_COLUMN = 57, JPEG_REST = 512 }; /* bytes of workspace for each column, and beside them */
 
 EXPORT int32_t JOIN(blur, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, uint16_t *, uint8_t *);
-EXPORT int32_t JOIN(filter, ISA)(const uint8_t *, int64_t, int64_t, int64_t, const float *, int32_t, uint8_t *);
+EXPORT int32_t JOIN(filter, ISA)(const uint8_t *, int64_t, int64_t, int64_t, const float *, int64_t, int32_t, uint8_t *);
 EXPORT int32_t JOIN(gaussian, ISA)(const uint8_t *, int64_t, int64_t, int64_t, const float *, int64_t, int64_t, int64_t,
                                    float *, uint8_t *);
 EXPORT int32_t JOIN(median, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, uint8_t *, uint8_t *);
@@ -41,11 +41,14 @@ static inline int64_t convolve(Run *run, const double *drawn, const double *a, i
     const View *v = &run->view;
     const uint8_t *levels;
     uint8_t *to;
-    float weights[9];
-    for (int k = 0; k < 9; k++)
-        weights[k] = (float)drawn[k];
+    float weights[WIDEST_FILTER * WIDEST_FILTER];
+    int64_t side = (int64_t)drawn[0];
+    if (side > WIDEST_FILTER)
+        return REFUSED;
+    for (int64_t k = 0; k < side * side; k++)
+        weights[k] = (float)drawn[1 + k];
     TRY(instead(run, &levels, &to));
-    TRY(JOIN(filter, ISA)(levels, v->rows, v->columns, v->channels, weights, (int32_t)a[0], to));
+    TRY(JOIN(filter, ISA)(levels, v->rows, v->columns, v->channels, weights, side, (int32_t)a[0], to));
     return all ? DONE : keep_edges(v, levels, to);
 }
 

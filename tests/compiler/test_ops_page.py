@@ -58,6 +58,7 @@ OPAQUE_WITH: dict[str, tuple[dict[str, Any], ...]] = {
     "GridDropout": ({"fill": "random"},),
     "ImageCompression": ({"compression_type": "webp"},),
     "LongestMaxSize": _SIZES,
+    "MotionBlur": ({"blur_limit": [3, 13]},),
     "MultiplicativeNoise": ({"elementwise": True},),
     "OpticalDistortion": (*_WARPS, {"mode": "fisheye"}),
     "Perspective": (*_WARPS, {"fit_output": True}, {"fill": 3}),

@@ -34,7 +34,7 @@ BROKEN_ROW, CUT_OFF_ROW = 2, 9  # even ones come first
 LEVELS: tuple[tuple[Optimize, Optimize], ...] = (("exact", "none"), ("fast", "fast"))  # batches to samples one by one
 ENDS: Pool = (("Resize", {"height": 16, "width": 18}), ("RandomResizedCrop", {"size": [16, 18]}))
 AMONG_PIXELS: Pool = pool("""
-    ColorJitter, GaussianBlur, MedianBlur, MotionBlur, RandomShadow
+    ColorJitter, GaussianBlur, MedianBlur, AdvancedBlur, RandomShadow
 """)
 # Now and then a step that a plan knows nothing of, and a window that small images have no room for.
 STEPS: Pool = (*NATIVE, *WARPED, *BENT, *AMONG_PIXELS, ("Spatter", {}), ("RandomCrop", {"height": 40, "width": 30}))

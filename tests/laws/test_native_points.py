@@ -89,6 +89,9 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "Blur": arguments(blur_limit=_odd(1, 7)),
     "Sharpen": arguments(alpha=_range(0, 1), lightness=_range(0, 3)),
     "Emboss": arguments(alpha=_range(0, 1), strength=_range(0, 3)),
+    "MotionBlur": arguments(
+        blur_limit=_odd(1, 5), angle_range=_range(0, 360), direction_range=_range(-1, 1), allow_shifted=st.booleans()
+    ),
     "GaussianBlur": arguments(sigma_limit=_range(0.1, 4), blur_limit=st.one_of(st.just([0, 0]), _whole(0, 15))),
     "MedianBlur": arguments(blur_limit=_odd(1, 4)),
     "RandomShadow": arguments(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.executor.op import NativeOp, of, ranges
+from augrecipes.compiler.executor.op import NativeOp, Seen, of, ranges
 from augrecipes.compiler.kernels import counter_numbers, noise_native, own_noise, photons
 from augrecipes.compiler.lowering import opencv_variants
 from augrecipes.compiler.lowering.colours import uniform
@@ -61,14 +61,26 @@ def embossed(step: Any) -> NativeOp | None:
 
 def sharper(step: Any) -> NativeOp:
     """The same by one factor, which leaves the outermost pixels."""
-    limits = ranges(step.factor)
-    return NativeOp(DRAWS.SHARPNESS, EFFECTS.CONVOLVES_INSIDE, limits, of("weights"), (opencv_variants.sums(),))
+    limits, does = ranges(step.factor), (opencv_variants.sums(),)
+    return NativeOp(DRAWS.SHARPNESS, EFFECTS.CONVOLVES_INSIDE, limits, _square("weights"), does)
+
+
+def moved(step: Any) -> NativeOp | None:
+    """Means of the pixels along a line."""
+    sides, does = _sides(step), (opencv_variants.sums(),)
+    limits = (*sides, *ranges(step.angle_range, step.direction_range), float(step.allow_shifted))
+    seen = _square("kernel")
+    return NativeOp(DRAWS.MOTION, EFFECTS.CONVOLVES, limits, seen, does) if sides[1] <= LIMITS.WIDEST_FILTER else None
+
+
+def _square(name: str) -> Seen:
+    return lambda params: (float(len(params[name])), *of(name)(params))
 
 
 def _convolved(step: Any, draw: int, amount: tuple[float, float], name: str) -> NativeOp | None:
     if max(map(abs, amount)) * LIMITS.WIDEST_BLUR > LIMITS.MOST_SATURATED:
         return None
-    return NativeOp(draw, EFFECTS.CONVOLVES, ranges(step.alpha, amount), of(name), (opencv_variants.sums(),))
+    return NativeOp(draw, EFFECTS.CONVOLVES, ranges(step.alpha, amount), _square(name), (opencv_variants.sums(),))
 
 
 def compressed(step: Any) -> NativeOp | None:
