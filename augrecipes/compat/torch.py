@@ -191,6 +191,10 @@ def end_workers(passing: Any) -> None:
     """
     # torch's signal handler raises wherever the program is when it hears of a dead worker, here too.
     with suppress(RuntimeError):
+        lock = passing._workers_done_event._cond._lock
+        if not lock.acquire(timeout=_CUT_OFF_SECONDS):  # a worker was killed with it: torch would wait for ever
+            terminate(passing)
+        lock.release()
         passing._shutdown_workers()
 
 

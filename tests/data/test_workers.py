@@ -271,6 +271,23 @@ def test_a_worker_that_dies_between_batches_is_told_with_the_next() -> None:
     assert "signal 9 (SIGKILL)" in killed_between_batches()
 
 
+def test_a_lock_that_a_dead_worker_took_along_is_not_waited_for() -> None:
+    made = loader(Counting(90), num_workers=2, multiprocessing_context="fork")
+    before, passing = set(active_children()), iter(made)
+    next(passing)
+    inner = passing._inner._inner  # type: ignore[attr-defined]
+    lock = inner._workers_done_event._cond._lock
+    assert lock.acquire(timeout=5)  # as a worker that is killed while it asks whether all is over
+    worker = next(child for child in active_children() if child not in before)
+    os.kill(worker.pid or 0, signal.SIGKILL)
+    with pytest.raises(LoaderError, match=f"pid {worker.pid}"):
+        list(passing)
+    assert lock.acquire(timeout=5)  # it is nobody's, as torch's own end of the workers wants it
+    assert not set(active_children()) - before
+    lock.release()
+    assert len(list(made)) == 90
+
+
 def test_a_handler_that_is_left_on_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     known: list[int] = []
     remove = hooks._remove_worker_pids
