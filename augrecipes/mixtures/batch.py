@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from augrecipes.recipe.model import Recipe
 
 Array = npt.NDArray[Any]
-_IN_CACHE = 50_000  # values of a row
+_IN_CACHE = 51_200  # values of a row
 Extent = tuple[int, int]  # first and behind the last, in cells
 Piece = tuple[Mapping[str, Any], Extent, Extent, tuple[int, int]]  # a sample, its rows, its columns, how far it moves
 

@@ -119,7 +119,7 @@ class Recipe(Displayed):
 
     @property
     def last_epoch(self) -> int:
-        """The epoch from which on no number of a step changes; 0 where none is scheduled."""
+        """The epoch from which on no number of a step changes, but those of `batch:`; 0 where none is scheduled."""
         return max((schedule.last_epoch(step.schedule) for step in self.walk() if step.schedule), default=0)
 
     def in_epoch(self, epoch: int) -> Recipe:

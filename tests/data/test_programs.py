@@ -207,9 +207,13 @@ RECIPE = parse_text(
 
 def kib(file: str, which: str) -> dict[int, int]:
     """Lines of a file in /proc, summed over those that begin with `which`, of this process and of each worker."""
-    return {
-        pid: sum(int(line.split()[1]) for line in Path(f"/proc/{pid}/{file}").open() if line.startswith(which))
+    texts = {
+        pid: Path(f"/proc/{pid}/{file}").read_text()
         for pid in (os.getpid(), *(child.pid for child in active_children() if child.pid))
+    }
+    return {
+        pid: sum(int(line.split()[1]) for line in text.splitlines() if line.startswith(which))
+        for pid, text in texts.items()
     }
 
 
