@@ -60,18 +60,24 @@ static inline int64_t in_line(Run *run, const uint8_t **from) {
     return DONE;
 }
 
-/* The same in memory that may be written to. */
-static inline int64_t changeable(Run *run, uint8_t **to) {
+/* Where the image lies, and where it is to be changed: in its place, where that is the program's own. */
+static inline int64_t changing(Run *run, const uint8_t **from, uint8_t **to) {
     View *v = &run->view;
-    const uint8_t *from;
-    int64_t step = v->columns * v->channels;
-    TRY(in_line(run, &from));
-    *to = (uint8_t *)v->at + (from - v->at);
+    TRY(in_line(run, from));
+    *to = (uint8_t *)v->at + (*from - v->at);
     if (is_own(run))
         return DONE;
     HAVE(*to = canvas(run, v->rows, v->columns, LAST_STEP));
-    memcpy(*to, from, (size_t)(v->rows * step));
-    *v = whole_image(*to, v->rows, v->columns, step, v->channels);
+    *v = whole_image(*to, v->rows, v->columns, v->columns * v->channels, v->channels);
+    return DONE;
+}
+
+/* The image in memory that may be written to. */
+static inline int64_t changeable(Run *run, uint8_t **to) {
+    const uint8_t *from;
+    TRY(changing(run, &from, to));
+    if (from != *to)
+        memcpy(*to, from, (size_t)(run->view.rows * run->view.columns * run->view.channels));
     return DONE;
 }
 

@@ -39,20 +39,22 @@ static inline int32_t turn_of(double shift) {
 static inline int64_t shift_hsv(Run *run, double hue, double saturation, double value, const double *a) {
     const View *v = &run->view;
     int32_t turn = turn_of(hue);
-    uint8_t *levels;
+    const uint8_t *levels;
+    uint8_t *to;
     if (turn < 0)
         return REFUSED;
     if (hue == 0 && saturation == 0 && value == 0)
         return DONE;
-    TRY(changeable(run, &levels));
+    TRY(changing(run, &levels, &to));
     return JOIN(hsv, ISA)(levels, v->rows, v->columns, turn, (int32_t)MIN(MAX(saturation, -255), 255),
-                          (int32_t)MIN(MAX(value, -255), 255), (int64_t)a[0], (int32_t)a[1], levels);
+                          (int32_t)MIN(MAX(value, -255), 255), (int64_t)a[0], (int32_t)a[1], to);
 }
 
 /* Brightness, contrast, saturation or hue. */
 static inline int64_t jitter_one(Run *run, int which, double amount, const double *a) {
     const View *v = &run->view;
-    uint8_t *levels;
+    const uint8_t *levels;
+    uint8_t *to;
     Levels made;
     int64_t sum, count = v->rows * v->columns;
     if (amount == (which == TURN ? 0 : 1))
@@ -64,9 +66,11 @@ static inline int64_t jitter_one(Run *run, int which, double amount, const doubl
         then_look_up(run, &made, 1);
         return DONE;
     }
-    TRY(changeable(run, &levels));
-    if (which == 2)
-        return JOIN(saturate, ISA)(levels, count, (float)amount, (float)(1 - amount), (int32_t)a[2], levels);
+    if (which == 2) {
+        TRY(changing(run, &levels, &to));
+        return JOIN(saturate, ISA)(levels, count, (float)amount, (float)(1 - amount), (int32_t)a[2], to);
+    }
+    TRY(in_line(run, &levels));
     JOIN(luma_sum, ISA)(levels, count, &sum);
     double mean = (double)sum / (double)count;
     if (amount == 0)
@@ -205,6 +209,7 @@ static inline int64_t jitter_stains(Run *run, const double *drawn, const double 
 static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     View *v = &run->view;
+    const uint8_t *from;
     uint8_t *levels;
     if (step->effect <= CURVES)
         return tabulate(run, step, drawn);
@@ -220,8 +225,8 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     case GRAYS:
         if (!colours || MIN(v->rows, v->columns) == 1) /* it loses a side of one pixel */
             return REFUSED;
-        TRY(changeable(run, &levels));
-        return JOIN(grey, ISA)(levels, v->rows * v->columns, levels);
+        TRY(changing(run, &from, &levels));
+        return JOIN(grey, ISA)(from, v->rows * v->columns, levels);
     case SHUFFLES_CHANNELS:
         return v->channels == 1 ? DONE : reorder(run, drawn);
     case ADDS_NOISE:
