@@ -158,7 +158,16 @@ def _forget_half_made(error: BaseException) -> None:
             with suppress(ValueError):  # it had not told torch of them yet
                 _remove_worker_pids(id(this))
             terminate(this)
+            for queue in getattr(this, "_index_queues", ()):
+                _freed(queue._notempty)  # who interrupted a `put` may have left it locked
             this._shutdown = True  # nothing is left for its end
+
+
+def _freed(lock: Any) -> bool:
+    """Whether a lock could be had; if not, whoever took it is gone, and now it can: else it is waited for for ever."""
+    had: bool = lock.acquire(timeout=_CUT_OFF_SECONDS)
+    lock.release()
+    return had
 
 
 def _complete(workers: list[Any], messages: Any, turns: list[int]) -> None:
@@ -191,10 +200,8 @@ def end_workers(passing: Any) -> None:
     """
     # torch's signal handler raises wherever the program is when it hears of a dead worker, here too.
     with suppress(RuntimeError):
-        lock = passing._workers_done_event._cond._lock
-        if not lock.acquire(timeout=_CUT_OFF_SECONDS):  # a worker was killed with it: torch would wait for ever
+        if not _freed(passing._workers_done_event._cond._lock):  # a worker was killed with it
             terminate(passing)
-        lock.release()
         passing._shutdown_workers()
 
 

@@ -1,5 +1,6 @@
 """Workers: settings, death, and what stays of them."""
 
+import gc
 import os
 import queue
 import random
@@ -11,6 +12,7 @@ import time
 from contextlib import suppress
 from multiprocessing import AuthenticationError, active_children
 from multiprocessing.connection import wait
+from multiprocessing.queues import Queue
 from pickle import UnpicklingError
 from typing import Any, NamedTuple
 
@@ -287,6 +289,23 @@ def test_a_lock_that_a_dead_worker_took_along_is_not_waited_for() -> None:
     assert not set(active_children()) - before
     lock.release()
     assert len(list(made)) == 90
+
+
+def test_a_queue_that_was_interrupted_while_it_was_locked_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    locked: list[Any] = []
+
+    def put(queue: Any, *_: Any) -> None:
+        locked.append(queue._notempty)
+        queue._start_thread()  # who ends the queue takes the lock
+        queue._notempty.acquire()
+        raise RuntimeError("DataLoader worker (pid 1) is killed by signal: Killed.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Queue, "put", put)
+        with pytest.raises(LoaderError, match="pid 1"):
+            next(iter(loader(Counting(90), num_workers=2, multiprocessing_context="fork")))
+    gc.collect()
+    assert locked and all(lock.acquire(timeout=5) for lock in locked)
 
 
 def test_a_handler_that_is_left_on_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
