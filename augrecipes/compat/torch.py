@@ -142,7 +142,7 @@ def begun(loader: DataLoader[Any]) -> Any:
             turns[0] += 1
 
     passing._try_get_data = received
-    arguments = passing._workers, passing._worker_result_queue, turns
+    arguments = passing._workers, passing._worker_result_queue, turns, passing._workers_done_event._cond._lock
     threading.Thread(target=_complete, args=arguments, name="cut-off-messages", daemon=True).start()
     return passing
 
@@ -170,9 +170,10 @@ def _freed(lock: Any) -> bool:
     return had
 
 
-def _complete(workers: list[Any], messages: Any, turns: list[int]) -> None:
+def _complete(workers: list[Any], messages: Any, turns: list[int], lock: Any) -> None:
     """End what a dead worker has sent in part, with zeros: else it would be waited for for ever."""
     wait([worker.sentinel for worker in workers])
+    _freed(lock)  # it may have died with it, and torch may be about to ask whether all is over
     turn, since = turns[0], time.monotonic()
     while turn % 2 and turns[0] == turn:  # something is being received; the next turn begins by seeing the dead
         if time.monotonic() - since < _CUT_OFF_SECONDS:
