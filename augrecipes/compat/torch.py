@@ -166,7 +166,8 @@ def _forget_half_made(error: BaseException) -> None:
 def _freed(lock: Any) -> bool:
     """Whether a lock could be had; if not, whoever took it is gone, and now it can: else it is waited for for ever."""
     had: bool = lock.acquire(timeout=_CUT_OFF_SECONDS)
-    lock.release()
+    with suppress(ValueError, RuntimeError):  # another thread has freed it meanwhile
+        lock.release()
     return had
 
 

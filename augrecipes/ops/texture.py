@@ -34,7 +34,7 @@ CAPABILITIES = (
     _alike("GaussianBlur", gain=1.0, native="pixels:smoothed"),
     _texture("GlassBlur", gain=1.0, quick="glass"),
     _alike("MedianBlur", gain=1.0, in_levels=True, native="pixels:medians"),
-    _alike("MotionBlur", gain=1.0, native="pixels:moved", native_when="`blur_limit` up to 11"),
+    _alike("MotionBlur", gain=1.0, native="pixels:motion_blurred", native_when="`blur_limit` up to 11"),
     _alike("ZoomBlur", gain=1.0),
     _alike("Emboss", native="pixels:embossed", native_when="`strength` up to 266"),
     _alike("Sharpen", native="pixels:sharpened", native_when="`method` kernel; `lightness` up to 266"),

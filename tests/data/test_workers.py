@@ -283,12 +283,22 @@ def test_a_lock_that_a_dead_worker_took_along_is_not_waited_for() -> None:
     assert lock.acquire(timeout=5)  # as a worker that is killed while it asks whether all is over
     worker = next(child for child in active_children() if child not in before)
     os.kill(worker.pid or 0, signal.SIGKILL)
+    assert lock.acquire(timeout=5)  # it is nobody's: torch may ask at any moment
+    lock.release()
     with pytest.raises(LoaderError, match=f"pid {worker.pid}"):
         list(passing)
-    assert lock.acquire(timeout=5)  # it is nobody's, as torch's own end of the workers wants it
     assert not set(active_children()) - before
-    lock.release()
     assert len(list(made)) == 90
+
+
+def test_workers_end_while_their_lock_is_taken() -> None:
+    before = set(active_children())
+    passing = iter(loader(Counting(90), num_workers=2, multiprocessing_context="fork"))
+    next(passing)
+    inner = passing._inner._inner  # type: ignore[attr-defined]
+    assert inner._workers_done_event._cond._lock.acquire(timeout=5)
+    hooks.end_workers(inner)
+    assert not set(active_children()) - before
 
 
 def test_a_queue_that_was_interrupted_while_it_was_locked_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def sharper(step: Any) -> NativeOp:
     return NativeOp(DRAWS.SHARPNESS, EFFECTS.CONVOLVES_INSIDE, limits, _square("weights"), does)
 
 
-def moved(step: Any) -> NativeOp | None:
+def motion_blurred(step: Any) -> NativeOp | None:
     """Means of the pixels along a line."""
     sides, does = _sides(step), (opencv_variants.sums(),)
     limits = (*sides, *ranges(step.angle_range, step.direction_range), float(step.allow_shifted))
