@@ -142,7 +142,8 @@ def begun(loader: DataLoader[Any]) -> Any:
             turns[0] += 1
 
     passing._try_get_data = received
-    arguments = passing._workers, passing._worker_result_queue, turns, passing._workers_done_event._cond._lock
+    passing._workers_done_event = _AllOver(passing._workers_done_event, passing._workers)
+    arguments = passing._workers, passing._worker_result_queue, turns
     threading.Thread(target=_complete, args=arguments, name="cut-off-messages", daemon=True).start()
     return passing
 
@@ -159,22 +160,34 @@ def _forget_half_made(error: BaseException) -> None:
                 _remove_worker_pids(id(this))
             terminate(this)
             for queue in getattr(this, "_index_queues", ()):
-                _freed(queue._notempty)  # who interrupted a `put` may have left it locked
+                queue._notempty.acquire(timeout=_CUT_OFF_SECONDS)  # who interrupted a `put` may have left it locked
+                queue._notempty.release()
             this._shutdown = True  # nothing is left for its end
 
 
-def _freed(lock: Any) -> bool:
-    """Whether a lock could be had; if not, whoever took it is gone, and now it can: else it is waited for for ever."""
-    had: bool = lock.acquire(timeout=_CUT_OFF_SECONDS)
-    with suppress(ValueError, RuntimeError):  # another thread has freed it meanwhile
-        lock.release()
-    return had
+class _AllOver:
+    """Tells workers that all is over, unless one was killed while it asked: its lock would be waited for for ever."""
+
+    def __init__(self, event: Any, workers: list[Any]) -> None:
+        self._event, self._workers, self._over = event, workers, False
+
+    def is_set(self) -> bool:
+        return self._over  # nobody else says so
+
+    def set(self) -> None:
+        self._over, lock, flag = True, self._event._cond._lock, self._event._flag
+        if lock.acquire(timeout=_CUT_OFF_SECONDS):
+            flag.acquire(False)
+            flag.release()
+            lock.release()
+        else:
+            for worker in self._workers:
+                worker.terminate()
 
 
-def _complete(workers: list[Any], messages: Any, turns: list[int], lock: Any) -> None:
+def _complete(workers: list[Any], messages: Any, turns: list[int]) -> None:
     """End what a dead worker has sent in part, with zeros: else it would be waited for for ever."""
     wait([worker.sentinel for worker in workers])
-    _freed(lock)  # it may have died with it, and torch may be about to ask whether all is over
     turn, since = turns[0], time.monotonic()
     while turn % 2 and turns[0] == turn:  # something is being received; the next turn begins by seeing the dead
         if time.monotonic() - since < _CUT_OFF_SECONDS:
@@ -202,8 +215,6 @@ def end_workers(passing: Any) -> None:
     """
     # torch's signal handler raises wherever the program is when it hears of a dead worker, here too.
     with suppress(RuntimeError):
-        if not _freed(passing._workers_done_event._cond._lock):  # a worker was killed with it
-            terminate(passing)
         passing._shutdown_workers()
 
 

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from multiprocessing import AuthenticationError, active_children
+from multiprocessing import AuthenticationError, active_children, get_context
 from multiprocessing.connection import wait
 from multiprocessing.queues import Queue
 from pickle import UnpicklingError
@@ -274,31 +274,31 @@ def test_a_worker_that_dies_between_batches_is_told_with_the_next() -> None:
     assert "signal 9 (SIGKILL)" in killed_between_batches()
 
 
-def test_a_lock_that_a_dead_worker_took_along_is_not_waited_for() -> None:
+def take_along(event: Any) -> None:
+    """Lock it as a worker does that is killed while it asks whether all is over."""
+    killed = get_context("fork").Process(target=event._event._cond._lock.acquire)
+    killed.start()
+    killed.join()
+    assert not event._event._cond._lock.acquire(timeout=0.1)
+
+
+@pytest.mark.parametrize("dies", [True, False])
+def test_a_lock_that_a_dead_worker_took_along_is_not_waited_for(dies: bool) -> None:
     made = loader(Counting(90), num_workers=2, multiprocessing_context="fork")
     before, passing = set(active_children()), iter(made)
     next(passing)
     inner = passing._inner._inner  # type: ignore[attr-defined]
-    lock = inner._workers_done_event._cond._lock
-    assert lock.acquire(timeout=5)  # as a worker that is killed while it asks whether all is over
     worker = next(child for child in active_children() if child not in before)
-    os.kill(worker.pid or 0, signal.SIGKILL)
-    assert lock.acquire(timeout=5)  # it is nobody's: torch may ask at any moment
-    lock.release()
-    with pytest.raises(LoaderError, match=f"pid {worker.pid}"):
-        list(passing)
+    take_along(inner._workers_done_event)
+    assert not inner._workers_done_event.is_set()  # as torch asks wherever it looks who is dead
+    if dies:
+        os.kill(worker.pid or 0, signal.SIGKILL)
+        with pytest.raises(LoaderError, match=f"pid {worker.pid}"):
+            list(passing)
+    else:
+        hooks.end_workers(inner)
     assert not set(active_children()) - before
     assert len(list(made)) == 90
-
-
-def test_workers_end_while_their_lock_is_taken() -> None:
-    before = set(active_children())
-    passing = iter(loader(Counting(90), num_workers=2, multiprocessing_context="fork"))
-    next(passing)
-    inner = passing._inner._inner  # type: ignore[attr-defined]
-    assert inner._workers_done_event._cond._lock.acquire(timeout=5)
-    hooks.end_workers(inner)
-    assert not set(active_children()) - before
 
 
 def test_a_queue_that_was_interrupted_while_it_was_locked_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
