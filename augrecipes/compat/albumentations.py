@@ -25,6 +25,7 @@ import albumentations.augmentations.dropout.functional as dropout
 import albumentations.augmentations.geometric.functional as geometric
 import albumentations.augmentations.pixel.functional as pixel
 from albumentations.core.bbox_utils import BboxProcessor
+from albumentations.core.keypoints_utils import convert_keypoints_from_albumentations, convert_keypoints_to_albumentations
 from albumentations.core.label_manager import LabelManager, LabelMetadata
 from albumentations.core.pydantic import SymmetricRangeType, check_range_bounds, nondecreasing
 from albumentations.core.transforms_interface import BaseTransformInitSchema
@@ -39,6 +40,8 @@ __all__ = [
     "SymmetricRangeType",
     "blur",
     "check_range_bounds",
+    "convert_keypoints_from_albumentations",
+    "convert_keypoints_to_albumentations",
     "dropout",
     "ensure_contiguous_output",
     "geometric",

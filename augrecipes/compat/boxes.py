@@ -1,7 +1,8 @@
-"""Boxes are filtered in one go, and not again where no step has moved them; labels are encoded once: the same bits.
+"""What lies between a sample's boxes and keypoints and its steps: conversions, checks, filters, and labels.
 
-After every step albumentations clips and filters the boxes, whether it moved them or not, by a dozen small functions,
-and it analyses and encodes labels anew for every sample.
+albumentations' processors ask for this before the steps, behind each of them and at the end. Boxes are shares of the
+image's sides there, float64, and lose what is beyond the sides; those without width or height are dropped. Labels are
+encoded once, and boxes that no step has moved are not filtered again.
 """
 
 from __future__ import annotations
@@ -11,14 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.albumentations import BboxProcessor, LabelManager, LabelMetadata
-from augrecipes.native.kernels import Library, address_of, library
+from augrecipes.compat.albumentations import (
+    BboxProcessor,
+    LabelManager,
+    LabelMetadata,
+    convert_keypoints_from_albumentations,
+    convert_keypoints_to_albumentations,
+)
+from augrecipes.errors import DataError
+from augrecipes.native.kernels import address_of, library
 
 _NUMBERS = (int, float)
+_LEAST = 1e-3  # px: what is thinner has no width
+_ROUNDING, _WHOLE = 1e-7, 1 - 1e-6  # px, px²; what counts as all of a box
+_BEYOND = 1e-5  # of a side, by which rounding may take a box beyond it
+_HALF = 0.5  # a pixel around its centre
 
 
-def quicken(processor: Any, rows: str) -> None:
-    """Make a processor of a pipeline faster.
+def prepare(processor: Any, rows: str) -> None:
+    """Let a processor of a pipeline do what this module says.
 
     Args:
         processor: of boxes or keypoints.
@@ -26,10 +38,9 @@ def quicken(processor: Any, rows: str) -> None:
     """
     processor._process_label_fields = lambda data, name: _with_labels(processor, data, name, rows)
     processor._remove_label_fields = lambda data, name: _without_labels(processor, data, name, rows)
-    if isinstance(processor, BboxProcessor) and (kernels := library()) is not None:
-        quick = BoxKernels(kernels, processor)
-        processor.check, processor.filter = quick.check, Settled(quick.filter).filter
-        processor.check_and_convert = quick.check_and_convert
+    made: Any = BoxRules(processor.params) if isinstance(processor, BboxProcessor) else PointRules(processor.params)
+    processor.filter = Settled(made.filter).filter if isinstance(made, BoxRules) else made.filter
+    processor.check_and_convert = made.convert
 
 
 def forget_labels(processor: Any) -> None:
@@ -38,7 +49,7 @@ def forget_labels(processor: Any) -> None:
 
 
 class Settled:
-    """Filters boxes by `own`. Those that it left as they were it leaves again, at the same size, without looking."""
+    """Filters by `own`. Rows that it left as they were it leaves again, at the same size, without looking."""
 
     def __init__(self, own: Callable[[np.ndarray, Any], np.ndarray]) -> None:
         self._own = own
@@ -48,7 +59,7 @@ class Settled:
         """What `own` gives, bit for bit; the very array, where that is what came.
 
         Args:
-            data: n × 4 or more boxes, in albumentations' terms.
+            data: n × 4 or more boxes, or keypoints, in albumentations' terms.
             shape: height and width of the image, under these names.
         """
         came = data.tobytes(), data.shape, data.dtype, shape["height"], shape["width"]
@@ -57,46 +68,140 @@ class Settled:
         left = self._own(data, shape)
         if (left.dtype, left.shape) == (data.dtype, data.shape) and left.tobytes() == came[0]:
             self._known = came
+            return data
         return left
 
 
-class BoxKernels:
-    """What the native kernels do to boxes, as albumentations does it, bit for bit."""
+class BoxRules:
+    """What is done to boxes, by the recipe's `inputs`."""
 
-    def __init__(self, kernels: Library, processor: Any) -> None:
-        self._filter, self._inside = kernels.kernel("boxes", "pllddip"), kernels.kernel("boxes_inside", "pll")
-        self._own_filter, self._own_check, params = processor.filter, processor.check, processor.params
-        self._own_convert = processor.check_and_convert
-        self._in_pixels = params.format == "pascal_voc" and not (params.clip or params.filter_invalid_bboxes)
+    def __init__(self, params: Any) -> None:
+        self._format, self._clip = params.format, params.clip
         needs = params.min_area, params.min_visibility, params.min_width, params.min_height
         self._needs = np.array([*needs, -1 if params.max_accept_ratio is None else params.max_accept_ratio], float)
-        self._needs_at = self._needs.ctypes.data
 
     def filter(self, data: np.ndarray, shape: Any) -> np.ndarray:
-        """What albumentations' `filter_bboxes` gives: boxes cut at the image's sides, of those large enough."""
-        cut, single, kept = np.array(data, float, order="C"), data.dtype == np.float32, -1
-        if single or data.dtype == float:
-            size = shape["height"], shape["width"]
-            kept = self._filter(address_of(cut), *cut.shape, *size, single, self._needs_at)
-        if kept < 0:
-            return np.asarray(self._own_filter(data, shape))
-        return cut[:kept] if kept else np.zeros((0, 4), np.float32)
-
-    def check(self, data: np.ndarray, shape: Any) -> None:
-        """Albumentations' check, which asks which coordinates are nearly 0 or 1; next to no box needs that."""
+        """Boxes cut at the image's sides, of those of which enough is left."""
         boxes = np.array(data, float, order="C")
-        if boxes.ndim != 2 or self._inside(address_of(boxes), *boxes.shape) < len(boxes):
-            self._own_check(data, shape)
+        if not boxes.size:
+            return boxes.reshape(0, max(4, boxes.shape[-1]))
+        height, width = shape["height"], shape["width"]
+        if (kernels := library()) is None:
+            return filter_boxes(boxes, height, width, self._needs)
+        count = kernels.kernel("boxes", "pllddp")(
+            address_of(boxes), *boxes.shape, height, width, address_of(self._needs)
+        )
+        return boxes[:count]
 
-    def check_and_convert(self, data: np.ndarray, shape: Any, direction: str = "to") -> np.ndarray:
-        """Albumentations' own, in a few calls for the format that most boxes have."""
-        if not self._in_pixels or not data.size:
-            return np.asarray(self._own_convert(data, shape, direction))
-        sides, comes = np.array((shape["width"], shape["height"]) * 2, float), direction == "to"
-        made = np.array(data, np.float32 if comes else None)
-        made[:, :4] = made[:, :4] / sides if comes else made[:, :4] * sides
-        self.check(made if comes else data, shape)
+    def convert(self, data: np.ndarray, shape: Any, direction: str = "to") -> np.ndarray:
+        """Boxes of the recipe's format as shares of the sides (`to`), and back.
+
+        Raises:
+            DataError: a box has no place or no size, or lies beyond the image.
+        """
+        boxes = np.array(data, float)
+        if not boxes.size:
+            return np.zeros((0, 4), np.float32)
+        sides = np.array((shape["width"], shape["height"]), float)
+        low, high = boxes[:, :2], boxes[:, 2:4]
+        units = 1 if self._format in ("yolo", "albumentations") else sides
+        if direction != "to":
+            if self._format in ("coco", "yolo"):
+                high -= low
+            if self._format == "yolo":
+                low += high / 2
+            low *= units
+            high *= units
+            return boxes
+        low /= units
+        high /= units
+        if self._format == "yolo":
+            low -= high / 2
+        if self._format in ("coco", "yolo"):
+            high += low
+        self._check(boxes, sides)
+        cut = boxes[:, :4].clip(0, 1)
+        if self._clip:
+            boxes, cut = (rows[((cut[:, 2:] - cut[:, :2]) * sides > _LEAST).all(axis=1)] for rows in (boxes, cut))
+        boxes[:, :4] = cut
+        return boxes
+
+    def _check(self, boxes: np.ndarray, sides: np.ndarray) -> None:
+        corners = boxes[:, :4]
+        beyond = (corners < -_BEYOND) | (corners > 1 + _BEYOND)
+        for row, box in enumerate(corners):
+            where = f"box {row} ({', '.join(f'{v:.6g}' for v in box * [*sides, *sides])} px: left, top, right, bottom)"
+            if not np.isfinite(box).all():
+                raise DataError(f"{where} is no place: every number must be finite; drop the box or mend the label")
+            if not (box[2:] > box[:2]).all():
+                raise DataError(f"{where} has no width or height: right must be more than left, and bottom than top")
+            if beyond[row].any() and not self._clip:
+                size = f"{sides[0]:.0f} px wide and {sides[1]:.0f} px high"
+                raise DataError(
+                    f"{where} lies beyond the image, which is {size}; `clip: true` in `inputs: boxes:` cuts boxes at "
+                    f"its sides (is `format: {self._format}` what the numbers are?)"
+                )
+
+
+def filter_boxes(boxes: np.ndarray, height: float, width: float, needs: np.ndarray) -> np.ndarray:
+    """What the native kernel of boxes does, bit for bit: the definition, for machines without it.
+
+    Args:
+        boxes: count × columns float64; of each the first four are left, top, right and bottom, in shares of the sides.
+        height: of the image, px.
+        width: the same.
+        needs: area (px²), visibility, width and height (px) that a box must have, and by how much one side may be the
+            longer, or -1.
+    """
+    corners = boxes[:, :4]
+    cut = np.where(corners < 0, 0.0, np.where(corners > 1, 1.0, corners))
+    whole = (corners[:, 2] - corners[:, 0]) * width * ((corners[:, 3] - corners[:, 1]) * height)
+    across, down = (cut[:, 2] - cut[:, 0]) * width, (cut[:, 3] - cut[:, 1]) * height
+    area = across * down
+    seen = (across > _LEAST) & (down > _LEAST) & (area >= needs[0] - _ROUNDING) & (area >= needs[1] * whole * _WHOLE)
+    seen &= (across >= needs[2] - _ROUNDING) & (down >= needs[3] - _ROUNDING)
+    if needs[4] >= 0:
+        seen &= (across <= needs[4] * down) & (down <= needs[4] * across)
+    return np.concatenate([cut, boxes[:, 4:]], axis=1)[seen]
+
+
+class PointRules:
+    """What is done to keypoints, by the recipe's `inputs`."""
+
+    def __init__(self, params: Any) -> None:
+        self._params = params
+
+    def filter(self, data: np.ndarray, shape: Any) -> np.ndarray:
+        """Those on a pixel of the image, or all of them where `remove_invisible` is false."""
+        return data[_on_image(data, shape)] if data.size and self._params.remove_invisible else data
+
+    def convert(self, data: np.ndarray, shape: Any, direction: str = "to") -> np.ndarray:
+        """Keypoints of the recipe's format as x, y, z, angle, scale and more (`to`), and back.
+
+        Raises:
+            DataError: a keypoint lies beyond the image, and `remove_invisible` is true.
+        """
+        if not data.size:
+            return data
+        params = self._params
+        convert = convert_keypoints_to_albumentations if direction == "to" else convert_keypoints_from_albumentations
+        made: np.ndarray = convert(data, params.format, shape, False, params.angle_in_degrees)
+        if direction == "to" and params.remove_invisible:
+            beyond = ~(_on_image(made, shape) | np.isnan(made[:, :3]).any(axis=1))
+            if beyond.any():
+                row = int(np.flatnonzero(beyond)[0])
+                x, y = made[row, :2]
+                raise DataError(
+                    f"keypoint {row} ({x:.6g}, {y:.6g} px) lies beyond the image, which is {shape['width']} px wide and "
+                    f"{shape['height']} px high; `remove_invisible: false` in `inputs: keypoints:` keeps such points"
+                )
         return made
+
+
+def _on_image(points: np.ndarray, shape: Any) -> np.ndarray:
+    x, y, z = points[:, :3].T
+    inside = (x >= -_HALF) & (x < shape["width"]) & (y >= -_HALF) & (y < shape["height"])
+    return inside & (z >= 0) & (z < shape["depth"]) if "depth" in shape else inside
 
 
 def _with_labels(processor: Any, data: dict[str, Any], name: str, rows: str) -> np.ndarray:

@@ -14,13 +14,11 @@ from augrecipes.diff.differences import Change, Placed
 from augrecipes.errors import RecipeError
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.fills import FILL_FIRST
 from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.registry import chance, effective
 from augrecipes.ops.registry import plain as instance
 from augrecipes.recipe.model import Arguments, Bag, Mode, Output, Recipe, Step, canonical
 
-_RGB = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,12 +223,12 @@ def _with(step: Step, other: Step, names: Sequence[str]) -> Step:
 
 
 def _state(step: Step) -> dict[str, Any]:
-    """What a transform holds beyond what every transform has; one number for three equal ones that fill pixels."""
+    """What a transform holds beyond what every transform has; one number for equal ones that fill pixels."""
     common = vars(albumentations().NoOp()).keys() - {"p"}
     held = {name: value for name, value in vars(instance(step)).items() if name not in common}
     fill = held.get("fill")
-    if isinstance(fill, list | tuple) and len(fill) == _RGB and fill.count(fill[0]) == _RGB:
-        held["fill"] = fill if fill[0] and step.name in FILL_FIRST else fill[0]
+    if isinstance(fill, list | tuple) and len({*fill}) == 1:
+        held["fill"] = fill[0]
     return held
 
 

@@ -9,8 +9,11 @@
 
 enum { ACROSS = 512, BYTES = 32 };
 
-static inline int64_t place(int64_t to, double scale, int64_t size) {
-    int64_t at = (int64_t)floor((double)to * scale);
+/* The pixel, of `size`, that stands for pixel `to` of `count`: the one at its first corner, or in its middle. */
+static inline int64_t place(int64_t to, int64_t size, int64_t count, int middle) {
+    int64_t step = ((size << 16) + count / 2) / count;
+    double scale = 1.0 / ((double)count / (double)size);
+    int64_t at = middle ? (step * to + step / 2 - size % 2) >> 16 : (int64_t)floor((double)to * scale);
     return MIN(at, size - 1);
 }
 
@@ -24,19 +27,18 @@ static inline void pick(const uint8_t *restrict row, const int32_t *restrict at,
    tall, wide: of the whole result
    target:  a window of it, height x width pixels, whose first one is at row top, column left; step_to: bytes from row
             to row */
-KERNEL(nearest)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t bytes, int64_t tall,
-                int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
-                int64_t step_to) {
+static inline int32_t picked(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t bytes,
+                             int64_t tall, int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height,
+                             int64_t width, int64_t step_to, int middle) {
     if (bytes < 1 || bytes > BYTES || !is_window(rows, columns, tall, wide, top, left, height, width))
         return REFUSED;
-    double down = 1.0 / ((double)tall / (double)rows), across = 1.0 / ((double)wide / (double)columns);
     int32_t at[ACROSS];
     for (int64_t x = 0; x < width; x += ACROSS) {
         int64_t count = MIN(ACROSS, width - x), held = -1;
         for (int64_t i = 0; i < count; i++)
-            at[i] = (int32_t)(place(left + x + i, across, columns) * bytes);
+            at[i] = (int32_t)(place(left + x + i, columns, wide, middle) * bytes);
         for (int64_t y = 0; y < height; y++) {
-            int64_t row = place(top + y, down, rows);
+            int64_t row = place(top + y, rows, tall, middle);
             const uint8_t *from = source + row * step;
             uint8_t *to = target + y * step_to + x * bytes;
             if (row == held) /* as the one above it */
@@ -54,4 +56,17 @@ KERNEL(nearest)(const uint8_t *source, int64_t rows, int64_t columns, int64_t st
         }
     }
     return DONE;
+}
+
+KERNEL(nearest)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t bytes, int64_t tall,
+                int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
+                int64_t step_to) {
+    return picked(source, rows, columns, step, bytes, tall, wide, target, top, left, height, width, step_to, 0);
+}
+
+/* The same by the middles of pixels: OpenCV's INTER_NEAREST_EXACT. */
+KERNEL(nearest_exact)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t bytes, int64_t tall,
+                      int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
+                      int64_t step_to) {
+    return picked(source, rows, columns, step, bytes, tall, wide, target, top, left, height, width, step_to, 1);
 }

@@ -77,6 +77,7 @@ class Capability:
             become a hundred; or it is not known.
         in_levels: float32 images are rounded to levels of 255 on the way, so that the last bit may become a level.
         in_place: it changes masks, too, and puts no pixel elsewhere.
+        hides: it puts something else in the place of some pixels, so that what lies under them cannot be seen.
         displaces: it puts pixels of the image elsewhere, and what lies on the image stays.
         size: from the arguments (defaults merged) and what is known of the size before it to what is known behind it.
             None: the size stays.
@@ -134,6 +135,7 @@ class Capability:
     overwrites: Callable[[Mapping[str, Any]], bool] | None = None
     channels_of: Callable[[Mapping[str, Any]], int | None] | None = None
     in_place: bool = False
+    hides: bool = False
     displaces: bool = False
     size: Bounds | None = None
     makes: Made | None = None
@@ -167,10 +169,19 @@ class Capability:
         return self.resamples and "mask" in self.targets
 
     @property
+    def scales(self) -> bool:
+        """Whether it brings images to another size by whole rows and columns."""
+        return self.resizes is not None or (self.effect == "padding" and self.resamples)
+
+    @property
     def is_matrix(self) -> bool:
         """Whether it leaves pixels in their place, or moves them by a 3×3 matrix that its draws alone tell."""
-        known = self.action != "opaque" or self.effect == "padding"
-        return not self.moves or (known and not self.native.endswith("_about_boxes"))
+        return not self.moves or (self.has_matrix and not self.native.endswith("_about_boxes"))
+
+    @property
+    def has_matrix(self) -> bool:
+        """Whether a 3×3 matrix, made of what it draws, says where it moves pixels."""
+        return self.action != "opaque" or self.effect == "padding" or self.crops is not None
 
     @property
     def cuts_sides(self) -> bool:

@@ -1,8 +1,174 @@
-"""What classes make of the number that fills pixels."""
+"""The levels that steps put where an image has no pixels: of 0 to 255 whatever the image's own unit, for each channel.
+
+albumentations takes the number as it is, also for float images, which are 0 to 1; and some of its classes hand one
+number to OpenCV, which fills the first channel with it and the others with 0.
+"""
 
 from __future__ import annotations
 
-# Of one number they fill the first channel alone, and the others with 0.
-FILL_FIRST = frozenset(
-    {"ElasticTransform", "GridDistortion", "OpticalDistortion", "Perspective", "PiecewiseAffine", "ThinPlateSpline"}
-)
+from collections.abc import Callable, Iterable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from augrecipes.ops.step import Step
+
+_OPENCV_CHANNELS = 4  # that it fills in one call
+_CONSTANT = 0  # of borders
+_MOST_LEVEL = 255
+_OF_MASKS = ("fill_mask", "mask_drop_value")
+_DTYPES = (np.uint8, np.int16, np.uint16, np.int32, np.int64)
+
+
+class EveryChannel(tuple[float, ...]):
+    """One level for each of the channels that OpenCV fills, all of them the same: a number of the recipe."""
+
+    __slots__ = ()
+
+
+class FillLevels:
+    """Steps that fill pixels of images, and of masks."""
+
+    def apply(self, img: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
+        """An image H×W×C, or several as albumentations puts them together, H×W×(N·C)."""
+        step: Any = self
+        apply, fill = super().apply, getattr(step, "fill", None)  # type: ignore[misc]
+        if _is_list(step, fill) and getattr(step, "border_mode", 0) == _CONSTANT:
+            check_length(fill, img, "image")
+            if hasattr(step, "border_mode") and len(fill) > _OPENCV_CHANNELS:
+                parts = [slice(k, k + _OPENCV_CHANNELS) for k in range(0, len(fill), _OPENCV_CHANNELS)]
+                return np.concatenate([_with_fill(step, apply, img[..., k], args, params, fill[k]) for k in parts], 2)
+        return _with_fill(step, apply, img, args, params, fill) if img.dtype == np.float32 else apply(img, *args, **params)
+
+    def apply_to_mask(self, mask: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
+        """A mask H×W or H×W×C."""
+        fill = getattr(self, "fill_mask", None)
+        if _is_list(self, fill) and len({*fill}) > 1:
+            check_length(fill, mask, "mask")
+        return super().apply_to_mask(mask, *args, **params)  # type: ignore[misc, no-any-return]
+
+    def apply_to_images(self, images: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
+        """Images N×H×W×C."""
+        return _one_by_one(self, "apply", super().apply_to_images, images, 1, args, params)  # type: ignore[misc]
+
+    def apply_to_volume(self, volume: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
+        """A volume D×H×W×C."""
+        return _one_by_one(self, "apply", super().apply_to_volume, volume, 1, args, params)  # type: ignore[misc]
+
+    def apply_to_volumes(self, volumes: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
+        """Volumes N×D×H×W×C."""
+        return _one_by_one(self, "apply", super().apply_to_volumes, volumes, 2, args, params)  # type: ignore[misc]
+
+    def apply_to_mask3d(self, mask3d: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
+        """A mask D×H×W."""
+        return _one_by_one(self, "apply_to_mask", super().apply_to_mask3d, mask3d, 1, args, params)  # type: ignore[misc]
+
+    def apply_to_masks3d(self, masks3d: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
+        """Masks N×D×H×W."""
+        return _one_by_one(self, "apply_to_mask", super().apply_to_masks3d, masks3d, 2, args, params)  # type: ignore[misc]
+
+
+def _one_by_one(
+    step: Any, name: str, whole: Callable[..., Any], stack: np.ndarray, axes: int, args: Any, params: dict[str, Any]
+) -> np.ndarray:
+    """A stack through a method of one image or mask, where albumentations fills stacks otherwise; else as `whole` does.
+
+    Crops that pad first pad other axes of a stack than rows and columns.
+    """
+    fill = getattr(step, "fill", None)
+    differs = name == "apply" and not isinstance(fill, str) and (stack.dtype == np.float32 or _is_list(step, fill))
+    if not stack.size or not (differs or params.get("pad_params") is not None):
+        return whole(stack, *args, **params)  # type: ignore[no-any-return]
+    made = [getattr(step, name)(one, *args, **params) for one in stack.reshape(-1, *stack.shape[axes:])]
+    return np.stack(made).reshape(*stack.shape[:axes], *made[0].shape)
+
+
+def _is_list(step: Any, fill: Any) -> bool:
+    """Whether it is a level for each channel, and not one for all, nor a range to draw from, as CropAndPad has it."""
+    return isinstance(fill, tuple | list) and not isinstance(fill, EveryChannel) and not hasattr(step, "px")
+
+
+def _with_fill(
+    step: Any, apply: Callable[..., np.ndarray], img: np.ndarray, args: Any, params: dict[str, Any], fill: Any
+) -> np.ndarray:
+    """What a step makes of an image with these levels in the image's unit."""
+    unit = np.float32(_MOST_LEVEL) if img.dtype == np.float32 else 1
+    if getattr(step, "drop_value", None) is not None:
+        params = {**params, "drop_values": params["drop_values"] / unit}
+    if isinstance(params.get("fill"), Real):
+        params = {**params, "fill": float(params["fill"] / unit)}
+    own = getattr(step, "fill", None)
+    if own is None or isinstance(own, str):
+        return apply(img, *args, **params)
+    step.fill = tuple(float(level / unit) for level in fill) if isinstance(fill, tuple | list) else float(fill / unit)
+    try:
+        made = apply(img, *args, **params)
+    finally:
+        step.fill = own
+    return made if made.ndim == img.ndim else made[..., None]
+
+
+def check_length(fill: Any, image: np.ndarray, name: str) -> None:
+    """ValueError where there are not as many levels as the image, or mask, has channels."""
+    channels = image.shape[2] if image.ndim > 2 else 1
+    if len(fill) != channels:
+        raise ValueError(
+            f"the fill has {len(fill)} levels and the {name} has {channels} channels: write one number for all of them, "
+            "or one for each"
+        )
+
+
+def for_every_channel(step: Any) -> None:
+    """Let one number that a transform hands to OpenCV fill every channel."""
+    for name in ("fill", "fill_mask"):
+        fill = getattr(step, name, None)
+        if isinstance(fill, Real) and fill and hasattr(step, "border_mode") and not hasattr(step, "px"):
+            setattr(step, name, EveryChannel([fill] * _OPENCV_CHANNELS))
+
+
+def fill_lengths(steps: Iterable[Any]) -> frozenset[int]:
+    """How many levels the transforms have that fill each channel with its own."""
+    fills = [(step, getattr(step, "fill", None)) for step in steps]
+    return frozenset(len(fill) for step, fill in fills if _is_list(step, fill))
+
+
+def mask_fills(steps: Iterable[Step]) -> tuple[float, ...]:
+    """Every number that some steps, their schedules included, may write into masks.
+
+    >>> from augrecipes.ops.frozen import Arguments
+    >>> mask_fills([Step("Pad", Arguments({"fill_mask": -100}))])
+    (-100,)
+    """
+    found: list[Any] = [step.args.get(name) for step in steps for name in _OF_MASKS]
+    found += [step.schedule.get(name) for step in steps for name in _OF_MASKS]
+    return tuple(number for value in found for number in _numbers(value))
+
+
+def _numbers(value: Any) -> list[float]:
+    if isinstance(value, bool | str) or value is None:
+        return []
+    if isinstance(value, Real):
+        return [value]  # type: ignore[list-item]
+    parts = value.values() if hasattr(value, "values") else value
+    return [number for part in parts for number in _numbers(part)]
+
+
+def mask_dtype(dtype: np.dtype[Any], fills: tuple[float, ...]) -> np.dtype[Any]:
+    """The first dtype that holds what masks of `dtype` hold and these numbers: `dtype` itself where it does.
+
+    >>> mask_dtype(np.dtype(np.uint8), (255, 0)).name, mask_dtype(np.dtype(np.uint8), (-100,)).name
+    ('uint8', 'int16')
+    """
+    if dtype.kind == "f" or all(holds(dtype, fill) for fill in fills):
+        return dtype
+    if any(fill != int(fill) for fill in fills):
+        return np.dtype(np.float32)
+    wide = (np.dtype(one) for one in _DTYPES if np.can_cast(dtype, one))
+    return next((one for one in wide if all(holds(one, fill) for fill in fills)), dtype)
+
+
+def holds(dtype: np.dtype[Any], number: float) -> bool:
+    """Whether arrays of integers or booleans hold a number as it is."""
+    low, high = (0, 1) if dtype == bool else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    return low <= number <= high and number == int(number)

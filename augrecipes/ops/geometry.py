@@ -31,7 +31,7 @@ _resize = partial(_resampling, action="warp", resizes="whole", native_when=_RESI
 _scaled = partial(_resize, makes=output_size.by_scale)
 _warp = partial(_resampling, action="warp", native_when=_WARPS)
 _field = partial(_resampling, effect="field")
-_covering = partial(_geometric, gain=filled, in_place=True)
+_covering = partial(_geometric, gain=filled, in_place=True, hides=True)
 
 
 def _pads_in_place(arguments: Mapping[str, Any]) -> bool:
@@ -172,7 +172,7 @@ CAPABILITIES = (
     _covering("Erasing", forgets={"seed": 0}),  # where it finds no place for its hole
     _covering("GridDropout", native="pixels:grid_of_holes", native_when=_COVERS),
     _covering("MaskDropout", draws_from=frozenset({"mask"}), needs="mask", quick="covered"),
-    _geometric("PixelDropout", in_place=True, effect="noise"),
+    _geometric("PixelDropout", in_place=True, hides=True, effect="noise"),
     _covering("XYMasking"),
     _covering("TimeMasking"),
     _covering("FrequencyMasking"),

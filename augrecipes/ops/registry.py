@@ -15,9 +15,11 @@ from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import catalog, readable
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.class_schema import Schema, class_schema
-from augrecipes.ops.constants import to_name, to_number
+from augrecipes.ops.constants import NEAREST, NEAREST_EXACT, to_name, to_number
+from augrecipes.ops.fills import for_every_channel
 from augrecipes.ops.groups import GROUPS, PAIR_STEPS, POLICIES
 from augrecipes.ops.own import OWN
+from augrecipes.ops.places import right_class
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.step import Step
 
@@ -213,12 +215,15 @@ def construct(step: Step) -> Any:
     >>> construct(Step("RandomCrop", Arguments({"height": 64, "width": 64}))).p
     1.0
     """
-    made = plain(step)
+    made = _built(step, right_class)
     from augrecipes.compat.albumentations import wrap_apply
     from augrecipes.compat.replaced_functions import comes_back
 
     comes_back(made)
     record = capability(step.name)
+    if record is not None and record.scales and getattr(made, "mask_interpolation", None) == NEAREST:
+        made.mask_interpolation = NEAREST_EXACT  # the pixel nearest to a pixel's centre, not to its corner
+    for_every_channel(made)
     if record is not None and record.steadied:
         resolve_name(f"augrecipes.compat.{record.steadied}")(made)
     if record is not None and record.overwrites is not None and record.overwrites(effective(step)):
@@ -232,8 +237,13 @@ def construct(step: Step) -> Any:
 
 def plain(step: Step) -> Any:
     """As `construct`, the object as the class makes it: what albumentations does wrong, it does."""
+    return _built(step, lambda cls: cls)
+
+
+def _built(step: Step, variant: Callable[[type], type]) -> Any:
+    """The transform of one step, an object of a variant of its class."""
     try:
-        cls = get_class(step.name)
+        cls = variant(get_class(step.name))
     except KeyError:
         raise _error(step, "E302", "", f"no transform of this name can be built: {step.name!r}") from None
     except BrokenPlugin as error:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.step_matrices import Matrix, Size, StepMatrices, matrix_of, shifted
+from augrecipes.compiler.run.step_matrices import StepMatrices
+from augrecipes.ops.matrices import Matrix, Size, matrix_of, shifted
 from augrecipes.ops.capabilities import claims
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from augrecipes.compiler.run.step_matrices import Matrix
+from augrecipes.ops.matrices import Matrix
 from augrecipes.errors import DataError
 
 

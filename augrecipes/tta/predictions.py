@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augrecipes.compiler.kernels.moves import Symmetry
-from augrecipes.compiler.run.step_matrices import Matrix, Size, scaled, shifted, turned
+from augrecipes.ops.dihedral import Symmetry
+from augrecipes.ops.matrices import Matrix, Size, scaled, shifted, turned
 from augrecipes.errors import DataError
 from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.tta.fusion import fused

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from augrecipes.compiler.run.step_matrices import Matrix, Size
+from augrecipes.ops.matrices import Matrix, Size
 
 _SAME = 1e-6  # px: places nearer to a pixel's centre are that pixel's
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.kernels.moves import D4, IDENTITY, Symmetry
-from augrecipes.compiler.run.step_matrices import Size, turned
+from augrecipes.ops.dihedral import D4, IDENTITY, Symmetry
+from augrecipes.ops.matrices import Size, turned
 from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.recipe.model import Inputs
 from augrecipes.tta.geometry import of_corners

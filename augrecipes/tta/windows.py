@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.run.step_matrices import Size, shifted
+from augrecipes.ops.matrices import Size, shifted
 from augrecipes.errors import DataError
 from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.recipe.grammar import SlidingWindow

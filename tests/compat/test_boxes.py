@@ -1,4 +1,4 @@
-"""Boxes are filtered, checked and converted bit for bit as albumentations' processors do it; labels travel alike."""
+"""Boxes keep their place: conversions lead back, filters cut at the sides and drop what has no size; labels travel."""
 
 from typing import Any
 
@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import EACH_SET, KERNEL_SETS, Spoilt, spoil_first
+from kernel_sets import EACH_SET, Spoilt, spoil_first
 
+from augrecipes.compat import boxes as module
 from augrecipes.compat.albumentations import A, BboxProcessor
-from augrecipes.compat.boxes import BoxKernels, Settled, quicken
+from augrecipes.compat.boxes import Settled, filter_boxes, prepare
+from augrecipes.errors import DataError
 from augrecipes.native.kernels import Library, using
 
 PLACES = st.one_of(
@@ -27,53 +29,44 @@ PARAMS = st.fixed_dictionaries(
         "max_accept_ratio": st.sampled_from([None, None, 3.0]),
     }
 )
+FORMATS = ("pascal_voc", "coco", "yolo", "albumentations")
 
 
-def processors(**params: Any) -> tuple[Any, Any]:
-    """Albumentations' own, and one in less time."""
-    plain, ours = (BboxProcessor(A.BboxParams(label_fields=["kind", "rows"], **params)) for _ in range(2))
-    quicken(ours, "rows")
-    return plain, ours
+def processor_of(**params: Any) -> Any:
+    made = BboxProcessor(A.BboxParams(label_fields=["kind", "rows"], **params))
+    prepare(made, "rows")
+    return made
 
 
-def same(found: np.ndarray, expected: np.ndarray) -> None:
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-    assert found.tobytes() == expected.tobytes()
-
-
-def check_filter(boxes: list[Any], dtype: str, columns: int, sizes: list[tuple[int, int]], params: Any) -> None:
-    """Filters the boxes again and again, as after every step of a recipe."""
-    plain, ours = processors(format="albumentations", **params)
-    found = expected = np.array(boxes, dtype).reshape(-1, 5)[:, :columns]
+def check_filter(boxes: list[Any], columns: int, sizes: list[tuple[int, int]], params: Any) -> None:
+    """Filters the boxes again and again, as behind every step, and as the definition does it."""
+    ours = processor_of(format="albumentations", **params)
+    needs = np.array([-1.0 if params[name] is None else params[name] for name in LAX])
+    found = expected = np.array(boxes, float).reshape(-1, 5)[:, :columns]
     for height, width in sizes:
-        shape = {"height": height, "width": width}
         before = found.copy()
         with np.errstate(all="ignore"):
-            filtered, expected = ours.filter(found, shape), plain.filter(expected.copy(), shape)
-        same(found, before)
-        same(filtered, expected)
+            filtered = ours.filter(found, {"height": height, "width": width})
+            expected = filter_boxes(expected, height, width, needs)
+        assert found.tobytes() == before.tobytes()
+        assert filtered.tobytes() == expected.tobytes()
         found = filtered
 
 
-DTYPES = st.sampled_from(["float32", "float64", "float16"])
-COLUMNS = st.sampled_from([4, 5])
-
-
-@pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels and kernels.isa)
+@EACH_SET
 @given(
     boxes=BOXES,
-    dtype=DTYPES,
-    columns=COLUMNS,
+    columns=st.sampled_from([4, 5]),
     sizes=st.lists(st.tuples(SIDES, SIDES), min_size=1, max_size=3).flatmap(
         lambda sizes: st.lists(st.sampled_from(sizes), min_size=1, max_size=5)
     ),
     params=PARAMS,
 )
-def test_boxes_are_filtered_bit_for_bit(
-    kernels: Library | None, boxes: list[Any], dtype: str, columns: int, sizes: list[tuple[int, int]], params: Any
+def test_the_kernel_filters_as_it_is_defined(
+    kernels: Library, boxes: list[Any], columns: int, sizes: list[tuple[int, int]], params: Any
 ) -> None:
     with using(kernels):
-        check_filter(boxes, dtype, columns, sizes, params)
+        check_filter(boxes, columns, sizes, params)
 
 
 LAX = {"min_area": 0.0, "min_visibility": 0.0, "min_width": 0.0, "min_height": 0.0, "max_accept_ratio": None}
@@ -83,38 +76,7 @@ LAX = {"min_area": 0.0, "min_visibility": 0.0, "min_width": 0.0, "min_height": 0
 def test_a_box_that_a_kernel_cuts_otherwise_is_noticed(kernels: Library) -> None:
     spoilt: Any = Spoilt(kernels, 0, spoil_first, "boxes")
     with using(spoilt), pytest.raises(AssertionError):
-        check_filter([(0.1, 0.1, 0.5, 0.5, 0)], "float64", 5, [(200, 200)], LAX)
-
-
-def check_check(boxes: list[Any], dtype: str, columns: int) -> None:
-    """Errors of boxes that are none."""
-    said = []
-    for processor in processors(format="albumentations"):
-        with np.errstate(all="ignore"):
-            try:
-                processor.check(np.array(boxes, dtype).reshape(-1, 5)[:, :columns], {})
-            except ValueError as error:
-                said.append(str(error))
-            else:
-                said.append("")
-    assert said[0] == said[1]
-
-
-@EACH_SET
-@given(boxes=BOXES, dtype=DTYPES, columns=COLUMNS)
-def test_boxes_are_refused_as_albumentations_refuses_them(
-    kernels: Library, boxes: list[Any], dtype: str, columns: int
-) -> None:
-    with using(kernels):
-        check_check(boxes, dtype, columns)
-
-
-def test_a_box_that_is_none_and_goes_through_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = [(0.5, 0.1, 0.25, 0.5, 0)], "float64", 5
-    check_check(*case)
-    monkeypatch.setattr(BoxKernels, "check", lambda self, data, shape: None)
-    with pytest.raises(AssertionError):
-        check_check(*case)
+        check_filter([(0.1, 0.1, 0.5, 0.5, 0)], 5, [(200, 200)], LAX)
 
 
 def careless(self: Settled, data: np.ndarray, shape: Any) -> np.ndarray:
@@ -126,57 +88,87 @@ def careless(self: Settled, data: np.ndarray, shape: Any) -> np.ndarray:
 
 
 def test_a_box_taken_for_settled_at_another_size_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = [(0.1, 0.1, 0.5, 0.5, 0)], "float32", 5, [(200, 200), (200, 200), (9, 9)], {**LAX, "min_area": 1000.0}
+    case = [(0.1, 0.1, 0.5, 0.5, 0)], 5, [(200, 200), (200, 200), (9, 9)], {**LAX, "min_area": 1000.0}
     check_filter(*case)
     monkeypatch.setattr(Settled, "filter", careless)
     with pytest.raises(AssertionError):
         check_filter(*case)
 
 
-def check_conversion(boxes: list[Any], dtype: str, columns: int, size: tuple[int, int], params: Any) -> None:
-    """Converts boxes to albumentations' terms, or back, and finds the same errors."""
-    given, shape = np.array(boxes, dtype).reshape(-1, 5)[:, :columns], {"height": size[0], "width": size[1]}
-    for direction, unit in (("to", max(size)), ("from", 1)):
-        found: list[Any] = []
-        for processor in processors(**params):
-            with np.errstate(all="ignore"):
-                try:
-                    found.append(processor.check_and_convert(given * np.array(unit, dtype), shape, direction))
-                except ValueError as error:
-                    found.append(str(error))
-        assert type(found[0]) is type(found[1])
-        if isinstance(found[0], str):
-            assert found[0] == found[1]
-        else:
-            same(found[1], found[0])
+WHOLE_PX = st.tuples(st.integers(0, 90), st.integers(0, 90), st.integers(1, 30), st.integers(1, 30))
 
 
-FORMS = st.fixed_dictionaries(
-    {
-        "format": st.sampled_from(["pascal_voc", "pascal_voc", "coco", "yolo", "albumentations"]),
-        "clip": st.booleans(),
-        "filter_invalid_bboxes": st.booleans(),
+def in_format(form: str, box: tuple[float, ...], sides: tuple[int, int]) -> np.ndarray:
+    """A box of left, top, width and height in pixels, as a format has it."""
+    x, y, w, h = box
+    made = {
+        "pascal_voc": (x, y, x + w, y + h),
+        "coco": box,
+        "yolo": ((x + w / 2) / sides[0], (y + h / 2) / sides[1], w / sides[0], h / sides[1]),
+        "albumentations": (x / sides[0], y / sides[1], (x + w) / sides[0], (y + h) / sides[1]),
     }
-)
+    return np.array([[*made[form], 0]], np.float64)
 
 
-@EACH_SET
-@given(boxes=BOXES, dtype=DTYPES, columns=COLUMNS, size=st.tuples(SIDES, SIDES), params=FORMS)
-def test_boxes_are_converted_bit_for_bit(
-    kernels: Library, boxes: list[Any], dtype: str, columns: int, size: tuple[int, int], params: Any
+@pytest.mark.parametrize("form", FORMATS)
+@given(box=WHOLE_PX, sides=st.tuples(st.integers(120, 500), st.integers(120, 500)))
+def test_conversions_lead_back_and_a_whole_box_is_kept(
+    form: str, box: tuple[int, ...], sides: tuple[int, int]
 ) -> None:
-    with using(kernels):
-        check_conversion(boxes, dtype, columns, size, params)
+    ours, shape = processor_of(format=form, min_visibility=1.0), {"width": sides[0], "height": sides[1]}
+    given_box = in_format(form, box, sides)
+    shares = ours.check_and_convert(given_box, shape)
+    np.testing.assert_allclose(shares, in_format("albumentations", box, sides), atol=1e-12)
+    back = ours.check_and_convert(ours.filter(shares, shape), shape, "from")
+    np.testing.assert_allclose(back, given_box, atol=1e-9)
 
 
-def test_a_box_whose_sides_are_taken_for_each_other_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = [(0.125, 0.25, 0.5, 0.75, 0)], "float32", 5, (200, 300), {"format": "pascal_voc"}
-    check_conversion(*case)
-    own = BoxKernels.check_and_convert
-    turned = lambda self, data, shape, *way: own(self, data, {"height": shape["width"], "width": shape["height"]}, *way)  # noqa: E731
-    monkeypatch.setattr(BoxKernels, "check_and_convert", turned)
+def crop_law(form: str, box: tuple[int, ...], cut: int) -> None:
+    """Of a box and a crop to the columns left of `cut`: what is left has the size that it should have, or nothing is."""
+    ours, sides = processor_of(format=form), (120, 130)
+    shares = ours.check_and_convert(in_format(form, box, sides), {"width": 120, "height": 130})
+    shares[:, [0, 2]] *= sides[0] / cut
+    left = ours.filter(shares, {"width": cut, "height": 130})
+    width = min(box[0] + box[2], cut) - box[0]
+    assert len(left) == (width > 0)
+    if width > 0:
+        np.testing.assert_allclose((left[0, 2] - left[0, 0]) * cut, width, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@given(box=WHOLE_PX, cut=st.integers(1, 120))
+def test_no_box_is_left_without_width(form: str, box: tuple[int, ...], cut: int) -> None:
+    crop_law(form, box, cut)
+
+
+def test_a_box_without_width_that_is_left_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    crop_law("coco", (60, 10, 20, 10), 60)
+    monkeypatch.setattr(module, "library", lambda: None)
+    monkeypatch.setattr(module, "_LEAST", -1.0)
     with pytest.raises(AssertionError):
-        check_conversion(*case)
+        crop_law("coco", (60, 10, 20, 10), 60)
+
+
+@pytest.mark.parametrize(
+    ("box", "said"),
+    [
+        ((float("nan"), 1, 5, 5), "is no place"),
+        ((4, 1, 4, 5), "no width or height"),
+        ((4, 8, 9, 5), "no width or height"),
+        ((4, 1, 85, 5), "`clip: true`"),
+        ((-3, 1, 8, 5), "`clip: true`"),
+    ],
+)
+def test_what_is_no_box_of_the_image_is_named(box: tuple[float, ...], said: str) -> None:
+    rows = np.array([[1, 1, 5, 5, 0], [*box, 1]], float)
+    with pytest.raises(DataError, match=f"box 1 .*{said}"):
+        processor_of(format="pascal_voc").check_and_convert(rows, {"width": 80, "height": 60})
+
+
+def test_clip_cuts_at_the_sides_and_drops_what_is_beyond() -> None:
+    rows = np.array([[-3, 1, 8, 5, 0], [90, 1, 99, 5, 1], [60, 50, 99, 70, 2]], float)
+    found = processor_of(format="pascal_voc", clip=True).check_and_convert(rows, {"width": 80, "height": 60})
+    np.testing.assert_allclose(found, [[0, 1 / 60, 0.1, 1 / 12, 0], [0.75, 5 / 6, 1, 1, 2]])
 
 
 LABELS = st.sampled_from([[3, 1, 2], [1.5, 2.0, 0.1], ["a", "b", "a"], [True, False, True], [0, 0, 0], [2**53, 1, 2]])
@@ -187,7 +179,7 @@ def test_labels_travel_as_albumentations_lets_them(labels: list[Any], kept: set[
     boxes = np.array([[0.4, 0.4, 0.5, 0.6], [0.4, 0.5, 0.7, 0.7], [0.5, 0.5, 0.6, 0.8]], np.float32)
     boxes = boxes if form == "yolo" else boxes * np.float32(100)
     seen = []
-    for processor in processors(format=form):
+    for processor in (BboxProcessor(A.BboxParams(form, label_fields=["kind", "rows"])), processor_of(format=form)):
         image = np.zeros((200, 300, 3), np.uint8)
         data: dict[str, Any] = {"image": image, "bboxes": boxes.copy(), "kind": labels, "rows": [0, 1, 2]}
         processor.preprocess(data)
@@ -196,8 +188,5 @@ def test_labels_travel_as_albumentations_lets_them(labels: list[Any], kept: set[
         classes = kind.encoder and kind.encoder.classes_
         data["bboxes"] = middle[sorted(kept)]
         processor.postprocess(data)
-        seen.append((middle, classes, kind.is_numerical, data["bboxes"], [int(row) for row in data["rows"]]))
-    (middle, *first, last, rows), (middle2, *first2, last2, rows2) = seen
-    same(middle2, middle)
-    same(last2, last)
-    assert (first2, rows2) == (first, rows)
+        seen.append((middle[:, 4:].tolist(), classes, kind.is_numerical, [int(row) for row in data["rows"]]))
+    assert seen[0] == seen[1]

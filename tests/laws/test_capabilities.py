@@ -16,7 +16,7 @@ from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, photo, pool
 from support.checks import DEAR, in_a_soak
 from support.every_class import EACH, SIZE, SLOW, STEPS, mask_of, neighbour, pictures, run
 
-from augrecipes.compiler.kernels.moves import symmetry_of
+from augrecipes.ops.dihedral import symmetry_of
 from augrecipes.compiler.prefix import draws_nothing
 from augrecipes.compiler.rewrite.nodes import action_of
 from augrecipes.compiler.run.draws import Draws

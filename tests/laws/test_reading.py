@@ -15,7 +15,7 @@ from support.checks import DEAR, SEEDS, holds
 from augrecipes.compiler.executor import program
 from augrecipes.compiler.kernels import sink as sinks
 from augrecipes.compiler.kernels.formulas import scales_and_shifts
-from augrecipes.compiler.kernels.moves import IDENTITY, Symmetry
+from augrecipes.ops.dihedral import IDENTITY, Symmetry
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded
 from augrecipes.native.kernels import Library, library, using

@@ -55,6 +55,7 @@ class ProgramMemory:
         apart: sites of merged steps that run one by one.
         idle: all of its steps are opaque, so that Python goes through them faster by itself.
         writes: results are the output's; otherwise uint8 H×W×C, which the sink makes into that.
+        fill_lengths: how many channels its fills have a level each for.
         given: steps whose draws go by boxes, by their places: `take_given` is to be called when they have drawn.
     """
 
@@ -77,6 +78,7 @@ class ProgramMemory:
         self.opaque: Mapping[int, tuple[Any, bool]] = {}
         self.apart: set[str] = set()
         self.idle, self.writes = False, True
+        self.fill_lengths: frozenset[int] = frozenset()
         self._seen = [step.numbers.seen for step in steps]
         self._plan = ctypes.create_string_buffer(_HEAD.size + len(steps) * _STEP.size)
         self._at, self._count = ctypes.addressof(self._plan), len(steps)
@@ -143,6 +145,8 @@ class ProgramMemory:
 
     def takes(self, channels: int) -> bool:
         """Whether a result may be made of images of so many channels."""
+        if not self.fill_lengths <= {channels}:
+            return False
         return channels == _RGB or (channels <= LIMITS.MOST_CHANNELS and self._sink.output.color != "bgr")
 
     def _begin(

@@ -20,6 +20,7 @@ from augrecipes.compiler.lowering.walk import OpaqueError, Walk
 from augrecipes.native.kernels import Library, library
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.capabilities import capability
+from augrecipes.ops.fills import fill_lengths
 
 _MOST = 1 << 28  # pixels
 _BYTES = 32  # of a pixel, at most: four channels of eight
@@ -58,7 +59,7 @@ class ProgramMaker:
 
         Each has drawn and worked as its transform does.
         """
-        kernels, writes = _kernels(), _writes(sink)
+        kernels, writes, steps = _kernels(), _writes(sink), [*steps]
         sink = sink if writes else Sink(AS_IT_IS)
         made: list[Op] = []
         given = {}
@@ -83,6 +84,9 @@ class ProgramMaker:
             made.append(replace(keyed, numbers=OPAQUE) if stops else keyed)
         plan = Program(kernels, made, sink, self._seed, self._few)
         plan.given, plan.opaque, plan.writes = given, opaque, writes
+        plan.fill_lengths = fill_lengths(step for step, _ in steps if step is not None)
+        if plan.fill_lengths and any(getattr(step, "num_output_channels", None) for step, _ in steps):
+            raise OpaqueError("a fill has a level for each channel, and a step changes their number")
         plan.idle = len(opaque) == sum(op.numbers.effect != EFFECTS.GROUPS for op in made) > 0
         return plan
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.compiler.executor.op import NativeOp, Seen, of
-from augrecipes.compiler.kernels.moves import D4, QUARTERS, Symmetry, symmetry_of
+from augrecipes.ops.dihedral import D4, QUARTERS, Symmetry, symmetry_of
 from augrecipes.compiler.kernels.resize_native import KERNELS
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 from augrecipes.ops.constants import AREA

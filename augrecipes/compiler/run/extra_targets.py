@@ -10,6 +10,7 @@ import numpy as np
 
 from augrecipes.compiler.run.targets import check_image, mask_in, mask_out
 from augrecipes.errors import DataError
+from augrecipes.ops.fills import mask_dtype
 from augrecipes.recipe.model import Inputs, Output
 
 Finish = Callable[[np.ndarray], np.ndarray]
@@ -60,29 +61,37 @@ class ExtraTarget:
     array: Any
     listed: bool
 
-    def lying_on(self, image: Any) -> np.ndarray:
+    def lying_on(self, image: Any, fills: tuple[float, ...]) -> np.ndarray:
         """What goes through the steps; DataError where it does not lie on the image."""
-        axes = self.like.axes
+        axes, array = self.like.axes, self.array
+        if self._is_empty:  # one of zeros stands in, as steps take no stack of none
+            array = np.zeros([max(1, length) for length in array.shape], array.dtype)
         if not self.like.is_image:
-            return mask_in(self.array, image, self.name, axes)
-        if self.array.shape[axes : axes + 2] != image.shape[:2]:
-            raise DataError(f"{self.name} of shape {self.array.shape} does not lie on the image of shape {image.shape}")
-        array: np.ndarray = self.array
-        return array
+            return mask_in(array, image, self.name, axes, fills)
+        if array.shape[axes : axes + 2] != image.shape[:2]:
+            raise DataError(f"{self.name} of shape {array.shape} does not lie on the image of shape {image.shape}")
+        whole: np.ndarray = array
+        return whole
+
+    @property
+    def _is_empty(self) -> bool:
+        return isinstance(self.array, np.ndarray) and self.array.ndim > 0 and 0 in self.array.shape[: self.like.axes]
 
     def images(self) -> Iterator[tuple[str, np.ndarray]]:
         """(name, image) of each image in it."""
         for place in np.ndindex(self.array.shape[: self.like.axes]):
             yield self.name + "".join(f"[{k}]" for k in place), self.array[place]
 
-    def out(self, done: np.ndarray, sink: Finish, output: Output) -> Any:
+    def out(self, done: np.ndarray, sink: Finish, output: Output, fills: tuple[float, ...]) -> Any:
         """What comes out: each image as `sink` makes it, masks as `mask`."""
         if not self.like.is_image:
-            made = mask_out(done, self.array.dtype, output, None, self.like.axes)
+            made = mask_out(done, mask_dtype(self.array.dtype, fills), output, None, self.like.axes)
         else:
             # Some steps drop the channel axis of grey images.
             done = done if done.ndim > self.like.axes + 2 else done[..., None]
             made = self._laid(done, sink, output.layout == "chw")
+        if self._is_empty:
+            made = made[tuple(map(slice, self.array.shape[: self.like.axes]))]
         return list(made) if self.listed else made
 
     def _laid(self, part: np.ndarray, sink: Finish, channels_first: bool) -> np.ndarray:
@@ -138,7 +147,7 @@ def _stacked(values: Any, name: str) -> np.ndarray:
 def _with_channels(array: Any, name: str, like: Like) -> np.ndarray:
     """Images with a channel axis; DataError where there are none."""
     dimensions = (like.axes + 2, like.axes + 3)
-    if not isinstance(array, np.ndarray) or array.ndim not in dimensions or not array.size:
+    if not isinstance(array, np.ndarray) or array.ndim not in dimensions or 0 in array.shape[like.axes :]:
         got = f"shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
         raise DataError(f"{name} must be a numpy array of {dimensions[0]} or {dimensions[1]} dimensions, got {got}")
     return array if array.ndim == dimensions[1] else array[..., None]

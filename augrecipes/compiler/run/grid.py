@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd
 
-from augrecipes.compiler.kernels.moves import IDENTITY, Symmetry
+from augrecipes.ops.dihedral import IDENTITY, Symmetry
 from augrecipes.errors import DataError
 
 

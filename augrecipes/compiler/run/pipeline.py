@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import cv2
@@ -30,6 +31,7 @@ from augrecipes.compiler.run.thread_copies import ThreadCopies
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops import groups, registry
+from augrecipes.ops.fills import mask_fills
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 
 # Bare calls live in epochs that `at` refuses, so that the two can never meet.
@@ -120,6 +122,12 @@ class Pipeline(AsCompose):
             if step.name == groups.DEGRADE:
                 found[step.args["target"]] = found[step.args["source"]]
         return {name: found.get(name, name) for name in self.outputs}
+
+    @cached_property
+    def mask_fills(self) -> tuple[float, ...]:
+        """What steps may write into masks."""
+        steps = self.recipe.section(self.mode) or ()
+        return mask_fills(one for step in steps for one in step.walk())
 
     def nodes(self, arrival: Arrival | None = None) -> Nodes:
         """What runs, in order, of samples that come so; None: as this very pipeline takes them."""

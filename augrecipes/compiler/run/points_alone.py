@@ -7,12 +7,10 @@ from functools import partial
 from typing import Any
 
 from augrecipes.compat.steps import Sample, functions_of, sampler_of
-from augrecipes.compiler.executor.op import NativeOp
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.lowering.walk import encode
 from augrecipes.compiler.run.prepared import Act, Executors, Prepared, prepared
-from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.capabilities import claims
+from augrecipes.ops.matrices import output_size
 
 _POINTS = frozenset({"boxes", "keypoints"})
 
@@ -36,7 +34,7 @@ def _moves_points(self: Any, takes: bool, *, draws: bool = False) -> Act:
     """What a transform does to points, and to the shape of what stands for the image."""
     if not draws and claims(type(self).__name__).targets.isdisjoint(_POINTS):
         return lambda data: data
-    draw, functions, take, numbers = sampler_of(self), functions_of(self), self.py_random.random, encode(self)
+    draw, functions, take = sampler_of(self), functions_of(self), self.py_random.random
 
     def act(data: Sample) -> Sample:
         if takes:
@@ -47,45 +45,10 @@ def _moves_points(self: Any, takes: bool, *, draws: bool = False) -> Act:
             function = functions.get(key)
             if function is not None and value is not None and key != "image":
                 data[key] = function(value, **params)
-        if numbers is not None:
-            rows, columns = size_behind(numbers, params, *image.shape[:2])
-            data["image"] = stand_in((rows, columns, image.shape[2]), image.dtype)
+        data["image"] = stand_in((*output_size(self, params, image.shape[:2]), image.shape[2]), image.dtype)
         return data
 
     return act
 
 
 _DRAWS = partial(_moves_points, draws=True)
-
-
-def size_behind(numbers: NativeOp, params: Mapping[str, Any], rows: int, columns: int) -> tuple[int, int]:
-    """Rows and columns behind a step, as native/program.c makes them.
-
-    Args:
-        numbers: the step.
-        params: what albumentations' sampler drew.
-        rows: before it, px.
-        columns: the same.
-    """
-    if numbers.effect in (EFFECTS.RESIZES, EFFECTS.CROPS_AND_RESIZES):
-        return int(numbers.does[0]), int(numbers.does[1])
-    windows = EFFECTS.CROPS, EFFECTS.PADS_AND_CROPS, EFFECTS.CROPS_AND_PADS
-    if numbers.effect not in (EFFECTS.FLIPS, EFFECTS.WARPS_PERSPECTIVE, EFFECTS.SCALES, EFFECTS.PADS, *windows):
-        return rows, columns
-    drawn = numbers.seen(params)
-    if numbers.effect == EFFECTS.FLIPS:
-        return (columns, rows) if int(drawn[0]) & 1 else (rows, columns)
-    if numbers.effect == EFFECTS.WARPS_PERSPECTIVE:
-        return (rows, columns) if numbers.does[2] else (int(drawn[9]), int(drawn[10]))
-    if numbers.effect == EFFECTS.SCALES:
-        height, width = rows * drawn[0], columns * drawn[0]
-        return (max(1, round(height)), max(1, round(width))) if numbers.does[2] else (int(height), int(width))
-    if numbers.effect == EFFECTS.CROPS_AND_PADS and numbers.does[6] >= 0:
-        return rows, columns  # it keeps the size
-    if numbers.effect != EFFECTS.PADS:
-        x_min, y_min, x_max, y_max = map(int, drawn[:4])
-        rows, columns = y_max - y_min, x_max - x_min
-    if numbers.effect in (EFFECTS.PADS, EFFECTS.CROPS_AND_PADS):
-        above, below, before, behind = map(int, drawn[:4] if numbers.effect == EFFECTS.PADS else drawn[4:8])
-        rows, columns = rows + above + below, columns + before + behind
-    return rows, columns

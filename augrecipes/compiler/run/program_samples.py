@@ -23,6 +23,7 @@ from augrecipes.compiler.run.points import take_points
 from augrecipes.compiler.run.points_alone import point_steps
 from augrecipes.compiler.run.prepared import Act, Prepared, alone
 from augrecipes.compiler.run.targets import check_size, mask_in, mask_out
+from augrecipes.ops.fills import mask_dtype
 
 _FLAT, _BYTE = 2, np.dtype(np.uint8)
 _MASK, _NOTHING, _IMAGE_AND_MASK = frozenset({"mask"}), frozenset[str](), frozenset({"image", "mask"})
@@ -106,7 +107,9 @@ class ProgramPipeline(Pipeline):
     @cached_property
     def native_masks(self) -> Program | str:
         """What carries out masks of uint8 natively, or why nothing does."""
-        output = self.recipe.output
+        output, byte = self.recipe.output, np.dtype(np.uint8)
+        if mask_dtype(byte, self.mask_fills) != byte:
+            return "they are filled with numbers beyond 0 to 255"
         return self._mask_plan(wide=output.dtype != "uint8" or output.where != "host")
 
     @cached_property
@@ -205,7 +208,7 @@ class ProgramPipeline(Pipeline):
         if is_mask(mask, image):
             plan, labels, dtype = self.native_masks, as_image(mask), _BYTE
         else:
-            known = mask_in(mask, image)
+            known = mask_in(mask, image, fills=self.mask_fills)
             dtype = known.dtype
             if known.ndim != _FLAT or dtype == _BYTE:
                 plan = "its pixels have several channels"
@@ -223,9 +226,9 @@ class ProgramPipeline(Pipeline):
     def _mask_out(self, labels: np.ndarray, mask: Any, dtype: np.dtype[Any]) -> np.ndarray:
         """The mask of what its plan has written, of pixels of a dtype."""
         if dtype != _BYTE:
-            return mask_out(of_bytes(labels, dtype), mask.dtype, self.recipe.output, None)
-        out = labels.reshape(labels.shape[:2])
-        return out.astype(bool) if mask.dtype == bool and out.dtype == np.uint8 else out
+            return mask_out(of_bytes(labels, dtype), mask_dtype(mask.dtype, self.mask_fills), self.recipe.output, None)
+        out, was = labels.reshape(labels.shape[:2]), mask_dtype(mask.dtype, self.mask_fills)
+        return out.astype(bool) if was == bool and out.dtype == np.uint8 else out
 
     def _without_pixels(
         self, key: tuple[int, int, int], data: dict[str, Any], on_the_way: OnTheWay | None = None

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import A, geometric
-from augrecipes.compiler.kernels.moves import symmetry_of
+from augrecipes.ops.dihedral import symmetry_of
 from augrecipes.compiler.kernels.step_draws import draw, is_plain_window, with_channels
 from augrecipes.compiler.lowering.lower import transform
 from augrecipes.compiler.run.scene import Scene

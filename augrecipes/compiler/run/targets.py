@@ -12,6 +12,7 @@ from augrecipes.compiler.kernels.sink import is_free
 from augrecipes.compiler.kernels.undecoded import is_encoded, undecoded
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
+from augrecipes.ops.fills import holds, mask_dtype
 from augrecipes.recipe.model import Inputs, Output
 
 _UINT8, _FLOAT32 = np.dtype(np.uint8), np.dtype(np.float32)
@@ -79,8 +80,10 @@ def check_size(image: Any, inputs: Inputs, name: str = "image") -> Any:
     return image
 
 
-def mask_in(mask: Any, image: Any, name: str = "mask", axes: int = 0) -> np.ndarray:
-    """A mask in a dtype that OpenCV can warp and that holds its labels exactly: uint8, uint16, int16 or float32.
+def mask_in(
+    mask: Any, image: Any, name: str = "mask", axes: int = 0, fills: tuple[float, ...] = ()
+) -> np.ndarray:
+    """A mask in a dtype that OpenCV can warp and that holds its labels, and what fills it: uint8 to uint16, or float32.
 
     With `axes` in front of rows and columns it is a stack of masks.
     """
@@ -92,17 +95,17 @@ def mask_in(mask: Any, image: Any, name: str = "mask", axes: int = 0) -> np.ndar
         mask = mask[..., 0]
     if mask.ndim not in (axes + 2, axes + 3) or mask.shape[axes : axes + 2] != image.shape[:2] or not mask.size:
         raise DataError(f"{name} of shape {mask.shape} does not lie on the image of shape {image.shape}")
-    if mask.dtype in MASKS:
-        return mask
     if mask.dtype == bool:
-        return mask.astype(np.uint8)
+        mask = mask.view(np.uint8)
+    if mask.dtype in MASKS and mask_dtype(mask.dtype, fills) == mask.dtype:
+        return mask
     if mask.dtype == np.float64:
         return mask.astype(np.float32)
     if mask.dtype.kind not in "iu":
-        raise DataError(f"{name} must hold integers, booleans or floats, got {mask.dtype}")
-    low, high = int(mask.min()), int(mask.max())
+        raise DataError(f"{name} must hold integers, booleans or floats of 32 or 64 bits, got {mask.dtype}: convert it")
+    low, high = min(int(mask.min()), *fills, 0), max(int(mask.max()), *fills, 0)
     for dtype in (np.int16, np.uint16):
-        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+        if all(holds(np.dtype(dtype), number) for number in (low, high, *fills)):
             return mask.astype(dtype)
     if max(-low, high) > _EXACT_FLOAT32:
         raise DataError(

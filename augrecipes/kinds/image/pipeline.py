@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import as_they_are, as_they_come
-from augrecipes.compat.boxes import forget_labels, quicken
+from augrecipes.compat.boxes import forget_labels, prepare
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import PLAIN, Compiled
@@ -28,6 +28,7 @@ from augrecipes.compiler.run.targets import (
 )
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
+from augrecipes.ops.fills import mask_dtype
 from augrecipes.ops.registry import is_registered
 
 Finish = Callable[[dict[str, Any]], dict[str, Any]]
@@ -66,7 +67,7 @@ class ImagePipeline(NativeBatches):
         # Albumentations prepares points, and lists of images; an image alone would only wait for it.
         self._prepares = bool(self.processors) or arrival == "together"
         for inner, processor in self.processors.items():
-            quicken(processor, rows_of(inner))
+            prepare(processor, rows_of(inner))
             if compiled.resumes:
                 as_they_come(processor)
             if compiled.pauses:
@@ -201,10 +202,10 @@ class ImagePipeline(NativeBatches):
         if mask is None:
             data.pop("mask", None)
         else:
-            data["mask"] = mask_in(mask, image)
+            data["mask"] = mask_in(mask, image, fills=self.mask_fills)
         for other in beside:
-            data[other.name] = other.lying_on(image)
-        mask_dtype = None if mask is None else mask.dtype
+            data[other.name] = other.lying_on(image, self.mask_fills)
+        dtype = None if mask is None else mask_dtype(mask.dtype, self.mask_fills)
         held = self._held(targets)
         points = take_points(data, inputs, resumes=self.compiled.resumes, pauses=self.compiled.pauses)
 
@@ -215,9 +216,9 @@ class ImagePipeline(NativeBatches):
             else:
                 done["image"] = sink(done["image"], allocate, held)
             for other in beside:
-                done[other.name] = other.out(done[other.name], sink, output)
-            if mask_dtype is not None:
-                done["mask"] = mask_out(done["mask"], mask_dtype, output, held)
+                done[other.name] = other.out(done[other.name], sink, output, self.mask_fills)
+            if dtype is not None:
+                done["mask"] = mask_out(done["mask"], dtype, output, held)
             for taken in points:
                 taken.put_back(done)
             if self.compiled.save_applied_params:

@@ -1,0 +1,114 @@
+"""Where steps put pixels, as 3×3 matrices: from places in the image before a step to those behind it.
+
+Places are pixel centres, (x, y, 1). A step whose geometry is no matrix has none: see `Capability.is_matrix`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.ops.capabilities import claims
+from augrecipes.ops.dihedral import Symmetry, symmetry_of
+
+Matrix: TypeAlias = NDArray[np.float64]
+Size: TypeAlias = tuple[int, int]  # rows and columns
+
+
+def shifted(x: float, y: float) -> Matrix:
+    """The matrix that adds to columns and rows."""
+    return np.array([[1, 0, x], [0, 1, y], [0, 0, 1]], np.float64)
+
+
+def scaled(y: float, x: float, *, centres: bool = True) -> Matrix:
+    """The matrix to a grid of so many pixels along one of before; `centres`: of pixels, whose halves are scaled, too.
+
+    >>> scaled(2, 4).tolist()
+    [[4.0, 0.0, 1.5], [0.0, 2.0, 0.5], [0.0, 0.0, 1.0]]
+    """
+    half = 0.5 if centres else 0
+    return np.array([[x, 0, half * (x - 1)], [0, y, half * (y - 1)], [0, 0, 1]], np.float64)
+
+
+def turned(symmetry: Symmetry, size: Size) -> Matrix:
+    """The matrix of a flip or turn of an image of `size`, rows and columns.
+
+    >>> (turned(Symmetry(transpose=True, flip_x=True), (3, 5)) @ [4, 0, 1]).tolist()
+    [2.0, 4.0, 1.0]
+    """
+    rows, columns = size[::-1] if symmetry.transpose else size
+    flips = np.diag([1.0 - 2 * symmetry.flip_x, 1 - 2 * symmetry.flip_y, 1])
+    flips[:2, 2] = symmetry.flip_x * (columns - 1), symmetry.flip_y * (rows - 1)
+    return flips[:, [1, 0, 2]] if symmetry.transpose else flips
+
+
+def output_size(step: Any, params: Mapping[str, Any], size: Size) -> Size:
+    """Rows and columns of an image of `size` behind a step of a known class.
+
+    Args:
+        step: the transform.
+        params: that it drew.
+        size: rows and columns before it.
+    """
+    rows, columns = size
+    record = claims(type(step).__name__)
+    if record.action == "dihedral":
+        return (columns, rows) if symmetry_of(record.name, params).transpose else size
+    if not record.moves or getattr(step, "keep_size", False):
+        return size
+    if record.resizes and record.makes is not None:
+        height, width = record.makes(step, params, rows, columns)
+        # RandomScale cuts off what the others round.
+        return (int(height), int(width)) if hasattr(step, "scale_limit") else (max(1, round(height)), max(1, round(width)))
+    if "max_height" in params:
+        return params["max_height"], params["max_width"]
+    if "result_shape" in params:
+        return params["result_shape"][0], params["result_shape"][1]
+    if params.get("x_min", -1) >= 0:
+        return params["y_max"] - params["y_min"], params["x_max"] - params["x_min"]
+    if "output_shape" in params:
+        return params["output_shape"][0], params["output_shape"][1]
+    if "crop_coords" in params:
+        x_min, y_min, x_max, y_max = params["crop_coords"]
+        return y_max - y_min, x_max - x_min
+    pads = params.get("pad_top", 0) + params.get("pad_bottom", 0), params.get("pad_left", 0) + params.get("pad_right", 0)
+    return rows + pads[0], columns + pads[1]
+
+
+def matrix_of(name: str, params: Mapping[str, Any], before: Size, after: Size) -> Matrix:
+    """The matrix of a step: from places in the image before it to those behind it.
+
+    Args:
+        name: of its class.
+        params: that it drew.
+        before: rows and columns of the image.
+        after: the same behind it.
+
+    >>> matrix_of("CenterCrop", {"crop_coords": (2, 1, 6, 4), "pad_params": None}, (5, 8), (3, 4))[:2, 2].tolist()
+    [-2.0, -1.0]
+    """
+    record = claims(name)
+    if record.action == "dihedral":
+        return turned(symmetry_of(name, params), before)
+    if record.resizes == "whole":
+        return scaled(after[0] / before[0], after[1] / before[1])
+    if "matrix" in params:
+        matrix = params["matrix"]
+        if "max_width" in params:  # a perspective is scaled to the size that it keeps, without the half pixel
+            matrix = scaled(after[0] / params["max_height"], after[1] / params["max_width"], centres=False) @ matrix
+        cut = shifted(-params["x_min"], -params["y_min"]) if params.get("x_min", -1) >= 0 else np.eye(3)
+        return np.asarray(cut @ matrix)
+    if "result_shape" in params:  # cut, padded and, where it keeps its size, resized
+        x, y, *_ = params["crop_params"] or (0, 0)
+        top, _, left, _ = params["pad_params"] or (0, 0, 0, 0)
+        rows, columns = params["result_shape"][:2]
+        return scaled(after[0] / rows, after[1] / columns) @ shifted(left - x, top - y)
+    pads = params.get("pad_params") or params
+    x, y, *far = params.get("crop_coords", (0, 0))
+    moved = shifted(pads.get("pad_left", 0) - x, pads.get("pad_top", 0) - y)
+    if record.resizes == "window":
+        moved = scaled(after[0] / (far[1] - y), after[1] / (far[0] - x)) @ moved
+    return moved

@@ -1,0 +1,185 @@
+"""Boxes and keypoints that go where the pixels under them go, whatever albumentations 2.0.8 does with them.
+
+Each class here overrides what an albumentations class does to what lies on an image, and is put in front of it by
+`right_class`. Keypoints are places of pixel centres; boxes have edges between pixels, half a pixel further on. The
+differences from albumentations are listed in docs/DIFFERENCES.md.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.ops.capabilities import claims
+from augrecipes.ops.field_inverse import inverse_places
+from augrecipes.ops.fills import FillLevels
+from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size, shifted
+
+Points = NDArray[Any]
+_HALF, _HALF_BACK = shifted(0.5, 0.5), shifted(-0.5, -0.5)
+_CORNERS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float64)
+_CIRCLE = np.linspace(0, 2 * np.pi, 360, endpoint=False)
+_ELLIPSE = np.stack([np.cos(_CIRCLE), np.sin(_CIRCLE)], axis=1) / 2 + 0.5
+_ALONG = np.linspace(0, 1, 17)[:-1]
+_SIDES = np.concatenate([start + _ALONG[:, None] * (np.roll(_CORNERS, -1, 0)[k] - start) for k, start in enumerate(_CORNERS)])
+
+
+class MatrixPlaces:
+    """Steps whose geometry is one 3×3 matrix."""
+
+    def apply_to_keypoints(self, keypoints: Points, **params: Any) -> Points:
+        """Rows of x, y, z, angle, scale and more, moved; angles and scales as the matrix has them at that place."""
+        if not keypoints.size:
+            return keypoints
+        before = params["shape"][:2]
+        matrix = matrix_of(type(self).__name__, params, before, output_size(self, params, before))
+        moved = np.array(keypoints, np.float64)
+        moved[:, :2], weight = _projected(matrix, moved[:, :2])
+        jacobian = (matrix[:2, :2] - moved[:, :2, None] * matrix[2, :2]) / weight[:, None, None]
+        angles = moved[:, 3]
+        x, y = np.einsum("nij,jn->in", jacobian, np.stack([np.cos(angles), np.sin(angles)]))
+        moved[:, 3] = np.arctan2(y, x) % (2 * np.pi)
+        moved[:, 4] *= _largest_singular_value(jacobian)
+        return moved
+
+    def apply_to_bboxes(self, bboxes: Points, **params: Any) -> Points:
+        """Boxes of shares of the image's sides: the bounds of their corners, or of the ellipse in them."""
+        before = params["shape"][:2]
+        after = output_size(self, params, before)
+        edges = _HALF @ matrix_of(type(self).__name__, params, before, after) @ _HALF_BACK
+        outline = _ELLIPSE if getattr(self, "rotate_method", "") == "ellipse" else _CORNERS
+        return _bounds(bboxes, outline, before, after, lambda points: _projected(edges, points)[0])
+
+
+class FieldPlaces:
+    """Steps that take each pixel from somewhere else: what lies on the image follows the inverse of that field."""
+
+    def apply_to_keypoints(self, keypoints: Points, **params: Any) -> Points:
+        """Rows of x, y, z, angle, scale and more; angle and scale stay, as a field has none."""
+        if not keypoints.size:
+            return keypoints
+        moved = np.array(keypoints, np.float64)
+        moved[:, :2] = inverse_places(*self._field(params), moved[:, :2])
+        return moved
+
+    def apply_to_bboxes(self, bboxes: Points, **params: Any) -> Points:
+        """The bounds of points along each box's sides."""
+        size, field = params["shape"][:2], self._field(params)
+        return _bounds(bboxes, _SIDES, size, size, lambda points: inverse_places(*field, points - 0.5) + 0.5)
+
+    def _field(self, params: dict[str, Any]) -> tuple[Points, Points]:
+        """x and y that each pixel is taken from, H×W float32."""
+        rows, columns = params["shape"][:2]
+        y, x = np.mgrid[:rows, :columns].astype(np.float32)
+        if "map_x" not in params:  # a mesh, whose cells cover each other
+            step: Any = self
+            taken = step.apply(np.stack([x + 1, y + 1, x], axis=2), **params)
+            hidden = taken[..., 0] == 0
+            return np.where(hidden, -columns, taken[..., 0] - 1), np.where(hidden, -rows, taken[..., 1] - 1)
+        if params["map_x"] is None:
+            return x, y
+        return np.asarray(params["map_x"]), np.asarray(params["map_y"])
+
+
+class HolePlaces:
+    """Steps that hide pixels: a box shrinks where a whole row or column of it is hidden, and else stays as it is."""
+
+    def apply_to_bboxes(self, bboxes: Points, **params: Any) -> Points:
+        """Boxes of shares of the image's sides, as far as enough of them can be seen."""
+        step: Any = self
+        hidden, processor = _hidden(step, params), step.get_processor("bboxes")
+        if hidden is None or processor is None or not len(bboxes):
+            return bboxes
+        rows, columns = params["shape"][:2]
+        sides = np.array([columns, rows, columns, rows], np.float64)
+        seen = []
+        for row, box in zip(bboxes, bboxes[:, :4] * sides, strict=True):
+            box = _visible_box(box, hidden, processor.params.min_area, processor.params.min_visibility)
+            if box is not None:
+                seen.append(row if box is _UNTOUCHED else [*(box / sides), *row[4:]])
+        return np.array(seen, bboxes.dtype).reshape(-1, bboxes.shape[1])
+
+
+_UNTOUCHED = np.zeros(4)
+
+
+def _hidden(step: Any, params: dict[str, Any]) -> Points | None:
+    """The pixels that a step hides, H×W bool; None: no pixel in all of its channels."""
+    if "holes" not in params:
+        mask = params.get("dropout_mask", params.get("drop_mask"))
+        return None if mask is None or getattr(step, "per_channel", False) else np.asarray(mask).reshape(params["shape"][:2]) != 0
+    hidden = np.zeros(params["shape"][:2], bool)
+    for x_min, y_min, x_max, y_max in np.asarray(params["holes"]).reshape(-1, 4).astype(int).tolist():
+        hidden[y_min:y_max, x_min:x_max] = True
+    return hidden
+
+
+def _visible_box(box: Points, hidden: Points, min_area: float, min_visibility: float) -> Points | None:
+    """A box in pixels, less the outer rows and columns that are hidden; None where too little of it is left."""
+    x_min, y_min = np.floor(box[:2] + 1e-4).astype(int).clip(0)
+    x_max, y_max = np.ceil(box[2:] - 1e-4).astype(int)
+    seen = ~hidden[y_min:y_max, x_min:x_max]
+    if seen.all():
+        return _UNTOUCHED
+    x, y = np.arange(x_min, x_min + seen.shape[1]), np.arange(y_min, y_min + seen.shape[0])
+    across = np.minimum(x + 1, box[2]) - np.maximum(x, box[0])
+    down = np.minimum(y + 1, box[3]) - np.maximum(y, box[1])
+    area, whole = down @ seen @ across, (box[2] - box[0]) * (box[3] - box[1])
+    if area <= 0 or area < min_area or area < min_visibility * whole:
+        return None
+    columns, rows = np.flatnonzero(seen.any(axis=0)), np.flatnonzero(seen.any(axis=1))
+    inner = x[columns[0]], y[rows[0]], x[columns[-1]] + 1, y[rows[-1]] + 1
+    return np.concatenate([np.maximum(box[:2], inner[:2]), np.minimum(box[2:], inner[2:])])
+
+
+def _projected(matrix: Matrix, points: Points) -> tuple[Points, Points]:
+    """Points (n, 2) through a matrix, and the weights that they are divided by."""
+    x, y, weight = matrix[:, :2] @ points.T + matrix[:, 2:]
+    return np.stack([x / weight, y / weight], axis=1), weight
+
+
+def _largest_singular_value(jacobian: Points) -> Points:
+    """Of each of n matrices 2×2: by how much it enlarges at most."""
+    (a, b), (c, d) = jacobian.transpose(1, 2, 0)
+    squares, determinant = a * a + b * b + c * c + d * d, a * d - b * c
+    return np.sqrt((squares + np.sqrt(np.maximum(squares**2 - 4 * determinant**2, 0))) / 2)
+
+
+def _bounds(bboxes: Points, outline: Points, before: Size, after: Size, move: Any) -> Points:
+    """Boxes around their moved outlines.
+
+    Args:
+        bboxes: rows of left, top, right and bottom in shares of the image's sides, and more.
+        outline: of a box from (0, 0) to (1, 1).
+        before: rows and columns.
+        after: the same, of the image that they lie on then.
+        move: from points in pixels (n, 2) to where they are then.
+    """
+    if not len(bboxes):
+        return bboxes
+    boxes = np.array(bboxes, np.float64)
+    low, sides = boxes[:, None, :2], boxes[:, None, 2:4] - boxes[:, None, :2]
+    points = move(((low + sides * outline) * before[::-1]).reshape(-1, 2)).reshape(len(boxes), -1, 2) / after[::-1]
+    boxes[:, :2], boxes[:, 2:4] = points.min(axis=1), points.max(axis=1)
+    return boxes
+
+
+@cache
+def right_class(cls: type) -> type:
+    """A transform class of albumentations, with what is wrong in it put right."""
+    record, schema = claims(cls.__name__), getattr(cls, "InitSchema", None)
+    mixins: list[type] = []
+    if not cls.__module__.startswith("albumentations."):
+        return cls
+    if record.effect == "field":
+        mixins.append(FieldPlaces)
+    elif record.moves and record.has_matrix and record.action != "identity":
+        mixins.append(MatrixPlaces)
+    elif record.hides:
+        mixins.append(HolePlaces)
+    if not {"fill", "drop_value"}.isdisjoint(getattr(schema, "model_fields", ())):
+        mixins.append(FillLevels)
+    return type(cls.__name__, (*mixins, cls), {"__module__": cls.__module__}) if mixins else cls
