@@ -25,7 +25,10 @@ import albumentations.augmentations.dropout.functional as dropout
 import albumentations.augmentations.geometric.functional as geometric
 import albumentations.augmentations.pixel.functional as pixel
 from albumentations.core.bbox_utils import BboxProcessor
-from albumentations.core.keypoints_utils import convert_keypoints_from_albumentations, convert_keypoints_to_albumentations
+from albumentations.core.keypoints_utils import (
+    convert_keypoints_from_albumentations,
+    convert_keypoints_to_albumentations,
+)
 from albumentations.core.label_manager import LabelManager, LabelMetadata
 from albumentations.core.pydantic import SymmetricRangeType, check_range_bounds, nondecreasing
 from albumentations.core.transforms_interface import BaseTransformInitSchema

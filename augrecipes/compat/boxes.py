@@ -191,9 +191,10 @@ class PointRules:
             if beyond.any():
                 row = int(np.flatnonzero(beyond)[0])
                 x, y = made[row, :2]
+                size = f"{shape['width']} px wide and {shape['height']} px high"
                 raise DataError(
-                    f"keypoint {row} ({x:.6g}, {y:.6g} px) lies beyond the image, which is {shape['width']} px wide and "
-                    f"{shape['height']} px high; `remove_invisible: false` in `inputs: keypoints:` keeps such points"
+                    f"keypoint {row} ({x:.6g}, {y:.6g} px) lies beyond the image, which is {size}; `remove_invisible: "
+                    "false` in `inputs: keypoints:` keeps such points"
                 )
         return made
 

@@ -33,14 +33,17 @@ def with_functions(step: Any, methods: tuple[str, ...], instead: Functions, home
     """
     quick = _Instead(instead, _HOMES[home])
     for name in methods:
-        method: Any = getattr(type(step), name, None)
-        if name in vars(step) or getattr(method, "__globals__", {}).get(home) is not _HOMES[home]:
+        found: list[Any] = [vars(cls)[name] for cls in type(step).__mro__ if name in vars(cls)]
+        method: Any = next((one for one in found if not one.__module__.startswith("augrecipes.ops")), None)
+        # What our own classes call by `inherited` stands beneath their methods.
+        held = vars(step) if method in found[:1] else vars(step).setdefault("beneath", {})
+        if name in held or getattr(method, "__globals__", {}).get(home) is not _HOMES[home]:
             continue
         if not instead.keys().isdisjoint(method.__code__.co_names):
             seen = {**method.__globals__, home: quick}
             made = FunctionType(method.__code__, seen, name, method.__defaults__, method.__closure__)
             made.__kwdefaults__ = method.__kwdefaults__
-            setattr(step, name, MethodType(made, step))
+            held[name] = MethodType(made, step)
     if isinstance(step, A.BasicTransform):
         step._set_keys()  # albumentations keeps the functions that it calls
     return step

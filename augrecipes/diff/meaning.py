@@ -20,7 +20,6 @@ from augrecipes.ops.registry import plain as instance
 from augrecipes.recipe.model import Arguments, Bag, Mode, Output, Recipe, Step, canonical
 
 
-
 @dataclass(frozen=True, slots=True)
 class Meaning:
     """One step in effect.

@@ -89,7 +89,7 @@ static int64_t labels_made(Run *run, const Costs *c, const Warped *w, const doub
         return DONE;
     if (!resized_sooner(c, w, &found))
         return pick_labels(run, w, bodies);
-    return resized_part(run, &found, NEAREST_EXACT);
+    return resized_part(run, &found, NEAREST_MIDDLE);
 }
 
 #endif

@@ -10,13 +10,13 @@
 #include "view.h"
 #include "windows.h"
 
-enum { NEAREST = 0, LINEAR = 1, CUBIC = 2, AREA = 3, NEAREST_EXACT = 6 }; /* as OpenCV numbers them */
+enum { NEAREST = 0, LINEAR = 1, CUBIC = 2, AREA = 3, NEAREST_MIDDLE = 7 }; /* as OpenCV has them, and ours */
 enum { BLOCKS = 16, LEAST_CUBIC = 4 }; /* the most pixels each way that `blocks` takes together; the least of cubics */
 
 typedef int32_t Resize(const uint8_t *, int64_t, int64_t, int64_t, int32_t, int64_t, int64_t, uint8_t *, int64_t, int64_t,
                        int64_t, int64_t, int64_t);
 EXPORT Resize JOIN(resize, ISA), JOIN(cubic, ISA), JOIN(blocks, ISA), JOIN(shrink, ISA), JOIN(nearest, ISA),
-    JOIN(nearest_exact, ISA);
+    JOIN(nearest_middle, ISA);
 EXPORT int32_t JOIN(moved, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t, uint8_t *, int64_t);
 
 /* What makes an image of another size with OpenCV's bits; 0: nothing here does. */
@@ -25,8 +25,8 @@ static inline Resize *resizer(int64_t rows, int64_t columns, int64_t channels, i
     int whole = down == floor(down) && across == floor(across), colours = channels >= 3;
     if (how == NEAREST)
         return JOIN(nearest, ISA);
-    if (how == NEAREST_EXACT)
-        return JOIN(nearest_exact, ISA);
+    if (how == NEAREST_MIDDLE)
+        return JOIN(nearest_middle, ISA);
     if (how == LINEAR)
         return down == 2 && across == 2 ? JOIN(blocks, ISA) : colours ? JOIN(resize, ISA) : 0;
     if (how == CUBIC)

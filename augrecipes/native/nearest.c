@@ -11,9 +11,8 @@ enum { ACROSS = 512, BYTES = 32 };
 
 /* The pixel, of `size`, that stands for pixel `to` of `count`: the one at its first corner, or in its middle. */
 static inline int64_t place(int64_t to, int64_t size, int64_t count, int middle) {
-    int64_t step = ((size << 16) + count / 2) / count;
     double scale = 1.0 / ((double)count / (double)size);
-    int64_t at = middle ? (step * to + step / 2 - size % 2) >> 16 : (int64_t)floor((double)to * scale);
+    int64_t at = middle ? (2 * to + 1) * size / (2 * count) : (int64_t)floor((double)to * scale);
     return MIN(at, size - 1);
 }
 
@@ -64,9 +63,9 @@ KERNEL(nearest)(const uint8_t *source, int64_t rows, int64_t columns, int64_t st
     return picked(source, rows, columns, step, bytes, tall, wide, target, top, left, height, width, step_to, 0);
 }
 
-/* The same by the middles of pixels: OpenCV's INTER_NEAREST_EXACT. */
-KERNEL(nearest_exact)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t bytes, int64_t tall,
-                      int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
-                      int64_t step_to) {
+/* The same by the middles of pixels, of two that are as near the later one: `nearest` of ops/places.py. */
+KERNEL(nearest_middle)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t bytes, int64_t tall,
+                       int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
+                       int64_t step_to) {
     return picked(source, rows, columns, step, bytes, tall, wide, target, top, left, height, width, step_to, 1);
 }

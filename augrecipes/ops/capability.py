@@ -176,12 +176,13 @@ class Capability:
     @property
     def is_matrix(self) -> bool:
         """Whether it leaves pixels in their place, or moves them by a 3×3 matrix that its draws alone tell."""
-        return not self.moves or (self.has_matrix and not self.native.endswith("_about_boxes"))
+        known = self.action != "opaque" or self.effect == "padding"
+        return not self.moves or (known and not self.native.endswith("_about_boxes"))
 
     @property
     def has_matrix(self) -> bool:
-        """Whether a 3×3 matrix, made of what it draws, says where it moves pixels."""
-        return self.action != "opaque" or self.effect == "padding" or self.crops is not None
+        """Whether a 3×3 matrix says where it moves pixels, once it has drawn by whatever lies on the image."""
+        return self.moves and (self.is_matrix or self.crops is not None)
 
     @property
     def cuts_sides(self) -> bool:

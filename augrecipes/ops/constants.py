@@ -15,7 +15,8 @@ INTERPOLATION: dict[str, int] = {
     "nearest_exact": 6,
     "linear_exact": 5,
 }
-NEAREST, LINEAR, CUBIC, AREA, NEAREST_EXACT = 0, 1, 2, 3, 6  # the same of those that kernels know
+NEAREST, LINEAR, CUBIC, AREA = range(4)  # the same of those that kernels know
+NEAREST_MIDDLE = 7  # no name of recipes: how `nearest` resizes masks, by the middles of pixels
 BORDER: dict[str, int] = {"reflect_101": 4, "reflect": 2, "constant": 0, "replicate": 1, "wrap": 3}
 
 # Which argument takes which table.

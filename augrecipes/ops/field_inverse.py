@@ -16,8 +16,8 @@ def inverse_places(map_x: NDArray[Any], map_y: NDArray[Any], points: Points) -> 
     """Where points of an image lie once each pixel (x, y) has been taken from (map_x[y, x], map_y[y, x]).
 
     Newton's method on the maps, between pixels and, beyond the image's sides, as if they went on in parallel. A point
-    for which that finds nothing begins again between the pixels that are taken from around it. A point that no pixel shows
-    comes out beyond the sides, or where it would have been; NaN stays NaN.
+    for which that finds nothing begins again between the pixels that are taken from around it. A point that no pixel
+    shows comes out beyond the sides, or at the pixel that comes closest; NaN stays NaN.
 
     Args:
         map_x: H×W.
@@ -31,11 +31,11 @@ def inverse_places(map_x: NDArray[Any], map_y: NDArray[Any], points: Points) -> 
     maps = np.stack([map_x, map_y], axis=2).astype(np.float64)
     found, error = _newton(maps, points, points)
     sides = np.array(maps.shape[1::-1]) - 1
-    outside = ((found < -0.5) | (found > sides + 0.5)).any(axis=1)
+    outside: Any = ((found < -0.5) | (found > sides + 0.5)).any(axis=1)
     starts, rows = _cells(maps, points, np.flatnonzero((error > _EXACT) | outside))
     if rows.size:
         other, rest = _newton(maps, starts, points[rows])
-        shown = ((other >= -0.5) & (other <= sides + 0.5)).all(axis=1)
+        shown: Any = ((other >= -0.5) & (other <= sides + 0.5)).all(axis=1)
         for k in np.argsort(-rest):  # the best of a point's last
             row = rows[k]
             if rest[k] < error[row] or (outside[row] and shown[k] and rest[k] < _CLOSE):
@@ -57,7 +57,10 @@ def _newton(maps: NDArray[Any], start: Points, points: Points) -> tuple[Points, 
         determinant = a * d - b * c
         folded = np.abs(determinant) < 0.05  # nearly: steps straight ahead
         determinant[folded], a[folded], d[folded], b[folded], c[folded] = 1, 1, 1, 0, 0
-        place = place + np.stack([d * miss[:, 0] - b * miss[:, 1], a * miss[:, 1] - c * miss[:, 0]], 1) / determinant[:, None]
+        place = (
+            place
+            + np.stack([d * miss[:, 0] - b * miss[:, 1], a * miss[:, 1] - c * miss[:, 0]], 1) / determinant[:, None]
+        )
     best[np.isnan(points).any(axis=1)] = np.nan
     return best, least
 
@@ -78,10 +81,11 @@ def _interpolated(maps: NDArray[Any], places: Points) -> tuple[Points, NDArray[A
 
 
 def _cells(maps: NDArray[Any], points: Points, rows: NDArray[Any]) -> tuple[Points, NDArray[Any]]:
-    """The middles of cells of four pixels that some points are taken between, or the pixel closest; and whose they are."""
+    """Middles of cells of four pixels that some points are taken between, or the closest pixel; and whose they are."""
     corners = np.stack([maps[:-1, :-1], maps[1:, :-1], maps[:-1, 1:], maps[1:, 1:]])
     low, high = corners.min(axis=0), corners.max(axis=0)
-    starts, owners = [np.zeros((0, 2))], [np.zeros(0, int)]
+    starts: list[Any] = [np.zeros((0, 2))]
+    owners: list[Any] = [np.zeros(0, int)]
     for row in rows.tolist():
         point = points[row]
         if np.isnan(point).any():

@@ -6,7 +6,8 @@ number to OpenCV, which fills the first channel with it and the others with 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any
 
@@ -21,32 +22,35 @@ _OF_MASKS = ("fill_mask", "mask_drop_value")
 _DTYPES = (np.uint8, np.int16, np.uint16, np.int32, np.int64)
 
 
-class EveryChannel(tuple[float, ...]):
-    """One level for each of the channels that OpenCV fills, all of them the same: a number of the recipe."""
-
-    __slots__ = ()
-
-
 class FillLevels:
     """Steps that fill pixels of images, and of masks."""
 
     def apply(self, img: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
         """An image H×W×C, or several as albumentations puts them together, H×W×(N·C)."""
         step: Any = self
-        apply, fill = super().apply, getattr(step, "fill", None)  # type: ignore[misc]
-        if _is_list(step, fill) and getattr(step, "border_mode", 0) == _CONSTANT:
+        apply: Any = inherited(self, "apply", super())
+        fill: Any = getattr(step, "fill", None)
+        if _is_list(step, fill) and getattr(step, "border_mode", _CONSTANT) == _CONSTANT:
             check_length(fill, img, "image")
             if hasattr(step, "border_mode") and len(fill) > _OPENCV_CHANNELS:
                 parts = [slice(k, k + _OPENCV_CHANNELS) for k in range(0, len(fill), _OPENCV_CHANNELS)]
-                return np.concatenate([_with_fill(step, apply, img[..., k], args, params, fill[k]) for k in parts], 2)
-        return _with_fill(step, apply, img, args, params, fill) if img.dtype == np.float32 else apply(img, *args, **params)
+                made = [_with_fill(step, apply, img[..., part], args, params, fill[part]) for part in parts]
+                return np.concatenate(made, axis=2)
+        if img.dtype == np.float32 or (_is_for_opencv(step, fill) and img.ndim > 2):
+            return _with_fill(step, apply, img, args, params, fill)
+        return apply(img, *args, **params)
 
     def apply_to_mask(self, mask: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
         """A mask H×W or H×W×C."""
-        fill = getattr(self, "fill_mask", None)
-        if _is_list(self, fill) and len({*fill}) > 1:
+        step: Any = self
+        apply: Any = inherited(self, "apply_to_mask", super())
+        fill: Any = getattr(step, "fill_mask", None)
+        if _is_list(step, fill) and len({*fill}) > 1:
             check_length(fill, mask, "mask")
-        return super().apply_to_mask(mask, *args, **params)  # type: ignore[misc, no-any-return]
+        if mask.ndim == 2 or not _is_for_opencv(step, fill):
+            return apply(mask, *args, **params)
+        with _instead(step, "fill_mask", (fill,) * _OPENCV_CHANNELS):
+            return apply(mask, *args, **params)
 
     def apply_to_images(self, images: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
         """Images N×H×W×C."""
@@ -69,6 +73,13 @@ class FillLevels:
         return _one_by_one(self, "apply_to_mask", super().apply_to_masks3d, masks3d, 2, args, params)  # type: ignore[misc]
 
 
+def inherited(step: Any, name: str, parent: Any) -> Callable[..., Any]:
+    """A method of a transform as the classes behind ours have it, or what stands in for that in this object."""
+    method: Callable[..., Any] = getattr(parent, name)
+    is_ours = method.__module__.startswith("augrecipes.ops")
+    return method if is_ours else vars(step).get("beneath", {}).get(name, method)
+
+
 def _one_by_one(
     step: Any, name: str, whole: Callable[..., Any], stack: np.ndarray, axes: int, args: Any, params: dict[str, Any]
 ) -> np.ndarray:
@@ -79,34 +90,47 @@ def _one_by_one(
     fill = getattr(step, "fill", None)
     differs = name == "apply" and not isinstance(fill, str) and (stack.dtype == np.float32 or _is_list(step, fill))
     if not stack.size or not (differs or params.get("pad_params") is not None):
-        return whole(stack, *args, **params)  # type: ignore[no-any-return]
+        return whole(stack, *args, **params)
     made = [getattr(step, name)(one, *args, **params) for one in stack.reshape(-1, *stack.shape[axes:])]
     return np.stack(made).reshape(*stack.shape[:axes], *made[0].shape)
 
 
 def _is_list(step: Any, fill: Any) -> bool:
     """Whether it is a level for each channel, and not one for all, nor a range to draw from, as CropAndPad has it."""
-    return isinstance(fill, tuple | list) and not isinstance(fill, EveryChannel) and not hasattr(step, "px")
+    return isinstance(fill, tuple | list) and not hasattr(step, "px")
+
+
+def _is_for_opencv(step: Any, fill: Any) -> bool:
+    """Whether it is a number that OpenCV would fill the first channel with."""
+    return isinstance(fill, Real) and bool(fill) and hasattr(step, "border_mode") and not hasattr(step, "px")
 
 
 def _with_fill(
-    step: Any, apply: Callable[..., np.ndarray], img: np.ndarray, args: Any, params: dict[str, Any], fill: Any
+    step: Any, apply: Callable[..., Any], img: np.ndarray, args: Any, params: dict[str, Any], fill: Any
 ) -> np.ndarray:
-    """What a step makes of an image with these levels in the image's unit."""
-    unit = np.float32(_MOST_LEVEL) if img.dtype == np.float32 else 1
+    """What a step makes of an image with these levels, in the image's unit."""
+    unit = _MOST_LEVEL if img.dtype == np.float32 else 1
     if getattr(step, "drop_value", None) is not None:
-        params = {**params, "drop_values": params["drop_values"] / unit}
+        params = {**params, "drop_values": params["drop_values"] / np.float32(unit)}
     if isinstance(params.get("fill"), Real):
-        params = {**params, "fill": float(params["fill"] / unit)}
-    own = getattr(step, "fill", None)
-    if own is None or isinstance(own, str):
+        params = {**params, "fill": params["fill"] / unit}
+    if fill is None or isinstance(fill, str):
         return apply(img, *args, **params)
-    step.fill = tuple(float(level / unit) for level in fill) if isinstance(fill, tuple | list) else float(fill / unit)
-    try:
-        made = apply(img, *args, **params)
-    finally:
-        step.fill = own
+    levels = [fill] * _OPENCV_CHANNELS if _is_for_opencv(step, fill) else fill
+    with _instead(step, "fill", tuple(v / unit for v in levels) if isinstance(levels, tuple | list) else levels / unit):
+        made: np.ndarray = apply(img, *args, **params)
     return made if made.ndim == img.ndim else made[..., None]
+
+
+@contextmanager
+def _instead(step: Any, name: str, value: Any) -> Iterator[None]:
+    """For a while a step has another value under some name."""
+    own = getattr(step, name)
+    setattr(step, name, value)
+    try:
+        yield
+    finally:
+        setattr(step, name, own)
 
 
 def check_length(fill: Any, image: np.ndarray, name: str) -> None:
@@ -114,22 +138,14 @@ def check_length(fill: Any, image: np.ndarray, name: str) -> None:
     channels = image.shape[2] if image.ndim > 2 else 1
     if len(fill) != channels:
         raise ValueError(
-            f"the fill has {len(fill)} levels and the {name} has {channels} channels: write one number for all of them, "
-            "or one for each"
+            f"the fill has {len(fill)} levels and the {name} has {channels} channels: write one number for all of "
+            "them, or one for each"
         )
-
-
-def for_every_channel(step: Any) -> None:
-    """Let one number that a transform hands to OpenCV fill every channel."""
-    for name in ("fill", "fill_mask"):
-        fill = getattr(step, name, None)
-        if isinstance(fill, Real) and fill and hasattr(step, "border_mode") and not hasattr(step, "px"):
-            setattr(step, name, EveryChannel([fill] * _OPENCV_CHANNELS))
 
 
 def fill_lengths(steps: Iterable[Any]) -> frozenset[int]:
     """How many levels the transforms have that fill each channel with its own."""
-    fills = [(step, getattr(step, "fill", None)) for step in steps]
+    fills: list[Any] = [(step, getattr(step, "fill", None)) for step in steps]
     return frozenset(len(fill) for step, fill in fills if _is_list(step, fill))
 
 
@@ -170,5 +186,5 @@ def mask_dtype(dtype: np.dtype[Any], fills: tuple[float, ...]) -> np.dtype[Any]:
 
 def holds(dtype: np.dtype[Any], number: float) -> bool:
     """Whether arrays of integers or booleans hold a number as it is."""
-    low, high = (0, 1) if dtype == bool else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     return low <= number <= high and number == int(number)

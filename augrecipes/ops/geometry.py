@@ -138,7 +138,7 @@ CAPABILITIES = (
         "Perspective",
         grids="never",
         native="warps:perspective",
-        native_when=f"{_WARPS}; `fit_output` false; `fill` 0 or a level for each channel",
+        native_when=f"{_WARPS}; `fit_output` false",
         size=sizes.kept_if("keep_size", True),
         makes=output_size.seen,
         turns=("scale",),

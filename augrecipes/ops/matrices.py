@@ -62,7 +62,9 @@ def output_size(step: Any, params: Mapping[str, Any], size: Size) -> Size:
     if record.resizes and record.makes is not None:
         height, width = record.makes(step, params, rows, columns)
         # RandomScale cuts off what the others round.
-        return (int(height), int(width)) if hasattr(step, "scale_limit") else (max(1, round(height)), max(1, round(width)))
+        return (
+            (int(height), int(width)) if hasattr(step, "scale_limit") else (max(1, round(height)), max(1, round(width)))
+        )
     if "max_height" in params:
         return params["max_height"], params["max_width"]
     if "result_shape" in params:
@@ -74,7 +76,10 @@ def output_size(step: Any, params: Mapping[str, Any], size: Size) -> Size:
     if "crop_coords" in params:
         x_min, y_min, x_max, y_max = params["crop_coords"]
         return y_max - y_min, x_max - x_min
-    pads = params.get("pad_top", 0) + params.get("pad_bottom", 0), params.get("pad_left", 0) + params.get("pad_right", 0)
+    pads = (
+        params.get("pad_top", 0) + params.get("pad_bottom", 0),
+        params.get("pad_left", 0) + params.get("pad_right", 0),
+    )
     return rows + pads[0], columns + pads[1]
 
 

@@ -7,6 +7,7 @@ differences from albumentations are listed in docs/DIFFERENCES.md.
 
 from __future__ import annotations
 
+from abc import ABC
 from functools import cache
 from typing import Any
 
@@ -14,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.ops.capabilities import claims
+from augrecipes.ops.constants import NEAREST
 from augrecipes.ops.field_inverse import inverse_places
-from augrecipes.ops.fills import FillLevels
+from augrecipes.ops.fills import FillLevels, inherited
 from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size, shifted
 
 Points = NDArray[Any]
@@ -23,8 +25,8 @@ _HALF, _HALF_BACK = shifted(0.5, 0.5), shifted(-0.5, -0.5)
 _CORNERS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float64)
 _CIRCLE = np.linspace(0, 2 * np.pi, 360, endpoint=False)
 _ELLIPSE = np.stack([np.cos(_CIRCLE), np.sin(_CIRCLE)], axis=1) / 2 + 0.5
-_ALONG = np.linspace(0, 1, 17)[:-1]
-_SIDES = np.concatenate([start + _ALONG[:, None] * (np.roll(_CORNERS, -1, 0)[k] - start) for k, start in enumerate(_CORNERS)])
+_ALONG = np.linspace(0, 1, 17)[:-1, None]
+_SIDES = np.concatenate([a + _ALONG * (b - a) for a, b in zip(_CORNERS, np.roll(_CORNERS, -1, axis=0), strict=True)])
 
 
 class MatrixPlaces:
@@ -52,6 +54,26 @@ class MatrixPlaces:
         edges = _HALF @ matrix_of(type(self).__name__, params, before, after) @ _HALF_BACK
         outline = _ELLIPSE if getattr(self, "rotate_method", "") == "ellipse" else _CORNERS
         return _bounds(bboxes, outline, before, after, lambda points: _projected(edges, points)[0])
+
+    def apply_to_mask(self, mask: Points, *args: Any, **params: Any) -> Points:
+        """A mask H×W or H×W×C; resized by `nearest` each pixel is the one in whose middle it lies, or next to it."""
+        step: Any = self
+        record, before = claims(type(self).__name__), params["shape"][:2]
+        after = output_size(self, params, before)
+        shrinks = after[0] < before[0] or after[1] < before[1]
+        by_areas = shrinks and getattr(step, "area_for_downscale", None) == "image_mask"
+        if not record.scales or step.mask_interpolation != NEAREST or by_areas:
+            return inherited(self, "apply_to_mask", super())(mask, *args, **params)
+        if record.resizes == "window":
+            x_min, y_min, x_max, y_max = params["crop_coords"]
+            mask = mask[y_min:y_max, x_min:x_max]
+        elif record.resizes is None:  # cut and padded first
+            keeps, step.keep_size = step.keep_size, False
+            try:
+                mask = inherited(self, "apply_to_mask", super())(mask, *args, **params)
+            finally:
+                step.keep_size = keeps
+        return nearest(mask, after)
 
 
 class FieldPlaces:
@@ -90,14 +112,14 @@ class HolePlaces:
     def apply_to_bboxes(self, bboxes: Points, **params: Any) -> Points:
         """Boxes of shares of the image's sides, as far as enough of them can be seen."""
         step: Any = self
-        hidden, processor = _hidden(step, params), step.get_processor("bboxes")
+        hidden, processor = _hidden(params), step.get_processor("bboxes")
         if hidden is None or processor is None or not len(bboxes):
             return bboxes
         rows, columns = params["shape"][:2]
         sides = np.array([columns, rows, columns, rows], np.float64)
         seen = []
-        for row, box in zip(bboxes, bboxes[:, :4] * sides, strict=True):
-            box = _visible_box(box, hidden, processor.params.min_area, processor.params.min_visibility)
+        for row in bboxes:
+            box = _visible_box(row[:4] * sides, hidden, processor.params.min_area, processor.params.min_visibility)
             if box is not None:
                 seen.append(row if box is _UNTOUCHED else [*(box / sides), *row[4:]])
         return np.array(seen, bboxes.dtype).reshape(-1, bboxes.shape[1])
@@ -106,11 +128,14 @@ class HolePlaces:
 _UNTOUCHED = np.zeros(4)
 
 
-def _hidden(step: Any, params: dict[str, Any]) -> Points | None:
+def _hidden(params: dict[str, Any]) -> Points | None:
     """The pixels that a step hides, H×W bool; None: no pixel in all of its channels."""
     if "holes" not in params:
-        mask = params.get("dropout_mask", params.get("drop_mask"))
-        return None if mask is None or getattr(step, "per_channel", False) else np.asarray(mask).reshape(params["shape"][:2]) != 0
+        mask: Any = params.get("dropout_mask", params.get("drop_mask"))
+        covers: Points | None = (
+            None if mask is None else np.asarray(mask, bool).reshape(*params["shape"][:2], -1).all(axis=2)
+        )  # type: ignore[assignment]
+        return covers
     hidden = np.zeros(params["shape"][:2], bool)
     for x_min, y_min, x_max, y_max in np.asarray(params["holes"]).reshape(-1, 4).astype(int).tolist():
         hidden[y_min:y_max, x_min:x_max] = True
@@ -133,6 +158,18 @@ def _visible_box(box: Points, hidden: Points, min_area: float, min_visibility: f
     columns, rows = np.flatnonzero(seen.any(axis=0)), np.flatnonzero(seen.any(axis=1))
     inner = x[columns[0]], y[rows[0]], x[columns[-1]] + 1, y[rows[-1]] + 1
     return np.concatenate([np.maximum(box[:2], inner[:2]), np.minimum(box[2:], inner[2:])])
+
+
+def nearest(mask: Points, size: Size) -> Points:
+    """A mask of another size, each pixel the one in whose middle it lies, or of two that are as near the later one.
+
+    >>> nearest(np.arange(6).reshape(1, 6), (1, 2)).tolist()
+    [[1, 4]]
+    """
+    for axis, (count, now) in enumerate(zip(size, mask.shape[:2], strict=True)):
+        if count != now:
+            mask = mask.take((2 * np.arange(count) + 1) * now // (2 * count), axis)
+    return mask
 
 
 def _projected(matrix: Matrix, points: Points) -> tuple[Points, Points]:
@@ -176,10 +213,13 @@ def right_class(cls: type) -> type:
         return cls
     if record.effect == "field":
         mixins.append(FieldPlaces)
-    elif record.moves and record.has_matrix and record.action != "identity":
+    elif record.has_matrix and record.action != "identity":
         mixins.append(MatrixPlaces)
     elif record.hides:
         mixins.append(HolePlaces)
     if not {"fill", "drop_value"}.isdisjoint(getattr(schema, "model_fields", ())):
         mixins.append(FillLevels)
-    return type(cls.__name__, (*mixins, cls), {"__module__": cls.__module__}) if mixins else cls
+    if not mixins:
+        return cls
+    # ABC keeps it out of albumentations' register of classes, in which it would take the other's place.
+    return type(cls)(cls.__name__, (*mixins, cls, ABC), {"__module__": cls.__module__, "__doc__": cls.__doc__})

@@ -15,8 +15,7 @@ from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import catalog, readable
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.class_schema import Schema, class_schema
-from augrecipes.ops.constants import NEAREST, NEAREST_EXACT, to_name, to_number
-from augrecipes.ops.fills import for_every_channel
+from augrecipes.ops.constants import to_name, to_number
 from augrecipes.ops.groups import GROUPS, PAIR_STEPS, POLICIES
 from augrecipes.ops.own import OWN
 from augrecipes.ops.places import right_class
@@ -221,9 +220,6 @@ def construct(step: Step) -> Any:
 
     comes_back(made)
     record = capability(step.name)
-    if record is not None and record.scales and getattr(made, "mask_interpolation", None) == NEAREST:
-        made.mask_interpolation = NEAREST_EXACT  # the pixel nearest to a pixel's centre, not to its corner
-    for_every_channel(made)
     if record is not None and record.steadied:
         resolve_name(f"augrecipes.compat.{record.steadied}")(made)
     if record is not None and record.overwrites is not None and record.overwrites(effective(step)):

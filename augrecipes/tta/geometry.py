@@ -12,8 +12,8 @@ import numpy as np
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.step_matrices import StepMatrices
-from augrecipes.ops.matrices import Matrix, Size, matrix_of, shifted
 from augrecipes.ops.capabilities import claims
+from augrecipes.ops.matrices import Matrix, Size, matrix_of, shifted
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,11 @@ class Placement:
     Attributes:
         after: rows and columns behind the last step.
         pixels: 3×3, from pixels' centres of the source to those behind the last step.
-        points: the same of keypoints: albumentations multiplies them where an image is resized, without the half pixel.
         cuts: earlier grids, each with its matrix, outside of which pixels were lost that later steps pad again.
     """
 
     after: Size
     pixels: Matrix
-    points: Matrix
     cuts: tuple[tuple[Matrix, Size], ...]
 
 
@@ -56,12 +54,11 @@ def geometry_of(pipeline: Pipeline, size: Size, channels: int) -> Placement:
     >>> found.after, found.pixels[0].tolist()
     ((128, 128), [0.5, 0.0, -64.25])
     """
-    pixels, points, after = np.eye(3), np.eye(3), size
+    pixels, after = np.eye(3), size
     cuts: list[tuple[Matrix, Size]] = []
     for move in StepMatrices(pipeline.again()).moves((0, 0, 0), (*size, channels)):
         name, *_, after = move
-        pixels = matrix_of(*move, centres=True) @ pixels
-        points = matrix_of(*move, centres=False) @ points
+        pixels = matrix_of(*move) @ pixels
         if claims(name).resizes != "whole":
             cuts.append((pixels, after))
-    return Placement(after, pixels, points, tuple(cut for cut in cuts if cut[0] is not pixels))
+    return Placement(after, pixels, tuple(cut for cut in cuts if cut[0] is not pixels))

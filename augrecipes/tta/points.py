@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from augrecipes.ops.matrices import Matrix
 from augrecipes.errors import DataError
+from augrecipes.ops.matrices import Matrix
 
 
 def moved_places(places: np.ndarray, matrix: Matrix) -> np.ndarray:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augrecipes.ops.dihedral import Symmetry
-from augrecipes.ops.matrices import Matrix, Size, scaled, shifted, turned
 from augrecipes.errors import DataError
 from augrecipes.ops.box_formats import corners_px, from_corners_px
+from augrecipes.ops.dihedral import Symmetry
+from augrecipes.ops.matrices import Matrix, Size, scaled, shifted, turned
 from augrecipes.tta.fusion import fused
 from augrecipes.tta.geometry import of_corners
 from augrecipes.tta.points import moved_corners, moved_keypoints, places_in
@@ -193,7 +193,7 @@ def _keypoints(split: Split, predictions: Iterable[Any], how: str, fill: float |
     if (said := split.evaluation.inputs.keypoints) is None:
         raise DataError("the recipe's inputs declare no keypoints, so that their format is not known")
     for number, group in _by_window(split, predictions):
-        (rows, columns), steps = split.windows[number], split.geometry(number).points
+        (rows, columns), steps = split.windows[number], split.geometry(number).pixels
         back = [(one, _to_source(split, number, symmetry, steps)[0]) for symmetry, one in group]
         points = merge(_alike([moved_keypoints(one, said.format, matrix) for one, matrix in back]))
         x, y = points[:, places_in(said.format)].T

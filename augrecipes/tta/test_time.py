@@ -168,8 +168,7 @@ class TTA:
                 `boxes`: mappings of `boxes` (n, 4) in the recipe's format, `scores` (n,) in 0..1 and, unless all are
                 of one class, `labels` (n,). Fused with an IoU above 0.55 (Solovyev et al. 2021); a window leaves those
                 to its neighbours that lie there. Clipped if the inputs say so.
-                `keypoints`: (n, 2 or more) in the recipe's format, of all views the same ones in one order; as the
-                steps move keypoints, which albumentations resizes without the half pixel.
+                `keypoints`: (n, 2 or more) in the recipe's format, of all views the same ones in one order.
             kind: what they are.
             how: `mean` (of integers the vote), `max` or `median`; keypoints `mean` or `median`; boxes `wbf`, a mean.
             fill: of pixels that the steps of evaluation have cut off; None: these are an error.

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.ops.dihedral import D4, IDENTITY, Symmetry
 from augrecipes.ops.matrices import Size, turned
-from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.recipe.model import Inputs
 from augrecipes.tta.geometry import of_corners
 from augrecipes.tta.points import moved_corners, moved_keypoints

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.ops.matrices import Size, shifted
 from augrecipes.errors import DataError
 from augrecipes.ops.box_formats import corners_px, from_corners_px
+from augrecipes.ops.matrices import Size, shifted
 from augrecipes.recipe.grammar import SlidingWindow
 from augrecipes.recipe.model import Inputs
 from augrecipes.tta.points import moved_corners, moved_keypoints, places_in

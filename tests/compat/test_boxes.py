@@ -112,9 +112,7 @@ def in_format(form: str, box: tuple[float, ...], sides: tuple[int, int]) -> np.n
 
 @pytest.mark.parametrize("form", FORMATS)
 @given(box=WHOLE_PX, sides=st.tuples(st.integers(120, 500), st.integers(120, 500)))
-def test_conversions_lead_back_and_a_whole_box_is_kept(
-    form: str, box: tuple[int, ...], sides: tuple[int, int]
-) -> None:
+def test_conversions_lead_back_and_a_whole_box_is_kept(form: str, box: tuple[int, ...], sides: tuple[int, int]) -> None:
     ours, shape = processor_of(format=form, min_visibility=1.0), {"width": sides[0], "height": sides[1]}
     given_box = in_format(form, box, sides)
     shares = ours.check_and_convert(given_box, shape)
@@ -124,7 +122,7 @@ def test_conversions_lead_back_and_a_whole_box_is_kept(
 
 
 def crop_law(form: str, box: tuple[int, ...], cut: int) -> None:
-    """Of a box and a crop to the columns left of `cut`: what is left has the size that it should have, or nothing is."""
+    """Of a box and a crop to the columns left of `cut`: what is left has the right size, or nothing is left."""
     ours, sides = processor_of(format=form), (120, 130)
     shares = ours.check_and_convert(in_format(form, box, sides), {"width": 120, "height": 130})
     shares[:, [0, 2]] *= sides[0] / cut

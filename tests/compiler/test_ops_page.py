@@ -61,7 +61,7 @@ OPAQUE_WITH: dict[str, tuple[dict[str, Any], ...]] = {
     "MotionBlur": ({"blur_limit": [3, 13]},),
     "MultiplicativeNoise": ({"elementwise": True},),
     "OpticalDistortion": (*_WARPS, {"mode": "fisheye"}),
-    "Perspective": (*_WARPS, {"fit_output": True}, {"fill": 3}),
+    "Perspective": (*_WARPS, {"fit_output": True}),
     "RandomBrightnessContrast": ({"brightness_by_max": False}, {"ensure_safe_range": True}),
     **dict.fromkeys(("RandomResizedCrop", "RandomScale", "RandomSizedCrop", "Resize"), _RESIZES),
     "RandomShadow": ({"num_shadows_limit": [1, 8]}, {"shadow_dimension": 17}),

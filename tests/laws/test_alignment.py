@@ -18,7 +18,6 @@ from augrecipes.compiler.run import points_alone, shared
 from augrecipes.compiler.run.exits import OnTheWay
 from augrecipes.compiler.run.scene import Scene
 from augrecipes.errors import DataError
-from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Recipe, Step
 
 TINY = 1e-4  # cells: rounding of float32 positions
@@ -305,11 +304,11 @@ def test_boxes_are_cut_off_by_the_size_that_a_step_leaves(monkeypatch: pytest.Mo
     tilt = ("Perspective", {"scale": [0.1, 0.3], "keep_size": False, "p": 1.0})
     recipe = pointed(tilt, ("RandomCrop", {"height": 11, "width": 13, "p": 1.0}))
     assert sum(check(recipe, seed) for seed in range(8))
-    known = points_alone.size_behind
+    known = points_alone.output_size
     monkeypatch.setattr(
         points_alone,
-        "size_behind",
-        lambda numbers, *more: more[1:] if numbers.effect == EFFECTS.WARPS_PERSPECTIVE else known(numbers, *more),
+        "output_size",
+        lambda step, params, size: size if "max_height" in params else known(step, params, size),
     )
     with pytest.raises(AssertionError):
         for seed in range(8):

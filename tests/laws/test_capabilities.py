@@ -16,12 +16,12 @@ from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, photo, pool
 from support.checks import DEAR, in_a_soak
 from support.every_class import EACH, SIZE, SLOW, STEPS, mask_of, neighbour, pictures, run
 
-from augrecipes.ops.dihedral import symmetry_of
 from augrecipes.compiler.prefix import draws_nothing
 from augrecipes.compiler.rewrite.nodes import action_of
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.ops import capabilities, registry
 from augrecipes.ops.capabilities import claims, known
+from augrecipes.ops.dihedral import symmetry_of
 from augrecipes.ops.registry import construct, effective, is_registered, names
 from augrecipes.recipe.model import Arguments, Recipe, Step, label
 

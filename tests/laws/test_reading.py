@@ -15,10 +15,10 @@ from support.checks import DEAR, SEEDS, holds
 from augrecipes.compiler.executor import program
 from augrecipes.compiler.kernels import sink as sinks
 from augrecipes.compiler.kernels.formulas import scales_and_shifts
-from augrecipes.ops.dihedral import IDENTITY, Symmetry
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded
 from augrecipes.native.kernels import Library, library, using
+from augrecipes.ops.dihedral import IDENTITY, Symmetry
 from augrecipes.recipe.model import Normalize, Output, Recipe
 from augrecipes.recipe.parse import parse_text
 

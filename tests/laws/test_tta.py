@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from support.checks import FAILURES, SEEDS, holds, planted, planted_faults, tries
 
 import augrecipes as ar
-from augrecipes.compiler.run import step_matrices
 from augrecipes.errors import DataError
+from augrecipes.ops import matrices
 from augrecipes.tta import predictions, test_time, windows
+from augrecipes.tta.points import moved_keypoints
 from augrecipes.tta.views import VIEWS
 
 MOVES: list[dict[str, Any]] = [
@@ -196,7 +197,7 @@ def test_finer_predictions_come_back_bit_for_bit() -> None:
 
 # Planted faults.
 
-scaled, spans, owns = step_matrices.scaled, windows.spans, windows.Span.owns
+scaled, spans, owns = matrices.scaled, windows.spans, windows.Span.owns
 EXACT, RAMPS, TILED = (
     planted(come_back, *EXACTLY),
     planted(ramps_come_back, *WARPED),
@@ -235,20 +236,20 @@ test_planted_faults_are_caught = planted_faults(
             EXACT, (predictions, "MERGES", predictions.MERGES | {"median": _rounded})
         ),
         "a pixel that is off": (
-            EXACT, (step_matrices, "turned", lambda symmetry, size: step_matrices.shifted(1, 0) @ np.eye(3))
+            EXACT, (matrices, "turned", lambda symmetry, size: matrices.shifted(1, 0) @ np.eye(3))
         ),
         "sizes without the half pixel": (
-            RAMPS, (step_matrices, "scaled", lambda y, x, centres=True: scaled(y, x, centres=False))
+            RAMPS, (matrices, "scaled", lambda y, x, centres=True: scaled(y, x, centres=False))
         ),
         "the same in windows": (
-            TILED, (step_matrices, "scaled", lambda y, x, centres=True: scaled(y, x, centres=False))
+            TILED, (matrices, "scaled", lambda y, x, centres=True: scaled(y, x, centres=False))
         ),
         "boxes about pixels' centres": (
             WHOLE_BOXES, (predictions, "of_corners", lambda matrix: matrix)
         ),
         "boxes that no window owns alone": (BOXES, (windows.Span, "owns", lambda self, at, slack=0: at >= -np.inf)),
-        "keypoints with the half pixel": (
-            KEYPOINTS, (step_matrices, "scaled", lambda y, x, centres=True: scaled(y, x))
+        "keypoints half a pixel off": (
+            KEYPOINTS, (predictions, "moved_keypoints", lambda points, *how: moved_keypoints(points, *how) + 0.5)
         ),
     },
     (*FAILURES, DataError),

@@ -358,7 +358,6 @@ test_planted_faults_are_found = planted_faults(
             check_parted,
             (branches._AsItIs, "__call__", branches.Sink.__call__),
         ),
-        "labels as they come between them": (check_parted, (branches, "MASKS", (np.uint8, bool))),
         "parts that are planned alone": (check_parted, (branches, "Plan", lambda nodes: ALONE(nodes[:0]))),
         "the numbers of the end in all epochs": (check_epochs, (ViewsPipeline, "in_epoch", lambda self, _: self)),
     }

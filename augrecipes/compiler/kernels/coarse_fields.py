@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from augrecipes.compat.albumentations import wrap_apply
 from augrecipes.compat.replaced_functions import with_functions
 from augrecipes.compiler.kernels.counter_numbers import numbers_by
-from augrecipes.compiler.kernels.warp_native import as_word, here
+from augrecipes.compiler.kernels.warp_native import border_of, here
 from augrecipes.native.kernels import Library, address_of, library
 from augrecipes.seeds import mix
 
@@ -183,8 +183,7 @@ def elastic(step: Any) -> None:
     if (warps := here()) is not None:
         with_functions(step, ("apply", "apply_to_mask"), {"remap": warps.remap})
     step.get_params_dependent_on_data = partial(_drawn, step)
-    for name in ("apply_to_mask", "apply_to_bboxes", "apply_to_keypoints"):
-        setattr(step, name, partial(_by_maps, getattr(step, name)))
+    step.apply_to_mask = partial(_by_maps, step.apply_to_mask)
     wrap_apply(step, _bent, step)
 
 
@@ -201,7 +200,7 @@ def _by_maps(apply: Any, target: Any, map_x: Any, map_y: Any, **params: Any) -> 
 
 def _bent(step: Any, apply: Any, img: NDArray[Any], map_x: Any, map_y: Any, **params: Any) -> Any:
     """What the step makes of an image: between its pixels, where they are levels, without a map."""
-    fill = as_word(step.fill, img.dtype) if step.border_mode == cv2.BORDER_CONSTANT else 0
+    fill = border_of(step.fill) if step.border_mode == cv2.BORDER_CONSTANT else 0
     fits = isinstance(map_x, DrawnPlaces) and img.dtype == np.uint8 and img.flags.c_contiguous
     if fits and step.interpolation == cv2.INTER_LINEAR and abs(step.alpha) < _FAR and fill >= 0:
         made = bend(img, map_x, map_y, step.border_mode, fill)

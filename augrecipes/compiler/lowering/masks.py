@@ -13,7 +13,7 @@ from augrecipes.compiler.kernels import cost, warp_native
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.capabilities import claims
-from augrecipes.ops.constants import LINEAR, NEAREST
+from augrecipes.ops.constants import LINEAR, NEAREST, NEAREST_MIDDLE
 from augrecipes.recipe.model import Output
 
 # What takes the same pixels of int16 as of uint8; OpenCV warps these by an older way.
@@ -70,6 +70,8 @@ def _seen_by_mask(step: Any) -> Any:
     for name, like in (("interpolation", "mask_interpolation"), ("fill", "fill_mask")):
         if hasattr(step, like):
             setattr(seen, name, getattr(step, like))
+    if claims(type(step).__name__).scales and seen.interpolation == NEAREST:
+        seen.interpolation = NEAREST_MIDDLE
     if hasattr(step, "area_for_downscale"):
         seen.area_for_downscale = _LIKE_MASK.get(step.area_for_downscale)
     return seen

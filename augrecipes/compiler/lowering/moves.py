@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.compiler.executor.op import NativeOp, Seen, of
-from augrecipes.ops.dihedral import D4, QUARTERS, Symmetry, symmetry_of
 from augrecipes.compiler.kernels.resize_native import KERNELS
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 from augrecipes.ops.constants import AREA
+from augrecipes.ops.dihedral import D4, QUARTERS, Symmetry, symmetry_of
 
 _MOST_LENGTHS = LIMITS.DRAW_ARGUMENTS - 2
 _ANY_WINDOW = (0.0, 0.0, 1.0, 1.0)  # until one is drawn

@@ -18,7 +18,7 @@ from augrecipes.compiler.rewrite.nodes import Fused, Node
 from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.capabilities import claims
-from augrecipes.ops.constants import LINEAR, NEAREST, NEAREST_EXACT
+from augrecipes.ops.constants import LINEAR, NEAREST, NEAREST_MIDDLE
 
 _COLOURS = {
     EFFECTS.JITTERS: EFFECTS.JITTERS,
@@ -155,7 +155,9 @@ def _warped(step: Any, interpolation: int) -> NativeOp | None:
         return found
     if found.effect in warps.RESAMPLES:
         return warps.joined(found, interpolation)
-    alike = {NEAREST, NEAREST_EXACT} if interpolation == NEAREST else {interpolation}  # of pixels' middles, when joined
+    alike = (
+        {NEAREST, NEAREST_MIDDLE} if interpolation == NEAREST else {interpolation}
+    )  # of pixels' middles, when joined
     merges = found.effect in (EFFECTS.CROPS, EFFECTS.FLIPS) or (found.resizes and alike.issuperset(found.resizes))
     return replace(found, effect=EFFECTS.MERGES + found.effect) if merges else None
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import cv2
-import numpy as np
 
 from augrecipes.compat import normals
 from augrecipes.compiler.executor.op import NativeOp, of
@@ -58,29 +57,23 @@ def affine(step: Any) -> NativeOp | None:
 
 def perspective(step: Any) -> NativeOp | None:
     """An image seen from the side."""
-    fill = border_of(step.fill)
-    one_by_one = step.border_mode != cv2.BORDER_CONSTANT or fill == _word(step)  # as OpenCV takes it
-    if step.fit_output or not one_by_one or not normals():
+    if step.fit_output or not normals():
         return None
     seen = of("matrix", "max_height", "max_width")
     found = NativeOp(DRAWS.PERSPECTIVE, EFFECTS.WARPS_PERSPECTIVE, (*step.scale, normals()), seen)
-    return _sampled(step, found, fill, (step.keep_size, 0))
+    return _sampled(step, found, (step.keep_size, 0))
 
 
 def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
-    return _sampled(step, NativeOp(draw, EFFECTS.WARPS, arguments, _matrix), border_of(step.fill))
+    return _sampled(step, NativeOp(draw, EFFECTS.WARPS, arguments, _matrix))
 
 
-def _sampled(step: Any, found: NativeOp, fill: int, more: tuple[int, int] = (0, 0)) -> NativeOp | None:
+def _sampled(step: Any, found: NativeOp, more: tuple[int, int] = (0, 0)) -> NativeOp | None:
     """The same with how pixels are taken, and what lies beyond them."""
-    fill = fill if step.border_mode == cv2.BORDER_CONSTANT else 0
+    fill = border_of(step.fill) if step.border_mode == cv2.BORDER_CONSTANT else 0
     if step.interpolation not in (NEAREST, LINEAR) or fill < 0:
         return None
     return replace(found, does=(step.border_mode, fill, *more, step.interpolation == NEAREST))
-
-
-def _word(step: Any) -> int:
-    return warp_native.as_word(step.fill, np.dtype(np.uint8))
 
 
 def interpolation_of(warp: NativeOp) -> int:
@@ -129,11 +122,11 @@ def grid(step: Any) -> NativeOp | None:
         return None
     arguments = (step.num_steps, *step.distort_limit, step.normalized)
     found = NativeOp(DRAWS.GRID_DISTORTION, EFFECTS.DISTORTS_GRID, arguments)
-    return _sampled(step, found, _word(step), (0, step.num_steps))
+    return _sampled(step, found, (0, step.num_steps))
 
 
 def lens(step: Any) -> NativeOp | None:
     """A lens: that of a camera."""
     if step.mode != "camera":
         return None
-    return _sampled(step, NativeOp(DRAWS.LENS_DISTORTION, EFFECTS.DISTORTS_LENS, step.distort_limit), _word(step))
+    return _sampled(step, NativeOp(DRAWS.LENS_DISTORTION, EFFECTS.DISTORTS_LENS, step.distort_limit))

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd
 
-from augrecipes.ops.dihedral import IDENTITY, Symmetry
 from augrecipes.errors import DataError
+from augrecipes.ops.dihedral import IDENTITY, Symmetry
 
 
 def unit(scales: Mapping[str, int]) -> dict[str, int]:

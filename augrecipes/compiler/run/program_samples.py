@@ -228,7 +228,7 @@ class ProgramPipeline(Pipeline):
         if dtype != _BYTE:
             return mask_out(of_bytes(labels, dtype), mask_dtype(mask.dtype, self.mask_fills), self.recipe.output, None)
         out, was = labels.reshape(labels.shape[:2]), mask_dtype(mask.dtype, self.mask_fills)
-        return out.astype(bool) if was == bool and out.dtype == np.uint8 else out
+        return out.astype(bool) if was.kind == "b" and out.dtype == np.uint8 else out
 
     def _without_pixels(
         self, key: tuple[int, int, int], data: dict[str, Any], on_the_way: OnTheWay | None = None

@@ -80,9 +80,7 @@ def check_size(image: Any, inputs: Inputs, name: str = "image") -> Any:
     return image
 
 
-def mask_in(
-    mask: Any, image: Any, name: str = "mask", axes: int = 0, fills: tuple[float, ...] = ()
-) -> np.ndarray:
+def mask_in(mask: Any, image: Any, name: str = "mask", axes: int = 0, fills: tuple[float, ...] = ()) -> np.ndarray:
     """A mask in a dtype that OpenCV can warp and that holds its labels, and what fills it: uint8 to uint16, or float32.
 
     With `axes` in front of rows and columns it is a stack of masks.
