@@ -125,6 +125,9 @@ class Recipe(Displayed):
     def in_epoch(self, epoch: int) -> Recipe:
         """The recipe with the numbers that its steps have in an epoch; the very recipe where none is scheduled.
 
+        Raises:
+            RecipeError: the epoch is no whole number from 0.
+
         >>> import augrecipes as ar
         >>> step = {"Rotate": {"limit": {"from": 0, "to": 30, "epochs": 10}, "p": 1.0}}
         >>> recipe = ar.load({"version": 1, "recipe": "grows", "steps": [step], "eval": []})
@@ -135,6 +138,7 @@ class Recipe(Displayed):
         def now(steps: tuple[Step, ...]) -> tuple[Step, ...]:
             return tuple(schedule.in_epoch(step, epoch) for step in steps)
 
+        epoch = schedule.epoch_number(epoch)
         batch = now(self.batch)
         if batch == self.batch and not any(step.schedule for step in self.walk()):
             return self
