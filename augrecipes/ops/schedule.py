@@ -110,9 +110,7 @@ def in_epoch(step: S, epoch: int) -> S:
     if all(getattr(was, key) == value for key, value in now.items()):
         return step
     made: Any = replace(was, **now)
-    if isinstance(was, Step) and not chance(made):
-        made = replace(made, p=0.0)
-    return made
+    return replace(made, p=0.0) if isinstance(was, Step) and not chance(made) else made
 
 
 def epoch_number(epoch: Any) -> int:

@@ -139,12 +139,10 @@ class Recipe(Displayed):
             return tuple(schedule.in_epoch(step, epoch) for step in steps)
 
         epoch = schedule.epoch_number(epoch)
-        batch = now(self.batch)
-        if batch == self.batch and not any(step.schedule for step in self.walk()):
-            return self
         views = tuple(replace(view, steps=now(view.steps)) for view in self.views)
-        eval_ = None if self.eval is None else now(self.eval)
-        return replace(self, steps=now(self.steps), views=views, eval=eval_, batch=batch)
+        eval_ = self.eval and now(self.eval)
+        found = replace(self, steps=now(self.steps), views=views, eval=eval_, batch=now(self.batch))
+        return self if found == self else found
 
     def view(self, name: str, *, shares: bool = False) -> Recipe:
         """One view of a recipe of kind views as a recipe of kind image, whose sample is view 0 of that name.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 from augrecipes.kinds import owners
@@ -113,8 +112,7 @@ def _check_step(context: Context, step: Step, body: MappingNode, place: Place, b
 def check_children(context: Context, step: Step, body: MappingNode, place: Place, before: int) -> None:
     """Note what is wrong with the steps in a group, in any epoch, if nothing is yet: `before` it was read."""
     draws = step.name == groups.ONE_OF and step.steps and step.p != 0 and len(context.problems) == before
-    in_turn = (in_epoch(step, epoch).steps for epoch in (0, *ends(step.steps)))
-    if draws and not any(map(chance, chain.from_iterable(in_turn))):
+    if draws and not any(any(map(chance, in_epoch(step, epoch).steps)) for epoch in (0, *ends(step.steps))):
         context.problems.add("E310", place, "every step has weight p: 0, so none can be drawn", step.name)
     for epoch in schedules.epochs_of({str(k): child.schedule for k, child in enumerate(step.steps)}):
         if len(context.problems) == before:
