@@ -128,9 +128,10 @@ def _grids(split: Split, predictions: Iterable[Any], how: str, fill: float | Non
         canvas = canvas or Canvas((split.size[0] * scale, split.size[1] * scale), planes, labels=labels)
         canvas.add(planes, seen * (weights(*size) if several else np.float32(1)), rows, columns)
     assert canvas is not None  # there is a window
+    if fill is not None and like.dtype.kind in "iu" and np.array(fill).astype(like.dtype) != fill:
+        raise DataError(f"{like.dtype} holds no fill={fill}: give predictions of a dtype that does, such as int64")
     made = canvas.done(fill)
-    if like.dtype.kind in "iu" and made.dtype.kind == "f":
-        made = np.rint(made).astype(like.dtype)
+    made = np.rint(made).astype(like.dtype) if like.dtype.kind in "iu" and made.dtype.kind == "f" else made
     return made[0] if like.ndim == 2 else made if first else np.moveaxis(made, 0, -1)
 
 

@@ -286,6 +286,9 @@ REFUSED |= {
     "a vector of nothing": (merged(None, "labels"), "an array of numbers"),
     "a mask that is no picture of the view": (merged(np.zeros((2, 7, 99)), "mask"), "stretched by 2.86 × 0.303"),
     "channels at the end": (merged(np.zeros((20, 30, 2)), "mask"), "stretched by 0.667 × 15"),
+    "a fill that the dtype does not hold": (
+        lambda: tta().split(image=noise()).merge([np.zeros((20, 30), np.uint8)], "mask", fill=-100), "no fill=-100"
+    ),
     "windows of unlike dtypes": (
         lambda: tta(tile={"size": 16, "overlap": 0.5}).split(image=noise(16, 24))
         .merge([np.zeros((16, 16), dtype) for dtype in (np.uint8, np.int64)], "mask"),
