@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-import numpy as np
 import torch
 
 from augrecipes.data.collate import AnyCollate, Collate, Ragged, collate_for
@@ -106,16 +105,11 @@ class BatchMixer:
         there = (None, 0) if self.dataset is None else (read, len(self.dataset))
         mixed = mix(self.recipe, values, (self.seed, epoch, number), self.classes, *there)
         # Images and masks were written where they lie.
-        return {n: _tensor(mixed[n]) if n == "label" or isinstance(v, list) else v for n, v in batch.items()}
+        convert: Any = torch.utils.data.default_convert
+        return {n: convert(mixed[n]) if n == "label" or isinstance(v, list) else v for n, v in batch.items()}
 
 
 def _array(value: Any) -> Any:
     if isinstance(value, list):
         return [*map(_array, value)]
     return value.numpy() if isinstance(value, torch.Tensor) else value
-
-
-def _tensor(value: Any) -> Any:
-    if isinstance(value, list):
-        return [*map(_tensor, value)]
-    return torch.from_numpy(value) if isinstance(value, np.ndarray) else value

@@ -55,7 +55,8 @@ def _equivalent(step: Step) -> Step:
         if step.args.get("replace"):
             args["replace"] = True
     if step.name == groups.ONE_OF:
-        inside = tuple(_picked(child) for child in inside)
+        idle = not any(map(registry.chance, inside))  # it never acts, and albumentations divides by their sum
+        inside = tuple(replace(child, p=1.0) if idle else _picked(child) for child in inside)
     return replace(step, args=Arguments(args), p=registry.chance(step), steps=inside)
 
 

@@ -16,7 +16,7 @@ from augrecipes.ops import catalog, readable
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.class_schema import Schema, class_schema
 from augrecipes.ops.constants import to_name, to_number
-from augrecipes.ops.groups import GROUPS, PAIR_STEPS, POLICIES
+from augrecipes.ops.groups import GROUPS, ONE_OF, PAIR_STEPS, POLICIES
 from augrecipes.ops.own import OWN
 from augrecipes.ops.places import right_class
 from augrecipes.ops.refused import REFUSED
@@ -181,7 +181,9 @@ def default_p(name: str) -> float:
 
 
 def chance(step: Step) -> float:
-    """The probability of a step or group as it takes effect."""
+    """The probability of a step or group as it takes effect: 0 of a OneOf of whose steps none has a weight."""
+    if step.name == ONE_OF and step.steps and not any(map(chance, step.steps)):
+        return 0.0
     return default_p(step.name) if step.p is None else float(step.p)
 
 

@@ -11,11 +11,13 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from numbers import Integral
 from typing import Any, TypeVar
 
+from augrecipes.errors import RecipeError
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
-from augrecipes.ops.registry import takes
+from augrecipes.ops.registry import chance, takes
 from augrecipes.ops.step import Step
 
 CURVES: Mapping[str, Callable[[float], float]] = {
@@ -87,13 +89,17 @@ def ends(steps: Iterable[Step]) -> list[int]:
 def in_epoch(step: S, epoch: int) -> S:
     """The step with the numbers that it has in an epoch; the very step where none is scheduled, inside it neither.
 
-    So it is with whatever has steps inside it.
+    So it is with whatever has steps inside it. A OneOf of whose steps none has a weight in an epoch has `p` 0 there.
+
+    Raises:
+        RecipeError: the epoch is no whole number from 0.
 
     >>> ramp = Arguments({"p": {"from": 0, "to": 1, "epochs": 10}})
     >>> in_epoch(Step("Blur", p=1.0, schedule=ramp), 3).p
     0.3
     """
     was: Any = step
+    epoch = epoch_number(epoch)
     now: dict[str, Any] = {"steps": tuple(in_epoch(child, epoch) for child in was.steps)}
     if (written := getattr(was, "written", None)) is not None:
         now["written"] = in_epoch(written, epoch)
@@ -101,7 +107,22 @@ def in_epoch(step: S, epoch: int) -> S:
         written = was.schedule.plain().items()
         found = {key: value_in(value, epoch, whole=is_whole(was.name, key)) for key, value in written}
         now |= {"p": found.pop("p", was.p), "args": Arguments({**was.args.plain(), **found}), "schedule": Arguments()}
-    return step if all(getattr(was, key) == value for key, value in now.items()) else replace(was, **now)
+    if all(getattr(was, key) == value for key, value in now.items()):
+        return step
+    made: Any = replace(was, **now)
+    return replace(made, p=0.0) if isinstance(was, Step) and not chance(made) else made
+
+
+def epoch_number(epoch: Any) -> int:
+    """An epoch as an int; RecipeError where it is no whole number from 0 (a tensor is none).
+
+    >>> epoch_number(-1)
+    Traceback (most recent call last):
+    augrecipes.errors.RecipeError: an epoch is a whole number from 0 to 2⁶³ − 1, such as 3; got -1
+    """
+    if not isinstance(epoch, Integral) or not 0 <= int(epoch) < 1 << 63:
+        raise RecipeError(f"an epoch is a whole number from 0 to 2⁶³ − 1, such as 3; got {epoch!r}")
+    return int(epoch)
 
 
 def over_epochs(values: Sequence[Any]) -> Any:

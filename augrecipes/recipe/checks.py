@@ -30,8 +30,6 @@ def check_group(context: Context, step: Step, body: MappingNode, place: Place) -
         problems.add("E310", listed.place, "has no steps", step.name)
     if step.name == groups.DEGRADE:
         _check_degrade(context, step, body, place)
-    elif step.name == groups.ONE_OF and step.steps and not any(map(chance, step.steps)):
-        problems.add("E310", place, "every step has weight p: 0, so none can be drawn", step.name)
     takes = GROUPS.get(step.name, {}).get("properties", {})
     fine = {
         key: plain(node)

@@ -125,6 +125,9 @@ class Recipe(Displayed):
     def in_epoch(self, epoch: int) -> Recipe:
         """The recipe with the numbers that its steps have in an epoch; the very recipe where none is scheduled.
 
+        Raises:
+            RecipeError: the epoch is no whole number from 0.
+
         >>> import augrecipes as ar
         >>> step = {"Rotate": {"limit": {"from": 0, "to": 30, "epochs": 10}, "p": 1.0}}
         >>> recipe = ar.load({"version": 1, "recipe": "grows", "steps": [step], "eval": []})
@@ -135,12 +138,11 @@ class Recipe(Displayed):
         def now(steps: tuple[Step, ...]) -> tuple[Step, ...]:
             return tuple(schedule.in_epoch(step, epoch) for step in steps)
 
-        batch = now(self.batch)
-        if batch == self.batch and not any(step.schedule for step in self.walk()):
-            return self
+        epoch = schedule.epoch_number(epoch)
         views = tuple(replace(view, steps=now(view.steps)) for view in self.views)
-        eval_ = None if self.eval is None else now(self.eval)
-        return replace(self, steps=now(self.steps), views=views, eval=eval_, batch=batch)
+        eval_ = self.eval and now(self.eval)
+        found = replace(self, steps=now(self.steps), views=views, eval=eval_, batch=now(self.batch))
+        return self if found == self else found
 
     def view(self, name: str, *, shares: bool = False) -> Recipe:
         """One view of a recipe of kind views as a recipe of kind image, whose sample is view 0 of that name.

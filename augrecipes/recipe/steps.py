@@ -12,7 +12,8 @@ from augrecipes.ops import groups, judge, policies, registry
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.catalog import own_part
 from augrecipes.ops.refused import REFUSED
-from augrecipes.ops.schedule import in_epoch, schedules_in
+from augrecipes.ops.registry import chance
+from augrecipes.ops.schedule import ends, in_epoch, schedules_in
 from augrecipes.recipe import grammar, limits, schedules, suggest
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.checks import check_group
@@ -110,6 +111,9 @@ def _check_step(context: Context, step: Step, body: MappingNode, place: Place, b
 
 def check_children(context: Context, step: Step, body: MappingNode, place: Place, before: int) -> None:
     """Note what is wrong with the steps in a group, in any epoch, if nothing is yet: `before` it was read."""
+    draws = step.name == groups.ONE_OF and step.steps and step.p != 0 and len(context.problems) == before
+    if draws and not any(any(map(chance, in_epoch(step, epoch).steps)) for epoch in (0, *ends(step.steps))):
+        context.problems.add("E310", place, "every step has weight p: 0, so none can be drawn", step.name)
     for epoch in schedules.epochs_of({str(k): child.schedule for k, child in enumerate(step.steps)}):
         if len(context.problems) == before:
             check_group(context, in_epoch(step, epoch), body, place)

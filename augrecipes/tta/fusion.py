@@ -15,7 +15,7 @@ def fused(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray, views: int)
     scores, and its score the mean of their scores, times the part of the views that have one in it.
 
     Args:
-        boxes: float (n, 4), x_min, y_min, x_max, y_max.
+        boxes: float (n, 4), x_min, y_min, x_max, y_max; NaN is like nothing else.
         scores: (n,) in 0..1.
         labels: (n,) of any kind that compares.
         views: that could each have seen every box.
@@ -27,8 +27,8 @@ def fused(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray, views: int)
     sums, means, weight = np.zeros((len(boxes), 4)), np.zeros((len(boxes), 4)), np.zeros(len(boxes))
     members, named, count = np.zeros(len(boxes), int), np.empty(len(boxes), labels.dtype), 0
     for k in np.argsort(-scores, kind="stable"):
-        shared = np.where(named[:count] == labels[k], _overlaps(means[:count], boxes[k]), 0)
-        at = int(np.argmax(shared)) if count and shared.max() > _IOU else count
+        shared = np.where((named[:count] == labels[k]) & ((iou := _overlaps(means[:count], boxes[k])) > _IOU), iou, 0)
+        at = int(np.argmax(shared)) if shared.any() else count
         count += at == count
         named[at], members[at] = labels[k], members[at] + 1
         sums[at] += boxes[k] * scores[k]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import Any
+
 import numpy as np
 
 from augrecipes.errors import DataError
@@ -16,6 +19,34 @@ def moved_places(places: np.ndarray, matrix: Matrix) -> np.ndarray:
     """
     made = places @ matrix[:, :2].T + matrix[:, 2]
     return np.asarray(made[:, :2] / made[:, 2:])
+
+
+def array_of(values: Any, name: str = "a prediction", kinds: str = "biuf") -> np.ndarray:
+    """An array as numpy reads it: tensors without gradients, on the host, of bfloat16 as float32.
+
+    Raises:
+        DataError: it is none, or its dtype is of no kind of `kinds`.
+    """
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
+    with suppress(RuntimeError, TypeError, ValueError):
+        if (array := np.asarray(values)).dtype.kind in kinds:
+            return array
+    raise DataError(f"{name} must be an array of numbers, got {values!r:.80}")
+
+
+def rows_of(values: Any, name: str) -> np.ndarray:
+    """`boxes`, float64 (n, 4 or more), or `keypoints`, (n, 2 or more); DataError where they are none.
+
+    >>> rows_of([], "boxes").shape
+    (0, 4)
+    """
+    array, columns = array_of(values, name), 4 if name == "boxes" else 2
+    array = np.empty((0, columns)) if array.shape[:1] == (0,) else array
+    if array.ndim != 2 or array.shape[1] < columns:
+        raise DataError(f"{name} must be an array of shape (n, {columns}), got shape {array.shape}")
+    return array.astype(np.float64)
 
 
 def moved_corners(corners: np.ndarray, matrix: Matrix) -> np.ndarray:
@@ -43,12 +74,12 @@ def places_in(form: str) -> list[int]:
     return [form.index("x"), form.index("y")]
 
 
-def moved_keypoints(points: np.ndarray, form: str, matrix: Matrix) -> np.ndarray:
+def moved_keypoints(points: Any, form: str, matrix: Matrix) -> np.ndarray:
     """Keypoints (n, 2 or more) of one of albumentations' formats, moved; columns that say no place stay.
 
     >>> moved_keypoints(np.array([[1.0, 2.0, 7.0]]), "yxz", np.array([[0, 1, 3], [1, 0, 0], [0, 0, 1]])).tolist()
     [[2.0, 4.0, 7.0]]
     """
-    out, at = np.array(points, np.float64).reshape(len(points), -1 if len(points) else len(form)), places_in(form)
+    out, at = rows_of(points, "keypoints"), places_in(form)
     out[:, at] = moved_places(out[:, at], matrix)
     return out

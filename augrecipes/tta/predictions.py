@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial, reduce
 from itertools import islice
@@ -9,42 +10,51 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, counted
 from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.ops.dihedral import Symmetry
 from augrecipes.ops.matrices import Matrix, Size, scaled, shifted, turned
 from augrecipes.tta.fusion import fused
 from augrecipes.tta.geometry import of_corners
-from augrecipes.tta.points import moved_corners, moved_keypoints, places_in
-from augrecipes.tta.sampling import sampled, within
+from augrecipes.tta.points import array_of, moved_corners, moved_keypoints, places_in, rows_of
+from augrecipes.tta.sampling import between, sampled, within
 from augrecipes.tta.views import size_of_view, undone, view_of
 from augrecipes.tta.windows import Canvas, weights
 
 if TYPE_CHECKING:
-    from augrecipes.tta.test_time import Split
+    from augrecipes.tta.test_time import Evaluation, Split
 
 Arrays = list[np.ndarray]
 _SLACK = 0.25  # of an overlap: boxes about its middle stay in both windows, and become one
-_END = object()
+_log = logging.getLogger("augrecipes")
 
 
 def mean(arrays: Arrays) -> np.ndarray:
     """The mean: exact where all are the same.
 
-    >>> mean([np.float32([0.1])] * 3) == np.float32([0.1])
-    array([ True])
+    >>> mean([np.float32([0.1, -np.inf])] * 3) == np.float32([0.1, -np.inf])
+    array([ True,  True])
     """
-    total = np.zeros(arrays[0].shape, np.float64)
-    for one in arrays:
-        total += one
-    return (total / len(arrays)).astype(arrays[0].dtype)
+    made = arrays[0] if arrays[0].dtype.kind in "iu" else arrays[0].astype(np.float64)
+    for count, one in enumerate(arrays[1:], 2):
+        made = between(made, one.astype(made.dtype), 1 / count)
+    return made.astype(arrays[0].dtype)
+
+
+def median(arrays: Arrays) -> np.ndarray:
+    """The median, of two in the middle their mean; NaN where one is.
+
+    >>> median([np.array([4, np.nan]), np.array([1, 5]), np.array([3, 6]), np.array([0, 7])]).tolist()
+    [2.0, nan]
+    """
+    return mean([np.quantile(np.stack(arrays), 0.5, axis=0, method=way) for way in ("lower", "higher")])
 
 
 # By the word of `how`.
 MERGES: dict[str, Callable[[Arrays], np.ndarray]] = {
     "mean": mean,
     "max": lambda arrays: reduce(np.maximum, arrays),
-    "median": lambda arrays: np.asarray(np.median(np.stack(arrays), axis=0)),
+    "median": median,
 }
 
 
@@ -61,44 +71,33 @@ def voted(labels: Arrays) -> np.ndarray:
 
 def one_of(said: str, words: Iterable[str], name: str) -> str:
     """What an argument says, where it is one of some words; else a DataError."""
-    if said not in words:
+    if said not in [*words]:
         raise DataError(f"{name} is {' or '.join(map(repr, words))} here, got {said!r}")
     return said
 
 
 def _alike(arrays: Arrays) -> Arrays:
     """Arrays of one shape; DataError where they differ."""
-    for one in arrays:
-        if one.shape != arrays[0].shape:
-            raise DataError(f"predictions on views of one window have one shape, got {arrays[0].shape} and {one.shape}")
+    if len(shapes := {str(one.shape): None for one in arrays}) > 1:
+        raise DataError(f"predictions on views of one window have one shape, got {' and '.join(shapes)}")
     return arrays
 
 
 def _floats(prediction: Any) -> np.ndarray:
-    """A prediction as float32, or as the float64 that it is."""
-    array = np.asarray(prediction)
-    return array if array.dtype == np.float64 else array.astype(np.float32, copy=False)
-
-
-def _held(prediction: Any) -> Any:
-    """A prediction as numpy reads it: tensors without gradients, on the host, of bfloat16 as float32."""
-    if isinstance(prediction, Mapping):
-        return {name: _held(value) for name, value in prediction.items()}
-    if not hasattr(prediction, "detach"):
-        return prediction
-    found = prediction.detach().cpu()
-    return found.float() if str(found.dtype) == "torch.bfloat16" else found
+    """A prediction as float32, or as the float64 that it is or that its integers need."""
+    array = array_of(prediction)
+    return array.astype(np.promote_types(array.dtype, np.float32), copy=False)
 
 
 def _by_window(split: Split, predictions: Iterable[Any]) -> Iterator[tuple[int, list[tuple[Symmetry, Any]]]]:
     """The number of each window, and its predictions with their views; DataError where they are too few or many."""
     feed, each = iter(predictions), len(split.symmetries)
     for number in range(len(split.windows)):
-        group = [_held(one) for one in islice(feed, each)]
+        group = [*islice(feed, each)]
         if len(group) < each:
             raise DataError(f"one prediction is due for each of {len(split)} views, got {number * each + len(group)}")
         yield number, list(zip(split.symmetries, group, strict=True))
-    if next(feed, _END) is not _END:
+    for _ in feed:
         raise DataError(f"one prediction is due for each of {len(split)} views, got more")
 
 
@@ -112,14 +111,14 @@ def _grids(split: Split, predictions: Iterable[Any], how: str, fill: float | Non
     canvas, scale, like, several = None, 1, np.empty(0), len(split.windows) > 1
     first = not images or split.evaluation.channels_first
     for number, group in _by_window(split, predictions):
-        geometry, like = split.geometry(number), np.asarray(group[0][1])
+        geometry, like = split.geometry(number), array_of(group[0][1])
         labels = not images and like.ndim == 2 and like.dtype.kind in "iub"
         how = one_of(how, ["mean"] if labels else MERGES, "how")
-        read, merge = (np.asarray, voted) if labels else (_floats, MERGES[how])
+        read = array_of if labels or like.dtype in (np.int64, np.uint64) else _floats  # which hold not all of these
+        merge = voted if labels else MERGES[how]
         planes = merge(_alike([_led_back(read(one), symmetry, first) for symmetry, one in group]))
         finer = planes.shape[1] / geometry.after[0], planes.shape[2] / geometry.after[1]
-        if images:
-            scale = _scale(finer, split.evaluation.scales, geometry.after)
+        scale = (_scale if images else _stretched)(finer, split.evaluation, geometry.after)
         coarser = np.linalg.inv(scaled(scale, scale))
         rows, columns = (slice(span.start * scale, span.end * scale) for span in split.windows[number])
         size = rows.stop - rows.start, columns.stop - columns.start
@@ -129,28 +128,44 @@ def _grids(split: Split, predictions: Iterable[Any], how: str, fill: float | Non
         canvas = canvas or Canvas((split.size[0] * scale, split.size[1] * scale), planes, labels=labels)
         canvas.add(planes, seen * (weights(*size) if several else np.float32(1)), rows, columns)
     assert canvas is not None  # there is a window
+    if fill is not None and like.dtype.kind in "iu" and np.array(fill).astype(like.dtype) != fill:
+        raise DataError(f"{like.dtype} holds no fill={fill}: give predictions of a dtype that does, such as int64")
     made = canvas.done(fill)
-    if like.dtype.kind in "iu" and made.dtype.kind == "f":
-        made = np.rint(made).astype(like.dtype)
+    made = np.rint(made).astype(like.dtype) if like.dtype.kind in "iu" and made.dtype.kind == "f" else made
     return made[0] if like.ndim == 2 else made if first else np.moveaxis(made, 0, -1)
 
 
 def _led_back(array: np.ndarray, symmetry: Symmetry, channels_first: bool) -> np.ndarray:
     """A prediction on a view as C×H×W on what the view is of."""
-    if array.ndim not in (2, 3):
+    if array.ndim not in (2, 3) or not array.size:
         raise DataError(f"a prediction for each pixel is H×W, or has its channels, too; got shape {array.shape}")
     array = array[None] if array.ndim == 2 else array if channels_first else np.moveaxis(array, -1, 0)
     return view_of(array, undone(symmetry))
 
 
-def _scale(finer: tuple[float, float], scales: set[float], view: Size) -> int:
+def _scale(finer: tuple[float, float], of: Evaluation, view: Size) -> int:
     """How many times as fine as its view an image is."""
-    scale = finer[0]
+    scale, scales = finer[0], of.scales
     if scale != finer[1] or not scale.is_integer() or (scales and scale not in scales):
         known = " or ".join(f"{one:g}" for one in sorted(scales)) or "a whole number of"
         got = f"{finer[0] * view[0]:g}×{finer[1] * view[1]:g}"
         raise DataError(f"an image is {known} times as fine as its view of {view[0]}×{view[1]} px, got {got} px")
     return int(scale)
+
+
+def _stretched(finer: tuple[float, float], of: Evaluation, view: Size) -> int:
+    """1, for a mask, which is stretched to its view: by which factor is said in the log, once for each.
+
+    Raises:
+        DataError: its sides have other factors, by more than a pixel.
+    """
+    factors = f"{1 / finer[0]:.3g} × {1 / finer[1]:.3g} to its view of {view[0]}×{view[1]} px"
+    if abs(finer[0] - finer[1]) > 1 / view[0] + 1 / view[1]:
+        raise DataError(f"a mask is H×W or C×H×W with its view's sides, and this one would be stretched by {factors}")
+    if finer != (1, 1) and factors not in of.stretches:
+        of.stretches.add(factors)
+        _log.warning("a mask is stretched by %s, rows by columns", factors)
+    return 1
 
 
 def _to_source(split: Split, number: int, symmetry: Symmetry, steps: Matrix) -> tuple[Matrix, Size]:
@@ -164,32 +179,42 @@ def _boxes(split: Split, predictions: Iterable[Any], how: str, fill: float | Non
     one_of(how, ("mean", "wbf"), "how")
     if (said := split.evaluation.inputs.boxes) is None:
         raise DataError("the recipe's inputs declare no boxes, so that their format is not known")
-    boxes: list[Arrays] = [[], [], []]
+    parts: list[Arrays] = []
     for number, group in _by_window(split, predictions):
         rows, columns = split.windows[number]
         for symmetry, one in group:
+            if not isinstance(one, Mapping) or one.get("boxes") is None:
+                raise DataError(f"predictions of boxes are mappings of `boxes`, `scores` and `labels`, got {one!r:.80}")
             matrix, seen = _to_source(split, number, symmetry, split.geometry(number).pixels)
-            corners = moved_corners(corners_px(np.asarray(one["boxes"]), said.format, *seen), of_corners(matrix))
-            scores = np.asarray(one.get("scores", ()), np.float64)
-            labels = np.asarray(one.get("labels", np.zeros(len(corners), np.int64)))
-            if not len(corners) == len(scores) == len(labels) or not ((scores >= 0) & (scores <= 1)).all():
+            corners = moved_corners(corners_px(rows_of(one["boxes"], "boxes"), said.format, *seen), of_corners(matrix))
+            scores, labels = array_of(one.get("scores", ()), "scores").astype(np.float64), one.get("labels")
+            labels = np.zeros(len(corners), np.int64) if labels is None else array_of(labels, "labels", "biufUSO")
+            if not (len(corners),) == scores.shape == labels.shape or not ((scores >= 0) & (scores <= 1)).all():
                 raise DataError(f"each of {len(corners)} boxes has a score in 0..1 and, if any has one, a label")
             x, y = (corners[:, :2] + corners[:, 2:]).T / 2
-            own = rows.owns(y, _SLACK) & columns.owns(x, _SLACK)
-            for every, each in zip(boxes, (corners, scores, labels), strict=True):
-                every.append(each[own])
-    corners, scores, labels = map(np.concatenate, boxes)
+            own = rows.owns(y, _SLACK) & columns.owns(x, _SLACK) | np.isnan(x + y)
+            parts.append([corners[own], scores[own], labels[own]])
+    found = map(np.concatenate, zip(*[part for part in parts if len(part[0])] or parts[:1], strict=True))
+    corners, scores, labels = _with_area(*found, say=True)
     corners, scores, labels = fused(corners, scores, labels, len(split.symmetries))
     if said.clip:
         corners = corners.clip(0, [split.size[1], split.size[0]] * 2)
-        inside = (corners[:, 2:] > corners[:, :2]).all(axis=1)  # the others lie in what steps have padded
-        corners, scores, labels = corners[inside], scores[inside], labels[inside]
+        corners, scores, labels = _with_area(corners, scores, labels)  # others lie in what steps have padded
     made = from_corners_px(corners, said.format, *split.size)
     return {"boxes": made, "scores": scores.astype(np.float32), "labels": labels}
 
 
+def _with_area(corners: np.ndarray, *others: np.ndarray, say: bool = False) -> Arrays:
+    """Boxes that have some area, or hold NaN, and what belongs to each."""
+    flat = (corners[:, 2:] <= corners[:, :2]).any(axis=1)
+    if say and flat.any():
+        _log.warning("%s of no area left out of the fusion", counted(int(flat.sum()), "box"))
+    return [one[~flat] for one in (corners, *others)]
+
+
 def _keypoints(split: Split, predictions: Iterable[Any], how: str, fill: float | None) -> np.ndarray:
-    merge, found = MERGES[one_of(how, ("mean", "median"), "how")], []
+    merge = MERGES[one_of(how, ("mean", "median"), "how")]
+    found, lost, seen = Arrays(), dict[int, np.ndarray](), set[int]()
     if (said := split.evaluation.inputs.keypoints) is None:
         raise DataError("the recipe's inputs declare no keypoints, so that their format is not known")
     for number, group in _by_window(split, predictions):
@@ -197,8 +222,12 @@ def _keypoints(split: Split, predictions: Iterable[Any], how: str, fill: float |
         back = [(one, _to_source(split, number, symmetry, steps)[0]) for symmetry, one in group]
         points = merge(_alike([moved_keypoints(one, said.format, matrix) for one, matrix in back]))
         x, y = points[:, places_in(said.format)].T
-        found.append(points[rows.owns(y) & columns.owns(x)])
-    return np.concatenate(found).astype(np.float32)
+        own = rows.owns(y) & columns.owns(x) | (len(split.windows) == 1)
+        gone = np.isnan(x + y) & ~own
+        found.append(points[own])
+        lost |= {k: points[[k]] for k in np.flatnonzero(gone).tolist()}
+        seen |= {*np.flatnonzero(~gone).tolist()}
+    return np.concatenate([*found, *(point for k, point in lost.items() if k not in seen)]).astype(np.float32)
 
 
 # By the word of `kind`.

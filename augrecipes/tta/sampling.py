@@ -34,14 +34,14 @@ def sampled(planes: np.ndarray, matrix: Matrix, size: Size, *, nearest: bool) ->
     if len(x_low) == y_low.shape[1] == 1:  # axis by axis
         for axis, low, high, part in ((2, x_low, x_high, x_part), (1, y_low, y_high, y_part)):
             if part.any() and not nearest:
-                made = _between(made.take(low.ravel(), axis), made.take(high.ravel(), axis), part)
+                made = between(made.take(low.ravel(), axis), made.take(high.ravel(), axis), part)
             elif low.size != made.shape[axis] or (low.ravel() != np.arange(low.size)).any():
                 made = made.take(low.ravel(), axis)
         return made, x_within & y_within
     made = planes[:, y_low, x_low]
     if not nearest and (x_part.any() or y_part.any()):
-        made = _between(made, planes[:, y_low, x_high], x_part)
-        made = _between(made, _between(planes[:, y_high, x_low], planes[:, y_high, x_high], x_part), y_part)
+        made = between(made, planes[:, y_low, x_high], x_part)
+        made = between(made, between(planes[:, y_high, x_low], planes[:, y_high, x_high], x_part), y_part)
     return made, x_within & y_within
 
 
@@ -72,9 +72,19 @@ def _pixels(at: np.ndarray, length: int, nearest: bool) -> tuple[np.ndarray, np.
     return low, np.where(np.abs(part) < _SAME, 0, part).astype(np.float32), within
 
 
-def _between(one: np.ndarray, other: np.ndarray, part: np.ndarray) -> np.ndarray:
-    """`other`, so far on the way to it from `one`."""
-    other -= one  # in place: both are large
-    other *= part
-    other += one
-    return other
+def between(one: np.ndarray, other: np.ndarray, part: np.ndarray | float) -> np.ndarray:
+    """`other`, so far on the way to it from `one`: the very value where both have it; between +∞ and -∞ the nearer.
+
+    `other` may be written over.
+
+    >>> between(np.array([0, 3, np.inf, np.inf]), np.array([4, 3, 1, -np.inf]), 0.75).tolist()
+    [3.0, 3.0, inf, -inf]
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        if one.dtype.kind == "f" and np.isfinite(one.sum() + other.sum()):
+            np.multiply(np.subtract(other, one, out=other), part, out=other)  # in place: both are large
+            return np.add(one, other, out=other)
+        made = one * (1 - part) + other * part
+        made = (made if one.dtype.kind == "f" else np.rint(made)).astype(one.dtype)
+    ends = (one == other) | (part == 0) | (part == 1) | (np.isinf(one) & np.isinf(other))
+    return np.where(ends, np.where(part > 0.5, other, one), made)

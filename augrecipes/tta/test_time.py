@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import product
 from typing import Any
 
@@ -32,13 +32,14 @@ class Evaluation:
         channels_first: how its images leave.
         scales: how many times as fine as its grid those of a pair's targets are; none for a recipe of one image.
         pipeline: that runs them.
+        stretches: of predictions, that were said.
         geometry: from rows and columns, and channels, to what the steps do to places.
     """
 
     def __init__(self, recipe: Recipe, name: str, optimize: Optimize | None, seed: int) -> None:
         alone = part(recipe.kind, "alone").alone(recipe, name) if recipe.facts.scales else recipe
         self.name, self.inputs, self.channels_first = name, alone.inputs, alone.output.layout == "chw"
-        self.scales = {scale / recipe.scales[name] for scale in recipe.scales.values()}
+        self.scales, self.stretches = {at / recipe.scales[name] for at in recipe.scales.values()}, set[str]()
         self.pipeline = alone.compile("eval", optimize, seed)
         plain = replace(alone, inputs=Inputs()).compile("eval", "none")
         self.geometry = lru_cache(_SIZES)(partial(geometry_of, plain))
@@ -63,8 +64,12 @@ class Split(Sequence[dict[str, Any]]):
 
     def __init__(self, evaluation: Evaluation, views: TtaViews, targets: Mapping[str, Any]) -> None:
         self.evaluation, self.symmetries, self._targets = evaluation, VIEWS[views.views], dict(targets)
-        if views.tile is not None and is_encoded(targets["image"]):
-            self._targets["image"] = targets["image"].array()
+        for name, array in ((name, targets[name]) for name in ("image", "mask") if targets.get(name) is not None):
+            if views.tile is not None and is_encoded(array):
+                self._targets[name] = array.array()
+            shape = getattr(array, "shape", ())
+            if len(shape) not in (2, 3) or not all(shape) or shape[:2] != targets["image"].shape[:2]:
+                raise DataError(f"{name} is H×W or H×W×C on the image, not empty; got {type(array).__name__} {shape}")
         height, width, *channels = targets["image"].shape
         self.size, self._channels = (height, width), channels[0] if channels else 1
         self.windows = tuple(product(spans(height, views.tile), spans(width, views.tile)))
@@ -107,7 +112,7 @@ class TTA:
         if self.recipe.tta is None:
             raise RecipeError(f"{self.recipe.name} says nothing of views: add a line such as `tta: {{views: d4}}`")
         self.views, self._how = self.recipe.tta, (optimize, seed)
-        self._evaluations: dict[str, Evaluation] = {}
+        self._evaluation = cache(lambda name: Evaluation(self.recipe, name, optimize, seed))
         self._last: Split | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -138,9 +143,7 @@ class TTA:
         if len(names) != 1:
             raise DataError(f"views are made of one array, {' or '.join(every)}; got {len(names)}")
         (name,) = names
-        if name not in self._evaluations:
-            self._evaluations[name] = Evaluation(self.recipe, name, *self._how)
-        evaluation = self._evaluations[name]
+        evaluation = self._evaluation(name)
         said = (evaluation.inputs.boxes, evaluation.inputs.keypoints)
         known = {name, "mask", "boxes", "keypoints", *(of.labels for of in said if of is not None)}
         for other in targets.keys() - known:
@@ -162,12 +165,13 @@ class TTA:
                 a time. By `kind`:
                 `labels`: (classes,) scores.
                 `mask`: integers H×W, which are voted for (where windows overlap, that decides whose middle is nearer);
-                or scores, floats H×W or C×H×W; finer or coarser than the view if need be.
+                or scores, floats H×W or C×H×W; finer or coarser than the view if need be, along both axes alike, and
+                the log says by which factor.
                 `image`: C×H×W or H×W×C as the recipe's output, s times as fine as the view (self-ensemble; of a pair
                 one of its scales), and s times as fine as the source behind.
                 `boxes`: mappings of `boxes` (n, 4) in the recipe's format, `scores` (n,) in 0..1 and, unless all are
                 of one class, `labels` (n,). Fused with an IoU above 0.55 (Solovyev et al. 2021); a window leaves those
-                to its neighbours that lie there. Clipped if the inputs say so.
+                to its neighbours that lie there. Clipped if the inputs say so; those of no area are left out.
                 `keypoints`: (n, 2 or more) in the recipe's format, of all views the same ones in one order.
             kind: what they are.
             how: `mean` (of integers the vote), `max` or `median`; keypoints `mean` or `median`; boxes `wbf`, a mean.
@@ -175,10 +179,11 @@ class TTA:
 
         Returns:
             Of `boxes` a mapping of `boxes`, `scores` and `labels`, the highest score first, else an array: float32
-            (float64 of float64); labels and images of integers keep their dtype.
+            (float64 of float64, and of scores that are integers of 32 bits and more); labels and images of integers
+            keep their dtype.
 
         Raises:
-            DataError: predictions that are too few, too many or no views of the image; pixels in no view.
+            DataError: predictions that are no arrays, too few, too many or no views of the image; pixels in no view.
 
         >>> import numpy as np, augrecipes as ar
         >>> t = ar.tta({"version": 1, "recipe": "plain", "steps": [], "eval": [], "tta": {"views": "d4"}})

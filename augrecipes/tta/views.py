@@ -56,8 +56,7 @@ def viewed(
     found, matrix = dict(sample), turned(symmetry, size)
     for name in ("image", "mask"):
         if sample.get(name) is not None:
-            first = channels_first and name == "image"
-            found[name] = view_of(sample[name], symmetry, channels_first=first).copy()
+            found[name] = view_of(sample[name], symmetry, channels_first=channels_first and name == "image").copy()
     if (boxes := inputs.boxes) and sample.get("boxes") is not None:
         corners = moved_corners(corners_px(sample["boxes"], boxes.format, *size), of_corners(matrix))
         found["boxes"] = from_corners_px(corners, boxes.format, *size_of_view(symmetry, size))

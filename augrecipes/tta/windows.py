@@ -15,7 +15,8 @@ from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.ops.matrices import Size, shifted
 from augrecipes.recipe.grammar import SlidingWindow
 from augrecipes.recipe.model import Inputs
-from augrecipes.tta.points import moved_corners, moved_keypoints, places_in
+from augrecipes.tta.points import moved_corners, moved_keypoints, places_in, rows_of
+from augrecipes.tta.sampling import between
 
 _THIN = 1e-3  # px: of boxes in shares of the image, rounding leaves such rests
 
@@ -73,17 +74,17 @@ def cut(targets: Mapping[str, Any], window: Window, size: Size, inputs: Inputs) 
         if found.get(name) is not None:
             found[name] = np.array(found[name][rows.start : rows.end, columns.start : columns.end])
     if (boxes := inputs.boxes) and found.get("boxes") is not None:
-        corners = moved_corners(corners_px(np.asarray(found["boxes"]), boxes.format, *size), origin)
+        corners = moved_corners(corners_px(rows_of(found["boxes"], "boxes"), boxes.format, *size), origin)
         seen = np.clip(corners, 0, [width, height] * 2)
         sides, whole = (each[:, 2:] - each[:, :2] for each in (seen, corners))
-        shown = np.prod(sides, axis=1) >= boxes.min_visibility * np.prod(whole, axis=1)
+        hidden = np.prod(sides, axis=1) < boxes.min_visibility * np.prod(whole, axis=1)
         found["boxes"] = from_corners_px(seen, boxes.format, *own)
-        _keep(found, "boxes", boxes.labels, shown & np.all(sides > _THIN, axis=1))
+        _keep(found, "boxes", boxes.labels, ~(hidden | np.any(sides <= _THIN, axis=1)))  # and what is no number
     if (points := inputs.keypoints) and found.get("keypoints") is not None:
         found["keypoints"] = moved = moved_keypoints(found["keypoints"], points.format, origin).astype(np.float32)
         at = moved[:, places_in(points.format)]
         if points.remove_invisible:
-            _keep(found, "keypoints", points.labels, np.all((at >= 0) & (at < [width, height]), axis=1))
+            _keep(found, "keypoints", points.labels, ~np.any((at < 0) | (at >= [width, height]), axis=1))
     return found
 
 
@@ -123,14 +124,15 @@ class Canvas:
     def add(self, planes: np.ndarray, weight: np.ndarray, rows: slice, columns: slice) -> None:
         """Blend a window in; a weight of 0: the window does not show that pixel."""
         region, before = self.planes[:, rows, columns], self.weight[rows, columns]
-        if planes.shape != region.shape:
-            raise DataError(f"predictions on windows have as many channels, got {len(region)} and {len(planes)}")
+        if (planes.shape, planes.dtype) != (region.shape, region.dtype):
+            got = f"{len(region)} of {region.dtype} and {len(planes)} of {planes.dtype}"
+            raise DataError(f"predictions on windows have as many channels, of one dtype, got {got}")
         if self._labels or not before.any():
             np.copyto(region, planes, where=weight > before)
             np.maximum(before, weight, out=before)
             return
         before += weight
-        region += (planes - region) * np.divide(weight, before, out=np.zeros_like(before), where=before > 0)
+        region[...] = between(region, planes.copy(), np.divide(weight, before, out=0 * before, where=before > 0))
 
     def done(self, fill: float | None) -> np.ndarray:
         """The image; DataError where no window shows some of it and `fill` does not say what is there."""

@@ -1,5 +1,6 @@
 """`batch:` in loaders, collate functions, commands and pages: what is refused, and by which words; what is shown."""
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -195,3 +196,28 @@ def test_a_sheet_has_pasted_objects_with_their_names(tmp_path: Path) -> None:
         for share in (0, 1)
     )
     assert any((a.cells[0].image != b.cells[0].image).any() for a, b in zip(before.groups, after.groups, strict=True))
+
+
+def test_a_one_of_of_which_nothing_has_a_weight_in_an_epoch_does_nothing_in_it() -> None:
+    weights = "p: {by_epoch: [0, 1, 0.5]}"
+    ds = dataset(f"OneOf: {{steps: [MixUp: {{classes: 3, {weights}}}, CutMix: {{{weights}}}]}}")
+    plain = ar.Samples(ds, {"version": 1, "recipe": "t", "steps": [], "eval": []})
+    for epoch in range(3):
+        batch, samples = (ar.collate(one)([one[epoch, k] for k in range(6)]) for one in (ds, plain))
+        assert torch.equal(batch["image"], samples["image"]) == (epoch == 0)
+        assert batch["label"].shape == (6, 3)
+
+
+@pytest.mark.parametrize("step", ["MixUp", "CutMix", "Mosaic"])
+def test_memory_grows_with_the_labels_in_use_and_not_with_the_square_of_their_number(step: str) -> None:
+    classes = 100_000
+    ds = dataset(f"{step}: {{classes: {classes}}}")
+    samples = [ds[0, k] for k in range(6)]
+    tracemalloc.start()
+    try:
+        batch = ar.collate(ds)(samples)
+        assert tracemalloc.get_traced_memory()[1] < 100 * classes * 4
+    finally:
+        tracemalloc.stop()
+    assert batch["label"].shape == (6, classes)
+    np.testing.assert_allclose(batch["label"].sum(1), 1, atol=1e-6)

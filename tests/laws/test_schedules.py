@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import assert_same, build, outcome, recipes, steps_for, targets
@@ -57,10 +58,8 @@ def scheduled(draw: st.DrawFn) -> Recipe:
     """A random recipe some of whose steps, in groups too, have a `p` that changes."""
 
     def with_p(step: Step) -> Step:
-        if step.name == "OneOf":  # a child's p is its weight, and the weights may not all be 0
-            return step
         made = replace(step, steps=tuple(map(with_p, step.steps)))
-        if step.name in ("SomeOf", "RandomOrder") or draw(st.booleans()):
+        if step.name in ("OneOf", "SomeOf", "RandomOrder") or draw(st.booleans()):
             return made
         written = draw(SCHEDULES)
         return replace(made, p=expected(written, 99), schedule=Arguments({"p": written}))
@@ -142,18 +141,22 @@ ARGUMENTS = st.one_of(
     of("SaltAndPepper", amount=between(0.01, 0.05, 0.2)),
     of("RandAugment", m=changing(5, 9), n=st.just(1)),
 )
+RARE = {"VerticalFlip": {"p": {"by_epoch": [0, 0.5, 1, 0]}}}  # so that nothing is left to draw in epoch 0
 GROUPED = st.lists(ARGUMENTS, min_size=2, max_size=3).flatmap(
     lambda steps: st.one_of(
         of("Sequential", steps=st.just(steps)),
         of("SomeOf", n=changing(1, 2, whole=True), steps=st.just(steps)),
         of("RandomOrder", steps=st.just(steps)),
-        of("OneOf", steps=st.just([{"Sequential": {"p": {"by_epoch": [0.5, 1]}, "steps": steps}}, "VerticalFlip"])),
+        of("OneOf", steps=st.just([{"Sequential": {"p": {"by_epoch": [0, 1]}, "steps": steps}}, RARE])),
     )
 )
 
 
+HEAD: dict[str, Any] = {"version": 1, "recipe": "a", "eval": []}
+
+
 def loaded(steps: list[Any]) -> Recipe:
-    return ar.load({"version": 1, "recipe": "a", "steps": steps, "eval": []})
+    return ar.load({**HEAD, "steps": steps})
 
 
 @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
@@ -294,6 +297,30 @@ def test_one_compose_cannot_have_it() -> None:
     to_albumentations(GROWS.in_epoch(0))
 
 
+@pytest.mark.parametrize("weights", [[0, 1, 0.5], [1, 0, 0], {"from": 0, "to": 1, "epochs": 2}])
+def test_one_of_nothing_does_nothing_in_that_epoch(weights: Any) -> None:
+    written = {"p": weights if isinstance(weights, dict) else {"by_epoch": weights}}
+    inner = {"OneOf": {"steps": [{"InvertImg": written}, {"Transpose": written}]}}
+    image = np.random.default_rng(0).integers(0, 256, (9, 9, 3), np.uint8)
+    for step in (inner, {"OneOf": {"steps": [inner]}}, {"SomeOf": {"steps": [inner]}}):
+        recipe = ar.load({**HEAD, "steps": [step], "output": {"dtype": "uint8", "layout": "hwc"}})
+        for epoch in range(3):
+            now, p = recipe.in_epoch(epoch), schedule.value_in(written, epoch)["p"]
+            assert ar.load(now.to_yaml()) == now
+            for optimize in ("none", "exact", "fast"):
+                made = recipe.compile("train", optimize).at(0, epoch)(image=image)["image"]
+                assert np.array_equal(made, image) == (p == 0)
+            assert np.array_equal(to_albumentations(now)(image=image)["image"], image) >= (p == 0)
+
+
+@pytest.mark.parametrize("epoch", [-1, 1.5, 1.0, "a", None, torch.tensor(1), np.ones(2), 1 << 63])
+def test_what_is_no_epoch_is_refused(epoch: Any) -> None:
+    for recipe in (GROWS, loaded(["Blur"]), ar.load({**HEAD, "steps": [], "batch": ["MixUp"]})):
+        with pytest.raises(RecipeError, match="an epoch is a whole number from 0"):
+            recipe.in_epoch(epoch)
+    assert GROWS.in_epoch(np.int64(1)) == GROWS.in_epoch(1)  # type: ignore[arg-type]
+
+
 CROP = """
 version: 1
 recipe: a
@@ -334,7 +361,7 @@ def test_of_several_findings_at_one_place_none_is_lost() -> None:
         ("RandAugment: {n: {by_epoch: [1, 2]}}", "E315 RandAugment.n: a policy keeps its steps"),
         ("RandAugment: {m: {from: 5, to: 40, epochs: 9}}", "E307 RandAugment.m: must be between 0 and 30"),
         ("RandAugment: {m: {from: 5, to: 9, epochs: 1001}}", "change over at most 1,000 epochs, got 1,001"),
-        ("OneOf: {steps: [Blur: {p: {by_epoch: [0, 1]}}]}", "E310 OneOf: every step has weight p: 0"),
+        ("OneOf: {steps: [Blur: {p: {by_epoch: [0, 0]}}]}", "E310 OneOf: every step has weight p: 0"),
     ],
 )
 def test_what_no_epoch_may_have_is_an_error_with_its_line(step: str, message: str) -> None:

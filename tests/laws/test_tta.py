@@ -14,7 +14,7 @@ from augrecipes.errors import DataError
 from augrecipes.ops import matrices
 from augrecipes.tta import predictions, test_time, windows
 from augrecipes.tta.points import moved_keypoints
-from augrecipes.tta.views import VIEWS
+from augrecipes.tta.views import VIEWS, view_of
 
 MOVES: list[dict[str, Any]] = [
     {"HorizontalFlip": {"p": 1}},
@@ -97,6 +97,48 @@ def test_flips_turns_and_windows_come_back_bit_for_bit() -> None:
     holds(come_back, *EXACTLY, tried=OFTEN)
 
 
+def any_values_come_back(
+    views: str, tile: Any, layout: str, dtype: str, how: str, height: int, width: int, seed: int
+) -> None:
+    """Of every dtype over all of its range, infinities among floats: what all views and windows say is the result."""
+    random = np.random.default_rng(seed)
+    if np.dtype(dtype).kind == "f":
+        truth = random.choice([-np.inf, np.inf, 0, 0.1, -3e38], (3, height, width)).astype(dtype)
+    else:
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        truth = random.integers(low, high, (3, height, width), dtype, endpoint=True)
+    of = recipe([], views, tile, output={"dtype": "uint8", "layout": layout})
+    split = ar.tta(of).split(image=noise(seed, height, width))
+    said = [
+        view_of(truth[:, rows.start : rows.end, columns.start : columns.end], symmetry)
+        for rows, columns in split.windows
+        for symmetry in split.symmetries
+    ]
+    back = split.merge(said if layout == "chw" else [np.moveaxis(one, 0, -1) for one in said], "image", how)
+    assert back.dtype == dtype
+    np.testing.assert_array_equal(back if layout == "chw" else np.moveaxis(back, -1, 0), truth)
+
+
+NUMBERS = st.sampled_from(["uint8", "int16", "int32", "uint32", "int64", "uint64", "float32", "float64"])
+ANY = (WORDS, TILES, LAYOUTS, NUMBERS, st.sampled_from(["mean", "max", "median"]), LENGTHS, LENGTHS, SEEDS)
+
+
+def test_values_of_every_dtype_come_back_bit_for_bit() -> None:
+    holds(any_values_come_back, *ANY, tried=OFTEN)
+
+
+def infinities_stay(evaluation: Any, views: str, tile: Any, height: int, width: int, seed: int) -> None:
+    """Scores on warped grids and on windows that say other things are never made no numbers."""
+    random = np.random.default_rng(seed)
+    split = ar.tta(recipe(evaluation, views, tile)).split(image=noise(seed, height, width))
+    said = [random.choice([-np.inf, np.inf, 1], sample["image"].shape).astype(np.float32) for sample in split]
+    for how in ("mean", "max", "median"):
+        back = split.merge(said, "mask", how, fill=0)
+        assert not np.isnan(back).any() and np.isinf(back).any()
+    low = split.merge([np.minimum(one, 1) for one in said], "mask", fill=0)
+    assert low.max() <= 1 and np.isneginf(low).any()
+
+
 # Resizes and other warps: ramps, on which linear sampling is exact.
 
 
@@ -114,12 +156,17 @@ def ramps_come_back(evaluation: Any, views: str, tile: Any, height: int, width: 
 
 WIDE = st.integers(70, 110)
 WARPED = (steps(SIZES + WARPS), WORDS, st.none(), WIDE, WIDE)
+INFINITE = (steps(SIZES + WARPS), WORDS, TILES, WIDE, WIDE, SEEDS)
 RESIZED = (steps(SIZES[:3], 1), WORDS, st.just({"size": 64, "overlap": 0.4}), WIDE, WIDE)
 
 
 @pytest.mark.parametrize("examples", [WARPED, RESIZED], ids=["whole", "windows"])
 def test_warps_come_back_within_a_fiftieth_of_a_pixel(examples: Any) -> None:
     holds(ramps_come_back, *examples, tried=OFTEN)
+
+
+def test_infinite_scores_stay_so() -> None:
+    holds(infinities_stay, *INFINITE, tried=tries(40))
 
 
 # Boxes and keypoints, through what keeps upright boxes upright.
@@ -155,7 +202,10 @@ def keypoints_come_back(evaluation: Any, views: str, tile: Any, form: str, heigh
             points[:, form.index(axis)] = random.uniform(0, most, count)
     of = recipe(evaluation, views, tile, inputs={"keypoints": {"format": form, "remove_invisible": False}})
     split = ar.tta(of).split(image=noise(seed, height, width), keypoints=points)
-    back = split.merge([sample["keypoints"] for sample in split], "keypoints")
+    said, missing = [sample["keypoints"] for sample in split], random.random(count) < 0.2
+    for one in (points, *said):  # no view has found these
+        one[missing] = np.nan
+    back = split.merge(said, "keypoints")
     if tile is not None:  # window by window
         points, back = (each[np.argsort(each[:, 0])] for each in (points, back))
     np.testing.assert_allclose(back, points, atol=0.02)
@@ -206,6 +256,7 @@ EXACT, RAMPS, TILED = (
 WHOLE_BOXES = planted(boxes_come_back, *UPRIGHT, FORMATS, WIDE, WIDE, SEEDS)
 BOXES = planted(boxes_come_back, *IN_WINDOWS, FORMATS, WIDE, WIDE, SEEDS)
 KEYPOINTS = planted(keypoints_come_back, *UPRIGHT, POINTS, WIDE, WIDE, SEEDS)
+VALUES = planted(any_values_come_back, *ANY)
 
 
 def _summed(self: Any, planes: np.ndarray, weight: np.ndarray, rows: slice, columns: slice) -> None:
@@ -216,6 +267,11 @@ def _summed(self: Any, planes: np.ndarray, weight: np.ndarray, rows: slice, colu
 def _shifted_spans(length: int, tile: Any) -> Any:
     first, *others = spans(length, tile)
     return (first, *(windows.Span(s.start - 1, s.end - 1, s.low, s.high) for s in others))
+
+
+def _between(one: np.ndarray, other: np.ndarray, part: float) -> np.ndarray:
+    with np.errstate(invalid="ignore", over="ignore"):
+        return (one + (other - one) * part).astype(one.dtype)
 
 
 def _rounded(arrays: list[np.ndarray]) -> np.ndarray:
@@ -235,6 +291,8 @@ test_planted_faults_are_caught = planted_faults(
         "a mean that rounds": (
             EXACT, (predictions, "MERGES", predictions.MERGES | {"median": _rounded})
         ),
+        "a mean that knows no infinity": (VALUES, (predictions, "between", _between)),
+        "integers as floats": (VALUES, (predictions, "array_of", lambda one, *_: np.asarray(one, np.float64))),
         "a pixel that is off": (
             EXACT, (matrices, "turned", lambda symmetry, size: matrices.shifted(1, 0) @ np.eye(3))
         ),

@@ -110,7 +110,7 @@ def remade(was: Lowered, step: Step, children: list[Any], merged: str) -> Any:
     made.transforms = children
     if step.name == groups.ONE_OF:
         total = sum(map(chance, step.steps))
-        made.transforms_ps = [chance(child) / total for child in step.steps]
+        made.transforms_ps = [chance(child) / total for child in step.steps] if total else made.transforms_ps
         for child in children:
             if isinstance(child, A.BaseCompose):
                 child.p = 1.0
@@ -133,10 +133,12 @@ def transform(step: Step, merged: str = "") -> Any:
 
 def group(step: Step, children: list[Any]) -> Any:
     """An albumentations group with our defaults: p 1, and RandomOrder runs all of its steps."""
-    p = 1.0 if step.p is None else step.p
+    p = chance(step)
     # A count may be written 2.0, as any whole number may.
     match step.name:
         case groups.ONE_OF:
+            for child in () if any(child.p for child in children) else children:
+                child.p = 1.0  # it never acts, and albumentations divides by their sum
             made = A.OneOf(children, p=p)
             for child in children:
                 # Here a child's p is its weight, already read. SomeOf and RandomOrder would gate by it once more.
