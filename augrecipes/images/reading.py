@@ -13,10 +13,11 @@ True
 from __future__ import annotations
 
 import errno
-import mmap
 import os
 import stat
 import struct
+import sys
+import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,7 @@ from augrecipes.remote import RemoteError, remote_place
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 MaybeHeader = ImageHeader | str  # or why there is none
 MAX_BYTES = 2**30
+_MAGIC = 16  # bytes that tell a format
 _FIRST = 4_096
 _ENOUGH, _LAST = 16_384, 4_096  # bytes that most headers are in, and most ends
 _THREADS = 8
@@ -42,7 +44,7 @@ FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
 
 def sniff(data: bytes) -> Format | None:
     """The format that `data` begins with, or None for anything else."""
-    return next((format for format in FORMATS.values() if format.begins(data)), None)
+    return next((format for format in FORMATS.values() if format.begins(data[:_MAGIC])), None)
 
 
 def read_header(data: bytes) -> ImageHeader:
@@ -115,7 +117,7 @@ def _header_or_reason(path: str) -> MaybeHeader:
 def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, image: bool = True) -> bytes:
     """A whole file; where a `image` is wanted, of what is none only the beginning. Raises UnreadableError.
 
-    Of a format that is mapped it is a view of the file.
+    Of a format whose parts are read on demand it is the open file.
     """
     if (place := remote_place(path)) is not None:
         with _server_errors():
@@ -129,13 +131,44 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, image: bool = True
             return first
         if format and format.header_at == "first":
             read_header(first)  # tells what is none before all of it is read
-        if format and format.mapped:
-            return memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))  # type: ignore[return-value]
+        if format and format.on_demand and hasattr(os, "pread"):  # Windows has none
+            return OpenFile(file.fileno())  # type: ignore[return-value]
         file.seek(0)
         data = file.read(size) or b""  # in one piece: joining would copy it
         while len(data) < size and (part := file.read(size - len(data))):
             data += part
         return bytes(data)
+
+
+class OpenFile:
+    """The bytes of a file that stays open: slices of it are read when they are asked for, by any thread.
+
+    A map of it would be as quick, but ends the process where the file is cut meanwhile; a slice is then short.
+
+    Args:
+        handle: of the file; its own is a copy of that.
+    """
+
+    def __init__(self, handle: int) -> None:
+        self._handle = os.dup(handle)
+        weakref.finalize(self, os.close, self._handle)
+
+    def __len__(self) -> int:
+        return os.fstat(self._handle).st_size
+
+    def __getitem__(self, part: slice) -> bytes:
+        at, end, _ = part.indices(len(self))
+        found = b""
+        with _server_errors():
+            while at < end and (piece := os.pread(self._handle, end - at, at)):
+                found, at = found + piece, at + len(piece)
+        return found
+
+
+def open_file(path: PathLike) -> OpenFile:
+    """A regular file of any size. Raises UnreadableError."""
+    with _opened(path, sys.maxsize) as (file, _):
+        return OpenFile(file.fileno())
 
 
 def read_ends(path: PathLike, first: int, last: int) -> tuple[bytes, bytes, int]:
