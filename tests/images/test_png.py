@@ -240,6 +240,37 @@ def test_wrong_ends_are_refused() -> None:
                 encoded(data, name="it").array()
 
 
+def verdicts(stream: bytes, at: int = 30) -> set[bytes | None]:
+    """The pixels of a stream of 8 rows of 32, with each set of kernels and without; None where it is refused."""
+    ihdr = struct.pack(">IIBBBBB", 32, 8, 8, 0, 0, 0, 0)
+    data = png.SIGNATURE + chunk(b"IHDR", ihdr) + chunk(b"IDAT", stream[:at]) + chunk(b"IDAT", stream[at:])
+    found: set[bytes | None] = set()
+    for kernels in KERNEL_SETS:
+        with using(kernels):
+            try:
+                found.add(encoded(data + chunk(b"IEND", b""), name="it", channels=1).array().tobytes())
+            except DataError:
+                found.add(None)
+    return found
+
+
+def test_streams_are_read_or_refused_with_and_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(0)
+    rows = bytes(rng.randrange(9) if k % 33 else rng.randrange(5) for k in range(33 * 8))
+    stream = zlib.compress(rows)
+    for cut in range(1, 9):  # the end of the data, or of their checksum
+        assert verdicts(stream[:-cut]) == {None}
+    preset = b"\x78\xbb" + bytes(4) + stream[2:]
+    assert all(verdicts(preset, at) == {None} for at in range(9))
+    with_more = zlib.compress(rows + bytes(99))
+    for _ in range(300):
+        mutant = bytearray(rng.choice((stream, with_more)))
+        mutant[rng.randrange(2 if rng.random() < 0.3 else len(mutant))] ^= 1 << rng.randrange(8)
+        assert len(verdicts(bytes(mutant[: len(mutant) - rng.choice((0, 0, 1, 5))]))) == 1
+    monkeypatch.setattr(png, "_PRESET", 0)
+    assert any(verdicts(preset, at) != {None} for at in range(9)) == (png._inflate is not zlib)
+
+
 @pytest.mark.skipif(library() is None, reason="no native kernels")
 @pytest.mark.parametrize("pixel", [1, 2, 3, 4, 6, 8])
 def test_nothing_is_read_or_written_beside_the_arrays(pixel: int) -> None:
