@@ -33,6 +33,7 @@ from augrecipes.remote import RemoteError, remote_place
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 MaybeHeader = ImageHeader | str  # or why there is none
 MAX_BYTES = 2**30
+LOOP = "a link that leads back to itself"
 _MAGIC = 16  # bytes that tell a format
 _FIRST = 4_096
 _ENOUGH, _LAST = 16_384, 4_096  # bytes that most headers are in, and most ends
@@ -241,7 +242,7 @@ def _opened(path: PathLike, max_bytes: int) -> Iterator[tuple[Any, int]]:
 
 def _why(error: OSError) -> str:
     known = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES, IsADirectoryError: errno.EISDIR}
-    said = {errno.ENOENT: "no such file", errno.EISDIR: "a folder, not a file"}
+    said = {errno.ENOENT: "no such file", errno.EISDIR: "a folder, not a file", errno.ELOOP: LOOP}
     said |= dict.fromkeys((errno.EACCES, errno.EPERM), "no permission to read it")
     code = error.errno or known.get(type(error), 0)  # drivers of fsspec give no number
     return said.get(code, f"cannot be read: {error.strerror or error}")

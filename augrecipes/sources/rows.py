@@ -17,7 +17,7 @@ from augrecipes.images.encoded import data_errors
 from augrecipes.images.format import stage
 from augrecipes.images.reading import open_file
 from augrecipes.paths import is_archive
-from augrecipes.sources.listing import EXTENSIONS
+from augrecipes.sources.listing import EXTENSIONS, is_folder
 from augrecipes.sources.sample import is_source
 from augrecipes.sources.sample_inputs import is_image
 from augrecipes.sources.tar.shards import TarShards
@@ -259,11 +259,11 @@ def _holds_archives(folder: Path) -> bool:
     """Whether a folder has archives in it, and no image."""
     found = False
     try:
-        with os.scandir(folder) as entries:
+        with os.scandir(os.fsencode(folder)) as entries:
             for entry in entries:
-                if os.fsencode(entry.name).rpartition(b".")[2].lower() in EXTENSIONS and not entry.is_dir():
+                if entry.name.rpartition(b".")[2].lower() in EXTENSIONS and not is_folder(entry):
                     return False
-                found |= is_archive(entry.name) and not entry.name.startswith(".")
+                found |= is_archive(os.fsdecode(entry.name)) and not entry.name.startswith(b".")
     except OSError:  # told by who lists it
         return False
     return found

@@ -112,6 +112,7 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read_image(path)
     assert os.fsencode(caught.value.path or "") == path
+    assert "caf\\udce9" in str(caught.value).encode().decode(), "which no stream refuses"
 
 
 def test_jpeg_ends() -> None:
@@ -203,9 +204,10 @@ def test_what_is_no_image_has_a_reason(tmp_path):
     (tmp_path / "page").write_text("<!DOCTYPE html>")
     (tmp_path / "good").write_bytes(cv2.imencode(".png", NOISE)[1].tobytes())
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "loop").symlink_to("loop")
     os.mkfifo(tmp_path / "pipe")
     calls: list[tuple[int, int]] = []
-    names = ["empty", "page", "good", "link", "pipe", ".", "missing"]
+    names = ["empty", "page", "good", "link", "pipe", ".", "missing", "loop"]
     heads = read_headers([str(tmp_path / name) for name in names], lambda done, total: calls.append((done, total)))
     assert isinstance(heads[2], ImageHeader)
     assert heads[0] == "the file is empty"
@@ -213,7 +215,8 @@ def test_what_is_no_image_has_a_reason(tmp_path):
     assert heads[3] == heads[6] == "no such file"
     assert heads[4] == "not a regular file"
     assert "folder" in str(heads[5]) or "regular" in str(heads[5])
-    assert calls[-1] == (7, 7)
+    assert heads[7] == "a link that leads back to itself"
+    assert calls[-1] == (8, 8)
 
 
 # Headers are found in bounded work, whatever a file is filled with; and the error says what was found.
