@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from copy import copy
+from pathlib import Path
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -23,6 +25,9 @@ def main(args: Sequence[str] | None = None) -> None:
     """
     from augrecipes.cli.app import app
 
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed, and the next file that is opened would take its place
+            setattr(sys, name, Path(os.devnull).open("r+", encoding="utf-8"))  # noqa: SIM115  to the end
     for stream in (sys.stdout, sys.stderr):
         # File names need not be UTF-8, and a terminal need not show every character.
         if hasattr(stream, "reconfigure"):
@@ -33,17 +38,27 @@ def main(args: Sequence[str] | None = None) -> None:
     program.registered_commands = named or app.registered_commands
     try:
         program(args=words, prog_name="augrecipes")
+    except OSError as error:  # of what is printed without a command, such as help
+        _give_up(error)
     finally:
         _flush()
 
 
 def _flush() -> None:
-    """Write out what is buffered; a reader that has gone is no error."""
+    """Write out what is buffered."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        from augrecipes.cli.terminal import hush
-
-        hush()
+    except OSError as error:
+        _give_up(error)
     except ValueError:  # closed already
         pass
+
+
+def _give_up(error: OSError) -> None:
+    """End, as nothing more can be printed; a reader that has gone is no error."""
+    from augrecipes.cli.terminal import complain, exit_status, hush
+
+    hush()
+    if not isinstance(error, BrokenPipeError):
+        complain(OSError(error.errno, error.strerror, "standard output"))
+        sys.exit(exit_status(error))

@@ -103,11 +103,7 @@ def answer(
 def _write(path: Path, found: Any) -> None:
     from augrecipes.paths import write_file
 
-    data = f"{as_json(found)}\n".encode()
-    if path.exists() and not path.is_file():
-        path.write_bytes(data)  # such as /dev/stderr
-    else:
-        write_file(path, data)
+    write_file(path, f"{as_json(found)}\n".encode())
 
 
 def as_json(found: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -78,17 +77,15 @@ def schema(json_: Json = None) -> None:
     from importlib.resources import files
 
     from augrecipes.ops.catalog import FILE
+    from augrecipes.paths import write_file
 
     # The shipped bytes themselves: a test holds them equal to what the installed classes say.
     data = (files("augrecipes") / "schema" / FILE).read_bytes()
     if json_ not in (None, STDOUT):
-        Path(str(json_)).write_bytes(data)
+        write_file(Path(str(json_)), data)
         say_line(json_)
-    elif hasattr(sys.stdout, "buffer"):
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
     else:
-        sys.stdout.write(data.decode("utf-8"))
+        typer.echo(data, nl=False)
 
 
 def explain(
