@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from copy import copy
 from pathlib import Path
 
@@ -37,28 +38,16 @@ def main(args: Sequence[str] | None = None) -> None:
     named = [command for command in app.registered_commands if words[:1] == [command.name]]
     program.registered_commands = named or app.registered_commands
     try:
-        program(args=words, prog_name="augrecipes")
-    except OSError as error:  # of what is printed without a command, such as help
-        _give_up(error)
-    finally:
-        _flush()
+        try:
+            program(args=words, prog_name="augrecipes")
+        finally:
+            with suppress(ValueError):  # closed already
+                sys.stdout.flush()
+    except OSError as error:  # of what was buffered, or is printed without a command, such as help
+        from augrecipes.cli.terminal import complain, exit_status, hush
 
-
-def _flush() -> None:
-    """Write out what is buffered."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        _give_up(error)
-    except ValueError:  # closed already
-        pass
-
-
-def _give_up(error: OSError) -> None:
-    """End, as nothing more can be printed; a reader that has gone is no error."""
-    from augrecipes.cli.terminal import complain, exit_status, hush
-
-    hush()
-    if not isinstance(error, BrokenPipeError):
+        hush()
+        if isinstance(error, BrokenPipeError):  # its reader has gone, which is no error
+            raise error.__context__ or SystemExit from None
         complain(OSError(error.errno, error.strerror, "standard output"))
-        sys.exit(exit_status(error))
+        raise SystemExit(exit_status(error)) from None

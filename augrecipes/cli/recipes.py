@@ -25,6 +25,7 @@ from augrecipes.cli.arguments import (
 )
 from augrecipes.cli.options import choice, destination, loaded, option, overrides, refusal
 from augrecipes.cli.terminal import complain, exit_status, progress, say_line, show
+from augrecipes.paths import write_file
 
 if TYPE_CHECKING:
     from augrecipes.compiler.explain import Explanation
@@ -77,7 +78,6 @@ def schema(json_: Json = None) -> None:
     from importlib.resources import files
 
     from augrecipes.ops.catalog import FILE
-    from augrecipes.paths import write_file
 
     # The shipped bytes themselves: a test holds them equal to what the installed classes say.
     data = (files("augrecipes") / "schema" / FILE).read_bytes()

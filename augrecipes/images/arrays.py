@@ -114,5 +114,4 @@ FORMAT = Format(
     complete=lambda header, last, size: size >= header.layout.least,
     header_at="first",
     by_parts=True,
-    on_demand=True,
 )

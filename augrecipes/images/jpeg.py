@@ -23,7 +23,6 @@ import numpy as np
 import simplejpeg
 from numpy.typing import NDArray
 
-from augrecipes.errors import counted
 from augrecipes.images.format import (
     MOST_PARTS,
     Area,
@@ -112,8 +111,8 @@ def _space_of(data: bytes, info: ImageHeader, channels: int | None) -> str:
     if scans > _MOST_SCANS:
         raise UnreadableError(f"a JPEG of more than {_MOST_SCANS} scans")
     if info.width * info.height * max(scans / _USUAL_SCANS, 1) > _MOST_PIXELS_PER_BYTE * len(data):
-        size = f"{info.width}×{info.height} pixels"
-        raise UnreadableError(f"truncated: {len(data)} bytes cannot hold {size} in {counted(scans, 'scan')}")
+        size = f"{info.width}×{info.height} pixels (scans: {scans})"
+        raise UnreadableError(f"truncated: {len(data)} bytes cannot hold {size}")
     if info.color == "cmyk":
         return "CMYK"
     if info.color == "other":

@@ -183,8 +183,8 @@ def _checked_whole(data: bytes, info: ImageHeader) -> tuple[bytes, bytes]:
     # One byte of deflate makes at most 1032: a bomb of a header is refused before memory is asked for.
     if sum(rows * width for rows, width in _passes(info)) > 1032 * sum(end - start for start, end in png.pixels):
         raise UnreadableError("truncated: its PNG data cannot hold the image")
-    flags = next(islice((data[at] for start, end in png.pixels for at in range(start, end)), 1, None), 0)
-    if flags & _PRESET:  # which isal does without
+    # Which isal may do without.
+    if next(islice((data[at] for start, end in png.pixels for at in range(start, end)), 1, None), 0) & _PRESET:
         raise UnreadableError("damaged PNG data (a preset dictionary)")
     palette, clear = bytes(_checked(data, png.palette)), bytes(_checked(data, png.clear))
     if png.color_type == _PALETTE and not 3 <= len(palette) <= 768:

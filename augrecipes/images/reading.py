@@ -33,8 +33,6 @@ from augrecipes.remote import RemoteError, remote_place
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 MaybeHeader = ImageHeader | str  # or why there is none
 MAX_BYTES = 2**30
-LOOP = "a link that leads back to itself"
-_MAGIC = 16  # bytes that tell a format
 _FIRST = 4_096
 _ENOUGH, _LAST = 16_384, 4_096  # bytes that most headers are in, and most ends
 _THREADS = 8
@@ -45,7 +43,7 @@ FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
 
 def sniff(data: bytes) -> Format | None:
     """The format that `data` begins with, or None for anything else."""
-    return next((format for format in FORMATS.values() if format.begins(data[:_MAGIC])), None)
+    return next((format for format in FORMATS.values() if format.begins(data[:16])), None)
 
 
 def read_header(data: bytes) -> ImageHeader:
@@ -118,7 +116,7 @@ def _header_or_reason(path: str) -> MaybeHeader:
 def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, image: bool = True) -> bytes:
     """A whole file; where a `image` is wanted, of what is none only the beginning. Raises UnreadableError.
 
-    Of a format whose parts are read on demand it is the open file.
+    Of an array it is the open file, of which parts are read when they are asked for.
     """
     if (place := remote_place(path)) is not None:
         with _server_errors():
@@ -132,7 +130,7 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, image: bool = True
             return first
         if format and format.header_at == "first":
             read_header(first)  # tells what is none before all of it is read
-        if format and format.on_demand and hasattr(os, "pread"):  # Windows has none
+        if format is arrays.FORMAT and hasattr(os, "pread"):  # Windows has none
             return OpenFile(file.fileno())  # type: ignore[return-value]
         file.seek(0)
         data = file.read(size) or b""  # in one piece: joining would copy it
@@ -242,7 +240,7 @@ def _opened(path: PathLike, max_bytes: int) -> Iterator[tuple[Any, int]]:
 
 def _why(error: OSError) -> str:
     known = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES, IsADirectoryError: errno.EISDIR}
-    said = {errno.ENOENT: "no such file", errno.EISDIR: "a folder, not a file", errno.ELOOP: LOOP}
+    said = {errno.ENOENT: "no such file", errno.EISDIR: "a folder, not a file", errno.ELOOP: "a link to itself"}
     said |= dict.fromkeys((errno.EACCES, errno.EPERM), "no permission to read it")
     code = error.errno or known.get(type(error), 0)  # drivers of fsspec give no number
     return said.get(code, f"cannot be read: {error.strerror or error}")

@@ -215,7 +215,7 @@ def test_what_is_no_image_has_a_reason(tmp_path):
     assert heads[3] == heads[6] == "no such file"
     assert heads[4] == "not a regular file"
     assert "folder" in str(heads[5]) or "regular" in str(heads[5])
-    assert heads[7] == "a link that leads back to itself"
+    assert heads[7] == "a link to itself"
     assert calls[-1] == (8, 8)
 
 
