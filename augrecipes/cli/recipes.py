@@ -85,7 +85,7 @@ def schema(json_: Json = None) -> None:
         write_file(Path(str(json_)), data)
         say_line(json_)
     else:
-        typer.echo(data, nl=False)
+        typer.get_binary_stream("stdout").write(data)
 
 
 def explain(
