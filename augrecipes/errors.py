@@ -54,7 +54,7 @@ _SPEAKS = re.compile("sig|token|key|secret|pass|pwd|auth|cred|policy|jwt|session
 def harmless(text: str, keep: str = "", *, secrets: bool = False) -> str:
     """`text` with line ends and control characters spelt out, but for those in `keep`, and without (or with) `secrets`.
 
-    Bytes of file names that are no text travel as surrogates; these stay, as streams write them in a harmless way.
+    Bytes of file names that are no text travel as surrogates, which no stream can write; these are spelt out, too.
 
     >>> print(harmless("red\\033[31m\\nnext.png"))
     red\\x1b[31m\\nnext.png
@@ -62,7 +62,7 @@ def harmless(text: str, keep: str = "", *, secrets: bool = False) -> str:
     text = text if secrets else redact(text)
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or "\udc80" <= c <= "\udcff" or c in keep else repr(c)[1:-1] for c in text)
+    return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
 
 
 _LISTED = 200  # problems that one message lists

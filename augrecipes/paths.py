@@ -81,23 +81,29 @@ def write_file(path: Path, data: bytes, *, lasting: bool = True, mode: int = 0o6
         mode: who may read and write it.
 
     Raises:
-        OSError: it cannot be written; what was at `path` before is still there.
+        OSError: it cannot be written, and names `path`; what was there before is still there.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_file(Path(folder) / "a" / "b.txt", b"whole")
     ...     [(file.name, file.read_text()) for file in (Path(folder) / "a").iterdir()]
     [('b.txt', 'whole')]
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, staged = tempfile.mkstemp(STAGED, f".{path.name}.", path.parent)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            if lasting:
-                file.flush()
-                os.fsync(file.fileno())
-        Path(staged).chmod(mode)
-        Path(staged).replace(path)
-    except BaseException:
-        Path(staged).unlink(missing_ok=True)
-        raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():  # such as /dev/stderr, whose place no file is to take
+            path.write_bytes(data)
+            return
+        handle, staged = tempfile.mkstemp(STAGED, f".{path.name}.", path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                if lasting:
+                    file.flush()
+                    os.fsync(file.fileno())
+            Path(staged).chmod(mode)
+            Path(staged).replace(path)
+        except BaseException:
+            Path(staged).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error

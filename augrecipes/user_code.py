@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import re
 import sys
 import traceback
@@ -120,18 +121,18 @@ def run_plugin(place: str) -> None:
     Raises:
         AugrecipesError: there is no such file, it fails, or another module has its name.
     """
-    file = Path(place).resolve()
+    file = Path(os.path.realpath(place))  # which says nothing of links that loop
     if file.suffix != ".py" or not file.is_file():
         raise AugrecipesError(f"{place}: no file of Python")
     module = _loaded(file.stem, AugrecipesError, file.parent)
     found = getattr(module, "__file__", None)
-    if found is None or Path(found).resolve() != file:
+    if found is None or Path(os.path.realpath(found)) != file:
         raise AugrecipesError(f"{place}: another module is called {file.stem}: give the file another name")
 
 
 def _loaded(place: str, wrong: type[AugrecipesError], folder: Path | None = None) -> ModuleType:
     """A file that is run, or a module that is imported from a folder, or from the current one."""
-    file = Path(place).resolve() if place.endswith(".py") else None
+    file = Path(os.path.realpath(place)) if place.endswith(".py") else None
     if file is not None and not file.is_file():
         raise wrong(f"{place}: {'no file, but a folder' if file.is_dir() else 'no such file'}")
     folder = folder or (file.parent if file else Path.cwd())

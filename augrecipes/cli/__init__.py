@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from copy import copy
+from pathlib import Path
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -23,6 +26,9 @@ def main(args: Sequence[str] | None = None) -> None:
     """
     from augrecipes.cli.app import app
 
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed, and the next file that is opened would take its place
+            setattr(sys, name, Path(os.devnull).open("r+", encoding="utf-8"))  # noqa: SIM115  to the end
     for stream in (sys.stdout, sys.stderr):
         # File names need not be UTF-8, and a terminal need not show every character.
         if hasattr(stream, "reconfigure"):
@@ -32,18 +38,16 @@ def main(args: Sequence[str] | None = None) -> None:
     named = [command for command in app.registered_commands if words[:1] == [command.name]]
     program.registered_commands = named or app.registered_commands
     try:
-        program(args=words, prog_name="augrecipes")
-    finally:
-        _flush()
-
-
-def _flush() -> None:
-    """Write out what is buffered; a reader that has gone is no error."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        from augrecipes.cli.terminal import hush
+        try:
+            program(args=words, prog_name="augrecipes")
+        finally:
+            with suppress(ValueError):  # closed already
+                sys.stdout.flush()
+    except OSError as error:  # of what was buffered, or is printed without a command, such as help
+        from augrecipes.cli.terminal import complain, exit_status, hush
 
         hush()
-    except ValueError:  # closed already
-        pass
+        if isinstance(error, BrokenPipeError):  # its reader has gone, which is no error
+            raise error.__context__ or SystemExit from None
+        complain(OSError(error.errno, error.strerror, "standard output"))
+        raise SystemExit(exit_status(error)) from None

@@ -14,6 +14,7 @@ from typer.core import TyperCommand
 
 from augrecipes.cli.terminal import say_line
 from augrecipes.errors import redact_all
+from augrecipes.paths import write_file
 from augrecipes.report import to_plain
 
 STDOUT = "-"
@@ -94,20 +95,10 @@ def answer(
     else:
         text()
         if json_ is not None:
-            (write or (lambda path: _write(path, found)))(Path(json_))
+            (write or (lambda path: write_file(path, f"{as_json(found)}\n".encode())))(Path(json_))
             say_line(json_)
     if status:
         raise typer.Exit(status)
-
-
-def _write(path: Path, found: Any) -> None:
-    from augrecipes.paths import write_file
-
-    data = f"{as_json(found)}\n".encode()
-    if path.exists() and not path.is_file():
-        path.write_bytes(data)  # such as /dev/stderr
-    else:
-        write_file(path, data)
 
 
 def as_json(found: Any) -> str:

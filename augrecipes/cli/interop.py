@@ -14,6 +14,7 @@ from augrecipes.cli.arguments import Mode, Recipe, Set, Without
 from augrecipes.cli.options import destination, loaded, option, overrides
 from augrecipes.cli.terminal import line_of, paint, say, say_line
 from augrecipes.errors import counted
+from augrecipes.paths import write_file
 
 if TYPE_CHECKING:
     from augrecipes.errors import Diagnostic
@@ -68,7 +69,6 @@ def import_(
       2  nothing that can be imported
     """
     from augrecipes.interop.importing import draft_of
-    from augrecipes.paths import write_file
     from augrecipes.recipe.parse import parse_text
 
     draft = draft_of(source, key, overrides(set_), base_root)
@@ -161,7 +161,6 @@ def eject(
     if json_ is not None and out is not None:
         raise typer.BadParameter("give the file of --json right after it, such as --json aug.json")
     from augrecipes.interop import plain as ejecting
-    from augrecipes.paths import write_file
 
     parsed = loaded(recipe, set_, without)
     if json_ is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +25,7 @@ from augrecipes.cli.arguments import (
 )
 from augrecipes.cli.options import choice, destination, loaded, option, overrides, refusal
 from augrecipes.cli.terminal import complain, exit_status, progress, say_line, show
+from augrecipes.paths import write_file
 
 if TYPE_CHECKING:
     from augrecipes.compiler.explain import Explanation
@@ -82,13 +82,10 @@ def schema(json_: Json = None) -> None:
     # The shipped bytes themselves: a test holds them equal to what the installed classes say.
     data = (files("augrecipes") / "schema" / FILE).read_bytes()
     if json_ not in (None, STDOUT):
-        Path(str(json_)).write_bytes(data)
+        write_file(Path(str(json_)), data)
         say_line(json_)
-    elif hasattr(sys.stdout, "buffer"):
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
     else:
-        sys.stdout.write(data.decode("utf-8"))
+        typer.get_binary_stream("stdout").write(data)
 
 
 def explain(

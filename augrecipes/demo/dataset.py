@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import re
@@ -22,6 +23,7 @@ from augrecipes.demo.photos import render_photo
 from augrecipes.demo.tissue import CLASSES as TISSUES
 from augrecipes.demo.tissue import LABORATORIES, render_tile
 from augrecipes.ops.matlab_bicubic import imresize
+from augrecipes.paths import write_file
 from augrecipes.progress import Progress
 
 TILE_SIZES: tuple[Size, ...] = ((384, 384), (320, 320), (288, 352), (448, 384), (256, 256), (512, 512))
@@ -202,13 +204,13 @@ def write_image(
     if palette:  # the file keeps the numbers, viewers show colours
         image.putpalette(np.array(palette, np.uint8).tobytes())
     tags.update(exif or {})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    image.save(path, quality=92, compress_level=3, exif=tags)
+    kind = "JPEG" if path.suffix == ".jpg" else "PNG"
+    image.save(data := io.BytesIO(), kind, quality=92, compress_level=3, exif=tags)
+    write_file(path, data.getvalue(), lasting=False)
     return path
 
 
 def write_table(path: Path, rows: Iterable[Sequence[str]]) -> None:
     """Write rows as CSV; the first is the header."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)
+    csv.writer(text := io.StringIO(), lineterminator="\n").writerows(rows)
+    write_file(path, text.getvalue().encode("utf-8"), lasting=False)

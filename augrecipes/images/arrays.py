@@ -1,8 +1,9 @@
-"""Arrays that numpy has saved: one image or mask a file, mapped, so that a window reads its own rows alone."""
+"""Arrays that numpy has saved: one image or mask a file, of which a window reads its own rows alone."""
 
 from __future__ import annotations
 
 import io
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,18 +13,18 @@ from numpy.typing import NDArray
 from augrecipes.errors import parsed
 from augrecipes.images.format import Area, Format, ImageHeader, UnreadableError
 
-_LONGEST = 12_000  # bytes of a header; numpy reads none that is longer
+LONGEST = 12_000  # bytes of a header; numpy reads none that is longer
 _CHANNELS = (1, 3, 4)
 _WIDEST = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedArray:
     """Where an array begins, and how it is laid out.
 
     Attributes:
         at: bytes in front of it.
-        shape: H×W or H×W×C.
+        shape: of images H×W or H×W×C.
         dtype: of its values.
         order: `C`, or `F` where columns lie behind each other.
     """
@@ -36,12 +37,12 @@ class Saved:
     @property
     def least(self) -> int:
         """Bytes of a whole file."""
-        return self.at + int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
+        return self.at + math.prod(self.shape) * self.dtype.itemsize
 
 
-def header(data: bytes) -> ImageHeader:
-    """The header of an array; the data may end after it. Nothing is unpickled. Raises UnreadableError."""
-    first = io.BytesIO(data[:_LONGEST])
+def saved_array(data: bytes) -> SavedArray:
+    """How an array is laid out; the data may end after its header. Nothing is unpickled. Raises UnreadableError."""
+    first = io.BytesIO(data[:LONGEST])
     try:
         version = np.lib.format.read_magic(first)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -49,12 +50,20 @@ def header(data: bytes) -> ImageHeader:
         shape, columns_first, dtype = parsed(lambda: (first.seek(at), read(first))[1])
     except Exception as error:  # whatever its header's text makes numpy raise
         raise UnreadableError(f"truncated or damaged: the header of an array ({error})") from None
-    if dtype.kind not in "uib" or dtype.subdtype is not None:
+    if dtype.hasobject or dtype.subdtype is not None:
+        raise UnreadableError(f"an array of {dtype}, and numbers are read")
+    return SavedArray(first.tell(), shape, dtype, "F" if columns_first else "C")
+
+
+def header(data: bytes) -> ImageHeader:
+    """The header of an image or mask; the data may end after it. Raises UnreadableError."""
+    saved = saved_array(data)
+    shape, dtype = saved.shape, saved.dtype
+    if dtype.kind not in "uib":
         raise UnreadableError(f"an array of {dtype}: images are uint8 (0 to 255), masks integers")
     channels = 1 if len(shape) == 2 else shape[2] if len(shape) == 3 else 0
     if channels not in _CHANNELS:
         raise UnreadableError(f"an array of shape {shape}: images are H×W, or H×W×C of 1, 3 or 4 channels")
-    saved = Saved(first.tell(), shape, dtype, "F" if columns_first else "C")
     color, bits = "grey" if channels == 1 else "rgb", 16 if dtype == np.int8 else 8 * dtype.itemsize
     return ImageHeader("npy", shape[1], shape[0], bits, color, channels == 4, layout=saved)  # type: ignore[arg-type]
 
@@ -79,12 +88,20 @@ def labels(data: bytes, info: ImageHeader, part: Area) -> NDArray[Any]:
 
 
 def _values(data: bytes, info: ImageHeader, part: Area) -> NDArray[Any]:
-    saved: Saved = info.layout
-    if len(data) < saved.least:
+    cut = rows(data, info.layout, part.y0, part.y1)[:, part.x0 : part.x1]
+    return cut.astype(cut.dtype.newbyteorder("="), order="C")  # a copy: nobody is to hold a piece of the file
+
+
+def rows(data: Any, saved: SavedArray, first: int, end: int) -> NDArray[Any]:
+    """Rows `first` to `end` of the first axis, read-only, of bytes or an OpenFile. UnreadableError where it is cut."""
+    count, *rest = saved.shape
+    size = math.prod(rest) * saved.dtype.itemsize
+    y0, y1 = (first, end) if saved.order == "C" else (0, count)  # or a row lies all over the file
+    found = data[saved.at + y0 * size : saved.at + y1 * size]
+    if len(data) < saved.least or len(found) < (y1 - y0) * size:
         raise UnreadableError(f"truncated: {len(data):,} of {saved.least:,} bytes of an array")
-    values = np.frombuffer(data, saved.dtype, (saved.least - saved.at) // saved.dtype.itemsize, saved.at)
-    cut = values.reshape(saved.shape, order=saved.order)[part.y0 : part.y1, part.x0 : part.x1]
-    return cut.astype(saved.dtype.newbyteorder("="), order="C")  # a copy: nobody is to hold a piece of the file
+    values = np.frombuffer(found, saved.dtype).reshape((y1 - y0, *rest), order=saved.order)
+    return values[first - y0 : end - y0]
 
 
 FORMAT = Format(
@@ -97,5 +114,4 @@ FORMAT = Format(
     complete=lambda header, last, size: size >= header.layout.least,
     header_at="first",
     by_parts=True,
-    mapped=True,
 )

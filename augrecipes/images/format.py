@@ -117,7 +117,6 @@ class Format:
         header_at: where the header of a whole file stands: in its first 4,096 bytes (`first`), before the pixels
             (`front`), or `anywhere`.
         by_parts: whether no more is decoded than a part needs.
-        mapped: a file is mapped, not read: what is given as data is a view of it.
         scales: data and header to the values of `reduce` beyond 1 that `decode` takes.
         coded: as `decode`, to what kernels are to be told who decode it themselves; None where they cannot.
     """
@@ -131,7 +130,6 @@ class Format:
     complete: Callable[[ImageHeader, bytes, int], bool]
     header_at: Literal["first", "front", "anywhere"] = "anywhere"
     by_parts: bool = False
-    mapped: bool = False
     scales: Callable[[bytes, ImageHeader], tuple[int, ...]] = lambda data, header: ()
     coded: Callable[[bytes, ImageHeader, int | None, Area], Coded | None] | None = None
 

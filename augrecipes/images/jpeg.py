@@ -45,13 +45,13 @@ END = b"\xff\xd9"
 _MOST_JUNK = 2**24  # bytes of it
 _MOST_EXIF = 16  # blocks that are searched for an orientation
 _COLORS: dict[int, Color] = {1: "grey", 3: "rgb", 4: "cmyk"}
-_ARITHMETIC = range(0xC9, 0xD0)
-_PROGRESSIVE = (0xC2, 0xC6, 0xCA, 0xCE)
 
 # A Huffman code has at least one bit and there is one for each block of 64 pixels; the rest is slack for odd sampling.
+# Arithmetic codes can be shorter, for one colour all over: hardly anybody has such a file, and as many scans of nothing
+# as it has bytes take long.
 _MOST_PIXELS_PER_BYTE = 8 * 64 * 4
 # libjpeg decodes the whole image once a scan: real progressive files have about ten.
-_MOST_SCANS = 100
+_USUAL_SCANS, _MOST_SCANS = 10, 100
 
 # What libjpeg warns of although every pixel is there: junk between segments or in front of the end marker,
 # a damaged ICC profile, unusual but harmless parameters. Restart markers (D0 to D7) mean lost data instead.
@@ -107,10 +107,12 @@ def _space_of(data: bytes, info: ImageHeader, channels: int | None) -> str:
         raise UnreadableError(f"a JPEG of {info.bits} bits per sample; 8 are supported")
     if not s.scan:
         raise UnreadableError("truncated: its JPEG data ends before the image")
-    if s.frame not in _ARITHMETIC and info.width * info.height > _MOST_PIXELS_PER_BYTE * len(data):
-        raise UnreadableError(f"truncated: {len(data)} bytes cannot hold {info.width}×{info.height} pixels")
-    if s.frame in _PROGRESSIVE and data.count(b"\xff\xda", s.scan) > _MOST_SCANS:
+    scans = 1 if s.frame in _SEQUENTIAL else data.count(b"\xff\xda", s.scan)
+    if scans > _MOST_SCANS:
         raise UnreadableError(f"a JPEG of more than {_MOST_SCANS} scans")
+    if info.width * info.height * max(scans / _USUAL_SCANS, 1) > _MOST_PIXELS_PER_BYTE * len(data):
+        size = f"{info.width}×{info.height} pixels (scans: {scans})"
+        raise UnreadableError(f"truncated: {len(data)} bytes cannot hold {size}")
     if info.color == "cmyk":
         return "CMYK"
     if info.color == "other":

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
+from itertools import islice
 from typing import Any
 
 import cv2
@@ -46,6 +47,7 @@ _DEPTHS = {_GREY: (1, 2, 4, 8, 16), _PALETTE: (1, 2, 4, 8), _RGB: (8, 16), _GREY
 _SLICE = 1 << 16  # bytes that are inflated at a time
 _STRIP = 1 << 16  # bytes of rows that filters are undone of at a time, little enough for malloc to keep
 _MARGIN = 16  # as png.c has it
+_PRESET = 0x20  # of the second byte of zlib's header
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 # How Pillow is told to read samples as they are stored, by their bytes or, below one, bits: the mode, and raw modes of
 # the upper and the lower bytes. What it has no mode for is four bytes a pixel to it.
@@ -181,6 +183,9 @@ def _checked_whole(data: bytes, info: ImageHeader) -> tuple[bytes, bytes]:
     # One byte of deflate makes at most 1032: a bomb of a header is refused before memory is asked for.
     if sum(rows * width for rows, width in _passes(info)) > 1032 * sum(end - start for start, end in png.pixels):
         raise UnreadableError("truncated: its PNG data cannot hold the image")
+    # Which isal may do without.
+    if next(islice((data[at] for start, end in png.pixels for at in range(start, end)), 1, None), 0) & _PRESET:
+        raise UnreadableError("damaged PNG data (a preset dictionary)")
     palette, clear = bytes(_checked(data, png.palette)), bytes(_checked(data, png.clear))
     if png.color_type == _PALETTE and not 3 <= len(palette) <= 768:
         raise UnreadableError("a PNG with colour indices and no palette")
@@ -214,20 +219,19 @@ def _inflated(data: bytes, png: Png, sizes: Sequence[int], *, whole: bool) -> It
                     raise UnreadableError(f"truncated: {found} of {needed} bytes of PNG pixels")
             yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
         # It is only read where nothing else can come; a file may have more pixels than the image.
-        while whole and not unpacker.eof and (fed := unpacker.unconsumed_tail or next(slices, b"")):
+        while whole and not unpacker.eof:
+            fed = unpacker.unconsumed_tail or next(slices, b"")
             if unpacker.decompress(fed, 1):
                 break
+            if not (fed or unpacker.eof):
+                raise UnreadableError("truncated: PNG pixels without the end of their data")
         for _ in slices if whole else ():
             pass
         if whole and not unpacker.eof:  # without their checksum zlib is asked, too: isal takes codes that it does not
-            zlib.decompressobj().decompress(_packed(data, png), needed)
+            zlib.decompressobj().decompress(b"".join(data[start:end] for start, end in png.pixels), needed)
     except (zlib.error, _inflate.error) as error:
         raise_if_memory(error)
         raise UnreadableError(f"damaged PNG data ({error})") from None
-
-
-def _packed(data: bytes, png: Png) -> bytes:
-    return b"".join(data[start:end] for start, end in png.pixels)
 
 
 def _samples(data: bytes, info: ImageHeader, part: Area) -> Raster:
@@ -266,16 +270,14 @@ def _by_pillow(data: bytes, info: ImageHeader) -> Raster:
     from PIL import Image
 
     png: Png = info.layout
-    passes = _passes(info)
-    for (_, width), rows in zip(passes, _inflated(data, png, [h * w for h, w in passes], whole=True), strict=True):
+    passes, samples, size = _passes(info), _SAMPLES[png.color_type], (info.width, info.height)
+    parts = list(_inflated(data, png, [h * w for h, w in passes], whole=True))
+    for (_, width), rows in zip(passes, parts, strict=True):
         if np.frombuffer(rows, np.uint8)[::width].max(initial=0) > 4:
             raise UnreadableError("damaged PNG data (an unknown filter)")
-    packed, samples, size = _packed(data, png), _SAMPLES[png.color_type], (info.width, info.height)
+    stored = zlib.compress(b"".join(parts), 0)  # Pillow inflates by zlib, which refuses some of what isal reads
     mode, *raw = _PILLOW[samples, info.bits]
-    try:
-        found = [np.asarray(Image.frombytes(mode, size, packed, "zip", (how, png.interlaced))) for how in raw]
-    except (ValueError, OSError) as error:
-        raise UnreadableError(f"damaged PNG data ({error})") from None
+    found = [np.asarray(Image.frombytes(mode, size, stored, "zip", (how, png.interlaced))) for how in raw]
     both = found[0] if len(found) == 1 else np.stack(found, axis=-1)
     return _unpacked(np.ascontiguousarray(both).reshape(info.height, -1), info.bits, (*size[::-1], samples))
 

@@ -13,10 +13,11 @@ True
 from __future__ import annotations
 
 import errno
-import mmap
 import os
 import stat
 import struct
+import sys
+import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -42,7 +43,7 @@ FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
 
 def sniff(data: bytes) -> Format | None:
     """The format that `data` begins with, or None for anything else."""
-    return next((format for format in FORMATS.values() if format.begins(data)), None)
+    return next((format for format in FORMATS.values() if format.begins(data[:16])), None)
 
 
 def read_header(data: bytes) -> ImageHeader:
@@ -115,7 +116,7 @@ def _header_or_reason(path: str) -> MaybeHeader:
 def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, image: bool = True) -> bytes:
     """A whole file; where a `image` is wanted, of what is none only the beginning. Raises UnreadableError.
 
-    Of a format that is mapped it is a view of the file.
+    Of an array it is the open file, of which parts are read when they are asked for.
     """
     if (place := remote_place(path)) is not None:
         with _server_errors():
@@ -129,13 +130,44 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, image: bool = True
             return first
         if format and format.header_at == "first":
             read_header(first)  # tells what is none before all of it is read
-        if format and format.mapped:
-            return memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))  # type: ignore[return-value]
+        if format is arrays.FORMAT and hasattr(os, "pread"):  # Windows has none
+            return OpenFile(file.fileno())  # type: ignore[return-value]
         file.seek(0)
         data = file.read(size) or b""  # in one piece: joining would copy it
         while len(data) < size and (part := file.read(size - len(data))):
             data += part
         return bytes(data)
+
+
+class OpenFile:
+    """The bytes of a file that stays open: slices of it are read when they are asked for, by any thread.
+
+    A map of it would be as quick, but ends the process where the file is cut meanwhile; a slice is then short.
+
+    Args:
+        handle: of the file; its own is a copy of that.
+    """
+
+    def __init__(self, handle: int) -> None:
+        self._handle = os.dup(handle)
+        weakref.finalize(self, os.close, self._handle)
+
+    def __len__(self) -> int:
+        return os.fstat(self._handle).st_size
+
+    def __getitem__(self, part: slice) -> bytes:
+        at, end, _ = part.indices(len(self))
+        found = b""
+        with _server_errors():
+            while at < end and (piece := os.pread(self._handle, end - at, at)):
+                found, at = found + piece, at + len(piece)
+        return found
+
+
+def open_file(path: PathLike) -> OpenFile:
+    """A regular file of any size. Raises UnreadableError."""
+    with _opened(path, sys.maxsize) as (file, _):
+        return OpenFile(file.fileno())
 
 
 def read_ends(path: PathLike, first: int, last: int) -> tuple[bytes, bytes, int]:
@@ -208,7 +240,7 @@ def _opened(path: PathLike, max_bytes: int) -> Iterator[tuple[Any, int]]:
 
 def _why(error: OSError) -> str:
     known = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES, IsADirectoryError: errno.EISDIR}
-    said = {errno.ENOENT: "no such file", errno.EISDIR: "a folder, not a file"}
+    said = {errno.ENOENT: "no such file", errno.EISDIR: "a folder, not a file", errno.ELOOP: "a link to itself"}
     said |= dict.fromkeys((errno.EACCES, errno.EPERM), "no permission to read it")
     code = error.errno or known.get(type(error), 0)  # drivers of fsspec give no number
     return said.get(code, f"cannot be read: {error.strerror or error}")

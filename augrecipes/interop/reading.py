@@ -83,7 +83,7 @@ def read_stream(stream: BinaryIO, name: str) -> str:
 
 def _decoded(read_bytes: Callable[[Problems], bytes], name: str) -> str:
     with reported() as problems:
-        return limits.decode(read_bytes(problems), name, problems)
+        return limits.decode(read_bytes(problems), name, problems, yaml=False)  # Python may hold form feeds
 
 
 def of_text(text: str, file: str) -> Document:
@@ -101,7 +101,7 @@ def of_text(text: str, file: str) -> Document:
             data = text.encode("utf-8", "surrogatepass")
             return Document(file, read_nodes(data, file, problems, _ConfigReader)[0], text)
     except RecipeError as error:
-        no_yaml = any(problem.code == "E105" for problem in error.problems)
+        no_yaml = any(problem.code in ("E104", "E105") for problem in error.problems)
         if no_yaml and Path(file).suffix not in (".yaml", ".yml", ".json"):
             return Document(file, None, text)
         raise

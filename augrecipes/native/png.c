@@ -36,8 +36,10 @@ static inline Wide size_of(Wide value) {
 
 static inline void sub(const uint8_t *row, int64_t size, int64_t pixel, uint8_t *to) {
     Wide left = {0};
-    for (int64_t x = 0; x < size; x += pixel)
-        store(left += load(row + x), to + x);
+    for (int64_t x = 0; x < size; x += pixel) {
+        left = (left + load(row + x)) & 255;
+        store(left, to + x);
+    }
 }
 
 static inline void up(const uint8_t *restrict row, const uint8_t *restrict above, int64_t size, uint8_t *restrict to) {

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from augrecipes.display import Displayed
 from augrecipes.errors import DataError, counted, harmless
-from augrecipes.paths import local
+from augrecipes.paths import local, write_file
 from augrecipes.preview.cells import (
     APART,
     BESIDE,
@@ -213,8 +213,7 @@ def save_sheet(sheet: NDArray[np.uint8], out: str | os.PathLike[str]) -> Path:
     path = checked_path(out)
     _, encoded = cv2.imencode(path.suffix.lower(), cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(encoded.tobytes())
+        write_file(path, encoded.tobytes())
     except OSError as error:
         raise DataError(f"cannot be written: {error.strerror or error}", path=str(path)) from error
     return path

@@ -46,8 +46,8 @@ def read_bytes(path: str | os.PathLike[str], shown: str, problems: Problems) -> 
         raise problems.stop("E101", here, f"cannot be read: {reason}", "file") from None
 
 
-def decode(data: bytes, file: str, problems: Problems) -> str:
-    """UTF-8 bytes as text, a byte order mark removed.
+def decode(data: bytes, file: str, problems: Problems, *, yaml: bool = True) -> str:
+    """UTF-8 bytes as text, a byte order mark removed; with the characters that `yaml` may have.
 
     Raises:
         Stop: too large, another encoding, or binary; the problem is noted with its place.
@@ -66,7 +66,7 @@ def decode(data: bytes, file: str, problems: Problems) -> str:
         before = data[: error.start].decode("utf-8")
         message = f"byte 0x{data[error.start]:02x} is not UTF-8 (Latin-1 or Windows-1252?); save the file as UTF-8"
         raise problems.stop("E103", place_of(before, len(before), file), message, "encoding") from None
-    if bad := _FORBIDDEN.search(text):
+    if yaml and (bad := _FORBIDDEN.search(text)):
         message = f"control character U+{ord(bad[0]):04X} is not allowed; is this a recipe file?"
         raise problems.stop("E104", place_of(text, bad.start(), file), message, "encoding")
     return text

@@ -292,11 +292,21 @@ def _scan(full: bytes, about: os.stat_result) -> Scan:
             name = entry.name
             if name.startswith(b".") or name in _SKIPPED:
                 continue
-            if entry.is_dir():
+            if is_folder(entry):
                 folders.append(name)
             elif name.rpartition(b".")[2].lower() in EXTENSIONS and b"." in name:  # a call takes a third of a listing
                 files.append(name)
     return Scan(_times(about), b"\0".join(sorted(files)), b"\0".join(sorted(folders)))
+
+
+def is_folder(entry: os.DirEntry[bytes]) -> bool:
+    """Whether an entry is a folder. A link that loops is none; who reads it as an image names it, others are logged."""
+    try:
+        return entry.is_dir()
+    except OSError as error:
+        if not _is_image(entry.name):
+            _log.warning("%s: passed over: %s", os.fsdecode(entry.path), error.strerror)
+        return False
 
 
 def _why(error: OSError) -> str:

@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 
 from augrecipes.errors import DataError
+from augrecipes.images.arrays import LONGEST, rows, saved_array
+from augrecipes.images.encoded import data_errors
 from augrecipes.images.format import stage
+from augrecipes.images.reading import open_file
 from augrecipes.paths import is_archive
-from augrecipes.sources.listing import EXTENSIONS
+from augrecipes.sources.listing import EXTENSIONS, is_folder
 from augrecipes.sources.sample import is_source
 from augrecipes.sources.sample_inputs import is_image
 from augrecipes.sources.tar.shards import TarShards
@@ -256,11 +259,11 @@ def _holds_archives(folder: Path) -> bool:
     """Whether a folder has archives in it, and no image."""
     found = False
     try:
-        with os.scandir(folder) as entries:
+        with os.scandir(os.fsencode(folder)) as entries:
             for entry in entries:
-                if os.fsencode(entry.name).rpartition(b".")[2].lower() in EXTENSIONS and not entry.is_dir():
+                if entry.name.rpartition(b".")[2].lower() in EXTENSIONS and not is_folder(entry):
                     return False
-                found |= is_archive(entry.name) and not entry.name.startswith(".")
+                found |= is_archive(os.fsdecode(entry.name)) and not entry.name.startswith(b".")
     except OSError:  # told by who lists it
         return False
     return found
@@ -275,4 +278,25 @@ def _source_at(given: Any) -> Any:
         raise DataError(what if Path(given).exists() else "no such file or folder", os.fspath(given))
     if not Path(given).is_file():
         raise DataError("no such file", os.fspath(given))
-    return partial(np.load, os.fspath(given), mmap_mode="r", allow_pickle=False)
+    if not hasattr(os, "pread"):  # on Windows, where nobody can cut a file that is mapped
+        return partial(np.load, os.fspath(given), mmap_mode="r", allow_pickle=False)
+    return partial(_SavedRows, os.fspath(given))
+
+
+class _SavedRows:
+    """Items of an `.npy` file, each read when it is asked for. Raises DataError."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with data_errors(path):
+            self._file = open_file(path)
+            self._saved = saved_array(self._file[:LONGEST])
+            rows(self._file, self._saved, 0, 0)  # or it is cut already
+
+    def __len__(self) -> int:
+        return self._saved.shape[0]
+
+    def __getitem__(self, index: int) -> Any:
+        row = range(len(self))[index]
+        with data_errors(self.path):
+            return rows(self._file, self._saved, row, row + 1)[0]

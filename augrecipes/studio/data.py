@@ -113,11 +113,11 @@ class StudioData:
         """Refused for a file that a link in a folder of data leads out to."""
         given = self.data.values() if isinstance(self.data, Mapping) else [self.data]
         named = [one for some in given for one in (some if isinstance(some, list) else [some])]
-        roots = [Path(os.fsdecode(one)).resolve() for one in named if isinstance(one, str | os.PathLike)]
+        roots = [Path(os.path.realpath(os.fsdecode(one))) for one in named if isinstance(one, str | os.PathLike)]
         if not roots or not all(root.is_dir() for root in roots):
             return  # a list of files names where they are
         for path in files.table.paths(unit).values():
-            if not any(Path(path).resolve().is_relative_to(root) for root in roots):
+            if not any(Path(os.path.realpath(path)).is_relative_to(root) for root in roots):
                 message = f"{path}: a link that leads out of the folder of data is not followed"
                 raise Refused(403, "outside", message, "give the folder that it leads to as --data")
 

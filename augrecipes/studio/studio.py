@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -157,8 +158,8 @@ def opened(
         path = find(recipe)
         if isinstance(recipe, str) and recipe in gallery.gallery_names():
             text, path = path.read_text(encoding="utf-8"), None
-        elif path.is_dir() or not path.resolve().parent.is_dir():
+        elif path.is_dir() or not Path(os.path.realpath(path)).parent.is_dir():
             raise RecipeError(f"{path}: no file, and none can be written there")
         else:
-            text, path = "" if path.exists() else NEW, path.resolve()
+            text, path = "" if path.exists() else NEW, Path(os.path.realpath(path))
     return Studio(files, path, text, read_only)

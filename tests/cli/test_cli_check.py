@@ -169,7 +169,7 @@ STYLES = "".join(terminal._MARKS.values()) + terminal._END
 
 def raw(text: str, keep: str = "\n") -> list[str]:
     """Characters that a terminal might obey."""
-    return [c for c in text if not c.isprintable() and c not in keep and not "\udc80" <= c <= "\udcff"]
+    return [c for c in text if not c.isprintable() and c not in keep]
 
 
 class Terminal(io.StringIO):

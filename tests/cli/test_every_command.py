@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import shlex
 import shutil
 import sys
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 import augrecipes.cli
 from augrecipes.cli.app import app
+from augrecipes.paths import write_file
 
 CROP = "version: 1\nrecipe: crop\nsteps:\n  - RandomCrop: {height: 24, width: 24}\n  - HorizontalFlip\neval: []\n"
 QUICK = ("--seconds", "0.01", "--samples", "4", "--batch-size", "4", "--no-effects")
@@ -173,6 +175,58 @@ def test_no_address_is_written_to_but_by_pack(run, data, tmp_path):
     result = run("check", "s3://bucket/recipe.yaml")
     assert result.exit_code == 2
     assert "E101 file: is an address, and recipes are read from this machine: copy it here" in result.output
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell closes streams")
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("explain good.yaml >&-", 0), ("list <&- >&- 2>&-", 0), ("check nowhere.yaml >&- 2>&-", 2),
+        ("check - <&-", 2), ("import - <&-", 2),
+        *[(f"{words} >/dev/full", 2) for words in ("--version", "list", "schema") if Path("/dev/full").exists()],
+    ],
+)  # fmt: skip
+def test_closed_and_full_streams_are_no_tracebacks(data, process, words, status):
+    result = process("-c", f"import os; os.execvp('sh', ['sh', '-c', {f'{sys.executable} -m augrecipes {words}'!r}])")
+    assert result.returncode == status, result.stderr
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr.splitlines()) <= 2
+    assert "2>&-" in words or bool(result.stderr) == bool(status)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no limit there")
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        ("import saved.json --no-time -o", "new.yaml"), ("eject good.yaml -o", "new.py"), ("schema --json", "new.json"),
+        ("preview crop.yaml photos --rows 1 --columns 1 -o", "new.png"), ("check good.yaml --json", "new.json"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("before", [None, b"whole"])
+def test_a_full_disk_names_the_file_and_leaves_no_half_of_it(run, data, tmp_path, words, file, before):
+    import resource
+
+    if before is not None:
+        (tmp_path / file).write_bytes(before)
+    there, limits = sorted(tmp_path.iterdir()), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, limits[1]))
+    try:
+        result = run(*words.split(), file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert result.exit_code == 2, result.output
+    assert file in result.stderr.splitlines()[-1]
+    assert sorted(tmp_path.iterdir()) == there
+    assert before is None or (tmp_path / file).read_bytes() == before
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no such devices here")
+def test_devices_are_written_to_and_not_replaced(tmp_path):
+    """What is renamed takes the place of what was there, `/dev/stderr` too."""
+    reads, writes = os.pipe()
+    (tmp_path / "device").symlink_to(f"/dev/fd/{writes}")
+    write_file(tmp_path / "device", b"text")
+    assert (os.read(reads, 9), (tmp_path / "device").is_symlink()) == (b"text", True)
 
 
 RECIPES = {

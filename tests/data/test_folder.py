@@ -77,6 +77,15 @@ class TestBroken:
         (skipped,) = made.skipped
         assert (Path(skipped.path).name, skipped.reason[:18]) == ("small.png", "step RandomCrop#1:")
 
+    def test_a_link_that_loops_is_skipped(self, tmp_path: Path, recipe: Recipe) -> None:
+        draw(tmp_path / "whole.png", 1)
+        (tmp_path / "loop.png").symlink_to("loop.png")
+        made = loader(ImageFolder(tmp_path, recipe, on_error="skip"))
+        assert [Path(path).name for batch in made for path in batch["path"]] == ["whole.png", "whole.png"]
+        assert [skipped.reason for skipped in made.skipped] == ["a link to itself"]
+        with pytest.raises(DataError, match=r"loop\.png: a link to itself"):
+            ImageFolder(tmp_path, recipe)[0]
+
 
 class TestMasks:
     @pytest.fixture

@@ -112,6 +112,7 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read_image(path)
     assert os.fsencode(caught.value.path or "") == path
+    assert "caf\\udce9" in str(caught.value).encode().decode(), "which no stream refuses"
 
 
 def test_jpeg_ends() -> None:
@@ -132,6 +133,31 @@ def test_bombs_are_refused_before_memory_is_asked_for() -> None:
         decode_image(wide, name="x")
     with pytest.raises(DataError, match="limit"):
         decode_image(JPEG[:at] + b"\xff\xff\xff\xff" + JPEG[at + 4 :], name="x")
+
+
+def scans_of_nothing(frame: int, side: int, count: int) -> bytes:
+    """A JPEG of arithmetic codes, which may say nothing, and so take no bytes."""
+
+    def segment(marker: int, content: bytes) -> bytes:
+        return bytes((0xFF, marker)) + struct.pack(">H", len(content) + 2) + content
+
+    start = b"\xff\xd8" + segment(0xDB, bytes((0, *[1] * 64)))
+    start += segment(frame, struct.pack(">BHHB", 8, side, side, 1) + b"\1\x11\0")
+    first, more = ((0, 0, 0), (1, 63, 0)) if frame == 0xCA else ((0, 63, 0), (0, 63, 0))
+    return start + b"".join(segment(0xDA, bytes((1, 1, 0, *(more if k else first)))) for k in range(count)) + jpeg.END
+
+
+@pytest.mark.parametrize("frame", [0xC9, 0xCA])
+@pytest.mark.parametrize("more", [0, 90_000])
+def test_scans_of_nothing_are_refused_before_they_are_decoded(
+    frame: int, more: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert decode_image(scans_of_nothing(frame, 256, 1), name="x").shape == (256, 256, 3)
+    assert frame == 0xC9 or decode_image(scans_of_nothing(frame, 256, 12), name="x").shape == (256, 256, 3)
+    monkeypatch.setattr(jpeg, "simplejpeg", None)
+    for side, count in ((13_000, 98), (13_000, 1 if not more else 99), (8, 101)):
+        with pytest.raises(DataError, match=r"cannot hold|more than 100 scans"):
+            decode_image(scans_of_nothing(frame, side, count) + bytes(more), name="x")
 
 
 # Headers of files, and whether the files are whole, from a few kilobytes of each.
@@ -178,9 +204,10 @@ def test_what_is_no_image_has_a_reason(tmp_path):
     (tmp_path / "page").write_text("<!DOCTYPE html>")
     (tmp_path / "good").write_bytes(cv2.imencode(".png", NOISE)[1].tobytes())
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "loop").symlink_to("loop")
     os.mkfifo(tmp_path / "pipe")
     calls: list[tuple[int, int]] = []
-    names = ["empty", "page", "good", "link", "pipe", ".", "missing"]
+    names = ["empty", "page", "good", "link", "pipe", ".", "missing", "loop"]
     heads = read_headers([str(tmp_path / name) for name in names], lambda done, total: calls.append((done, total)))
     assert isinstance(heads[2], ImageHeader)
     assert heads[0] == "the file is empty"
@@ -188,7 +215,8 @@ def test_what_is_no_image_has_a_reason(tmp_path):
     assert heads[3] == heads[6] == "no such file"
     assert heads[4] == "not a regular file"
     assert "folder" in str(heads[5]) or "regular" in str(heads[5])
-    assert calls[-1] == (7, 7)
+    assert heads[7] == "a link to itself"
+    assert calls[-1] == (8, 8)
 
 
 # Headers are found in bounded work, whatever a file is filled with; and the error says what was found.

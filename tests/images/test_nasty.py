@@ -19,8 +19,10 @@ from support.damage import check
 from support.encoded_images import decode_image
 
 import augrecipes as ar
+from augrecipes.images.reading import OpenFile
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import open_mask, read_image, read_mask
+from augrecipes.sources.rows import OpenedSource
 
 DATA = Path(os.environ.get("AUGRECIPES_DATA", "/nowhere")) / "nasty"
 DIFFERENCES = Path(__file__).with_name("nasty_differences.csv")
@@ -96,6 +98,7 @@ def test_nothing_is_said_and_the_law_of_damage_holds(capfd: pytest.CaptureFixtur
 RNG = np.random.default_rng(0)
 COLOURS = RNG.integers(0, 256, (40, 60, 3), np.uint8)
 IDS = RNG.integers(0, 9, (40, 60), np.uint8)
+LARGE = np.tile(IDS, (3, 3))  # enough not to be read when it is opened
 CROPS = parse_text("{version: 1, recipe: w, steps: [RandomCrop: {height: 16, width: 16}], eval: []}")
 MASKED = parse_text(
     "{version: 1, recipe: m, inputs: {mask: required}, steps: [RandomCrop: {height: 16, width: 16}], eval: []}"
@@ -138,7 +141,36 @@ def test_windows_are_parts_of_the_array(array: np.ndarray, order: Any, tmp_path:
         found = image.view(y, x, 40, x + 1)
         np.testing.assert_array_equal(found, whole[y:, x : x + 1])
         assert found.flags.writeable, "not a piece of the file"
-    assert array.nbytes < 4000 or isinstance(image.data, memoryview), "mapped, not read"
+    assert array.nbytes < 4000 or isinstance(image.data, OpenFile), "no more is read than is asked for"
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("keep", [0, 100, 4_000, LARGE.nbytes])
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="Windows maps files, and lets nobody cut them")
+def test_an_array_may_be_cut_once_it_is_open(order: Any, keep: int, tmp_path: Path) -> None:
+    """A file that is mapped ends the process then."""
+    file = tmp_path / "it.npy"
+    np.save(file, np.asarray(LARGE, order=order))
+    image, mask, stack = ar.open_encoded(file), open_mask(file), OpenedSource(str(file))  # its rows are the samples
+    assert not isinstance(mask, np.ndarray)
+    np.testing.assert_array_equal(stack.row(119), LARGE[119])
+    os.truncate(file, keep)
+    reads = [image.array, lambda: image.view(3, 5, 20, 30), mask.array, lambda: stack.row(119)]
+    for read in reads if order == "C" else reads[:3]:
+        with pytest.raises(ar.DataError, match="truncated") as caught:
+            read()
+        assert caught.value.path == str(file)
+    with pytest.raises(ar.DataError, match="truncated"):
+        OpenedSource(str(file))
+
+
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="Windows maps files, and lets nobody cut them")
+def test_an_array_may_be_cut_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.save(tmp_path / "it.npy", COLOURS)
+    image, read = ar.open_encoded(tmp_path / "it.npy"), os.pread
+    monkeypatch.setattr(os, "pread", lambda *a: (os.truncate(tmp_path / "it.npy", 4_000), read(*a))[1])
+    with pytest.raises(ar.DataError, match=r"it\.npy: truncated: 4,000 of 7,328 bytes"):
+        image.array()
 
 
 def test_kinds_are_the_same_samples_as_of_png(tmp_path: Path) -> None:

@@ -146,8 +146,9 @@ def test_windows_are_what_was_drawn(rng: random.Random) -> None:
 @pytest.mark.parametrize(("kind", "bits"), KINDS)
 def test_every_kind_and_filter(kind: int, bits: int) -> None:
     rng = random.Random(kind * 100 + bits)
-    for interlaced in (False, True):
-        of = drawn(rng, kind, bits, interlaced=interlaced, size=(21, 17))
+    # Rows so long that sums of what is stored pass 16 bits, too.
+    for interlaced, size in ((False, (21, 17)), (True, (21, 17)), (False, (9, 700))):
+        of = drawn(rng, kind, bits, interlaced=interlaced, size=size)
         flags = cv2.IMREAD_COLOR if kind in (2, 3, 6) else cv2.IMREAD_GRAYSCALE
         theirs = cv2.imdecode(np.frombuffer(of.data, np.uint8), flags)
         channels = 3 if theirs.ndim == 3 else 1
@@ -237,6 +238,37 @@ def test_wrong_ends_are_refused() -> None:
         for kernels in KERNEL_SETS:
             with using(kernels), pytest.raises(DataError, match=reason):
                 encoded(data, name="it").array()
+
+
+def verdicts(stream: bytes, at: int = 30) -> set[bytes | None]:
+    """The pixels of a stream of 8 rows of 32, with each set of kernels and without; None where it is refused."""
+    ihdr = struct.pack(">IIBBBBB", 32, 8, 8, 0, 0, 0, 0)
+    data = png.SIGNATURE + chunk(b"IHDR", ihdr) + chunk(b"IDAT", stream[:at]) + chunk(b"IDAT", stream[at:])
+    found: set[bytes | None] = set()
+    for kernels in KERNEL_SETS:
+        with using(kernels):
+            try:
+                found.add(encoded(data + chunk(b"IEND", b""), name="it", channels=1).array().tobytes())
+            except DataError:
+                found.add(None)
+    return found
+
+
+def test_streams_are_read_or_refused_with_and_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(0)
+    rows = bytes(rng.randrange(9) if k % 33 else rng.randrange(5) for k in range(33 * 8))
+    stream = zlib.compress(rows)
+    for cut in range(1, 9):  # the end of the data, or of their checksum
+        assert verdicts(stream[:-cut]) == {None}
+    preset = b"\x78\xbb" + bytes(4) + stream[2:]
+    assert all(verdicts(preset, at) == {None} for at in range(9))
+    with_more = zlib.compress(rows + bytes(99))
+    for _ in range(300):
+        mutant = bytearray(rng.choice((stream, with_more)))
+        mutant[rng.randrange(2 if rng.random() < 0.3 else len(mutant))] ^= 1 << rng.randrange(8)
+        assert len(verdicts(bytes(mutant[: len(mutant) - rng.choice((0, 0, 1, 5))]))) == 1
+    monkeypatch.setattr(png, "_PRESET", 0)
+    assert any(verdicts(preset, at) != {None} for at in range(9)) == (png._inflate is not zlib)
 
 
 @pytest.mark.skipif(library() is None, reason="no native kernels")

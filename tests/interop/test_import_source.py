@@ -1,6 +1,7 @@
 """Python source is read, never run: in all styles, with what is not known named, within bounds, in linear time."""
 
 import ast
+import io
 import json
 import re
 import sys
@@ -59,6 +60,17 @@ def test_nothing_is_run(tmp_path: Path) -> None:
     text += f"t = A.Compose([A.D4()], save_key=open({str(told)!r}, 'w'))\nraise SystemExit\n"
     assert [step.name for step in draft(text).recipe().steps] == ["D4"]
     assert not told.exists()
+
+
+def test_form_feeds_and_controls_are_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = f"\f{HEAD}\f\nt = A.Compose([  # \x1b\n    A.D4(),\f A.Blur()])\n".encode()
+    (tmp_path / "train.py").write_bytes(data)
+    for source in (str(tmp_path / "train.py"), "-"):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+        assert [step.name for step in draft_of(source).recipe().steps] == ["D4", "Blur"]
+    (tmp_path / "train.yaml").write_bytes(b"transform: [{name: \f}]")
+    with pytest.raises(ar.RecipeError, match=r"train\.yaml:1:20: E104 .* U\+000C"):
+        draft_of(str(tmp_path / "train.yaml"))
 
 
 UNKNOWN = f"{HEAD}t = A.Compose([\n  A.D4(),\n  A.Resize(cfg.size, width=int(cfg['size'] * r)),\n  Mine(),\n])\n"

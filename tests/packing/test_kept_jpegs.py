@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.damage import write_index
+from support.damage import read_or_none, write_index
 from support.encoded_images import FRACTIONS, JPEGS, Jpeg, corners_in, cut
 from support.stores import ABOUT, OLD_COLUMNS, OLD_FORMS, TARGETS, all_of, of_before, old_rows
 from typer.testing import CliRunner
@@ -67,6 +67,24 @@ def test_samples_are_those_of_the_files(
         whole = ar.read_image(photos / "one" / f"{name}.jpg")
         np.testing.assert_array_equal(store.array("image", item), whole)
         np.testing.assert_array_equal(store.encoded("image", item).region(5, 7, 30, 40), whole[5:30, 7:40])
+
+
+def test_a_progressive_file_that_lacks_a_scan_is_kept_as_it_is(tmp_path: Path) -> None:
+    """Decoders smooth what is left of it."""
+    whole = FILES["progressive"].data
+    (tmp_path / "one").mkdir()
+    scans = list(re.finditer(rb"\xff\xda.*?(?=\xff[\xc4\xda\xd9])", whole, re.DOTALL))
+    found = [whole[: scan.start()] + whole[scan.end() :] for scan in scans]
+    found = [data for data in found if read_or_none(data) is not None]
+    assert len(found) > 4
+    for number, data in enumerate(found):
+        (tmp_path / "one" / f"{number}.jpg").write_bytes(data)
+    if (library := codec()) is not None:
+        assert library.transcoded(whole)
+        for data in found:
+            with pytest.raises(ValueError, match=r"state|progression"):
+                library.transcoded(data)
+    assert differences(CROP, tmp_path, tmp_path.with_name("store")) == [False] * len(found)
 
 
 def test_pixels_that_a_step_made_and_qualities_asked_for_are_encoded(photos: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 # ruff: noqa: PTH102, PTH118, PTH123
 """Folders listed: order, layouts, odd names, and a memo that notices every change."""
 
+import errno
 import os
 import pickle
 import time
@@ -126,6 +127,20 @@ def test_links(tmp_path: Path) -> None:
     (root / "a" / "gone.jpg").symlink_to(tmp_path / "nowhere")
     # An image that is a dangling link is listed: reading it says what is wrong, rather than nobody.
     assert names(list_folder(root)) == ["a/1.jpg", "a/gone.jpg", "b/2.jpg"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_links_that_loop(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As images they are listed, so that whoever reads them names them; others are told of."""
+    root = fill(tmp_path / "root", "a/1.jpg", "b/2.jpg")
+    (root / "a" / "x.jpg").symlink_to(root / "a" / "y.jpg")
+    (root / "a" / "y.jpg").symlink_to("x.jpg")
+    (root / "c").symlink_to("c")
+    found = list_folder(root)
+    assert (found.classes, names(found)) == (("a", "b"), ["a/1.jpg", "a/x.jpg", "a/y.jpg", "b/2.jpg"])
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{root / 'c'}: passed over: {os.strerror(errno.ELOOP)}"
+    ]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="names are Unicode there")

@@ -17,6 +17,14 @@ static boolean full(j_compress_ptr jpeg) {
     return FALSE;
 }
 
+/* Whether scans of a progressive file are missing: decoding then smooths its blocks, as no other file would have it. */
+static int unfinished(j_decompress_ptr jpeg) {
+    for (int k = 0; jpeg->progressive_mode && k < jpeg->num_components * DCTSIZE2; k++)
+        if (jpeg->coef_bits[k / DCTSIZE2][k % DCTSIZE2])
+            return 1;
+    return 0;
+}
+
 /* Writes to `out`, of `capacity` bytes; answers how many it took, or -1 where libjpeg had something to say, be it of the
    file or that there is too little of it: then `text` has it. */
 EXPORT int64_t ar_jpeg_transcode(const uint8_t *data, int64_t size, uint8_t *out, int64_t capacity, char *text) {
@@ -32,6 +40,8 @@ EXPORT int64_t ar_jpeg_transcode(const uint8_t *data, int64_t size, uint8_t *out
         jpeg_mem_src(&w.from, (unsigned char *)data, (unsigned long)size);
         jpeg_read_header(&w.from, TRUE);
         jvirt_barray_ptr *coefficients = jpeg_read_coefficients(&w.from);
+        if (unfinished(&w.from))
+            ERREXIT(&w.from, JERR_BAD_STATE);
         w.to.dest = &w.target;
         jpeg_copy_critical_parameters(&w.from, &w.to);
         w.to.optimize_coding = TRUE;
