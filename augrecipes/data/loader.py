@@ -22,6 +22,7 @@ from augrecipes.data.state import LoaderPosition, fingerprint, restore, save
 from augrecipes.data.threads import Budget
 from augrecipes.display import Displayed
 from augrecipes.errors import counted
+from augrecipes.sources.rows import check_items
 
 # Batches that are read ahead for each worker, unless `prefetch_factor` says otherwise: torch's own number; and how many
 # bytes threads read ahead at most, unless `prefetch_bytes` does: eight batches of 256 float32 images of 224².
@@ -134,6 +135,8 @@ class Loader(Displayed, DataLoader[Any]):
     ) -> None:
         if timeout < 0:
             raise ValueError(f"timeout must not be negative, got {timeout}")
+        if not hasattr(dataset, "__getitems__"):
+            check_items(dataset)
         if not len(dataset):
             raise ValueError("the dataset is empty")
         share = Share() if rank is None and world_size is None else share_of(rank, world_size)

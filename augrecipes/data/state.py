@@ -52,7 +52,7 @@ class LoaderPosition:
     """
 
     def __init__(self, plan: BatchSchedule, dataset: Any, *, finds_rank: bool) -> None:
-        self.plan, self._clocks, self._finds_rank, self.moves = plan, clocks(dataset), finds_rank, 0
+        self.plan, self._clocks, self._finds_rank, self.moves = plan.validate(), clocks(dataset), finds_rank, 0
         self.skipped: list[Skipped] = []
         self.move(EpochProgress(max((clock.request[0] for clock in self._clocks), default=0)))
         self.look()
@@ -72,7 +72,7 @@ class LoaderPosition:
     def look(self) -> None:
         """Follow the rank, and epochs of a dataset, that were set since the loader last looked."""
         if self._finds_rank and (share := share_of_process()).world_size > 1:
-            self.plan = replace(self.plan, rank=share.rank, world_size=share.world_size)
+            self.plan = replace(self.plan, rank=share.rank, world_size=share.world_size).validate()
             self._finds_rank = False
             _log.info(
                 "the loader reads the share of rank %d of %d, as torch.distributed or the environment says; "
