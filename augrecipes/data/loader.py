@@ -50,7 +50,8 @@ class Loader(Displayed, DataLoader[Any]):
             threads, but processes where Python of your own takes part (docs/LOADING.md); the log has a line.
         shuffle: a new permutation every epoch, the same in every run.
         seed: of the permutation and of weighted draws; the augmentation has the dataset's seed.
-        drop_last: leave out incomplete batches, and with several ranks the few samples that do not go round.
+        drop_last: leave out incomplete batches, and with several ranks the few samples that do not go round; an error
+            where nothing would be left.
         rank: which share this process reads. Ranks take batches in turns, so that batch k of an epoch is the same
             whatever their number; the last round, where it is not whole, is shared out in equal pieces. Unless it is
             said, it is that of torch.distributed, or of torchrun's environment (RANK, WORLD_SIZE), also where those are
@@ -90,8 +91,9 @@ class Loader(Displayed, DataLoader[Any]):
     Raises:
         DataError: while iterating: a sample cannot be read (and the dataset has `on_error="raise"`).
         CollateError: while iterating: samples do not fit together.
-        LoaderError: while iterating: a worker died; says which, how, and what helps.
-        ValueError, TypeError: an argument makes no sense.
+        LoaderError: while iterating: a worker died; says which, how, and what helps. Or the pass is another process's,
+            or read by another thread.
+        ValueError, TypeError: an argument makes no sense; the dataset is a stream.
 
     >>> import torch
     >>> from torch.utils.data import TensorDataset

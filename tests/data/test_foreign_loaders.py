@@ -56,7 +56,8 @@ def epochs_of(count: int, **options: Any) -> list[list[int]]:
 
 def law(wrap: str, workers: str) -> None:
     """Passes run epoch 0, 1, 2, ... as the loader's own do; one that gave a batch counts; the epoch may be said."""
-    epochs, made = epochs_of(9), here(Counting(N), SIZE, shuffle=True)
+    made: Any = here(Counting(N), SIZE, shuffle=True)
+    epochs = epochs_of(9)
     theirs = foreign(made, WRAPS[wrap](made.batch_sampler), **WORKERS[workers])
     assert [values(theirs) for _ in range(3)] == epochs[:3]
     unasked = [iter(made.batch_sampler), iter(WRAPS[wrap](made.batch_sampler))]
