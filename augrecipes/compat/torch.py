@@ -100,13 +100,28 @@ def empty_shared(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 
 
 def kept_pass(loader: DataLoader[Any]) -> Any | None:
-    """The iterator whose workers stay from pass to pass, once there is one."""
+    """The iterator whose workers stay from pass to pass, once there is one, and as long as they are there."""
+    if loader._iterator is not None and is_over(loader._iterator):
+        loader._iterator = None
     return loader._iterator
 
 
 def is_over(passing: Any) -> bool:
     """Whether the workers of an iterator are gone: torch would wait for them for ever."""
     return bool(passing._shutdown)
+
+
+_passes: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    """A process that was forked neither asks the workers of its parent, nor ends them when it drops its copy."""
+    for passing in _passes:
+        passing._shutdown = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def begun(loader: DataLoader[Any]) -> Any:
@@ -143,6 +158,7 @@ def begun(loader: DataLoader[Any]) -> Any:
 
     passing._try_get_data = received
     passing._workers_done_event = _AllOver(passing._workers_done_event, passing._workers)
+    _passes.add(passing)
     arguments = passing._workers, passing._worker_result_queue, turns
     threading.Thread(target=_complete, args=arguments, name="cut-off-messages", daemon=True).start()
     return passing

@@ -52,12 +52,13 @@ class EpochClock(SharedState):
 
     >>> clock = EpochClock()
     >>> clock.set(3)
-    >>> clock.epoch, clock.changes
-    (3, 1)
+    >>> clock.follow(4)
+    >>> clock.epoch, clock.changes, clock.request
+    (4, 2, (3, 1))
     """
 
     def __init__(self) -> None:
-        self._cells = torch.zeros(2, dtype=torch.int64)
+        self._cells = torch.zeros(4, dtype=torch.int64)
         self._share()
 
     @property
@@ -67,15 +68,24 @@ class EpochClock(SharedState):
 
     @property
     def changes(self) -> int:
-        """How often the epoch was set: tells a loader that the user set it since the loader last looked."""
+        """How often the epoch was set, by whomever: visits are counted anew."""
         return int(self._seen[1])
+
+    @property
+    def request(self) -> tuple[int, int]:
+        """The epoch that the user set last, and how often: tells a loader that this happened since it last looked."""
+        return int(self._seen[2]), int(self._seen[3])
 
     def set(self, epoch: int) -> None:
         """Set the epoch for everyone who shares this clock; nothing while the loader says which epoch is read."""
         if current() is not None:
             return
-        self._seen[0] = epoch
-        self._seen[1] += 1
+        self.follow(epoch)
+        self._seen[2:] = epoch, self._seen[3] + 1
+
+    def follow(self, epoch: int) -> None:
+        """Set the epoch that a DataLoader reads by a loader's sampler, which is no request of the user's."""
+        self._seen[:2] = epoch, self._seen[1] + 1
 
     def _share(self) -> None:
         super()._share()

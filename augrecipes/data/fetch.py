@@ -181,6 +181,13 @@ class FetchDataset(Dataset[Any]):
             ))  # fmt: skip
 
 
+def stop_as_error(error: Exception, where: str) -> Exception:
+    """An error as it is to be raised: in the place of a StopIteration, which would end the epoch, one that says so."""
+    if not isinstance(error, StopIteration):
+        return error
+    return DataError(f"{where} raised StopIteration, which would end the epoch without a word: {error or 'no message'}")
+
+
 class Draft:
     """One batch in the making. Its pieces may be worked on in several threads, begun in their order.
 
@@ -217,7 +224,8 @@ class Draft:
                     for k in piece:
                         self._samples[k] = self._sample(k)
             except Exception as error:
-                self._failed[k] = error
+                asked = self._order.indices[slice(None) if self._reader.takes_batches else [k]] % len(self._reader)
+                self._failed[k] = stop_as_error(error, f"the dataset, asked for sample {', '.join(map(str, asked))},")
         with self._lock:
             self._left -= 1
             return not self._left
@@ -231,8 +239,8 @@ class Draft:
                 batch = self._collated()
                 pinned: Any = pin_memory(batch) if self._reader.pin else batch  # type: ignore[no-untyped-call]
                 return Delivery(self.number, pinned, skipped, None)
-            except AugrecipesError as misfit:
-                error = misfit
+            except (AugrecipesError, StopIteration) as misfit:
+                error = stop_as_error(misfit, "the collate function")
             finally:
                 self._reader.uneven |= self._rows.uneven
         self._failed.clear()

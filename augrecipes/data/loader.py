@@ -22,6 +22,7 @@ from augrecipes.data.state import LoaderPosition, fingerprint, restore, save
 from augrecipes.data.threads import Budget
 from augrecipes.display import Displayed
 from augrecipes.errors import counted
+from augrecipes.sources.rows import check_items
 
 # Batches that are read ahead for each worker, unless `prefetch_factor` says otherwise: torch's own number; and how many
 # bytes threads read ahead at most, unless `prefetch_bytes` does: eight batches of 256 float32 images of 224².
@@ -49,7 +50,8 @@ class Loader(Displayed, DataLoader[Any]):
             threads, but processes where Python of your own takes part (docs/LOADING.md); the log has a line.
         shuffle: a new permutation every epoch, the same in every run.
         seed: of the permutation and of weighted draws; the augmentation has the dataset's seed.
-        drop_last: leave out incomplete batches, and with several ranks the few samples that do not go round.
+        drop_last: leave out incomplete batches, and with several ranks the few samples that do not go round; an error
+            where nothing would be left.
         rank: which share this process reads. Ranks take batches in turns, so that batch k of an epoch is the same
             whatever their number; the last round, where it is not whole, is shared out in equal pieces. Unless it is
             said, it is that of torch.distributed, or of torchrun's environment (RANK, WORLD_SIZE), also where those are
@@ -89,8 +91,9 @@ class Loader(Displayed, DataLoader[Any]):
     Raises:
         DataError: while iterating: a sample cannot be read (and the dataset has `on_error="raise"`).
         CollateError: while iterating: samples do not fit together.
-        LoaderError: while iterating: a worker died; says which, how, and what helps.
-        ValueError, TypeError: an argument makes no sense.
+        LoaderError: while iterating: a worker died; says which, how, and what helps. Or the pass is another process's,
+            or read by another thread.
+        ValueError, TypeError: an argument makes no sense; the dataset is a stream.
 
     >>> import torch
     >>> from torch.utils.data import TensorDataset
@@ -134,6 +137,8 @@ class Loader(Displayed, DataLoader[Any]):
     ) -> None:
         if timeout < 0:
             raise ValueError(f"timeout must not be negative, got {timeout}")
+        if not hasattr(dataset, "__getitems__"):
+            check_items(dataset)
         if not len(dataset):
             raise ValueError("the dataset is empty")
         share = Share() if rank is None and world_size is None else share_of(rank, world_size)

@@ -10,12 +10,13 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch.distributed
 
+from augrecipes.errors import counted
 from augrecipes.seeds import MASK, mix
 
 Indices = npt.NDArray[np.int64]
@@ -199,7 +200,6 @@ class BatchSchedule:
             "length": self.n,
             "samples_per_epoch": self.samples,
             "weights": None if self.weights is None else digest(self.weights),
-            "replacement": True,  # as the states of earlier releases have it
             **{name: getattr(self, name) for name in ("seed", "shuffle", "drop_last", "even")},
         }
 
@@ -207,6 +207,16 @@ class BatchSchedule:
         """What tells the order of an epoch from others, where the marks do not."""
         del epoch
         return None
+
+    def validate(self) -> Self:
+        """Itself; ValueError where `drop_last` would leave nothing of an epoch."""
+        if self.drop_last and self.total < self.step:
+            each = f" for each of {counted(self.world_size, 'rank')}" if self.world_size > 1 else ""
+            raise ValueError(
+                f"drop_last=True would leave nothing: an epoch has {counted(self.total, 'sample')}, and a batch of "
+                f"{self.batch_size:,}{each} takes {self.step:,}; take a smaller batch_size, or drop_last=False"
+            )
+        return self
 
     @property
     def batches(self) -> int:

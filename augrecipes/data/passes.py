@@ -6,6 +6,7 @@ Files of stores elsewhere are fetched in the order in which the epoch will need 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -110,7 +111,7 @@ class Readers:
 class Pass(Iterator[Any]):
     """One pass of a loader over one epoch, or over what is left of it. Ends with its last batch or its first error.
 
-    It begins with its first batch: Lightning asks for a pass, and says the epoch only then.
+    It begins with its first batch: Lightning asks for a pass, and says the epoch only then. One thread asks at a time.
 
     Args:
         position: of the loader; the pass moves it on.
@@ -118,7 +119,7 @@ class Pass(Iterator[Any]):
     """
 
     def __init__(self, position: LoaderPosition, readers: Readers) -> None:
-        self._position, self._readers, self._begun = position, readers, False
+        self._position, self._readers, self._begun, self._lock = position, readers, False, threading.Lock()
         self._open()
 
     def _open(self) -> None:
@@ -133,6 +134,14 @@ class Pass(Iterator[Any]):
         return self._position.moves != self._moves and self._position.start != self._progress
 
     def __next__(self) -> Any:
+        if not self._lock.acquire(blocking=False):
+            raise LoaderError("another thread is reading this pass: begin one in each, or hand batches on by a Queue")
+        try:
+            return self._next()
+        finally:
+            self._lock.release()
+
+    def _next(self) -> Any:
         if self._inner is None:
             raise StopIteration
         if not self._begun:

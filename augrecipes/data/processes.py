@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import wait
@@ -13,7 +14,7 @@ import cv2
 from torch.utils.data import DataLoader
 
 from augrecipes.compat import torch as hooks
-from augrecipes.data.fetch import Delivery
+from augrecipes.data.fetch import Delivery, stop_as_error
 from augrecipes.data.order import Order
 from augrecipes.errors import LoaderError
 from augrecipes.machine import end_with_parent, tune_allocator
@@ -45,6 +46,7 @@ def settle_in(tune: bool, then: Callable[[int], None] | None, worker: int) -> No
         then: the user's own.
         worker: which one this is.
     """
+    deliver_interrupts()
     atexit.register(hooks.end_feeders)
     end_with_parent()
     cv2.setNumThreads(0)
@@ -52,6 +54,38 @@ def settle_in(tune: bool, then: Callable[[int], None] | None, worker: int) -> No
         tune_allocator()
     if then is not None:
         then(worker)
+
+
+_handler_and_calls: list[Any] = []  # the handler of Ctrl-C while workers are forked, and how it is to be called
+
+
+@contextmanager
+def delay_interrupts() -> Iterator[None]:
+    """Ctrl-C inside the block is heard behind it: Python drops what is raised while it prepares or follows up a fork.
+
+    A signal mask would not do: the signal would go to another thread, and the main thread handle it as ever.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is threading.main_thread() and callable(handler):
+        _handler_and_calls[:] = [handler]
+        signal.signal(signal.SIGINT, lambda *call: _handler_and_calls.append(call))
+    try:
+        yield
+    finally:
+        deliver_interrupts()
+
+
+def deliver_interrupts() -> None:
+    """Let Ctrl-C through again, in both processes; that a worker died of it is no error beside it."""
+    if _handler_and_calls and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _handler_and_calls[0])
+        handler, *calls = _handler_and_calls
+        _handler_and_calls.clear()
+        for call in calls[:1]:
+            try:
+                handler(*call)
+            except BaseException as interrupt:
+                raise interrupt from None
 
 
 class Orders:
@@ -80,15 +114,21 @@ class Processes(Iterator[Delivery]):
     def __init__(self, inner: DataLoader[Any]) -> None:
         self._inner: Any = hooks.kept_pass(inner)
         with self._heard():
-            if self._inner is None:
-                self._inner = hooks.begun(inner)
-            else:
+            if self._inner is not None:
                 self._all_alive()
                 iter(inner)  # the same, from its beginning
+                return
+            try:
+                with delay_interrupts():
+                    self._inner = hooks.begun(inner)
+            except BaseException:
+                if self._inner is not None:
+                    self.close()
+                raise
 
     def __next__(self) -> Delivery:
         if hooks.is_over(self._inner):
-            raise LoaderError("the loader was closed, and its workers are gone; begin another pass")
+            raise LoaderError("the loader was closed, or its process forked: workers are gone; begin another pass")
         with self._heard():
             self._all_alive()
             delivery: Delivery = next(self._inner)
@@ -102,7 +142,9 @@ class Processes(Iterator[Delivery]):
     def _heard(self) -> Iterator[None]:
         try:
             yield
-        except StopIteration:
+        except StopIteration as error:
+            if hooks.from_worker(str(error)):
+                raise stop_as_error(error, "worker_init_fn, or set_epoch of the dataset,") from None
             raise
         except Exception as error:  # of many types: whatever was being received when it died
             known = dead_worker(error, hooks.workers_of(self._inner))

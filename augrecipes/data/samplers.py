@@ -197,14 +197,24 @@ class LoaderSampler(DistributedSampler[Any]):
     @property
     def epoch(self) -> int:  # type: ignore[override]
         """That of the loader's next pass."""
+        self.position.look()
         return self.position.start.epoch
 
     def batches(self, drop_last: bool) -> Iterator[list[int]]:
-        """The positions of each batch of the next pass, which begins now."""
-        start, plan = self.position.start, self.whole(drop_last)
+        """The positions of each batch of the next pass, which begins when the first is asked for.
+
+        torch asks for several iterators a pass, and starts workers in between: datasets in them that are not ours hear
+        the epoch now, or never.
+        """
+        tell_epoch(self._dataset, self.epoch)
+        return self._batches_of_pass(drop_last)
+
+    def _batches_of_pass(self, drop_last: bool) -> Iterator[list[int]]:
         self._tell()
+        start, plan = self.position.start, self.whole(drop_last)
         self.position.begun(start)
-        return ((order.indices % plan.n).tolist() for order in orders(plan, start.epoch, start.read))
+        for order in orders(plan, start.epoch, start.read):
+            yield (order.indices % plan.n).tolist()
 
     def whole(self, drop_last: bool) -> BatchSchedule:
         """The plan of those who read by this: of all ranks where somebody else divides."""
@@ -212,14 +222,14 @@ class LoaderSampler(DistributedSampler[Any]):
         return replace(plan, rank=0, world_size=1) if self.taken_apart else plan
 
     def _tell(self) -> None:
+        epoch = self.epoch
         for clock in clocks(self._dataset):
-            clock.set(self.epoch)
-        tell_epoch(self._dataset, self.epoch)
-        self.position.heard()
+            clock.follow(epoch)
+        tell_epoch(self._dataset, epoch)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         epoch = self.epoch
-        return ((epoch, int(index)) for index in self.position.plan.order(epoch))
+        yield from ((epoch, int(index)) for index in self.position.plan.order(epoch))
 
     def __len__(self) -> int:
         return len(self.position.plan.order(self.epoch))

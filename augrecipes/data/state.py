@@ -52,9 +52,9 @@ class LoaderPosition:
     """
 
     def __init__(self, plan: BatchSchedule, dataset: Any, *, finds_rank: bool) -> None:
-        self.plan, self._clocks, self._finds_rank, self.moves = plan, clocks(dataset), finds_rank, 0
+        self.plan, self._clocks, self._finds_rank, self.moves = plan.validate(), clocks(dataset), finds_rank, 0
         self.skipped: list[Skipped] = []
-        self.move(EpochProgress(max((clock.epoch for clock in self._clocks), default=0)))
+        self.move(EpochProgress(max((clock.request[0] for clock in self._clocks), default=0)))
         self.look()
 
     def move(self, progress: EpochProgress) -> None:
@@ -72,21 +72,22 @@ class LoaderPosition:
     def look(self) -> None:
         """Follow the rank, and epochs of a dataset, that were set since the loader last looked."""
         if self._finds_rank and (share := share_of_process()).world_size > 1:
-            self.plan, self._finds_rank = replace(self.plan, rank=share.rank, world_size=share.world_size), False
+            self.plan = replace(self.plan, rank=share.rank, world_size=share.world_size).validate()
+            self._finds_rank = False
             _log.info(
                 "the loader reads the share of rank %d of %d, as torch.distributed or the environment says; "
                 "rank=0, world_size=1 reads everything",
                 *share,
             )
-        before = self._changes
+        before = self._requests
         self.heard()
-        for clock, seen, earlier in zip(self._clocks, self._changes, before, strict=True):
-            if seen != earlier:
-                self.set_epoch(clock.epoch)
+        for request, earlier in zip(self._requests, before, strict=True):
+            if request != earlier:
+                self.set_epoch(request[0])
 
     def heard(self) -> None:
         """What a dataset's epoch was set to meanwhile is this loader's own word."""
-        self._changes = [clock.changes for clock in self._clocks]
+        self._requests = [clock.request for clock in self._clocks]
 
     def begun(self, progress: EpochProgress) -> None:
         """A pass hands out its first batch: it counts from here, and the next one runs the next epoch."""
@@ -169,11 +170,6 @@ def restore(state: Any, plan: BatchSchedule, marks: Mapping[str, Any]) -> EpochP
         raise LoaderError(f"the state belongs to another loader: {text}{plain}")
     epoch, read = _number(state, "epoch", 0, _LARGEST), _number(state, "read", 0, plan.total)
     others = _number(state, "world_size", 1, 2**31), _number(state, "batch_size", 1, _LARGEST)
-    if _differ(state.get("ahead", []), []) or state.get("rank") is not None:
-        raise LoaderError(
-            "the state is damaged, or of an earlier release, of an epoch with in_order=False: begin that anew, by "
-            "set_epoch"
-        )
     if (order := state.get("order")) is not None and _differ(order, plan.order_mark(epoch)):
         raise LoaderError(
             f"the order of epoch {epoch} is another than when the state was saved: a sampler that draws by a generator "

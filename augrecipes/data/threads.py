@@ -32,6 +32,9 @@ class ReaderPool:
     Args:
         turns: says how many threads there are, and how many of them read.
         device: the GPU that they pin memory for, if any; else each would wake the first one.
+
+    Attributes:
+        process: that they belong to: one that is forked has none of them.
     """
 
     def __init__(self, turns: ActiveThreads, device: int | None = None) -> None:
@@ -39,7 +42,7 @@ class ReaderPool:
         self._calls: queue.SimpleQueue[None] = queue.SimpleQueue()  # for those that are left out
         self._pieces: queue.SimpleQueue[tuple[Draft, range] | None] = queue.SimpleQueue()
         self.done: queue.SimpleQueue[tuple[int, Delivery | BaseException]] = queue.SimpleQueue()
-        self._stopped, self._process = False, os.getpid()
+        self._stopped, self.process = False, os.getpid()
         ready = threading.Barrier(count + 1)
         self._threads = [
             threading.Thread(target=self._live, args=(k, ready), name=f"augrecipes-reader-{k}", daemon=True)
@@ -67,7 +70,7 @@ class ReaderPool:
     def stop(self) -> None:
         """Let the threads end after the samples that they are reading. May be called again, and from anywhere."""
         # After a fork the threads are the other process's.
-        if self._stopped or os.getpid() != self._process:
+        if self._stopped or os.getpid() != self.process:
             return
         self._stopped = True
         for _ in self._threads:
@@ -79,7 +82,7 @@ class ReaderPool:
         """Wait for stopped threads; not for ever, since reading a sample may."""
         until = time.monotonic() + seconds
         for thread in self._threads:
-            if os.getpid() == self._process and thread is not threading.current_thread():
+            if os.getpid() == self.process and thread is not threading.current_thread():
                 thread.join(max(0.0, until - time.monotonic()))
 
     def _live(self, k: int, ready: threading.Barrier) -> None:
@@ -187,6 +190,8 @@ class Threads(Iterator[Delivery]):
         self._end.atexit = False  # _end_all does that, and waits
 
     def __next__(self) -> Delivery:
+        if os.getpid() != self._pool.process:
+            raise LoaderError("threads of another process read this pass, which was forked: begin one here, by iter()")
         self._hand_in()
         if not self._under_way:
             self.close()

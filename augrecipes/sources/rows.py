@@ -28,6 +28,7 @@ IMAGE_KEYS = (
     "image", "img", "jpg", "jpeg", "png", "webp", "picture", "tif", "tiff", "bmp", "ppm", "pgm", "gif", "jp2", "avif",
 )  # fmt: skip
 LABEL_NAMES = ("label", "cls")
+_ABSTRACT = "torch.utils.data.dataset", "Dataset.__getitem__"
 _SPLITS = frozenset({"train", "training", "test", "val", "valid", "validation", "dev", "all"})
 
 Key = str | int
@@ -133,12 +134,20 @@ def _as_rows(given: Any) -> Any:
     return NamedColumns(columns)
 
 
-def _checked(given: Any) -> Any:
-    if not (hasattr(given, "__getitem__") or is_source(given)) or not hasattr(given, "__len__"):
+def check_items(given: Any) -> None:
+    """TypeError where something has no length or no items, such as a stream, even if it says a length."""
+    items = getattr(given, "__getitem__", None)
+    # What torch's datasets inherit only raises.
+    none = (getattr(items, "__module__", None), getattr(items, "__qualname__", None)) == _ABSTRACT or items is None
+    if lacks := "len()" if not hasattr(given, "__len__") else "items" if none and not is_source(given) else "":
         raise TypeError(
-            f"a source has a length and items, a {type(given).__name__} has not; of a stream, recipe.transform(mode) "
-            "takes what comes"
+            f"a source has a length and items, a {type(given).__name__} has no {lacks}; of a stream, "
+            "recipe.transform(mode) takes what comes"
         )
+
+
+def _checked(given: Any) -> Any:
+    check_items(given)
     if hasattr(given, "pipeline") and hasattr(given, "recipe"):
         raise TypeError(f"a {type(given).__name__} has run a recipe over its samples already: give what it reads")
     return given

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import torch
 from support.datasets import Counting, Gathering
 from support.folders import draw
-from torch.utils.data import ConcatDataset, Subset, TensorDataset
+from torch.utils.data import ConcatDataset, IterableDataset, Subset, TensorDataset
 
 import augrecipes as ar
 from augrecipes import machine
@@ -87,6 +88,13 @@ def test_who_reads(asked: dict[str, Any], ours: tuple[str, int], own: tuple[str,
         ({"batch_sampler": [[1]], "drop_last": True}, "leave drop_last out"),
         ({"batch_sampler": [[1]], "sampler": [1]}, "not both"),
         ({"dataset": Counting(0)}, "empty"),
+        ({"batch_size": 5, "drop_last": True}, "an epoch has 4 samples, and a batch of 5 takes 5;"),
+        (
+            {"batch_size": 3, "drop_last": True, "rank": 1, "world_size": 2},
+            "an epoch has 4 samples, and a batch of 3 for each of 2 ranks takes 6;",
+        ),
+        ({"batch_size": 2, "drop_last": True, "samples_per_epoch": 1}, "an epoch has 1 sample, and a batch of 2"),
+        ({"batch_size": 2, "drop_last": True, "sampler": [3]}, "an epoch has 1 sample, and a batch of 2"),
     ],
 )
 def test_what_makes_no_sense_is_refused(asked: dict[str, Any], message: str) -> None:
@@ -94,9 +102,33 @@ def test_what_makes_no_sense_is_refused(asked: dict[str, Any], message: str) -> 
         ar.loader(**{"dataset": Counting(4), **asked})
 
 
-def test_there_must_be_a_length() -> None:
-    with pytest.raises(TypeError, match="no len"):
-        ar.loader(iter([1]))  # type: ignore[arg-type]
+def test_drop_last_is_looked_at_again_when_ranks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ar.loader(Counting(4), 3, drop_last=True)
+    assert len(made) == 1
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for look in (len, list, iter, ar.Loader.state_dict):
+        with pytest.raises(ValueError, match=r"has 4 samples, .* each of 2 ranks takes 6; take a smaller batch_size"):
+            look(made)
+
+
+class Stream(IterableDataset[int]):
+    def __iter__(self) -> Iterator[int]:
+        return iter([1])
+
+
+class LongStream(Stream):
+    def __len__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("stream", [iter([1]), Stream(), LongStream(), 3])
+def test_there_must_be_a_length_and_items(stream: Any) -> None:
+    for take in (ar.loader, lambda source: ar.Samples(source, "folder-128")):
+        with pytest.raises(
+            TypeError, match=r"no (len\(\)|items); of a stream, recipe\.transform\(mode\) takes what comes"
+        ):
+            take(stream)
 
 
 class OwnSource:

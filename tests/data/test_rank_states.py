@@ -82,6 +82,8 @@ def law(name: str, parts: list[tuple[int, int, int]], saver: int = 0) -> None:
     kept: Any = alone.state_dict() | {"epoch": 0, "read": 0}
     done: list[list[Batch]] = []
     full: set[int] = set()
+    if name == "dropped":  # fewer than ranks need would be refused
+        parts = [(min(ranks, N // size), size, stopped) for ranks, size, stopped in parts]
     for number, (world_size, batch_size, stopped) in enumerate(parts, 1):
         ranks = [opened(name, batch_size, rank, world_size) for rank in range(world_size)]
         assert name == "uneven" or len({*map(len, ranks)}) == 1

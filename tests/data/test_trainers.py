@@ -6,6 +6,7 @@ import socket
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,24 +151,84 @@ def test_lightning_in_two_processes(wrapped: bool, theirs: bool, tmp_path: Path)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_accelerate_prepares(way: str) -> None:
+@pytest.mark.parametrize("view", [lambda ds: ds, lambda ds: Subset(ds, [3, 1, 8])])
+def test_accelerate_prepares(view: Any, way: str) -> None:
     accelerate = pytest.importorskip("accelerate")
-    ds = Gathering(N)
-    for view, part in ((ds, ds), (Subset(ds, [3, 1, 8]), None)):
-        made, own = listing(view, shuffle=True, seed=4, **WAYS[way]), listing(view, shuffle=True, seed=4)
-        prepared = accelerate.Accelerator(cpu=True).prepare(made)
-        assert len(prepared) == len(own)
-        for _ in range(3):
-            assert found(prepared) == found(own)
-        assert part is None or len(prepared.dataset) == N
-    rest = accelerate.skip_first_batches(listing(ds, shuffle=True, **WAYS[way]), 2)
-    assert found(rest) == found(listing(ds, shuffle=True))[4:]
+    made, own = (listing(view(Gathering(N)), shuffle=True, seed=4, **WAYS[way]) for _ in range(2))
+    prepared = accelerate.Accelerator(cpu=True).prepare(made)
+    assert len(prepared) == len(own)
+    epochs = [found(own) for _ in range(3)]
+    assert [found(prepared) for _ in range(3)] == epochs
+    rest = listing(view(Gathering(N)), shuffle=True, seed=4, **WAYS[way])
+    assert found(accelerate.skip_first_batches(rest, 1)) == epochs[0][2:]
+
+
+def accelerated(folder: Path, way: dict[str, Any], *, start: tuple[int, int] = (0, 0), stop: Any = None) -> list[Any]:
+    """What three epochs give a training loop from a place on, to another one, where it saves; it loads if it can."""
+    accelerate = pytest.importorskip("accelerate")
+    accelerator, layer = accelerate.Accelerator(cpu=True), nn.Linear(1, 1)
+    made = listing(Gathering(N), shuffle=True, **way)
+    model, optimizer, prepared = accelerator.prepare(layer, torch.optim.SGD(layer.parameters(), 0.1), made)
+    if start > (0, 0):
+        accelerator.load_state(folder / "saved")
+    seen: list[Any] = []
+    for epoch in range(start[0], 3):
+        prepared.set_epoch(epoch)
+        skipped = start[1] if epoch == start[0] else 0
+        batches = accelerate.skip_first_batches(prepared, skipped) if skipped else prepared
+        for step, batch in enumerate(batches, skipped + 1):
+            accelerator.backward(model(torch.zeros(1, 1)).sum())
+            optimizer.step()
+            optimizer.zero_grad()
+            seen.append((epoch, kept(batch)))
+            if (epoch, step) == stop:
+                accelerator.save_state(folder / "saved")
+                return seen
+    return seen
+
+
+def stopped_and_resumed(folder: Path, way: dict[str, Any], rank: int = 0) -> None:
+    whole, place = accelerated(folder, way), (1, 2)
+    parts = accelerated(folder, way, stop=place) + accelerated(folder, way, start=place)
+    assert parts == whole
+    torch.save(whole, folder / f"{rank}.pt")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_accelerate_resumes_behind_skipped_batches(way: str, tmp_path: Path) -> None:
+    stopped_and_resumed(tmp_path, WAYS[way])
+    assert torch.load(tmp_path / "0.pt") == expected(1)
+
+
+def expected(ranks: int) -> list[Any]:
+    """Each epoch's batches with its number, and of several ranks those of rank 0 first."""
+    own = listing(Gathering(N), shuffle=True)
+    epochs = [[(epoch, kept(batch)) for batch in own] for epoch in range(3)]
+    return [one for rank in range(ranks) for batches in epochs for one in batches[rank::ranks]]
+
+
+def in_a_rank(rank: int, port: int) -> None:
+    warnings.simplefilter("ignore")
+    os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": "2"}
+    os.environ |= {"LOCAL_RANK": str(rank)}
+
+
+def _resuming_rank(rank: int, port: int, folder: str, way: dict[str, Any]) -> None:
+    in_a_rank(rank, port)
+    stopped_and_resumed(Path(folder), way, rank)
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize("way", ["here", "forked"])
+def test_accelerate_resumes_in_two_processes(way: str, tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    in_two_processes(_resuming_rank, os.fspath(tmp_path), WAYS[way])
+    assert [one for rank in range(2) for one in torch.load(tmp_path / f"{rank}.pt")] == expected(2)
 
 
 def _accelerate_rank(rank: int, port: int, folder: str, mine: bool) -> None:
     accelerate = pytest.importorskip("accelerate")
-    os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": "2"}
-    os.environ |= {"LOCAL_RANK": str(rank)}
+    in_a_rank(rank, port)
     ds = Gathering(N)
     prepared = accelerate.Accelerator(cpu=True).prepare(listing(ds, shuffle=True, num_workers=1) if mine else plain(ds))
     seen = [[(s["index"], pixels(s)) for batch in prepared for s in batch] for _ in range(3)]
@@ -187,10 +248,10 @@ def test_accelerate_in_two_processes(mine: bool, tmp_path: Path) -> None:
         assert all(p == pixels(ds[epoch, i]) for i, p in together)
 
 
-def test_hugging_faces_trainer(tmp_path: Path) -> None:
-    transformers = pytest.importorskip("transformers")
+def hugging_face(folder: Path, view: Any = lambda ds: ds, resume: str | None = None) -> list[Any]:
+    """What three epochs of Hugging Face's Trainer give a model, which is saved at every fourth step."""
+    transformers, seen = pytest.importorskip("transformers"), list[Any]()
     pytest.importorskip("accelerate")
-    ds, seen = Gathering(N), []
 
     class Keeps(nn.Module):
         def __init__(self) -> None:
@@ -198,25 +259,52 @@ def test_hugging_faces_trainer(tmp_path: Path) -> None:
             self.layer = nn.Linear(1, 1)
 
         def forward(self, image: Any, index: Any, **_: Any) -> Any:
-            seen.extend(zip(index.tolist(), (bytes(one.numpy().tobytes()) for one in image), strict=True))
+            seen.append([*zip(index.tolist(), (bytes(one.numpy().tobytes()) for one in image), strict=True)])
             return {"loss": self.layer(image.float().mean().reshape(1, 1)).sum()}
 
     class Trainer(transformers.Trainer):  # type: ignore[misc,name-defined]
         def get_train_dataloader(self) -> Any:
-            return self.accelerator.prepare(loader(ds, 4, shuffle=True))
+            return self.accelerator.prepare(loader(view(Gathering(N)), 2, shuffle=True))
 
     arguments = transformers.TrainingArguments(
-        str(tmp_path), num_train_epochs=3, report_to=[], use_cpu=True, save_strategy="no", disable_tqdm=True
+        str(folder), num_train_epochs=3, report_to=[], use_cpu=True, save_steps=4, disable_tqdm=True
     )
-    Trainer(model=Keeps(), args=arguments).train()
-    own = loader(Gathering(N), 4, shuffle=True)
-    expected = [
-        (int(i), bytes(one.numpy().tobytes()))
-        for _ in range(3)
-        for batch in own
-        for i, one in zip(batch["index"], batch["image"], strict=True)
-    ]
-    assert seen == expected
+    Trainer(model=Keeps(), args=arguments).train(resume_from_checkpoint=resume and str(folder / resume))
+    return seen
+
+
+def test_hugging_faces_trainer(tmp_path: Path) -> None:
+    view = partial(Subset, indices=range(N))
+    whole = hugging_face(tmp_path, view)
+    assert whole == [one for epoch in range(3) for one in batched(epoch)]
+    steps = len(whole) // 3
+    assert steps == 6
+    for saved in (4, 8, 12):  # twice in the middle of an epoch, and at its end
+        assert hugging_face(tmp_path, view, f"checkpoint-{saved}") == whole[saved:]
+
+
+def batched(epoch: int) -> list[Any]:
+    own = loader(Gathering(N), 2, shuffle=True)
+    own.set_epoch(epoch)
+    return [[*zip(b["index"].tolist(), (bytes(one.numpy().tobytes()) for one in b["image"]), strict=True)] for b in own]
+
+
+def _hugging_rank(rank: int, port: int, folder: str) -> None:
+    in_a_rank(rank, port)
+    whole = hugging_face(Path(folder))
+    resumed = hugging_face(Path(folder), resume="checkpoint-4")
+    torch.save((whole, resumed), f"{folder}/{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+def test_hugging_faces_trainer_in_two_processes(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    in_two_processes(_hugging_rank, os.fspath(tmp_path))
+    ranks = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
+    for rank, (whole, resumed) in enumerate(ranks):
+        assert whole == [one for epoch in range(3) for one in batched(epoch)[rank::2]]
+        assert resumed == whole[4:]
 
 
 # -- torchdata --------------------------------------------------------------------------------------------------------
