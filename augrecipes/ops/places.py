@@ -92,6 +92,14 @@ class FieldPlaces:
         size, field = params["shape"][:2], self._field(params)
         return _bounds(bboxes, _SIDES, size, size, lambda points: inverse_places(*field, points - 0.5) + 0.5)
 
+    def apply_to_mask(self, mask: Points, *args: Any, **params: Any) -> Points:
+        """A mask H×W or H×W×C; channels of a mesh four by four, as OpenCV loses more."""
+        apply = inherited(self, "apply_to_mask", super())
+        if "generated_mesh" not in params or mask.ndim == 2:
+            return apply(mask, *args, **params)  # type: ignore[no-any-return]
+        parts = [apply(mask[..., k : k + 4], *args, **params) for k in range(0, mask.shape[2], 4)]
+        return np.concatenate([part.reshape(*mask.shape[:2], -1) for part in parts], axis=2)
+
     def _field(self, params: dict[str, Any]) -> tuple[Points, Points]:
         """x and y that each pixel is taken from, H×W float32."""
         rows, columns = params["shape"][:2]

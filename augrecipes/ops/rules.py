@@ -84,10 +84,11 @@ def _affine(a: Mapping[str, Any]) -> Fault:
         if isinstance(value, Mapping) and (not value or set(value) - {"x", "y"}):
             return name, f"a mapping has the keys x and y, got {', '.join(value) or 'none'}"
     scale = a["scale"]
-    if a["keep_ratio"] and isinstance(scale, Mapping):
-        x, y = (_range(scale.get(axis, 1.0)) for axis in "xy")
-        if x != y:
-            return "scale", "keep_ratio: true needs one scale for x and y"
+    x, y = (_range(scale.get(axis, 1.0) if isinstance(scale, Mapping) else scale) for axis in "xy")
+    if a["keep_ratio"] and x != y:
+        return "scale", "keep_ratio: true needs one scale for x and y"
+    if min(x) <= 0 <= max(x) or min(y) <= 0 <= max(y):
+        return "scale", f"an image of scale 0 has no size: it must stay above 0, got {scale}"
     return None
 
 
@@ -224,8 +225,8 @@ def _shift_scale_rotate(a: Mapping[str, Any]) -> Fault:
         if not -1 <= low <= high <= 1:
             allowed = "a positive number up to 1, or a pair" if isinstance(a[key], int | float) else "a pair"
             return key, f"must be {allowed} between -1 and 1 (fractions of the image), got {a[key]}"
-    if min(_pair(a["scale_limit"])) < -1:
-        return "scale_limit", f"1 is added to it, so it must be at least -1, got {a['scale_limit']}"
+    if min(_pair(a["scale_limit"])) <= -1:
+        return "scale_limit", f"1 is added to it, so it must stay above -1, got {a['scale_limit']}"
     return None
 
 

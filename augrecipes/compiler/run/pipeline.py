@@ -23,6 +23,7 @@ from augrecipes.compiler.rewrite import PLAIN, Compiled
 from augrecipes.compiler.rewrite.nodes import Nodes
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
+from augrecipes.compiler.run.cures import described
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.other_numbers import in_epoch
 from augrecipes.compiler.run.output_size_guard import guard
@@ -246,8 +247,11 @@ class Pipeline(AsCompose):
                 step.params = {}  # a step that is not called keeps the parameters of its last sample
 
     @contextmanager
-    def blaming(self) -> Iterator[None]:
-        """What goes wrong in a step is a DataError with the step's label; want of memory is no fault of the sample."""
+    def blaming(self, channels: int | None = None) -> Iterator[None]:
+        """What goes wrong in a step is a DataError with the step's label; want of memory is no fault of the sample.
+
+        `channels`: of the sample's image, where that is known.
+        """
         try:
             yield
         except (AugrecipesError, MemoryError):
@@ -257,8 +261,7 @@ class Pipeline(AsCompose):
             step = next((labels[id(one)] for one in innermost if id(one) in labels), None)
             if isinstance(error, cv2.error) and error.code == cv2.Error.StsNoMem:
                 raise MemoryError(f"step {step}: {error}") from error
-            text = f"{type(error).__name__}: {str(error).strip() or 'no message'}"
-            raise DataError(text, step=step) from error
+            raise DataError(described(error, channels), step=step) from error
 
     def label_of(self, step: Any) -> str:
         """The label of a step."""

@@ -36,6 +36,10 @@ def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
         raise DataError(f"{name} must be uint8 (0..255) or float32 (0..1), got {image.dtype}")
     if image.dtype == _FLOAT32:
         check_range(image, name)
+        if np.isnan(np.dot(flat := image.ravel(), flat)):
+            raise DataError(
+                f"{name} holds pixels that are no numbers (NaN): put a number in their place (np.nan_to_num)"
+            )
         image = np.ascontiguousarray(image)  # numpy adds up in the order in which numbers lie, and floats round
     return check_size(image, inputs, name)
 
@@ -100,7 +104,9 @@ def mask_in(mask: Any, image: Any, name: str = "mask", axes: int = 0, fills: tup
     if mask.dtype == np.float64:
         return mask.astype(np.float32)
     if mask.dtype.kind not in "iu":
-        raise DataError(f"{name} must hold integers, booleans or floats of 32 or 64 bits, got {mask.dtype}: convert it")
+        raise DataError(
+            f"{name} must hold integers, booleans or floats of 32 or 64 bits, got {mask.dtype}: mask.astype(np.float32)"
+        )
     low, high = min(int(mask.min()), *fills, 0), max(int(mask.max()), *fills, 0)
     for dtype in (np.int16, np.uint16):
         if all(holds(np.dtype(dtype), number) for number in (low, high, *fills)):

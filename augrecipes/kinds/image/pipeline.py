@@ -229,7 +229,7 @@ class ImagePipeline(NativeBatches):
 
     def _steps(self, data: dict[str, Any], stages: list[tuple[str, Any]] | None) -> dict[str, Any]:
         """Albumentations' own loop."""
-        with self.blaming():
+        with self.blaming(np.atleast_3d(data["image"]).shape[2]):
             if self._prepares:
                 for processor in self.processors.values():
                     forget_labels(processor)

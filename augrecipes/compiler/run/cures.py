@@ -1,0 +1,56 @@
+"""What helps against errors that steps raise about an image that they cannot take."""
+
+from __future__ import annotations
+
+from traceback import walk_tb
+from typing import Any
+
+import cv2
+import numpy as np
+
+_LONGEST, _MOST_CHANNELS, _SMALL = 32_766, 128, 16  # px, of OpenCV's warps; channels that it takes; px
+
+
+def described(error: Exception, channels: int | None) -> str:
+    """An error in a line, and what helps: by the image in whose treatment it was raised.
+
+    Args:
+        error: of albumentations or OpenCV.
+        channels: of the sample's image; None: not known.
+    """
+    text = str(error).strip() or "no message"
+    if isinstance(error, cv2.error):
+        text = f"OpenCV refuses this: {error.err or text}"
+    else:
+        text = f"{type(error).__name__}: {text}"
+    shape = _shape(error)
+    if shape is None:
+        return text
+    sides, count = shape[:2], shape[2] if len(shape) > 2 else 1
+    size = f"{'×'.join(map(str, sides))} px with {count} channels"
+    if max(sides) > _LONGEST:
+        cure = (
+            f"OpenCV takes no side of more than {_LONGEST:,} px here: cut or shrink images first (RandomCrop, Resize)"
+        )
+    elif count > _MOST_CHANNELS:
+        cure = f"OpenCV takes {_MOST_CHANNELS} channels at most here: let some travel as another image (`add_targets`)"
+    elif channels is not None and count != channels:
+        cure = f"it goes along with an image of {channels}: give all images of a sample as many channels"
+    elif min(sides) < _SMALL:
+        cure = "it is too small for this step: enlarge or pad images first (SmallestMaxSize, PadIfNeeded)"
+    else:
+        return text
+    return f"{text} (the image has {size}; {cure})"
+
+
+def _shape(error: Exception) -> tuple[int, ...] | None:
+    """The shape of the image that was treated last, or that parameters were drawn for."""
+    for frame, _ in reversed([*walk_tb(error.__traceback__)]):
+        known = frame.f_locals
+        for name in ("img", "image", "mask"):
+            if isinstance(known.get(name), np.ndarray) and known[name].ndim > 1:
+                return tuple(map(int, known[name].shape))
+        params: Any = known.get("params")
+        if isinstance(params, dict) and "shape" in params:
+            return tuple(map(int, params["shape"]))
+    return None
