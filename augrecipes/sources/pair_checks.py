@@ -221,7 +221,10 @@ def _channels(paths: tuple[str, ...], headers: Sequence[ImageHeader], grey: bool
     said = [text + " with alpha" if header.alpha else text for text, header in zip(said, headers, strict=True)]
     if len({*said}) > 1:
         text = " and ".join(f"{path} is {what}" for path, what in zip(paths, said, strict=True))
-        yield Defect("channels", paths, text)
+        alpha = "save it without alpha" if any(header.alpha for header in headers) else ""
+        mixed = len({what.removesuffix(" with alpha") for what in said}) > 1
+        color = "save both as RGB, or read both as grey (`inputs: {channels: 1}`)" if mixed else ""
+        yield Defect("channels", paths, f"{text}: {' and '.join(filter(None, (alpha, color)))}")
 
 
 def misfit(large: str, small: str, sizes: Mapping[str, Size], units: Mapping[str, int]) -> str | None:
