@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch.distributed
+from torch.utils.data import ConcatDataset, Subset
 
 from augrecipes.seeds import MASK, mix
 
@@ -244,12 +245,26 @@ def weights_of(given: Any, dataset: Any) -> npt.NDArray[np.float64] | None:
     if isinstance(given, str):
         if given != "balanced":
             raise ValueError(f"weights must be one number a sample or 'balanced', got {given!r}")
-        labels = getattr(dataset, "labels", None)
+        labels = _labels_of(dataset)
         if labels is None:
-            raise ValueError("weights='balanced' needs a dataset with labels (.labels)")
+            what = (
+                "weights='balanced' needs labels: a dataset's `.labels`, also through torch's Subset and ConcatDataset"
+            )
+            raise ValueError(f"{what}; of other wrappers take ds.subset(indices), or give one number a sample")
         _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
         given = 1.0 / counts[inverse]
     return check_weights(given, len(dataset))
+
+
+def _labels_of(dataset: Any) -> Any:
+    """The label of every sample, also through torch's own combinations of datasets; None where one has none."""
+    if type(dataset) is Subset:
+        labels = _labels_of(dataset.dataset)
+        return None if labels is None else np.asarray(labels)[np.asarray(dataset.indices, np.int64)]
+    if type(dataset) is ConcatDataset:
+        parts = [_labels_of(each) for each in dataset.datasets]
+        return None if any(part is None for part in parts) else np.concatenate(parts)
+    return getattr(dataset, "labels", None)
 
 
 def check_weights(weights: Any, n: int) -> npt.NDArray[np.float64]:

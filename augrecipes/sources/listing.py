@@ -5,7 +5,9 @@ an empty one (so that the numbers of a class do not depend on which split is lis
 the root and no classes. A root with both does not say which of the two was meant: it is listed flat, folders and all,
 and a warning says how to choose.
 
-Images are told by extension. Names that start with a dot (``._photo.jpg`` too) and ``__MACOSX`` are passed over.
+Images are told by extension. Names that start with a dot (``._photo.jpg`` too), and folders that systems make
+(``__MACOSX``, ``@eaDir``, ``#recycle``, ``$RECYCLE.BIN``, ``lost+found``, ...), are passed over. The log names the
+classes; where they look like none (only train, val and test, or a single folder), it asks.
 Order is by class, then by path, compared as bytes: the same on every machine. Links to folders are followed, but not
 into a folder that they lie in.
 
@@ -21,6 +23,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes import cache as caches
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, counted
 from augrecipes.remote import RemotePath, is_pattern, remote_place
 from augrecipes.sources.paths import PathLike, PathTable
 
@@ -42,8 +45,14 @@ _SAME = {b"jpeg": b"jpg", b"jpe": b"jpg", b"tiff": b"tif", b"j2k": b"jp2"} | dic
 )
 Layout = Literal["auto", "classes", "flat"]
 
-_SKIPPED = (b"__MACOSX",)
-_RULES = b" ".join(sorted(EXTENSIONS)).decode()
+# What is hidden, and what systems put into folders: macOS, disk stations (Synology, QNAP), Windows, Linux.
+_SKIPPED = re.compile(
+    rb"\.|(__macosx|network trash folder|temporary items|@eadir|@tmp|@recycle|@recently-snapshot|#recycle|#snapshot"
+    rb"|\$recycle\.bin|system volume information|found\.\d{3}|lost\+found)$",
+    re.IGNORECASE,
+)
+_SPLITS = re.compile(r"(train(ing)?|val(id(ation)?)?|dev|test(ing)?|eval(uation)?)[-_]?(\d{4})?$", re.IGNORECASE)
+_RULES = (b" ".join(sorted(EXTENSIONS)) + _SKIPPED.pattern).decode()
 _REASONS: dict[type[OSError], str] = {
     FileNotFoundError: "no such folder", NotADirectoryError: "it is not a folder",
     PermissionError: "no permission to read it",
@@ -139,7 +148,26 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
         return Listing(paths)
     known, numbers = np.unique(np.array(classes, object), return_inverse=True)
     labels = np.repeat(numbers.astype(np.int64), [len(table) for table in tables])
-    return Listing(paths, labels, tuple(map(os.fsdecode, known)))
+    found_classes = tuple(map(os.fsdecode, known))
+    _tell_of_classes(os.fsdecode(encoded[0]), found_classes, asks=layout == "auto")
+    return Listing(paths, labels, found_classes)
+
+
+def is_skipped(name: bytes) -> bool:
+    """Whether a folder, by its name, is a system's and no data."""
+    return _SKIPPED.match(name) is not None
+
+
+def _tell_of_classes(root: str, names: tuple[str, ...], *, asks: bool) -> None:
+    """One line in the log: the classes; a question where they are the parts of a data set, or the data set itself."""
+    _log.info("%s: %s: %s", root, counted(len(names), "class"), ", ".join(names))
+    if asks and (len(names) == 1 or all(map(_SPLITS.match, names))):
+        what = (
+            "%s: %s only class%s here: is that meant? Then say layout='classes'. Otherwise give %s/%s for what is in "
+        )
+        what += "it, or say layout='flat'"
+        are = " and ".join(names) + (" is the" if len(names) == 1 else " are the")
+        _log.warning(what, root, are, "es"[: 2 * (len(names) > 1)], root, names[0])
 
 
 def _names(joined: bytes) -> list[bytes]:
@@ -272,7 +300,7 @@ def _elsewhere(place: RemotePath) -> list[_Part]:
         raise DataError(f"this folder cannot be listed: {_why(error)}", path=str(place)) from None
     for name in names:
         parts = name.split(b"/")
-        if not any(part.startswith(b".") or part in _SKIPPED for part in parts):
+        if not any(map(_SKIPPED.match, parts)):
             top = parts[0] if len(parts) > 1 else b""
             files = found.setdefault(top, [])
             if _is_image(parts[-1]):
@@ -290,7 +318,7 @@ def _scan(full: bytes, about: os.stat_result) -> Scan:
     with os.scandir(full) as entries:
         for entry in entries:
             name = entry.name
-            if name.startswith(b".") or name in _SKIPPED:
+            if _SKIPPED.match(name):
                 continue
             if entry.is_dir():
                 folders.append(name)

@@ -29,10 +29,10 @@ from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
 from augrecipes.sources.annotations import coco, labelme, voc, yolo
 from augrecipes.sources.annotations.files import PathView, is_image
-from augrecipes.sources.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet
+from augrecipes.sources.annotations.records import FLAGGED, IGNORE, POINT, AnnotationOptions, AnnotationSet
 from augrecipes.sources.columns import Columns, Ragged, Recorded, number
 from augrecipes.sources.defects import Findings, corners_of, upright
-from augrecipes.sources.paths import PathLike, PathTable, faults_of
+from augrecipes.sources.paths import PathLike, PathTable, faults_of, local_name
 from augrecipes.sources.polygons import Outlines
 
 if TYPE_CHECKING:
@@ -47,7 +47,10 @@ _SAID = {
     1: "reaching beyond the image, cut to it",
     2: "outside of the image, left out",
     3: "without width or height, left out",
+    -1: "on an image whose size is not known, left out",
 }
+_IGNORED = 255  # in masks, by labelme's own converter
+_NAMED = 5  # classes in a note
 _FINE = 1  # states up to this one
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -111,8 +114,12 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Fi
         raise DataError("lists no images", str(source.path))
     classes, ids = _classes(found, wanted)
     images = _paths(found, wanted)
-    flags = np.asarray(found.flags)
-    plain = (flags != FLAGGED) | (wanted.crowds == "keep")
+    flags, labels = np.asarray(found.flags), np.asarray(found.labels)
+    plain = (labels >= 0) & ((flags != FLAGGED) | (wanted.crowds == "keep"))
+    marked = np.flatnonzero((labels >= 0) & ~plain).tolist()
+    if marked and not wanted.takes.isdisjoint(("boxes", "keypoints")):
+        what = 'marked as a crowd, difficult or to be ignored: neither boxes nor keypoints, unless crowds="keep"'
+        found.tally("object", what, found.where(marked[0]), len(marked))
     recorded = np.asarray(found.sizes).reshape(-1, 2)
     sizes = _sizes(found, wanted, images)
     inputs, given = wanted.inputs, dict[str, Any]()
@@ -123,6 +130,8 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Fi
         given["keypoints"] = _points_of(found, plain, sizes, inputs.keypoints)
     if "mask" in wanted.takes:
         given["outlines"] = _outlines_of(found)
+    found.tell()
+    _tell_of_lack(found, wanted, given, classes)
     numbers = np.asarray(found.ids)
     return Columns(
         files={"image": images},
@@ -132,6 +141,28 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Fi
         box_numbers=ids,
         **given,
     )
+
+
+def _tell_of_lack(
+    found: AnnotationSet, wanted: AnnotationOptions, given: dict[str, Any], classes: tuple[str, ...] | None
+) -> None:
+    """Note classes without objects; where no box, or no keypoint, is left, also what would keep one."""
+    notes, flags = found.findings.notes, np.asarray(found.flags)
+    used = {*found.labels}
+    if lacking := [name for k, name in enumerate(classes or ()) if used and k not in used]:
+        more = ", ..." if len(lacking) > _NAMED else ""
+        notes.append(f"{counted(len(lacking), 'class')} without an object: {', '.join(lacking[:_NAMED])}{more}")
+    boxes, points = given.get("boxes"), given.get("keypoints")
+    if boxes is not None and not len(boxes.values):
+        if not len(found):
+            cure = "there is no object: give annotations that have some, or a recipe without boxes"
+        elif (flags == FLAGGED).all():
+            cure = 'crowds="keep" keeps marked objects'
+        else:
+            cure = "coordinates should be those of the format, in px of these images, and objects more than points"
+        notes.append(f"no box is left: {cure}")
+    if points is not None and not len(points.values):
+        notes.append("no keypoint is left: `remove_invisible: false` keeps those outside, and those not labelled")
 
 
 def _classes(found: AnnotationSet, wanted: AnnotationOptions) -> tuple[tuple[str, ...] | None, tuple[int, ...] | None]:
@@ -151,7 +182,7 @@ def _classes(found: AnnotationSet, wanted: AnnotationOptions) -> tuple[tuple[str
     if given is None:
         return tuple(names), None if found.class_ids is None else tuple(found.class_ids)
     place = {name: k for k, name in enumerate(given)}
-    for label in np.unique(labels).tolist():
+    for label in np.unique(labels[labels >= 0]).tolist():
         if names[label] not in place:
             first = int(np.flatnonzero(labels == label)[0])
             found.fault(found.where(first), f"class {names[label]!r} is not among box_classes=")
@@ -161,15 +192,25 @@ def _classes(found: AnnotationSet, wanted: AnnotationOptions) -> tuple[tuple[str
 
 
 def _paths(found: AnnotationSet, wanted: AnnotationOptions) -> PathTable:
-    """The paths of the images; those that are missing, or lie outside, are faults."""
+    """The paths of the images; those that are missing, lie outside or are those of two files are faults."""
+    said, first = found.names, dict[str, int]()
+    found.names = [local_name(found.root or "", name) for name in said]
+    changed = [old for old, new in zip(said, found.names, strict=True) if old != new]
+    found.tally("name", "as Windows writes paths, read by its last parts", "".join(changed[:1]), len(changed))
+    for i, name in enumerate(found.names):
+        other = first.setdefault(os.path.normpath(name) if "./" in name else name, i)
+        if found.files[other] != found.files[i] and not found.relative:
+            found.fault(found.files[i], f"is of the image {name}, as {found.files[other]} is: remove one of the two")
+        elif other != i:
+            found.tally("image", "listed again, so read twice", f"{found.files[i]}: {name}")
     images = PathTable.from_paths(found.names, root=found.root or b"")
     wrong = faults_of(images, found.within or b"", check=wanted.check, outside=wanted.outside or found.within is None)
     missing = 0
     for i, what in wrong:
-        found.fault(found.files[i], what)
+        found.fault(found.files[i], what + found.hints.get(i, ""))
         missing += what.endswith("no such file")
     if missing == len(images) > 1:
-        what = f"none of its {len(images):,} images is there (first: {images[0]})"
+        what = f"none of its {len(images):,} images is there (first: {images[0]}){found.hints.get(0, '')}"
         raise DataError(f"{what}; give their folder (root=, or images=FOLDER)", found.path)
     return images
 
@@ -215,7 +256,7 @@ def _boxes_of(
         values[start : start + len(part)], states[start : start + len(part)] = made
     for state, what in _SAID.items():
         if len(at := np.flatnonzero(states == state)):
-            found.findings.notes.append(f"{counted(len(at), 'box')} {what} (first: {found.where(int(chosen[at[0]]))})")
+            found.tally("box", what, found.where(int(chosen[at[0]])), len(at))
     kept = (states >= 0) & (states <= _FINE)
     offsets = _ends(np.bincount(image[kept], minlength=len(found.names)))
     return Ragged(values[kept], offsets, np.asarray(found.labels)[chosen[kept]].astype(np.int64), classes)
@@ -277,8 +318,9 @@ def _points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Key
     if declared.remove_invisible:
         (x, y, v), (width, height) = values.T, sizes[image].T
         inside, seen = (x >= 0) & (y >= 0) & (x < width) & (y < height), labelled | (v > 0)
-        if outside := int((~inside & seen & (width > 0)).sum()):
-            found.findings.notes.append(f"{counted(outside, 'keypoint')} outside of the image, left out")
+        for lost, what in ((~inside & seen, "outside of the image, left out"), (~seen, "not labelled, left out")):
+            if len(at := np.flatnonzero(lost)):
+                found.tally("keypoint", what, found.where(int(owner[at[0]])), len(at))
         there = inside & seen
         values, numbers, counts = values[there], numbers[there], np.bincount(image[there], minlength=len(sizes))
     if declared.format == "yx":
@@ -293,8 +335,12 @@ def _outlines_of(found: AnnotationSet) -> Outlines | None:
     rings, owner, image = _of(found, found.area_object, np.ones(len(found), bool))
     corners = Ragged(np.asarray(found.area_points).reshape(-1, 2), _ends(found.area_length)).take(rings)
     entries = [found.area_runs.get(ring, b"") for ring in rings.tolist()] if found.area_runs else []
+    labels = np.asarray(found.labels)
+    if (labels == IGNORE).any() and labels.max() >= _IGNORED - 1:
+        what = f"has {labels.max() + 1} classes, and {_IGNORED} in masks is what is to be ignored: 254 are the most"
+        raise DataError(what, found.path)
     return Outlines(
-        values=np.asarray(found.labels)[owner] + np.int32(1),
+        values=np.where(labels[owner] == IGNORE, _IGNORED, labels[owner] + 1).astype(np.int32),
         offsets=_ends(np.bincount(image, minlength=len(found.names))),
         points=corners.values,
         point_offsets=corners.offsets,
