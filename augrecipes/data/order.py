@@ -245,26 +245,21 @@ def weights_of(given: Any, dataset: Any) -> npt.NDArray[np.float64] | None:
     if isinstance(given, str):
         if given != "balanced":
             raise ValueError(f"weights must be one number a sample or 'balanced', got {given!r}")
-        labels = _labels_of(dataset)
-        if labels is None:
-            what = (
-                "weights='balanced' needs labels: a dataset's `.labels`, also through torch's Subset and ConcatDataset"
-            )
-            raise ValueError(f"{what}; of other wrappers take ds.subset(indices), or give one number a sample")
-        _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        _, inverse, counts = np.unique(_labels_of(dataset), return_inverse=True, return_counts=True)
         given = 1.0 / counts[inverse]
     return check_weights(given, len(dataset))
 
 
 def _labels_of(dataset: Any) -> Any:
-    """The label of every sample, also through torch's own combinations of datasets; None where one has none."""
-    if type(dataset) is Subset:
-        labels = _labels_of(dataset.dataset)
-        return None if labels is None else np.asarray(labels)[np.asarray(dataset.indices, np.int64)]
+    """The label of every sample, also through torch's own combinations of datasets; ValueError where one has none."""
     if type(dataset) is ConcatDataset:
-        parts = [_labels_of(each) for each in dataset.datasets]
-        return None if any(part is None for part in parts) else np.concatenate(parts)
-    return getattr(dataset, "labels", None)
+        return np.concatenate([_labels_of(each) for each in dataset.datasets])
+    if type(dataset) is Subset:
+        return np.asarray(_labels_of(dataset.dataset))[np.asarray(dataset.indices, np.int64)]
+    if getattr(dataset, "labels", None) is None:
+        how = "a part is ds.subset(indices), or torch's Subset; or give one number a sample"
+        raise ValueError(f"weights='balanced' needs labels, and a {type(dataset).__name__} has none (.labels): {how}")
+    return dataset.labels
 
 
 def check_weights(weights: Any, n: int) -> npt.NDArray[np.float64]:

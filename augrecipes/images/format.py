@@ -202,10 +202,7 @@ def lost(header: ImageHeader, depth: Depth | None = None, frames: Frames | None 
     '16 bits a sample, and images are read with 8: convert it, or keep the upper 8 with depth="8bit" ...
     """
     if mask and header.lossy:
-        return (
-            f"a mask in a lossy {header.format.upper()}, which stores values nearly as they were: 97, 99 and 101 where "
-            "98 was written. Save masks as PNG; of this one only rounding to the labels that are meant makes a mask"
-        )
+        return f"a mask in a lossy {header.format.upper()}, which makes 97, 99 and 101 of 98. Save masks as PNG"
     if header.bits <= 8 and header.frames <= 1:
         return ""
     chosen = in_force(depth, frames)

@@ -73,9 +73,7 @@ def header_of(name: str, data: bytes) -> ImageHeader:
         mode, (width, height), bits, turn, frames, stored = image.mode, image.size, 8, 1, 1, SampleForm()
         alpha = mode in ("LA", "PA", "RGBA") or (mode == "P" and "transparency" in image.info)
         color = _COLORS.get(mode, "rgb")
-        lossy = (
-            "jpeg" in str(image.info.get("compression")) if name == "tiff" else name == "webp" and b"VP8L" not in data
-        )
+        lossy = "jpeg" in str(image.info.get("compression")) or (name == "webp" and b"VP8L" not in data)
         match name:
             case "tiff":
                 tags = image.tag_v2

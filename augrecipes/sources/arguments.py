@@ -24,14 +24,8 @@ from augrecipes.sources.sample import DataArguments
 from augrecipes.sources.slide_bags import SLIDES, slides_of
 
 FILES = "files"  # of a mapping that names files and how they are read, not folders by target
-OF_FILES = (
-    "split",
-    "columns",
-    "outside",
-    "box_classes",
-    "crowds",
-    "drop_shapes",
-)  # the first three go with every CSV file
+# The first three go with every CSV file.
+OF_FILES = ("split", "columns", "outside", "box_classes", "crowds", "drop_shapes")
 _log = logging.getLogger("augrecipes")
 
 

@@ -46,13 +46,13 @@ _SAME = {b"jpeg": b"jpg", b"jpe": b"jpg", b"tiff": b"tif", b"j2k": b"jp2"} | dic
 Layout = Literal["auto", "classes", "flat"]
 
 # What is hidden, and what systems put into folders: macOS, disk stations (Synology, QNAP), Windows, Linux.
-_SKIPPED = re.compile(
+SKIPPED = re.compile(
     rb"\.|(__macosx|network trash folder|temporary items|@eadir|@tmp|@recycle|@recently-snapshot|#recycle|#snapshot"
     rb"|\$recycle\.bin|system volume information|found\.\d{3}|lost\+found)$",
     re.IGNORECASE,
 )
 _SPLITS = re.compile(r"(train(ing)?|val(id(ation)?)?|dev|test(ing)?|eval(uation)?)[-_]?(\d{4})?$", re.IGNORECASE)
-_RULES = (b" ".join(sorted(EXTENSIONS)) + _SKIPPED.pattern).decode()
+_RULES = (b" ".join(sorted(EXTENSIONS)) + SKIPPED.pattern).decode()
 _REASONS: dict[type[OSError], str] = {
     FileNotFoundError: "no such folder", NotADirectoryError: "it is not a folder",
     PermissionError: "no permission to read it",
@@ -153,21 +153,12 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
     return Listing(paths, labels, found_classes)
 
 
-def is_skipped(name: bytes) -> bool:
-    """Whether a folder, by its name, is a system's and no data."""
-    return _SKIPPED.match(name) is not None
-
-
 def _tell_of_classes(root: str, names: tuple[str, ...], *, asks: bool) -> None:
     """One line in the log: the classes; a question where they are the parts of a data set, or the data set itself."""
     _log.info("%s: %s: %s", root, counted(len(names), "class"), ", ".join(names))
     if asks and (len(names) == 1 or all(map(_SPLITS.match, names))):
-        what = (
-            "%s: %s only class%s here: is that meant? Then say layout='classes'. Otherwise give %s/%s for what is in "
-        )
-        what += "it, or say layout='flat'"
-        are = " and ".join(names) + (" is the" if len(names) == 1 else " are the")
-        _log.warning(what, root, are, "es"[: 2 * (len(names) > 1)], root, names[0])
+        what = "%s: no classes but %s: is that meant? Then say layout='classes'. Else give %s/%s, or layout='flat'"
+        _log.warning(what, root, " and ".join(names), root, names[0])
 
 
 def _names(joined: bytes) -> list[bytes]:
@@ -202,6 +193,9 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None,
         if is_pattern(name):
             raise DataError("no image fits this pattern: * stops at a slash, and ** does not", path=name)
         raise DataError("no images in this folder" + ("" if flat else "'s subfolders"), path=name)
+    if not flat and here[0][1].files:
+        first = os.fsdecode(_names(here[0][1].files)[0])
+        _log.warning("%s: %s beside the folders, not read (%s first)", name, counted(direct, "image"), first)
     _tell_of_formats(name, every)
     return {None: every} if flat else {found: below[found] for found in sorted(below)}
 
@@ -209,9 +203,6 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None,
 def _tell_of_formats(root: str, parts: Iterable[_Part]) -> None:
     """One line in the log where files of several formats lie together; arrays beside images are seldom meant."""
     files = b"\0".join(scan.files for _, scan in parts if scan.files).lower() + b"\0"
-    first = files[: files.index(b"\0")].rpartition(b".")[2]
-    if files.count(b".%s\0" % first) == files.count(b"\0"):
-        return
     found = Counter[str]()
     for extension in EXTENSIONS:
         found[_SAME.get(extension, extension).decode()] += files.count(b".%s\0" % extension)
@@ -300,7 +291,7 @@ def _elsewhere(place: RemotePath) -> list[_Part]:
         raise DataError(f"this folder cannot be listed: {_why(error)}", path=str(place)) from None
     for name in names:
         parts = name.split(b"/")
-        if not any(map(_SKIPPED.match, parts)):
+        if not any(map(SKIPPED.match, parts)):
             top = parts[0] if len(parts) > 1 else b""
             files = found.setdefault(top, [])
             if _is_image(parts[-1]):
@@ -318,7 +309,7 @@ def _scan(full: bytes, about: os.stat_result) -> Scan:
     with os.scandir(full) as entries:
         for entry in entries:
             name = entry.name
-            if _SKIPPED.match(name):
+            if SKIPPED.match(name):
                 continue
             if entry.is_dir():
                 folders.append(name)

@@ -46,10 +46,10 @@ def test_marked_objects_and_classes_without_any(tmp_path: Path, mark: dict[str, 
     assert "1 object marked as a crowd, difficult or to be ignored" in told
     assert f"(first: {path}: annotation 2)" in told
     assert "2 classes without an object: none, cat" in told
-    assert "marked" not in notes(path, crowds="keep")
-    assert 'no box is left: crowds="keep" keeps' in notes(instances(tmp_path, {**COCO, **mark}))
-    assert "no box is left: there is no object: give annotations" in notes(instances(tmp_path))
-    assert "no box is left: coordinates should be" in notes(instances(tmp_path, {"bbox": [90, 1, 5, 5]}))
+    assert "marked as" not in notes(path, crowds="keep")
+    assert 'no boxes are left: crowds="keep" keeps' in notes(instances(tmp_path, {**COCO, **mark}))
+    assert "no boxes are left: there is no object: give annotations" in notes(instances(tmp_path))
+    assert "no boxes are left: coordinates should be" in notes(instances(tmp_path, {"bbox": [90, 1, 5, 5]}))
 
 
 def test_difficult_objects_parts_and_images_without_a_file(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_difficult_objects_parts_and_images_without_a_file(tmp_path: Path) -> No
     told = notes(path)
     for what in (
         "1 object marked as",
-        "no box is left: crowds=",
+        "no boxes are left: crowds=",
         "1 part of an object",
         "2 images without an XML file",
     ):
@@ -72,7 +72,9 @@ def test_keypoints_and_corners(tmp_path: Path) -> None:
     told = notes(instances(tmp_path, pose), recipe("coco", keypoints="format: xy", mask="required"))
     for what in ("1 keypoint outside of the image", "1 keypoint not labelled", "1 polygon of fewer than three corners"):
         assert what in told
-    assert "no keypoint is left: `remove_invisible: false`" in notes(instances(tmp_path, COCO | {"keypoints": [0] * 3}))
+    assert "no keypoints are left: `remove_invisible: false`" in notes(
+        instances(tmp_path, COCO | {"keypoints": [0] * 3})
+    )
 
 
 def test_shapes_of_labelme(tmp_path: Path) -> None:
@@ -84,7 +86,7 @@ def test_shapes_of_labelme(tmp_path: Path) -> None:
         "1 line covering nothing",
         "1 point without a box",
         "1 shape of __ignore__ or",
-        "no box is left: coord",
+        "no boxes are left: coord",
     ):
         assert what in told
     assert "1 image without a JSON file, left out (first: b.png)" in told
@@ -93,10 +95,12 @@ def test_shapes_of_labelme(tmp_path: Path) -> None:
 def test_rows_of_yolo(tmp_path: Path) -> None:
     draw(tmp_path / "images", [A])
     label = write(tmp_path / "labels" / "a.txt", "0 0.5 0.5 0.1 0.1\n1 0.5 0.5 0.1 0.1\n0 .5 0.50 0.1 0.1\n")
-    assert f"1 row like one before it in the same file, read all the same (first: {label}:3)" in notes(label.parent)
+    assert f"1 object with the class and the box of one before it on the same image, kept (first: {label}:3)" in notes(
+        label.parent
+    )
     polygons = ("0 0 0 1 0 1 1", "0 0 0 1 0 0 1", "0 0 0 1 0 1 1", "", "")
     write(label, "\n".join(polygons))
-    assert "1 row like one" in notes(label.parent)
+    assert "2 objects with the class and the box" in notes(label.parent)
     write(tmp_path / "list.txt", "images/a.png\nREADME\n\nimages\\a.png\n")
     told = notes(write(tmp_path / "data.yaml", "train: list.txt\nnames: [x, y]\n"))
     assert "1 line without the name of an image" in told

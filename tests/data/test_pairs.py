@@ -310,8 +310,8 @@ DISPLACED = {
         r"it drifts, from .* px down in the lower right",
     ),
     "turned": (lambda x, s: moved(x, s, [[1, -TURN, 0], [TURN, 1, 0]]), "it drifts, from"),
-    "BGR": (lambda x, s: reduced(x, s)[..., ::-1], "red, green and blue of the one are blue, green and red of the"),
-    "rolled": (lambda x, s: np.roll(reduced(x, s), 1, 2), "red, green and blue of the one are"),
+    "BGR": (lambda x, s: reduced(x, s)[..., ::-1], "red, green, blue of the one are blue, green, red of the"),
+    "rolled": (lambda x, s: np.roll(reduced(x, s), 1, 2), "red, green, blue of the one are"),
 }
 
 

@@ -44,12 +44,12 @@ def compare(large: NDArray[np.uint8], small: NDArray[np.uint8]) -> str | None:
     >>> scene = cv2.normalize(scene, None, 0, 255, cv2.NORM_MINMAX)
     >>> lr = cv2.resize(scene, (64, 64), interpolation=cv2.INTER_AREA)
     >>> compare(scene, lr), compare(scene, np.roll(lr, 1, axis=1)), compare(scene, lr[..., ::-1])
-    (None, 'shifted by 1 px to the right', 'red, green and blue of the one are blue, green and red of the other')
+    (None, 'shifted by 1 px to the right', 'red, green, blue of the one are blue, green, red of the other')
     >>> compare(scene, scene[::4, ::4])
     'shifted by 0.35 px to the right and 0.35 px down, as [::4, ::4] takes pixels: reduce it by a filter'
     """
     height, width = small.shape[:2]
-    reduced: Any = cv2.resize(large, (width, height), interpolation=cv2.INTER_AREA).reshape(height, width, -1)
+    reduced = np.asarray(cv2.resize(large, (width, height), interpolation=cv2.INTER_AREA))
     a, b = _between(reduced), _between(small)
     spread = float(a.std()), float(b.std())
     if min(spread) < _FAINT:
@@ -63,12 +63,12 @@ def compare(large: NDArray[np.uint8], small: NDArray[np.uint8]) -> str | None:
     # Noise in the small image spreads it, and hides as much of what it shares with a faint large one.
     if here < _SAME * min(1.0, spread[0] / spread[1]):
         return f"they do not look like one scene (correlation {here:.2f})"
-    return _exchanged(reduced, small)
+    return _exchanged(_hues(reduced), _hues(small))
 
 
-def _between(image: Any) -> Floats:
+def _between(image: NDArray[Any]) -> Floats:
     """What lies between fine detail and broad shading, mean 0."""
-    grey = image.reshape(*image.shape[:2], -1)[..., :3].mean(-1, dtype=np.float32)
+    grey = image.mean(axis=2, dtype=np.float32)
     band = cv2.GaussianBlur(grey, (0, 0), _FINE) - cv2.GaussianBlur(grey, (0, 0), _BROAD)
     return np.asarray(band - band.mean(), np.float32)
 
@@ -86,7 +86,7 @@ def _displaced(a: Floats, b: Floats, start: tuple[int, int], scale: float) -> st
     y, x = np.mgrid[:height, :width].astype(np.float32)
     # The displacement is ways @ (1, u, v), where u and v go from -1 to 1 across the image.
     ways, ones = np.array([[way, 0.0, 0.0] for way in start]), np.ones_like(x)
-    basis = np.stack([ones, x * (2 / (width - 1)) - 1, y * (2 / (height - 1)) - 1], -1)
+    basis = np.stack([ones, 2 * x / (width - 1) - 1, 2 * y / (height - 1) - 1], -1)
     every = max(1, round((height * width / _MOST) ** 0.5))
     for _ in range(_STEPS):
         edge = 3 + int(np.abs(ways).sum(axis=1).max())
@@ -110,39 +110,32 @@ def _displaced(a: Floats, b: Floats, start: tuple[int, int], scale: float) -> st
         return f"it drifts, from {first} in the upper left to {last} in the lower right: cut or resized otherwise?"
     if (np.abs(ways[:, 0]) < _LEAST).all() or not sure[:, 0].any():
         return ""
-    taken = np.abs(ways[:, 0] - (scale - 1) / (2 * scale)).max() < _LEAST / 2
-    times = f"::{scale:.0f}"
-    hint = f", as [{times}, {times}] takes pixels: reduce it by a filter" if taken else ""
-    return f"shifted by {_moves(ways[:, 0])}{hint}"
+    hint = f", as [::{scale:.0f}, ::{scale:.0f}] takes pixels: reduce it by a filter"
+    is_taken = np.abs(ways[:, 0] - (scale - 1) / (2 * scale)).max() < _LEAST / 2
+    return f"shifted by {_moves(ways[:, 0])}{hint if is_taken else ''}"
 
 
 def _moves(way: NDArray[np.float64]) -> str:
     """A displacement in words, to a twentieth of a pixel."""
     x, y = np.round(way * 20) / 20
-    parts = ((x, "to the right", "to the left"), (y, "down", "up"))
-    found = (f"{abs(n):.3g} px {way if n > 0 else back}" for n, way, back in parts if abs(n) > _LEAST / 2)
+    parts = (x, "to the right" if x > 0 else "to the left"), (y, "down" if y > 0 else "up")
+    found = (f"{abs(n):.3g} px {way}" for n, way in parts if abs(n) > _LEAST / 2)
     return " and ".join(found) or "0 px"
 
 
-def _exchanged(large: NDArray[np.uint8], small: NDArray[np.uint8]) -> str | None:
-    """Which colours of two images, of one size, seem to be exchanged; None where none are."""
-    if min(large.shape[2], small.shape[2]) < len(_COLOURS):
-        return None
-    a, b = (_hues(image) for image in (large, small))
+def _exchanged(a: Floats, b: Floats) -> str | None:
+    """Which colours of two images seem to be exchanged, by their hues; None where none are, or it cannot be told."""
     if min(a.std(), b.std()) < _FAINT:
         return None
-    orders = list(permutations(range(3)))
-    scores = [float((a[..., order] * b).mean() / (a.std() * b.std())) for order in orders]
-    best = int(np.argmax(scores))
-    if scores[best] < max(_SURE, scores[0] + _EXCHANGED):
+    scores = {order: (a[..., order] * b).mean() / (a.std() * b.std()) for order in permutations(range(3))}
+    best = max(scores, key=lambda order: scores[order])
+    if scores[best] < max(_SURE, scores[0, 1, 2] + _EXCHANGED):
         return None
-    names = [_COLOURS[k] for k in orders[best]]
-    red, green, blue = _COLOURS
-    return f"{red}, {green} and {blue} of the one are {names[0]}, {names[1]} and {names[2]} of the other"
+    return f"red, green, blue of the one are {', '.join(_COLOURS[k] for k in best)} of the other"
 
 
-def _hues(image: NDArray[np.uint8]) -> Floats:
+def _hues(image: NDArray[Any]) -> Floats:
     """What of each colour differs from their mean, and from how they are on the whole."""
-    found = cv2.GaussianBlur(image[..., :3].astype(np.float32), (0, 0), 2 * _FINE)
+    found = cv2.GaussianBlur(image.astype(np.float32), (0, 0), 2 * _FINE)
     found -= found.mean(axis=2, keepdims=True)
     return np.asarray(found - found.mean(axis=(0, 1)), np.float32)

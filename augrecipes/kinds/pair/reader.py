@@ -13,19 +13,13 @@ from augrecipes.errors import DataError, counted
 from augrecipes.kinds.pair.content import compare
 from augrecipes.progress import Parts, progress
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources import pair_checks
 from augrecipes.sources.arguments import as_given
 from augrecipes.sources.check import Checked, in_parallel
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, report
 from augrecipes.sources.files import read_image
-from augrecipes.sources.pair_checks import (
-    Check,
-    check_roots,
-    checked,
-    find_scenes,
-    table_of_scenes,
-    targets_of,
-)
+from augrecipes.sources.pair_checks import Check, checked, find_scenes
 from augrecipes.sources.pairs import PairScenes
 from augrecipes.sources.sample import DataArguments, RecipeSource
 
@@ -70,26 +64,19 @@ def find(
     """The scenes as a recipe reads them."""
     roots = given.root if isinstance(given.root, Mapping) else None
     if given.files is None and roots is None:
-        check_roots(recipe, targets, {})
+        pair_checks.check_roots(recipe, targets, {})
     check: Check | None = "headers" if headers else None
     found = scenes_of(
         recipe, mode, targets, roots, given.files, check, strict=strict, decode=decode, cache=False, **given.more
     )
     left_out = tuple(defect.message for defect in found.defects)
-    return RecipeSource(table_of_scenes(found), recipe.inputs, decode, left_out, tuple(found.notes))
+    return RecipeSource(pair_checks.table_of_scenes(found), recipe.inputs, decode, left_out, tuple(found.notes))
 
 
 def check(
-    recipe: Recipe,
-    mode: Mode,
-    data: Any,
-    *,
-    names: Mapping[str, str],
-    split: str | None,
-    content: bool,
-    advance: Parts,
-    **_: Any,
-) -> Checked:
+    recipe: Recipe, mode: Mode, data: Any, *, names: Mapping[str, str], split: str | None, content: bool,
+    advance: Parts, **_: Any,
+) -> Checked:  # fmt: skip
     """Look at everything that a recipe of kind pair would read.
 
     Args:
@@ -104,7 +91,7 @@ def check(
     Raises:
         DataError: there is nothing to look at.
     """
-    targets = targets_of(recipe, mode)
+    targets = pair_checks.targets_of(recipe, mode)
     if isinstance(data, str) and not data.lower().endswith((".csv", ".tsv")):
         wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
         raise DataError(f"recipe {recipe.name!r} is of kind pair: give {wanted}, or a CSV file", data)

@@ -13,7 +13,7 @@ from typing import Any
 from augrecipes.errors import DataError
 from augrecipes.machine import no_collection
 from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet
-from augrecipes.sources.listing import EXTENSIONS, is_skipped
+from augrecipes.sources.listing import EXTENSIONS, SKIPPED
 from augrecipes.sources.paths import local_name
 
 _HEAD = 1 << 16  # bytes
@@ -60,7 +60,7 @@ class PathView:
 def _walk(root: Path) -> Iterator[str]:
     """Files below a folder, those whose names begin with a dot left out; links to folders are not followed."""
     for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if not is_skipped(os.fsencode(name))]
+        folders[:] = [name for name in folders if not SKIPPED.match(os.fsencode(name))]
         below = os.path.relpath(folder, root).replace(os.sep, "/")
         yield from (name if below == "." else f"{below}/{name}" for name in files if not name.startswith("."))
 

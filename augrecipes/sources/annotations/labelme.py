@@ -19,17 +19,9 @@ import cv2
 import numpy as np
 
 from augrecipes.errors import DataError
+from augrecipes.sources.annotations import records
 from augrecipes.sources.annotations.files import PathView, class_list, read_json, tally_others
-from augrecipes.sources.annotations.records import (
-    BACKGROUND,
-    IGNORE,
-    LEAST_CORNERS,
-    POINT,
-    AnnotationOptions,
-    AnnotationSet,
-    bounds,
-    numbers_of,
-)
+from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, bounds, numbers_of
 from augrecipes.sources.paths import local_name
 from augrecipes.sources.polygons import bitmap_runs
 
@@ -39,10 +31,8 @@ _MOST = 1 << 29  # bytes, with an image in base64
 _AT = np.arange(64) * 2 * np.pi / 64  # corners of a circle
 _LINES = frozenset({"line", "linestrip"})
 _POLYGONS = frozenset({"polygon", "rotation", "quadrilateral"})
-_HIDDEN = {"__ignore__": IGNORE, "_background_": BACKGROUND}  # labelme's own words for what is no class
-_EMBEDDED = (
-    "; its copy in `imageData` is not read: write that to a file (labelme_export_json does), and give its folder"
-)
+_HIDDEN = {"__ignore__": records.IGNORE, "_background_": records.BACKGROUND}  # labelme's own words for what is no class
+_EMBEDDED = "; its copy in `imageData` is not read: save that as a file first, as labelme_export_json does"
 Groups = dict[tuple[str, str], int]  # objects by label and group
 
 
@@ -103,7 +93,7 @@ def _shape(asked: AnnotationOptions, found: AnnotationSet, image: int, k: int, s
         return f"label {name!r} is not in the list of classes beside the files"
     outline: list[float] = []
     match kind, len(rows):
-        case kind, n if (kind in _POLYGONS and n >= LEAST_CORNERS) or (kind == "rectangle" and n == 4):
+        case kind, n if (kind in _POLYGONS and n >= records.LEAST_CORNERS) or (kind == "rectangle" and n == 4):
             outline = points
         case "rectangle", 2:
             left, top, right, bottom = bounds(points)
@@ -119,7 +109,7 @@ def _shape(asked: AnnotationOptions, found: AnnotationSet, image: int, k: int, s
                 found.tally("point", "without a box, left out", where)
             else:
                 thing = found.add(image, label, bounds(points), k)
-                found.flags[thing] = POINT
+                found.flags[thing] = records.POINT
                 pairs = zip(points[::2], points[1::2], strict=True)
                 found.points(thing, [value for pair in pairs for value in (*pair, 0)])
             return ""
@@ -131,10 +121,7 @@ def _shape(asked: AnnotationOptions, found: AnnotationSet, image: int, k: int, s
         found.tally("shape", "of __ignore__ or _background_: no object, 255 or 0 in masks", where)
     group, corners = shape.get("group_id"), bounds(outline or points)
     thing = groups.get((name, str(group)), -1) if group is not None else -1
-    if thing < 0:
-        thing = groups[name, str(group)] = found.add(image, label, corners, k, flagged=flagged)
-    else:
-        found.extend(thing, corners, flagged=flagged)
+    thing = groups[name, str(group)] = found.add(image, label, corners, k, flagged=flagged, part_of=thing)
     if "mask" not in asked.takes:
         return ""
     if kind == "mask":

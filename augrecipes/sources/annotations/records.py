@@ -131,6 +131,10 @@ class AnnotationSet:
         if count:
             self.tallies[thing, what] = before + count, first
 
+    def tally_objects(self, what: str, objects: Any, thing: str = "object") -> None:
+        """Count what some objects are, or have."""
+        self.tally(thing, what, self.where(int(objects[0])) if len(objects) else "", len(objects))
+
     def tell(self) -> None:
         """Note all tallies."""
         for (thing, what), (count, first) in self.tallies.items():
@@ -170,8 +174,10 @@ class AnnotationSet:
         """The number of a class that is known by its name; -1 where there are `classes`, and it is none of them."""
         return self.seen.setdefault(name, len(self.seen)) if self.classes is None else self.seen.get(name, -1)
 
-    def add(self, image: int, label: int, corners: Sequence[float], record: int, *, flagged: bool = False) -> int:
-        """Add an object, and get its position.
+    def add(
+        self, image: int, label: int, corners: Sequence[float], record: int, *, flagged: bool = False, part_of: int = -1
+    ) -> int:
+        """Add an object, or another part of one, and get its position.
 
         Args:
             image: its position.
@@ -179,7 +185,13 @@ class AnnotationSet:
             corners: left, top, right and bottom, in px or as shares.
             record: its number in the file, for messages.
             flagged: it is a crowd, or difficult.
+            part_of: the object that it is a part of, whose box takes in its corners; -1: none.
         """
+        if part_of >= 0:
+            both = np.array([self.corners[4 * part_of : 4 * part_of + 4], corners])
+            self.corners[4 * part_of : 4 * part_of + 4] = array("d", [*both.min(axis=0)[:2], *both.max(axis=0)[2:]])
+            self.flags[part_of] |= flagged
+            return part_of
         self.images.append(image)
         self.labels.append(label)
         self.corners.extend(corners)
@@ -195,15 +207,6 @@ class AnnotationSet:
         self.corners.frombytes(corners.astype(np.float64).tobytes())
         self.records.extend(range(1, n + 1))
         self.flags.frombytes(bytes(n))
-
-    def extend(self, thing: int, corners: Sequence[float], *, flagged: bool) -> None:
-        """Another part of an object, of which its box takes in the corners."""
-        left, top, right, bottom = self.corners[4 * thing : 4 * thing + 4]
-        x1, y1, x2, y2 = corners
-        self.corners[4 * thing : 4 * thing + 4] = array(
-            "d", (min(left, x1), min(top, y1), max(right, x2), max(bottom, y2))
-        )
-        self.flags[thing] = max(self.flags[thing], FLAGGED if flagged else 0)
 
     def area(self, thing: int, points: Sequence[float] = (), runs: bytes = b"") -> None:
         """What an object covers: a polygon x, y, x, y, ..., of at least three corners, or run lengths as

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 from array import array
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,8 @@ _SAID = {
     3: "without width or height, left out",
     -1: "on an image whose size is not known, left out",
 }
+_MARKED = 'marked as a crowd, difficult or to be ignored: neither boxes nor keypoints, unless crowds="keep"'
+_TWICE = "with the class and the box of one before it on the same image, kept"
 _IGNORED = 255  # in masks, by labelme's own converter
 _NAMED = 5  # classes in a note
 _FINE = 1  # states up to this one
@@ -115,11 +118,11 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Fi
     classes, ids = _classes(found, wanted)
     images = _paths(found, wanted)
     flags, labels = np.asarray(found.flags), np.asarray(found.labels)
+    things = np.column_stack([found.images, labels, np.reshape(found.corners, (-1, 4))])
+    found.tally_objects(_TWICE, np.setdiff1d(range(len(found)), np.unique(things, axis=0, return_index=True)[1]))
     plain = (labels >= 0) & ((flags != FLAGGED) | (wanted.crowds == "keep"))
-    marked = np.flatnonzero((labels >= 0) & ~plain).tolist()
-    if marked and not wanted.takes.isdisjoint(("boxes", "keypoints")):
-        what = 'marked as a crowd, difficult or to be ignored: neither boxes nor keypoints, unless crowds="keep"'
-        found.tally("object", what, found.where(marked[0]), len(marked))
+    if not wanted.takes.isdisjoint(("boxes", "keypoints")):
+        found.tally_objects(_MARKED, np.flatnonzero((labels >= 0) & ~plain))
     recorded = np.asarray(found.sizes).reshape(-1, 2)
     sizes = _sizes(found, wanted, images)
     inputs, given = wanted.inputs, dict[str, Any]()
@@ -131,7 +134,7 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Fi
     if "mask" in wanted.takes:
         given["outlines"] = _outlines_of(found)
     found.tell()
-    _tell_of_lack(found, wanted, given, classes)
+    _tell_of_lack(found, given, classes or ())
     numbers = np.asarray(found.ids)
     return Columns(
         files={"image": images},
@@ -143,26 +146,20 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Fi
     )
 
 
-def _tell_of_lack(
-    found: AnnotationSet, wanted: AnnotationOptions, given: dict[str, Any], classes: tuple[str, ...] | None
-) -> None:
+def _tell_of_lack(found: AnnotationSet, given: dict[str, Any], classes: Sequence[str]) -> None:
     """Note classes without objects; where no box, or no keypoint, is left, also what would keep one."""
-    notes, flags = found.findings.notes, np.asarray(found.flags)
-    used = {*found.labels}
-    if lacking := [name for k, name in enumerate(classes or ()) if used and k not in used]:
-        more = ", ..." if len(lacking) > _NAMED else ""
-        notes.append(f"{counted(len(lacking), 'class')} without an object: {', '.join(lacking[:_NAMED])}{more}")
-    boxes, points = given.get("boxes"), given.get("keypoints")
-    if boxes is not None and not len(boxes.values):
-        if not len(found):
-            cure = "there is no object: give annotations that have some, or a recipe without boxes"
-        elif (flags == FLAGGED).all():
-            cure = 'crowds="keep" keeps marked objects'
-        else:
-            cure = "coordinates should be those of the format, in px of these images, and objects more than points"
-        notes.append(f"no box is left: {cure}")
-    if points is not None and not len(points.values):
-        notes.append("no keypoint is left: `remove_invisible: false` keeps those outside, and those not labelled")
+    notes, used = found.findings.notes, {*found.labels}
+    if lacking := [name for k, name in enumerate(classes) if used and k not in used]:
+        names = ", ".join([*lacking[:_NAMED], *(["..."] if len(lacking) > _NAMED else [])])
+        notes.append(f"{counted(len(lacking), 'class')} without an object: {names}")
+    cure = "there is no object: give annotations that have some, or a recipe without boxes"
+    if len(found):
+        cure = "coordinates should be those of the format, in px of these images, and objects more than points"
+        cure = 'crowds="keep" keeps marked objects' if (np.asarray(found.flags) == FLAGGED).all() else cure
+    cures = {"boxes": cure, "keypoints": "`remove_invisible: false` keeps those outside, and those not labelled"}
+    for name, cure in cures.items():
+        if (rows := given.get(name)) is not None and not len(rows.values):
+            notes.append(f"no {name} are left: {cure}")
 
 
 def _classes(found: AnnotationSet, wanted: AnnotationOptions) -> tuple[tuple[str, ...] | None, tuple[int, ...] | None]:
@@ -255,8 +252,7 @@ def _boxes_of(
         made = _made(corners[part], size, format, relative=found.relative)
         values[start : start + len(part)], states[start : start + len(part)] = made
     for state, what in _SAID.items():
-        if len(at := np.flatnonzero(states == state)):
-            found.tally("box", what, found.where(int(chosen[at[0]])), len(at))
+        found.tally_objects(what, chosen[states == state], "box")
     kept = (states >= 0) & (states <= _FINE)
     offsets = _ends(np.bincount(image[kept], minlength=len(found.names)))
     return Ragged(values[kept], offsets, np.asarray(found.labels)[chosen[kept]].astype(np.int64), classes)
@@ -319,8 +315,7 @@ def _points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Key
         (x, y, v), (width, height) = values.T, sizes[image].T
         inside, seen = (x >= 0) & (y >= 0) & (x < width) & (y < height), labelled | (v > 0)
         for lost, what in ((~inside & seen, "outside of the image, left out"), (~seen, "not labelled, left out")):
-            if len(at := np.flatnonzero(lost)):
-                found.tally("keypoint", what, found.where(int(owner[at[0]])), len(at))
+            found.tally_objects(what, owner[lost], "keypoint")
         there = inside & seen
         values, numbers, counts = values[there], numbers[there], np.bincount(image[there], minlength=len(sizes))
     if declared.format == "yx":

@@ -14,14 +14,8 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, fromstring
 
 from augrecipes.errors import DataError
-from augrecipes.sources.annotations.files import (
-    PathView,
-    folder_of,
-    is_image,
-    read_lines,
-    read_whole,
-    tally_others,
-)
+from augrecipes.sources.annotations import files
+from augrecipes.sources.annotations.files import PathView
 from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, numbers_of
 
 TITLE = "Pascal VOC"
@@ -29,8 +23,8 @@ LOOKS = "a folder of XML files, one an image (`<annotation>`)"
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 _BELOW = "Annotations/"
 _GUESSED = (".jpg", ".png", ".jpeg")
-_ENCODING = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)""")
-_NO_TEXT = re.compile("puny|idna|escape|undef", re.IGNORECASE)  # codecs that take long, or are no encodings
+# What can be read so is UTF-8 if it calls itself UTF-16; some codecs of Python are none of text, or take long.
+_ENCODING = re.compile(rb"""(?i)\s*<\?xml[^>]*?\sencoding\s*=\s*["'](?!utf|ucs|puny|idna|un|raw)([\w.:-]+)""")
 _HEAD = 200  # bytes that a declaration is in
 _MOST = 1 << 26  # bytes of the annotations of one image
 _REFUSED = "it declares a document type (<!DOCTYPE ...>), which annotations do not need and which is not read"
@@ -60,42 +54,35 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
         found.tally("name", f"of split {asked.split!r} without an XML file", lacking[0], len(lacking))
     places = [folder.parent / "JPEGImages", folder.parent / "images", folder, folder.parent]
     candidates = [file for said, stem in wanted for file in (said, *(f"{stem}{suffix}" for suffix in _GUESSED))]
-    found.root = found.within = folder_of(asked, candidates, places, source.path)
+    found.root = found.within = files.folder_of(asked, candidates, places, source.path)
     there = PathView(found.root).names
     _name_images(found, there, wanted)
     if split is None:
-        tally_others(found, there, "without an XML file, left out")
+        files.tally_others(found, there, "without an XML file, left out")
 
 
 def _split(path: Path) -> set[str]:
     """The names of a split; lists of one class have 1 or -1 behind each name."""
     if not path.is_file():
         raise DataError(f"split={path.stem!r} needs this file, one name a line: no such file", str(path))
-    return {line.split()[0] for line in read_lines(path, "surrogateescape") if line.strip()}
+    return {line.split()[0] for line in files.read_lines(path, "surrogateescape") if line.strip()}
 
 
 def _tree(path: Path) -> Element:
     """An XML file; DataError where it is none of its encoding, or declares a document type, and so perhaps entities."""
-    data = read_whole(path, _MOST)
-    found = _ENCODING.match(data.removeprefix(b"\xef\xbb\xbf")[:_HEAD])
-    said = found[1].decode() if found else ""
-    encoding = (
-        "utf-8-sig" if not said or said.lower().startswith(("utf", "ucs")) else said
-    )  # what is read so is no UTF-16
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else encoding
+    data = files.read_whole(path, _MOST)
+    found = _ENCODING.match(data[:_HEAD])
+    said = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else found[1].decode() if found else "utf-8-sig"
     try:
-        if _NO_TEXT.search(encoding):
-            raise LookupError
         # What calls itself an older GB is often of a newer one, which has all of its characters.
-        text = data.decode("gb18030" if encoding.lower().startswith("gb") else encoding)
+        text = data.decode("gb18030" if said.lower().startswith("gb") else said)
         # Text is parsed as Python decodes it, so that nothing is hidden from this look.
         if "<!DOCTYPE" in text:
             raise DataError(_REFUSED, str(path))
         return fromstring(text)
     except (UnicodeError, LookupError):
-        known = f"is not text in {said!r}, which it declares" if said else "is not UTF-8 text, and declares no encoding"
-        cure = 'save it as UTF-8, or declare what it is: <?xml version="1.0" encoding="GBK"?>'
-        raise DataError(f"{known}: {cure}", str(path)) from None
+        cure = 'save it as UTF-8, or declare what it is, as in <?xml version="1.0" encoding="GBK"?>'
+        raise DataError(f"is not {said.removesuffix('-sig')} text: {cure}", str(path)) from None
     except (ParseError, ValueError) as error:
         raise DataError(f"not valid XML: {error}", str(path)) from None
 
@@ -124,7 +111,7 @@ def _file(found: AnnotationSet, path: Path, taken: bool) -> str:
 
 def _name_images(found: AnnotationSet, there: list[str], wanted: list[tuple[str, str]]) -> None:
     names, of_stem = set(there), defaultdict[str, list[str]](list)
-    for name in filter(is_image, there):
+    for name in filter(files.is_image, there):
         of_stem[name.rpartition(".")[0]].append(name)
     for k, (said, stem) in enumerate(wanted):
         below, _, last = stem.rpartition("/")

@@ -22,15 +22,9 @@ from augrecipes.errors import DataError
 from augrecipes.recipe.nodes import plain
 from augrecipes.recipe.parse import read_nodes
 from augrecipes.recipe.problems import Problems, Stop
+from augrecipes.sources.annotations import records
 from augrecipes.sources.annotations.files import PathView, class_list, is_image, is_there, read_lines, read_whole
-from augrecipes.sources.annotations.records import (
-    LEAST_CORNERS,
-    AnnotationOptions,
-    AnnotationSet,
-    bounds,
-    number_of,
-    numbers_of,
-)
+from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, bounds, numbers_of
 from augrecipes.sources.paths import OUTSIDE, DataFolder, local_name
 
 TITLE = "YOLO"
@@ -247,18 +241,11 @@ def _listed(path: Path, within: DataFolder | None, found: AnnotationSet) -> Iter
 
 def _read_file(path: str, image: int, objects: _Objects, found: AnnotationSet) -> None:
     """Add the objects of a label file."""
-    lines, before = read_lines(Path(path)), len(found)
+    lines = read_lines(Path(path))
     if objects.keypoints or not _add_boxes(lines, image, objects, found):
         for k, line in enumerate(lines, 1):
             if what := _add_line(line.split(), k, image, objects, found) if line.strip() else "":
                 found.fault(f"{path}:{k}", what)
-    boxes = zip(found.labels[before:], *(found.corners[4 * before + k :: 4] for k in range(4)), strict=True)
-    seen = set[tuple[float | None, ...]]()
-    for k, line in enumerate(lines if len({*boxes}) < len(found) - before else (), 1):
-        row = tuple(map(number_of, line.split()))
-        what = "like one before it in the same file, read all the same"
-        found.tally("row", what, f"{path}:{k}", int(bool(row) and row in seen))
-        seen.add(row)
 
 
 def _add_boxes(lines: list[str], image: int, objects: _Objects, found: AnnotationSet) -> bool:
@@ -295,7 +282,7 @@ def _add_line(words: list[str], k: int, image: int, objects: _Objects, found: An
     elif pose:
         shape = f"[{objects.keypoints}, {objects.dimensions}]"
         return f"{len(row)} numbers: a pose of kpt_shape {shape} has {_BOX + pose}"
-    elif len(values) % 2 or len(values) < 2 * LEAST_CORNERS:
+    elif len(values) % 2 or len(values) < 2 * records.LEAST_CORNERS:
         return f"{len(row)} numbers: a box has 5, a polygon 7, 9, 11, ...; for keypoints data.yaml has `kpt_shape`"
     else:
         thing = found.add(image, int(label), bounds(values), k)
