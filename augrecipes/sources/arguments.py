@@ -30,23 +30,11 @@ _log = logging.getLogger("augrecipes")
 
 
 def as_table(
-    recipe: Recipe,
-    root: PathLike | Sequence[PathLike] | None,
-    files: PathLike | None,
-    masks: PathLike | Sequence[PathLike] | None,
-    split: str | None = None,
-    *,
-    check: bool,
-    cache: bool,
-    layout: Layout,
-    exif: Exif = "apply",
-    columns: Mapping[str, str] | None = None,
-    box_classes: Sequence[str] | None = None,
-    crowds: Crowds = "drop",
-    drop_shapes: Sequence[str] = (),
-    outside: bool = False,
-    findings: Findings | None = None,
-) -> Columns:
+    recipe: Recipe, root: PathLike | Sequence[PathLike] | None, files: PathLike | None,
+    masks: PathLike | Sequence[PathLike] | None, split: str | None = None, *, check: bool, cache: bool, layout: Layout,
+    exif: Exif = "apply", columns: Mapping[str, str] | None = None, box_classes: Sequence[str] | None = None,
+    crowds: Crowds = "drop", drop_shapes: Sequence[str] = (), outside: bool = False, findings: Findings | None = None,
+) -> Columns:  # fmt: skip
     """The samples in `root` or in `files`, with the targets that `recipe` takes.
 
     What is wrong with some of them is a DataError, unless `findings` takes it: then these are left out.

@@ -5,11 +5,9 @@ an empty one (so that the numbers of a class do not depend on which split is lis
 the root and no classes. A root with both does not say which of the two was meant: it is listed flat, folders and all,
 and a warning says how to choose.
 
-Images are told by extension. Names that start with a dot (``._photo.jpg`` too), and folders that systems make
-(``__MACOSX``, ``@eaDir``, ``#recycle``, ``$RECYCLE.BIN``, ``lost+found``, ...), are passed over. The log names the
-classes; where they look like none (only train, val and test, or a single folder), it asks.
-Order is by class, then by path, compared as bytes: the same on every machine. Links to folders are followed, but not
-into a folder that they lie in.
+Images are told by extension. Hidden names, and folders that systems make (``@eaDir``, ``#recycle``), are passed over.
+The log names the classes, and asks where they seem to be none. Order is by class, then by path, compared as bytes: the
+same on every machine. Links to folders are followed, but not into a folder that they lie in.
 
 What was found is remembered in the user's cache folder, so that many files are not listed again for every run: of each
 folder its inode, mtime and ctime, and the names in it. It is scanned again as soon as one of the three differs; one
@@ -154,7 +152,7 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
 
 
 def _tell_of_classes(root: str, names: tuple[str, ...], *, asks: bool) -> None:
-    """One line in the log: the classes; a question where they are the parts of a data set, or the data set itself."""
+    """One line in the log: the classes; a question where they are the splits of a data set, or a single folder."""
     _log.info("%s: %s: %s", root, counted(len(names), "class"), ", ".join(names))
     if asks and (len(names) == 1 or all(map(_SPLITS.match, names))):
         what = "%s: no classes but %s: is that meant? Then say layout='classes'. Else give %s/%s, or layout='flat'"

@@ -44,17 +44,10 @@ def targets_of(recipe: Recipe, mode: Mode) -> tuple[str, ...]:
 
 
 def find_scenes(
-    recipe: Recipe,
-    targets: tuple[str, ...],
-    roots: Mapping[str, Roots] | None,
-    files: PathLike | None,
-    *,
-    names: Mapping[str, str] | None = None,
-    split: str | None = None,
-    cache: bool = True,
-    columns: Mapping[str, str] | None = None,
-    outside: bool = False,
-) -> PairScenes:
+    recipe: Recipe, targets: tuple[str, ...], roots: Mapping[str, Roots] | None, files: PathLike | None, *,
+    names: Mapping[str, str] | None = None, split: str | None = None, cache: bool = True,
+    columns: Mapping[str, str] | None = None, outside: bool = False,
+) -> PairScenes:  # fmt: skip
     """The scenes that a dataset of these arguments has, by name; nothing is opened but the CSV file.
 
     Raises:

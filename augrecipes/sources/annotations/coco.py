@@ -139,21 +139,21 @@ def _run_lengths(given: dict[str, Any]) -> list[int] | str:
 
 def _corners(entry: dict[str, Any]) -> tuple[float, float, float, float] | str:
     """Left, top, right and bottom of the box, or else of what the object covers; what is wrong where there is none."""
-    box, area = entry.get("bbox"), entry.get("segmentation")
-    wrong = f"`bbox` should be [x, y, width, height] in px, got {str(box)[:60]}"
+    box, points = entry.get("bbox"), list[float]()
     if box is None or box == []:
+        area = entry.get("segmentation")
         if isinstance(area, dict):
             lengths = _run_lengths(area)
             return lengths if isinstance(lengths, str) else run_bounds(*lengths)
         points = [value for ring in _polygons(area) or () for value in ring]
-        return bounds(points) if points else wrong
     try:
         x, y, width, height = box
         total = x + y + width + height
         fine = type(total) in (float, int) and isfinite(total) and -_MOST < total < _MOST
     except (TypeError, ValueError, OverflowError):
-        return wrong
-    return (x, y, x + width, y + height) if fine else wrong
+        fine = False
+    wrong = "`bbox` should be [x, y, width, height] in px, got"
+    return (x, y, x + width, y + height) if fine else bounds(points) if points else f"{wrong} {str(box)[:60]}"
 
 
 def counts_of(text: str) -> list[int] | None:
