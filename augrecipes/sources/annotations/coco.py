@@ -139,7 +139,8 @@ def _run_lengths(given: dict[str, Any]) -> list[int] | str:
 
 def _corners(entry: dict[str, Any]) -> tuple[float, float, float, float] | str:
     """Left, top, right and bottom of the box, or else of what the object covers; what is wrong where there is none."""
-    box, points = entry.get("bbox"), list[float]()
+    box: Any = entry.get("bbox")
+    points: list[float] = []
     if box is None or box == []:
         area = entry.get("segmentation")
         if isinstance(area, dict):
