@@ -86,7 +86,7 @@ def test_shapes_of_labelme(tmp_path: Path) -> None:
         "1 line covering nothing",
         "1 point without a box",
         "1 shape of __ignore__ or",
-        "no boxes are left: coord",
+        "no boxes are left: there is no object",
     ):
         assert what in told
     assert "1 image without a JSON file, left out (first: b.png)" in told

@@ -142,7 +142,7 @@ def _tell_of_lack(found: AnnotationSet, given: dict[str, Any], classes: Sequence
         names = ", ".join([*lacking[:_NAMED], *(["..."] if len(lacking) > _NAMED else [])])
         notes.append(f"{counted(len(lacking), 'class')} without an object: {names}")
     cure = "there is no object: give annotations that have some, or a recipe without boxes"
-    if len(found):
+    if max(used, default=-1) >= 0:
         cure = "coordinates should be those of the format, in px of these images, and objects more than points"
         cure = 'crowds="keep" keeps marked objects' if ("object", _MARKED) in found.tallies else cure
     cures = {"boxes": cure, "keypoints": "`remove_invisible: false` keeps those outside, and those not labelled"}
