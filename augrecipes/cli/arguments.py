@@ -21,7 +21,7 @@ import typer
 from augrecipes.cli.options import choice, option, refusal
 from augrecipes.user_code import is_named
 
-_FILES, _BESIDE_FILES = "files", ("images", "split", "columns", "box_classes", "crowds", "outside")
+_FILES, _BESIDE_FILES = "files", ("images", "split", "columns", "box_classes", "crowds", "drop_shapes", "outside")
 _RECIPES = frozenset({"", ".yaml", ".yml", ".json", ".txt"})  # what recipes may be called
 _OF_ANNOTATIONS = re.compile(rb'"(?:images|annotations|shapes)"\s*:|^names\s*:', re.MULTILINE)
 _OF_RECIPES = re.compile(rb'"(?:recipe|steps|__class_fullname__)"\s*:|^(?:recipe|steps)\s*:', re.MULTILINE)
@@ -167,8 +167,8 @@ def _how(named: dict[str, list[str]]) -> dict[str, Any]:
         if named["outside"] not in (["true"], ["yes"], ["false"], ["no"]):
             raise refusal(f"outside={named['outside'][-1]} is not true or false")
         found["outside"] = named["outside"] in (["true"], ["yes"])
-    if "box_classes" in named:
-        found["box_classes"] = [name.strip() for names in named["box_classes"] for name in names.split(",")]
+    for word in {"box_classes", "drop_shapes"} & named.keys():
+        found[word] = [name.strip() for names in named[word] for name in names.split(",")]
     if "columns" in named:
         pairs = [text.partition("=") for text in named["columns"]]
         if not all(ours and theirs for ours, _, theirs in pairs):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 import torch.distributed
+from torch.utils.data import ConcatDataset, Subset
 
 from augrecipes.errors import counted
 from augrecipes.seeds import MASK, mix
@@ -254,12 +255,21 @@ def weights_of(given: Any, dataset: Any) -> npt.NDArray[np.float64] | None:
     if isinstance(given, str):
         if given != "balanced":
             raise ValueError(f"weights must be one number a sample or 'balanced', got {given!r}")
-        labels = getattr(dataset, "labels", None)
-        if labels is None:
-            raise ValueError("weights='balanced' needs a dataset with labels (.labels)")
-        _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        _, inverse, counts = np.unique(_labels_of(dataset), return_inverse=True, return_counts=True)
         given = 1.0 / counts[inverse]
     return check_weights(given, len(dataset))
+
+
+def _labels_of(dataset: Any) -> Any:
+    """The label of every sample, also through torch's own combinations of datasets; ValueError where one has none."""
+    if type(dataset) is ConcatDataset:
+        return np.concatenate([_labels_of(each) for each in dataset.datasets])
+    if type(dataset) is Subset:
+        return np.asarray(_labels_of(dataset.dataset))[np.asarray(dataset.indices, np.int64)]
+    if getattr(dataset, "labels", None) is None:
+        how = "a part is ds.subset(indices), or torch's Subset; or give one number a sample"
+        raise ValueError(f"weights='balanced' needs labels, and a {type(dataset).__name__} has none (.labels): {how}")
+    return dataset.labels
 
 
 def check_weights(weights: Any, n: int) -> npt.NDArray[np.float64]:

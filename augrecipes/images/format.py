@@ -56,6 +56,7 @@ class ImageHeader:
         orientation: EXIF orientation, 1 (upright) to 8; anything else in a file counts as 1.
         frames: images in the file, counted up to two.
         layout: what the format's own reader found on the way and needs again; of use only with the same bytes.
+        lossy: pixels are stored nearly as they were.
     """
 
     format: str
@@ -67,6 +68,7 @@ class ImageHeader:
     orientation: int = 1
     frames: int = 1
     layout: Any = field(default=None, compare=False, repr=False)
+    lossy: bool = False
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.height < 1:
@@ -197,6 +199,8 @@ def lost(header: ImageHeader, depth: Depth | None = None, frames: Frames | None 
     >>> lost(ImageHeader("png", 4, 4, bits=16))
     '16 bits a sample, and images are read with 8: convert it, or keep the upper 8 with depth="8bit" ...
     """
+    if mask and header.lossy:
+        return f"a mask in a lossy {header.format.upper()}, which makes 97, 99 and 101 of 98. Save masks as PNG"
     if header.bits <= 8 and header.frames <= 1:
         return ""
     chosen = in_force(depth, frames)

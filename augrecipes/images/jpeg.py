@@ -97,7 +97,7 @@ def header(data: bytes) -> ImageHeader:
     """The header of a JPEG; the data may end after the frame marker. Raises UnreadableError."""
     s = _walk(data)
     color = _COLORS.get(s.components, "other")
-    return ImageHeader("jpeg", s.width, s.height, s.bits, color, orientation=s.orientation, layout=s)
+    return ImageHeader("jpeg", s.width, s.height, s.bits, color, orientation=s.orientation, lossy=True, layout=s)
 
 
 def _space_of(data: bytes, info: ImageHeader, channels: int | None) -> str:

@@ -73,6 +73,7 @@ def header_of(name: str, data: bytes) -> ImageHeader:
         mode, (width, height), bits, turn, frames, stored = image.mode, image.size, 8, 1, 1, SampleForm()
         alpha = mode in ("LA", "PA", "RGBA") or (mode == "P" and "transparency" in image.info)
         color = _COLORS.get(mode, "rgb")
+        lossy = "jpeg" in str(image.info.get("compression")) or (name == "webp" and b"VP8L" not in data)
         match name:
             case "tiff":
                 tags = image.tag_v2
@@ -97,7 +98,7 @@ def header_of(name: str, data: bytes) -> ImageHeader:
         if name not in ("tiff", "pnm"):
             frames = 1 + bool(getattr(image, "is_animated", False))
         turn = turn if turn in range(1, 9) else 1
-        return ImageHeader(name, width, height, bits, color, alpha, turn, frames, stored)
+        return ImageHeader(name, width, height, bits, color, alpha, turn, frames, stored, lossy)
 
 
 def _stored_in_tiff(tags: Any, mode: str) -> SampleForm:

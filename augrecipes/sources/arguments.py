@@ -24,27 +24,17 @@ from augrecipes.sources.sample import DataArguments
 from augrecipes.sources.slide_bags import SLIDES, slides_of
 
 FILES = "files"  # of a mapping that names files and how they are read, not folders by target
-OF_FILES = ("split", "columns", "outside", "box_classes", "crowds")  # the first three go with every CSV file
+# The first three go with every CSV file.
+OF_FILES = ("split", "columns", "outside", "box_classes", "crowds", "drop_shapes")
 _log = logging.getLogger("augrecipes")
 
 
 def as_table(
-    recipe: Recipe,
-    root: PathLike | Sequence[PathLike] | None,
-    files: PathLike | None,
-    masks: PathLike | Sequence[PathLike] | None,
-    split: str | None = None,
-    *,
-    check: bool,
-    cache: bool,
-    layout: Layout,
-    exif: Exif = "apply",
-    columns: Mapping[str, str] | None = None,
-    box_classes: Sequence[str] | None = None,
-    crowds: Crowds = "drop",
-    outside: bool = False,
-    findings: Findings | None = None,
-) -> Columns:
+    recipe: Recipe, root: PathLike | Sequence[PathLike] | None, files: PathLike | None,
+    masks: PathLike | Sequence[PathLike] | None, split: str | None = None, *, check: bool, cache: bool, layout: Layout,
+    exif: Exif = "apply", columns: Mapping[str, str] | None = None, box_classes: Sequence[str] | None = None,
+    crowds: Crowds = "drop", drop_shapes: Sequence[str] = (), outside: bool = False, findings: Findings | None = None,
+) -> Columns:  # fmt: skip
     """The samples in `root` or in `files`, with the targets that `recipe` takes.
 
     What is wrong with some of them is a DataError, unless `findings` takes it: then these are left out.
@@ -67,13 +57,14 @@ def as_table(
             (columns is not None, "columns= says what a CSV file calls its columns, and these are annotations"),
             (crowds not in ("drop", "keep"), f"crowds must be 'drop' or 'keep', got {crowds!r}"),
             (isinstance(box_classes, str), f"box_classes= is a list of names, got {box_classes!r}"),
+            (isinstance(drop_shapes, str), f"drop_shapes= is a list of types, got {drop_shapes!r}"),
             (isinstance(root, list | tuple), "root= with annotations is the one folder that their images lie in"),
         ):
             if wrong:
                 raise ValueError(what)
         names = None if box_classes is None else [str(name) for name in box_classes]
         folder: Any = root
-        wanted = AnnotationOptions(recipe.inputs, folder, split, names, crowds, exif, check, outside)
+        wanted = AnnotationOptions(recipe.inputs, folder, split, names, crowds, exif, check, outside, drop_shapes)
         table = table_of_annotations(files, wanted, found)
     if findings is None:
         found.refuse()

@@ -26,13 +26,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.errors import DataError, counted, listed
-from augrecipes.remote import is_file, is_remote, place_of
+from augrecipes.errors import DataError, listed
+from augrecipes.remote import is_file, place_of
 from augrecipes.sources.columns import Columns, digest_of, number
 from augrecipes.sources.csv_list import CsvRows, choose_split, read_rows, resolve
 from augrecipes.sources.defects import Findings, Problem
 from augrecipes.sources.image_tables import columns_of
-from augrecipes.sources.listing import EXTENSIONS, list_folders
+from augrecipes.sources.listing import list_folders
 from augrecipes.sources.paths import PathLike, PathTable, place_in
 from augrecipes.sources.slides.pyramid import Level
 
@@ -147,7 +147,6 @@ def bags_of_folders(
     bags, tiles, counts = [], [], []
     for root in roots:
         found = list_folders([root], cache=cache, layout="classes")
-        _warn_of_loose_tiles(root)
         names = [os.fsencode(name) for name in found.classes or ()]
         bags.append(PathTable.from_names(names, root=os.fsencode(root)))
         tiles.append(found.paths)
@@ -160,16 +159,6 @@ def bags_of_folders(
         raise DataError(f"bags of the same name in several roots; name them apart in a CSV file (files=):{text}")
     of_bags = labels_of_bags(known, label_files(roots, labels), findings)
     return BagTable(files={"image": PathTable.concat(tiles)}, bags=every, offsets=offsets, **of_bags)
-
-
-def _warn_of_loose_tiles(root: PathLike) -> None:
-    if is_remote(root):
-        return
-    with os.scandir(os.fsencode(root)) as entries:
-        names = [entry.name for entry in entries if entry.name.rpartition(b".")[2].lower() in EXTENSIONS]
-    if loose := sorted(os.fsdecode(name) for name in names if not name.startswith(b".")):
-        message = "%s: %s beside the bags, not read (%s first): each bag is a folder of its own"
-        _log.warning(message, os.fsdecode(root), counted(len(loose), "image"), loose[0])
 
 
 def label_files(roots: Sequence[PathLike], labels: PathLike | None) -> list[str]:

@@ -13,19 +13,9 @@ from augrecipes.images.reading import read_headers
 from augrecipes.machine import cores
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources import defects
 from augrecipes.sources.columns import Columns
-from augrecipes.sources.defects import (
-    Defect,
-    Findings,
-    Size,
-    least_sizes,
-    report,
-    size_text,
-    too_small,
-    upright,
-    why_unreadable,
-    wrong_points,
-)
+from augrecipes.sources.defects import Defect, Findings, Size
 from augrecipes.sources.files import read_image, read_mask
 
 IMAGE = {"": 1}  # one grid, of one pixel a cell
@@ -58,7 +48,7 @@ class Checked:
 
     def report(self) -> Lines:
         """All that is wrong, as one text."""
-        return report(self.defects, fine=self.fine, targets=list(self.listed), unit=self.unit)
+        return defects.report(self.defects, fine=self.fine, targets=list(self.listed), unit=self.unit)
 
 
 def look_at_files(
@@ -81,20 +71,23 @@ def look_at_files(
     images, masks = list(table.images), list(table.masks or ())
     every = list(dict.fromkeys([*images, *masks]))
     headers = dict(zip(every, read_headers(every, partial(advance, "reading headers")), strict=True))
-    least = least_sizes(recipe, mode, IMAGE)
+    least = defects.least_sizes(recipe, mode, IMAGE)
 
     def by_header(k: int) -> Faults:
         sizes = {}
         for path in (images[k], *masks[k : k + 1]):
-            if why := why_unreadable(headers[path], mask=path != images[k]):
+            if why := defects.why_unreadable(headers[path], mask=path != images[k]):
                 yield "unreadable", f"{path}: {why}"
             else:
-                sizes[path] = upright(headers[path], "apply")  # type: ignore[arg-type]
+                sizes[path] = defects.upright(headers[path], "apply")  # type: ignore[arg-type]
         if (size := sizes.get(images[k])) is None:
             return
         for path, other in sizes.items():
             if other != size:
-                yield "mask", f"{path} is {size_text(other)}, but its image {images[k]} is {size_text(size)}"
+                yield (
+                    "mask",
+                    f"{path} is {defects.size_text(other)}, but its image {images[k]} is {defects.size_text(size)}",
+                )
         if table.recorded is not None:
             for why in _failure(table.recorded.check, k, images[k], size):
                 yield "resized", why
@@ -124,10 +117,10 @@ def look_at_files(
 
 def unfit(recipe: Recipe, path: str, size: Size, least: Any, boxes: Any, keypoints: Any) -> Faults:
     """Why an image is too small for a recipe, and which of its boxes and keypoints the recipe would refuse."""
-    if why := too_small(size, least, IMAGE):
-        yield "small", f"{path} {size_text(size)}: {why}"
-    for kind, text in wrong_points(recipe.inputs, size, boxes, keypoints):
-        yield kind, f"{path} {size_text(size)}: {text}"
+    if why := defects.too_small(size, least, IMAGE):
+        yield "small", f"{path} {defects.size_text(size)}: {why}"
+    for kind, text in defects.wrong_points(recipe.inputs, size, boxes, keypoints):
+        yield kind, f"{path} {defects.size_text(size)}: {text}"
 
 
 def in_parallel(work: Callable[[T], R], items: Sequence[T], advance: Parts, what: str) -> Iterator[R]:

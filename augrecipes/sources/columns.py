@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,10 @@ from augrecipes.sources.files import read_files
 from augrecipes.sources.paths import PathTable, parts_of
 from augrecipes.sources.polygons import Outlines
 
-_INTEGER = re.compile(r"[+-]?\d{1,18}")
+_INTEGER, _NUMBER = (
+    re.compile(r"[+-]?\d{1,18}(\.0*)?"),
+    re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE),
+)
 
 
 @dataclass(frozen=True)
@@ -219,17 +223,18 @@ def digest_of(*parts: bytes | memoryview | npt.NDArray[Any] | None) -> str:
 def number(labels: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[str], dict[str, int]]:
     """Labels as int64, the class names, and each name's number.
 
-    Where every label is an integer they are kept as they are; otherwise names are numbered in sorted order.
+    Where every label is a whole number they are kept; otherwise names are numbered in order, numbers first, by size.
 
     >>> number(["stroma", "tumour", "stroma"])
     (array([0, 1, 0]), ['stroma', 'tumour'], {'stroma': 0, 'tumour': 1})
-    >>> number(["7", "3"])
-    (array([7, 3]), ['3', '7'], {'3': 3, '7': 7})
+    >>> number(["7.0", "3", "12"]), number(["a", "10.5", "9"])[1]
+    ((array([ 7,  3, 12]), ['3', '7', '12'], {'3': 3, '7': 7, '12': 12}), ['9', '10.5', 'a'])
     """
     if all(_INTEGER.fullmatch(label) for label in labels):
-        ids = np.array([int(label) for label in labels], np.int64)
+        ids = np.array([int(label.partition(".")[0]) for label in labels], np.int64)
         kept = [str(value) for value in np.unique(ids)]
         return ids, kept, {name: int(name) for name in kept}
-    found, inverse = np.unique(np.array(labels, dtype=object), return_inverse=True)
-    classes = [str(name) for name in found]
-    return inverse.astype(np.int64), classes, {name: i for i, name in enumerate(classes)}
+    values = {label: float(label) if _NUMBER.fullmatch(label) else math.inf for label in labels}
+    classes = sorted(values, key=lambda label: (values[label], label))
+    class_to_idx = {name: i for i, name in enumerate(classes)}
+    return np.array([class_to_idx[label] for label in labels], np.int64), classes, class_to_idx

@@ -15,8 +15,9 @@ A target that the recipe does not take (boxes that it does not declare, `mask: a
 serves several recipes. Other columns are not read either, and the log names them; a name that is nearly one of these
 is an error.
 
-Labels that are all integers are kept as they are, so that a model's outputs keep their meaning; they need not be
-0..n-1. `class_to_idx` has the number of each class. Other labels are numbered in sorted order.
+Labels that are all whole numbers (2, or 2.0, as pandas writes them where one was missing) are kept as they are, so that
+a model's outputs keep their meaning; they need not be 0..n-1. `class_to_idx` has the number of each class. Other labels
+are numbered in sorted order, numbers first, as numbers.
 
 UTF-8, with or without a byte order mark; separated by commas, semicolons or tabs. Empty lines are skipped.
 """
@@ -37,7 +38,7 @@ from threading import Lock
 from augrecipes.errors import DataError
 from augrecipes.remote import RemotePath, place_of
 from augrecipes.sources.defects import Problem, refuse
-from augrecipes.sources.paths import PathLike, PathTable, faults_of
+from augrecipes.sources.paths import PathLike, PathTable, faults_of, local_name
 
 COLUMNS = ("image", "mask", "label", "split", "group", "weight", "boxes", "keypoints")
 _SHORT = 24  # characters
@@ -179,9 +180,9 @@ def resolve(rows: CsvRows, column: str, *, check: bool = False, outside: bool = 
         outside: whether files may lie outside of the CSV file's folder, or on another server.
     """
     folder = place_of(rows.path).parent
-    paths = PathTable.from_paths(rows.columns[column], root=folder)
-    wrong = [(line, f"no {column} in this row") for line, value in zip(rows.lines, rows.columns[column], strict=True)
-             if not value]  # fmt: skip
+    names = [local_name(str(folder), name) for name in rows.columns[column]]
+    paths = PathTable.from_paths(names, root=folder)
+    wrong = [(line, f"no {column} in this row") for line, name in zip(rows.lines, names, strict=True) if not name]
     faults = [(rows.lines[i], what) for i, what in faults_of(paths, folder, check=check, outside=outside)]
     rows.problems.extend(wrong + faults)
     return paths

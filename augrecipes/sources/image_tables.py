@@ -228,6 +228,6 @@ def _cell(text: str, width: int, *, labelled: bool) -> list[list[Any]] | str:
         if not fine or not all(type(value) in (int, float) and abs(value) < _FARTHEST for value in row[:width]):
             label = " and, if you like, a label" if labelled else ""
             return f"{json.dumps(row)} should be a list of {width} numbers{label}"
-        if not all(type(label) in (int, str) for label in row[width:]):
-            return f"{json.dumps(row)} has a label that is neither an integer nor text"
+        if not all(type(label) in (int, str) or (type(label) is float and label % 1 == 0) for label in row[width:]):
+            return f"{json.dumps(row)} has a label that is neither a whole number nor text"
     return found

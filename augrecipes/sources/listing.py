@@ -5,9 +5,9 @@ an empty one (so that the numbers of a class do not depend on which split is lis
 the root and no classes. A root with both does not say which of the two was meant: it is listed flat, folders and all,
 and a warning says how to choose.
 
-Images are told by extension. Names that start with a dot (``._photo.jpg`` too) and ``__MACOSX`` are passed over.
-Order is by class, then by path, compared as bytes: the same on every machine. Links to folders are followed, but not
-into a folder that they lie in.
+Images are told by extension. Hidden names, and folders that systems make (``@eaDir``, ``#recycle``), are passed over.
+The log names the classes, and asks where they seem to be none. Order is by class, then by path, compared as bytes: the
+same on every machine. Links to folders are followed, but not into a folder that they lie in.
 
 What was found is remembered in the user's cache folder, so that many files are not listed again for every run: of each
 folder its inode, mtime and ctime, and the names in it. It is scanned again as soon as one of the three differs; one
@@ -21,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes import cache as caches
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, counted
 from augrecipes.remote import RemotePath, is_pattern, remote_place
 from augrecipes.sources.paths import PathLike, PathTable
 
@@ -42,8 +43,14 @@ _SAME = {b"jpeg": b"jpg", b"jpe": b"jpg", b"tiff": b"tif", b"j2k": b"jp2"} | dic
 )
 Layout = Literal["auto", "classes", "flat"]
 
-_SKIPPED = (b"__MACOSX",)
-_RULES = b" ".join(sorted(EXTENSIONS)).decode()
+# What is hidden, and what systems put into folders: macOS, disk stations (Synology, QNAP), Windows, Linux.
+SKIPPED = re.compile(
+    rb"\.|(__macosx|network trash folder|temporary items|@eadir|@tmp|@recycle|@recently-snapshot|#recycle|#snapshot"
+    rb"|\$recycle\.bin|system volume information|found\.\d{3}|lost\+found)$",
+    re.IGNORECASE,
+)
+_SPLITS = re.compile(r"(train(ing)?|val(id(ation)?)?|dev|test(ing)?|eval(uation)?)[-_]?(\d{4})?$", re.IGNORECASE)
+_RULES = (b" ".join(sorted(EXTENSIONS)) + SKIPPED.pattern).decode()
 _REASONS: dict[type[OSError], str] = {
     FileNotFoundError: "no such folder", NotADirectoryError: "it is not a folder",
     PermissionError: "no permission to read it",
@@ -139,7 +146,17 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
         return Listing(paths)
     known, numbers = np.unique(np.array(classes, object), return_inverse=True)
     labels = np.repeat(numbers.astype(np.int64), [len(table) for table in tables])
-    return Listing(paths, labels, tuple(map(os.fsdecode, known)))
+    found_classes = tuple(map(os.fsdecode, known))
+    _tell_of_classes(os.fsdecode(encoded[0]), found_classes, asks=layout == "auto")
+    return Listing(paths, labels, found_classes)
+
+
+def _tell_of_classes(root: str, names: tuple[str, ...], *, asks: bool) -> None:
+    """One line in the log: the classes; a question where they are the splits of a data set, or a single folder."""
+    _log.info("%s: %s: %s", root, counted(len(names), "class"), ", ".join(names))
+    if asks and (len(names) == 1 or all(map(_SPLITS.match, names))):
+        what = "%s: no classes but %s: is that meant? Then say layout='classes'. Else give %s/%s, or layout='flat'"
+        _log.warning(what, root, " and ".join(names), root, names[0])
 
 
 def _names(joined: bytes) -> list[bytes]:
@@ -174,6 +191,9 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None,
         if is_pattern(name):
             raise DataError("no image fits this pattern: * stops at a slash, and ** does not", path=name)
         raise DataError("no images in this folder" + ("" if flat else "'s subfolders"), path=name)
+    if not flat and here[0][1].files:
+        first = os.fsdecode(_names(here[0][1].files)[0])
+        _log.warning("%s: %s beside the folders, not read (%s first)", name, counted(direct, "image"), first)
     _tell_of_formats(name, every)
     return {None: every} if flat else {found: below[found] for found in sorted(below)}
 
@@ -181,9 +201,6 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None,
 def _tell_of_formats(root: str, parts: Iterable[_Part]) -> None:
     """One line in the log where files of several formats lie together; arrays beside images are seldom meant."""
     files = b"\0".join(scan.files for _, scan in parts if scan.files).lower() + b"\0"
-    first = files[: files.index(b"\0")].rpartition(b".")[2]
-    if files.count(b".%s\0" % first) == files.count(b"\0"):
-        return
     found = Counter[str]()
     for extension in EXTENSIONS:
         found[_SAME.get(extension, extension).decode()] += files.count(b".%s\0" % extension)
@@ -272,7 +289,7 @@ def _elsewhere(place: RemotePath) -> list[_Part]:
         raise DataError(f"this folder cannot be listed: {_why(error)}", path=str(place)) from None
     for name in names:
         parts = name.split(b"/")
-        if not any(part.startswith(b".") or part in _SKIPPED for part in parts):
+        if not any(map(SKIPPED.match, parts)):
             top = parts[0] if len(parts) > 1 else b""
             files = found.setdefault(top, [])
             if _is_image(parts[-1]):
@@ -290,7 +307,7 @@ def _scan(full: bytes, about: os.stat_result) -> Scan:
     with os.scandir(full) as entries:
         for entry in entries:
             name = entry.name
-            if name.startswith(b".") or name in _SKIPPED:
+            if SKIPPED.match(name):
                 continue
             if is_folder(entry):
                 folders.append(name)

@@ -18,19 +18,10 @@ from augrecipes.ops import groups
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.remote import place_of
+from augrecipes.sources import defects
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.csv_list import choose_split, read_rows, resolve
-from augrecipes.sources.defects import (
-    Defect,
-    Findings,
-    Least,
-    Size,
-    least_sizes,
-    size_text,
-    too_small,
-    upright,
-    why_unreadable,
-)
+from augrecipes.sources.defects import Defect, Findings, Least, Size
 from augrecipes.sources.image_tables import columns_at, columns_of
 from augrecipes.sources.pairs import Cropped, PairScenes, Roots, pair
 from augrecipes.sources.paths import PathLike, PathTable
@@ -53,17 +44,10 @@ def targets_of(recipe: Recipe, mode: Mode) -> tuple[str, ...]:
 
 
 def find_scenes(
-    recipe: Recipe,
-    targets: tuple[str, ...],
-    roots: Mapping[str, Roots] | None,
-    files: PathLike | None,
-    *,
-    names: Mapping[str, str] | None = None,
-    split: str | None = None,
-    cache: bool = True,
-    columns: Mapping[str, str] | None = None,
-    outside: bool = False,
-) -> PairScenes:
+    recipe: Recipe, targets: tuple[str, ...], roots: Mapping[str, Roots] | None, files: PathLike | None, *,
+    names: Mapping[str, str] | None = None, split: str | None = None, cache: bool = True,
+    columns: Mapping[str, str] | None = None, outside: bool = False,
+) -> PairScenes:  # fmt: skip
     """The scenes that a dataset of these arguments has, by name; nothing is opened but the CSV file.
 
     Raises:
@@ -149,7 +133,10 @@ def checked(
         decode: arguments of `read_image`.
     """
     targets, units, exif = found.targets, unit(dict(recipe.scales)), decode.pop("exif", "apply")
-    grey, least = (decode.pop("channels", None) or recipe.inputs.channels) == 1, least_sizes(recipe, mode, units)
+    grey, least = (
+        (decode.pop("channels", None) or recipe.inputs.channels) == 1,
+        defects.least_sizes(recipe, mode, units),
+    )
     paths = list(dict.fromkeys(path for scene in found.scenes for path in scene))
     reasons: dict[str, str] = {}
     headers: dict[str, Any] = {}
@@ -157,18 +144,18 @@ def checked(
         reasons = {path: "no such file" for path in paths if "://" not in path and not os.path.lexists(path)}
     else:
         headers = dict(zip(paths, read_headers(paths, advance), strict=True))
-        reasons = {path: why for path, header in headers.items() if (why := why_unreadable(header, **decode))}
+        reasons = {path: why for path, header in headers.items() if (why := defects.why_unreadable(header, **decode))}
     wrong: dict[str, Defect] = {}  # by message: a file that stands in several rows is reported once
     fine: list[int] = []
     cuts: dict[str, list[tuple[str, Size, Size]]] = {name: [] for name in targets}
     for position, scene in enumerate(found.scenes):
-        defects = list(_unreadable(targets, scene, reasons))
+        problems = list(_unreadable(targets, scene, reasons))
         sizes: dict[str, Size] = {}
-        if headers and not defects:
-            sizes = {name: upright(headers[path], exif) for name, path in zip(targets, scene, strict=True)}
-            defects = [*_sizes(scene, sizes, units, least), *_channels(scene, [headers[path] for path in scene], grey)]
-        wrong |= {defect.message: defect for defect in defects if defect.message not in wrong}
-        if defects:
+        if headers and not problems:
+            sizes = {name: defects.upright(headers[path], exif) for name, path in zip(targets, scene, strict=True)}
+            problems = [*_sizes(scene, sizes, units, least), *_channels(scene, [headers[path] for path in scene], grey)]
+        wrong |= {defect.message: defect for defect in problems if defect.message not in wrong}
+        if problems:
             continue
         fine.append(position)
         rows, columns = cells(sizes, units) if sizes else (0, 0)
@@ -203,7 +190,7 @@ def _unreadable(targets: Sequence[str], paths: Sequence[str], reasons: Mapping[s
 def _sizes(
     paths: tuple[str, ...], sizes: Mapping[str, Size], units: Mapping[str, int], least: Least
 ) -> Iterator[Defect]:
-    texts = [f"{path} {size_text(size)}" for path, size in zip(paths, sizes.values(), strict=True)]
+    texts = [f"{path} {defects.size_text(size)}" for path, size in zip(paths, sizes.values(), strict=True)]
     first, *others = sizes
     misfits = [(k, misfit(first, name, sizes, units)) for k, name in enumerate(others, 1)]
     for k, why in misfits:
@@ -212,7 +199,7 @@ def _sizes(
     if not any(why for _, why in misfits):
         if (there := _cells(sizes, units)) is None:  # of a single target
             yield Defect("size", paths, f"{' and '.join(texts)}: smaller than one common cell")
-        elif why := too_small(there, least, {name: units[name] for name in sizes}):
+        elif why := defects.too_small(there, least, {name: units[name] for name in sizes}):
             yield Defect("small", paths, f"{' and '.join(texts)}: {why}")
 
 
@@ -221,7 +208,10 @@ def _channels(paths: tuple[str, ...], headers: Sequence[ImageHeader], grey: bool
     said = [text + " with alpha" if header.alpha else text for text, header in zip(said, headers, strict=True)]
     if len({*said}) > 1:
         text = " and ".join(f"{path} is {what}" for path, what in zip(paths, said, strict=True))
-        yield Defect("channels", paths, text)
+        alpha = "save it without alpha" if any(header.alpha for header in headers) else ""
+        mixed = len({what.removesuffix(" with alpha") for what in said}) > 1
+        color = "save both as RGB, or read both as grey (`inputs: {channels: 1}`)" if mixed else ""
+        yield Defect("channels", paths, f"{text}: {' and '.join(filter(None, (alpha, color)))}")
 
 
 def misfit(large: str, small: str, sizes: Mapping[str, Size], units: Mapping[str, int]) -> str | None:
@@ -246,7 +236,7 @@ def misfit(large: str, small: str, sizes: Mapping[str, Size], units: Mapping[str
         looks = "; it fits when one of them is turned by a quarter (an EXIF orientation?)"
     else:
         looks = f"; this looks like ×{times}" if times else ""
-    return f"{small} should be {size_text((height, width))}{more} at ×{units[large] / units[small]:g}{looks}"
+    return f"{small} should be {defects.size_text((height, width))}{more} at ×{units[large] / units[small]:g}{looks}"
 
 
 def _cells(sizes: Mapping[str, Size], units: Mapping[str, int]) -> Size | None:

@@ -143,6 +143,26 @@ def parts_of(
     return np.arange(ends[-1]) + np.repeat(offsets[chosen] - ends[:-1], lengths), ends
 
 
+def local_name(folder: PathLike, name: str) -> str:
+    """A name below a folder, which may be written as Windows writes paths.
+
+    Of a path on another computer's drive as many of its last parts are taken as lie in the folder.
+
+    >>> local_name("data", "images\\\\1.jpg"), local_name("data", "C:\\\\mine\\\\1.jpg")
+    ('images/1.jpg', '1.jpg')
+    """
+    if os.sep != "/" or not ("\\" in name or re.match("[A-Za-z]:/", name)) or _exists(folder, name):
+        return name
+    path = re.sub("^[A-Za-z]:", "/", name.replace("\\", "/"))
+    parts = path.strip("/").split("/")
+    ends = ["/".join(parts[k:]) for k in range(len(parts))] if path.startswith("/") else [path]
+    return next((end for end in ends if _exists(folder, end)), ends[-1])
+
+
+def _exists(folder: PathLike, name: str) -> bool:
+    return os.path.lexists(os.path.join(os.fsdecode(folder), name))  # noqa: PTH118
+
+
 class DataFolder:
     """The folder that the files of a list must lie in; it may be a link itself, or an address.
 

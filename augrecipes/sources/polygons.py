@@ -114,6 +114,21 @@ def runs(counts: Sequence[int], left: int, top: int, width: int, height: int, *,
     return np.array([whole, left, top, width, height, *counts], np.int32).tobytes()
 
 
+def run_bounds(width: int, height: int, *counts: int) -> tuple[float, float, float, float]:
+    """Left, top, right and bottom of the pixels inside; all 0 where there are none.
+
+    >>> run_bounds(4, 3, 4, 2, 6)
+    (1.0, 1.0, 2.0, 3.0)
+    """
+    inside = _bitmap(width, height, np.array(counts))
+    y, x = (np.flatnonzero(inside.any(axis=axis)) for axis in (1, 0))
+    return (float(x[0]), float(y[0]), float(x[-1] + 1), float(y[-1] + 1)) if len(x) else (0.0, 0.0, 0.0, 0.0)
+
+
+def _bitmap(width: int, height: int, counts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    return np.repeat(np.arange(len(counts)) % 2 == 1, counts).reshape(width, height).T
+
+
 def bitmap_runs(left: int, top: int, bitmap: npt.NDArray[np.bool_]) -> bytes:
     """A bitmap H×W (true is inside) with its upper left corner at a place as an entry of the blob."""
     changes = np.flatnonzero(np.diff(bitmap.T.ravel(), prepend=False))
@@ -124,8 +139,7 @@ def bitmap_runs(left: int, top: int, bitmap: npt.NDArray[np.bool_]) -> bytes:
 def _paint_runs(mask: npt.NDArray[Any], entry: bytes, value: np.int32) -> None:
     numbers = np.frombuffer(entry, np.int32)
     whole, left, top, width, height = numbers[:_HEAD].tolist()
-    counts = numbers[_HEAD:]
-    inside = np.repeat(np.arange(len(counts)) % 2 == 1, counts).reshape(width, height).T
+    inside = _bitmap(width, height, numbers[_HEAD:])
     if whole and mask.shape != inside.shape:
         has = f"{mask.shape[0]}×{mask.shape[1]}"
         raise DataError(f"its run-length mask is of {height}×{width} px, the image has {has}")

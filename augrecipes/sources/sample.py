@@ -262,7 +262,7 @@ class DataArguments:
         root: folders, of a pair by target; with annotations the folder of their images; slides; or None.
         files: a CSV file or annotations, or None.
         more: other arguments of the Dataset that go with `files`: `split`, `columns`, and of images `box_classes`,
-            `crowds` and `outside`.
+            `crowds`, `drop_shapes` and `outside`.
     """
 
     root: Any

@@ -238,7 +238,7 @@ def outside(folder: Path, name: str, *, format: str) -> Path:
         shape = {"label": "x", "shape_type": "rectangle", "points": [[1, 2], [4, 6]]}
         return write(folder / "set" / "images" / "a.json", {"shapes": [shape], "imagePath": name})
     if format == "voc":
-        return write(folder / "set" / "Annotations" / "a.xml", f"<annotation><filename>{name}</filename></annotation>")
+        return write(folder / "set" / "Annotations" / "z.xml", f"<annotation><filename>{name}</filename></annotation>")
     write(folder / "set" / "labels" / "a.txt", "0 0.1 0.1 0.1 0.1\n")
     write(folder / "set" / "list.txt", f"images/a.png\n{name}\n")
     return write(folder / "set" / "data.yaml", "train: list.txt\nnames: [x]\n")

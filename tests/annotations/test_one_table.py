@@ -18,7 +18,7 @@ from test_annotation_rules import test_images_outside_are_read_when_that_is_said
 
 from augrecipes import DataError, ImageFolder
 from augrecipes.sources import paths
-from augrecipes.sources.annotations import coco, records, table
+from augrecipes.sources.annotations import coco, records, targets
 from augrecipes.sources.annotations.records import AnnotationSet
 
 FORMATS = ("pascal_voc", "coco", "yolo", "albumentations")
@@ -304,7 +304,7 @@ def test_pycocotools_reads_the_same(tmp_path: Path) -> None:
 # Faults that are planted: the law that is there for each of them finds it.
 
 
-_in_format, _add = table._in_format, AnnotationSet.add
+_in_format, _add = targets._in_format, AnnotationSet.add
 
 
 def sets(folder: Path) -> None:
@@ -336,10 +336,10 @@ def changed(right: str, wrong: str) -> Any:
 
 PLANTED: dict[str, tuple[Callable[[Path], None], Any, str, Any]] = {
     "boxes are not cut": (sets, np, "clip", lambda values, low, high: values),
-    "empty boxes stay": (sets, table, "_FINE", 3),
+    "empty boxes stay": (sets, targets, "_FINE", 3),
     "marked objects stay": (sets, AnnotationSet, "add", lambda self, *values, **_: _add(self, *values)),
     "corners for sizes": (
-        sets, table, "_in_format", lambda corners, format: _in_format(corners, format.replace("coco", "pascal_voc"))
+        sets, targets, "_in_format", lambda corners, format: _in_format(corners, format.replace("coco", "pascal_voc"))
     ),
     "classes as they are met": (sets, AnnotationSet, "rename", lambda *_: None),
     "any name": (mutants, records, "is_name", lambda name: True),

@@ -136,7 +136,7 @@ class TestFolders:
         bag_folders(tmp_path, {"a": 2})
         draw(tmp_path / "overview.png", 0)
         assert len(ar.TileBags(tmp_path, recipe)) == 1
-        assert "1 image beside the bags, not read (overview.png first)" in caplog.text
+        assert "1 image beside the folders, not read (overview.png first)" in caplog.text
 
     def test_small_and_empty_bags_are_told_at_once(self, tmp_path: Path, recipe: ar.Recipe) -> None:
         bag_folders(tmp_path, {"a": 4, "b": 1, "c": 3, "d": 0})

@@ -343,7 +343,8 @@ def recipe(inputs: str) -> Any:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    draw(tmp_path / "data" / "a" / "1.png", seed=1, size=(20, 20))
+    for name in "ab":
+        draw(tmp_path / "data" / name / "1.png", seed=1, size=(20, 20))
     return tmp_path / "data"
 
 

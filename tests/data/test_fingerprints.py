@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.annotations import Picture, Set, Thing, coco
+from support.annotations import Picture, Set, Thing, coco, labelme
 from support.datasets import Counting
 from support.encoded_images import Jpeg
 from support.folders import draw
@@ -31,7 +31,7 @@ OTHER: dict[str, Any] = {
 OF_LISTS: dict[str, Any] = {
     "columns": {"image": {"image": "other"}, "views": {"image": "other"},
                 "pair": {"lr": "other"}, "bag": {"image": "other"}},
-    "box_classes": ["moth", "bee", "ant"], "crowds": "keep",
+    "box_classes": ["moth", "bee", "ant"], "crowds": "keep", "drop_shapes": ["rectangle"],
 }  # fmt: skip
 OF_BAGS = {"max_tiles", "min_tiles", "pick", "threads"}
 # They say where samples come from: a test of their own.
@@ -94,7 +94,7 @@ def test_every_argument_is_held_or_changes_nothing(kind: Kind, packed: bool, nam
 
 
 def listed(kind: Kind, root: Path, name: str, to: Path) -> Path:
-    """A list of some of the samples below `root`: a CSV file with another column, or COCO with a crowd."""
+    """A list of some of the samples below `root`: a CSV file with another column, or COCO with a crowd, or labelme."""
     if name == "columns":
         lines = {
             "image": ["image,other", *(f"cat/{i}.png,dog/{i}.png" for i in range(4))],
@@ -107,7 +107,9 @@ def listed(kind: Kind, root: Path, name: str, to: Path) -> Path:
         (to / "list.csv").write_text("\n".join(rows))
         return to / "list.csv"
     things = (Thing("ant", (2, 2, 22, 21)), Thing("bee", (2, 2, 22, 22)), Thing("moth", (2, 2, 22, 23), flagged=True))
-    return coco(to, Set(tuple(Picture(f"{k}.png", 28, 32, things) for k in range(4)), ("ant", "bee", "moth")))
+    return (labelme if name == "drop_shapes" else coco)(
+        to, Set(tuple(Picture(f"{k}.png", 28, 32, things) for k in range(4)), ("ant", "bee", "moth"))
+    )
 
 
 def cases_of_lists() -> list[Any]:

@@ -94,8 +94,9 @@ def test_a_root_of_both_layouts_is_flat_with_a_warning(tmp_path: Path, caplog: p
     caplog.clear()
     assert names(list_folder(root, layout="flat")) == ["1.jpg", "a/2.jpg", "b/c/3.jpg"]
     assert list_folder(root, layout="flat").classes is None
-    assert names(list_folder(root, layout="classes")) == ["a/2.jpg", "b/c/3.jpg"]
     assert not caplog.messages
+    assert names(list_folder(root, layout="classes")) == ["a/2.jpg", "b/c/3.jpg"]
+    assert caplog.messages == [f"{root}: 1 image beside the folders, not read (1.jpg first)"]
     classes = fill(tmp_path.parent / "classes", "a/1.jpg")
     with pytest.raises(DataError, match=r"flat.*layout='classes'") as caught:
         list_folders([classes, root])

@@ -223,10 +223,10 @@ def recipe(boxes: str = "", *, keypoints: str = "", mask: str = "absent", steps:
     return parse_text(text)
 
 
-def listed(path: Path, made: Recipe, **options: Any) -> Columns:
+def listed(path: Path, made: Recipe | None = None, **options: Any) -> Columns:
     """As a dataset lists it, and without its log."""
     found = Findings()
-    table = table_of_annotations(path, AnnotationOptions(made.inputs, **options), found)
+    table = table_of_annotations(path, AnnotationOptions((made or recipe("pascal_voc")).inputs, **options), found)
     found.refuse()
     return table
 

@@ -68,6 +68,7 @@ class ImageFolder(RecipeDataset):
             file's own. Give them where each split has files of its own without a list of classes.
         crowds: with annotations: `drop` leaves out boxes and keypoints of objects that are marked as a crowd or as
             difficult, `keep` does not.
+        drop_shapes: with annotations of labelme: types of shapes that are left out, such as `["rotation"]`.
         outside: with `files`: read images, too, that these name outside of the data's folder, or by an address.
 
     Attributes:
@@ -105,6 +106,7 @@ class ImageFolder(RecipeDataset):
         columns: Mapping[str, str] | None = None,
         box_classes: Sequence[str] | None = None,
         crowds: Crowds = "drop",
+        drop_shapes: Sequence[str] = (),
         outside: bool = False,
         **how: Unpack[Settings],
     ) -> None:
@@ -112,6 +114,7 @@ class ImageFolder(RecipeDataset):
             found = as_table(
                 self.recipe, root, files, masks, split, check=self.on_error == "raise", cache=cache, layout=layout,
                 exif=self._decode["exif"], columns=columns, box_classes=box_classes, crowds=crowds, outside=outside,
+                drop_shapes=drop_shapes,
             )  # fmt: skip
             check_targets(self.recipe, found)
             return found

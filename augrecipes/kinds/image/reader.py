@@ -44,16 +44,9 @@ def table_of(recipe: Recipe, given: DataArguments, masks: Any, *, check: bool, *
 
 
 def check(
-    recipe: Recipe,
-    mode: Mode,
-    data: Any,
-    *,
-    masks: str | None,
-    split: str | None,
-    content: bool,
-    advance: Parts,
-    **_: Any,
-) -> Checked:
+    recipe: Recipe, mode: Mode, data: Any, *, masks: str | None, split: str | None, content: bool,
+    advance: Parts, **_: Any,
+) -> Checked:  # fmt: skip
     """Look at everything that a recipe of kind image would read.
 
     Args:

@@ -1,10 +1,4 @@
-"""The files of pairs: listed as the Dataset does, and looked at one by one, each defect reported; no torch here.
-
-Whether the images of a pair show the same is seen at what lies between fine detail and broad shading, once the large
-one is reduced to the small one's size: noise, compression and the kind of reduction change the first, exposure and
-fading the second. Correlation of what is between tells true pairs, also much degraded ones, from others. Images with
-nothing between (a clear sky) are not judged.
-"""
+"""The files of pairs: listed as the Dataset does, and looked at one by one, each defect reported; no torch here."""
 
 from __future__ import annotations
 
@@ -14,37 +8,22 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-import cv2
-import numpy as np
-from numpy.typing import NDArray
-
 from augrecipes.compiler.run.grid import cells, unit
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, counted
+from augrecipes.kinds.pair.content import compare
 from augrecipes.progress import Parts, progress
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources import pair_checks
 from augrecipes.sources.arguments import as_given
 from augrecipes.sources.check import Checked, in_parallel
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, report
 from augrecipes.sources.files import read_image
-from augrecipes.sources.pair_checks import (
-    Check,
-    check_roots,
-    checked,
-    find_scenes,
-    table_of_scenes,
-    targets_of,
-)
+from augrecipes.sources.pair_checks import Check, checked, find_scenes
 from augrecipes.sources.pairs import PairScenes
 from augrecipes.sources.sample import DataArguments, RecipeSource
 
 TABLE = Columns
-_FINE, _BROAD = 1.0, 8.0  # px: standard deviations of the blurs whose difference is looked at
-_FAINT = 1.2  # levels: less than this between fine and broad is no evidence
-_SAME = 0.35  # correlation below which two images are not taken for one scene
-_SURE = 0.6  # correlation from which on a shift explains an image
-_FARTHEST = 12  # px: shifts that are looked for
-_BETTER = 0.85  # a shift must leave at most this much of what is unexplained without it
 
 
 def scenes_of(
@@ -85,26 +64,19 @@ def find(
     """The scenes as a recipe reads them."""
     roots = given.root if isinstance(given.root, Mapping) else None
     if given.files is None and roots is None:
-        check_roots(recipe, targets, {})
+        pair_checks.check_roots(recipe, targets, {})
     check: Check | None = "headers" if headers else None
     found = scenes_of(
         recipe, mode, targets, roots, given.files, check, strict=strict, decode=decode, cache=False, **given.more
     )
     left_out = tuple(defect.message for defect in found.defects)
-    return RecipeSource(table_of_scenes(found), recipe.inputs, decode, left_out, tuple(found.notes))
+    return RecipeSource(pair_checks.table_of_scenes(found), recipe.inputs, decode, left_out, tuple(found.notes))
 
 
 def check(
-    recipe: Recipe,
-    mode: Mode,
-    data: Any,
-    *,
-    names: Mapping[str, str],
-    split: str | None,
-    content: bool,
-    advance: Parts,
-    **_: Any,
-) -> Checked:
+    recipe: Recipe, mode: Mode, data: Any, *, names: Mapping[str, str], split: str | None, content: bool,
+    advance: Parts, **_: Any,
+) -> Checked:  # fmt: skip
     """Look at everything that a recipe of kind pair would read.
 
     Args:
@@ -119,7 +91,7 @@ def check(
     Raises:
         DataError: there is nothing to look at.
     """
-    targets = targets_of(recipe, mode)
+    targets = pair_checks.targets_of(recipe, mode)
     if isinstance(data, str) and not data.lower().endswith((".csv", ".tsv")):
         wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
         raise DataError(f"recipe {recipe.name!r} is of kind pair: give {wanted}, or a CSV file", data)
@@ -129,18 +101,22 @@ def check(
     more = {"split": split, **given.more}
     found = find_scenes(recipe, targets, given.root, given.files, names=names or None, cache=False, **more)
     found = checked(found, recipe, mode, advance=partial(advance, "reading headers"))
-    defects, fine = found.defects, len(found.scenes)
+    defects, notes, fine = found.defects, list(found.notes), len(found.scenes)
     if content and len(found.targets) > 1:
         units = unit(dict(recipe.scales))
         scenes = [dict(zip(found.targets, paths, strict=True)) for paths in found.scenes]
-        wrong = [*in_parallel(lambda paths: compare_scene(paths, units), scenes, advance, "comparing")]
+        faint: list[str] = []  # as threads come to them
+        wrong = [*in_parallel(lambda paths: compare_scene(paths, units, faint), scenes, advance, "comparing")]
         defects, fine = [*defects, *chain(*wrong)], wrong.count([])
+        if faint:
+            what = "with too little to see for a comparison, such as a clear sky"
+            notes.append(f"{counted(len(faint), 'pair')} {what} (first: {min(faint)})")
     listed = {name: found.listed.get(name, 0) for name in found.targets}
-    return Checked("scene", listed, fine, defects, found.notes, {"cropped": [asdict(cut) for cut in found.cropped]})
+    return Checked("scene", listed, fine, defects, notes, {"cropped": [asdict(cut) for cut in found.cropped]})
 
 
-def compare_scene(paths: Mapping[str, str], units: Mapping[str, int]) -> list[Defect]:
-    """What the images of a scene, by target and the largest first, do not show alike."""
+def compare_scene(paths: Mapping[str, str], units: Mapping[str, int], faint: list[str]) -> list[Defect]:
+    """What the images of a scene, by target and the largest first, do not show alike; `faint`: what cannot be told."""
     images = {}
     for name, path in paths.items():
         try:
@@ -151,41 +127,6 @@ def compare_scene(paths: Mapping[str, str], units: Mapping[str, int]) -> list[De
     (first, large), *others = [
         (paths[name], image[: rows * units[name], : columns * units[name]]) for name, image in images.items()
     ]
-    return [Defect("content", (first, path), f"{first} and {path}: {why}")
-            for path, image in others if (why := compare(large, image))]  # fmt: skip
-
-
-def compare(large: NDArray[np.uint8], small: NDArray[np.uint8]) -> str | None:
-    """What is wrong with two images of one scene, uint8 H×W×C, in words; None where they look alike.
-
-    >>> scene = cv2.GaussianBlur(np.random.default_rng(0).integers(0, 256, (256, 256, 3), np.uint8), (0, 0), 6)
-    >>> scene = cv2.normalize(scene, None, 0, 255, cv2.NORM_MINMAX)
-    >>> lr = cv2.resize(scene, (64, 64), interpolation=cv2.INTER_AREA)
-    >>> compare(scene, lr), compare(scene, np.roll(lr, 1, axis=1))
-    (None, 'shifted by 1 px to the right')
-    """
-    height, width = small.shape[:2]
-    a, b = _between(cv2.resize(large, (width, height), interpolation=cv2.INTER_AREA)), _between(small)
-    spread = float(a.std()), float(b.std())
-    if min(spread) < _FAINT:
-        return None
-    here = float((a * b).mean()) / (spread[0] * spread[1])
-    if reach := min(_FARTHEST, height // 4, width // 4):
-        scores = cv2.matchTemplate(a, b[reach:-reach, reach:-reach].copy(), cv2.TM_CCOEFF_NORMED)
-        y, x = divmod(int(np.argmax(scores)), scores.shape[1])
-        there = float(scores[y, x])
-        moves = ((reach - x, "to the right", "to the left"), (reach - y, "down", "up"))
-        moved = " and ".join(f"{abs(n)} px {way if n > 0 else back}" for n, way, back in moves if n)
-        if moved and there >= _SURE and 1 - there < _BETTER * (1 - here):
-            return f"shifted by {moved}"
-    # Noise in the small image spreads it, and hides as much of what it shares with a faint large one.
-    if here >= _SAME * min(1.0, spread[0] / spread[1]):
-        return None
-    return f"they do not look like one scene (correlation {here:.2f})"
-
-
-def _between(image: Any) -> NDArray[np.float32]:
-    """What lies between fine detail and broad shading, mean 0."""
-    grey = image.reshape(*image.shape[:2], -1)[..., :3].mean(-1, dtype=np.float32)
-    band = cv2.GaussianBlur(grey, (0, 0), _FINE) - cv2.GaussianBlur(grey, (0, 0), _BROAD)
-    return np.asarray(band - band.mean(), np.float32)
+    whys = {path: compare(large, image) for path, image in others}
+    faint += [path for path, why in whys.items() if why == ""]
+    return [Defect("content", (first, path), f"{first} and {path}: {why}") for path, why in whys.items() if why]

@@ -14,7 +14,7 @@ from typing import Any
 from augrecipes.errors import DataError
 from augrecipes.sources.annotations.files import PathView, folder_of, read_json
 from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, bounds, numbers_of
-from augrecipes.sources.polygons import runs
+from augrecipes.sources.polygons import run_bounds, runs
 
 TITLE = "COCO"
 LOOKS = "a JSON file with `images`, `annotations` and `categories`"
@@ -45,9 +45,8 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
     found.record, file = "annotation {}", str(path)
     images: dict[Any, int] = {}
     for number, entry in _by_id(said["images"], "image", found, path).items():
-        size = {"width": entry.get("width"), "height": entry.get("height")}
-        where = f"{file}: image id {number}"
-        images[number] = found.image(entry.get("file_name"), file, **size, number=number, where=where)
+        where, size = f"{file}: image id {number}", (entry.get("width"), entry.get("height"))
+        images[number] = found.image(entry.get("file_name"), file, size, number=number, where=where)
     categories = _by_id(said["categories"], "category", found, path)
     order = sorted(categories, key=lambda number: (isinstance(number, str), number))
     found.use_classes([str(categories[number].get("name")) for number in order])
@@ -93,8 +92,8 @@ def _object(
     except (KeyError, TypeError, AttributeError):
         return _needs(entry)
     corners = _corners(entry)
-    if corners is None:
-        return f"`bbox` should be [x, y, width, height] in px, got {str(entry.get('bbox'))[:60]}"
+    if isinstance(corners, str):
+        return corners
     if image is None:
         return f"there is no image of id {entry['image_id']!r}"
     if label is None:
@@ -109,8 +108,11 @@ def _object(
         for ring in rings or ():
             found.area(thing, ring)
         if isinstance(area, dict):
-            if what := _run_lengths(area, thing, found):
-                return what
+            lengths = _run_lengths(area)
+            if isinstance(lengths, str):
+                return lengths
+            width, height, *counts = lengths
+            found.area(thing, runs=runs(counts, 0, 0, width, height, whole=True))
         elif rings is None:
             return "`segmentation` should be a list of polygons [x, y, x, y, ...], or run lengths"
     points = entry.get("keypoints") if "keypoints" in takes else None
@@ -122,8 +124,8 @@ def _object(
     return ""
 
 
-def _run_lengths(given: dict[str, Any], thing: int, found: AnnotationSet) -> str:
-    """Take run lengths, or say what is wrong with them."""
+def _run_lengths(given: dict[str, Any]) -> list[int] | str:
+    """Width, height and run lengths, or what is wrong with them."""
     size, counts = numbers_of(given.get("size"), 2), given.get("counts")
     if size is None or min(size) < 1 or size[0] * size[1] > _MOST_PIXELS or any(value % 1 for value in size):
         return f"run lengths need a `size`: [height, width], of no more than {_MOST_PIXELS:,} px"
@@ -132,23 +134,27 @@ def _run_lengths(given: dict[str, Any], thing: int, found: AnnotationSet) -> str
     if values is None or any(value < 0 or value != int(value) for value in values) or sum(values) != height * width:
         what = f"whole numbers, or COCO's text of them, that add up to {height}×{width}"
         return f"`counts` of run lengths should be {what}"
-    found.area(thing, runs=runs([int(value) for value in values], 0, 0, width, height, whole=True))
-    return ""
+    return [width, height, *map(int, values)]
 
 
-def _corners(entry: dict[str, Any]) -> tuple[float, float, float, float] | None:
-    """Left, top, right and bottom of the box, or else of the polygons; None where there is none, or a wrong one."""
-    box = entry.get("bbox")
+def _corners(entry: dict[str, Any]) -> tuple[float, float, float, float] | str:
+    """Left, top, right and bottom of the box, or else of what the object covers; what is wrong where there is none."""
+    box: Any = entry.get("bbox")
+    points: list[float] = []
     if box is None or box == []:
-        points = [value for ring in _polygons(entry.get("segmentation")) or () for value in ring]
-        return bounds(points) if points else None
+        area = entry.get("segmentation")
+        if isinstance(area, dict):
+            lengths = _run_lengths(area)
+            return lengths if isinstance(lengths, str) else run_bounds(*lengths)
+        points = [value for ring in _polygons(area) or () for value in ring]
     try:
         x, y, width, height = box
         total = x + y + width + height
         fine = type(total) in (float, int) and isfinite(total) and -_MOST < total < _MOST
     except (TypeError, ValueError, OverflowError):
-        return None
-    return (x, y, x + width, y + height) if fine else None
+        fine = False
+    wrong = "`bbox` should be [x, y, width, height] in px, got"
+    return (x, y, x + width, y + height) if fine else bounds(points) if points else f"{wrong} {str(box)[:60]}"
 
 
 def counts_of(text: str) -> list[int] | None:

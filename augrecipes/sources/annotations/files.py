@@ -12,8 +12,9 @@ from typing import Any
 
 from augrecipes.errors import DataError
 from augrecipes.machine import no_collection
-from augrecipes.sources.annotations.records import AnnotationOptions
-from augrecipes.sources.listing import EXTENSIONS
+from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet
+from augrecipes.sources.listing import EXTENSIONS, SKIPPED
+from augrecipes.sources.paths import local_name
 
 _HEAD = 1 << 16  # bytes
 _MOST_LINES = 1 << 28  # bytes of a list
@@ -59,7 +60,7 @@ class PathView:
 def _walk(root: Path) -> Iterator[str]:
     """Files below a folder, those whose names begin with a dot left out; links to folders are not followed."""
     for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if not name.startswith(".") and name != "__MACOSX"]
+        folders[:] = [name for name in folders if not SKIPPED.match(os.fsencode(name))]
         below = os.path.relpath(folder, root).replace(os.sep, "/")
         yield from (name if below == "." else f"{below}/{name}" for name in files if not name.startswith("."))
 
@@ -100,9 +101,12 @@ def read_json(path: Path, most: int) -> Any:
 
 
 def class_list(folders: Sequence[Path], *names: str) -> list[str] | None:
-    """The lines of the first list of classes that lies in one of some folders; None without."""
+    """The lines of the first list of classes that lies in one of some folders, in UTF-8; None without."""
     files = [folder / name for folder in folders for name in names if is_there(folder / name)]
-    return list(filter(None, map(str.strip, read_lines(files[0])))) if files else None
+    try:
+        return list(filter(None, map(str.strip, read_lines(files[0], "strict")))) if files else None
+    except UnicodeDecodeError:
+        raise DataError("is not UTF-8 text: save it as such", str(files[0])) from None
 
 
 def folder_of(asked: AnnotationOptions, names: Iterable[str], places: Sequence[Path], path: Path) -> Path:
@@ -121,7 +125,7 @@ def folder_of(asked: AnnotationOptions, names: Iterable[str], places: Sequence[P
         return asked.folder
     places, wanted = list(dict.fromkeys(places)), list(islice(names, _TRIED))
     for place in places:
-        if not wanted or any("://" in name or is_there(place / name) for name in wanted):
+        if not wanted or any("://" in name or is_there(place / local_name(place, name)) for name in wanted):
             return place
     looked = ", ".join(map(str, places))
     what = f"its images were not found: no {wanted[0]!r} in {looked}; give their folder (root=, or images=FOLDER)"
@@ -131,6 +135,13 @@ def folder_of(asked: AnnotationOptions, names: Iterable[str], places: Sequence[P
 def is_there(path: Path | str, *, folder: bool = False) -> bool:
     """Whether there is such a file, or folder; False for names that none can have, where pathlib raises."""
     return (os.path.isdir if folder else os.path.isfile)(path)
+
+
+def tally_others(found: AnnotationSet, names: Iterable[str], what: str) -> None:
+    """Count the images among some files which lie beside those that annotations name, and which none names."""
+    folders, known = {name.rpartition("/")[0] for name in found.names}, set(found.names)
+    others = [name for name in names if is_image(name) and name not in known and name.rpartition("/")[0] in folders]
+    found.tally("image", what, "".join(others[:1]), len(others))
 
 
 def is_image(name: str) -> bool:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from augrecipes.errors import counted
 from augrecipes.sources.defects import Defect, Findings
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 Crowds = Literal["drop", "keep"]
 FLAGGED, POINT = 1, 2  # of objects: marked as a crowd or as difficult; points with a label, without a box
+BACKGROUND, IGNORE = -1, -2  # in the place of a label: areas without a class
 LEAST_CORNERS = 3  # of a polygon
 _MOST = 1e30  # of a number that is a place
 
@@ -44,6 +46,7 @@ class AnnotationOptions:
         exif: how images are read.
         check: whether files that do not exist are an error now.
         outside: whether images may lie outside of the data's folder, or on a server.
+        drop_shapes: types of labelme's shapes that are left out.
     """
 
     inputs: Inputs
@@ -54,6 +57,7 @@ class AnnotationOptions:
     exif: Literal["apply", "ignore"] = "apply"
     check: bool = True
     outside: bool = False
+    drop_shapes: Sequence[str] = ()
 
     @property
     def takes(self) -> frozenset[str]:
@@ -86,6 +90,8 @@ class AnnotationSet:
         class_ids: what the file calls the classes by number, or None.
         numbered: labels are numbers that mean themselves.
         relative: coordinates are shares of the image.
+        hints: what a fault says of an image that is missing, by its position.
+        tallies: what is left out, or odd: how many, and where the first is.
 
     Args:
         path: of the annotations.
@@ -102,6 +108,8 @@ class AnnotationSet:
         self.class_ids: list[int] | None = None
         self.numbered = self.relative = False
         self.seen: dict[str, int] = {}
+        self.hints: dict[int, str] = {}
+        self.tallies: dict[tuple[str, str], tuple[int, str]] = {}
         # Of the objects; `flags` are `FLAGGED`, `POINT` or 0.
         self.images, self.labels, self.corners = array("i"), array("i"), array("d")
         self.records, self.flags = array("q"), array("b")
@@ -117,25 +125,43 @@ class AnnotationSet:
         """Something is wrong at a place: a file, or a file and a record."""
         self.findings.defects.append(Defect("record", (self.path,), f"{where}: {what}"))
 
-    def image(self, name: Any, file: str, *, width: Any = 0, height: Any = 0, number: Any = -1, where: str = "") -> int:
+    def tally(self, thing: str, what: str, where: str, count: int = 1) -> None:
+        """Count what is left out, or odd, for the log and for checks."""
+        before, first = self.tallies.get((thing, what), (0, where))
+        if count:
+            self.tallies[thing, what] = before + count, first
+
+    def tally_objects(self, what: str, objects: Any, thing: str = "object") -> None:
+        """Count what some objects are, or have."""
+        self.tally(thing, what, self.where(int(objects[0])) if len(objects) else "", len(objects))
+
+    def tell(self) -> None:
+        """Note all tallies."""
+        for (thing, what), (count, first) in self.tallies.items():
+            self.findings.notes.append(f"{counted(count, thing)} {what} (first: {first})")
+
+    def image(
+        self, name: Any, file: str, size: Any = (0, 0), *, number: Any = -1, where: str = "", hint: str = ""
+    ) -> int:
         """Add an image, and get its position; -1, and a fault, for a name that no file can have.
 
         Args:
             name: of its file.
             file: where it is listed.
-            width: in px; 0 or what is no number: not known.
-            height: likewise.
+            size: its width and height in px; 0 or what is no number: not known.
             number: its own in the file.
             where: its place, for faults; `file` without.
+            hint: for faults, where there is no such file.
         """
         if not is_name(name):
-            self.fault(where or file, f"{name!r} is no file name")
+            self.fault(where or file, f"{name!r} is no file name{hint}")
             return -1
-        size = [number_of(value) for value in (width, height)]
-        known = all(value is not None and 0 < value < 1 << 31 for value in size)
+        self.hints |= {len(self.names): hint} if hint else {}
+        numbers = [number_of(value) for value in size]
+        known = all(value is not None and 0 < value < 1 << 31 for value in numbers)
         self.names.append(name)
         self.files.append(file)
-        self.sizes.extend([int(value or 0) for value in size] if known else (0, 0))
+        self.sizes.extend([int(value or 0) for value in numbers] if known else (0, 0))
         self.ids.append(number if isinstance(number, int) and abs(number) < 1 << 63 else -1)
         return len(self.names) - 1
 
@@ -148,8 +174,10 @@ class AnnotationSet:
         """The number of a class that is known by its name; -1 where there are `classes`, and it is none of them."""
         return self.seen.setdefault(name, len(self.seen)) if self.classes is None else self.seen.get(name, -1)
 
-    def add(self, image: int, label: int, corners: Sequence[float], record: int, *, flagged: bool = False) -> int:
-        """Add an object, and get its position.
+    def add(
+        self, image: int, label: int, corners: Sequence[float], record: int, *, flagged: bool = False, part_of: int = -1
+    ) -> int:
+        """Add an object, or another part of one, and get its position.
 
         Args:
             image: its position.
@@ -157,7 +185,13 @@ class AnnotationSet:
             corners: left, top, right and bottom, in px or as shares.
             record: its number in the file, for messages.
             flagged: it is a crowd, or difficult.
+            part_of: the object that it is a part of, whose box takes in its corners; -1: none.
         """
+        if part_of >= 0:
+            both = np.array([self.corners[4 * part_of : 4 * part_of + 4], corners])
+            self.corners[4 * part_of : 4 * part_of + 4] = array("d", [*both.min(axis=0)[:2], *both.max(axis=0)[2:]])
+            self.flags[part_of] |= flagged
+            return part_of
         self.images.append(image)
         self.labels.append(label)
         self.corners.extend(corners)
@@ -180,6 +214,7 @@ class AnnotationSet:
         if runs:
             self.area_runs[len(self.area_object)] = runs
         elif len(points) < 2 * LEAST_CORNERS:
+            self.tally("polygon", "of fewer than three corners, left out", self.where(thing))
             return
         self.area_points.extend(points)
         self.area_object.append(thing)
@@ -191,10 +226,10 @@ class AnnotationSet:
         self.point_object.extend([thing] * (len(values) // 3))
 
     def rename(self, labels: Sequence[int]) -> None:
-        """Number the classes anew: `labels[k]` is what was k."""
+        """Number the classes anew: `labels[k]` is what was k; areas without a class stay so."""
         if len(self) and list(labels) != list(range(len(labels))):
             old = np.asarray(self.labels)
-            old[:] = np.asarray(labels, np.int32)[old]
+            old[:] = np.array([*labels, IGNORE, BACKGROUND], np.int32)[old]  # these are -2 and -1
 
     def where(self, thing: int) -> str:
         """The place of an object: its file and its record."""

@@ -18,40 +18,34 @@ from __future__ import annotations
 
 import os
 from array import array
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.errors import DataError, RecipeError, counted
+from augrecipes.errors import DataError, counted
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
 from augrecipes.sources.annotations import coco, labelme, voc, yolo
 from augrecipes.sources.annotations.files import PathView, is_image
 from augrecipes.sources.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet
-from augrecipes.sources.columns import Columns, Ragged, Recorded, number
-from augrecipes.sources.defects import Findings, corners_of, upright
-from augrecipes.sources.paths import PathLike, PathTable, faults_of
-from augrecipes.sources.polygons import Outlines
+from augrecipes.sources.annotations.targets import SHARES, boxes_of, outlines_of, points_of
+from augrecipes.sources.columns import Columns, Recorded, number
+from augrecipes.sources.defects import Findings, upright
+from augrecipes.sources.paths import PathLike, PathTable, faults_of, local_name
 
 if TYPE_CHECKING:
-    from augrecipes.recipe.model import Keypoints
+    pass
 
 FORMATS: tuple[Any, ...] = (coco, labelme, voc, yolo)
 _TABLES = (".csv", ".tsv")
-SHARES = ("yolo", "albumentations")  # formats of boxes that count in shares of the image
-_BATCH = 1 << 16  # objects, so that little memory is used beside them
-_NEGLIGIBLE = 1e-5  # of an image: what rounding leaves outside of it
-_SAID = {
-    1: "reaching beyond the image, cut to it",
-    2: "outside of the image, left out",
-    3: "without width or height, left out",
-}
-_FINE = 1  # states up to this one
-Ints = npt.NDArray[np.int64]
+_MARKED = 'marked as a crowd, difficult or to be ignored: neither boxes nor keypoints, unless crowds="keep"'
+_HASH = np.random.default_rng(0).integers(1 << 63, size=6, dtype=np.uint64)  # of an object's image, class and box
+_TWICE = "with the class and the box of one before it on the same image, kept"
+_NAMED = 5  # classes in a note
 Floats = npt.NDArray[np.float64]
-Chosen = npt.NDArray[np.bool_]
 
 
 def _format_of(source: PathView) -> Any:
@@ -111,18 +105,25 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Fi
         raise DataError("lists no images", str(source.path))
     classes, ids = _classes(found, wanted)
     images = _paths(found, wanted)
-    flags = np.asarray(found.flags)
-    plain = (flags != FLAGGED) | (wanted.crowds == "keep")
+    flags, labels = np.asarray(found.flags), np.asarray(found.labels)
+    things = np.column_stack([found.images, labels, np.reshape(found.corners, (-1, 4))])
+    _, first = np.unique(things.view(np.uint64) @ _HASH, return_index=True)
+    found.tally_objects(_TWICE, np.delete(np.arange(len(found)), first))
+    plain = (labels >= 0) & ((flags != FLAGGED) | (wanted.crowds == "keep"))
+    if not wanted.takes.isdisjoint(("boxes", "keypoints")):
+        found.tally_objects(_MARKED, np.flatnonzero((labels >= 0) & ~plain))
     recorded = np.asarray(found.sizes).reshape(-1, 2)
     sizes = _sizes(found, wanted, images)
     inputs, given = wanted.inputs, dict[str, Any]()
     if "boxes" in wanted.takes and inputs.boxes is not None:
-        given["boxes"] = _boxes_of(found, plain & (flags != POINT), sizes, inputs.boxes.format, classes)
+        given["boxes"] = boxes_of(found, plain & (flags != POINT), sizes, inputs.boxes.format, classes)
     found.corners = array("d")  # of no more use, and much where there are a million
     if "keypoints" in wanted.takes and inputs.keypoints is not None and sizes is not None:
-        given["keypoints"] = _points_of(found, plain, sizes, inputs.keypoints)
+        given["keypoints"] = points_of(found, plain, sizes, inputs.keypoints)
     if "mask" in wanted.takes:
-        given["outlines"] = _outlines_of(found)
+        given["outlines"] = outlines_of(found)
+    found.tell()
+    _tell_of_lack(found, given, classes or ())
     numbers = np.asarray(found.ids)
     return Columns(
         files={"image": images},
@@ -132,6 +133,22 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Fi
         box_numbers=ids,
         **given,
     )
+
+
+def _tell_of_lack(found: AnnotationSet, given: dict[str, Any], classes: Sequence[str]) -> None:
+    """Note classes without objects; where no box, or no keypoint, is left, also what would keep one."""
+    notes, used = found.findings.notes, {*found.labels}
+    if lacking := [name for k, name in enumerate(classes) if used and k not in used]:
+        names = ", ".join([*lacking[:_NAMED], *(["..."] if len(lacking) > _NAMED else [])])
+        notes.append(f"{counted(len(lacking), 'class')} without an object: {names}")
+    cure = "there is no object: give annotations that have some, or a recipe without boxes"
+    if max(used, default=-1) >= 0:
+        cure = "coordinates should be those of the format, in px of these images, and objects more than points"
+        cure = 'crowds="keep" keeps marked objects' if ("object", _MARKED) in found.tallies else cure
+    cures = {"boxes": cure, "keypoints": "`remove_invisible: false` keeps those outside, and those not labelled"}
+    for name, cure in cures.items():
+        if (rows := given.get(name)) is not None and not len(rows.values):
+            notes.append(f"no {name} are left: {cure}")
 
 
 def _classes(found: AnnotationSet, wanted: AnnotationOptions) -> tuple[tuple[str, ...] | None, tuple[int, ...] | None]:
@@ -151,7 +168,7 @@ def _classes(found: AnnotationSet, wanted: AnnotationOptions) -> tuple[tuple[str
     if given is None:
         return tuple(names), None if found.class_ids is None else tuple(found.class_ids)
     place = {name: k for k, name in enumerate(given)}
-    for label in np.unique(labels).tolist():
+    for label in np.unique(labels[labels >= 0]).tolist():
         if names[label] not in place:
             first = int(np.flatnonzero(labels == label)[0])
             found.fault(found.where(first), f"class {names[label]!r} is not among box_classes=")
@@ -161,15 +178,25 @@ def _classes(found: AnnotationSet, wanted: AnnotationOptions) -> tuple[tuple[str
 
 
 def _paths(found: AnnotationSet, wanted: AnnotationOptions) -> PathTable:
-    """The paths of the images; those that are missing, or lie outside, are faults."""
+    """The paths of the images; those that are missing, lie outside or are those of two files are faults."""
+    said, first = found.names, dict[str, int]()
+    found.names = [local_name(found.root or "", name) for name in said]
+    changed = [old for old, new in zip(said, found.names, strict=True) if old != new]
+    found.tally("name", "as Windows writes paths, read by its last parts", "".join(changed[:1]), len(changed))
+    for i, name in enumerate(found.names):
+        other = first.setdefault(os.path.normpath(name) if "./" in name else name, i)
+        if found.files[other] != found.files[i] and not found.relative:
+            found.fault(found.files[i], f"is of the image {name}, as {found.files[other]} is: remove one of the two")
+        elif other != i:
+            found.tally("image", "listed again, so read twice", f"{found.files[i]}: {name}")
     images = PathTable.from_paths(found.names, root=found.root or b"")
     wrong = faults_of(images, found.within or b"", check=wanted.check, outside=wanted.outside or found.within is None)
     missing = 0
     for i, what in wrong:
-        found.fault(found.files[i], what)
+        found.fault(found.files[i], what + found.hints.get(i, ""))
         missing += what.endswith("no such file")
     if missing == len(images) > 1:
-        what = f"none of its {len(images):,} images is there (first: {images[0]})"
+        what = f"none of its {len(images):,} images is there (first: {images[0]}){found.hints.get(0, '')}"
         raise DataError(f"{what}; give their folder (root=, or images=FOLDER)", found.path)
     return images
 
@@ -191,130 +218,3 @@ def _sizes(found: AnnotationSet, wanted: AnnotationOptions, images: PathTable) -
         elif wanted.check:
             found.fault(images[i], f"its size is needed for its annotations: {header}")
     return sizes
-
-
-def _boxes_of(
-    found: AnnotationSet, taken: Chosen, sizes: Floats | None, format: str, classes: tuple[str, ...] | None
-) -> Ragged:
-    """The boxes of a table; what is cut or left out is noted.
-
-    Args:
-        found: the objects.
-        taken: which of them.
-        sizes: (width, height) of each image, px, 0 where it is not known: its boxes are left out. None: all is shares.
-        format: `pascal_voc`, `coco`, `yolo` or `albumentations`.
-        classes: names of the labels.
-    """
-    chosen, _, image = _of(found, np.arange(len(found), dtype=np.int32), taken)
-    corners = np.asarray(found.corners).reshape(-1, 4)
-    values, states = np.zeros((len(chosen), 4), np.float32), np.zeros(len(chosen), np.int8)
-    for start in range(0, len(chosen), _BATCH):
-        part = chosen[start : start + _BATCH]
-        size = np.ones((len(part), 2)) if sizes is None else sizes[image[start : start + _BATCH]]
-        made = _made(corners[part], size, format, relative=found.relative)
-        values[start : start + len(part)], states[start : start + len(part)] = made
-    for state, what in _SAID.items():
-        if len(at := np.flatnonzero(states == state)):
-            found.findings.notes.append(f"{counted(len(at), 'box')} {what} (first: {found.where(int(chosen[at[0]]))})")
-    kept = (states >= 0) & (states <= _FINE)
-    offsets = _ends(np.bincount(image[kept], minlength=len(found.names)))
-    return Ragged(values[kept], offsets, np.asarray(found.labels)[chosen[kept]].astype(np.int64), classes)
-
-
-def _made(corners: Floats, size: Floats, format: str, *, relative: bool) -> tuple[npt.NDArray[np.float32], Any]:
-    """Boxes in a format, and what became of each: 0 nothing, -1 its image's size is not known, or of `_SAID`."""
-    sides = np.tile(size, 2)
-    given = corners * sides if relative else corners
-    cut = np.clip(given, 0, sides)
-    states = np.where((np.abs(cut - given) > _NEGLIGIBLE * sides).any(axis=1), 1, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        values = _in_format(cut / sides if format in SHARES else cut, format)
-        # As albumentations will see them: what is too thin for its numbers is empty.
-        seen = corners_of(values, format, *size.T[::-1]) if len(values) else cut
-        empty = ~(seen[:, 2:] > seen[:, :2]).all(axis=1)
-    states[empty] = np.where((given[:, 2:] > given[:, :2]).all(axis=1) & (states == 1), 2, 3)[empty]
-    states[size[:, 0] == 0] = -1
-    return values, states
-
-
-def _in_format(corners: Floats, format: str) -> npt.NDArray[np.float32]:
-    """Left, top, right and bottom as float32 in the format."""
-    low, high = corners[:, :2], corners[:, 2:]
-    if format == "coco":
-        return np.hstack([low, high - low]).astype(np.float32)
-    if format != "yolo":
-        return corners.astype(np.float32)
-    middle, extent = ((low + high) / 2).astype(np.float32), (high - low).astype(np.float32)
-    # Rounded, a box could begin a hair left of its image, and albumentations refuses it.
-    return np.hstack([middle, np.minimum(extent, np.minimum(2 * middle, 2 * (1 - middle)))])
-
-
-def _points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Keypoints) -> Ragged | None:
-    """The keypoints of a table; None where the data has none.
-
-    Args:
-        found: the objects.
-        taken: which of them.
-        sizes: (width, height) of each image, px.
-        declared: by the recipe.
-
-    Raises:
-        RecipeError: keypoints of a format that annotations do not have.
-    """
-    if declared.format not in ("xy", "yx"):
-        what = f"keypoints of annotations are x and y; the recipe declares {declared.format!r}, not xy or yx"
-        raise RecipeError(what)
-    if not found.point_object:
-        return None
-    chosen, owner, image = _of(found, found.point_object, taken)
-    values = np.asarray(found.point_values).reshape(-1, 3)[chosen]
-    labelled = np.asarray(found.flags)[owner] == POINT
-    values[labelled, 2] = np.asarray(found.labels)[owner[labelled]]
-    if found.relative:
-        values[:, :2] *= sizes[image]
-    counts = np.bincount(image, minlength=len(sizes))
-    numbers = np.arange(len(image)) - np.repeat(np.cumsum(counts) - counts, counts)
-    if declared.remove_invisible:
-        (x, y, v), (width, height) = values.T, sizes[image].T
-        inside, seen = (x >= 0) & (y >= 0) & (x < width) & (y < height), labelled | (v > 0)
-        if outside := int((~inside & seen & (width > 0)).sum()):
-            found.findings.notes.append(f"{counted(outside, 'keypoint')} outside of the image, left out")
-        there = inside & seen
-        values, numbers, counts = values[there], numbers[there], np.bincount(image[there], minlength=len(sizes))
-    if declared.format == "yx":
-        values = values[:, [1, 0, 2]]
-    return Ragged(values, _ends(counts), numbers.astype(np.int64))
-
-
-def _outlines_of(found: AnnotationSet) -> Outlines | None:
-    """What the objects of a table cover; None where the data has no polygons and no masks."""
-    if not found.area_object:
-        return None
-    rings, owner, image = _of(found, found.area_object, np.ones(len(found), bool))
-    corners = Ragged(np.asarray(found.area_points).reshape(-1, 2), _ends(found.area_length)).take(rings)
-    entries = [found.area_runs.get(ring, b"") for ring in rings.tolist()] if found.area_runs else []
-    return Outlines(
-        values=np.asarray(found.labels)[owner] + np.int32(1),
-        offsets=_ends(np.bincount(image, minlength=len(found.names))),
-        points=corners.values,
-        point_offsets=corners.offsets,
-        blob=b"".join(entries),
-        # Zeros that nobody has written take no memory.
-        blob_offsets=_ends([len(entry) for entry in entries]) if entries else np.zeros(len(rings) + 1, np.int64),
-        relative=found.relative,
-    )
-
-
-def _of(found: AnnotationSet, owners: Any, taken: Chosen) -> tuple[Ints, Any, Any]:
-    """Parts of the objects that are taken, in the order of the images: which, whose, and the image of each."""
-    owner = np.asarray(owners)
-    chosen = np.flatnonzero(taken[owner])
-    image = np.asarray(found.images)[owner[chosen]]
-    if (image[1:] < image[:-1]).any():
-        chosen = chosen[np.argsort(image, kind="stable")]
-    owner = owner[chosen]
-    return chosen, owner, np.asarray(found.images)[owner]
-
-
-def _ends(counts: Any) -> Ints:
-    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])

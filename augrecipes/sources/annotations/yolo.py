@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.errors import DataError, counted
+from augrecipes.errors import DataError
 from augrecipes.recipe.nodes import plain
 from augrecipes.recipe.parse import read_nodes
 from augrecipes.recipe.problems import Problems, Stop
+from augrecipes.sources.annotations import records
 from augrecipes.sources.annotations.files import PathView, class_list, is_image, is_there, read_lines, read_whole
-from augrecipes.sources.annotations.records import LEAST_CORNERS, AnnotationOptions, AnnotationSet, bounds, numbers_of
-from augrecipes.sources.paths import OUTSIDE, DataFolder
+from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, bounds, numbers_of
+from augrecipes.sources.paths import OUTSIDE, DataFolder, local_name
 
 TITLE = "YOLO"
 LOOKS = "a data.yaml with `train` and `names`, or a folder of text files, one an image (`0 0.5 0.5 0.1 0.2`)"
@@ -92,7 +93,7 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
     objects = _Objects(classes, *_shape_of_keypoints(said, near or path), asked.takes)
     found.relative, found.numbered = True, names is None
     found.use_classes(names)
-    files, folders = _of_labels(path, asked) if index is None else _of_yaml(index, said, asked)
+    files, folders = _of_labels(path, asked) if index is None else _of_yaml(index, said, asked, found)
     there = {f"{folder}/{name}" for folder in folders for name in PathView(folder).names}
     orphans, without = set(filter(_is_label, there)), list[str]()
     for image, label in files:
@@ -105,12 +106,8 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
     if without and len(without) == len(files):
         many = f"none of {len(without):,} images has a label file; looked for {files[0][1]}"
         raise DataError(many, str(source.path))
-    for paths, what, so in (
-        (without, "image", "without a label file, so without objects"),
-        (sorted(orphans), "label file", "without an image, not read"),
-    ):
-        if paths:
-            found.findings.notes.append(f"{counted(len(paths), what)} {so} (first: {paths[0]})")
+    found.tally("image", "without a label file, so without objects", "".join(without[:1]), len(without))
+    found.tally("label file", "without an image, not read", min(orphans, default=""), len(orphans))
 
 
 # -- data.yaml ---------------------------------------------------------------------------------------------------------
@@ -169,7 +166,7 @@ def _of_labels(path: Path, asked: AnnotationOptions) -> Files:
     return _in_folder(images, labels), [labels]
 
 
-def _of_yaml(path: Path, said: dict[Any, Any], asked: AnnotationOptions) -> Files:
+def _of_yaml(path: Path, said: dict[Any, Any], asked: AnnotationOptions, found: AnnotationSet) -> Files:
     """The images of a split of data.yaml.
 
     Of no split `train`, so that validation images are never trained on unasked.
@@ -183,12 +180,16 @@ def _of_yaml(path: Path, said: dict[Any, Any], asked: AnnotationOptions) -> File
         raise DataError(f"`{wanted}` should be a path, or a list of paths", str(path))
     base, given = asked.folder, said.get("path")
     if base is None:
-        base = path.parent / given if isinstance(given, str) and "\0" not in given else path.parent
+        base = (
+            path.parent / local_name(path.parent, given)
+            if isinstance(given, str) and "\0" not in given
+            else path.parent
+        )
         # Where it was written for another folder of data sets, the file lies in the data set itself.
         base = base if is_there(base, folder=True) else path.parent
     within = None if asked.outside else DataFolder(base)
     files, folders = list[tuple[str, str]](), list[Path]()
-    for entry in entries:
+    for entry in (local_name(base, entry) for entry in entries):
         # Some exports write `../train/images` for what lies beside the file.
         tried = [base / entry, path.parent / entry, base / entry.removeprefix("../")]
         there = [place for place in tried if is_there(place) or is_there(place, folder=True)]
@@ -200,7 +201,7 @@ def _of_yaml(path: Path, said: dict[Any, Any], asked: AnnotationOptions) -> File
             folders.append(_swapped(images, "images", "labels") or images)
             files += _in_folder(images, folders[-1])
         elif place.suffix == ".txt" and is_there(place):
-            files += _listed(place, within)
+            files += _listed(place, within, found)
         else:
             what = f"its images are in {place}: no such folder; give the data set's folder (root=)"
             raise DataError(what, str(path))
@@ -223,11 +224,12 @@ def _in_folder(images: Path, labels: Path) -> list[tuple[str, str]]:
     return [(f"{images}/{name}", f"{labels}/{name.rpartition('.')[0]}.txt") for name in names]
 
 
-def _listed(path: Path, within: DataFolder | None) -> Iterator[tuple[str, str]]:
+def _listed(path: Path, within: DataFolder | None, found: AnnotationSet) -> Iterator[tuple[str, str]]:
     """The images that a text file lists, and their label files."""
     for k, line in enumerate(map(str.strip, read_lines(path, "surrogateescape")), 1):
-        file = path.parent / line.replace("\0", "")
+        file = path.parent / local_name(path.parent, line.replace("\0", ""))
         if not is_image(line):
+            found.tally("line", "without the name of an image, not read", f"{path}:{k}", int(bool(line)))
             continue
         if within is not None and ("://" in line or not within.holds(file)):
             raise DataError(f"{line!r} {OUTSIDE.format(within.folder)}", f"{path}:{k}")
@@ -280,7 +282,7 @@ def _add_line(words: list[str], k: int, image: int, objects: _Objects, found: An
     elif pose:
         shape = f"[{objects.keypoints}, {objects.dimensions}]"
         return f"{len(row)} numbers: a pose of kpt_shape {shape} has {_BOX + pose}"
-    elif len(values) % 2 or len(values) < 2 * LEAST_CORNERS:
+    elif len(values) % 2 or len(values) < 2 * records.LEAST_CORNERS:
         return f"{len(row)} numbers: a box has 5, a polygon 7, 9, 11, ...; for keypoints data.yaml has `kpt_shape`"
     else:
         thing = found.add(image, int(label), bounds(values), k)
