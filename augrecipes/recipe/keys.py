@@ -11,6 +11,7 @@ import keyword
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import ceil, gcd
 from typing import Any, get_args
 
@@ -113,8 +114,24 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
         if isinstance(value, str) and cls is not str:
             value = {"presence" if value in get_args(Presence) else "format": value}
         if cls is str or value.get("presence") != "absent":
+            if cls is Keypoints and value.get("flip_pairs") is not None:
+                value = {**value, "flip_pairs": tuple(map(tuple, value["flip_pairs"]))}
             given[key] = value if cls is str else cls(**value)
+    for key, message in _wrong_points(given.get("keypoints", Keypoints()), given.get("boxes")):
+        at = node.entries["keypoints"].at[key]  # type: ignore[union-attr]
+        context.problems.add("E402", at, message, f"inputs.keypoints.{key}")
     return Inputs(**given)
+
+
+def _wrong_points(points: Keypoints, boxes: Boxes | None) -> Iterator[tuple[str, str]]:
+    """Keys of keypoints that mean nothing, and why."""
+    partners = [*chain(*points.flip_pairs or ())]
+    if points.of is not None and boxes is None:
+        yield "of", "there are no boxes that they could be of; declare `boxes:`, or leave it out"
+    if len({*partners}) < len(partners):
+        yield "flip_pairs", "each point has one partner, another point"
+    if len({*map(type, partners)}) > 1 or (not points.labels and {str} & {*map(type, partners)}):
+        yield "flip_pairs", "all are places in an object (0, 1, ...), or all are names, and `labels:` has their key"
 
 
 def _image(context: Context, node: MappingNode, said: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from augrecipes.compiler.rewrite import PLAIN, Compiled
 from augrecipes.compiler.rewrite.nodes import singles
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, take_extra_targets
 from augrecipes.compiler.run.native_batches import NativeBatches
+from augrecipes.compiler.run.objects import BESIDE
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.points import processors, rows_of, take_points
 from augrecipes.compiler.run.targets import (
@@ -60,9 +61,7 @@ class ImagePipeline(NativeBatches):
         self.sinks = {"image": Sink(compiled.recipe.output)}
         steps = compiled.plans[arrival].steps
         self._hands_over = not any(is_registered(leaf.name) for step in steps for leaf in singles(step))
-        declared = (compiled.recipe.inputs.boxes, compiled.recipe.inputs.keypoints)
-        labels = [of.labels for of in declared if of is not None and of.labels is not None]
-        self._usual = frozenset({"image", "mask", "boxes", "bboxes", "keypoints", *labels})
+        self._usual = compiled.recipe.inputs.row_keys | {"image", "mask", "boxes", "bboxes", "keypoints"}
         # Albumentations prepares points, and lists of images; an image alone would only wait for it.
         self._prepares = bool(self.processors) or arrival == "together"
         for inner, processor in self.processors.items():
@@ -135,7 +134,8 @@ class ImagePipeline(NativeBatches):
         inputs = self.recipe.inputs
         given = [("mask", inputs.mask), ("boxes", inputs.boxes), ("keypoints", inputs.keypoints)]
         absent = {name for name, said in given if said is None or getattr(said, "presence", said) == "absent"}
-        known = [*sorted(self._usual - absent - {"bboxes"}), *self.likes, *self._read_by_steps()]
+        absent.update(("bboxes", *BESIDE["bboxes"], *BESIDE["keypoints"]))
+        known = [*sorted(self._usual - absent), *self.likes, *self._read_by_steps()]
         if name not in known:
             like = "mask" if "mask" in name.lower() else "image"
             raise DataError(

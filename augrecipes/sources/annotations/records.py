@@ -10,7 +10,9 @@ Every reader is a module with
 from __future__ import annotations
 
 import os
+import re
 from array import array
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 Crowds = Literal["drop", "keep"]
 FLAGGED, POINT = 1, 2  # of objects: marked as a crowd or as difficult; points with a label, without a box
 LEAST_CORNERS = 3  # of a polygon
+_OTHER_SIDE = {"left": "right", "right": "left", "Left": "Right", "Right": "Left", "LEFT": "RIGHT", "RIGHT": "LEFT"}
+_SIDE = re.compile("|".join(_OTHER_SIDE))
 _MOST = 1e30  # of a number that is a place
 
 
@@ -86,6 +90,7 @@ class AnnotationSet:
         class_ids: what the file calls the classes by number, or None.
         numbered: labels are numbers that mean themselves.
         relative: coordinates are shares of the image.
+        shifts: by label, as of `shifts_of`, of the keypoints that are added from now on.
 
     Args:
         path: of the annotations.
@@ -105,10 +110,11 @@ class AnnotationSet:
         # Of the objects; `flags` are `FLAGGED`, `POINT` or 0.
         self.images, self.labels, self.corners = array("i"), array("i"), array("d")
         self.records, self.flags = array("q"), array("b")
+        self.shifts = defaultdict[int, Sequence[int]](list)
         # Of polygons and masks, and of keypoints: x, y, and how they can be seen.
         self.area_object, self.area_length, self.area_points = array("i"), array("i"), array("f")
         self.area_runs: dict[int, bytes] = {}
-        self.point_object, self.point_values = array("i"), array("f")
+        self.point_object, self.point_values, self.point_shift = array("i"), array("f"), array("i")
 
     def __len__(self) -> int:
         return len(self.images)
@@ -187,8 +193,10 @@ class AnnotationSet:
 
     def points(self, thing: int, values: Sequence[float]) -> None:
         """Keypoints of an object: x, y, v, x, y, v, ...."""
+        count, shifts = len(values) // 3, self.shifts[self.labels[thing]]
         self.point_values.extend(values)
-        self.point_object.extend([thing] * (len(values) // 3))
+        self.point_object.extend([thing] * count)
+        self.point_shift.extend([*shifts[:count], *[0] * (count - len(shifts))])
 
     def rename(self, labels: Sequence[int]) -> None:
         """Number the classes anew: `labels[k]` is what was k."""
@@ -200,6 +208,28 @@ class AnnotationSet:
         """The place of an object: its file and its record."""
         text = self.record.format(self.records[thing])
         return f"{self.files[self.images[thing]]}:{'' if text.isdecimal() else ' '}{text}"
+
+
+def shifts_of(asked: AnnotationOptions, names: Sequence[str], mirrored: Sequence[int] = ()) -> list[int]:
+    """How many places behind each keypoint of an object the one lies that it becomes in a mirror: as the recipe's
+    `flip_pairs` say, or else the data.
+
+    Args:
+        asked: by the recipe.
+        names: of the keypoints; `left` and `right` in them are exchanged.
+        mirrored: the place of each in a mirror, where the data says that.
+
+    >>> from augrecipes.recipe.grammar import Inputs
+    >>> shifts_of(AnnotationOptions(Inputs()), ["nose", "left_eye", "right_eye"])
+    [0, 1, -1]
+    """
+    pairs = (asked.inputs.keypoints and asked.inputs.keypoints.flip_pairs) or ()
+    found: dict[Any, Any] = {a: b for pair in pairs for a, b in (pair, pair[::-1])} or dict(enumerate(mirrored))
+    found = found or {name: _SIDE.sub(lambda side: _OTHER_SIDE[side[0]], name) for name in names}
+    place = {name: k for k, name in enumerate(names)}
+    places = {place.get(a, a): place.get(b, b) for a, b in found.items()}
+    shifts = {a: b - a for a, b in places.items() if isinstance(a, int) and isinstance(b, int)}
+    return [shifts.get(k, 0) for k in range(max(shifts, default=-1) + 1)]
 
 
 def is_name(name: Any) -> bool:

@@ -10,8 +10,7 @@
   that the annotations record is compared with the image's when the sample is read.
 - Images lie in the folder of the data, links followed, unless `outside=True`.
 - Keypoints have three numbers: x, y, and how the point can be seen (0 not labelled, 1 hidden, 2 seen), or, of a point
-  that is no part of an object, the label of its class. Their own label, where the recipe declares one, is the number of
-  the keypoint among those that the image has in the file: `label % K` is which of an object's K keypoints it is.
+  of no object, the label of its class. Their own label is their number among those of the image in the file.
 """
 
 from __future__ import annotations
@@ -217,8 +216,8 @@ def _boxes_of(
         if len(at := np.flatnonzero(states == state)):
             found.findings.notes.append(f"{counted(len(at), 'box')} {what} (first: {found.where(int(chosen[at[0]]))})")
     kept = (states >= 0) & (states <= _FINE)
-    offsets = _ends(np.bincount(image[kept], minlength=len(found.names)))
-    return Ragged(values[kept], offsets, np.asarray(found.labels)[chosen[kept]].astype(np.int64), classes)
+    offsets, chosen = _ends(np.bincount(image[kept], minlength=len(found.names))), chosen[kept]
+    return Ragged(values[kept], offsets, np.asarray(found.labels, np.int64)[chosen], classes, chosen[:, None])
 
 
 def _made(corners: Floats, size: Floats, format: str, *, relative: bool) -> tuple[npt.NDArray[np.float32], Any]:
@@ -273,7 +272,8 @@ def _points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Key
     if found.relative:
         values[:, :2] *= sizes[image]
     counts = np.bincount(image, minlength=len(sizes))
-    numbers = np.arange(len(image)) - np.repeat(np.cumsum(counts) - counts, counts)
+    order = np.arange(len(image)) - np.repeat(np.cumsum(counts) - counts, counts)
+    numbers = np.stack([np.where(labelled, -1, owner), order, order + np.asarray(found.point_shift)[chosen]], axis=1)
     if declared.remove_invisible:
         (x, y, v), (width, height) = values.T, sizes[image].T
         inside, seen = (x >= 0) & (y >= 0) & (x < width) & (y < height), labelled | (v > 0)
@@ -283,7 +283,7 @@ def _points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Key
         values, numbers, counts = values[there], numbers[there], np.bincount(image[there], minlength=len(sizes))
     if declared.format == "yx":
         values = values[:, [1, 0, 2]]
-    return Ragged(values, _ends(counts), numbers.astype(np.int64))
+    return Ragged(values, _ends(counts), numbers[:, 1], None, numbers[:, : 3 if any(found.point_shift) else 1])
 
 
 def _outlines_of(found: AnnotationSet) -> Outlines | None:
