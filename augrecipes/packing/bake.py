@@ -172,7 +172,7 @@ class Baker:
             if name in done and declared is not None:
                 values: npt.NDArray[Any] = done[name]
                 labels = np.asarray(done[declared.labels], np.int64) if declared.labels else np.zeros(len(values))
-                beside = [done[key] for key in NUMBERS[name] if key in done]
+                beside = [done[key] for key in NUMBERS[name] if key in done and NUMBERS[name][0] in done]
                 numbers = np.column_stack([np.zeros((len(values), 0), int), *beside])
                 report[name] = [str(values.dtype), values.tolist(), labels.astype(int).tolist(), numbers.tolist()]
         return report

@@ -117,21 +117,16 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
             if cls is Keypoints and value.get("flip_pairs") is not None:
                 value = {**value, "flip_pairs": tuple(map(tuple, value["flip_pairs"]))}
             given[key] = value if cls is str else cls(**value)
-    for key, message in _wrong_points(given.get("keypoints", Keypoints()), given.get("boxes")):
-        at = node.entries["keypoints"].at[key]  # type: ignore[union-attr]
-        context.problems.add("E402", at, message, f"inputs.keypoints.{key}")
-    return Inputs(**given)
-
-
-def _wrong_points(points: Keypoints, boxes: Boxes | None) -> Iterator[tuple[str, str]]:
-    """Keys of keypoints that mean nothing, and why."""
+    points = given.get("keypoints", Keypoints())
     partners = [*chain(*points.flip_pairs or ())]
-    if points.of is not None and boxes is None:
-        yield "of", "there are no boxes that they could be of; declare `boxes:`, or leave it out"
-    if len({*partners}) < len(partners):
-        yield "flip_pairs", "each point has one partner, another point"
-    if len({*map(type, partners)}) > 1 or (not points.labels and {str} & {*map(type, partners)}):
-        yield "flip_pairs", "all are places in an object (0, 1, ...), or all are names, and `labels:` has their key"
+    kinds, at = {*map(type, partners)}, getattr(node.entries.get("keypoints"), "at", {})
+    if points.of is not None and "boxes" not in given:
+        message = "there are no boxes that they could be of; declare `boxes:`, or leave it out"
+        context.problems.add("E402", at["of"], message, "inputs.keypoints.of")
+    if len({*partners}) < len(partners) or len(kinds) > 1 or (str in kinds and not points.labels):
+        message = "all are places in an object (0, 1, ...), or names that `labels:` has the key of; each once"
+        context.problems.add("E402", at["flip_pairs"], message, "inputs.keypoints.flip_pairs")
+    return Inputs(**given)
 
 
 def _image(context: Context, node: MappingNode, said: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class Ragged(SpawnShared):
         offsets: int64 (n + 1,); rows `offsets[i]:offsets[i + 1]` belong to sample i.
         labels: int64 (m,), or None where rows have no label.
         numbers: int64, or None: (m, 1) the object of each; of keypoints (m, 3), also the number of each in its image,
-            and in a mirror image; or (m, 2), these alone.
+            and in a mirror image, where that is another one.
         classes: names of the labels where they were text, in order; None where they were integers or absent.
     """
 
@@ -63,10 +63,9 @@ class Ragged(SpawnShared):
             rows = np.arange(len(found[name])) * (name == "keypoints")
             found[labels] = rows if self.labels is None else self.labels_of(i)
         if self.numbers is not None:
-            here = slice(*self.offsets[i : i + 2])
-            owner, number = self.numbers[here, :1].copy(), self.numbers[here, -2:].copy()
-            found |= {NUMBERS[name][0]: owner[:, 0]} if self.numbers.shape[1] % 2 else {}
-            found |= {NUMBERS[name][1]: number} if self.numbers.shape[1] > 1 else {}
+            numbers = self.numbers[self.offsets[i] : self.offsets[i + 1]].copy()
+            parts = zip(NUMBERS[name], (numbers[:, 0], numbers[:, 1:]), strict=False)
+            found |= {key: part for key, part in parts if part.shape[1:] != (0,)}
         return found
 
     def take(self, keep: npt.NDArray[np.int64]) -> Ragged:

@@ -132,10 +132,9 @@ class ImagePipeline(NativeBatches):
     def _refuse_stranger(self, name: str) -> None:
         """DataError, unless some step reads this name."""
         inputs = self.recipe.inputs
-        given = [("mask", inputs.mask), ("boxes", inputs.boxes), ("keypoints", inputs.keypoints)]
-        absent = {name for name, said in given if said is None or getattr(said, "presence", said) == "absent"}
-        absent.update(("bboxes", *BESIDE["bboxes"], *BESIDE["keypoints"]))
-        known = [*sorted(self._usual - absent), *self.likes, *self._read_by_steps()]
+        taken = {"image", *inputs.row_keys, *(["mask"] if inputs.mask != "absent" else ())}
+        taken.difference_update(BESIDE["bboxes"], BESIDE["keypoints"])
+        known = [*sorted(taken), *self.likes, *self._read_by_steps()]
         if name not in known:
             like = "mask" if "mask" in name.lower() else "image"
             raise DataError(

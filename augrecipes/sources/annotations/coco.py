@@ -13,7 +13,7 @@ from typing import Any
 
 from augrecipes.errors import DataError
 from augrecipes.sources.annotations.files import PathView, folder_of, read_json
-from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, bounds, numbers_of, shifts_of
+from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, bounds, numbers_of
 from augrecipes.sources.polygons import runs
 
 TITLE = "COCO"
@@ -58,7 +58,7 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
     labels = {number: k for k, number in enumerate(order)}
     for number, label in labels.items():
         names = categories[number].get("keypoints")
-        found.shifts[label] = shifts_of(asked, [str(name) for name in names] if isinstance(names, list) else [])
+        found.shifts[label] = found.pair_sides(asked, [str(name) for name in names] if isinstance(names, list) else [])
     for place, entry in enumerate(said["annotations"], 1):
         if what := _object(entry, place, images, labels, asked.takes, found):
             number = entry.get("id", place) if isinstance(entry, dict) else place

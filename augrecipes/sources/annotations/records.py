@@ -10,7 +10,6 @@ Every reader is a module with
 from __future__ import annotations
 
 import os
-import re
 from array import array
 from collections import defaultdict
 from collections.abc import Sequence
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 Crowds = Literal["drop", "keep"]
 FLAGGED, POINT = 1, 2  # of objects: marked as a crowd or as difficult; points with a label, without a box
 LEAST_CORNERS = 3  # of a polygon
-_OTHER_SIDE = {"left": "right", "right": "left", "Left": "Right", "Right": "Left", "LEFT": "RIGHT", "RIGHT": "LEFT"}
-_SIDE = re.compile("|".join(_OTHER_SIDE))
 _MOST = 1e30  # of a number that is a place
 
 
@@ -90,7 +87,7 @@ class AnnotationSet:
         class_ids: what the file calls the classes by number, or None.
         numbered: labels are numbers that mean themselves.
         relative: coordinates are shares of the image.
-        shifts: by label, as of `shifts_of`, of the keypoints that are added from now on.
+        shifts: by label, how many places behind each keypoint of an object the one lies that it becomes in a mirror.
 
     Args:
         path: of the annotations.
@@ -198,6 +195,27 @@ class AnnotationSet:
         self.point_object.extend([thing] * count)
         self.point_shift.extend([*shifts[:count], *[0] * (count - len(shifts))])
 
+    def pair_sides(self, asked: AnnotationOptions, names: Sequence[str], mirrored: Sequence[int] = ()) -> list[int]:
+        """What `shifts` has of objects: as the recipe's `flip_pairs` say, or else the data.
+
+        Args:
+            asked: by the recipe.
+            names: of the keypoints; `left` and `right` in them are exchanged.
+            mirrored: the place of each in a mirror, where the data says that.
+
+        >>> from augrecipes.recipe.grammar import Inputs
+        >>> found = AnnotationSet("", Findings())
+        >>> found.pair_sides(AnnotationOptions(Inputs()), ["nose", "left_eye", "right_eye"])
+        [0, 1, -1]
+        """
+        pairs = (asked.inputs.keypoints and asked.inputs.keypoints.flip_pairs) or ()
+        other: dict[Any, Any] = {a: b for pair in pairs for a, b in (pair, pair[::-1])} or dict(enumerate(mirrored))
+        other = other or {k: k.replace("left", "\0").replace("right", "left").replace("\0", "right") for k in names}
+        place = {name: k for k, name in enumerate(names)}
+        places = {place.get(a, a): place.get(b, b) for a, b in other.items()}
+        shifts = {a: b - a for a, b in places.items() if isinstance(a, int) and isinstance(b, int)}
+        return [shifts.get(k, 0) for k in range(max(shifts, default=-1) + 1)]
+
     def rename(self, labels: Sequence[int]) -> None:
         """Number the classes anew: `labels[k]` is what was k."""
         if len(self) and list(labels) != list(range(len(labels))):
@@ -208,28 +226,6 @@ class AnnotationSet:
         """The place of an object: its file and its record."""
         text = self.record.format(self.records[thing])
         return f"{self.files[self.images[thing]]}:{'' if text.isdecimal() else ' '}{text}"
-
-
-def shifts_of(asked: AnnotationOptions, names: Sequence[str], mirrored: Sequence[int] = ()) -> list[int]:
-    """How many places behind each keypoint of an object the one lies that it becomes in a mirror: as the recipe's
-    `flip_pairs` say, or else the data.
-
-    Args:
-        asked: by the recipe.
-        names: of the keypoints; `left` and `right` in them are exchanged.
-        mirrored: the place of each in a mirror, where the data says that.
-
-    >>> from augrecipes.recipe.grammar import Inputs
-    >>> shifts_of(AnnotationOptions(Inputs()), ["nose", "left_eye", "right_eye"])
-    [0, 1, -1]
-    """
-    pairs = (asked.inputs.keypoints and asked.inputs.keypoints.flip_pairs) or ()
-    found: dict[Any, Any] = {a: b for pair in pairs for a, b in (pair, pair[::-1])} or dict(enumerate(mirrored))
-    found = found or {name: _SIDE.sub(lambda side: _OTHER_SIDE[side[0]], name) for name in names}
-    place = {name: k for k, name in enumerate(names)}
-    places = {place.get(a, a): place.get(b, b) for a, b in found.items()}
-    shifts = {a: b - a for a, b in places.items() if isinstance(a, int) and isinstance(b, int)}
-    return [shifts.get(k, 0) for k in range(max(shifts, default=-1) + 1)]
 
 
 def is_name(name: Any) -> bool:

@@ -23,14 +23,7 @@ from augrecipes.recipe.nodes import plain
 from augrecipes.recipe.parse import read_nodes
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.sources.annotations.files import PathView, class_list, is_image, is_there, read_lines, read_whole
-from augrecipes.sources.annotations.records import (
-    LEAST_CORNERS,
-    AnnotationOptions,
-    AnnotationSet,
-    bounds,
-    numbers_of,
-    shifts_of,
-)
+from augrecipes.sources.annotations.records import LEAST_CORNERS, AnnotationOptions, AnnotationSet, bounds, numbers_of
 from augrecipes.sources.paths import OUTSIDE, DataFolder
 
 TITLE = "YOLO"
@@ -98,7 +91,10 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
     classes = _MOST_CLASSES if names is None else len(names)
     objects = _Objects(classes, *_shape_of_keypoints(said, near or path), asked.takes)
     found.relative, found.numbered = True, names is None
-    shifts = shifts_of(asked, [], _mirrored(said, objects.keypoints, near or path))
+    mirrored, places = said.get("flip_idx") or [], [*range(objects.keypoints)]
+    if mirrored and (not isinstance(mirrored, list) or sorted(map(repr, mirrored)) != sorted(map(repr, places))):
+        raise DataError(f"`flip_idx` should have the numbers {places} in the order of a mirror", str(near or path))
+    shifts = found.pair_sides(asked, [], mirrored)
     found.shifts.default_factory = lambda: shifts
     found.use_classes(names)
     files, folders = _of_labels(path, asked) if index is None else _of_yaml(index, said, asked)
@@ -159,14 +155,6 @@ def _shape_of_keypoints(said: dict[Any, Any], path: Path) -> tuple[int, int]:
         case [int(keypoints), 2 | 3 as dimensions] if 0 < keypoints < 1 << 16:
             return keypoints, int(dimensions)
     raise DataError("`kpt_shape` should be [number of keypoints, 2 or 3]", str(path))
-
-
-def _mirrored(said: dict[Any, Any], keypoints: int, path: Path) -> list[int]:
-    """`flip_idx` of data.yaml, the place of each keypoint in a mirror; none without."""
-    places = said.get("flip_idx") or []
-    if places and (not isinstance(places, list) or sorted(map(str, places)) != sorted(map(str, range(keypoints)))):
-        raise DataError(f"`flip_idx` should be the numbers 0 to {keypoints - 1} in the order of a mirror", str(path))
-    return places
 
 
 # -- which files there are ---------------------------------------------------------------------------------------------
