@@ -40,7 +40,9 @@ def seen(sample: Mapping[str, Any], region: Array, inputs: Inputs, shift: tuple[
         corners = corners_px(sample["boxes"], inputs.boxes.format, *size) + np.array([dx, dy, dx, dy], np.float32)
         clipped = {k: box for k, box in enumerate(_clipped(corners.tolist(), region, inputs.boxes)) if box is not None}
         found["boxes"] = from_corners_px(np.array([*clipped.values()]).reshape(-1, 4), inputs.boxes.format, *size)
-        _take(found, sample, (inputs.boxes.labels, "object"), [*clipped])
+        _take(found, sample, (inputs.boxes.labels, "object", "masks"), [*clipped])
+        if "masks" in found:  # what is rolled over the edge lies outside of the region
+            found["masks"] = np.roll(found["masks"], shift, (1, 2)) * region
     if inputs.keypoints is not None and "keypoints" in sample:
         points = np.array(sample["keypoints"], np.float32)
         of_x, of_y = (1, 0) if inputs.keypoints.format == "yx" else (0, 1)

@@ -101,7 +101,7 @@ class Inputs:
     @property
     def row_keys(self) -> frozenset[str]:
         """Keys of a sample that have a row for each box or keypoint."""
-        boxes = {"boxes", "object", self.boxes.labels} if self.boxes else set()
+        boxes = {"boxes", "object", "masks", self.boxes.labels} if self.boxes else set()
         points = {"keypoints", "keypoint_object", "keypoint_number", self.keypoints.labels} if self.keypoints else set()
         return frozenset(key for key in boxes | points if key is not None)
 

@@ -79,13 +79,13 @@ def link(data: dict[str, Any], boxes: int | None, points: int | None, declared: 
 
 def _numbers(data: dict[str, Any], key: str, rows: int | None) -> Any:
     """The whole numbers under a key; None: there are none."""
-    if data.get(key) is not None:
+    if rows is not None and data.get(key) is not None:
         found = np.asarray(data[key])
         if found.shape != (rows,) or (rows and found.dtype.kind not in "iu"):
             what = f"{key} of shape {found.shape} and {found.dtype}"
-            raise DataError(f"{what} is no whole number for each box or point, of which there are {rows or 'none'}")
+            raise DataError(f"{what} is no whole number for each box or point, of which there are {rows}")
         data[key] = found.astype(np.int64)
-    return data.get(key)
+    return None if rows is None else data.get(key)
 
 
 def numbers_of_points(pairs: Sequence[tuple[Any, Any]], owners: Sequence[int], labels: Sequence[Any]) -> np.ndarray:
@@ -104,6 +104,8 @@ def numbers_of_points(pairs: Sequence[tuple[Any, Any]], owners: Sequence[int], l
     tells = len({*zip(owners, labels, strict=False)}) == len(owners) or any({*pair} <= {*labels} for pair in pairs)
     numbered = all(isinstance(label, int | np.integer) for label in labels) and labels != [*range(len(owners))]
     named, turn = isinstance(pairs[0][0], str) or (tells and numbered), defaultdict[Any, Any](count)
+    if named and len(labels) < len(owners):  # among steps of others
+        raise DataError("`flip_pairs` has names, and the keypoints have no labels here: write places in an object")
     kinds = labels if named else [next(turn[owner]) for owner in owners]
     # Of a label that an object has twice, the second is another object's.
     keys = [(owner, next(turn[owner, kind]), kind) for owner, kind in zip(owners, kinds, strict=True)]

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.run.objects import NUMBER, OBJECT, OBJECT_OF_POINT, arrange, link, taken
+from augrecipes.compiler.run.objects import NUMBER, arrange, link, taken
 from augrecipes.compiler.run.targets import check_presence
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints
 
-_KEYS = frozenset({"boxes", "bboxes", "keypoints", OBJECT, OBJECT_OF_POINT})
+_KEYS = frozenset({"boxes", "bboxes", "keypoints"})
 
 
 def processors(inputs: Inputs) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class ImagePipeline(NativeBatches):
         self.sinks = {"image": Sink(compiled.recipe.output)}
         steps = compiled.plans[arrival].steps
         self._hands_over = not any(is_registered(leaf.name) for step in steps for leaf in singles(step))
-        self._usual = compiled.recipe.inputs.row_keys | {"image", "mask", "boxes", "bboxes", "keypoints"}
+        self._usual = compiled.recipe.inputs.row_keys - {"masks"} | {"image", "mask", "boxes", "bboxes", "keypoints"}
         # Albumentations prepares points, and lists of images; an image alone would only wait for it.
         self._prepares = bool(self.processors) or arrival == "together"
         for inner, processor in self.processors.items():
