@@ -63,14 +63,13 @@ def link(data: dict[str, Any], boxes: int | None, points: int | None, declared: 
     if own is None and boxes is not None and declared.of:
         own = data[OBJECT] = np.arange(boxes)
     if owner is None and boxes is not None:
-        each = points // max(boxes, 1)
-        whole = boxes * each == points
-        if declared.of and not whole:
+        owner = np.repeat(np.arange(boxes) if own is None else own, points // max(boxes, 1))
+        if len(owner) < points and declared.of:
             what = (
-                "each box has as many of them, those of the first box first, or `keypoint_object` says whose they are"
+                "each box has as many of them, first those of the first box, or `keypoint_object` says whose they are"
             )
             raise DataError(f"there are {boxes} boxes and {points} keypoints: {what} (-1: of none)")
-        owner = np.repeat(np.arange(boxes) if own is None else own, each) if whole else np.full(points, -1)
+        owner = owner if len(owner) == points else np.full(points, -1)
         data |= {} if own is None else {OBJECT_OF_POINT: owner}
     if declared.flip_pairs and data.get(NUMBER) is None:
         data[NUMBER] = numbers_of_points(declared.flip_pairs, [0] * points if owner is None else [*owner], [*labels])
@@ -82,8 +81,9 @@ def _numbers(data: dict[str, Any], key: str, rows: int | None) -> Any:
     if rows is not None and data.get(key) is not None:
         found = np.asarray(data[key])
         if found.shape != (rows,) or (rows and found.dtype.kind not in "iu"):
-            what = f"{key} of shape {found.shape} and {found.dtype}"
-            raise DataError(f"{what} is no whole number for each box or point, of which there are {rows}")
+            raise DataError(
+                f"{key} of shape {found.shape} and {found.dtype} is no whole number for each of {rows} rows"
+            )
         data[key] = found.astype(np.int64)
     return None if rows is None else data.get(key)
 

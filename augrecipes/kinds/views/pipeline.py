@@ -12,7 +12,6 @@ from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.undecoded import is_encoded
 from augrecipes.compiler.rewrite import Compiled
 from augrecipes.compiler.rewrite.nodes import Nodes
-from augrecipes.compiler.run.objects import OBJECT, OBJECT_OF_POINT
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.step_matrices import StepMatrices
@@ -196,7 +195,7 @@ class _Block:
 
 def _stacked(name: str, views: list[dict[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
     """What lies on the views, under the name of each target behind theirs: masks as one array, else as lists."""
-    ours = {*given, OBJECT, OBJECT_OF_POINT} - {_IMAGE}
+    ours = {*given, "object", "keypoint_object"} - {_IMAGE}
     beside = [key for key in views[0] if key in ours and views[0][key] is not given.get(key)]
     return {
         f"{name}_{key}": np.stack([view[key] for view in views]) if key == _MASK else [view[key] for view in views]
