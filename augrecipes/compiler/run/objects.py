@@ -104,8 +104,6 @@ def numbers_of_points(pairs: Sequence[tuple[Any, Any]], owners: Sequence[int], l
     tells = len({*zip(owners, labels, strict=False)}) == len(owners) or any({*pair} <= {*labels} for pair in pairs)
     numbered = all(isinstance(label, int | np.integer) for label in labels) and labels != [*range(len(owners))]
     named, turn = isinstance(pairs[0][0], str) or (tells and numbered), defaultdict[Any, Any](count)
-    if named and len(labels) < len(owners):  # among steps of others
-        raise DataError("`flip_pairs` has names, and the keypoints have no labels here: write places in an object")
     kinds = labels if named else [next(turn[owner]) for owner in owners]
     # Of a label that an object has twice, the second is another object's.
     keys = [(owner, next(turn[owner, kind]), kind) for owner, kind in zip(owners, kinds, strict=True)]
@@ -140,7 +138,8 @@ def arrange(key: str, rows: np.ndarray, done: dict[str, Any], declared: Any, lab
             labels[at] if at != row or now == then else then if label == now else other.get(label, label)
             for row, (label, at, now, then) in enumerate(zip(labels, partner, number, mirror, strict=False))
         ]
-        labels = np.array(made) if isinstance(labels, np.ndarray) else made
+        kind = getattr(labels, "dtype", None)
+        labels = made if kind is None else np.array(made, None if kind.kind == "U" else kind)
         done[NUMBER] = done[NUMBER][:, ::-1]
     for beside in BESIDE[key]:
         if len(done.get(beside, ())):

@@ -39,14 +39,15 @@ class ImagePipeline(NativeBatches):
 
     Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C, or an image that is not decoded yet, of which
     no more is decoded than the first steps leave (`augrecipes.images.encoded`); `mask` H×W of labels; `boxes` (n, 4)
-    in the recipe's format with the labels under their own key; `keypoints` (n, 2 or more). `bboxes` is understood too.
+    in the recipe's format with the labels under their own key; `keypoints` (n, 2 or more); `object` (n,) and
+    `keypoint_object` (k,), whole numbers that say which are of one object. `bboxes` is understood too.
     Targets out: `image` as the recipe's `output` says; `mask` H×W, int64 or, of an output of uint8, with the dtype that
     it came with; `boxes` and `keypoints` float32; none of them shares memory with what went in.
 
     Besides the image, or without it, may come what albumentations knows (`images` N×H×W×C, `volume` D×H×W×C, `volumes`,
-    `masks`, `mask3d`, `masks3d`) and what `add_targets` has named. One draw is for all of a sample, whose steps run as
-    they are written, whatever `optimize` says. Images come out as `output` says (a volume as C×D×H×W or D×H×W×C),
-    masks as `mask` does. An array of any other name is an error; whatever is no array comes out as it went in.
+    `masks`, of boxes one each, `mask3d`, `masks3d`) and what `add_targets` has named. One draw is for all of a sample,
+    whose steps run as they are written, whatever `optimize` says. Images come out as `output` says (a volume as
+    C×D×H×W or D×H×W×C), masks as `mask` does. An array of any other name is an error; whatever is no array comes out as it went in.
 
     `out`, an array or a torch tensor of the very shape and dtype, is written to and comes out as `image`. It may also
     be a function (shape, dtype) → array; then that array comes out.
