@@ -204,6 +204,5 @@ def mirrored_points(recipe: Recipe) -> Findings:
     if points is not None and points.flip_pairs is None and (points.labels or not points.remove_invisible):
         turns = (step for step in recipe.walk() if chance(step) > 0 and claims(step.name).action == "dihedral")
         for step in [step for step in turns if claims(step.name).native != "moves:quarter_turn"][:1]:
-            message = f"{step.name} exchanges left and right, and the points keep their labels and rows"
             cure = "write `flip_pairs:` for `keypoints`, such as [[1, 2]]; [] where none has a side, or the data says"
-            yield Finding(f"{message}; {cure}", step)
+            yield Finding(f"{step.name} exchanges left and right, but no labels and rows of points; {cure}", step)

@@ -55,7 +55,7 @@ def link(data: dict[str, Any], boxes: int | None, points: int | None, declared: 
         DataError: numbers or masks are not as many as boxes or points, or nobody says which points are of which box.
     """
     own, owner = _numbers(data, OBJECT, boxes), _numbers(data, OBJECT_OF_POINT, points)
-    if boxes is not None and len(masks := data.get("masks", ())) not in (0, boxes):
+    if boxes is not None and len(masks := data.get("masks", ())) not in (0, max(boxes, 1)):
         what = "one for each box; let layers that are no instances travel under another name: add_targets"
         raise DataError(f"there are {boxes} boxes and {len(masks)} masks: `masks` are of instances, {what}")
     if points is None:

@@ -47,7 +47,8 @@ class ImagePipeline(NativeBatches):
     Besides the image, or without it, may come what albumentations knows (`images` N×H×W×C, `volume` D×H×W×C, `volumes`,
     `masks`, of boxes one each, `mask3d`, `masks3d`) and what `add_targets` has named. One draw is for all of a sample,
     whose steps run as they are written, whatever `optimize` says. Images come out as `output` says (a volume as
-    C×D×H×W or D×H×W×C), masks as `mask` does. An array of any other name is an error; whatever is no array comes out as it went in.
+    C×D×H×W or D×H×W×C), masks as `mask` does. An array of any other name is an error; whatever is no array comes out as
+    it went in.
 
     `out`, an array or a torch tensor of the very shape and dtype, is written to and comes out as `image`. It may also
     be a function (shape, dtype) → array; then that array comes out.
