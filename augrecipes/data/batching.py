@@ -184,8 +184,7 @@ class BatchRows:
 
 def ragged_keys(inputs: Inputs) -> frozenset[str]:
     """Keys of a sample that have a row for each box or point."""
-    names = [target.labels for target in (inputs.boxes, inputs.keypoints) if target and target.labels]
-    return frozenset({"boxes", "keypoints", *names})
+    return inputs.row_keys | {"boxes", "keypoints"}
 
 
 def as_torch(out: dict[str, Any], ragged: frozenset[str], views: Sequence[str] = ()) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import torch
 
-from augrecipes.data.collate import AnyCollate, Collate, Ragged, collate_for
+from augrecipes.data.collate import RAGGED_KEYS, AnyCollate, Collate, Ragged, collate_for
 from augrecipes.data.epochs import Reading, leaves, reading
 from augrecipes.errors import CollateError
 from augrecipes.mixtures.run import mix
@@ -44,7 +44,8 @@ def collate(of: Any, *, classes: int | None = None, seed: int | None = None, col
     if not isinstance(of, Recipe | str | Mapping):
         return cast("Collate", collating(collate, of, classes=classes, seed=seed))
     recipe = as_recipe(of)
-    return _mixing(Collate(collate), BatchMixer(recipe, seed or 0, classes) if recipe.batch else None)
+    plain = Collate(collate, ragged_keys=RAGGED_KEYS | recipe.inputs.row_keys)
+    return _mixing(plain, BatchMixer(recipe, seed or 0, classes) if recipe.batch else None)
 
 
 def collating(choice: Any, dataset: Any, *, classes: int | None = None, seed: int | None = None) -> AnyCollate:

@@ -23,9 +23,9 @@ class Samples(RecipeDataset):
 
     An item of the source is an image, a tuple (image, label), (image, mask) or as `keys` says, or a dict of
     `image` (or `img`, `jpg`, `png`, ...), `mask`, `boxes` and `keypoints` with their labels under the recipe's names,
-    `label`, and anything else. An image is one of Pillow (as it stands, whatever its EXIF says), an array H×W×C or
-    H×W, a tensor C×H×W, of uint8 or of floats 0..1; or encoded, as bytes or a path. Annotations that the recipe does
-    not take are left out.
+    `object`, `keypoint_object` and `masks` (n, H, W) beside these, `label`, and anything else. An image is one of
+    Pillow (as it stands, whatever its EXIF says), an array H×W×C or H×W, a tensor C×H×W, of uint8 or of floats 0..1;
+    or encoded, as bytes or a path. Annotations that the recipe does not take are left out.
 
     Args:
         source: it (or the Samples of another recipe over it), or a function without arguments that opens it, which each

@@ -110,14 +110,17 @@ def output_class(name: str) -> Any:
     return ToOutput if name == ToOutput.__name__ else getattr(A, name)
 
 
+_OURS = ("labels", "presence", "of", "flip_pairs")  # of boxes and keypoints, and not albumentations'
+
+
 def params_of(inputs: Inputs) -> dict[str, dict[str, Any]]:
     """What albumentations' BboxParams and KeypointParams take, by the argument of Compose."""
     params: dict[str, dict[str, Any]] = {}
     for name, each in (("bbox_params", inputs.boxes), ("keypoint_params", inputs.keypoints)):
         if each is not None:
             labels = [each.labels] if each.labels else None
-            params[name] = {"format": each.format, "label_fields": labels, **asdict(each)}
-            del params[name]["labels"], params[name]["presence"]
+            said = {key: value for key, value in asdict(each).items() if key not in _OURS}
+            params[name] = {"format": each.format, "label_fields": labels, **said}
     return params
 
 

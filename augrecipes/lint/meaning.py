@@ -195,3 +195,14 @@ def left_behind(recipe: Recipe) -> Findings:
         if claims(step.name).displaces and chance(step) > 0:
             message = f"{step.name} moves pixels, and masks, boxes and keypoints stay where they are; leave it out"
             yield Finding(message, step, None, _REMOVE)
+
+
+@rule("L604", "mirrored-points")
+def mirrored_points(recipe: Recipe) -> Findings:
+    """The first mirror of points with labels, or rows, of which nobody says which change places."""
+    points = recipe.inputs.keypoints
+    if points is not None and points.flip_pairs is None and (points.labels or not points.remove_invisible):
+        turns = (step for step in recipe.walk() if chance(step) > 0 and claims(step.name).action == "dihedral")
+        for step in [step for step in turns if claims(step.name).native != "moves:quarter_turn"][:1]:
+            cure = "write `flip_pairs:` for `keypoints`, such as [[1, 2]]; [] where none has a side, or the data says"
+            yield Finding(f"{step.name} exchanges left and right, but no labels and rows of points; {cure}", step)

@@ -19,7 +19,7 @@ _SLACK = 1e-3  # px: less than that of a pixel, as rounded shares of an image ha
 
 
 def seen(sample: Mapping[str, Any], region: Array, inputs: Inputs, shift: tuple[int, int] = (0, 0)) -> dict[str, Array]:
-    """What is left of a sample's boxes and keypoints, and of their labels.
+    """What is left of a sample's boxes and keypoints, of their labels and of the numbers of their objects.
 
     Args:
         sample: `boxes`, `keypoints` and their labels, as far as there are some.
@@ -40,7 +40,9 @@ def seen(sample: Mapping[str, Any], region: Array, inputs: Inputs, shift: tuple[
         corners = corners_px(sample["boxes"], inputs.boxes.format, *size) + np.array([dx, dy, dx, dy], np.float32)
         clipped = {k: box for k, box in enumerate(_clipped(corners.tolist(), region, inputs.boxes)) if box is not None}
         found["boxes"] = from_corners_px(np.array([*clipped.values()]).reshape(-1, 4), inputs.boxes.format, *size)
-        _take(found, sample, inputs.boxes.labels, [*clipped])
+        _take(found, sample, (inputs.boxes.labels, "object", "masks"), [*clipped])
+        if "masks" in found:  # what is rolled over the edge lies outside of the region
+            found["masks"] = np.roll(found["masks"], shift, (1, 2)) * region
     if inputs.keypoints is not None and "keypoints" in sample:
         points = np.array(sample["keypoints"], np.float32)
         of_x, of_y = (1, 0) if inputs.keypoints.format == "yx" else (0, 1)
@@ -48,15 +50,17 @@ def seen(sample: Mapping[str, Any], region: Array, inputs: Inputs, shift: tuple[
         y, x = np.floor(points[:, of_y]).astype(int), np.floor(points[:, of_x]).astype(int)
         within = (y >= 0) & (y < size[0]) & (x >= 0) & (x < size[1])
         kept = within & region[np.clip(y, 0, size[0] - 1), np.clip(x, 0, size[1] - 1)]
-        rows = np.flatnonzero(kept | (not inputs.keypoints.remove_invisible)).tolist()
+        kept |= not inputs.keypoints.remove_invisible
+        if inputs.keypoints.of and (owner := sample.get("keypoint_object")) is not None and "object" in found:
+            kept &= (owner < 0) | np.isin(owner, found["object"])
+        rows = np.flatnonzero(kept).tolist()
         found["keypoints"] = points[rows]
-        _take(found, sample, inputs.keypoints.labels, rows)
+        _take(found, sample, (inputs.keypoints.labels, "keypoint_object"), rows)
     return found
 
 
-def _take(found: dict[str, Array], sample: Mapping[str, Any], key: str | None, rows: list[int]) -> None:
-    if key is not None and key in sample:
-        found[key] = np.asarray(sample[key])[rows]
+def _take(found: dict[str, Array], sample: Mapping[str, Any], keys: Iterable[Any], rows: list[int]) -> None:
+    found |= {key: np.asarray(sample[key])[rows] for key in keys if key in sample}
 
 
 def _clipped(corners: Iterable[list[float]], region: Array, rule: Boxes) -> Iterable[list[float] | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
@@ -42,9 +42,9 @@ class BatchArrays:
     count: int
 
     def __post_init__(self) -> None:
-        boxes, points = self.recipe.inputs.boxes, self.recipe.inputs.keypoints
-        self.box_keys = [key for key in ("boxes", boxes and boxes.labels) if key in self.values]
-        self.ragged = [*self.box_keys, *(key for key in ("keypoints", points and points.labels) if key in self.values)]
+        inputs = self.recipe.inputs
+        self.ragged = [key for key in self.values if key in inputs.row_keys]
+        self.box_keys = [key for key in self.ragged if key in replace(inputs, keypoints=None).row_keys]
         self.names = [*self.recipe.scales] or ["image"]
         self._mixed = [*self.names, *(key for key in ("mask", "label") if key in self.values), *self.ragged]
 
@@ -172,8 +172,16 @@ class BatchArrays:
         return {key: self.values[key][k] for key in self.ragged}
 
     def _annotate(self, k: int, *parts: tuple[Mapping[str, Any], Array, tuple[int, int]]) -> None:
-        """Give sample k the boxes and keypoints that are seen of some samples, each in a region, moved by so much."""
-        found = [seen(sample, region, self.recipe.inputs, shift) for sample, region, shift in parts]
+        """Give sample k the boxes and keypoints that are seen of some samples, each in a region, moved by so much.
+
+        Objects of the first keep their numbers, those of the others get numbers that come after.
+        """
+        found, first = [seen(sample, region, self.recipe.inputs, shift) for sample, region, shift in parts], 0
+        for part in found:
+            numbers = [part[key] for key in ("object", "keypoint_object") if key in part]
+            for own in numbers:
+                own[own >= 0] += first
+            first = max([first, *(int(own.max()) + 1 for own in numbers if len(own))])
         for key in found[0] if found else ():
             self.values[key][k] = np.concatenate([part[key] for part in found])
 

@@ -21,7 +21,7 @@ from augrecipes.images.encoded import Encoded, open_encoded
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import stamp_of
 from augrecipes.native.libjpeg import codec
-from augrecipes.sources.columns import Columns, GivenTable
+from augrecipes.sources.columns import NUMBERS, Columns, GivenTable
 from augrecipes.sources.files import naming_all
 from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of_points
 from augrecipes.store import Item, decodes_to, encoded_item, make_item
@@ -172,7 +172,9 @@ class Baker:
             if name in done and declared is not None:
                 values: npt.NDArray[Any] = done[name]
                 labels = np.asarray(done[declared.labels], np.int64) if declared.labels else np.zeros(len(values))
-                report[name] = [str(values.dtype), values.tolist(), labels.astype(int).tolist()]
+                beside = [done[key] for key in NUMBERS[name] if key in done and NUMBERS[name][0] in done]
+                numbers = np.column_stack([np.zeros((len(values), 0), int), *beside])
+                report[name] = [str(values.dtype), values.tolist(), labels.astype(int).tolist(), numbers.tolist()]
         return report
 
 
@@ -202,9 +204,9 @@ class StorePlan:
         for name in self.points:
             rows = {}
             for row, note in reports.items():
-                dtype, values, numbers = note.get(name, (None, None, None))
+                dtype, values, *numbers = note.get(name, (None, None))
                 if values:
-                    rows[row] = np.array(values, dtype), np.array(numbers, np.int64)
+                    rows[row] = np.array(values, dtype), *(np.array(one, np.int64) for one in numbers)
             columns |= columns_of_points(name, rows, self.said["rows"])
         return columns, {"unreadable": [asdict(one) for one in lost]}, lost
 

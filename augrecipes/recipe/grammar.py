@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from augrecipes.kinds import Kind
 from augrecipes.ops.catalog import Schema
-from augrecipes.ops.step import Step
+from augrecipes.ops.step import UNSAID, Step
 
 WORD = "derived"  # of `eval:`
 Optimize = Literal["none", "exact", "fast"]
@@ -68,12 +68,16 @@ class Keypoints:
         labels: name of the key that holds one label a point, or None.
         remove_invisible: drop points that leave the image.
         presence: whether a sample must have keypoints.
+        of: `boxes`: points belong to boxes, and those of a box that is dropped are dropped, too.
+        flip_pairs: places of points in their object, or labels, that a mirror exchanges; None: nobody says.
     """
 
     format: str = "xy"
     labels: str | None = None
     remove_invisible: bool = True
     presence: Presence = "optional"
+    of: str | None = field(default=None, metadata=UNSAID)
+    flip_pairs: tuple[tuple[Any, Any], ...] | None = field(default=None, metadata=UNSAID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,13 @@ class Inputs:
     mask: Presence = "optional"
     boxes: Boxes | None = None
     keypoints: Keypoints | None = None
+
+    @property
+    def row_keys(self) -> frozenset[str]:
+        """Keys of a sample that have a row for each box or keypoint."""
+        boxes = {"boxes", "object", "masks", self.boxes.labels} if self.boxes else set()
+        points = {"keypoints", "keypoint_object", "keypoint_number", self.keypoints.labels} if self.keypoints else set()
+        return frozenset(key for key in boxes | points if key is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import keyword
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import ceil, gcd
 from typing import Any, get_args
 
@@ -113,7 +114,18 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
         if isinstance(value, str) and cls is not str:
             value = {"presence" if value in get_args(Presence) else "format": value}
         if cls is str or value.get("presence") != "absent":
+            if cls is Keypoints and value.get("flip_pairs") is not None:
+                value = {**value, "flip_pairs": tuple(map(tuple, value["flip_pairs"]))}
             given[key] = value if cls is str else cls(**value)
+    points = given.get("keypoints", Keypoints())
+    partners = [*chain(*points.flip_pairs or ())]
+    kinds, at = {*map(type, partners)}, getattr(node.entries.get("keypoints"), "at", {})
+    if points.of is not None and "boxes" not in given:
+        message = "there are no boxes that they could be of; declare `boxes:`, or leave it out"
+        context.problems.add("E402", at["of"], message, "inputs.keypoints.of")
+    if len({*partners}) < len(partners) or len(kinds) > 1 or (str in kinds and not points.labels):
+        message = "all are places in an object (0, 1, ...), or names that `labels:` has the key of; each once"
+        context.problems.add("E402", at["flip_pairs"], message, "inputs.keypoints.flip_pairs")
     return Inputs(**given)
 
 

@@ -19,6 +19,8 @@ from augrecipes.sources.files import read_files
 from augrecipes.sources.paths import PathTable, parts_of
 from augrecipes.sources.polygons import Outlines
 
+# Keys of samples for the numbers of boxes and of keypoints.
+NUMBERS = {"boxes": ("object",), "keypoints": ("keypoint_object", "keypoint_number")}
 _INTEGER, _NUMBER = (
     re.compile(r"[+-]?\d{1,18}(\.0*)?"),
     re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE),
@@ -33,6 +35,8 @@ class Ragged(SpawnShared):
         values: float32 (m, columns), the rows of all samples.
         offsets: int64 (n + 1,); rows `offsets[i]:offsets[i + 1]` belong to sample i.
         labels: int64 (m,), or None where rows have no label.
+        numbers: int64, or None: (m, 1) the object of each; of keypoints (m, 3), also the number of each in its image,
+            and in a mirror image, where that is another one.
         classes: names of the labels where they were text, in order; None where they were integers or absent.
     """
 
@@ -40,6 +44,7 @@ class Ragged(SpawnShared):
     offsets: npt.NDArray[np.int64]
     labels: npt.NDArray[np.int64] | None = None
     classes: tuple[str, ...] | None = None
+    numbers: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -52,10 +57,26 @@ class Ragged(SpawnShared):
         """The labels of sample i's rows, a copy, or None."""
         return None if self.labels is None else self.labels[self.offsets[i] : self.offsets[i + 1]].copy()
 
+    def targets(self, i: int, name: str, labels: str | None) -> dict[str, Any]:
+        """What a pipeline takes of sample i: copies of its rows, of their labels under that key, and of their numbers.
+
+        albumentations wants a label for each, also where the data has none: of keypoints it is the row.
+        """
+        found: dict[str, Any] = {name: self.rows(i)}
+        if labels is not None:
+            rows = np.arange(len(found[name])) * (name == "keypoints")
+            found[labels] = rows if self.labels is None else self.labels_of(i)
+        if self.numbers is not None:
+            numbers = self.numbers[self.offsets[i] : self.offsets[i + 1]].copy()
+            parts = zip(NUMBERS[name], (numbers[:, 0], numbers[:, 1:]), strict=False)
+            found |= {key: part for key, part in parts if part.shape[1:] != (0,)}
+        return found
+
     def take(self, keep: npt.NDArray[np.int64]) -> Ragged:
         """The samples at the positions in `keep`."""
         index, offsets = parts_of(self.offsets, keep)
-        return Ragged(self.values[index], offsets, None if self.labels is None else self.labels[index], self.classes)
+        labels, numbers = (None if one is None else one[index] for one in (self.labels, self.numbers))
+        return Ragged(self.values[index], offsets, labels, self.classes, numbers)
 
 
 @dataclass(frozen=True, eq=False)

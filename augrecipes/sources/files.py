@@ -179,17 +179,12 @@ def read_files(
         if mask.shape[:2] != targets[name].shape[:2]:
             message = f"is {_size(mask)} px, but its image {path} is {_size(targets[name])} px"
             raise DataError(message, mask_path)
-    for key, points, declared in (
-        ("boxes", table.boxes, inputs.boxes),
-        ("keypoints", table.keypoints, inputs.keypoints),
-    ):
+    for key in ("boxes", "keypoints"):
+        points, declared = getattr(table, key), getattr(inputs, key)
         if points is not None and declared is not None:
-            targets[key] = points.rows(unit)
-            if declared.labels is not None:
-                labels, count = points.labels_of(unit), len(targets[key])
-                # albumentations wants a label for each, also where the data has none: of keypoints their numbers.
-                none = np.zeros(count, np.int64) if key == "boxes" else np.arange(count, dtype=np.int64)
-                targets[declared.labels] = none if labels is None else labels
+            targets |= points.targets(unit, key, declared.labels)
+    if table.keypoints is None:
+        targets.pop("object", None)
     return targets
 
 

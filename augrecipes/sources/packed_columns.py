@@ -1,8 +1,9 @@
 """What a dataset knows of its samples, as columns of a packed store, and back.
 
 Columns, one entry a sample: `label`, `weight`, `group`. Of image stores also `boxes` and `keypoints`, as the baked
-steps left them: `/values`, `/labels` and `/offsets` (one entry a stored row and one more). Of bag stores `bag/name`,
-`bag/path`, `bag/offsets` (of the bags' tiles) and `bag/coords`. `source/TARGET` names the file behind each unit.
+steps left them: `/values`, `/labels`, `/numbers` and `/offsets` (one entry a stored row and one more). Of bag stores
+`bag/name`, `bag/path`, `bag/offsets` (of the bags' tiles) and `bag/coords`. `source/TARGET` names the file behind each
+unit.
 
 Where epochs of draws are baked, those of a unit stand side by side (layout 2), so that who writes them opens its files
 once. Stores of earlier releases have one epoch behind another, with a source for each row (layout 1).
@@ -91,9 +92,8 @@ def _points(store: Store, name: str) -> Ragged | None:
     if f"{name}/values" not in found:
         return None
     classes = store.about["box_classes"] if name == "boxes" else None
-    return Ragged(
-        found[f"{name}/values"], found[f"{name}/offsets"], found[f"{name}/labels"], classes and tuple(classes)
-    )
+    values, offsets, labels = (found[f"{name}/{key}"] for key in ("values", "offsets", "labels"))
+    return Ragged(values, offsets, labels, classes and tuple(classes), found.get(f"{name}/numbers"))
 
 
 def unreadable_in(store: Store) -> dict[int, Unreadable]:
@@ -101,18 +101,17 @@ def unreadable_in(store: Store) -> dict[int, Unreadable]:
     return {one["row"]: Unreadable(one["row"], one["path"], one["reason"]) for one in store.about["unreadable"]}
 
 
-def columns_of_points(name: str, found: Mapping[int, tuple[npt.NDArray[Any], npt.NDArray[Any]]], rows: int) -> Any:
-    """The columns of boxes or keypoints: (values, labels) by stored row, the others have none."""
+def columns_of_points(name: str, found: Mapping[int, tuple[npt.NDArray[Any], ...]], rows: int) -> Any:
+    """The columns of boxes or keypoints: (values, labels, numbers) by stored row, the others have none."""
     counts = np.zeros(rows, np.int64)
-    for row, (values, _) in found.items():
+    for row, (values, *_) in found.items():
         counts[row] = len(values)
     some = [found[row] for row in sorted(found) if len(found[row][0])]
-    dtypes = {values.dtype for values, _ in some}
+    dtypes = {values.dtype for values, *_ in some}
     if len(dtypes) > 1:
         raise DataError(f"the steps leave {name} as {' and '.join(sorted(map(str, dtypes)))}: they cannot be stored")
-    width = 4 if name == "boxes" else 5
-    return {
-        f"{name}/values": np.concatenate([values for values, _ in some]) if some else np.zeros((0, width), np.float32),
-        f"{name}/offsets": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        f"{name}/labels": np.concatenate([labels for _, labels in some]) if some else np.zeros(0, np.int64),
-    }
+    nothing = np.zeros((0, 4 if name == "boxes" else 5), np.float32), np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
+    values, labels, numbers = map(np.concatenate, zip(*some, strict=True)) if some else nothing
+    columns = {"values": values, "labels": labels} | ({"numbers": numbers} if numbers.size else {})
+    columns["offsets"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return {f"{name}/{key}": column for key, column in columns.items()}

@@ -224,6 +224,8 @@ def split_parts(
         labels = getattr(inputs, name).labels
         if labels is not None:
             targets[labels] = _labels(parts.pop(labels, None), name, len(targets[name]))
+        for beside in {"object", "masks"} & parts.keys() if name == "boxes" else {"keypoint_object"} & parts.keys():
+            targets[beside] = plain_array(parts.pop(beside))
     for name, presence in presence_of(inputs).items():
         if presence == "required" and name not in targets:
             raise DataError(f"the recipe requires {name}, and this sample has none{_there(parts)}")

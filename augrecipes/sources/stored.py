@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.prefix import described, digest_of, rest_of
 from augrecipes.errors import DataError, StoreError
 from augrecipes.kinds import facts
-from augrecipes.recipe.model import Inputs, Mode, Recipe
+from augrecipes.recipe.model import Inputs, Mode, Recipe, canonical
 from augrecipes.recipe.words import brief
 from augrecipes.sources.arguments import presence_of, tell_of_absent
 from augrecipes.sources.packed_columns import LAYOUTS, POINTS, steps_between, table_of, unreadable_in
@@ -124,9 +124,7 @@ class StoredSource(RecipeSource):
         for name in POINTS:
             points, declared = getattr(self.table, name), getattr(self.inputs, name)
             if points is not None and declared is not None and declared.presence != "absent":
-                found[name] = points.rows(row)
-                if declared.labels is not None:
-                    found[declared.labels] = points.labels_of(row)
+                found |= points.targets(row, name, declared.labels)
         return found
 
     def stored(self, row: int, names: Sequence[str] | None = None, *, undecoded: bool = False) -> dict[str, Any]:
@@ -249,7 +247,8 @@ def _wanted(store: Store) -> Iterator[tuple[str, tuple[int, ...], str, bool]]:
         yield from (("bag/name", (samples,), "text", True), ("bag/path", (samples,), "text", True))
         yield from (("bag/offsets", (samples + 1,), "i8", True), ("bag/coords", (units, 2), "i8", True))
     for name in POINTS if of_kind.annotated else ():
-        there = any(column.startswith(f"{name}/") for column in store.columns)
+        there, numbers = any(column.startswith(f"{name}/") for column in store.columns), f"{name}/numbers"
+        yield numbers, (len(store.columns.get(f"{name}/labels", ())), -1), "i8", False
         yield from ((f"{name}/values", (-1, -1), "f", there), (f"{name}/labels", (-1,), "i8", there))
         yield f"{name}/offsets", (store.rows + 1,), "i8", there
 
@@ -287,6 +286,6 @@ def declared(inputs: Inputs) -> dict[str, dict[str, Any] | None]:
     """What the inputs say of boxes and of keypoints, as plain data; None where they are not taken."""
     found = {"boxes": inputs.boxes, "keypoints": inputs.keypoints}
     return {
-        name: None if value is None or value.presence == "absent" else {**asdict(value), "presence": "optional"}
+        name: None if value is None or value.presence == "absent" else canonical(replace(value, presence="optional"))
         for name, value in found.items()
     }

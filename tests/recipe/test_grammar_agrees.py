@@ -66,6 +66,8 @@ BEYOND = [
     ("E401", "has one channel", f"{HEAD}, steps: [], output: {{color: y, normalize: imagenet}}"),
     ("E401", "and std has", f"{HEAD}, steps: [], output: {{normalize: {{mean: [0, 0], std: [1, 1, 1]}}}}"),
     ("E402", "unknown key", f"{HEAD}, steps: [], inputs: {{hr: {{}}}}"),
+    ("E402", "are no boxes", f"{HEAD}, steps: [], inputs: {{keypoints: {{of: boxes}}}}"),
+    ("E402", "each once", f"{HEAD}, steps: [], inputs: {{keypoints: {{flip_pairs: [[1, 2], [2, 3]]}}}}"),
     ("E402", "have images only", f"{PAIR}, steps: [], inputs: {{mask: required}}"),
     ("E402", "as many channels", f"{PAIR}, steps: [], inputs: {{lr: {{channels: 1}}, hr: {{channels: 3}}}}"),
     ("E403", "a pair needs scales", f"{HEAD}, kind: pair, steps: []"),

@@ -169,7 +169,7 @@ class AsCompose(Displayed, Compose):
     def _with(self, parts: list[Any]) -> Any:
         params = processors(self.compiled.recipe.inputs)
         for given in params.values():
-            given.label_fields = given.label_fields and given.label_fields[:1]  # the other numbers rows
+            given.label_fields = given.label_fields[:-1] or None  # the last numbers rows
         return A.Compose(parts, **params)
 
     def _no_less(self, _: Any) -> NoReturn:

@@ -12,6 +12,7 @@ import numpy as np
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
 from augrecipes.compiler.run.extra_targets import LIKE, is_array
+from augrecipes.errors import DataError
 from augrecipes.recipe.model import Boxes, Keypoints
 
 _POINTS = ("bboxes", "keypoints")  # albumentations' names
@@ -97,6 +98,8 @@ def _boxes(declared: Boxes | None, limits: Any) -> Boxes:
 
 def _keypoints(declared: Keypoints | None, limits: Any) -> Keypoints:
     if declared is not None:
+        if declared.of or declared.flip_pairs:
+            raise DataError("`of` and `flip_pairs` of keypoints mean nothing among others' steps: call this by itself")
         return replace(declared, format="xy", labels=None)
     return Keypoints(remove_invisible=limits is None or limits.remove_invisible)
 

@@ -25,6 +25,7 @@ from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.cures import described
 from augrecipes.compiler.run.draws import Draws
+from augrecipes.compiler.run.objects import follow_mirrors
 from augrecipes.compiler.run.other_numbers import in_epoch
 from augrecipes.compiler.run.output_size_guard import guard
 from augrecipes.compiler.run.prepared import as_it_is, prepared
@@ -185,6 +186,7 @@ class Pipeline(AsCompose):
 
     def run_through(self, transforms: list[Any]) -> None:
         """Let samples go through these from now on. Those that miss a sample, by their first draw, are not called."""
+        follow_mirrors(transforms)
         prepare = as_it_is if self.arrival == "together" else prepared
         self.transforms, self.prepared = transforms, [prepare(step, self) for step in transforms]
         self.__dict__.pop("native", None)  # it is made of the steps when it is first needed

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import A
+from augrecipes.compiler.run.objects import NUMBER, arrange, link, taken
 from augrecipes.compiler.run.targets import check_presence
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints
@@ -38,8 +39,8 @@ def processors(inputs: Inputs) -> dict[str, Any]:
     return made
 
 
-def _label_fields(inner: str, declared: Boxes | Keypoints) -> list[str] | None:
-    return [declared.labels, rows_of(inner)] if declared.labels else None
+def _label_fields(inner: str, declared: Boxes | Keypoints) -> list[str]:
+    return [declared.labels, rows_of(inner)] if declared.labels else [rows_of(inner)]
 
 
 def rows_of(inner: str) -> str:
@@ -54,30 +55,29 @@ class Points:
     Attributes:
         inner: albumentations' key.
         outer: the sample's key; None: the sample has none, and none may come out.
-        label_key: key of the labels, or None.
         labels: as the sample gave them.
+        declared: what the recipe says of them.
         dtype: of what comes out; None: as the steps have left it.
     """
 
     inner: str
     outer: str | None
-    label_key: str | None
     labels: Any
+    declared: Boxes | Keypoints
     dtype: Any = np.float32
 
     def put_back(self, done: dict[str, Any]) -> None:
         """Turn albumentations' result into the sample's own: float32 arrays, and the labels that came in."""
-        array = done.pop(self.inner)
-        rows = done.pop(rows_of(self.inner), ())
-        if self.label_key:
-            done.pop(self.label_key, None)
+        array, rows = done.pop(self.inner), np.array(done.pop(rows_of(self.inner), ()), int)
+        done.pop(self.declared.labels or "", None)
         if self.outer is None:
             return
-        done[self.outer] = np.array(array, self.dtype)
-        if self.label_key:
-            kept = [int(row) for row in rows]
-            labels = self.labels
-            done[self.label_key] = labels[kept] if isinstance(labels, np.ndarray) else [labels[row] for row in kept]
+        order, labels = arrange(self.inner, rows, done, self.declared, self.labels)
+        done[self.outer] = np.array(array[order], self.dtype)
+        if self.declared.labels:
+            done[self.declared.labels] = taken(labels, rows[order])
+        if self.dtype is not None and self.inner == "keypoints":
+            done.pop(NUMBER, None)
 
 
 def take_points(
@@ -94,24 +94,20 @@ def take_points(
     if inputs.boxes is None and inputs.keypoints is None and _KEYS.isdisjoint(data):
         return ()  # most samples, and so first
     box_key = "bboxes" if "bboxes" in data else "boxes"
+    dtypes = [None if own else np.float32 for own in (resumes, pauses)]
     found = (
-        _taken(data, box_key, "bboxes", inputs.boxes, 4, resumes=resumes, pauses=pauses),
-        _taken(data, "keypoints", "keypoints", inputs.keypoints, 2, resumes=resumes, pauses=pauses),
+        _taken(data, box_key, "bboxes", inputs.boxes, *dtypes),
+        _taken(data, "keypoints", "keypoints", inputs.keypoints, *dtypes),
     )
+    given = [points for points in found if points is not None and points.outer]
+    counts = {points.inner: len(data[points.inner]) for points in given}
+    labels = given[-1].labels if given else ()
+    link(data, counts.get("bboxes"), counts.get("keypoints"), inputs.keypoints, labels)
     return [points for points in found if points is not None]
 
 
-def _taken(
-    data: dict[str, Any],
-    key: str,
-    inner: str,
-    declared: Boxes | Keypoints | None,
-    columns: int,
-    *,
-    resumes: bool,
-    pauses: bool,
-) -> Points | None:
-    """The points under `key`, of at least so many columns, now under albumentations' `inner`; None: there are none."""
+def _taken(data: dict[str, Any], key: str, inner: str, declared: Any, comes: Any, leaves: Any) -> Points | None:
+    """The points under `key`, now of the dtype `comes` under albumentations' `inner`; None: there are none."""
     given = data.get(key) is not None
     if declared is None:
         if given:
@@ -122,7 +118,7 @@ def _taken(
     points = data.pop(key, None)
     if declared.presence == "absent":
         return None
-    array = _as_array(key, () if points is None else points, columns, None if resumes else np.float32)
+    array = _as_array(key, () if points is None else points, 4 if inner == "bboxes" else 2, comes)
     data[inner] = array
     labels: Any = ()
     if declared.labels:
@@ -133,8 +129,8 @@ def _taken(
         if len(labels) != len(array):
             raise DataError(f"the sample has {len(array)} {key} and {len(labels)} {declared.labels}")
         data[declared.labels] = _encodable(labels)
-        data[rows_of(inner)] = list(range(len(array)))
-    return Points(inner, key if given else None, declared.labels, labels, None if pauses else np.float32)
+    data[rows_of(inner)] = list(range(len(array)))
+    return Points(inner, key if given else None, labels, declared, leaves)
 
 
 def _encodable(labels: Sequence[Any]) -> list[Any]:

@@ -26,6 +26,7 @@ class ImageFolder(RecipeDataset):
     - `mask`: int64 H×W, palette and 16-bit labels kept;
     - `boxes`: float32 (n, 4) in the recipe's format; their labels under the recipe's name, int64 (n,);
     - `keypoints`: float32 (n, 2 or more);
+    - `object`, `keypoint_object`: int64, the number of the object of each box and keypoint, of annotations;
     - `label`: int, where there are classes;
     - `index`: int, which with the epoch replays the sample; `path`: text; `epoch`: int, of recipes with `batch:`;
     - `applied`: the draws that were made, with `save_applied_params`.

@@ -16,6 +16,7 @@ from augrecipes.compiler.rewrite import PLAIN, Compiled
 from augrecipes.compiler.rewrite.nodes import singles
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, take_extra_targets
 from augrecipes.compiler.run.native_batches import NativeBatches
+from augrecipes.compiler.run.objects import BESIDE
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.points import processors, rows_of, take_points
 from augrecipes.compiler.run.targets import (
@@ -39,14 +40,16 @@ class ImagePipeline(NativeBatches):
 
     Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C, or an image that is not decoded yet, of which
     no more is decoded than the first steps leave (`augrecipes.images.encoded`); `mask` H×W of labels; `boxes` (n, 4)
-    in the recipe's format with the labels under their own key; `keypoints` (n, 2 or more). `bboxes` is understood too.
+    in the recipe's format with the labels under their own key; `keypoints` (n, 2 or more); `object` (n,) and
+    `keypoint_object` (k,), whole numbers that say which are of one object. `bboxes` is understood too.
     Targets out: `image` as the recipe's `output` says; `mask` H×W, int64 or, of an output of uint8, with the dtype that
     it came with; `boxes` and `keypoints` float32; none of them shares memory with what went in.
 
     Besides the image, or without it, may come what albumentations knows (`images` N×H×W×C, `volume` D×H×W×C, `volumes`,
-    `masks`, `mask3d`, `masks3d`) and what `add_targets` has named. One draw is for all of a sample, whose steps run as
-    they are written, whatever `optimize` says. Images come out as `output` says (a volume as C×D×H×W or D×H×W×C),
-    masks as `mask` does. An array of any other name is an error; whatever is no array comes out as it went in.
+    `masks`, of boxes one each, `mask3d`, `masks3d`) and what `add_targets` has named. One draw is for all of a sample,
+    whose steps run as they are written, whatever `optimize` says. Images come out as `output` says (a volume as
+    C×D×H×W or D×H×W×C), masks as `mask` does. An array of any other name is an error; whatever is no array comes out as
+    it went in.
 
     `out`, an array or a torch tensor of the very shape and dtype, is written to and comes out as `image`. It may also
     be a function (shape, dtype) → array; then that array comes out.
@@ -61,9 +64,7 @@ class ImagePipeline(NativeBatches):
         self.sinks = {"image": Sink(compiled.recipe.output)}
         steps = compiled.plans[arrival].steps
         self._hands_over = not any(is_registered(leaf.name) for step in steps for leaf in singles(step))
-        declared = (compiled.recipe.inputs.boxes, compiled.recipe.inputs.keypoints)
-        labels = [of.labels for of in declared if of is not None and of.labels is not None]
-        self._usual = frozenset({"image", "mask", "boxes", "bboxes", "keypoints", *labels})
+        self._usual = compiled.recipe.inputs.row_keys - {"masks"} | {"image", "mask", "boxes", "bboxes", "keypoints"}
         # Albumentations prepares points, and lists of images; an image alone would only wait for it.
         self._prepares = bool(self.processors) or arrival == "together"
         for inner, processor in self.processors.items():
@@ -134,9 +135,9 @@ class ImagePipeline(NativeBatches):
     def _refuse_stranger(self, name: str) -> None:
         """DataError, unless some step reads this name."""
         inputs = self.recipe.inputs
-        given = [("mask", inputs.mask), ("boxes", inputs.boxes), ("keypoints", inputs.keypoints)]
-        absent = {name for name, said in given if said is None or getattr(said, "presence", said) == "absent"}
-        known = [*sorted(self._usual - absent - {"bboxes"}), *self.likes, *self._read_by_steps()]
+        taken = {"image", *inputs.row_keys, *(["mask"] if inputs.mask != "absent" else ())}
+        taken.difference_update(BESIDE["bboxes"], BESIDE["keypoints"])
+        known = [*sorted(taken), *self.likes, *self._read_by_steps()]
         if name not in known:
             like = "mask" if "mask" in name.lower() else "image"
             raise DataError(

@@ -195,7 +195,8 @@ class _Block:
 
 def _stacked(name: str, views: list[dict[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
     """What lies on the views, under the name of each target behind theirs: masks as one array, else as lists."""
-    beside = [key for key in views[0] if key in given and key != _IMAGE and views[0][key] is not given[key]]
+    ours = {*given, "object", "keypoint_object"} - {_IMAGE}
+    beside = [key for key in views[0] if key in ours and views[0][key] is not given.get(key)]
     return {
         f"{name}_{key}": np.stack([view[key] for view in views]) if key == _MASK else [view[key] for view in views]
         for key in beside

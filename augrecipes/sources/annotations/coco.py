@@ -55,6 +55,9 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
             found.fault(f"{file}: category id {number}", "should have a `name`")
     found.class_ids = [number for number in order if isinstance(number, int)] or None
     labels = {number: k for k, number in enumerate(order)}
+    for number, label in labels.items():
+        names = categories[number].get("keypoints")
+        found.shifts[label] = found.pair_sides(asked, [str(name) for name in names] if isinstance(names, list) else [])
     for place, entry in enumerate(said["annotations"], 1):
         if what := _object(entry, place, images, labels, asked.takes, found):
             number = entry.get("id", place) if isinstance(entry, dict) else place

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from array import array
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -92,6 +93,7 @@ class AnnotationSet:
         relative: coordinates are shares of the image.
         hints: what a fault says of an image that is missing, by its position.
         tallies: what is left out, or odd: how many, and where the first is.
+        shifts: by label, how many places behind each keypoint of an object the one lies that it becomes in a mirror.
 
     Args:
         path: of the annotations.
@@ -113,10 +115,11 @@ class AnnotationSet:
         # Of the objects; `flags` are `FLAGGED`, `POINT` or 0.
         self.images, self.labels, self.corners = array("i"), array("i"), array("d")
         self.records, self.flags = array("q"), array("b")
+        self.shifts = defaultdict[int, Sequence[int]](list)
         # Of polygons and masks, and of keypoints: x, y, and how they can be seen.
         self.area_object, self.area_length, self.area_points = array("i"), array("i"), array("f")
         self.area_runs: dict[int, bytes] = {}
-        self.point_object, self.point_values = array("i"), array("f")
+        self.point_object, self.point_values, self.point_shift = array("i"), array("f"), array("i")
 
     def __len__(self) -> int:
         return len(self.images)
@@ -222,8 +225,31 @@ class AnnotationSet:
 
     def points(self, thing: int, values: Sequence[float]) -> None:
         """Keypoints of an object: x, y, v, x, y, v, ...."""
+        count, shifts = len(values) // 3, self.shifts[self.labels[thing]]
         self.point_values.extend(values)
-        self.point_object.extend([thing] * (len(values) // 3))
+        self.point_object.extend([thing] * count)
+        self.point_shift.extend([*shifts[:count], *[0] * (count - len(shifts))])
+
+    def pair_sides(self, asked: AnnotationOptions, names: Sequence[str], mirrored: Sequence[int] = ()) -> list[int]:
+        """What `shifts` has of objects: as the recipe's `flip_pairs` say, or else the data.
+
+        Args:
+            asked: by the recipe.
+            names: of the keypoints; `left` and `right` in them are exchanged.
+            mirrored: the place of each in a mirror, where the data says that.
+
+        >>> from augrecipes.recipe.grammar import Inputs
+        >>> found = AnnotationSet("", Findings())
+        >>> found.pair_sides(AnnotationOptions(Inputs()), ["nose", "left_eye", "right_eye"])
+        [0, 1, -1]
+        """
+        pairs = (asked.inputs.keypoints and asked.inputs.keypoints.flip_pairs) or ()
+        other: dict[Any, Any] = {a: b for pair in pairs for a, b in (pair, pair[::-1])} or dict(enumerate(mirrored))
+        other = other or {k: k.replace("left", "\0").replace("right", "left").replace("\0", "right") for k in names}
+        place = {name: k for k, name in enumerate(names)}
+        places = {place.get(a, a): place.get(b, b) for a, b in other.items()}
+        shifts = {a: b - a for a, b in places.items() if isinstance(a, int) and isinstance(b, int)}
+        return [shifts.get(k, 0) for k in range(max(shifts, default=-1) + 1)]
 
     def rename(self, labels: Sequence[int]) -> None:
         """Number the classes anew: `labels[k]` is what was k; areas without a class stay so."""

@@ -10,8 +10,7 @@
   that the annotations record is compared with the image's when the sample is read.
 - Images lie in the folder of the data, links followed, unless `outside=True`.
 - Keypoints have three numbers: x, y, and how the point can be seen (0 not labelled, 1 hidden, 2 seen), or, of a point
-  that is no part of an object, the label of its class. Their own label, where the recipe declares one, is the number of
-  the keypoint among those that the image has in the file: `label % K` is which of an object's K keypoints it is.
+  of no object, the label of its class. Their own label is their number among those of the image in the file.
 """
 
 from __future__ import annotations

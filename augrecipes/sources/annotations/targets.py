@@ -55,8 +55,8 @@ def boxes_of(
     for state, what in _SAID.items():
         found.tally_objects(what, chosen[states == state], "box")
     kept = (states >= 0) & (states <= _FINE)
-    offsets = _ends(np.bincount(image[kept], minlength=len(found.names)))
-    return Ragged(values[kept], offsets, np.asarray(found.labels)[chosen[kept]].astype(np.int64), classes)
+    offsets, chosen = _ends(np.bincount(image[kept], minlength=len(found.names))), chosen[kept]
+    return Ragged(values[kept], offsets, np.asarray(found.labels, np.int64)[chosen], classes, chosen[:, None])
 
 
 def _made(corners: Floats, size: Floats, format: str, *, relative: bool) -> tuple[npt.NDArray[np.float32], Any]:
@@ -111,7 +111,8 @@ def points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Keyp
     if found.relative:
         values[:, :2] *= sizes[image]
     counts = np.bincount(image, minlength=len(sizes))
-    numbers = np.arange(len(image)) - np.repeat(np.cumsum(counts) - counts, counts)
+    order = np.arange(len(image)) - np.repeat(np.cumsum(counts) - counts, counts)
+    numbers = np.stack([np.where(labelled, -1, owner), order, order + np.asarray(found.point_shift)[chosen]], axis=1)
     if declared.remove_invisible:
         (x, y, v), (width, height) = values.T, sizes[image].T
         inside, seen = (x >= 0) & (y >= 0) & (x < width) & (y < height), labelled | (v > 0)
@@ -121,7 +122,7 @@ def points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Keyp
         values, numbers, counts = values[there], numbers[there], np.bincount(image[there], minlength=len(sizes))
     if declared.format == "yx":
         values = values[:, [1, 0, 2]]
-    return Ragged(values, _ends(counts), numbers.astype(np.int64))
+    return Ragged(values, _ends(counts), numbers[:, 1], None, numbers[:, : 3 if any(found.point_shift) else 1])
 
 
 def outlines_of(found: AnnotationSet) -> Outlines | None:

@@ -92,6 +92,11 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
     classes = _MOST_CLASSES if names is None else len(names)
     objects = _Objects(classes, *_shape_of_keypoints(said, near or path), asked.takes)
     found.relative, found.numbered = True, names is None
+    mirrored, places = said.get("flip_idx") or [], [*range(objects.keypoints)]
+    if mirrored and (not isinstance(mirrored, list) or sorted(map(repr, mirrored)) != sorted(map(repr, places))):
+        raise DataError(f"`flip_idx` should have the numbers {places} in the order of a mirror", str(near or path))
+    shifts = found.pair_sides(asked, [], mirrored)
+    found.shifts.default_factory = lambda: shifts
     found.use_classes(names)
     files, folders = _of_labels(path, asked) if index is None else _of_yaml(index, said, asked, found)
     there = {f"{folder}/{name}" for folder in folders for name in PathView(folder).names}
