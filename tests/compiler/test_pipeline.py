@@ -72,6 +72,38 @@ class TestTargets:
         assert out.dtype == np.int64
         np.testing.assert_array_equal(out, mask[:, ::-1].astype(np.int64))
 
+    @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
+    def test_masks_of_floats_keep_their_values(self, optimize: Any) -> None:
+        mask = np.random.default_rng(0).uniform(-1e4, 1e4, (60, 80))
+        steps = "[{Rotate: {limit: [20, 20], p: 1.0}}, {Resize: {height: 31, width: 37}}, {HorizontalFlip: {p: 1.0}}]"
+        for dtype in (np.float32, np.float64):
+            out = recipe(steps).compile(optimize=optimize).at(0)(image=IMAGE, mask=mask.astype(dtype))["mask"]
+            assert out.dtype == dtype
+            assert np.isin(out[out != 0], mask.astype(dtype)).all()
+        with pytest.raises(ar.DataError, match="must hold integers, booleans or floats, got float16"):
+            recipe().compile(optimize=optimize).at(0)(image=IMAGE, mask=mask.astype(np.float16))
+
+    @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
+    @pytest.mark.parametrize("made", [3, 4])
+    def test_as_many_channels_are_normalised_as_leave(self, made: int, optimize: Any) -> None:
+        for coming in (1, 3, 4):
+            changes = {(1, 3): "{ToRGB: {p: 1.0}}, "}.get((coming, made), "")
+            if coming == 3:
+                changes = f"{{ToGray: {{num_output_channels: {made}, p: 1.0}}}}, "
+            parts = [0.1 * (k + 1) for k in range(made)]
+            text = f"{{layout: hwc, normalize: {{mean: {parts}, std: {parts}}}}}"
+            pipeline = recipe(f"[{changes}{{HorizontalFlip: {{p: 1.0}}}}]", output=text).compile(optimize=optimize)
+            image = np.full((6, 7, coming), 200, np.uint8)
+            if coming != made and not changes:
+                with pytest.raises(ar.DataError, match=f"normalize mean has {made} values, the output has {coming}"):
+                    pipeline.at(0)(image=image)
+                with pytest.raises(ar.DataError, match=f"normalize mean has {made} values, the output has {coming}"):
+                    pipeline.batch([image] * 3)
+                continue
+            expected = (200 / 255 - np.array(parts)) / parts
+            for done in (pipeline.at(0)(image=image)["image"], *pipeline.batch([image] * 3)):
+                np.testing.assert_allclose(done, np.broadcast_to(expected, (6, 7, made)), atol=1e-5)
+
     @pytest.mark.parametrize("name", ["boxes", "bboxes"])
     @pytest.mark.parametrize(
         "labels",

@@ -207,7 +207,7 @@ class Program(ProgramMemory):
         at = np.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else np.asarray(rows)
         numbers[:, TARGET] = at * out.strides[0] + (out.__array_interface__["data"][0] + strides[0])
         if isinstance(images, InMemory):
-            self._begin(epoch, channels, strides[1], kind)
+            self._begin(epoch, channels, strides[1], kind, raw=False)
             numbers[:, LIES] = images.lie
             if known is not None:
                 numbers[numbers[:, STOP] != END, ANSWER] = REFUSED
@@ -222,12 +222,12 @@ class Program(ProgramMemory):
                 numbers[[*coded], LIES] = [(*one.lies(), *windows[k][:2]) for k, one in coded.items()]
                 numbers[[*coded], FILE], files = laid_out([*coded.values()])
                 self._room.decode(coded[min(coded)].codec, int(numbers[:, FILE.stop - 1].max()))
-                self._begin(epoch, channels, strides[1], kind)
+                self._begin(epoch, channels, strides[1], kind, raw=False)
                 try:
                     self._some(numbers, [*coded], (out, files))
                 finally:
                     self._room.decoded()
-            self._begin(epoch, channels, strides[1], kind)
+            self._begin(epoch, channels, strides[1], kind, raw=False)
             for part, lie, held in decoded([k for k in asked if k not in coded], windows, images):
                 numbers[part, LIES] = lie
                 self._some(numbers, part, (out, held))

@@ -146,8 +146,9 @@ class ProgramMemory:
         return channels == _RGB or (channels <= LIMITS.MOST_CHANNELS and self._sink.output.color != "bgr")
 
     def _begin(
-        self, epoch: int, channels: int, strides: Sequence[int] = (0, 0, 0), kind: int = 0, *, raw: bool = False
+        self, epoch: int, channels: int, strides: Sequence[int] = (0, 0, 0), kind: int = 0, *, raw: bool = True
     ) -> None:
+        """Say what samples come next, and where they are written; `raw`: nowhere, or as images between two steps."""
         begun = epoch, channels, strides, kind, raw, self._room.numbers
         if begun == self._begun:
             return

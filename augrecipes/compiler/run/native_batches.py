@@ -231,8 +231,10 @@ class NativeBatches(ProgramPipeline):
             if isinstance(imgs, InMemory):
                 for height, width, channels in np.unique(imgs.shapes, axis=0).tolist():
                     check_size(stand_in((height, width, channels), np.dtype(np.uint8)), self.recipe.inputs)
+                    self.sinks["image"].numbers(channels)
                 return not files
-            return all(is_image(one, files=files) and check_size(one, self.recipe.inputs).shape for one in imgs)
+            taken = all(is_image(one, files=files) and check_size(one, self.recipe.inputs).shape for one in imgs)
+            return taken and bool(self.sinks["image"].numbers(imgs[0].shape[2]))
         except DataError:
             return False
 
