@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augrecipes as ar
+from augrecipes.compiler.compile import build
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.run import targets
 from augrecipes.compiler.run.targets import check_range
@@ -21,6 +22,9 @@ IMAGE = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
 BUSY = """[HorizontalFlip, {RandomCrop: {height: 40, width: 50}},
   {OneOf: {steps: [{Blur: {p: 1.0}}, {GaussNoise: {p: 1.0}}]}},
   {RandomBrightnessContrast: {p: 1.0}}, {Rotate: {limit: 20, p: 1.0}}]"""
+
+
+NORMALIZED = Output(normalize=Normalize((0.1, 0.2, 0.3), (0.1, 0.2, 0.3)))
 
 
 def recipe(steps: str = BUSY, **more: str) -> Recipe:
@@ -103,6 +107,17 @@ class TestTargets:
             expected = (200 / 255 - np.array(parts)) / parts
             for done in (pipeline.at(0)(image=image)["image"], *pipeline.batch([image] * 3)):
                 np.testing.assert_allclose(done, np.broadcast_to(expected, (6, 7, made)), atol=1e-5)
+
+    @pytest.mark.parametrize("behind", ["RandomSnow", "CLAHE", "ColorJitter"])
+    @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
+    def test_a_step_is_blamed_before_the_output_is(self, behind: str, optimize: Any) -> None:
+        steps = f"[{{ToGray: {{num_output_channels: 2, p: 1.0}}}}, {{{behind}: {{p: 1.0}}}}]"
+        made = Recipe("made", steps=parse_text(f"version: 1\nrecipe: a\nsteps: {steps}\n").steps, output=NORMALIZED)
+        pipeline = build(made, "train", optimize, 0)
+        for call in (lambda: pipeline.at(0)(image=IMAGE), lambda: pipeline.batch([IMAGE] * 2)):
+            with pytest.raises(ar.DataError) as caught:
+                call()
+            assert caught.value.step == f"{behind}#1"
 
     @pytest.mark.parametrize("name", ["boxes", "bboxes"])
     @pytest.mark.parametrize(

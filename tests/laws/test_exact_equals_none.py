@@ -67,6 +67,9 @@ PADS: Pool = pool("""
 """)
 
 
+CHANNELS: Pool = pool("ToGray: {num_output_channels: 2}, ToGray: {num_output_channels: 4}, ToRGB")
+
+
 # Steps of groups that always act stand among those around them, and every sample is what it was.
 
 
@@ -99,7 +102,7 @@ JOINING = {"moves": recipes(MOVES), "moves and tables": recipes(TABLES + MOVES),
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_on_random_recipes(channels: int, dtype: str) -> None:
-    made = recipes(steps_for(channels)).flatmap(sampled)
+    made = recipes(steps_for(channels) + CHANNELS).flatmap(sampled)
     holds(partial(check, channels=channels, dtype=dtype), made, SEEDS, st.sampled_from(MASKS), st.sampled_from(SIZES))
 
 

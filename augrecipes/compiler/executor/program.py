@@ -93,7 +93,7 @@ class Program(ProgramMemory):
         if self._run_one():
             return None
         height, width, *window, _, stop, changed, _, reduce, _, _ = SAMPLE.unpack_from(self._one)[12:]
-        if stop >= 0 and stop not in self.opaque:
+        if (stop >= 0 and stop not in self.opaque) or (stop < 0 and not self.leaves(channels)):
             return None
         if stop >= 0 and not changed and isinstance(image, np.ndarray):
             return Stopped(stop, image)
@@ -181,7 +181,11 @@ class Program(ProgramMemory):
         else:
             shapes = np.array([image.shape for image in images], np.int64)
         channels = int(shapes[0, 2])
-        if self.given or not self.writes or not self.takes(channels) or (shapes[:, 2] != channels).any():
+        if (
+            self.given
+            or not (self.writes and self.takes(channels) and self.leaves(channels))
+            or (shapes[:, 2] != channels).any()
+        ):
             return [*range(count)]
         numbers = np.zeros((count, FIELDS), np.int64)
         numbers[:, KEY] = np.asarray(keys, np.uint64).view(np.int64)

@@ -16,6 +16,7 @@ from augrecipes.compiler.executor.op import OPAQUE, Op
 from augrecipes.compiler.executor.work_sharing import of_this_thread
 from augrecipes.compiler.executor.workspace import Needs, ResultAt, Workspace, spare_workspace
 from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.errors import DataError
 from augrecipes.native.kernels import Library
 from augrecipes.native.op_numbers import LIMITS
 from augrecipes.recipe.model import Output
@@ -144,6 +145,14 @@ class ProgramMemory:
     def takes(self, channels: int) -> bool:
         """Whether a result may be made of images of so many channels."""
         return channels == _RGB or (channels <= LIMITS.MOST_CHANNELS and self._sink.output.color != "bgr")
+
+    def leaves(self, channels: int) -> bool:
+        """Whether the output is made of images of so many channels: else steps in Python say first what they take."""
+        try:
+            self._sink.numbers(channels)
+        except DataError:
+            return False
+        return True
 
     def _begin(
         self, epoch: int, channels: int, strides: Sequence[int] = (0, 0, 0), kind: int = 0, *, raw: bool = True
