@@ -1,10 +1,11 @@
 """Steps whose own methods call other functions than those of albumentations' modules, or of numpy: quicker or safer.
 
-Safer are light from a corner and warps of images of one row or column. albumentations asks OpenCV how far each pixel
-lies from the corner: builds of OpenCV with Intel's IPP round that by where the result lies in memory, and by how many
-threads OpenCV has. And where a side has one pixel, `reflect_101` has nothing to reflect, and OpenCV's cubic
-interpolation looks for it without end. Its other interpolations take that pixel wherever they look; so does this one of
-the same pixel twice. The functions have the names, arguments and results of albumentations' own.
+Safer are light from a corner, and images of one row or column that are warped or whose grey channel is repeated.
+albumentations asks OpenCV how far each pixel lies from the corner: builds of OpenCV with Intel's IPP round that by
+where the result lies in memory, and by how many threads OpenCV has. And where a side has one pixel, `reflect_101` has
+nothing to reflect, and OpenCV's cubic interpolation looks for it without end. Its other interpolations take that pixel
+wherever they look; so does this one of the same pixel twice. The functions have the names, arguments and results of
+albumentations' own.
 """
 
 from __future__ import annotations
@@ -95,6 +96,39 @@ def lit_from_corner(img: np.ndarray, intensity: float, corner: int) -> np.ndarra
     if img.ndim > light.ndim:
         light = np.repeat(light[..., None], img.shape[2], axis=2)
     return pixel.clipped(pixel.multiply_by_array)(img, light)
+
+
+def with_whole_channels(step: Any) -> Any:
+    """The transform, whose grey images keep their rows, columns and channel where albumentations takes some for others.
+
+    >>> with_whole_channels(A.ToGray(p=1.0))(image=np.zeros((9, 1, 3), np.uint8))["image"].shape
+    (9, 1, 3)
+    """
+    return with_functions(step, ("apply",), _WHOLE, "fpixel")
+
+
+def in_channels(grayscale_image: np.ndarray, num_output_channels: int = 3) -> np.ndarray:
+    """A grey image H×W or H×W×1 as so many channels; of one channel as it came.
+
+    albumentations asks OpenCV to merge what is left without axes of one: of one pixel that writes behind its memory.
+    """
+    if num_output_channels == 1:
+        return grayscale_image
+    return np.asarray(cv2.merge([grayscale_image.reshape(grayscale_image.shape[:2])] * num_output_channels))
+
+
+def sharpen_gaussian(img: np.ndarray, *how: Any) -> np.ndarray:
+    """An image less its blur; of a grey one OpenCV's blur has no channel, and the difference would have three axes."""
+    if img.shape[2:] != (1,):
+        return np.asarray(pixel.sharpen_gaussian(img, *how))
+    return np.asarray(pixel.sharpen_gaussian(img[..., 0], *how))[..., None]
+
+
+_WHOLE: Functions = {
+    "grayscale_to_multichannel": in_channels,
+    "to_gray": with_names(pixel.to_gray, grayscale_to_multichannel=in_channels),
+    "sharpen_gaussian": sharpen_gaussian,
+}
 
 
 def comes_back(step: Any) -> Any:

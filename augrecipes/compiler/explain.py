@@ -20,7 +20,7 @@ from augrecipes.compiler.explained import (
     planned_steps,
 )
 from augrecipes.compiler.rewrite import flow_of, plan
-from augrecipes.compiler.rewrite.contracts import Contract, before_each, held_from
+from augrecipes.compiler.rewrite.contracts import Merge, before_each, held_from
 from augrecipes.compiler.rewrite.nodes import Steps, action_of
 from augrecipes.compiler.rewrite.rule import runs
 from augrecipes.compiler.rewrite.rules import join_colours, join_warps, rules_for, shrink_first
@@ -61,8 +61,8 @@ _WHY_FAST = {
     "pointwise": "is no matrix; nothing is known that could stand for it",
 }
 
-_MERGES: tuple[tuple[Callable[[Step], bool], Contract], ...] = (
-    (join_warps.joins, "GEOMETRY"),
+_MERGES: tuple[tuple[Callable[[Step], bool], Merge], ...] = (
+    (join_warps.joins, "RESAMPLES"),
     (join_colours.joins, "LEVELS"),
 )
 # Of pairs all rules change no bit.
@@ -253,8 +253,8 @@ def _barred(steps: Steps, flow: Flow) -> dict[str, str]:
     for step, ahead in zip(steps, before_each(steps, flow), strict=True):
         if step.name == groups.SEQUENTIAL:
             found |= _barred(step.steps, ahead)
-    for joins, contract in _MERGES:
-        behind = held_from(steps, flow, contract)
+    for joins, merge in _MERGES:
+        behind = held_from(steps, flow, merge)
         for start, run in runs(steps, joins):
             if (why := behind[start + len(run)]) is not None:
                 barred = [inner for step in run for inner in step.walk()]

@@ -106,6 +106,9 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
     TRY(make_job(run)); /* this is no operation of a job */
     int64_t rows = v->rows, columns = v->columns;
     uint32_t fill = (uint32_t)a[MIN(v->channels, MOST_CHANNELS)];
+    int by_matrix = step->effect == WARPS || step->effect == WARPS_PERSPECTIVE;
+    if (by_matrix && v->channels == 2 && !run->program->labels)
+        return REFUSED; /* OpenCV warps pixels of two bytes by an older way, and takes others */
     if (step->effect == PADS_AND_CROPS)
         TRY(pad(run, drawn + 4, (int64_t)a[0], fill));
     if (step->effect == CROPS || step->effect == CROPS_AND_RESIZES || step->effect == PADS_AND_CROPS ||

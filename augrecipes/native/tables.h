@@ -98,7 +98,8 @@ static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) 
             scale_levels((float)drawn[c], 0, made[c]);
         break;
     case SHIFTS:
-        if (channels > 3)
+        /* As below: OpenCV's Python takes a grey image of this size for a number with four parts. */
+        if (channels > 3 || (channels == 1 && run->view.rows == 4 && run->view.columns == 1))
             return REFUSED;
         for (int64_t c = 0; c < channels; c++, alike = 0)
             for (int v = 0; v < LEVELS; v++)

@@ -63,8 +63,8 @@ class Capability:
         channels_of: for how many channels the arguments (defaults merged) have a value each, where the class does not
             look whether the image has as many; None: for any.
         forgets: parameters that the class at times leaves out of its draws, and then lacks; what stands in for them.
-        steadied: of one whose result hangs on where memory lies, or on how many threads OpenCV has: what lets it give
-            the same each time; module and name in compat.
+        steadied: of one whose result hangs on where memory lies, on how many threads OpenCV has, or on sides of one
+            pixel: what lets it give the same each time; module and name in compat.
         recolours: it changes colours by little more than a matrix: `fast` joins it with others that do.
         colour_error: from the arguments (defaults merged) to the levels by which it may differ then, and how hard it
             amplifies; None: two levels, and `gain`.

@@ -37,7 +37,12 @@ CAPABILITIES = (
     _alike("MotionBlur", gain=1.0, native="pixels:motion_blurred", native_when="`blur_limit` up to 11"),
     _alike("ZoomBlur", gain=1.0),
     _alike("Emboss", native="pixels:embossed", native_when="`strength` up to 266"),
-    _alike("Sharpen", native="pixels:sharpened", native_when="`method` kernel; `lightness` up to 266"),
+    _alike(
+        "Sharpen",
+        steadied="replaced_functions:with_whole_channels",
+        native="pixels:sharpened",
+        native_when="`method` kernel; `lightness` up to 266",
+    ),
     _alike("Sharpness", native="pixels:sharper"),
     _alike("UnsharpMask"),
     _alike("RingingOvershoot", filter_error=1),

@@ -194,6 +194,7 @@ def test_a_broken_contract_is_status_1(verify, tmp_path, monkeypatch, contract, 
     result = verify("--samples 3 -o out/worst.png")
     assert result.exit_code == 1
     assert f"broken: {law} of image, uint8: 3 of 3 samples; " in result.stdout
+    assert ("Hard edges, aliasing and labels" in " ".join(result.stdout.split())) == (contract == "GEOMETRY")
     assert re.search(rf"contract: uint8 {contract}\b.* · forget_turns", result.stdout)
     assert result.stdout.splitlines()[-1] == "out/worst.png"
     assert cv2.imdecode(np.fromfile(tmp_path / "out/worst.png", np.uint8), cv2.IMREAD_COLOR).shape[2] == 3

@@ -91,7 +91,7 @@ def test_shapes_and_dtypes(layout: str) -> None:
         "masks3d": (2, 3, *size),
     }
     dtypes = {key: np.asarray(value).dtype.name for key, value in out.items()}
-    assert dtypes == dict.fromkeys(shapes, "float32") | {"masks": "int64", "mask3d": "int64"}
+    assert dtypes == dict.fromkeys(shapes, "float32") | {"masks": "int64", "mask3d": "int64", "masks3d": "float64"}
 
 
 def test_added_targets_go_wherever_the_pipeline_goes() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augrecipes as ar
+from augrecipes.compiler.compile import build
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.run import targets
 from augrecipes.compiler.run.targets import check_range
@@ -21,6 +22,9 @@ IMAGE = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
 BUSY = """[HorizontalFlip, {RandomCrop: {height: 40, width: 50}},
   {OneOf: {steps: [{Blur: {p: 1.0}}, {GaussNoise: {p: 1.0}}]}},
   {RandomBrightnessContrast: {p: 1.0}}, {Rotate: {limit: 20, p: 1.0}}]"""
+
+
+NORMALIZED = Output(normalize=Normalize((0.1, 0.2, 0.3), (0.1, 0.2, 0.3)))
 
 
 def recipe(steps: str = BUSY, **more: str) -> Recipe:
@@ -71,6 +75,49 @@ class TestTargets:
         out = recipe("[{HorizontalFlip: {p: 1.0}}]").compile().at(0)(image=IMAGE, mask=mask)["mask"]
         assert out.dtype == np.int64
         np.testing.assert_array_equal(out, mask[:, ::-1].astype(np.int64))
+
+    @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
+    def test_masks_of_floats_keep_their_values(self, optimize: Any) -> None:
+        mask = np.random.default_rng(0).uniform(-1e4, 1e4, (60, 80))
+        steps = "[{Rotate: {limit: [20, 20], p: 1.0}}, {Resize: {height: 31, width: 37}}, {HorizontalFlip: {p: 1.0}}]"
+        for dtype in (np.float32, np.float64):
+            out = recipe(steps).compile(optimize=optimize).at(0)(image=IMAGE, mask=mask.astype(dtype))["mask"]
+            assert out.dtype == dtype
+            assert np.isin(out[out != 0], mask.astype(dtype)).all()
+        with pytest.raises(ar.DataError, match="must hold integers, booleans or floats, got float16"):
+            recipe().compile(optimize=optimize).at(0)(image=IMAGE, mask=mask.astype(np.float16))
+
+    @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
+    @pytest.mark.parametrize("made", [3, 4])
+    def test_as_many_channels_are_normalised_as_leave(self, made: int, optimize: Any) -> None:
+        for coming in (1, 3, 4):
+            changes = {(1, 3): "{ToRGB: {p: 1.0}}, "}.get((coming, made), "")
+            if coming == 3:
+                changes = f"{{ToGray: {{num_output_channels: {made}, p: 1.0}}}}, "
+            parts = [0.1 * (k + 1) for k in range(made)]
+            text = f"{{layout: hwc, normalize: {{mean: {parts}, std: {parts}}}}}"
+            pipeline = recipe(f"[{changes}{{HorizontalFlip: {{p: 1.0}}}}]", output=text).compile(optimize=optimize)
+            image = np.full((6, 7, coming), 200, np.uint8)
+            if coming != made and not changes:
+                with pytest.raises(ar.DataError, match=f"normalize mean has {made} values, the output has {coming}"):
+                    pipeline.at(0)(image=image)
+                with pytest.raises(ar.DataError, match=f"normalize mean has {made} values, the output has {coming}"):
+                    pipeline.batch([image] * 3)
+                continue
+            expected = (200 / 255 - np.array(parts)) / parts
+            for done in (pipeline.at(0)(image=image)["image"], *pipeline.batch([image] * 3)):
+                np.testing.assert_allclose(done, np.broadcast_to(expected, (6, 7, made)), atol=1e-5)
+
+    @pytest.mark.parametrize("behind", ["RandomSnow", "CLAHE", "ColorJitter"])
+    @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
+    def test_a_step_is_blamed_before_the_output_is(self, behind: str, optimize: Any) -> None:
+        steps = f"[{{ToGray: {{num_output_channels: 2, p: 1.0}}}}, {{{behind}: {{p: 1.0}}}}]"
+        made = Recipe("made", steps=parse_text(f"version: 1\nrecipe: a\nsteps: {steps}\n").steps, output=NORMALIZED)
+        pipeline = build(made, "train", optimize, 0)
+        for call in (lambda: pipeline.at(0)(image=IMAGE), lambda: pipeline.batch([IMAGE] * 2)):
+            with pytest.raises(ar.DataError) as caught:
+                call()
+            assert caught.value.step == f"{behind}#1"
 
     @pytest.mark.parametrize("name", ["boxes", "bboxes"])
     @pytest.mark.parametrize(

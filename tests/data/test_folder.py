@@ -106,6 +106,17 @@ class TestMasks:
         assert "label" not in sample
         assert ds.classes is None
 
+    def test_16_bits_are_blended_as_numbers(self, masked: Path) -> None:
+        half = parse_text(
+            "{version: 1, recipe: half, steps: [Resize: {height: 16, width: 14, mask_interpolation: area}], eval: []}"
+        )
+        exact, none = (
+            ImageFolder(masked / "images", half, masks=masked / "masks", optimize=optimize)
+            for optimize in ("exact", "none")
+        )
+        for one, other in zip(loader(exact, 2), loader(none, 2), strict=True):
+            np.testing.assert_array_equal(one["mask"].numpy(), other["mask"].numpy())
+
     def test_missing_ones_are_all_listed(self, masked: Path, recipe: Recipe) -> None:
         (masked / "masks" / "0.png").unlink()
         (masked / "masks" / "2.png").rename(masked / "masks" / "two.png")

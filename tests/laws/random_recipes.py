@@ -1,6 +1,7 @@
 """Random recipes, images and targets for the laws: every class that a recipe may name, nested, on awkward images."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -13,8 +14,8 @@ from augrecipes.compiler import compile as compiler
 from augrecipes.errors import DataError
 from augrecipes.ops import catalog
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.registry import names
-from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Recipe, Step, label
+from augrecipes.ops.registry import names, takes
+from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Normalize, Output, Recipe, Step, label
 
 Pool = tuple[tuple[str, dict[str, Any]], ...]
 
@@ -114,6 +115,43 @@ def recipes(draw: st.DrawFn, pool: Pool, *, boxes: bool = True, max_steps: int =
     return Recipe("law", steps=label(chosen), inputs=inputs)
 
 
+MASKS = (
+    "bool", "uint8", "int8", "uint16", "int16", "int32", "uint32", "int64", "uint64", "float32", "float64",
+)  # fmt: skip
+SIZES = ((37, 52),) * 6 + ((1, 1), (1, 9), (9, 1), (2, 2))
+_SAMPLING = {
+    "interpolation": st.sampled_from(("nearest", "linear", "cubic", "area", "lanczos4")),
+    "mask_interpolation": st.sampled_from(("nearest", "linear", "cubic", "area", "lanczos4")),
+    "area_for_downscale": st.sampled_from((None, "image", "image_mask")),
+}
+
+
+@st.composite
+def outputs(draw: st.DrawFn) -> Output:
+    """Any output; some normalise other numbers of channels than there are."""
+    count = draw(st.integers(0, 5))
+    parts = tuple(0.1 * (k + 1) for k in range(count))
+    normalize = Normalize(parts, parts) if parts else None
+    dtype, color = draw(st.sampled_from(("float32", "float16", "uint8"))), draw(st.sampled_from(("rgb", "bgr", "gray")))
+    return Output(
+        dtype, draw(st.sampled_from(("chw", "hwc"))), normalize, draw(st.sampled_from(((0.0, 1.0), (-1.0, 1.0)))),
+        "rgb" if draw(st.booleans()) else color, draw(st.sampled_from(("host", "host", "device"))),
+    )  # fmt: skip
+
+
+@st.composite
+def sampled(draw: st.DrawFn, recipe: Recipe) -> Recipe:
+    """The recipe with steps that sample images and masks in any way, and with any output."""
+
+    def one(step: Step) -> Step:
+        steps = tuple(map(one, step.steps))
+        known = takes(step.name) if "mask_interpolation" in takes(step.name) else ()
+        more = {name: draw(how) for name, how in _SAMPLING.items() if name in known and draw(st.booleans())}
+        return replace(step, args=Arguments({**step.args.plain(), **more}), steps=steps)
+
+    return replace(recipe, steps=tuple(map(one, recipe.steps)), output=draw(outputs()))
+
+
 def build(recipe: Recipe, optimize: Any = "none", seed: int = 0, *, mode: Any = "train", applied: bool = False) -> Any:
     """Compile without the lints: random recipes are allowed to be foolish."""
     return compiler.build(recipe, mode, optimize, seed, save_applied_params=applied)
@@ -155,17 +193,27 @@ def photo(seed: int, channels: int, dtype: str, size: tuple[int, int] = (37, 52)
     return image if dtype == "uint8" else image.astype(np.float32) / np.float32(255)
 
 
-def targets(recipe: Recipe, seed: int, channels: int, dtype: str) -> dict[str, Any]:
+def labels(rng: np.random.Generator, dtype: str, size: tuple[int, int]) -> np.ndarray:
+    """A mask: signed labels with negative ones, wide ones of more than 16 bits, floats with fractions."""
+    made, kind = rng.integers(0, 700, size), np.dtype(dtype)
+    wide = 999 if kind.itemsize > 2 and kind.kind in "iu" and rng.integers(2) else 1
+    made = made * wide - 300 * (kind.kind in "if")
+    return (made / 7 if kind.kind == "f" else made).astype(kind)
+
+
+def targets(
+    recipe: Recipe, seed: int, channels: int, dtype: str, mask: str = "uint16", size: tuple[int, int] = (37, 52)
+) -> dict[str, Any]:
     """An image with a mask and, where the recipe declares them, boxes and keypoints."""
     rng = np.random.default_rng(seed + 1)
-    image = photo(seed, channels, dtype)
+    image = photo(seed, channels, dtype, size)
     height, width = image.shape[:2]
-    made: dict[str, Any] = {"image": image, "mask": rng.integers(0, 700, (height, width)).astype(np.uint16)}
+    made: dict[str, Any] = {"image": image, "mask": labels(rng, mask, (height, width))}
     if recipe.inputs.boxes:
-        corner = rng.uniform(0, 15, (4, 2))
-        made["boxes"] = np.hstack([corner, corner + rng.uniform(2, 20, (4, 2))]).astype(np.float32)
+        corner, part = rng.uniform(0, 15, (4, 2)), np.minimum(1, np.array([width, height]) / 37)
+        made["boxes"] = np.hstack([corner * part, (corner + rng.uniform(2, 20, (4, 2))) * part]).astype(np.float32)
         made["box_labels"] = [3, 1, 4, 1]
-        made["keypoints"] = rng.uniform(0, 36, (5, 2)).astype(np.float32)
+        made["keypoints"] = (rng.uniform(0, 36, (5, 2)) * part).astype(np.float32)
     return made
 
 

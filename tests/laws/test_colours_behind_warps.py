@@ -186,6 +186,8 @@ def chain(text: str, **inputs: Any) -> Recipe:
         (f"{WARP}, Blur, {RESIZE}", [1, 1, 1]),
         (f"{WARP}, RGBShift, {WARP}", [1, 1, 1]),  # it shows what lies beyond the image
         (f"{WARP}, RGBShift, RandomCrop: {{height: 9, width: 9, pad_if_needed: true}}", [1, 1, 1]),
+        (f"{WARP}, HorizontalFlip, {CROP}, CLAHE", [3, 1]),
+        (f"{WARP}, RGBShift, {RESIZE}, CLAHE", [1, 1, 1, 1]),  # it would react to the difference
         (f"HorizontalFlip, RGBShift, {RESIZE}", [1, 1, 1]),  # one resampling, whatever is done
         ("CenterCrop: {height: 20, width: 20}, Rotate, ToSepia, " + RESIZE, [2, 1, 1]),  # that is more
     ],

@@ -1,6 +1,7 @@
 """Promise 2: `exact` makes the draws of `none` and gives its bits."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -8,9 +9,12 @@ import cv2
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from kernel_sets import NEEDS_KERNELS
 from random_recipes import (
+    MASKS,
     MOVES,
     OTHERS,
+    SIZES,
     TABLES,
     Pool,
     assert_same,
@@ -18,6 +22,7 @@ from random_recipes import (
     outcome,
     pool,
     recipes,
+    sampled,
     step,
     steps_for,
     targets,
@@ -26,6 +31,7 @@ from support.checks import SEEDS, holds, in_a_soak, planted, planted_faults
 
 from augrecipes.compat import replaced_functions as one_pixel
 from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.lowering import masks
 from augrecipes.compiler.rewrite.nodes import Fused
 from augrecipes.compiler.rewrite.rules import crop_first, open_groups
 from augrecipes.errors import DataError
@@ -41,8 +47,11 @@ from augrecipes.recipe.parse import parse_text
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-def check(recipe: Recipe, seed: int, *, channels: int = 3, dtype: str = "uint8") -> None:
-    sample = targets(recipe, seed, channels, dtype)
+def check(
+    recipe: Recipe, seed: int, mask: str = "uint16", size: tuple[int, int] = (37, 52), *, channels: int = 3,
+    dtype: str = "uint8",
+) -> None:  # fmt: skip
+    sample = targets(recipe, seed, channels, dtype, mask, size)
     before = {k: np.array(v) for k, v in sample.items()}
     plain, exact = build(recipe, "none", seed), build(recipe, "exact", seed)
     for index in range(3):
@@ -56,6 +65,9 @@ PADS: Pool = pool("""
     InvertImg, Solarize, RandomCrop: {height: 200, width: 40, pad_if_needed: true},
     CenterCrop: {height: 30, width: 200, pad_if_needed: true}
 """)
+
+
+CHANNELS: Pool = pool("ToGray: {num_output_channels: 2}, ToGray: {num_output_channels: 4}, ToRGB")
 
 
 # Steps of groups that always act stand among those around them, and every sample is what it was.
@@ -87,10 +99,20 @@ def recipes_groups(draw: st.DrawFn) -> Recipe:
 JOINING = {"moves": recipes(MOVES), "moves and tables": recipes(TABLES + MOVES), "nested groups": recipes_groups()}
 
 
-@pytest.mark.parametrize("channels", [1, 3, 5])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_on_random_recipes(channels: int, dtype: str) -> None:
-    holds(lambda recipe, seed: check(recipe, seed, channels=channels, dtype=dtype), recipes(steps_for(channels)), SEEDS)
+    made = recipes(steps_for(channels) + CHANNELS).flatmap(sampled)
+    holds(partial(check, channels=channels, dtype=dtype), made, SEEDS, st.sampled_from(MASKS), st.sampled_from(SIZES))
+
+
+@NEEDS_KERNELS
+@pytest.mark.parametrize("name", ["Affine", "Perspective", "Rotate", "SafeRotate", "ShiftScaleRotate"])
+def test_two_channels_are_warped_as_opencv_warps_them(name: str) -> None:
+    """It takes pixels of two bytes by an older way: in nearly every sample some are others."""
+    args = {"interpolation": "nearest", **({"rotate": [20, 30]} if name == "Affine" else {})}
+    for seed in range(5):
+        check(Recipe("law", steps=label((Step(name, Arguments(args), p=1.0),))), seed, channels=2)
 
 
 @pytest.mark.parametrize("made", JOINING.values(), ids=JOINING)
@@ -121,6 +143,7 @@ def _opens_choices(step: Any) -> bool:
     return isinstance(step, Step) and step.name in (groups.SEQUENTIAL, groups.ONE_OF) and step.p in (None, 1)
 
 
+BLENDED = pool("Resize: {height: 37, width: 26, mask_interpolation: area}")
 _LOOKUP = {"RandomBrightnessContrast": Capability("RandomBrightnessContrast", "lookup")}
 BY_MEAN: Pool = (("RandomBrightnessContrast", {"brightness_by_max": False}), ("RandomCrop", {"height": 9, "width": 9}))
 test_planted_faults_are_caught = planted_faults(
@@ -134,6 +157,10 @@ test_planted_faults_are_caught = planted_faults(
         "draws keyed by place in the plan": (
             planted(check, recipes(TABLES), SEEDS),
             (of_images, "lower", keyed_by_place),
+        ),
+        "bytes of masks are blended": (
+            planted(check, recipes(BLENDED), SEEDS),
+            (masks, "refuses", lambda *_, **__: None),
         ),
         "a lookup claimed for a step that is none": (
             planted(check, recipes(BY_MEAN), SEEDS),

@@ -306,7 +306,7 @@ def test_no_class_keeps_what_it_has_handed_over(name: str, args: dict[str, Any])
     np.testing.assert_array_equal(first, before)
 
 
-@pytest.mark.parametrize("dtype", [bool, np.uint8, np.uint16, np.int32, np.int64, np.float32])
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.uint16, np.int32, np.int64, np.float32, np.float64])
 @pytest.mark.parametrize("optimize", ["none", "fast"])
 def test_masks_keep_their_dtype_where_the_image_leaves_as_uint8(dtype: Any, optimize: Any) -> None:
     mask = np.arange(60 * 80).reshape(60, 80).astype(dtype)
@@ -344,7 +344,7 @@ def check_masks(steps: list[str], output: str, mask: np.ndarray) -> None:
 @given(
     steps=st.lists(st.sampled_from(_STEPS), max_size=4).filter(lambda steps: sum("Crop" in s for s in steps) < 2),
     output=st.sampled_from([BYTES, "{dtype: uint8}", "{}", "{layout: hwc}"]),
-    dtype=st.sampled_from([bool, np.uint8, np.int16, np.int64, np.float32]),
+    dtype=st.sampled_from([bool, np.uint8, np.int16, np.int64, np.float32, np.float64]),
     columns_first=st.booleans(),
 )
 def test_masks_leave_in_memory_of_their_own(steps: list[str], output: str, dtype: Any, columns_first: bool) -> None:

@@ -280,6 +280,37 @@ def rules_of(*steps: Step) -> set[str]:
     return {firing.rule for firing in build(recipe, "fast").compiled.plans["uint8"].fired}
 
 
+def _fused_of(*steps: Step) -> int:
+    """The most steps that are resampled together."""
+    recipe = Recipe("law", steps=label(steps), inputs=Inputs(min_size=SIZE))
+    nodes = build(recipe, "fast").compiled.plans["uint8"].steps
+    inside = [inner for node in nodes for inner in (node, *(() if isinstance(node, Fused) else node.steps))]
+    return max((len(node.steps) for node in inside if isinstance(node, Fused)), default=0)
+
+
+def _near_none(name: str) -> None:
+    steps = label((*TURNED, sure("Resize", height=62, width=65), sure(name)))
+    recipe = Recipe("law", steps=steps, output=Output(dtype="uint8", layout="hwc"))
+    none, fast = build(recipe, "none"), build(recipe, "fast")
+    apart = [
+        np.abs(np.subtract(*(p.at(seed)(image=image)["image"].astype(float) for p in (none, fast)))).mean()
+        for seed in range(3)
+        for image in islice(pictures(seed, "uint8"), 1, 2)  # smooth
+    ]
+    assert np.mean(apart) < 0.3
+
+
+REACTING = ("CLAHE", "Equalize", "AutoContrast", "Sharpen", "Emboss")
+
+
+@pytest.mark.parametrize("name", REACTING)
+def test_what_reacts_sees_nearly_the_pixels_of_none(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _near_none(name)
+    monkeypatch.setattr(join_warps, "held_from", lambda steps, *_: [None] * (len(steps) + 1))
+    with pytest.raises(AssertionError):
+        _near_none(name)
+
+
 def test_where_merges_stop() -> None:
     noise = Step("ShotNoise")
     group = Step("Sequential", steps=(JITTER, sure("ToSepia")))
@@ -292,7 +323,10 @@ def test_where_merges_stop() -> None:
     assert "join_colours" not in rules_of(Step("RandomOrder", steps=(noise, group)))  # noise may come second
     assert "join_colours" not in rules_of(Step("Sequential", steps=(group,)), noise)
     assert "join_warps" not in rules_of(*TURNED, noise)
-    assert "join_warps" in rules_of(*TURNED, sure("CLAHE"))  # its draws are its own
+    assert _fused_of(*TURNED, sure("ColorJitter")) == 2
+    assert _fused_of(*TURNED, sure("CLAHE")) == 1  # a turn is a level off; as one resampling both would be a hundred
+    assert _fused_of(Step("Sequential", p=0.5, steps=TURNED), sure("CLAHE")) == 1
+    assert _fused_of(Step("OneOf", p=0.5, steps=TURNED), sure("HorizontalFlip"), sure("CLAHE")) == 2
     assert "join_warps" not in rules_of(*TURNED, sure("CropNonEmptyMaskIfExists", height=30, width=30))
     assert "join_colours" in rules_of(JITTER, sure("CropNonEmptyMaskIfExists", height=30, width=30))  # masks stay
 

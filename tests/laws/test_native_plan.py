@@ -282,7 +282,7 @@ test_planted_faults_are_found = planted_faults({
     ),
     "masks of int16 are warped as others": (  # OpenCV warps them by an older way, which takes other pixels at times
         held(TURN, image=np.zeros((150, 170, 3), np.uint8), dtype=np.int16),
-        (masks, "_WHOLE_PIXELS", frozenset(range(100))), (make_program, "works_alike", lambda *_: True),
+        (masks, "_BY_MATRIX", ()), (make_program, "works_alike", lambda *_: True),
     ),
     **{f"a sample goes on {fault.__name__}, {masked}": (
         lambda _, masked=masked: stop_anywhere(recipe_of(*STOPS), 3, 0, masked),

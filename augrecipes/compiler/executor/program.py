@@ -93,7 +93,7 @@ class Program(ProgramMemory):
         if self._run_one():
             return None
         height, width, *window, _, stop, changed, _, reduce, _, _ = SAMPLE.unpack_from(self._one)[12:]
-        if stop >= 0 and stop not in self.opaque:
+        if (stop >= 0 and stop not in self.opaque) or (stop < 0 and not self.leaves(channels)):
             return None
         if stop >= 0 and not changed and isinstance(image, np.ndarray):
             return Stopped(stop, image)
@@ -181,7 +181,11 @@ class Program(ProgramMemory):
         else:
             shapes = np.array([image.shape for image in images], np.int64)
         channels = int(shapes[0, 2])
-        if self.given or not self.writes or not self.takes(channels) or (shapes[:, 2] != channels).any():
+        if (
+            self.given
+            or not (self.writes and self.takes(channels) and self.leaves(channels))
+            or (shapes[:, 2] != channels).any()
+        ):
             return [*range(count)]
         numbers = np.zeros((count, FIELDS), np.int64)
         numbers[:, KEY] = np.asarray(keys, np.uint64).view(np.int64)
@@ -207,7 +211,7 @@ class Program(ProgramMemory):
         at = np.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else np.asarray(rows)
         numbers[:, TARGET] = at * out.strides[0] + (out.__array_interface__["data"][0] + strides[0])
         if isinstance(images, InMemory):
-            self._begin(epoch, channels, strides[1], kind)
+            self._begin(epoch, channels, strides[1], kind, raw=False)
             numbers[:, LIES] = images.lie
             if known is not None:
                 numbers[numbers[:, STOP] != END, ANSWER] = REFUSED
@@ -222,12 +226,12 @@ class Program(ProgramMemory):
                 numbers[[*coded], LIES] = [(*one.lies(), *windows[k][:2]) for k, one in coded.items()]
                 numbers[[*coded], FILE], files = laid_out([*coded.values()])
                 self._room.decode(coded[min(coded)].codec, int(numbers[:, FILE.stop - 1].max()))
-                self._begin(epoch, channels, strides[1], kind)
+                self._begin(epoch, channels, strides[1], kind, raw=False)
                 try:
                     self._some(numbers, [*coded], (out, files))
                 finally:
                     self._room.decoded()
-            self._begin(epoch, channels, strides[1], kind)
+            self._begin(epoch, channels, strides[1], kind, raw=False)
             for part, lie, held in decoded([k for k in asked if k not in coded], windows, images):
                 numbers[part, LIES] = lie
                 self._some(numbers, part, (out, held))

@@ -16,6 +16,7 @@ from augrecipes.compiler.executor.op import OPAQUE, Op
 from augrecipes.compiler.executor.work_sharing import of_this_thread
 from augrecipes.compiler.executor.workspace import Needs, ResultAt, Workspace, spare_workspace
 from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.errors import DataError
 from augrecipes.native.kernels import Library
 from augrecipes.native.op_numbers import LIMITS
 from augrecipes.recipe.model import Output
@@ -149,9 +150,18 @@ class ProgramMemory:
             return False
         return channels == _RGB or (channels <= LIMITS.MOST_CHANNELS and self._sink.output.color != "bgr")
 
+    def leaves(self, channels: int) -> bool:
+        """Whether the output is made of images of so many channels: else steps in Python say first what they take."""
+        try:
+            self._sink.numbers(channels)
+        except DataError:
+            return False
+        return True
+
     def _begin(
-        self, epoch: int, channels: int, strides: Sequence[int] = (0, 0, 0), kind: int = 0, *, raw: bool = False
+        self, epoch: int, channels: int, strides: Sequence[int] = (0, 0, 0), kind: int = 0, *, raw: bool = True
     ) -> None:
+        """Say what samples come next, and where they are written; `raw`: nowhere, or as images between two steps."""
         begun = epoch, channels, strides, kind, raw, self._room.numbers
         if begun == self._begun:
             return

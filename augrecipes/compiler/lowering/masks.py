@@ -1,4 +1,4 @@
-"""Masks in programs: images of one channel, whose pixels are only ever moved."""
+"""Masks in programs: images of one channel. Those whose pixels are only moved may have pixels of several bytes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ import numpy as np
 from augrecipes.compiler.executor.op import KEPT, NativeOp
 from augrecipes.compiler.kernels import cost, warp_native
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.compiler.lowering import warps
+from augrecipes.native.op_numbers import EFFECTS, LIMITS
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.constants import LINEAR, NEAREST, NEAREST_MIDDLE
 from augrecipes.recipe.model import Output
 
-# What takes the same pixels of int16 as of uint8; OpenCV warps these by an older way.
-_WHOLE_PIXELS = frozenset({
-    EFFECTS.CROPS, EFFECTS.FLIPS, EFFECTS.RESIZES, EFFECTS.CROPS_AND_RESIZES, EFFECTS.KEEPS, EFFECTS.SCALES,
-    EFFECTS.PADS, EFFECTS.PADS_AND_CROPS, EFFECTS.GROUPS, EFFECTS.EXITS,
-})  # fmt: skip
+_BY_MATRIX = (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE)
 AS_IT_IS = Output(dtype="uint8", layout="hwc")
 _LIKE_MASK = {"image_mask": "image"}  # where a step resizes by means of areas
 
@@ -59,8 +56,13 @@ def refuses(step: Any, numbers: NativeOp, dtype: np.dtype[Any], *, exactly: bool
     """Why the bytes of masks of such a dtype, which is not uint8, are not natively moved by a step; None: they are."""
     if np.any(getattr(step, "fill_mask", None) or 0):
         return f"fills masks of {dtype} with more than zeros"
-    if exactly and dtype == np.int16 and numbers.effect not in _WHOLE_PIXELS:
-        return "takes other pixels of masks of int16, as OpenCV does"
+    warped = numbers.effect in warps.RESAMPLES and warps.interpolation_of(numbers) != NEAREST
+    if warped or {*numbers.resizes} - {NEAREST}:
+        return f"blends masks of {dtype}"
+    if dtype.itemsize > LIMITS.MOST_CHANNELS:
+        return f"takes no masks of {dtype}"
+    if exactly and dtype == np.int16 and numbers.effect in _BY_MATRIX:
+        return "takes other pixels of masks of int16, as OpenCV does"  # it warps these by an older way
     return None
 
 

@@ -14,43 +14,48 @@ from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
 
 Contract = Literal["EXACT", "LEVELS", "GEOMETRY", "DISTRIBUTION"]
-INEXACT: tuple[Contract, ...] = ("LEVELS", "GEOMETRY", "DISTRIBUTION")
+# What a merge does: what its contract says, or to resample once instead of several times, which is GEOMETRY and more.
+Merge = Contract | Literal["RESAMPLES"]
+INEXACT: tuple[Merge, ...] = ("LEVELS", "GEOMETRY", "RESAMPLES", "DISTRIBUTION")
 
 ALL = 255  # levels: no two images are further apart
 _MOST = 2.0  # the largest gain behind a merge: beyond, a few levels are no few levels any more
 
 
-def held(behind: Iterable[Node], flow: Flow, contract: Contract) -> str | None:
-    """Why no merge of a contract may be made in front of the steps `behind`; None where one may.
+def held(behind: Iterable[Node], flow: Flow, merge: Merge) -> str | None:
+    """Why no merge of a kind may be made in front of the steps `behind`; None where one may.
 
     A merge that changes a bit must come before no step whose draws depend on what it changes: that step would draw
     something else, and all settings make the same draws. A merge of colours changes the image alone, a merged
     resampling the mask as well.
 
-    A merge that promises levels must come before no step that amplifies without bound, or more than twofold. A merged
-    resampling may: its promise is where pixels come from, it never was by how many levels they differ. Other noise may
-    come before other noise: what goes by the image there is no parameter, but noise.
+    A merge that promises levels must come before no step that amplifies without bound, or more than twofold. Nor must
+    one of several resamplings, unless that step changes colours by little more than a matrix, and amplifies hues of
+    what is nearly grey alone. One resampling done otherwise may: it is a level or two off. Other noise may come before
+    other noise: what goes by the image there is no parameter, but noise.
 
     >>> held([Step("Blur", site="Blur#1"), Step("ShotNoise", site="ShotNoise#1")], Flow(), "GEOMETRY")
     'ShotNoise#1 draws by what is in the image'
+    >>> held([Step("CLAHE", site="CLAHE#1")], Flow(), "RESAMPLES")
+    'CLAHE#1 goes by thresholds or statistics of the image: a few levels may become very many'
     >>> held([Step("CLAHE", site="CLAHE#1")], Flow(), "GEOMETRY") is None
     True
     """
-    return next((why for step in behind if (why := _bar(step, flow, contract))), flow.held.get(contract))
+    return next((why for step in behind if (why := _bar(step, flow, merge))), flow.held.get(merge))
 
 
-def held_from(steps: Sequence[Node], flow: Flow, contract: Contract) -> list[str | None]:
+def held_from(steps: Sequence[Node], flow: Flow, merge: Merge) -> list[str | None]:
     """`held` by the steps from each place on, and by none of them. They are read once, backwards."""
-    found = [flow.held.get(contract)]
+    found = [flow.held.get(merge)]
     for step in reversed(steps):
-        found.append(_bar(step, flow, contract) or found[-1])
+        found.append(_bar(step, flow, merge) or found[-1])
     return found[::-1]
 
 
 def before(behind: Iterable[Node], flow: Flow) -> Flow:
     """The flow inside a group, in front of the steps `behind`."""
     behind = tuple(behind)
-    found: dict[str, str] = {contract: why for contract in INEXACT if (why := held(behind, flow, contract)) is not None}
+    found: dict[str, str] = {merge: why for merge in INEXACT if (why := held(behind, flow, merge)) is not None}
     return flow if found == flow.held else replace(flow, held=found)
 
 
@@ -92,10 +97,10 @@ def _through(node: Node, levels: float, flow: Flow) -> float:
 STILL = ("identity", "window", "dihedral")
 
 
-def _bar(step: Node, flow: Flow, contract: Contract) -> str | None:
+def _bar(step: Node, flow: Flow, merge: Merge) -> str | None:
     """The first step inside `step` that no merge may be made in front of, and why."""
     leaves = (leaf for (now,) in in_turn((step,)) for leaf in _leaves(now))
-    return next((f"{leaf.site} {why}" for leaf in leaves if (why := _why(leaf, flow, contract))), None)
+    return next((f"{leaf.site} {why}" for leaf in leaves if (why := _why(leaf, flow, merge))), None)
 
 
 def _leaves(step: Node) -> list[Step]:
@@ -105,16 +110,16 @@ def _leaves(step: Node) -> list[Step]:
     return [step] if is_single(step) else [leaf for child in step.steps for leaf in _leaves(child)]
 
 
-def _why(leaf: Step, flow: Flow, contract: Contract) -> str | None:
+def _why(leaf: Step, flow: Flow, merge: Merge) -> str | None:
     record = capability(leaf.name)
     if record is None or record.draws_from is None:
         return "may draw by what is in the image: nothing is known of its class"
-    seen = record.draws_from if contract == "GEOMETRY" else record.draws_from & {"image"}
-    if seen and not (contract == "DISTRIBUTION" and record.effect == "noise"):
+    seen = record.draws_from if merge in ("GEOMETRY", "RESAMPLES") else record.draws_from & {"image"}
+    if seen and not (merge == "DISTRIBUTION" and record.effect == "noise"):
         return f"draws by what is in the {' and the '.join(sorted(seen))}"
-    if contract != "LEVELS":
+    if merge in ("GEOMETRY", "DISTRIBUTION") or (merge == "RESAMPLES" and record.recolours_for(effective(leaf))):
         return None
-    if record.in_levels and flow.dtype != "uint8":
+    if record.in_levels and flow.dtype != "uint8" and merge == "LEVELS":
         return "rounds float32 to levels of 255: the last bit would become a level"
     gain = record.gain_for(effective(leaf))
     if gain is None:

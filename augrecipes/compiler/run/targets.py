@@ -17,7 +17,8 @@ from augrecipes.recipe.model import Inputs, Output
 
 _UINT8, _FLOAT32 = np.dtype(np.uint8), np.dtype(np.float32)
 DTYPES = (_UINT8, _FLOAT32)  # the dtypes of images
-MASKS = (_UINT8, np.dtype(np.uint16), np.dtype(np.int16), _FLOAT32)  # those of masks, as they come to steps
+# Those of masks, as they come to steps.
+MASKS = (_UINT8, np.dtype(np.uint16), np.dtype(np.int16), _FLOAT32, np.dtype(np.float64))
 _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
 # Resampling overshoots: of images in 0..1 the sharpest kernel that there is, Lanczos', makes −0.97..1.97 at worst.
 _LEAST, _MOST = -1.0, 2.0
@@ -85,7 +86,7 @@ def check_size(image: Any, inputs: Inputs, name: str = "image") -> Any:
 
 
 def mask_in(mask: Any, image: Any, name: str = "mask", axes: int = 0, fills: tuple[float, ...] = ()) -> np.ndarray:
-    """A mask in a dtype that OpenCV can warp and that holds its labels, and what fills it: uint8 to uint16, or float32.
+    """A mask in a dtype that OpenCV can warp and that holds its labels, and what fills it: one of `MASKS`.
 
     With `axes` in front of rows and columns it is a stack of masks.
     """
@@ -101,8 +102,6 @@ def mask_in(mask: Any, image: Any, name: str = "mask", axes: int = 0, fills: tup
         mask = mask.view(np.uint8)
     if mask.dtype in MASKS and mask_dtype(mask.dtype, fills) == mask.dtype:
         return mask
-    if mask.dtype == np.float64:
-        return mask.astype(np.float32)
     if mask.dtype.kind not in "iu":
         raise DataError(
             f"{name} must hold integers, booleans or floats of 32 or 64 bits, got {mask.dtype}: mask.astype(np.float32)"
@@ -121,7 +120,7 @@ def mask_in(mask: Any, image: Any, name: str = "mask", axes: int = 0, fills: tup
 def mask_out(
     mask: np.ndarray, dtype: np.dtype[Any], output: Output, held: Sequence[Any] | None, axes: int = 0
 ) -> np.ndarray:
-    """The mask H×W as it leaves: int64 of labels, float32 of floats. Shares no memory with what anybody holds.
+    """The mask H×W as it leaves: int64 of labels, floats as they came. Shares no memory with what anybody holds.
 
     Where the image leaves as uint8, so that less travels, labels keep the dtype that they came with.
 
@@ -134,12 +133,8 @@ def mask_out(
     """
     if mask.ndim == axes + 3 and mask.shape[-1] == 1:
         mask = mask[..., 0]
-    if dtype.kind == "f":
-        leaves: Any = np.float32
-    elif output.dtype == "uint8" and output.where == "host":
-        leaves = dtype
-    else:
-        leaves = np.int64
+    keeps = dtype.kind == "f" or (output.dtype == "uint8" and output.where == "host")
+    leaves: Any = dtype if keeps else np.int64
     if mask.dtype == leaves and held is not None and is_free(mask, held):
         return mask
     return (np.rint(mask) if mask.dtype.kind == "f" and dtype.kind != "f" else mask).astype(leaves, order="C")

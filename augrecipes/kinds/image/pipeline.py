@@ -42,8 +42,8 @@ class ImagePipeline(NativeBatches):
     no more is decoded than the first steps leave (`augrecipes.images.encoded`); `mask` H×W of labels; `boxes` (n, 4)
     in the recipe's format with the labels under their own key; `keypoints` (n, 2 or more); `object` (n,) and
     `keypoint_object` (k,), whole numbers that say which are of one object. `bboxes` is understood too.
-    Targets out: `image` as the recipe's `output` says; `mask` H×W, int64 or, of an output of uint8, with the dtype that
-    it came with; `boxes` and `keypoints` float32; none of them shares memory with what went in.
+    Targets out: `image` as the recipe's `output` says; `mask` H×W, int64 or, of floats and of an output of uint8,
+    with the dtype that it came with; `boxes` and `keypoints` float32; none of them shares memory with what went in.
 
     Besides the image, or without it, may come what albumentations knows (`images` N×H×W×C, `volume` D×H×W×C, `volumes`,
     `masks`, of boxes one each, `mask3d`, `masks3d`) and what `add_targets` has named. One draw is for all of a sample,

@@ -14,6 +14,7 @@ from augrecipes.compiler.rewrite.contracts import STILL, held_from
 from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, Steps, action_of, after, is_single, singles
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.flow import Flow
+from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.registry import effective
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
@@ -70,6 +71,14 @@ def _bends(step: Node, behind: Nodes) -> TypeGuard[Step]:
         fewer = bool(behind) and isinstance(behind[0], Step) and _leaves_less(behind[0])
         return fewer and effective(step).get("mode", "camera") == "camera" and _is_linear(step)
     return record.native == "warps:grid" and _is_linear(step)
+
+
+def _samplings(step: Step) -> int:
+    """How many times a step, or the steps of a group, resample at most."""
+    if not step.is_group:
+        return int(action_of(step) not in STILL)
+    counts = map(_samplings, step.steps)
+    return max(counts) if step.name == groups.ONE_OF else sum(counts)
 
 
 def recolours(step: Step) -> bool:
@@ -138,8 +147,10 @@ def _shows_fewer(step: Step, size: SizeBounds, *, all_of_it: bool) -> bool:
 def _stretches(steps: Nodes, sizes: Sequence[SizeBounds], flow: Flow) -> Iterator[tuple[int, int, Steps, Nodes]]:
     """Where steps begin and end that one resampling may do, these steps, and the colours among them, which come behind.
 
-    Boxes are filtered at the size that they have behind each step, so there no colours are passed.
+    Boxes are filtered at the size that they have behind each step, so there no colours are passed. In front of what
+    reacts to the difference each resampling is its own.
     """
+    behind, samplings = held_from(steps, flow, "RESAMPLES"), 0
     start, stop, warps, colours = 0, 0, Steps(), Nodes()
     passes = sees = False  # a warp is among them; and a step that sees the mean is among the colours
     for place, step in enumerate(steps):
@@ -150,21 +161,25 @@ def _stretches(steps: Nodes, sizes: Sequence[SizeBounds], flow: Flow) -> Iterato
         between = steps[stop:place]
         sees = sees or any(map(_sees_mean, between))
         passes = passes and all(map(_goes_by_pixels, between))
-        beside = warps and not between and not colours
-        if not beside and not (passes and _shows_fewer(step, sizes[place], all_of_it=sees)):
+        beside, again = warps and not between and not colours, _samplings(step)
+        merges = beside or (passes and _shows_fewer(step, sizes[place], all_of_it=sees))
+        if not merges or (samplings and again and behind[place + 1] is not None):
             yield start, stop, warps, colours
             start, warps, colours, between = place, (), (), ()
             passes = sees = False
+            samplings = 0
+        samplings += again
         stop, warps, colours = place + 1, (*warps, step), (*colours, *between)
         passes = passes or (not flow.boxes and "warp" in map(action_of, singles(step)))
     yield start, stop, warps, colours
 
 
 def _rewrite(steps: Nodes, flow: Flow) -> list[Edit]:
-    behind = held_from(steps, flow, "GEOMETRY")
+    one, several = held_from(steps, flow, "GEOMETRY"), held_from(steps, flow, "RESAMPLES")
     edits = []
     sizes = [*accumulate(steps, lambda size, step: after(step, size), initial=arriving(flow))]
     for start, stop, warps, colours in _stretches(steps, sizes, flow):
+        behind = several if sum(map(_samplings, warps)) > 1 else one
         if behind[stop] is None and warps and (_pays(warps, sizes[start], flow) or _samples(warps, flow)):
             levels = 2 * (not all(map(joins, warps)))
             edits.append(Edit(start, stop, (Fused("JoinedWarps", warps), *colours), levels=levels))
