@@ -84,7 +84,7 @@ class TestTargets:
             out = recipe(steps).compile(optimize=optimize).at(0)(image=IMAGE, mask=mask.astype(dtype))["mask"]
             assert out.dtype == dtype
             assert np.isin(out[out != 0], mask.astype(dtype)).all()
-        with pytest.raises(ar.DataError, match="must hold integers, booleans or floats, got float16"):
+        with pytest.raises(ar.DataError, match="must hold integers, booleans or floats of 32 or 64 bits, got float16"):
             recipe().compile(optimize=optimize).at(0)(image=IMAGE, mask=mask.astype(np.float16))
 
     @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
