@@ -31,10 +31,9 @@ _GROUPS = frozenset({"RandomApply", "RandomChoice", "RandomOrder"})
 
 def to_dtype(args: Args, sample: SampleState) -> list[Item]:
     """Another type of numbers, scaled or not; what torchvision does not print is float32, as always."""
-    value = args.get("dtype")
-    if isinstance(value, Mapping):  # that of images
-        value = next((each for each in value.values() if each is not None), None)
-    name = str(value or "float32").rpartition(".")[2]
+    value = args.get("dtype") or "float32"
+    value = steps.of_kind(value, "image") if isinstance(value, Mapping) else value
+    name = str(value or "uint8").rpartition(".")[2]
     dtype = {"float": "float32", "half": "float16"}.get(name, name)
     sample.output["layout"] = "chw"
     if dtype == "uint8":
@@ -151,6 +150,9 @@ def _read(value: Any, file: str, lines: Iterator[int]) -> Call:
         return Call(name if name.isidentifier() else "Lambda", {}, None, place, cls.__module__)
     found = {key: getattr(value, key) for key in PARAMETERS.get(cls.__name__, ()) if hasattr(value, key)}
     children = found.pop("transforms", None)
+    if cls.__name__ == "RandomCrop" and found["padding"] and cls.__module__.startswith(f"{_HOME}.v2"):
+        left, right, top, bottom = found["padding"]  # as version 2 keeps them
+        found["padding"] = [left, top, right, bottom]
     inside = None if children is None else tuple(_read(each, file, lines) for each in children)
     return Call(cls.__name__, {key: _plain(each) for key, each in found.items()}, inside, place, cls.__module__)
 
@@ -162,6 +164,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _integral(value: Any) -> Any:
+    """A value with whole numbers as such: some classes of torchvision keep what they are given as floats."""
+    if isinstance(value, list | tuple):
+        return [_integral(each) for each in value]
+    if isinstance(value, Mapping):
+        return {key: _integral(each) for key, each in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def fill(draft: RecipeDraft, call: Call) -> None:
@@ -176,7 +187,8 @@ def lines(calls: Sequence[Call], sample: SampleState) -> list[Item]:
 
 
 def _made(call: Call, sample: SampleState) -> list[Item]:
-    call = call.by_name([key for key in PARAMETERS.get(call.name, ()) if key != "transforms"])
+    if call.name in PARAMETERS:
+        call = call.by_name([key for key in PARAMETERS[call.name] if key != "transforms"])
     if call.unread:
         raise Unheld(APART.get(call.name) or call.unread)
     of_timm = call.package.startswith("timm") and call.name in timm.MAKERS
@@ -186,7 +198,8 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
         return lines(call.children or (), sample)
     if call.name not in MAKERS and call.name not in _GROUPS:
         raise Unheld(APART.get(call.name) or _hint(call))
-    args = Args((key, value) for key, value in call.args.items() if key != "transforms")
+    given = {key: value for key, value in call.args.items() if key != "transforms"}
+    args = Args({key: value if key == "p" else _integral(value) for key, value in given.items()})
     if unknown := [key for key in args if key not in PARAMETERS[call.name]]:
         raise Unheld(f"torchvision's {call.name} has no argument {unknown[0]!r}")
     return _group(call, args, sample) if call.name in _GROUPS else MAKERS[call.name](args, sample)

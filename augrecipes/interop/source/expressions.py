@@ -201,6 +201,7 @@ class Expressions(ABC):
             name = self.of(key)
             with self.named(name):
                 item = self.of(value)
+            name = name.path if isinstance(name, values.OutsideName) and name.bound else name  # tv_tensors.Image
             if not isinstance(name, Key):
                 raise values.NotKnown(name)
             mapping[name] = item
