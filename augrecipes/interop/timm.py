@@ -101,7 +101,7 @@ def _training(args: Args, sample: SampleState, sized: Args, mean: Sequence[float
     # Behind the normalisation in timm, where 0 is the mean.
     fill = level if args.get("re_mode", "const") == "const" else "random"
     if args.get("re_prob"):
-        steps.note_fitting("re_prob", sample)
+        sample.draft.note(steps.NOTES["erasing"])
     add("Erasing", args.get("re_prob"), scale=[0.02, 0.333333], ratio=[0.3, 3.3], fill=fill)
     return found
 

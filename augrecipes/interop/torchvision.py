@@ -5,6 +5,7 @@ Transforms that change values are steps, conversions to tensors are `output:` an
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -151,8 +152,7 @@ def _read(value: Any, file: str, lines: Iterator[int]) -> Call:
     found = {key: getattr(value, key) for key in PARAMETERS.get(cls.__name__, ()) if hasattr(value, key)}
     children = found.pop("transforms", None)
     if cls.__name__ == "RandomCrop" and found["padding"] and cls.__module__.startswith(f"{_HOME}.v2"):
-        left, right, top, bottom = found["padding"]  # as version 2 keeps them
-        found["padding"] = [left, top, right, bottom]
+        found["padding"] = [found["padding"][side] for side in (0, 2, 1, 3)]  # from left, right, top, bottom
     inside = None if children is None else tuple(_read(each, file, lines) for each in children)
     return Call(cls.__name__, {key: _plain(each) for key, each in found.items()}, inside, place, cls.__module__)
 
@@ -166,13 +166,9 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def _integral(value: Any) -> Any:
-    """A value with whole numbers as such: some classes of torchvision keep what they are given as floats."""
-    if isinstance(value, list | tuple):
-        return [_integral(each) for each in value]
-    if isinstance(value, Mapping):
-        return {key: _integral(each) for key, each in value.items()}
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def _number(text: str) -> float:
+    """A number of JSON; a whole one as such: some classes of torchvision keep what they are given as floats."""
+    return int(number) if (number := float(text)).is_integer() else number
 
 
 def fill(draft: RecipeDraft, call: Call) -> None:
@@ -187,8 +183,7 @@ def lines(calls: Sequence[Call], sample: SampleState) -> list[Item]:
 
 
 def _made(call: Call, sample: SampleState) -> list[Item]:
-    if call.name in PARAMETERS:
-        call = call.by_name([key for key in PARAMETERS[call.name] if key != "transforms"])
+    call = call.by_name([key for key in PARAMETERS.get(call.name, ()) if key != "transforms"])
     if call.unread:
         raise Unheld(APART.get(call.name) or call.unread)
     of_timm = call.package.startswith("timm") and call.name in timm.MAKERS
@@ -198,8 +193,8 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
         return lines(call.children or (), sample)
     if call.name not in MAKERS and call.name not in _GROUPS:
         raise Unheld(APART.get(call.name) or _hint(call))
-    given = {key: value for key, value in call.args.items() if key != "transforms"}
-    args = Args({key: value if key == "p" else _integral(value) for key, value in given.items()})
+    args = Args(call.args)
+    args |= json.loads(json.dumps({key: each for key, each in args.items() if key != "p"}), parse_float=_number)
     if unknown := [key for key in args if key not in PARAMETERS[call.name]]:
         raise Unheld(f"torchvision's {call.name} has no argument {unknown[0]!r}")
     return _group(call, args, sample) if call.name in _GROUPS else MAKERS[call.name](args, sample)

@@ -11,15 +11,9 @@ from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, numbers
 INTERPOLATIONS: dict[str, str] = FOREIGN["torchvision"]["interpolations"]
 _SMOOTHED = frozenset({"linear", "cubic"})  # before torchvision makes images smaller by them
 _BORDERS: dict[str, str] = FOREIGN["torchvision"]["borders"]
-_ALIKE = 0.02  # how far from 1 the product of two ratios is that are each other's inverse
 _MOST_SIZES = 1024  # of a list that a step is given to draw from
 _AFTER = "the shear acts after the rotation here, before it in torchvision"
-_LARGER = "RandomRotation with expand: images come out up to 3 px larger than in torchvision, with a border."
-_FITTING = (
-    "{}: Erasing makes no hole that would not fit at each of its ratios, so that less is erased of images that are not "
-    "square: of 64×200 px .06 at the usual ranges, .15 there. For more of them widen `scale` or narrow `ratio`."
-)
-_NOISE = "RandomErasing: noise is even over all levels here, and normal in torchvision."
+NOTES: dict[str, str] = FOREIGN["torchvision"]["notes"]
 
 
 def resampling(args: Args) -> dict[str, Any]:
@@ -55,7 +49,7 @@ def of_kind(by_kind: Mapping[str, Any], kind: str) -> Any:
     (2, 1)
     """
     kinds = {str(key).rpartition(".")[2].strip("'>").lower(): value for key, value in by_kind.items()}
-    return kinds.get(kind, kinds.get("tensor", kinds.get("others")))
+    return kinds.get(kind, kinds.get("others", kinds.get("tensor")))
 
 
 def levels(value: Any, sample: SampleState) -> dict[str, Any]:
@@ -117,9 +111,8 @@ def pad(args: Args, sample: SampleState) -> list[Item]:
     if len(given) not in (1, 2, 4):
         raise Unheld(f"padding must be 1, 2 or 4 numbers, got {len(given)}")
     sample.sides = None
-    for half in (2, 1):  # as short as it can be said
-        given = given[:half] if given == given[:half] * (len(given) // half) else given
-    return [sample.line("Pad", padding=given[0] if len(given) == 1 else given, **_edge(args, sample))]
+    given = given[:2] if given[:2] == given[2:] else given
+    return [sample.line("Pad", padding=given[0] if len(set(given)) == 1 else given, **_edge(args, sample))]
 
 
 def random_resized_crop(args: Args, sample: SampleState) -> list[Item]:
@@ -134,7 +127,7 @@ def random_rotation(args: Args, sample: SampleState) -> list[Item]:
     if not args.get("expand"):
         return [sample.line("Rotate", limit=limit, **how, p=1.0)]
     sample.sides = None
-    sample.draft.note(_LARGER)
+    sample.draft.note(NOTES["expand"])
     return [sample.line("Affine", rotate=_turned(limit), fit_output=True, **how, p=1.0)]
 
 
@@ -247,17 +240,10 @@ def erasing(args: Args, sample: SampleState) -> list[Item]:
     value, found = args.get("value", 0), args.spans("scale", "ratio")
     fill = {"fill": "random"} if value in ("random", None) else levels(value, sample)
     low, high = found.get("ratio", (1, 1))
-    if abs(low * high - 1) > _ALIKE:  # of height to width there, of width to height here
+    if low > 0 and abs(low * high - 1) > 0.02:  # of height to width there, of width to height here
         found["ratio"] = [round(1 / high, 6), round(1 / low, 6)]
-    note_fitting("RandomErasing", sample)
-    if "random" in fill.values():
-        sample.draft.note(_NOISE)
+    sample.draft.note(NOTES["erasing"])
     return [sample.line("Erasing", **found, **fill, p=args.get("p", 0.5))]
-
-
-def note_fitting(name: str, sample: SampleState) -> None:
-    """Say how Erasing differs from what has that name elsewhere."""
-    sample.draft.note(_FITTING.format(name))
 
 
 def gray(args: Args, sample: SampleState) -> list[Item]:

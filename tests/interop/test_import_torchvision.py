@@ -317,7 +317,7 @@ def test_what_is_otherwise_than_in_torchvision_is_told() -> None:
     steps = found.recipe().steps
     assert (steps[0].args["ratio"], steps[2].args["max_size_hw"]) == ((1.0, 2.0), (40, 60))
     assert [note.partition(":")[0] for note in found.notes] == [
-        "RandomErasing", "RandomErasing", "RandomRotation with expand"
+        "RandomErasing and re_prob", "RandomRotation with expand"
     ]  # fmt: skip
 
 
