@@ -14,6 +14,7 @@ from typing import Any
 
 from augrecipes.errors import RecipeError
 from augrecipes.interop import compose, mm, torchvision
+from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import Call, RecipeDraft, name_of, wrong
 from augrecipes.interop.reading import Document, is_python
 from augrecipes.interop.source.read import Match, read
@@ -91,9 +92,8 @@ def draft_of_config(document: Document) -> RecipeDraft:
     made = _draft(training, top, document)
     for note in notes:
         made.note(note)
-    if others := [_listed(each) for each in found if each not in (training, evaluation)]:
-        more = f" and {len(others) - 6} more" if len(others) > 6 else ""
-        made.note(f"Also there, each by `--key`: {', '.join(others[:6])}{more}.")
+    if others := [each for each in found if each not in (training, evaluation)]:
+        made.note(f"Also there, each by `--key`: {_several(others, 6)}.")
     if evaluation is None:
         return made
     other = _draft(evaluation, top, document)
@@ -222,7 +222,7 @@ def chosen(found: list[Match], key: str, place: Place) -> tuple[Match, Match | N
         if len(named) == 1:
             return named[0], None
         if not named:
-            raise wrong(f"no pipeline at {key!r}; there {_all(found)}", place)
+            raise wrong(f"no pipeline at {key!r}; there are {_several(found)}", place)
         found = named
     by_role: dict[str, list[Match]] = {}
     for each in found:
@@ -230,10 +230,11 @@ def chosen(found: list[Match], key: str, place: Place) -> tuple[Match, Match | N
     evaluation = by_role.get("eval", [])
     training = by_role.get("train") or by_role.get("augment") or by_role.get("") or evaluation
     training = [each for each in training if each.path == _USUAL] or training
+    spend(len(training) ** 2 // 4)
     training = _different([each for each in training if not _is_otherwise(each, training)])
     if len(training) > 1:
         what = f"several pipelines{f' at {key!r}' if key else ''}"
-        raise wrong(f"{what}; name one, as in `--key {training[0].path}`: there {_all(training)}", place)
+        raise wrong(f"{what}; name one, as in `--key {training[0].path}`: there are {_several(training)}", place)
     rest = [each for each in evaluation if each is not training[0]]
     return training[0], next((each for each in rest if "val" in each.path.lower()), rest[0] if rest else None)
 
@@ -261,8 +262,9 @@ def _listed(found: Match) -> str:
     return f"{found.path or 'the file itself'} (line {found.place.line})"
 
 
-def _all(found: list[Match]) -> str:
-    return f"are {', '.join(map(_listed, found))}"
+def _several(found: list[Match], most: int = 24) -> str:
+    more = f" and {len(found) - most} more" if len(found) > most else ""
+    return f"{', '.join(map(_listed, found[:most]))}{more}"
 
 
 def values_of(node: Node, top: Node) -> Any:

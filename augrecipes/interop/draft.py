@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.interop.budget import spend
 from augrecipes.ops import registry
 from augrecipes.recipe.document import build
 from augrecipes.recipe.grammar import POLICIES
@@ -211,6 +212,7 @@ class RecipeDraft:
 
 def fault_of(line: Line) -> Diagnostic | None:
     """Why a line by itself is no step of a recipe; None: it is one."""
+    spend(150)  # what it costs to build one
     faults = RecipeDraft("t", "", line.place, steps=[line]).faults()
     return faults[0] if faults else None
 

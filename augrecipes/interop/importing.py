@@ -13,6 +13,7 @@ from typing import Any
 from augrecipes.compat.guard import albumentations, collected
 from augrecipes.errors import RecipeError
 from augrecipes.interop import basicsr, configs, objects, torchvision
+from augrecipes.interop.budget import bounded
 from augrecipes.interop.draft import RecipeDraft, wrong
 from augrecipes.interop.reading import Document, is_python, of_text, read, read_stream
 from augrecipes.ops.readable import is_advice
@@ -57,8 +58,9 @@ def draft_of(
     if source == "-":  # Python, where there is a pipeline in it; else YAML or JSON
         text = read_stream(sys.stdin.buffer, _STREAM)
         python = Document(f"{_STREAM}.py", text=text)
-        document = python if configs.holds(python) else of_text(text, _STREAM)
-        return of_document(replace(document, key=key, given=given or {}))
+        with bounded(_STREAM):
+            document = python if configs.holds(python) else of_text(text, _STREAM)
+            return of_document(replace(document, key=key, given=given or {}))
     if is_named(source) and not Path(source).exists():
         return _of_named(source, given or {})
     document = read(source)
@@ -155,14 +157,15 @@ def of_document(document: Document) -> RecipeDraft:
     place = replace(document.place, file=document.file)
     if document.given and not is_python(document.file):
         raise wrong("--set says what Python source does not tell, and this is none", place)
-    for name, owns, drafts in READERS:
-        if owns(document):
-            if document.key and name != _MANY:
-                raise wrong(f"--key names one of several pipelines, and this is {name}", place)
-            draft = drafts(document)
-            if _LOADER in document.text:
-                draft.note(_DRAWS)
-            return draft
+    with bounded(document.file):
+        for name, owns, drafts in READERS:
+            if owns(document):
+                if document.key and name != _MANY:
+                    raise wrong(f"--key names one of several pipelines, and this is {name}", place)
+                draft = drafts(document)
+                if _LOADER in document.text:
+                    draft.note(_DRAWS)
+                return draft
     if isinstance(document.top, MappingNode) and {"recipe", "steps"} <= document.top.entries.keys():
         raise wrong("this is a recipe already: there is nothing to import", place)
     known = "; ".join(name for name, _, _ in READERS)

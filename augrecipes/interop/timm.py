@@ -100,6 +100,8 @@ def _training(args: Args, sample: SampleState, sized: Args, mean: Sequence[float
     add("GaussianBlur", args.get("gaussian_blur_prob"), blur_limit=[23, 23], sigma_limit=[0.1, 2.0])
     # Behind the normalisation in timm, where 0 is the mean.
     fill = level if args.get("re_mode", "const") == "const" else "random"
+    if args.get("re_prob"):
+        sample.draft.note(steps.NOTES["erasing"])
     add("Erasing", args.get("re_prob"), scale=[0.02, 0.333333], ratio=[0.3, 3.3], fill=fill)
     return found
 

@@ -5,6 +5,7 @@ Transforms that change values are steps, conversions to tensors are `output:` an
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -31,10 +32,9 @@ _GROUPS = frozenset({"RandomApply", "RandomChoice", "RandomOrder"})
 
 def to_dtype(args: Args, sample: SampleState) -> list[Item]:
     """Another type of numbers, scaled or not; what torchvision does not print is float32, as always."""
-    value = args.get("dtype")
-    if isinstance(value, Mapping):  # that of images
-        value = next((each for each in value.values() if each is not None), None)
-    name = str(value or "float32").rpartition(".")[2]
+    value = args.get("dtype") or "float32"
+    value = steps.of_kind(value, "image") if isinstance(value, Mapping) else value
+    name = str(value or "uint8").rpartition(".")[2]
     dtype = {"float": "float32", "half": "float16"}.get(name, name)
     sample.output["layout"] = "chw"
     if dtype == "uint8":
@@ -151,6 +151,8 @@ def _read(value: Any, file: str, lines: Iterator[int]) -> Call:
         return Call(name if name.isidentifier() else "Lambda", {}, None, place, cls.__module__)
     found = {key: getattr(value, key) for key in PARAMETERS.get(cls.__name__, ()) if hasattr(value, key)}
     children = found.pop("transforms", None)
+    if cls.__name__ == "RandomCrop" and found["padding"] and cls.__module__.startswith(f"{_HOME}.v2"):
+        found["padding"] = [found["padding"][side] for side in (0, 2, 1, 3)]  # from left, right, top, bottom
     inside = None if children is None else tuple(_read(each, file, lines) for each in children)
     return Call(cls.__name__, {key: _plain(each) for key, each in found.items()}, inside, place, cls.__module__)
 
@@ -162,6 +164,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _number(text: str) -> float:
+    """A number of JSON; a whole one as such: some classes of torchvision keep what they are given as floats."""
+    return int(number) if (number := float(text)).is_integer() else number
 
 
 def fill(draft: RecipeDraft, call: Call) -> None:
@@ -186,7 +193,8 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
         return lines(call.children or (), sample)
     if call.name not in MAKERS and call.name not in _GROUPS:
         raise Unheld(APART.get(call.name) or _hint(call))
-    args = Args((key, value) for key, value in call.args.items() if key != "transforms")
+    args = Args(call.args)
+    args |= json.loads(json.dumps({key: each for key, each in args.items() if key != "p"}), parse_float=_number)
     if unknown := [key for key in args if key not in PARAMETERS[call.name]]:
         raise Unheld(f"torchvision's {call.name} has no argument {unknown[0]!r}")
     return _group(call, args, sample) if call.name in _GROUPS else MAKERS[call.name](args, sample)

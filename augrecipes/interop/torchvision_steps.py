@@ -13,6 +13,7 @@ _SMOOTHED = frozenset({"linear", "cubic"})  # before torchvision makes images sm
 _BORDERS: dict[str, str] = FOREIGN["torchvision"]["borders"]
 _MOST_SIZES = 1024  # of a list that a step is given to draw from
 _AFTER = "the shear acts after the rotation here, before it in torchvision"
+NOTES: dict[str, str] = FOREIGN["torchvision"]["notes"]
 
 
 def resampling(args: Args) -> dict[str, Any]:
@@ -37,9 +38,18 @@ def fills(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         found = numbers(value, "fill")
         return {"fill": found[0] if len(set(found)) == 1 else found}
-    kinds = {str(kind).rpartition(".")[2].strip("'>").lower(): each for kind, each in value.items()}
-    image, mask = (kinds.get(kind, kinds.get("others")) for kind in ("image", "mask"))
+    image, mask = (of_kind(value, kind) for kind in ("image", "mask"))
     return {**fills(image), **({"fill_mask": fills(mask)["fill"]} if mask is not None else {})}
+
+
+def of_kind(by_kind: Mapping[str, Any], kind: str) -> Any:
+    """The value for inputs of a kind, where each has its own; None: nothing is said of them.
+
+    >>> of_kind({"torchvision.tv_tensors.Mask": 2, "others": 3}, "mask"), of_kind({"Tensor": 1}, "image")
+    (2, 1)
+    """
+    kinds = {str(key).rpartition(".")[2].strip("'>").lower(): value for key, value in by_kind.items()}
+    return kinds.get(kind, kinds.get("others", kinds.get("tensor")))
 
 
 def levels(value: Any, sample: SampleState) -> dict[str, Any]:
@@ -101,6 +111,7 @@ def pad(args: Args, sample: SampleState) -> list[Item]:
     if len(given) not in (1, 2, 4):
         raise Unheld(f"padding must be 1, 2 or 4 numbers, got {len(given)}")
     sample.sides = None
+    given = given[:2] if given[:2] == given[2:] else given
     return [sample.line("Pad", padding=given[0] if len(set(given)) == 1 else given, **_edge(args, sample))]
 
 
@@ -116,6 +127,7 @@ def random_rotation(args: Args, sample: SampleState) -> list[Item]:
     if not args.get("expand"):
         return [sample.line("Rotate", limit=limit, **how, p=1.0)]
     sample.sides = None
+    sample.draft.note(NOTES["expand"])
     return [sample.line("Affine", rotate=_turned(limit), fit_output=True, **how, p=1.0)]
 
 
@@ -144,7 +156,7 @@ def _turned(angles: list[float]) -> list[float]:
 
 def elastic(args: Args, sample: SampleState) -> list[Item]:
     """Wobbles; torchvision counts alpha in half pixels."""
-    alpha, sigma = ({*args.numbers(key, usual)} for key, usual in (("alpha", 50.0), ("sigma", 5.0)))
+    alpha, sigma = ({*args.numbers(key, usual)} for key, usual in (("alpha", 50), ("sigma", 5)))
     if len(alpha) > 1 or len(sigma) > 1:
         raise Unheld("alpha and sigma that differ for x and y: ElasticTransform has one of each; take their mean")
     made = {"alpha": alpha.pop() / 2, "sigma": sigma.pop(), "noise_distribution": "uniform"}
@@ -152,12 +164,12 @@ def elastic(args: Args, sample: SampleState) -> list[Item]:
 
 
 def scale_jitter(args: Args, sample: SampleState) -> list[Item]:
-    """As large as fits into the target, times a factor."""
-    how, limit = resampling(args), [round(end - 1, 10) for end in args.span("scale_range", usual=[0.1, 2.0])]
+    """As large as fits into the target, times a factor; torchvision's target is width and height."""
+    how, limit = resampling(args), [round(end - 1, 10) for end in args.span("scale_range", usual=[0.1, 2])]
     sample.sides = None
     line = sample.line("RandomScale", scale_limit=limit, **how, p=1.0)
     line.beside.append("resampled twice, once in torchvision")
-    return [sample.line("LongestMaxSize", max_size_hw=[*args.size("target_size")], **how), line]
+    return [sample.line("LongestMaxSize", max_size_hw=[*args.size("target_size")[::-1]], **how), line]
 
 
 def shortest_size(args: Args, sample: SampleState) -> list[Item]:
@@ -225,9 +237,13 @@ def solarize(args: Args, sample: SampleState) -> list[Item]:
 
 def erasing(args: Args, sample: SampleState) -> list[Item]:
     """A hole; its value counts as the image does where it stands."""
-    value = args.get("value", 0)
-    fill = {"fill": "random"} if value == "random" else levels(value, sample)
-    return [sample.line("Erasing", **args.spans("scale", "ratio"), **fill, p=args.get("p", 0.5))]
+    value, found = args.get("value", 0), args.spans("scale", "ratio")
+    fill = {"fill": "random"} if value in ("random", None) else levels(value, sample)
+    low, high = found.get("ratio", (1, 1))
+    if low > 0 and abs(low * high - 1) > 0.02:  # of height to width there, of width to height here
+        found["ratio"] = [round(1 / high, 6), round(1 / low, 6)]
+    sample.draft.note(NOTES["erasing"])
+    return [sample.line("Erasing", **found, **fill, p=args.get("p", 0.5))]
 
 
 def gray(args: Args, sample: SampleState) -> list[Item]:

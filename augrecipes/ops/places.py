@@ -96,7 +96,7 @@ class FieldPlaces:
         """A mask H×W or H×W×C; channels of a mesh four by four, as OpenCV loses more."""
         apply = inherited(self, "apply_to_mask", super())
         if "generated_mesh" not in params or mask.ndim == 2:
-            return apply(mask, *args, **params)  # type: ignore[no-any-return]
+            return apply(mask, *args, **params)
         parts = [apply(mask[..., k : k + 4], *args, **params) for k in range(0, mask.shape[2], 4)]
         return np.concatenate([part.reshape(*mask.shape[:2], -1) for part in parts], axis=2)
 
@@ -139,11 +139,11 @@ _UNTOUCHED = np.zeros(4)
 def _hidden(params: dict[str, Any]) -> Points | None:
     """The pixels that a step hides, H×W bool; None: no pixel in all of its channels."""
     if "holes" not in params:
-        mask: Any = params.get("dropout_mask", params.get("drop_mask"))
-        covers: Points | None = (
-            None if mask is None else np.asarray(mask, bool).reshape(*params["shape"][:2], -1).all(axis=2)
-        )  # type: ignore[assignment]
-        return covers
+        mask = params.get("dropout_mask", params.get("drop_mask"))
+        if mask is None:
+            return None
+        whole: Points = np.asarray(mask, bool).reshape(*params["shape"][:2], -1)
+        return np.logical_and.reduce(whole, axis=2)
     hidden = np.zeros(params["shape"][:2], bool)
     for x_min, y_min, x_max, y_max in np.asarray(params["holes"]).reshape(-1, 4).astype(int).tolist():
         hidden[y_min:y_max, x_min:x_max] = True

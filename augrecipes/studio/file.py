@@ -16,6 +16,7 @@ from typing import Any
 
 from augrecipes.errors import AugrecipesError, RecipeError, harmless
 from augrecipes.interop import plain
+from augrecipes.interop.budget import bounded
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import of_text
 from augrecipes.ops import groups, registry
@@ -24,6 +25,7 @@ from augrecipes.recipe import gallery
 from augrecipes.recipe.grammar import DEGRADE, GROUPS, POLICIES, STEP_KEYS, TOP
 from augrecipes.recipe.limits import MAX_BYTES, read_bytes
 from augrecipes.recipe.problems import Problems, Stop
+from augrecipes.studio.jobs import go_on
 from augrecipes.studio.requests import ExportRequest, ImportRequest, RecipeRequest, Refused, SaveRequest
 from augrecipes.studio.studio import Studio
 from augrecipes.studio.view import name_of
@@ -115,8 +117,9 @@ def imported(studio: Studio, request: ImportRequest) -> dict[str, Any]:
         studio.recipe(text)
     except RecipeError:
         if not _OURS.search(text):
-            draft = of_document(of_text(text, re.sub(r"[^\w.-]", "_", name)))
-            draft.complete()
+            with bounded(name, go_on):
+                draft = of_document(of_text(text, re.sub(r"[^\w.-]", "_", name)))
+                draft.complete()
             left_out = [f"left out: {part.message}" for part in draft.left_out()]
             return {"text": draft.to_yaml(), "notes": [*draft.notes, *draft.changes(), *left_out]}
     return {"text": text, "notes": []}  # ours: the editor shows what is wrong

@@ -39,6 +39,7 @@ class StudioServer:
             import uvicorn
 
             from augrecipes.studio.app import application
+            from augrecipes.studio.connections import Connection
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] not in ("uvicorn", "starlette"):
                 raise
@@ -49,7 +50,7 @@ class StudioServer:
         self.application = application(studio, (f"{HOST}:{self.port}", f"localhost:{self.port}"))
         config = uvicorn.Config(
             self.application, log_level="warning", access_log=False, server_header=False, date_header=False, ws="none",
-            timeout_graceful_shutdown=1, limit_concurrency=256, h11_max_incomplete_event_size=64 << 10, http="h11",
+            timeout_graceful_shutdown=1, limit_concurrency=256, h11_max_incomplete_event_size=64 << 10, http=Connection,
             loop="asyncio", lifespan="off",
         )  # fmt: skip
         self._server = uvicorn.Server(config)

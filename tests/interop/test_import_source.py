@@ -5,6 +5,7 @@ import io
 import json
 import re
 import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from support.checks import DEAR, PLANTED
 
 import augrecipes as ar
 from augrecipes.cli.app import app
+from augrecipes.interop.budget import bounded
 from augrecipes.interop.importing import draft_of, of_document
 from augrecipes.interop.reading import of_text
 from augrecipes.interop.source import expressions, functions
@@ -214,13 +216,42 @@ HOSTILE = {
     "bases": "".join(f"class C{i}(C{i - 1}, C{i - 1}): pass\n" for i in range(1, 500)) + "y = C499.q",
     "elif": "if a == 0: x = 1\n" + "".join(f"elif a == {i}: x = {i}\n" for i in range(1, 900)),
     "nul": "a = 1\0",
+    "dots": "import " + ".".join(["a"] * 400_000),
+    "shared groups": HEAD + "x = A.Blur()\n" + "x = A.OneOf([x, x])\n" * 30 + "t = A.Compose([x])",
+    "shared calls": "x = dict(type='Blur')\n" + "x = dict(type='OneOf', transforms=[x, x])\n" * 30 + "tf = [x]",
+    "wide bases": "".join(f"class C{i}({', '.join([f'C{i - 1}'] * 30)}): pass\n" for i in range(1, 99)) + "y = C98.q",
+    "branches": HEAD + "t = []\n" + "".join(f"if c.x{i}:\n    t.append(A.Blur(p={i}))\n" for i in range(9_000)),
+    "tests": HEAD + "t = A.Compose([A.D4()])\n" + "".join(f"if train{i}:\n    x = {i}\n" for i in range(9_000)),
+    "cases": HEAD + "match x:\n" + "".join(f"  case {i}:\n    y = A.Compose([A.Blur()])\n" for i in range(9_000)),
+    "returns": HEAD + "def f():\n" + "  if a: return A.Compose([A.Blur()])\n" * 15_000,
+    "pipelines": "".join(f"p{i} = [dict(type='Blur', p=0.{i})]\n" for i in range(5_000)),
+    **{f"lists, {line}": f"{HEAD}a = [*range(9000)]\nb = list(a)\n" + f"{line}\n" * 4_000 for line in (
+        "max(a)", "sorted(a)", "5 in a", "a == b", "A.Compose(a)", "t = A.Compose([A.Blur(a)])", "a[1:]", "a.copy()",
+        "s = list(range(9999))", "s = [*a, *a]", "s = dict(enumerate(a))", "x = f'{a}'", "zip(a, a)",
+    )},
     "surrogate": "a = '\ud800'",
 }  # fmt: skip
 
 
+def test_the_budget_is_for_all_of_a_source() -> None:
+    text = HEAD + "x = A.Blur()\n" + "x = A.OneOf([x, x])\n" * 16 + "t = A.Compose([x])"
+    with pytest.raises(ar.RecipeError, match="E604 import: too much to read"):
+        draft(text)
+    with pytest.raises(ZeroDivisionError), bounded("mine", between=lambda: 1 / 0):
+        draft(UNKNOWN)
+
+
+def test_memory_is_bounded_too() -> None:
+    tracemalloc.start()
+    _read_or_refused("".join(f"s{i} = list(range(9999))\n" for i in range(3_000)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6  # of 1 GB
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_source_is_read_within_bounds(name: str) -> None:
-    assert _work(HOSTILE[name]) < 6_000_000
+    assert _work(HOSTILE[name]) < 20_000_000
 
 
 def _work(text: str) -> int:
@@ -246,12 +277,12 @@ def _work(text: str) -> int:
 @DEAR
 @given(st.integers(0, 2**32))
 def test_random_programs_are_read_or_refused(seed: int) -> None:
-    _read_or_refused(seed)
+    _read_or_refused(hostile(seed))
 
 
-def _read_or_refused(seed: int) -> None:
+def _read_or_refused(text: str) -> None:
     try:
-        found = draft(hostile(seed))
+        found = draft(text)
         found.complete()
         found.to_yaml()
     except ar.RecipeError:
@@ -268,7 +299,7 @@ def test_the_law_of_random_programs_sees_faults(monkeypatch: pytest.MonkeyPatch,
     @PLANTED
     @given(st.integers(0, 2**32))
     def law(seed: int) -> None:
-        _read_or_refused(seed)
+        _read_or_refused(hostile(seed))
 
     with pytest.raises((TypeError, KeyError)):
         law()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import cv2
 import numpy as np
@@ -20,11 +21,12 @@ from augrecipes.interop.reading import Document, of_text
 from augrecipes.interop.source import transforms as writing
 
 
-def library() -> Any:
-    """torchvision.transforms.v2, where it is installed and fits the installed torch."""
+def library(name: str = "torchvision.transforms.v2") -> Any:
+    """A module of torchvision, where that is installed; built for another torch, it lacks operators of its own."""
     try:
-        return import_module("torchvision.transforms.v2")
-    except (ImportError, RuntimeError) as error:  # it was built for another torch
+        with patch("torch.library.register_fake", lambda *_, **__: lambda function: function):
+            return import_module(name)
+    except (ImportError, RuntimeError) as error:
         return pytest.skip(f"torchvision is not at hand: {error}")
 
 
@@ -164,6 +166,31 @@ def _numbers(text: str) -> str:
     return text.replace(".0,", ",").replace(".0]", "]").replace(".0}", "}")
 
 
+CALLS = [line for line in (Path(__file__).parent / "torchvision_calls.txt").read_text().splitlines() if line[0] != "#"]
+_IMPORTS = """import torch
+from PIL import Image
+from torchvision import tv_tensors
+from torchvision.transforms import InterpolationMode, v2
+import torchvision.transforms{} as T
+"""
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("version", ["", ".v2"])
+@pytest.mark.parametrize("call", CALLS)
+def test_a_constructor_is_the_same_recipe_by_object_and_by_source(call: str, version: str) -> None:
+    library()
+    if call.startswith("v2.") and not version:
+        return
+    names: dict[str, Any] = {}
+    exec(_IMPORTS.format(version), names)
+    made = eval(f"T.Compose([{call}])", names)
+    text = f"{_IMPORTS.format(version)}t = T.Compose([{call}])\n"
+    drafts = [of_document(document) for document in (Document("object", value=made), of_text(text, "source.py"))]
+    of_object, of_source = (f"{_body(draft)}{draft.notes}" for draft in drafts)
+    assert of_object == of_source
+
+
 def test_the_law_sees_a_reader_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     true = writing._of_created
 
@@ -235,6 +262,18 @@ def test_pixels_tell_a_wrong_value(monkeypatch: pytest.MonkeyPatch, fault: str, 
         test_pixels_are_near_those_of_torchvision(name)
 
 
+@pytest.mark.parametrize("target", [(60, 40), (40, 60), (33, 90)])
+@pytest.mark.parametrize("scale", [0.37, 1.0, 1.7])
+def test_scale_jitter_has_the_size_of_torchvision(target: tuple[int, int], scale: float) -> None:
+    v2, torch = library(), import_module("torch")
+    for height, width in ((50, 80), (80, 50), (31, 31)):
+        made = v2.ScaleJitter(target, (scale, scale))
+        expected = made(torch.zeros(3, height, width, dtype=torch.uint8)).shape[1:]
+        step = ar.from_torchvision(made).compile(optimize="none").at(0)
+        found = step(image=np.zeros((height, width, 3), np.uint8))["image"].shape
+        assert max(abs(found[0] - expected[0]), abs(found[1] - expected[1])) <= 1
+
+
 # What stands where, and what is refused.
 
 
@@ -270,6 +309,16 @@ def test_a_fill_in_a_group_is_counted_back_once() -> None:
     """).recipe()
     (step,) = (each for each in recipe.walk() if each.name == "Erasing")
     assert (step.args["fill"], recipe.steps[0].p) == ((178, 178, 178), 0.3)
+
+
+def test_what_is_otherwise_than_in_torchvision_is_told() -> None:
+    erasing = "RandomErasing(value='random', ratio=(0.5, 1))"
+    found = draft(f"{erasing}, RandomRotation(9, expand=True), ScaleJitter((60, 40))")
+    steps = found.recipe().steps
+    assert (steps[0].args["ratio"], steps[2].args["max_size_hw"]) == ((1.0, 2.0), (40, 60))
+    assert [note.partition(":")[0] for note in found.notes] == [
+        "RandomErasing and re_prob", "RandomRotation with expand"
+    ]  # fmt: skip
 
 
 def test_groups_keep_their_chances() -> None:
@@ -326,6 +375,9 @@ def test_an_object_is_a_recipe_or_an_error() -> None:
     flip = _stand_in("RandomHorizontalFlip", p=0.3)
     recipe = ar.from_torchvision(_stand_in("Compose", transforms=[_stand_in("CenterCrop", size=(8, 9)), flip]), "mine")
     assert (recipe.name, recipe.steps[0].args["width"], recipe.steps[1].p) == ("mine", 9, 0.3)
+    padded = _stand_in("RandomCrop", size=9, padding=[1, 3, 2, 4])  # left, right, top, bottom
+    steps = ar.from_torchvision(_stand_in("Compose", transforms=[padded, _stand_in("RandomErasing", value=None)])).steps
+    assert [steps[0].args["padding"], steps[2].args["fill"]] == [(1, 2, 3, 4), "random"]
     with pytest.raises(ar.RecipeError, match="Perspective"):
         ar.from_torchvision(_stand_in("RandomPerspective", distortion_scale=0.5))
     with pytest.raises(ar.RecipeError, match=r"augrecipes\.register"):

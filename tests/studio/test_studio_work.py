@@ -5,6 +5,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,11 @@ import pytest
 from studio_pages import QUICK, Page, image_of
 
 import augrecipes as ar
+from augrecipes.interop import importing
 from augrecipes.ops import registry
 from augrecipes.sources.sample import RecipeSource
-from augrecipes.studio import studio
-from augrecipes.studio.jobs import LruCache
+from augrecipes.studio import file, jobs, studio
+from augrecipes.studio.jobs import LruCache, WorkTurn
 
 WAIT = "StepThatWaits: {p: 1.0}"
 SLOW = QUICK.replace("HorizontalFlip", WAIT).replace("derived", "[]")
@@ -122,6 +125,41 @@ def test_closing_the_connection_ends_the_work(page: Page, gate: Gate) -> None:
         until(lambda: gate.began >= 1)
     until(lambda: all(turn.ended for turn in page.studio.turns.values()))
     assert gate.ended(page)
+
+
+def import_ended(page: Page, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether an import is broken off once its client has left."""
+    begun, gone, ended = threading.Event(), threading.Event(), list[bool]()
+    turns: list[WorkTurn] = []
+
+    def imported(document: Any) -> Any:
+        turns.append(jobs._here.turn)
+        begun.set()
+        assert gone.wait(60)
+        try:
+            return importing.of_document(document)
+        except jobs.EndedError:
+            ended.append(True)
+            raise
+
+    monkeypatch.setattr(file, "of_document", imported)
+    body = json.dumps({"name": "x.py", "text": "import albumentations as A\nt = A.Compose([A.D4()])\n"})
+    with closing(HTTPConnection("127.0.0.1", page.running.port)) as connection:
+        connection.request("POST", "/api/import", body, {"X-Studio-Token": page.studio.token})
+        assert begun.wait(60)
+    until(lambda: turns[-1].ended)
+    gone.set()
+    page.studio.threads._threads.shutdown()
+    return ended == [True]
+
+
+def test_an_import_ends_when_its_client_leaves(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert import_ended(page, monkeypatch)
+
+
+def test_a_planted_import_that_does_not_listen_is_noticed(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file, "go_on", bool)
+    assert not import_ended(page, monkeypatch)
 
 
 def test_two_tabs_do_not_end_each_other(page: Page, gate: Gate) -> None:

@@ -73,6 +73,7 @@ class Calls(Expressions):
             case values.Class():
                 return self.instance(called, args, named)
             case values.Partial():
+                self.spend(len(called.args) + len(called.named))
                 return self.called(called.function, [*called.args, *args], {**called.named, **named}, node)
             case values.OutsideName():
                 return self._outside(called, args, named, node)
@@ -148,6 +149,7 @@ class Calls(Expressions):
                 parser.update(named)
                 return None
             case "parse_args" | "parse_known_args":
+                self.spend(len(parser))
                 known = values.Mapped(parser, self.source.at(node))
                 return known if name == "parse_args" else (known, self.unknown(node))
         raise values.NotKnown
@@ -159,6 +161,7 @@ class Calls(Expressions):
         if isinstance(begin, values.Function):
             self.run(replace(begin, owner=made), args, named)
         else:
+            self.spend(len(cls.node.body))
             lines = (each.target for each in cls.node.body if isinstance(each, ast.AnnAssign))
             fields = [each.id for each in lines if isinstance(each, ast.Name)]  # what a data class takes
             made.names |= dict(zip(fields, args, strict=False)) | {key: named[key] for key in named if key is not None}
@@ -184,6 +187,7 @@ class Calls(Expressions):
         if owner is not None and (owner.is_object or "classmethod" in decorators) and "staticmethod" not in decorators:
             args = [owner, *args]
         by_place = [*node.posonlyargs, *node.args]
+        self.spend(len(args) + len(named) + len(by_place) + len(node.kwonlyargs))
         bound = {each.arg: self._parameter(each, function) for each in (*by_place, *node.kwonlyargs)}
         more = values.Mapped({key: value for key, value in named.items() if key not in bound})
         bound |= dict(zip((each.arg for each in by_place), args, strict=False))

@@ -153,7 +153,7 @@ class SourceReader(Calls):
         if end in _ENDING:
             self.hiding.add(assumed)
             return _OTHER
-        if end == "" and _returns(other):
+        if end == "" and len(self.path) < 64 and _returns(other):
             self.path.append(branch)  # what follows is of this branch alone
         return ""
 
@@ -168,6 +168,7 @@ class SourceReader(Calls):
         """Ids of the calls of transforms in a function, a class or a statement."""
         first = bisect_left(self.calls, (node.lineno, node.col_offset))
         last = bisect_right(self.calls, (node.end_lineno, node.end_col_offset, 1 << 62))
+        self.spend(last - first)
         return [each for _, _, each in self.calls[first:last]]
 
     def _for(self, statement: ast.For | ast.AsyncFor) -> str:
@@ -188,6 +189,7 @@ class SourceReader(Calls):
         """Go through what runs nobody knows how often: what it changes is not known."""
         changed: list[ast.Name] = []
         for node in ast.walk(loop):
+            self.spend()
             match node:
                 case ast.Name(ctx=ast.Store()):
                     changed.append(node)

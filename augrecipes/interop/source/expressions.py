@@ -10,6 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from augrecipes.interop import budget
 from augrecipes.interop.source import functions, values
 from augrecipes.interop.source.functions import Key, binary, plain, truth
 from augrecipes.interop.source.text import SourceText, Test, dotted, names_in, role, test_of
@@ -38,11 +39,9 @@ class Expressions(ABC):
     path: list[str] = field(default_factory=list)  # names that lead to where the reader is
     tests: dict[str, Test] = field(default_factory=dict)  # that could not be told
     depth: int = 0
-    steps: int = 0
 
     def __post_init__(self) -> None:
         self.module = self.scope
-        self.most = 40_000 + 4 * sum(map(len, self.source.lines))
 
     @contextmanager
     def named(self, name: Any) -> Iterator[None]:
@@ -56,8 +55,7 @@ class Expressions(ABC):
 
     def spend(self, steps: int = 1) -> None:
         """Count work."""
-        self.steps += steps
-        if self.steps > self.most:
+        if budget.spend(steps) < budget.FOR_MATCHES:
             raise Spent
 
     @abstractmethod
@@ -110,6 +108,7 @@ class Expressions(ABC):
 
     def unknown(self, node: ast.expr, *parts: Any) -> values.UnknownValue:
         """An expression that cannot be told, and the names that it needs."""
+        budget.spend(12)  # what it costs to find the names
         path = dotted(node)
         known = [root for part in parts if isinstance(part, values.UnknownValue) for root in part.roots]
         roots = tuple(dict.fromkeys([path] if path else known + names_in(node, self.scope)))[:4]
@@ -155,7 +154,7 @@ class Expressions(ABC):
                 with self.named(branch):
                     return self.of(body if holds else orelse)
             case ast.JoinedStr(values=parts):
-                return "".join(self._text(part) for part in parts)
+                return functions.bounded("".join, [self._text(part) for part in parts])
             case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
                 return self._comprehension(node)
             case ast.Lambda():
@@ -201,6 +200,7 @@ class Expressions(ABC):
             name = self.of(key)
             with self.named(name):
                 item = self.of(value)
+            name = name.path if isinstance(name, values.OutsideName) and name.bound else name  # tv_tensors.Image
             if not isinstance(name, Key):
                 raise values.NotKnown(name)
             mapping[name] = item
@@ -307,6 +307,6 @@ class Expressions(ABC):
                 if mapped or (isinstance(held, list) and isinstance(key, int) and -len(held) <= key < len(held)):
                     held[key] = value
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
-                items = list(value) if isinstance(value, list | tuple) else []
+                fits = isinstance(value, list | tuple) and len(value) == len(targets)
                 for index, each in enumerate(targets):
-                    self.assign(each, items[index] if len(items) == len(targets) else self.unknown(each))
+                    self.assign(each, value[index] if fits else self.unknown(each))

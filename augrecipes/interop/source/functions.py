@@ -9,6 +9,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import FOREIGN
 from augrecipes.interop.source import values
 from augrecipes.interop.source.values import Mapped, NotKnown
@@ -37,14 +38,17 @@ FAILURES = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 def is_plain(value: Any) -> bool:
     """Whether a value is wholly known, as deep as it goes within bounds."""
     left = [value]
-    for count, item in enumerate(left):
-        if count > MOST_ITEMS:
-            return False
+    for item in left:
+        spend()
         if isinstance(item, Mapping):
             left += [*item.keys(), *item.values()]
         elif isinstance(item, list | tuple):
             left += item
+        elif isinstance(item, str):
+            left += [None] * (len(item) // 64)  # so long a piece counts as one
         elif not isinstance(item, Key):
+            return False
+        if len(left) > MOST_ITEMS:
             return False
     return True
 
@@ -72,7 +76,7 @@ def binary(op: ast.operator, left: Any, right: Any) -> Any:
     ((1, 2, 3), 3)
     """
     if isinstance(op, ast.BitOr) and isinstance(left, Mapping) and isinstance(right, Mapping):
-        return Mapped({**left, **right})
+        return bounded(Mapped, {**left, **right})
     held = [each for each in (left, right) if isinstance(each, str | list | tuple)]
     if isinstance(op, ast.Mult) and held:
         times = right if held[0] is left else left
@@ -84,7 +88,7 @@ def binary(op: ast.operator, left: Any, right: Any) -> Any:
         fits = fits and not (isinstance(op, ast.Pow | ast.LShift) and (abs(right) > 64 or abs(left) > 1e6))
     if not fits or type(op) not in BINARY:
         raise NotKnown(left, right)
-    return _bounded(BINARY[type(op)], left, right)
+    return bounded(BINARY[type(op)], left, right)
 
 
 def compared(op: ast.cmpop, left: Any, right: Any) -> bool:
@@ -107,10 +111,11 @@ def plain(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
     """
     if not (is_plain(args) and is_plain(named)):
         raise NotKnown(*args)
-    return _bounded(function, *args, **named)
+    return bounded(function, *args, **named)
 
 
-def _bounded(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+def bounded(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """What a function returns; NotKnown where it fails, or the result is too large."""
     try:
         result = function(*args, **named)
     except FAILURES:
@@ -123,6 +128,7 @@ def _bounded(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
         case float() if math.isfinite(result):
             return result
         case str() | tuple() | list() | dict() if len(result) <= MOST_ITEMS:
+            spend(len(result) // 8)
             return result
     raise NotKnown(*args)
 
@@ -133,8 +139,9 @@ def items_of(value: Any) -> list[Any]:
     Raises:
         NotKnown: they are not known.
     """
-    if not isinstance(value, list | tuple | Mapping | str) or len(value) > MOST_ITEMS:
+    if not isinstance(value, list | tuple | Mapping | str | range) or len(value) > MOST_ITEMS:
         raise NotKnown(value)
+    spend(len(value))
     return list(value)
 
 
@@ -144,13 +151,6 @@ def pairs_of(value: Any) -> dict[Any, Any]:
     if not all(isinstance(each, list | tuple) and len(each) == 2 and isinstance(each[0], Key) for each in pairs):
         raise NotKnown(value)
     return dict(pairs)
-
-
-def _range(*args: Any) -> list[int]:
-    numbers = range(*args)
-    if len(numbers) > MOST_ITEMS:
-        raise NotKnown(*args)
-    return list(numbers)
 
 
 def _round(value: Any, digits: Any = None) -> Any:
@@ -170,14 +170,14 @@ def _plainly(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "list": lambda value=(): items_of(value), "tuple": lambda value=(): tuple(items_of(value)), "range": _range,
+    "list": lambda value=(): items_of(value), "tuple": lambda value=(): tuple(items_of(value)),
     "len": lambda value: len(items_of(value)), "bool": lambda value=False: truth(value), "str": _text,
-    "zip": lambda *several: list(zip(*map(items_of, several), strict=False)),
+    "range": lambda *a: items_of(range(*a)), "zip": lambda *several: list(zip(*map(items_of, several), strict=False)),
     "enumerate": lambda value, start=0: list(enumerate(items_of(value), start)),
     "reversed": lambda value: items_of(value)[::-1], "sorted": lambda value: plain(sorted, items_of(value)),
     "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value, "round": _round, "numpy.round": _round,
     **dict.fromkeys(("numpy.array", "numpy.asarray", "torch.tensor", "numpy.float32", "numpy.float64", "numpy.int32"),
-                    lambda value, *_, **__: list(value) if isinstance(value, list | tuple) else value),
+                    lambda value, *_, **__: items_of(value) if isinstance(value, list | tuple) else value),
     **{name: _plainly(getattr(builtins, name)) for name in FOREIGN["python"]["builtins"]},
     **{f"numpy.{name}": _plainly(getattr(math, same)) for name, same in FOREIGN["python"]["numpy"].items()},
     **{f"math.{name}": _plainly(getattr(math, name)) for name in FOREIGN["python"]["math"]},
@@ -197,7 +197,7 @@ def method(held: Any, name: str, args: list[Any], named: dict[str, Any]) -> Any:
     ('train', 2)
     """
     if isinstance(held, list | tuple | int | float) and name in _OF_ARRAYS:
-        return list(held) if isinstance(held, list) else held
+        return items_of(held) if isinstance(held, list) else held
     kind = next((each for each in _METHODS if isinstance(held, each)), None)
     if kind is None or name not in _METHODS[kind] or (kind is dict and not isinstance(args[0] if args else "", Key)):
         raise NotKnown(held, *args)
@@ -209,22 +209,23 @@ def method(held: Any, name: str, args: list[Any], named: dict[str, Any]) -> Any:
         name = "append"  # what is not known stands for itself
     if len(held) + len(args[0] if name == "extend" and args else args) > MOST_ITEMS:
         raise NotKnown(*args)
+    spend(len(args[0]) if name == "extend" and args else 1)
     try:
         found = getattr(held, name)(*args, **named)
     except FAILURES:
         raise NotKnown(*args) from None
     if name == "copy":
-        return type(held)(found)
-    return list(found) if kind is dict and name in ("items", "keys", "values") else found
+        return bounded(type(held), found)
+    return items_of([*found]) if kind is dict and name in ("items", "keys", "values") else found
 
 
 def item_of(held: Any, key: Any) -> Any:
     """An item, or a slice, of what is known."""
     if isinstance(held, dict) and isinstance(key, Key) and key in held:
         return held[key]
-    if isinstance(held, str | list | tuple):
+    if isinstance(held, str | list | tuple) and len(held) <= MOST_ITEMS:
         if isinstance(key, int) and -len(held) <= key < len(held):
             return held[key]
         if isinstance(key, slice) and all(isinstance(end, int | None) for end in (key.start, key.stop, key.step)):
-            return _bounded(held.__getitem__, key)
+            return bounded(held.__getitem__, key)
     raise NotKnown(held, key)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import RecipeError
+from augrecipes.interop.budget import FOR_MATCHES, spend
 from augrecipes.interop.draft import Call, LeftOut, wrong
 from augrecipes.interop.reading import read as read_file
 from augrecipes.interop.source.execute import SourceReader
@@ -32,7 +33,7 @@ from augrecipes.recipe.nodes import NOWHERE, Place
 _BASE, _DELETE = "_base_", "_delete_"
 _DEEPEST = 8  # files that extend each other
 _NAMES = frozenset({*OF_TORCHVISION, *CLASSES, *REFUSED, *GROUPS, *OUTPUTS, FLIP, *HOLDING})
-_MOST_READINGS, _MOST_WORK = 24, 4  # of a file; in readings that go to the limit of one
+_MOST_READINGS = 24  # of a file
 _Key = tuple[str, int, tuple[str, ...]]  # what tells pipelines apart: kind, node, and the names that lead there
 
 
@@ -96,6 +97,7 @@ def read(
     >>> match.path, match.calls[0].children[0].args
     ('train', {'height': 64, 'width': 64})
     """
+    spend(500 + len(text) // 8)
     source = parse(text, file)
     base: dict[str, Any] = {}
     notes: list[str] = []
@@ -152,6 +154,7 @@ def _other(other: str, file: str, root: Path | None, depth: int, notes: list[str
 
 def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """A mapping as the framework makes it of a base and of what a file says itself."""
+    spend(len(base) + len(own))
     if depth >= limits.MAX_DEPTH or own.get(_DELETE) is True:
         return dict(own)
     found = Mapped({**base, **own}, getattr(own, "at", NOWHERE))
@@ -186,17 +189,16 @@ def _readings(
     first = read()
     tests = first.tests
     known, untried = set(first.pipelines), dict(tests)
-    if any(role(each.label) for each in tests.values()):
+    if any(role(each.label) for each in tests.values()) and spend(0) > FOR_MATCHES:
         read(evaluating=True)
     waiting: list[tuple[FileReading, tuple[Test, ...]]] = []
     new, origin = tuple(tests.values()), first
     while True:
-        alone = [each for each in new if role(each.label) or each.text in origin.hiding]
-        waiting += [(origin, (each,)) for each in alone]
-        waiting += [(origin, tuple(each for each in new if each not in alone))]
+        alone = {each.text: each for each in new if role(each.label) or each.text in origin.hiding}
+        waiting += [(origin, (each,)) for each in alone.values()]
+        waiting += [(origin, tuple(each for each in new if each.text not in alone))]
         waiting = sorted((each for each in waiting if each[1]), key=lambda each: len(each[1]))
-        work = sum(each.steps for each in readings)
-        if not waiting or len(readings) > _MOST_READINGS or work > _MOST_WORK * first.most:
+        if not waiting or len(readings) > _MOST_READINGS or spend(0) < FOR_MATCHES:
             return readings, list(untried.values())
         origin, changed = waiting.pop(0)
         reading = read(origin, changed)
@@ -223,26 +225,26 @@ def _is_transform(node: ast.Call) -> bool:
 def _pipelines(reader: SourceReader) -> dict[_Key, list[Match]]:
     """What was created and is part of nothing else: each Compose; else groups and lists; else lone transforms."""
     held = [each for _, each in reader.created if each.name in HOLDING]
-    inside = {id(part) for each in held for part in walk([each.args, each.named])}
+    inside = {id(part) for part in walk([[each.args, each.named] for each in held])}
     alone = [(path, each) for path, each in reader.created if id(each) not in inside]
     composes = [found for found in alone if found[1].name in COMPOSES]
     whole = [found for found in alone if found[1].name == WHOLE and found[1].path.startswith("timm.")]
     groups = [found for found in alone if found[1].name in GROUPS and found[1].path.startswith("albumentations")]
     lists = [found for found in reader.lists if _is_list(found[1]) and inside.isdisjoint(map(id, walk(found[1])))]
-    pipelines: dict[_Key, list[Match]] = {}
+    pipelines: dict[_Key, dict[str, Match]] = {}
     for kind, several in (("compose", [*composes, *whole]), ("group", groups), ("list", lists)):
         seen: set[int] = set()
         for path, each in several:
             if id(each) not in seen:  # else it is the same list under another name, or a part of a longer one
-                matches = pipelines.setdefault((kind, id(getattr(each, "node", None)), path), [])
-                match = _match(path, each)
-                matches += [] if match in matches else [match]  # of a loop, or a function that is called again
+                match = _match(path, each)  # once, of a loop or a function that is called again
+                pipelines.setdefault((kind, id(getattr(each, "node", None)), path), {})[repr(match)] = match
             seen.update(map(id, walk(each)))
-    return pipelines
+    return {key: [*found.values()] for key, found in pipelines.items()}
 
 
 def _is_list(value: Any) -> bool:
     """Whether a list is one of transforms, and of nothing else."""
+    spend(len(value))
     created = [item for item in value if isinstance(item, Created)]
     known = any(_is_ours(item) for item in created)
     return len(created) == len(value) and known and not any(item.name in COMPOSES for item in created)
@@ -267,11 +269,11 @@ def _match(path: tuple[str, ...], value: Any) -> Match:
 
 def _named(matches: Iterator[Match]) -> Iterator[Match]:
     """Pipelines that differ, each by a name of its own."""
-    names: dict[str, list[tuple[Call, ...]]] = {}
+    names: dict[str, set[str]] = {}
     for match in matches:
-        before = names.setdefault(match.path, [])
-        if match.calls not in before:
-            before.append(match.calls)
+        before = names.setdefault(match.path, set())
+        if (said := repr(match.calls)) not in before:
+            before.add(said)
             yield match if len(before) == 1 else replace(match, path=f"{match.path}.{len(before)}")
 
 

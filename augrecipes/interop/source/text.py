@@ -8,7 +8,7 @@ import re
 import warnings
 from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from augrecipes.interop.draft import FOREIGN, wrong
 from augrecipes.interop.source.values import OutsideName, Scope, UnknownValue
@@ -50,10 +50,9 @@ class SourceText:
     def text(self, node: ast.expr) -> str:
         """What a node is written as, on one line."""
         first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-        if first == last:
-            found = self.lines[first][node.col_offset : node.end_col_offset]
-        else:
-            found = self.lines[first][node.col_offset :] + b" " + self.lines[min(first + 1, last)]
+        found = self.lines[first][node.col_offset : node.end_col_offset if first == last else None][: 8 * _LONGEST]
+        if first != last:
+            found += b" " + self.lines[first + 1][: 8 * _LONGEST]
         text = " ".join(found.decode("utf-8", "replace").split())
         return text if first == last and len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
@@ -83,7 +82,12 @@ def parse(text: str, file: str) -> SourceText:
 
 
 def _parsed(text: str) -> ast.Module:
-    """Source as Python's parser has it, which warns of nothing that it finds odd in there."""
+    """Source as Python's parser has it, which warns of nothing that it finds odd in there.
+
+    The time that the parser takes for a name with dots, for an f-string or a line grows with its square.
+    """
+    if any(sum(map(line.count, ".;|{")) > 20_000 for line in text.split("\n")):
+        raise ValueError("too much in one line")
     # By the name of the source: what else threads of the process warn of at the same time is told as ever.
     warnings.filterwarnings("ignore", module=re.escape(_NAME))
     return ast.parse(text, _NAME)
@@ -152,7 +156,7 @@ def names_in(node: ast.expr, scope: Scope) -> list[str]:
             elif value is None or isinstance(value, UnknownValue | OutsideName):
                 names.append(path)
             continue
-        inner = ast.iter_child_nodes(each)
+        inner = islice(ast.iter_child_nodes(each), _FEW)
         left += [part for part in inner if part is not getattr(each, "func", None)] if len(left) < _FEW else []
     return names
 

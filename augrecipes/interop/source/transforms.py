@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import FOREIGN, POSITIONAL, Call, LeftOut, takes_of
 from augrecipes.interop.source import values
 from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
@@ -121,6 +122,7 @@ def _known(given: Mapping[str, Any], prefix: str, place: Place, lost: list[LeftO
 
 def _call(call: Call, *, config: bool = False) -> Call:
     """A call with plain arguments, or with what is not known of them: in source, the line that is to be filled in."""
+    spend(20)
     plain = Plain(config=config)
     args = {key: plain.of(value) for key, value in call.args.items()}
     if not plain.unknown:
@@ -151,6 +153,7 @@ def children_of(held: Any, place: Place, lost: list[LeftOut] | None = None, dept
 
 
 def _child(item: Any, place: Place, lost: list[LeftOut] | None, depth: int) -> Iterator[Call]:
+    spend(20)
     why, name = "is no transform", "dict" if isinstance(item, dict) else type(item).__name__
     match item:
         case None:
@@ -185,6 +188,7 @@ class Plain:
     def of(self, value: Any, depth: int = 0) -> Any:
         """A value; what is not known of it is kept, and `${...}` stands for it."""
         self.left -= 1
+        spend()
         match value:
             case None | bool() | int() | float() | str():
                 return value

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import FOREIGN
 from augrecipes.ops.constants import BORDER, INTERPOLATION
 from augrecipes.recipe.nodes import NOWHERE, Place
 
-_MOST_WALKED = 20_000
 MISSING = object()  # no value yet
 Scope = ChainMap[str, Any]  # names of a module, a function or a class, and of what is around it
 
@@ -126,6 +126,7 @@ class Class:
 
     def get(self, name: str, depth: int = 8) -> Any:
         """An attribute, its own or that of a base; MISSING where there is none that is known."""
+        spend()
         if name in self.names:
             return self.names[name]
         for base in self.bases if depth else []:
@@ -139,13 +140,11 @@ class Parser(Mapped):
 
 
 def walk(value: Any) -> Iterator[Any]:
-    """A value, and everything in its lists and mappings, in order, each of them once.
-
-    A value that is too large is not gone through to its end.
-    """
-    left, seen, count = [value], set[int](), 0
-    while left and count < _MOST_WALKED:
-        each, count = left.pop(), count + 1
+    """A value, and everything in its lists and mappings, in order, each of them once."""
+    left, seen = [value], set[int]()
+    while left:
+        each = left.pop()
+        spend()
         yield each
         inner = [*each.values()] if isinstance(each, dict) else each if isinstance(each, list | tuple) else []
         if inner and id(each) not in seen:
