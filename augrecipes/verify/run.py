@@ -260,12 +260,13 @@ def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: S
     reading = worst.readings[0]
     unit = LAWS[reading.law][0]
     law = "" if reading.law == unit else f"{reading.law} "
+    allowed = "" if reading.limit is None else f", allowed {number(reading.limit)}"
     notes = [
         *([name] if recipe.facts.scales else []),
         f"index {place.index}" + (f" tile {place.tile}" if recipe.facts.tiles else ""),
         f"epoch {place.epoch}",
         *([] if place.dtype == "uint8" else [place.dtype]),
-        f"{law}{number(reading.value)} {unit}" if reading.value else "no difference",
+        f"{law}{number(reading.value)} {unit}{allowed}" if reading.value else "no difference",
     ]
     left = CellGroup([annotated(source, again.given.rest, recipe)], f"source · {size_text(source)}", quiet=True)
     return SheetRow(groups, left, short_path(place.path), [" · ".join(notes)])
