@@ -142,6 +142,8 @@ CAPABILITIES = (
         channels=_RGB,
         grids="alike",
     ),
-    _recolouring("StainJitter", "pointwise", channels=_RGB, quick="stain_jitter", native_joined="colours:stained"),
+    _recolouring(  # it jumps at what is glass
+        "StainJitter", "pointwise", jumps=True, channels=_RGB, quick="stain_jitter", native_joined="colours:stained"
+    ),
     _colour("FromFloat", random=False, changes_dtype=True, grids="same"),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 OWN: dict[str, str] = {
     "AugMix": "augrecipes.ops.augmix:AugMix",
+    "HEStain": "augrecipes.ops.stain:HEStain",
     "ResizeToTarget": "augrecipes.ops.resize_to_target:ResizeToTarget",
     "Sharpness": "augrecipes.ops.enhance:Sharpness",
     "SolarizeAdd": "augrecipes.ops.enhance:SolarizeAdd",
