@@ -22,8 +22,6 @@ _WHITE = 256.0
 _ONES: Any = (1.0, 1.0, 1.0, 0.0)  # a scalar for each channel
 LOG = np.log(np.arange(256) + 1.0).astype(np.float32)  # of each level, and 1
 WHITE = 0.85  # of full scale: what albumentations takes for background, and scanned glass is seldom darker
-_NONE_WHITE = 256  # a level that no pixel has
-_LIGHTEST = (_NONE_WHITE,) * 3
 _ALIKE = 1e-3  # stains apart by less than 2 degrees: their amounts cannot be told
 _Share = Annotated[float, Field(ge=0, le=1)] | None
 
@@ -123,12 +121,11 @@ class HEStain(A.HEStain):  # type: ignore[misc]
         super().__init__(method, preset, intensity_scale_range, intensity_shift_range, augment_background, p)
         self.white_threshold = white_threshold
 
-    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> Any:
         """Draw the factors and shifts, and find the stains: of several images in the first that has tissue."""
         images = () if "image" in data else data["images"]
         stained = [image for image in images if not _white(image, self.white_threshold).all()]
-        drawn: dict[str, Any] = super().get_params_dependent_on_data(params, {**data, "images": stained or images})
-        return drawn
+        return super().get_params_dependent_on_data(params, {**data, "images": stained or images})
 
     def _get_stain_matrix(self, img: np.ndarray) -> np.ndarray | None:
         """The two stains' colours; None where the image does not tell them."""
@@ -156,13 +153,13 @@ def white_level(share: float | None) -> int:
     >>> white_level(0.85), white_level(1.0), white_level(None)
     (217, 255, 256)
     """
-    return _NONE_WHITE if share is None else math.ceil(share * 255 - 1e-3)
+    return LOG.size if share is None else math.ceil(share * 255 - 1e-3)
 
 
 def _white(rows: np.ndarray, share: float | None) -> np.ndarray:
     """255 where a pixel is glass, H×W; of H×W×3, uint8 or float32."""
     least: Any = white_level(share) if share is None or rows.dtype == np.uint8 else share - 1e-6
-    return cv2.inRange(rows, (least,) * 3, _LIGHTEST)
+    return cv2.inRange(rows, (least,) * 3, (LOG.size,) * 3)
 
 
 def _with_white(img: np.ndarray, made: np.ndarray, share: float | None) -> np.ndarray:
@@ -175,7 +172,8 @@ def _with_white(img: np.ndarray, made: np.ndarray, share: float | None) -> np.nd
 
 def through_density(img: np.ndarray, matrix: np.ndarray, white: float | None = None) -> np.ndarray:
     """An H×W×3 image through a 3×4 matrix that acts on ln(I + 1), except for what is `white`."""
-    logs = cv2.LUT(img, LOG) if img.dtype == np.uint8 else np.log(img * np.float32(255) + np.float32(1))
+    # A cubic resize of floats goes below 0.
+    logs = cv2.LUT(img, LOG) if img.dtype == np.uint8 else np.log(np.maximum(img, 0) * np.float32(255) + np.float32(1))
     made: Any = cv2.exp(cv2.transform(logs, matrix))
     if img.dtype == np.uint8:
         made = cv2.subtract(made, _ONES, dtype=cv2.CV_8U)  # rounds and saturates

@@ -12,9 +12,8 @@ import numpy as np
 from augrecipes.compiler.kernels.channel_sums import ChannelSums
 from augrecipes.compiler.kernels.quick_apply import Apply, takes
 from augrecipes.native.kernels import Library
-from augrecipes.ops.stain import density_matrix, through_density, white_level
+from augrecipes.ops.stain import LOG, density_matrix, through_density, white_level
 
-_LOG = np.log(np.arange(256) + 1.0).astype(np.float32)[:, None]
 _UNIT = 2.0**-24  # what rounding once may change, of a float32
 _ROUND = 64  # pixels: more than OpenCV takes at a time, so that where it fuses is where it would
 _GLASS = 8.0  # its cube is the product of a pixel that stays: see native/channel_sums.c
@@ -56,7 +55,7 @@ def _tables(matrix: np.ndarray, glass: np.ndarray) -> np.ndarray:
     """3×256×4: for each colour that comes in, and its level, factors of the three that leave, and of `glass`."""
     weights = np.zeros((3, 1, 4), np.float32)
     weights[:, 0, :3] = matrix[:, :3].T
-    made = weights * _LOG
+    made = weights * LOG[:, None]
     made[0, :, :3] += matrix[:, 3].astype(np.float32)
     with np.errstate(over="ignore", under="ignore"):
         done: np.ndarray = np.exp(made, out=made)
