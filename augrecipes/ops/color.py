@@ -26,7 +26,7 @@ def _ranges_of(posterize: Mapping[str, Any]) -> int | None:
 
 _colour = partial(Capability, draws_from=NOTHING)
 _recolouring = partial(_colour, recolours=True)
-_by_histogram = partial(_colour, statistics="the histogram", grids="alike")
+_by_histogram = partial(_colour, statistics="the histogram", grids="alike", in_levels=True)
 
 CAPABILITIES = (
     # Tables.
@@ -37,6 +37,7 @@ CAPABILITIES = (
         "Posterize",
         "lookup",
         jumps=True,
+        in_levels=True,
         overwrites=lambda a: _ranges_of(a) is not None,
         channels_of=_ranges_of,
         native="colours:posterized",
@@ -108,6 +109,7 @@ CAPABILITIES = (
         "HueSaturationValue",
         "pointwise",
         channels=_GREY_OR_RGB,
+        in_levels=True,
         chroma="turns",
         chroma_when=lambda a: a.get("val_shift_limit") in (0, [0, 0]),
         native="colours:hue_saturation_value",

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from augrecipes.flow import Dtype
 from augrecipes.kinds import Kind
 from augrecipes.ops.catalog import Schema
-from augrecipes.ops.step import Step
+from augrecipes.ops.step import UNSAID, Step
 
 WORD = "derived"  # of `eval:`
 Optimize = Literal["none", "exact", "fast"]
@@ -82,6 +83,7 @@ class Inputs:
 
     Attributes:
         channels: of the image; None: whatever is given (Datasets decode to 3).
+        dtype: of the image; None: whatever is given. Files are uint8.
         min_size: smallest (height, width) in px, or None; of a pair's coarsest target, whose grid ties the others.
         mask: whether a sample has a mask.
         boxes: None: a sample may not have boxes.
@@ -89,6 +91,7 @@ class Inputs:
     """
 
     channels: int | None = None
+    dtype: Dtype | None = field(default=None, metadata=UNSAID)
     min_size: tuple[int, int] | None = None
     mask: Presence = "optional"
     boxes: Boxes | None = None

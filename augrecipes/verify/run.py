@@ -80,7 +80,7 @@ def verify(
             (of `train`, whose draws differ then).
         epochs: how often.
         masks: a folder of masks that match the images' names.
-        dtypes: of the images that go in.
+        dtypes: of the images that go in; where the recipe's inputs say one, it is that one.
         build: compiles a recipe and an optimisation to what `at` can be called on; tests plant faults here.
         promise: what is asked of the plan; None: the contracts of the rules that fired.
         progress: called with (samples done, samples in all).
@@ -92,6 +92,7 @@ def verify(
         RecipeError: it has no such section.
     """
     recipe = as_recipe(recipe)
+    dtypes = (recipe.inputs.dtype,) if recipe.inputs.dtype else dtypes
     views = {view.name: view.count for view in recipe.views if mode == "train"}
     parts = {name: recipe.view(name) for name in views} or {"": recipe}
     pipelines = {name: part.compile(mode, optimize, seed) for name, part in parts.items()}
