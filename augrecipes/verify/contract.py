@@ -97,12 +97,12 @@ class Figure:
         law: which one; see `LAWS`.
         limit: the largest value that is allowed on the worst sample, or None: nothing is promised. Samples may have
             limits of their own.
-        worst: the value on the worst sample: furthest beyond its limit, or nearest to it.
+        worst: the largest value; where samples break the law, theirs.
         mean: of all samples.
         share: of the pixels that were compared (levels, labels: that differ), or None.
         samples: how many were measured.
         broken: how many break the law.
-        where: the worst sample.
+        where: the worst sample, one that breaks the law before all others.
         dtype: of the images that go in.
     """
 
@@ -227,7 +227,7 @@ class Metrics:
 
 def _figure(key: tuple[Dtype, str, str], found: list[tuple[SampleRef, Measurement]]) -> Figure:
     dtype, target, law = key
-    where, worst = max(found, key=lambda one: one[1].rank())
+    where, worst = max(found, key=lambda one: (one[1].broken, one[1].value))
     each = [one for _, one in found]
     shares = [one.share for one in each if one.share is not None]
     return Figure(

@@ -167,7 +167,7 @@ class TestVariants:
 
 class TestMetrics:
     def test_what_is_shown_is_the_value_and_the_limit_that_decide(self) -> None:
-        """A broken sample comes before a larger value, and of sound ones the nearest to its own limit."""
+        """A broken sample comes before a larger value, and each has a limit of its own."""
         metrics = Metrics()
         for index, (value, limit) in enumerate([(0.2, 0.5), (0.6, 0.5), (0.7, 0.9)]):
             for law in ("nearest", "truth") if index != 1 else ("nearest",):
