@@ -19,9 +19,9 @@ class CornerAffine(A.Affine):  # type: ignore[misc]
 
     Arguments, targets and draws are those of Affine.
 
-    >>> step = CornerAffine(shear={"x": (45.0, 45.0), "y": (0.0, 0.0)}, interpolation=0, p=1.0)
-    >>> step(image=np.arange(9, dtype=np.uint8).reshape(3, 3))["image"].tolist()
-    [[0, 1, 2], [0, 3, 4], [0, 0, 6]]
+    >>> step = CornerAffine(scale=2.0, interpolation=0, p=1.0)
+    >>> step(image=np.arange(16, dtype=np.uint8).reshape(4, 4))["image"].tolist()
+    [[0, 0, 1, 1], [0, 0, 1, 1], [4, 4, 5, 5], [4, 4, 5, 5]]
     """
 
     get_params_dependent_on_data = about_corner

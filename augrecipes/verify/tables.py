@@ -33,7 +33,7 @@ def report_of(found: Verification, epochs: int = 1) -> Report:
 def _broken(one: Figure) -> str:
     unit, text = LAWS[one.law]
     worst = f"{number(one.worst)} {unit} where {number(one.limit or 0.0)} is allowed"
-    return f"{one.law} of {one.target}, {one.dtype}: {one.broken} of {one.samples} samples, {worst}; {text}"
+    return f"{one.law} of {one.target}, {one.dtype}: {one.broken} of {one.samples} samples; {text}: {worst}"
 
 
 def _contract(found: Verification) -> str:
