@@ -197,6 +197,11 @@ def remap(
     return geometric.remap(twice, map_x, map_y, interpolation, border_mode, value)
 
 
+# Of Affine: draws a matrix about the outer corner of the first pixel, where albumentations has the middle of the image.
+_CORNERS: Functions = {"center": lambda shape: (-0.5, -0.5), "center_bbox": lambda shape: (0.0, 0.0)}
+about_corner = with_names(A.Affine.get_params_dependent_on_data, fgeometric=_Instead(_CORNERS, geometric))
+
+
 _FUNCTIONS: Functions = {"warp_affine": warp_affine, "perspective": perspective, "remap": remap}
 
 

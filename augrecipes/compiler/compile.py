@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import operator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from augrecipes import kinds
@@ -104,6 +105,15 @@ def check(recipe: Recipe) -> None:
         _warn_once(digest, diagnostic)
     for name in sorted(GIVEN_UP.intersection(recipe.without_rules)):
         _warn_once(recipe.file, f"{recipe.file}: without_rules: {name} is no rule any more, and nothing is left out")
+
+
+def warn_of_floats(pipeline: Pipeline, image: Any) -> None:
+    """Log once which steps round float32 images, when the first has come: `check` knows of them where inputs say so."""
+    if pipeline.floats_are_news and getattr(image, "dtype", None) == "float32":
+        pipeline.floats_are_news, recipe = False, pipeline.recipe
+        for diagnostic in lint(replace(recipe, inputs=replace(recipe.inputs, dtype="float32"))):
+            if diagnostic.code == "L304":
+                _warn_once(recipe.digest, diagnostic)
 
 
 def _warn_once(where: str, what: object) -> None:

@@ -116,7 +116,7 @@ def rest_of(recipe: Recipe, mode: Mode, count: int, channels: int | None = None)
     """
     part = _with_section(recipe, mode, steps_of(recipe, mode)[count:])
     # What the recipe's inputs say holds in front of its first step.
-    return replace(part, inputs=replace(recipe.inputs, channels=channels, min_size=None)) if count else part
+    return replace(part, inputs=replace(recipe.inputs, channels=channels, dtype=None, min_size=None)) if count else part
 
 
 def _with_section(recipe: Recipe, mode: Mode, steps: tuple[Step, ...]) -> Recipe:

@@ -137,7 +137,7 @@ def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
         "correspondence": recipe.correspondence,
         "allow_resampling": recipe.allow_resampling,
         "tta": recipe.tta and asdict(recipe.tta),
-        "inputs": {"image": {key: inputs.pop(key) for key in ("channels", "min_size")}, **inputs},
+        "inputs": {"image": {key: inputs.pop(key) for key in ("channels", "dtype", "min_size")}, **inputs},
         "output": outputs if recipe.facts.scales else _output(recipe.output),
         "batch": {
             step.site: {"p": chance(step), **mixtures.effective(step)}

@@ -185,3 +185,15 @@ def jitter_defaults(recipe: Recipe) -> Findings:
         if "hue" in claims(step.name).wide and "hue" not in step.args and chance(step) > 0:
             message = "without `hue` albumentations samples from the whole colour circle"
             yield Finding(f"{message}; write `hue: 0` for torchvision's default", step, fixes=(Fix("set", "hue: 0"),))
+
+
+@rule("L304", "levels-in-floats")
+def levels_in_floats(recipe: Recipe) -> Findings:
+    """Steps that round float32 images to levels: where `inputs` says that they come, or up to a step that ends them."""
+    for steps in sections(recipe):
+        ends = (place for place, step in enumerate(steps) if claims(step.name).changes_dtype and chance(step) > 0)
+        count = next(ends, len(steps) if recipe.inputs.dtype == "float32" else 0)
+        for step in (step for top in steps[:count] for step in top.walk() if not step.steps and chance(step) > 0):
+            if claims(step.name).in_levels_for(effective(step)) and not is_neutral(step):
+                message = f"{step.name} rounds float32 images to 256 levels; leave it out, or give the recipe uint8"
+                yield Finding(message, step, fixes=(Fix("remove"),))

@@ -12,7 +12,8 @@
 
 enum { COLOURS = 3, LEVELS = 256, TOGETHER = 8, AHEAD = 2048, AT_ONCE = 4096 };
 
-/* What a level stands for in red, green and blue, and a 1. */
+/* What a level stands for in red, green and blue, and in a fourth part: a pixel whose fourth level is 128 and more stays
+   as it is. */
 typedef float Entry __attribute__((vector_size(16), aligned(4)));
 typedef double Four __attribute__((vector_size(32), aligned(8)));
 
@@ -42,11 +43,18 @@ static inline __m256i two_pixels(const uint8_t *one, const uint8_t *other, Parts
 /* Levels of eight pixels, of which the first four are in the lower halves of `doubts`; whether there is any. */
 static inline int eight_pixels(const uint8_t *from, Parts of, int sums, __m256 doubts[4], uint8_t *to) {
     const __m256i close = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0, 0, 0, 0));
+    const __m256i fourth = _mm256_broadcastsi128_si256(_mm_setr_epi8(3, 3, 3, 7, 7, 7, 11, 11, 11, 15, 15, 15, -1, -1, -1, -1));
     __m256i made[4];
     for (int k = 0; k < 4; k++)
         made[k] = two_pixels(from + 3 * k, from + 3 * k + 12, of, sums, &doubts[k]);
     __m256i bytes = _mm256_packus_epi16(_mm256_packs_epi32(made[0], made[1]), _mm256_packs_epi32(made[2], made[3]));
-    bytes = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(bytes, close), _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 0, 0));
+    __m256i stay = _mm256_shuffle_epi8(bytes, fourth), places = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 0, 0);
+    bytes = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(bytes, close), places);
+    if (_mm256_movemask_epi8(stay)) {
+        __m256i own = _mm256_loadu2_m128i((const __m128i *)(from + 8), (const __m128i *)from);
+        own = _mm256_permutevar8x32_epi32(own, _mm256_setr_epi32(0, 1, 2, 3, 6, 7, 0, 0));
+        bytes = _mm256_blendv_epi8(bytes, own, _mm256_permutevar8x32_epi32(stay, places));
+    }
     _mm_storeu_si128((__m128i *)to, _mm256_castsi256_si128(bytes));
     _mm_storel_epi64((__m128i *)(to + 16), _mm256_extracti128_si256(bytes, 1));
     return _mm256_movemask_ps(_mm256_or_ps(_mm256_or_ps(doubts[0], doubts[1]), _mm256_or_ps(doubts[2], doubts[3])));
@@ -55,13 +63,14 @@ static inline int eight_pixels(const uint8_t *from, Parts of, int sums, __m256 d
 
 /* Levels of one pixel; whether one of them lies too near to a half to be sure of. */
 static inline int plain_pixel(const uint8_t *pixel, Parts of, int sums, uint8_t *to) {
-    int doubtful = 0;
+    int doubtful = 0, stays = 0;
     Entry a = of.tables[0][pixel[0]], b = of.tables[1][pixel[1]], c = of.tables[2][pixel[2]];
     Entry made = (sums ? a + b + c : a * b * c) - of.less;
+    stays = made[3] >= 128;
     for (int32_t k = 0; k < COLOURS; k++) {
         float x = MIN(made[k], 255.0f), level = MAX(x, 0.0f), whole = level + 12582912.0f - 12582912.0f;
         doubtful |= level - whole > of.sure || whole - level > of.sure;
-        to[k] = (uint8_t)whole;
+        to[k] = stays ? pixel[k] : (uint8_t)whole;
     }
     return doubtful;
 }
@@ -89,8 +98,8 @@ static inline int64_t pass(const uint8_t *source, int64_t count, Parts of, int s
 /* Every pixel's product, or sum, of three, less a whole number.
 
    source, target: count x 3 uint8; target may be source
-   tables: 3 x 256 x 4 float32: for each colour and level what it stands for in red, green and blue, and a 1; no sum
-   that comes of three is below -2^30
+   tables: 3 x 256 x 4 float32: for each colour and level what it stands for in red, green and blue, and in a fourth
+   part, of which 128 and more lets a pixel stay as it is; no sum that comes of three is below -2^30
    sure: how far from a whole number a result may be, up to a half, so that its nearest level is told
    doubtful, workspace: places of pixels of which it is not, as many as there is workspace for; NULL: nobody asks
    found: how many there are */

@@ -8,12 +8,12 @@
 #include "drawn_moves.h"
 #include "drawn_perspectives.h"
 
-/* A matrix about the middle of the image, from what goes in to what comes out: shifted, sheared, turned, scaled. Then
-   rows and columns of what comes out. */
-static inline void about_middle(const Drawing *d, double rotate, const double *scale, const double *shift,
-                                const double *shear, double *to) {
+/* A matrix about the middle of the image, or about its corner (`part` of its sides is 0.5 or 0), from what goes in to what
+   comes out: shifted, sheared, turned, scaled. Then rows and columns of what comes out. */
+static inline void turn_about(const Drawing *d, double part, double rotate, const double *scale, const double *shift,
+                              const double *shear, double *to) {
     const double radians = 3.14159265358979323846 / 180.0;
-    double turned = fmod(rotate, 360.0), x = (double)d->columns / 2 - 0.5, y = (double)d->rows / 2 - 0.5;
+    double turned = fmod(rotate, 360.0), x = (double)d->columns * part - 0.5, y = (double)d->rows * part - 0.5;
     double angle = (turned < 0 ? turned + 360.0 : turned) * radians, c = cos(angle), s = sin(angle);
     double tx = tan(shear[0] * radians), ty = tan(shear[1] * radians);
     double a = (c - tx * s) * scale[0], b = (s + tx * c) * scale[1];
@@ -54,7 +54,7 @@ static inline void affine(Drawing *d, const double *a, double *to) {
         scale[k] = between(s, a[2 + 2 * k], a[3 + 2 * k]);
     if (a[15] != 0)
         scale[1] = scale[0];
-    about_middle(d, between(s, a[0], a[1]), scale, shift, shear, to);
+    turn_about(d, a[16] != 0 ? 0 : 0.5, between(s, a[0], a[1]), scale, shift, shear, to);
 }
 
 /* Draw; 0 where it is not known how. */
@@ -93,7 +93,7 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
     }
     case DRAWS_ROTATION: {
         const double one[2] = {1, 1}, none[2] = {0, 0};
-        about_middle(d, between(&d->stream, a[0], a[1]), one, none, none, to);
+        turn_about(d, 0.5, between(&d->stream, a[0], a[1]), one, none, none, to);
         return 1;
     }
     case DRAWS_SAFE_ROTATION:

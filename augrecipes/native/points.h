@@ -25,7 +25,7 @@ EXPORT int32_t JOIN(own_noise, ISA)(int64_t, const void *, float, float, int32_t
 EXPORT int32_t JOIN(clahe, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t, double, const void *,
                                 uint8_t *, int64_t, uint8_t *);
 EXPORT int32_t JOIN(stain, ISA)(const uint8_t *, int64_t, double, double, double, double, double, double, const double *,
-                                const float *, uint8_t *);
+                                const float *, double, uint8_t *);
 
 /* By how many steps of two degrees a hue moves; -1 where rounding may move some further than others. */
 static inline int32_t turn_of(double shift) {
@@ -202,7 +202,7 @@ static inline int64_t jitter_stains(Run *run, const double *drawn, const double 
     uint8_t *to;
     TRY(instead(run, &levels, &to));
     return JOIN(stain, ISA)(levels, count, drawn[0], drawn[1], drawn[2], drawn[3], drawn[4], drawn[5], found_at(a[0]),
-                            found_at(a[1]), to);
+                            found_at(a[1]), a[2], to);
 }
 
 /* Do what was drawn to values. */

@@ -5,7 +5,7 @@
 
 #include "kernels.h"
 
-enum { COLOURS = 3, LEVELS = 256, AMOUNTS = 6 };
+enum { COLOURS = 3, LEVELS = 256, AMOUNTS = 6, GLASS = 8 };
 
 #define FAR 40.0 /* of what is raised to a power: no product of two leaves the range of float32 */
 
@@ -27,8 +27,9 @@ static inline Four exponential(Four x) {
     return power * (Four)(((FourInts)sum + 127) << 23);
 }
 
-/* For each colour that comes in, and its level: its factors in the three that leave, and a 1. 0 where one is too far. */
-static int factors(const double *matrix, const float *logs, Four (*tables)[LEVELS]) {
+/* For each colour that comes in, and its level: its factors in the three that leave, and whether it is glass, which
+   stays (see channel_sums.c). 0 where one is too far. */
+static int factors(const double *matrix, const float *logs, double white, Four (*tables)[LEVELS]) {
     for (int32_t c = 0; c < COLOURS; c++) {
         Four weight = {0}, offset = {0};
         for (int32_t to = 0; to < COLOURS; to++) {
@@ -37,8 +38,10 @@ static int factors(const double *matrix, const float *logs, Four (*tables)[LEVEL
                 return 0;
             weight[to] = (float)matrix[4 * to + c], offset[to] = (float)first;
         }
-        for (int32_t level = 0; level < LEVELS; level++)
+        for (int32_t level = 0; level < LEVELS; level++) {
             tables[c][level] = exponential(weight * logs[level] + offset);
+            tables[c][level][3] = level >= white ? GLASS : 0;
+        }
     }
     return 1;
 }
@@ -48,9 +51,10 @@ static int factors(const double *matrix, const float *logs, Four (*tables)[LEVEL
    source, target: count x 3 uint8; target may be source
    a0, a1, a2, b0, b1, b2: by which each of the three stains is multiplied, and what is added to it
    basis: 7 x 3 x 4: the matrix on logarithms is the first, and the others times a0, a1, a2, b0, b1 and b2
-   logs: 256 float32: the logarithm of each level and 1 */
+   logs: 256 float32: the logarithm of each level and 1
+   white: the least level of each colour of a pixel that stays as it is */
 KERNEL(stain)(const uint8_t *source, int64_t count, double a0, double a1, double a2, double b0, double b1, double b2,
-              const double *basis, const float *logs, uint8_t *target) {
+              const double *basis, const float *logs, double white, uint8_t *target) {
     const double drawn[AMOUNTS] = {a0, a1, a2, b0, b1, b2};
     double matrix[3 * 4];
     _Alignas(64) Four tables[COLOURS][LEVELS];
@@ -59,7 +63,7 @@ KERNEL(stain)(const uint8_t *source, int64_t count, double a0, double a1, double
         for (int32_t d = 0; d < AMOUNTS; d++)
             matrix[k] += drawn[d] * basis[3 * 4 * (d + 1) + k];
     }
-    if (count < 0 || !factors(matrix, logs, tables))
+    if (count < 0 || !factors(matrix, logs, white, tables))
         return REFUSED;
     return JOIN(channel_sums, ISA)(source, count, tables[0], 1, 0, 0, 0, 0, 0, target);
 }

@@ -22,6 +22,7 @@ Chroma = Literal["drops", "swaps", "turns"]
 
 Gain = float | Callable[[Mapping[str, Any]], float | None] | None
 
+_ON_LEVELS = frozenset({"from_lab", "inpaint_ns", "inpaint_telea"})
 IMAGE_ONLY = frozenset({"image"})
 NOTHING: frozenset[str] = frozenset()
 EVERYTHING = frozenset({"image", "mask", "boxes", "keypoints"})
@@ -75,7 +76,8 @@ class Capability:
             come out as different as that times `gain`. A number, or a function of the arguments (defaults merged).
             None: there is no such number, because thresholds or statistics of the image decide, and then a level may
             become a hundred; or it is not known.
-        in_levels: float32 images are rounded to levels of 255 on the way, so that the last bit may become a level.
+        in_levels: float32 images are rounded to levels of 255 on the way, so that the last bit may become a level; see
+            `in_levels_for`.
         in_place: it changes masks, too, and puts no pixel elsewhere.
         hides: it puts something else in the place of some pixels, so that what lies under them cannot be seen.
         displaces: it puts pixels of the image elsewhere, and what lies on the image stays.
@@ -234,6 +236,14 @@ class Capability:
         (1.0, None)
         """
         return self.gain(arguments) if callable(self.gain) else self.gain
+
+    def in_levels_for(self, arguments: Mapping[str, Any]) -> bool:
+        """`in_levels`, or True where `arguments` (defaults merged) name what OpenCV does on uint8 alone.
+
+        >>> Capability("ToGray").in_levels_for({"method": "from_lab"}), Capability("ToGray").in_levels_for({})
+        (True, False)
+        """
+        return self.in_levels or not _ON_LEVELS.isdisjoint(map(str, arguments.values()))
 
     def own_noise_for(self, arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
         """Whether a step with `arguments` (defaults merged) may take noise of our own, for images of this dtype.

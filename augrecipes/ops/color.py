@@ -26,7 +26,7 @@ def _ranges_of(posterize: Mapping[str, Any]) -> int | None:
 
 _colour = partial(Capability, draws_from=NOTHING)
 _recolouring = partial(_colour, recolours=True)
-_by_histogram = partial(_colour, statistics="the histogram", grids="alike")
+_by_histogram = partial(_colour, statistics="the histogram", grids="alike", in_levels=True)
 
 CAPABILITIES = (
     # Tables.
@@ -37,6 +37,7 @@ CAPABILITIES = (
         "Posterize",
         "lookup",
         jumps=True,
+        in_levels=True,
         overwrites=lambda a: _ranges_of(a) is not None,
         channels_of=_ranges_of,
         native="colours:posterized",
@@ -110,6 +111,7 @@ CAPABILITIES = (
         "HueSaturationValue",
         "pointwise",
         channels=_GREY_OR_RGB,
+        in_levels=True,
         chroma="turns",
         chroma_when=lambda a: a.get("val_shift_limit") in (0, [0, 0]),
         native="colours:hue_saturation_value",
@@ -144,6 +146,8 @@ CAPABILITIES = (
         channels=_RGB,
         grids="alike",
     ),
-    _recolouring("StainJitter", "pointwise", channels=_RGB, quick="stain_jitter", native_joined="colours:stained"),
+    _recolouring(  # it jumps at what is glass
+        "StainJitter", "pointwise", jumps=True, channels=_RGB, quick="stain_jitter", native_joined="colours:stained"
+    ),
     _colour("FromFloat", random=False, changes_dtype=True, grids="same"),
 )

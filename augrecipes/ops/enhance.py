@@ -1,4 +1,4 @@
-"""Sharpness and SolarizeAdd as Pillow and the tables of augmentation policies mean them."""
+"""CornerAffine, Sharpness and SolarizeAdd, as Pillow and the tables of augmentation policies mean them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,22 @@ import numpy as np
 from pydantic import AfterValidator
 
 from augrecipes.compat.albumentations import A, BaseTransformInitSchema, check_range_bounds, nondecreasing
+from augrecipes.compat.replaced_functions import about_corner
 
 _ORDERED = AfterValidator(nondecreasing)
+
+
+class CornerAffine(A.Affine):  # type: ignore[misc]
+    """Affine about the upper left corner of the image, which stays, instead of about its middle: as policies shear.
+
+    Arguments, targets and draws are those of Affine.
+
+    >>> step = CornerAffine(scale=2.0, interpolation=0, p=1.0)
+    >>> step(image=np.arange(16, dtype=np.uint8).reshape(4, 4))["image"].tolist()
+    [[0, 0, 1, 1], [0, 0, 1, 1], [4, 4, 5, 5], [4, 4, 5, 5]]
+    """
+
+    get_params_dependent_on_data = about_corner
 
 
 class Sharpness(A.ImageOnlyTransform):  # type: ignore[misc]

@@ -30,6 +30,10 @@ _train_window = partial(_scaled_window, instead="SmallestMaxSize and CenterCrop"
 _resize = partial(_resampling, action="warp", resizes="whole", native_when=_RESIZES)
 _scaled = partial(_resize, makes=output_size.by_scale)
 _warp = partial(_resampling, action="warp", native_when=_WARPS)
+_affine = partial(
+    _warp, native_when=f"{_WARPS}; `fit_output`, `balanced_scale` false", native="warps:affine",
+    size=sizes.kept_if("fit_output", False), makes=output_size.fitting, turns=("rotate", "shear"),
+)  # fmt: skip
 _field = partial(_resampling, effect="field")
 _covering = partial(_geometric, gain=filled, in_place=True, hides=True)
 
@@ -124,14 +128,8 @@ CAPABILITIES = (
         turns=("limit",),
     ),
     _warp("SafeRotate", turns=("limit",), native="warps:safe_rotation"),
-    _warp(
-        "Affine",
-        native_when=f"{_WARPS}; `fit_output`, `balanced_scale` false",
-        size=sizes.kept_if("fit_output", False),
-        makes=output_size.fitting,
-        turns=("rotate", "shear"),
-        native="warps:affine",
-    ),
+    _affine("Affine"),
+    _affine("CornerAffine"),
     _warp("ShiftScaleRotate", turns=("rotate_limit",), native="warps:affine"),
     # Rescaled by whole sizes, without the half pixel: no exact counterpart on another grid.
     _warp(

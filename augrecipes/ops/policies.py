@@ -36,6 +36,9 @@ _THREE = (
 )
 _ROUNDINGS: dict[str, Callable[[float], int]] = {"round": round, "ceil": math.ceil, "floor": math.floor}
 _GRID = 31  # magnitudes of a range that stand for it where an operation takes whole numbers, as in the papers
+# So that six digits give the whole levels and pixels that all digits give: a level is inverted from its threshold on,
+# and the fraction of a pixel is cut off.
+_WHOLE = {"Solarize": 4.9e-7, "TranslateX": -4.9e-7, "TranslateY": -4.9e-7}
 _STILL = {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "saturation": [1.0, 1.0], "hue": [0.0, 0.0]}
 _JITTERED = {"Brightness": "brightness", "Color": "saturation", "Contrast": "contrast"}
 _PLAIN: dict[str, dict[str, Any]] = {
@@ -134,7 +137,7 @@ def operation(op: str, ends: Sequence[Any], magnitude: Range, warp: Mapping[str,
     """
     if op in _PLAIN:
         return [(1.0, _PLAIN[op])]
-    low, high = (round(ends[0] + (ends[1] - ends[0]) * end, 6) + 0.0 for end in magnitude)
+    low, high = (round(ends[0] + (ends[1] - ends[0]) * end - _WHOLE.get(op, 0), 6) + 0.0 for end in magnitude)
     if op == "Posterize":
         return _posterized(ends, magnitude)
     if op == "Solarize":
@@ -165,10 +168,7 @@ def _signed(op: str, low: float, high: float, warp: Mapping[str, Any]) -> Plain:
         return {"Affine": {"translate_px": axes(math.trunc(low), math.trunc(high)), **warp}}
     if op.startswith("Translate"):
         return {"Affine": {"translate_percent": axes(low, high), **warp}}
-    # About the corner, as PIL does: about the middle, and moved by half of what the middle of the range shears.
-    moved = round(-(low + high) / 4, 6) + 0.0
-    shear = axes(*(round(math.degrees(math.atan(end)), 6) for end in (low, high)))
-    return {"Affine": {"shear": shear, "translate_percent": axes(moved, moved), **warp}}
+    return {"CornerAffine": {"shear": axes(*(round(math.degrees(math.atan(end)), 6) for end in (low, high))), **warp}}
 
 
 def _one_and(low: float, high: float) -> list[float]:

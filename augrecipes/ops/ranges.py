@@ -12,8 +12,10 @@ from augrecipes.ops.step import Step
 
 # The value of each range at which a step changes nothing. tests/lint/test_lints.py compares what one number
 # means with albumentations' own objects.
+_AFFINE: dict[str, float] = {"scale": 1, "translate_percent": 0, "translate_px": 0, "rotate": 0, "shear": 0}
 NEUTRAL: dict[str, dict[str, float]] = {
-    "Affine": {"scale": 1, "translate_percent": 0, "translate_px": 0, "rotate": 0, "shear": 0},
+    "Affine": _AFFINE,
+    "CornerAffine": _AFFINE,
     "ColorJitter": {"brightness": 1, "contrast": 1, "saturation": 1, "hue": 0},
     "CropAndPad": {"px": 0, "percent": 0},
     "ElasticTransform": {"alpha": 0},
@@ -49,7 +51,7 @@ NEUTRAL: dict[str, dict[str, float]] = {
 
 # Steps that draw nothing but how much they do.
 BY_STRENGTH = (
-    "Affine", "HueSaturationValue", "RGBShift", "RandomBrightnessContrast", "RandomGamma",
+    "Affine", "CornerAffine", "HueSaturationValue", "RGBShift", "RandomBrightnessContrast", "RandomGamma",
     "RandomScale", "Rotate", "SafeRotate", "ShiftScaleRotate",
 )  # fmt: skip
 # Steps whose only draws are those of the ranges named here: with every range one value, they draw nothing.

@@ -271,6 +271,7 @@ RULES: dict[str, ArgumentRule] = {
     "CoarseDropout": _coarse_dropout,
     "ColorJitter": _color_jitter,
     "Crop": _crop,
+    "CornerAffine": _affine,
     "CropAndPad": lambda a: _one_of(a, "px", "percent"),
     "GridDistortion": _grid_distortion,
     "HEStain": _he_stain,

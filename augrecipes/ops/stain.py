@@ -1,4 +1,4 @@
-"""Stain jitter: the variation between laboratories and scanners, imitated where it arises, in optical density."""
+"""Stains varied as laboratories and scanners vary them, in optical density; glass between the tissue stays white."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import cv2
 import numpy as np
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from augrecipes.compat.albumentations import A, BaseTransformInitSchema, SymmetricRangeType, nondecreasing
+from augrecipes.compat.albumentations import pixel as fpixel  # under the name by which its functions are replaced
 
 # Optical density of haematoxylin, eosin and DAB in R, G, B (Ruifrok and Johnston 2001, table 1), to unit length below.
 _STAINS = np.array([[0.65, 0.70, 0.29], [0.07, 0.99, 0.11], [0.27, 0.57, 0.78]])
@@ -20,6 +21,9 @@ _UNMIX = np.linalg.inv(_STAINS)
 _WHITE = 256.0
 _ONES: Any = (1.0, 1.0, 1.0, 0.0)  # a scalar for each channel
 LOG = np.log(np.arange(256) + 1.0).astype(np.float32)  # of each level, and 1
+WHITE = 0.85  # of full scale: what albumentations takes for background, and scanned glass is seldom darker
+_ALIKE = 1e-3  # stains apart by less than 2 degrees: their amounts cannot be told
+_Share = Annotated[float, Field(ge=0, le=1)] | None
 
 
 class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
@@ -32,6 +36,8 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
     Args:
         sigma: multiplicative range. A number s ≥ 0 means (−s, s); a is uniform in [1 + low, 1 + high].
         bias: additive range in optical density. A number s ≥ 0 means (−s, s); b is uniform in [low, high].
+        white_threshold: pixels of which every channel is at least this share of full scale are glass, and stay as they
+            are. None: no pixel is.
         p: probability.
 
     Image: H×W×3, uint8 (0..255) or float32 (0..1), RGB; the same shape, dtype and range come out, clipped.
@@ -53,14 +59,17 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
 
         sigma: Annotated[SymmetricRangeType, AfterValidator(nondecreasing)]
         bias: Annotated[SymmetricRangeType, AfterValidator(nondecreasing)]
+        white_threshold: _Share
 
     def __init__(
         self,
         sigma: tuple[float, float] | float = 0.05,
         bias: tuple[float, float] | float = 0.05,
+        white_threshold: float | None = WHITE,
         p: float = 0.5,
     ) -> None:
         super().__init__(p=p)
+        self.white_threshold = white_threshold
         self.sigma: tuple[float, float] = sigma  # type: ignore[assignment]  # a pair, once the schema has run
         self.bias: tuple[float, float] = bias  # type: ignore[assignment]
 
@@ -76,16 +85,101 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
         """The image with its stains jittered."""
         if img.ndim != 3 or img.shape[2] != 3:
             raise TypeError(f"StainJitter needs an RGB image, H×W×3, got shape {img.shape}")
-        return through_density(img, density_matrix(factors, shifts))
+        return through_density(img, density_matrix(factors, shifts), self.white_threshold)
 
 
-def through_density(img: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """An H×W×3 image through a 3×4 matrix that acts on ln(I + 1)."""
-    logs = cv2.LUT(img, LOG) if img.dtype == np.uint8 else np.log(img * np.float32(255) + np.float32(1))
-    grown: Any = cv2.exp(cv2.transform(logs, matrix))
+class HEStain(A.HEStain):  # type: ignore[misc]
+    """Scales and shifts the amounts of haematoxylin and eosin in a stained-tissue image; glass stays as it is.
+
+    albumentations' class with one argument more. Images whose stains cannot be told stay as they are: those without
+    tissue, and of `vahadane` and `macenko` those whose tissue has one colour.
+
+    Args:
+        method: where the two stains' colours come from: a preset, one drawn at random, or the image.
+        preset: which one, with method preset.
+        intensity_scale_range: range of the factor of each stain's amount.
+        intensity_shift_range: range of what is added to it.
+        augment_background: changes pixels of a lightness of 0.85 and more as well.
+        white_threshold: pixels of which every channel is at least this share of full scale are glass, and stay as they
+            are. None: no pixel is.
+        p: probability.
+
+    Image: H×W×3, uint8 (0..255) or float32 (0..1), RGB; the same shape, dtype and range come out.
+    """
+
+    class InitSchema(A.HEStain.InitSchema):  # type: ignore[misc]
+        """albumentations' arguments, and ours."""
+
+        white_threshold: _Share
+
+    def __init__(
+        self, method: str = "random_preset", preset: str | None = None,
+        intensity_scale_range: tuple[float, float] = (0.7, 1.3),
+        intensity_shift_range: tuple[float, float] = (-0.2, 0.2),
+        augment_background: bool = False, white_threshold: float | None = WHITE, p: float = 0.5,
+    ) -> None:  # fmt: skip
+        super().__init__(method, preset, intensity_scale_range, intensity_shift_range, augment_background, p)
+        self.white_threshold = white_threshold
+
+    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> Any:
+        """Draw the factors and shifts, and find the stains: of several images in the first that has tissue."""
+        images = () if "image" in data else data["images"]
+        stained = [image for image in images if not _white(image, self.white_threshold).all()]
+        return super().get_params_dependent_on_data(params, {**data, "images": stained or images})
+
+    def _get_stain_matrix(self, img: np.ndarray) -> np.ndarray | None:
+        """The two stains' colours; None where the image does not tell them."""
+        try:
+            with np.errstate(invalid="ignore"):  # stains of nothing are 0 / 0
+                stains: np.ndarray = super()._get_stain_matrix(img)
+                return stains if np.linalg.det(stains @ stains.T) > _ALIKE else None
+        except ValueError:  # no tissue
+            return None
+
+    def apply(self, img: np.ndarray, stain_matrix: np.ndarray | None, **drawn: Any) -> np.ndarray:
+        """The image, or images, with more or less of the two stains."""
+        if img.shape[-1] != 3:
+            raise TypeError(f"HEStain needs an RGB image, H×W×3, got shape {img.shape}")
+        if stain_matrix is None:
+            return img
+        amounts = drawn["scale_factors"], drawn["shift_values"]
+        made = fpixel.apply_he_stain_augmentation(img, stain_matrix, *amounts, self.augment_background)
+        return _with_white(img, made, self.white_threshold)
+
+
+def white_level(share: float | None) -> int:
+    """The least level of every channel of a pixel that is glass.
+
+    >>> white_level(0.85), white_level(1.0), white_level(None)
+    (217, 255, 256)
+    """
+    return LOG.size if share is None else math.ceil(share * 255 - 1e-3)
+
+
+def _white(rows: np.ndarray, share: float | None) -> np.ndarray:
+    """255 where a pixel is glass, H×W; of H×W×3, uint8 or float32."""
+    least: Any = white_level(share) if share is None or rows.dtype == np.uint8 else share - 1e-6
+    return cv2.inRange(rows, (least,) * 3, (LOG.size,) * 3)
+
+
+def _with_white(img: np.ndarray, made: np.ndarray, share: float | None) -> np.ndarray:
+    """What was made of an image, or of several, with glass as it was."""
+    if share is not None:
+        rows = img.reshape(-1, *img.shape[-2:])
+        cv2.copyTo(rows, _white(rows, share), made.reshape(rows.shape))
+    return made
+
+
+def through_density(img: np.ndarray, matrix: np.ndarray, white: float | None = None) -> np.ndarray:
+    """An H×W×3 image through a 3×4 matrix that acts on ln(I + 1), except for what is `white`."""
+    # A cubic resize of floats goes below 0.
+    logs = cv2.LUT(img, LOG) if img.dtype == np.uint8 else np.log(np.maximum(img, 0) * np.float32(255) + np.float32(1))
+    made: Any = cv2.exp(cv2.transform(logs, matrix))
     if img.dtype == np.uint8:
-        return cv2.subtract(grown, _ONES, dtype=cv2.CV_8U)  # rounds and saturates
-    return np.clip((grown - np.float32(1)) * np.float32(1 / 255), 0, 1)
+        made = cv2.subtract(made, _ONES, dtype=cv2.CV_8U)  # rounds and saturates
+    else:
+        made = np.clip((made - np.float32(1)) * np.float32(1 / 255), 0, 1)
+    return _with_white(img, made, white)
 
 
 def density_matrix(factors: Sequence[float], shifts: Sequence[float]) -> np.ndarray:
@@ -96,7 +190,7 @@ def density_matrix(factors: Sequence[float], shifts: Sequence[float]) -> np.ndar
     >>> bool(np.allclose(density_matrix((1, 1, 1), (0, 0, 0)), np.eye(3, 4)))
     True
     """
-    linear = _UNMIX @ np.diag(factors) @ _STAINS
+    linear = _UNMIX * factors @ _STAINS
     offset = math.log(10) * np.asarray(shifts) @ _STAINS
     white = math.log(_WHITE)
     return np.column_stack([linear.T, white - white * linear.sum(axis=0) - offset])

@@ -13,7 +13,8 @@ from augrecipes.ops.capability import NOTHING, Capability
 _RGB = (3,)
 _texture = partial(Capability, draws_from=NOTHING)
 _alike = partial(_texture, grids="alike")
-_compressing = partial(_alike, effect="compression")
+_compressing = partial(_alike, effect="compression", in_levels=True)
+_rgb_levels = partial(_texture, channels=_RGB, in_levels=True)
 _noise = partial(_texture, effect="noise")
 
 
@@ -27,7 +28,7 @@ _noise_by_pixels = partial(_noise, draws_from=frozenset({"image"}), own_noise_wh
 
 CAPABILITIES = (
     # Blur and sharpening.
-    _alike("AugMix", channels=(1, 3), displaces=True),
+    _alike("AugMix", channels=(1, 3), displaces=True, in_levels=True),
     _alike("AdvancedBlur", gain=1.0),
     _alike("Blur", gain=1.0, native="pixels:blurred", native_when="`blur_limit` up to 15"),
     _alike("Defocus", gain=1.0, filter_error=4),
@@ -68,16 +69,16 @@ CAPABILITIES = (
     _noise("SaltAndPepper", gain=1.0, quick="salt"),
     _noise_by_pixels("ShotNoise", own_noise="photons:shot"),
     _compressing("ImageCompression", native="pixels:compressed", native_when="`compression_type` jpeg"),
-    _compressing("Downscale", resamples=True, gain=sampled_twice, in_levels=True, native="pixels:coarsened"),
-    _texture("Superpixels"),
-    _texture("ChromaticAberration", resamples=True, channels=_RGB, grids="alike", gain=sampled, in_levels=True),
+    _compressing("Downscale", resamples=True, gain=sampled_twice, native="pixels:coarsened"),
+    _texture("Superpixels", in_levels=True),
+    _rgb_levels("ChromaticAberration", resamples=True, grids="alike", gain=sampled),
     # Light and weather.
     _alike("Illumination", gain=lit, steadied="replaced_functions:with_steady_corner"),
     _texture("PlasmaBrightnessContrast", statistics="the mean (for its contrast)"),
     _texture("PlasmaShadow", gain=1.0),
-    _texture("RandomFog", channels=_RGB, gain=1.0, in_levels=True, quick="fog"),
-    _texture("RandomGravel", channels=_RGB),
-    _texture("RandomRain", channels=_RGB, gain=1.0, in_levels=True),
+    _rgb_levels("RandomFog", gain=1.0, quick="fog"),
+    _rgb_levels("RandomGravel"),
+    _rgb_levels("RandomRain", gain=1.0),
     _texture(
         "RandomShadow",
         gain=1.0,
@@ -85,14 +86,13 @@ CAPABILITIES = (
         native="pixels:shadows",
         native_when="`num_shadows_limit` up to 7; `shadow_dimension` up to 16",
     ),
-    _texture(
+    _rgb_levels(
         "RandomSnow",
-        channels=_RGB,
         grids="same",
         grids_when=lambda a: a.get("method") == "bleach",
         native="pixels:snowed",
         native_when="`method` bleach",
     ),
-    _texture("RandomSunFlare", channels=_RGB),
+    _rgb_levels("RandomSunFlare"),
     _texture("Spatter", channels=_RGB, gain=1.0),
 )

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from augrecipes.flow import Dtype
 from augrecipes.kinds import Kind
 from augrecipes.ops.catalog import Schema
 from augrecipes.ops.step import UNSAID, Step
@@ -86,6 +87,7 @@ class Inputs:
 
     Attributes:
         channels: of the image; None: whatever is given (Datasets decode to 3).
+        dtype: of the image; None: whatever is given. Files are uint8.
         min_size: smallest (height, width) in px, or None; of a pair's coarsest target, whose grid ties the others.
         mask: whether a sample has a mask.
         boxes: None: a sample may not have boxes.
@@ -93,6 +95,7 @@ class Inputs:
     """
 
     channels: int | None = None
+    dtype: Dtype | None = field(default=None, metadata=UNSAID)
     min_size: tuple[int, int] | None = None
     mask: Presence = "optional"
     boxes: Boxes | None = None

@@ -130,7 +130,7 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
 
 
 def _image(context: Context, node: MappingNode, said: Mapping[str, Any]) -> dict[str, Any]:
-    """Channels and least size, those of single targets in pixels of the coarsest one."""
+    """Channels, dtype and least size, those of single targets in pixels of the coarsest one."""
     found = dict(said.get("image", {}))
     least = [found["min_size"]] if "min_size" in found else []
     units = {name: scale // gcd(*context.scales.values()) for name, scale in context.scales.items()}
@@ -138,9 +138,10 @@ def _image(context: Context, node: MappingNode, said: Mapping[str, Any]) -> dict
         own = said.get(target, {})
         if "min_size" in own:
             least.append([ceil(size / unit) * min(units.values()) for size in own["min_size"]])
-        if own.get("channels", found.get("channels")) != found.setdefault("channels", own.get("channels")):
-            message = f"all targets have as many channels, and others have {found['channels']}"
-            context.problems.add("E402", node.entries[target].place, message, f"inputs.{target}.channels")
+        for key in ("channels", "dtype"):
+            if own.get(key, found.get(key)) != found.setdefault(key, own.get(key)):
+                message = f"all targets have the same {key}, and others have {found[key]}"
+                context.problems.add("E402", node.entries[target].place, message, f"inputs.{target}.{key}")
     if least:
         found["min_size"] = tuple(int(max(sizes)) for sizes in zip(*least, strict=True))
     return found

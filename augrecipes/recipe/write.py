@@ -137,7 +137,7 @@ def views_of(views: TtaViews) -> dict[str, Any]:
 
 def _inputs(inputs: Inputs) -> dict[str, Any]:
     found = _changed(inputs)
-    image = {key: found.pop(key) for key in ("channels", "min_size") if key in found}
+    image = {key: found.pop(key) for key in ("channels", "dtype", "min_size") if key in found}
     for key in found.keys() & {"boxes", "keypoints"}:
         found[key] = _changed(found[key]) or {"format": found[key].format}
     return {"image": image, **found} if image else found

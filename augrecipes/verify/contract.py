@@ -95,8 +95,9 @@ class Figure:
     Attributes:
         target: `image`, `mask`, `boxes`, `keypoints`, or a pair's target.
         law: which one; see `LAWS`.
-        limit: the largest value that is allowed, or None: nothing is promised.
-        worst: the largest value.
+        limit: the largest value that is allowed on the worst sample, or None: nothing is promised. Samples may have
+            limits of their own.
+        worst: the largest value; where samples break the law, theirs.
         mean: of all samples.
         share: of the pixels that were compared (levels, labels: that differ), or None.
         samples: how many were measured.
@@ -162,7 +163,11 @@ class Measurement:
     limit: float | None
     mean: float
     share: float | None
-    broken: bool
+
+    @property
+    def broken(self) -> bool:
+        """Whether the value is beyond its limit, or no number."""
+        return self.limit is not None and not self.value <= self.limit
 
     def rank(self) -> tuple[bool, float, float]:
         """Broken laws first; then what is nearest to its limit; then what has none."""
@@ -192,10 +197,10 @@ class Metrics:
     view: str = ""
 
     def add(self, target: str, law: str, value: float, place: SampleRef, **more: Any) -> None:
-        """One sample's value; `more`: fields of a `Measurement`, `broken` where that is more than `value > limit`."""
-        limit, view = more.get("limit"), self.view
+        """One sample's value; `more`: fields of a `Measurement`."""
+        view = self.view
         target = view if view and target == "image" else f"{view}_{target}" if view else target
-        usual = {"limit": None, "mean": value, "share": None, "broken": limit is not None and not value <= limit}
+        usual = {"limit": None, "mean": value, "share": None}
         self.readings.setdefault(place, []).append(Measurement(target, law, value, **{**usual, **more}))
 
     def figures(self) -> tuple[Figure, ...]:
@@ -226,7 +231,7 @@ def _figure(key: tuple[Dtype, str, str], found: list[tuple[SampleRef, Measuremen
     each = [one for _, one in found]
     shares = [one.share for one in each if one.share is not None]
     return Figure(
-        target, law, worst.limit, max(one.value for one in each), fmean(one.mean for one in each),
+        target, law, worst.limit, worst.value, fmean(one.mean for one in each),
         fmean(shares) if shares else None, len(each), sum(one.broken for one in each),
         where, dtype,
     )  # fmt: skip

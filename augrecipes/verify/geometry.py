@@ -117,7 +117,7 @@ class Geometry:
         add("displacement", float(far.max()), limit=MOST_APART_PX, mean=float(far.mean()), share=share)
         its, mine = (one + _TRUTH_SLACK for one in lost)
         most = its + (_REDUCED if where.coarsest() >= _SHRINKS else 0.0)
-        add("truth", mine / its, limit=1.0, broken=not mine - _TRUTH_SLACK <= most)
+        add("truth", mine / its, limit=(most + _TRUTH_SLACK) / its)
 
 
 def _add_labels(where: Map, wanted: Mask, add: Add, plain: list[NDArray[Any]], fast: list[NDArray[Any]]) -> None:
@@ -126,7 +126,7 @@ def _add_labels(where: Map, wanted: Mask, add: Add, plain: list[NDArray[Any]], f
     most = _MOST_LABELS_PX + sum(max(grid.scales[1] - 1, 0.0) for grid in where.grids[:-1])
     hidden = float(shrunk((plain[0] < 0) ^ (fast[0] < 0), where.smear()).sum())
     add("hidden", hidden, limit=0.0)
-    add("nearest", mine, limit=_MOST_LABELS_PX, broken=not mine <= max(most, its) + MOST_APART_PX)
+    add("nearest", mine, limit=max(most, its) + MOST_APART_PX)
 
 
 def _constant(level: int, height: int, width: int) -> F32:

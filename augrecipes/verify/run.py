@@ -80,7 +80,7 @@ def verify(
             (of `train`, whose draws differ then).
         epochs: how often.
         masks: a folder of masks that match the images' names.
-        dtypes: of the images that go in.
+        dtypes: of the images that go in; where the recipe's inputs say one, it is that one.
         build: compiles a recipe and an optimisation to what `at` can be called on; tests plant faults here.
         promise: what is asked of the plan; None: the contracts of the rules that fired.
         progress: called with (samples done, samples in all).
@@ -92,6 +92,7 @@ def verify(
         RecipeError: it has no such section.
     """
     recipe = as_recipe(recipe)
+    dtypes = (recipe.inputs.dtype,) if recipe.inputs.dtype else dtypes
     views = {view.name: view.count for view in recipe.views if mode == "train"}
     parts = {name: recipe.view(name) for name in views} or {"": recipe}
     pipelines = {name: part.compile(mode, optimize, seed) for name, part in parts.items()}
@@ -260,12 +261,13 @@ def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: S
     reading = worst.readings[0]
     unit = LAWS[reading.law][0]
     law = "" if reading.law == unit else f"{reading.law} "
+    allowed = "" if reading.limit is None else f", allowed {number(reading.limit)}"
     notes = [
         *([name] if recipe.facts.scales else []),
         f"index {place.index}" + (f" tile {place.tile}" if recipe.facts.tiles else ""),
         f"epoch {place.epoch}",
         *([] if place.dtype == "uint8" else [place.dtype]),
-        f"{law}{number(reading.value)} {unit}" if reading.value else "no difference",
+        f"{law}{number(reading.value)} {unit}{allowed}" if reading.value else "no difference",
     ]
     left = CellGroup([annotated(source, again.given.rest, recipe)], f"source · {size_text(source)}", quiet=True)
     return SheetRow(groups, left, short_path(place.path), [" · ".join(notes)])

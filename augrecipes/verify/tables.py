@@ -37,7 +37,9 @@ def report_of(found: Verification, epochs: int = 1) -> Report:
 
 
 def _broken(one: Figure) -> str:
-    return f"{one.law} of {one.target}, {one.dtype}: {one.broken} of {one.samples} samples; {LAWS[one.law][1]}"
+    unit, text = LAWS[one.law]
+    worst = f"{number(one.worst)} {unit} where {number(one.limit or 0.0)} is allowed"
+    return f"{one.law} of {one.target}, {one.dtype}: {one.broken} of {one.samples} samples; {text}: {worst}"
 
 
 def _contract(found: Verification) -> str:
@@ -53,7 +55,7 @@ def _contract(found: Verification) -> str:
 
 def _row(figure: Figure) -> list[str]:
     share = "" if figure.share is None else f"{100 * figure.share:.3g} % {_SHARES.get(figure.law, 'differ')}"
-    limit = "–" if figure.limit is None else f"{figure.limit:.3g}"
+    limit = "–" if figure.limit is None else number(figure.limit)
     row = [figure.target, figure.law, figure.dtype, limit, number(figure.worst), number(figure.mean)]
     row += [LAWS[figure.law][0], share]
     # Where all samples are alike, none is the worst.

@@ -127,7 +127,7 @@ def fills(recipe: Recipe, mode: Mode) -> set[float]:
 def _with(recipe: Recipe, mode: Mode, change: Change) -> Recipe:
     """The recipe with its single steps changed, for images alone."""
     steps: Any = _kept(recipe.section(mode) or (), change)
-    inputs = replace(recipe.inputs, min_size=None, mask="optional", boxes=None, keypoints=None)
+    inputs = replace(recipe.inputs, dtype=None, min_size=None, mask="optional", boxes=None, keypoints=None)
     changed = replace(recipe, inputs=inputs)
     return replace(changed, steps=steps) if mode == "train" else replace(changed, eval=steps)
 

@@ -33,7 +33,9 @@ _WARPS = ({"interpolation": "cubic"},)
 _SIZES = (*_RESIZES, {"max_size": [*range(20, 51)]})
 # Of each class that is not native with all arguments: what it is not native with.
 OPAQUE_WITH: dict[str, tuple[dict[str, Any], ...]] = {
-    "Affine": (*_WARPS, {"fit_output": True}, {"balanced_scale": True, "scale": [0.5, 2]}),
+    **dict.fromkeys(
+        ("Affine", "CornerAffine"), (*_WARPS, {"fit_output": True}, {"balanced_scale": True, "scale": [0.5, 2]})
+    ),
     "AdditiveNoise": (
         {"noise_type": "gaussian"},
         {"spatial_mode": "shared"},

@@ -165,6 +165,7 @@ def test_what_would_be_too_large_is_refused_by_name(steps: str, optimize: Optimi
 # Of each class that may make more of an image than it is given: arguments with which it does.
 ENLARGE: dict[str, dict[str, Any]] = {
     "Affine": {"scale": 3.0, "fit_output": True},
+    "CornerAffine": {"scale": 3.0, "fit_output": True},
     "CenterCrop": {"height": 120, "width": 130, "pad_if_needed": True},
     "Crop": {"x_max": 140, "y_max": 120, "pad_if_needed": True},
     "CropAndPad": {"px": 40, "keep_size": False},

@@ -38,6 +38,7 @@ MOVES: Pool = pool("""
     Resize: {height: 111, width: 99}, RandomScale: {scale_limit: 0.3},
     SmallestMaxSize: {max_size: [100, 127]}, LongestMaxSize: {max_size: 140},
     Affine: {scale: [0.8, 1.2], rotate: [-20, 20], shear: [-8, 8], translate_percent: [-0.1, 0.1]},
+    CornerAffine: {scale: [0.8, 1.2], rotate: [-20, 20], shear: [-8, 8]},
     Affine: {rotate: [-20, 20], fit_output: true}, Rotate: {limit: 30}, Rotate: {limit: 20, crop_border: true},
     SafeRotate: {limit: 30}, ShiftScaleRotate, Perspective, Perspective: {keep_size: false},
     Perspective: {fit_output: true}

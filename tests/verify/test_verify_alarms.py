@@ -64,6 +64,7 @@ def test_what_several_resamplings_blur_is_no_fault(data: Path, name: str) -> Non
     found = verify(of(SOUND[name]), data / "list.csv", samples=8)
     assert found.ok, found.broken
     assert found.promise.geometry
+    assert not [one for one in found.figures if one.limit is not None and one.worst > one.limit]
     (share,) = {figure.share for figure in found.figures if figure.law == "displacement" and figure.dtype == "uint8"}
     assert share > 0.05
 

@@ -166,12 +166,15 @@ class TestVariants:
 
 
 class TestMetrics:
-    def test_a_broken_sample_comes_before_a_larger_value(self) -> None:
+    def test_what_is_shown_is_the_value_and_the_limit_that_decide(self) -> None:
+        """A broken sample comes before a larger value, and each has a limit of its own."""
         metrics = Metrics()
-        for index, (value, broken) in enumerate([(0.2, False), (0.6, True), (0.7, False)]):
-            metrics.add("mask", "nearest", value, SampleRef(index, 0), limit=0.5, broken=broken)
-        (figure,) = metrics.figures()
-        assert (figure.worst, figure.broken, figure.samples, figure.ok) == (0.7, 1, 3, False)
+        for index, (value, limit) in enumerate([(0.2, 0.5), (0.6, 0.5), (0.7, 0.9)]):
+            for law in ("nearest", "truth") if index != 1 else ("nearest",):
+                metrics.add("mask", law, value, SampleRef(index, 0), limit=limit)
+        figure, sound = (next(f for f in metrics.figures() if f.law == law) for law in ("nearest", "truth"))
+        assert (figure.worst, figure.limit, figure.broken, figure.samples, figure.ok) == (0.6, 0.5, 1, 3, False)
+        assert (sound.worst, sound.limit, sound.ok) == (0.7, 0.9, True)
         assert figure.where == SampleRef(1, 0)
         assert [worst.place.index for worst in metrics.worst(2)] == [1, 2]
 

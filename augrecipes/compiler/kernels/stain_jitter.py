@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,52 +12,54 @@ import numpy as np
 from augrecipes.compiler.kernels.channel_sums import ChannelSums
 from augrecipes.compiler.kernels.quick_apply import Apply, takes
 from augrecipes.native.kernels import Library
-from augrecipes.ops.stain import density_matrix, through_density
+from augrecipes.ops.stain import LOG, density_matrix, through_density, white_level
 
-_LOG = np.log(np.arange(256) + 1.0).astype(np.float32)[:, None]
 _UNIT = 2.0**-24  # what rounding once may change, of a float32
 _ROUND = 64  # pixels: more than OpenCV takes at a time, so that where it fuses is where it would
+_GLASS = 8.0  # its cube is the product of a pixel that stays: see native/channel_sums.c
 _LARGEST = np.full(3, math.log(256))
 
 
-def quick(_: Any, kernels: Library) -> Apply:
+def quick(step: Any, kernels: Library) -> Apply:
     """What StainJitter does."""
-    product = ChannelSums(kernels, sums=False)
+    product, white = ChannelSums(kernels, sums=False), step.white_threshold
+    glass = _GLASS * (np.arange(256) >= white_level(white))
 
     def jitter(img: np.ndarray, factors: tuple[float, ...], shifts: tuple[float, ...], **_: Any) -> np.ndarray | None:
         if not takes(img) or img.size < 3 * _ROUND * 4:
             return None
         matrix = density_matrix(factors, shifts)
-        done = product(img, _tables(matrix), 256 * _error(matrix))
+        done = product(img, _tables(matrix, glass), 256 * _error(matrix))
         if done is None:
             return None
         out, doubtful = done
-        _settle(img.reshape(-1, 3), matrix, doubtful, out.reshape(-1, 3))
+        _settle(img.reshape(-1, 3), partial(through_density, matrix=matrix, white=white), doubtful, out.reshape(-1, 3))
         return out
 
     return jitter
 
 
-def _settle(img: np.ndarray, matrix: np.ndarray, doubtful: np.ndarray, out: np.ndarray) -> None:
+def _settle(img: np.ndarray, plain: Callable[..., np.ndarray], doubtful: np.ndarray, out: np.ndarray) -> None:
     """Pixels of which the pass was not sure, and the last ones, for which OpenCV has another way, as the step does."""
     count, last = len(doubtful), len(img) - len(img) % _ROUND - _ROUND
     front = -(-count // _ROUND) * _ROUND
     some = np.zeros((front + len(img) - last, 3), np.uint8)
     np.take(img, doubtful, axis=0, out=some[:count])
     some[front:] = img[last:]
-    settled = through_density(some[None], matrix)[0]
+    settled = plain(some[None])[0]
     out[doubtful] = settled[:count]
     out[last:] = settled[front:]
 
 
-def _tables(matrix: np.ndarray) -> np.ndarray:
-    """3×256×4: for each colour that comes in, and its level, factors of the three that leave, and a 1."""
+def _tables(matrix: np.ndarray, glass: np.ndarray) -> np.ndarray:
+    """3×256×4: for each colour that comes in, and its level, factors of the three that leave, and of `glass`."""
     weights = np.zeros((3, 1, 4), np.float32)
     weights[:, 0, :3] = matrix[:, :3].T
-    made = weights * _LOG
+    made = weights * LOG[:, None]
     made[0, :, :3] += matrix[:, 3].astype(np.float32)
     with np.errstate(over="ignore", under="ignore"):
         done: np.ndarray = np.exp(made, out=made)
+    done[..., 3] = glass
     return done
 
 

@@ -12,7 +12,7 @@ from augrecipes.compiler.executor.op import NativeOp, of, ranges
 from augrecipes.compiler.kernels.lab import tables
 from augrecipes.compiler.lowering import opencv_variants
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
-from augrecipes.ops.stain import LOG, density_matrix
+from augrecipes.ops.stain import LOG, density_matrix, white_level
 
 _AMOUNTS = ("brightness", "contrast", "saturation", "hue")
 _RGB, _MOST_TILES, _MOST_LEVEL = 3, 64, 255
@@ -130,8 +130,8 @@ def jittered(step: Any) -> NativeOp:
 
 def stained(step: Any) -> NativeOp:
     """Stains jittered as `fast` does."""
-    where = tuple(float(array.ctypes.data) for array in STAINS)
-    return NativeOp(DRAWS.STAINS, EFFECTS.STAINS, ranges(step.sigma, step.bias), of("factors", "shifts"), where)
+    does = *(float(array.ctypes.data) for array in STAINS), float(white_level(step.white_threshold))
+    return NativeOp(DRAWS.STAINS, EFFECTS.STAINS, ranges(step.sigma, step.bias), of("factors", "shifts"), does)
 
 
 def _stains() -> np.ndarray:

@@ -15,6 +15,7 @@ from augrecipes.compiler.kernels.warp_native import Kind, border_of
 from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 from augrecipes.ops.constants import LINEAR, NEAREST
+from augrecipes.ops.enhance import CornerAffine
 
 _TO_NEXT = 4  # where numbers say that the next pixel is taken
 # What resamples, and how the kernel `warp` is told from where.
@@ -39,7 +40,7 @@ def safe_rotation(step: Any) -> NativeOp | None:
 
 
 def affine(step: Any) -> NativeOp | None:
-    """An image turned, scaled, sheared and shifted, in its own size."""
+    """An image turned, scaled, sheared and shifted, about its middle or its corner, in its own size."""
     ranges = (*step.scale.values(), *step.shear.values())
     if step.fit_output or step.balanced_scale or not all(isinstance(one, tuple) for one in ranges):
         return None
@@ -52,7 +53,8 @@ def affine(step: Any) -> NativeOp | None:
         shifts, kind = tuple(step.translate_percent.values()), OPTIONS.IN_PARTS
     (scales, shears) = ([each[axis] for axis in "xy"] for each in (step.scale, step.shear))
     pairs = (step.rotate, *scales, *shifts, *shears)
-    return _warp(step, DRAWS.AFFINE, (*(value for pair in pairs for value in pair), kind, step.keep_ratio))
+    how = kind, step.keep_ratio, isinstance(step, CornerAffine)
+    return _warp(step, DRAWS.AFFINE, (*(value for pair in pairs for value in pair), *how))
 
 
 def perspective(step: Any) -> NativeOp | None:

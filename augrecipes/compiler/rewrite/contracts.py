@@ -119,7 +119,7 @@ def _why(leaf: Step, flow: Flow, merge: Merge) -> str | None:
         return f"draws by what is in the {' and the '.join(sorted(seen))}"
     if merge in ("GEOMETRY", "DISTRIBUTION") or (merge == "RESAMPLES" and record.recolours_for(effective(leaf))):
         return None
-    if record.in_levels and flow.dtype != "uint8" and merge == "LEVELS":
+    if flow.dtype != "uint8" and merge == "LEVELS" and record.in_levels_for(effective(leaf)):
         return "rounds float32 to levels of 255: the last bit would become a level"
     gain = record.gain_for(effective(leaf))
     if gain is None:

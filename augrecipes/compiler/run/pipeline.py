@@ -66,6 +66,7 @@ class Pipeline(AsCompose):
     remade = staticmethod(remade)  # see `lowered_again`
     whole: Self | None = None  # of one with the numbers of an epoch, the one that it is made of
     _epoch = 0
+    floats_are_news = True  # no float32 image has come yet
     cells: Mapping[int, int] = {}  # see `guard`
     dressed: Callable[[Pipeline], object] | None = None
 

@@ -79,6 +79,9 @@ def check_size(image: Any, inputs: Inputs, name: str = "image") -> Any:
     height, width, channels = image.shape
     if inputs.channels is not None and channels != inputs.channels:
         raise DataError(f"{name} has {channels} channels, the recipe's inputs say {inputs.channels}")
+    if inputs.dtype and (dtype := str(getattr(image, "dtype", "uint8"))) != inputs.dtype:
+        cure = "divide it by 255" if dtype == "uint8" else "multiply it by 255 and round it"
+        raise DataError(f"{name} is {dtype}, the recipe's inputs say {inputs.dtype}: {cure}, or leave the dtype out")
     if inputs.min_size and (height < inputs.min_size[0] or width < inputs.min_size[1]):
         least = "×".join(map(str, inputs.min_size))
         raise DataError(f"{name} is {height}×{width} px, the recipe's inputs ask for at least {least}")

@@ -10,6 +10,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import as_they_are, as_they_come
 from augrecipes.compat.boxes import forget_labels, prepare
+from augrecipes.compiler.compile import warn_of_floats
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import PLAIN, Compiled
@@ -112,6 +113,7 @@ class ImagePipeline(NativeBatches):
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
         """How a sample comes; DataError where an array in it is no target, and would come back as it went in."""
         arrival = arrival_of(targets.get("image"))
+        warn_of_floats(self, targets.get("image"))
         if self._usual.issuperset(targets):
             return arrival
         for name in targets.keys() - self._usual:

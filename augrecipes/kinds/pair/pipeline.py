@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from augrecipes.compiler.compile import warn_of_floats
 from augrecipes.compiler.executor.inputs import InMemory
 from augrecipes.compiler.executor.program import Places
 from augrecipes.compiler.kernels.sink import Allocate, Sink
@@ -210,6 +211,7 @@ class PairPipeline(Pipeline):
         images: dict[str, np.ndarray | Undecoded] = {}
         for name in self.targets:
             images[name] = image_in(rest.pop(name), self._inputs[name], name, lazily=self.reads)
+            warn_of_floats(self, images[name])
         if not self.compiled.resumes:  # what steps have left may differ
             _check_alike(images)
         return self._whole_cells(images), rest

@@ -126,7 +126,7 @@ def _goes_by_pixels(step: Node) -> bool:
     if step.is_group:
         return all(map(_goes_by_pixels, step.steps))
     alone = action_of(step) in ("identity", "lookup", "matrix", "pointwise")
-    return recolours(step) or (alone and not claims(step.name).jumps)
+    return (recolours(step) or alone) and not claims(step.name).jumps
 
 
 def _sees_mean(step: Node) -> bool:
