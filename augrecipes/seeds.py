@@ -5,9 +5,12 @@ The finaliser is that of SplitMix64 (Steele, Lea and Flood, 2014), over arithmet
 
 from __future__ import annotations
 
+import operator
 from hashlib import blake2b
+from typing import Any
 
 MASK = (1 << 64) - 1
+END_OF_KEYS = 1 << 63  # indices, epochs and tiles are smaller
 GOLDEN = 0x9E3779B97F4A7C15  # 2⁶⁴ divided by the golden ratio: SplitMix64's increment
 
 
@@ -41,3 +44,16 @@ def site_key(label: str) -> int:
     True
     """
     return int.from_bytes(blake2b(label.encode(), digest_size=8, person=b"augrecipes").digest(), "little")
+
+
+def key_part(name: str, value: Any) -> int:
+    """`value` as an int; TypeError or ValueError where it cannot be a part of a key."""
+    if type(value) is int and 0 <= value < END_OF_KEYS:
+        return value
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r}") from None
+    if not 0 <= number < END_OF_KEYS:
+        raise ValueError(f"{name} must be an integer from 0 to 2⁶³ − 1, got {value}")
+    return number

@@ -70,7 +70,12 @@ def wrap_apply(step: Any, by: Callable[..., Any], *more: Any) -> None:
 
 def running(error: BaseException) -> Iterator[Any]:
     """The objects whose methods `error` came through, the outermost first."""
-    return (frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__))
+    return (known.get("self") for known in variables(error))
+
+
+def variables(error: BaseException) -> Iterator[dict[str, Any]]:
+    """What the functions that `error` came through know by name, the outermost first."""
+    return (frame.f_locals for frame, _ in walk_tb(error.__traceback__))
 
 
 def as_they_come(processor: Any) -> None:

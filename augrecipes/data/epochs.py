@@ -21,9 +21,8 @@ import torch
 from torch.utils.data import ConcatDataset, Subset
 
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.run.pipeline import key_part
 from augrecipes.errors import DataError, Lines, harmless
-from augrecipes.seeds import mix
+from augrecipes.seeds import key_part, mix
 
 # Memory of a batch for one value of a sample, by its key; see `augrecipes.data.batching`.
 Room = Callable[[str], Allocate]

@@ -217,7 +217,7 @@ def right_class(cls: type) -> type:
     """A transform class of albumentations, with what is wrong in it put right."""
     record, schema = claims(cls.__name__), getattr(cls, "InitSchema", None)
     mixins: list[type] = []
-    if not cls.__module__.startswith("albumentations."):
+    if not (record.moves or cls.__module__.startswith("albumentations.")):
         return cls
     if record.effect == "field":
         mixins.append(FieldPlaces)

@@ -18,7 +18,6 @@ from augrecipes.ops.class_schema import Schema, class_schema
 from augrecipes.ops.constants import to_name, to_number
 from augrecipes.ops.groups import GROUPS, ONE_OF, PAIR_STEPS, POLICIES
 from augrecipes.ops.own import OWN
-from augrecipes.ops.places import right_class
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.step import Step
 
@@ -216,6 +215,8 @@ def construct(step: Step) -> Any:
     >>> construct(Step("RandomCrop", Arguments({"height": 64, "width": 64}))).p
     1.0
     """
+    from augrecipes.ops.places import right_class  # numpy, which reading a recipe does without
+
     made = _built(step, right_class)
     from augrecipes.compat.albumentations import wrap_apply
     from augrecipes.compat.replaced_functions import comes_back
@@ -235,19 +236,18 @@ def construct(step: Step) -> Any:
 
 def plain(step: Step) -> Any:
     """As `construct`, the object as the class makes it: what albumentations does wrong, it does."""
-    return _built(step, lambda cls: cls)
+    return _built(step)
 
 
-def _built(step: Step, variant: Callable[[type], type]) -> Any:
-    """The transform of one step, an object of a variant of its class."""
+def _built(step: Step, variant: Callable[[type], type] | None = None) -> Any:
     try:
-        cls = variant(get_class(step.name))
+        cls = get_class(step.name)
     except KeyError:
         raise _error(step, "E302", "", f"no transform of this name can be built: {step.name!r}") from None
     except BrokenPlugin as error:
         raise _error(step, "E302", "", str(error)) from error
     try:
-        return build(cls, keywords(step))
+        return build(cls if variant is None else variant(cls), keywords(step))
     except readable.Refusal as refusal:
         raise _error(step, "E308", refusal.argument, refusal.message) from refusal.__cause__
 

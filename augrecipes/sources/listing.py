@@ -33,22 +33,16 @@ from numpy.typing import NDArray
 from augrecipes import cache as caches
 from augrecipes.errors import DataError, counted
 from augrecipes.remote import RemotePath, is_pattern, remote_place
+from augrecipes.sources.entries import EXTENSIONS, SKIPPED, is_folder, is_image
 from augrecipes.sources.paths import PathLike, PathTable
 
 _log = logging.getLogger("augrecipes")
 
-EXTENSIONS = frozenset(b"jpg jpeg jpe png bmp tif tiff webp gif pgm ppm pbm pnm jp2 j2k avif npy".split())
 _SAME = {b"jpeg": b"jpg", b"jpe": b"jpg", b"tiff": b"tif", b"j2k": b"jp2"} | dict.fromkeys(
     (b"pgm", b"pbm", b"pnm"), b"ppm"
 )
 Layout = Literal["auto", "classes", "flat"]
 
-# What is hidden, and what systems put into folders: macOS, disk stations (Synology, QNAP), Windows, Linux.
-SKIPPED = re.compile(
-    rb"\.|(__macosx|network trash folder|temporary items|@eadir|@tmp|@recycle|@recently-snapshot|#recycle|#snapshot"
-    rb"|\$recycle\.bin|system volume information|found\.\d{3}|lost\+found)$",
-    re.IGNORECASE,
-)
 _SPLITS = re.compile(r"(train(ing)?|val(id(ation)?)?|dev|test(ing)?|eval(uation)?)[-_]?(\d{4})?$", re.IGNORECASE)
 _RULES = (b" ".join(sorted(EXTENSIONS)) + SKIPPED.pattern).decode()
 _REASONS: dict[type[OSError], str] = {
@@ -292,14 +286,10 @@ def _elsewhere(place: RemotePath) -> list[_Part]:
         if not any(map(SKIPPED.match, parts)):
             top = parts[0] if len(parts) > 1 else b""
             files = found.setdefault(top, [])
-            if _is_image(parts[-1]):
+            if is_image(parts[-1]):
                 files.append(name.removeprefix(top + b"/"))
     folders = b"\0".join(filter(None, found))
     return [(top, Scan((), b"\0".join(files), b"" if top else folders)) for top, files in found.items()]
-
-
-def _is_image(name: bytes) -> bool:
-    return b"." in name and name.rpartition(b".")[2].lower() in EXTENSIONS
 
 
 def _scan(full: bytes, about: os.stat_result) -> Scan:
@@ -314,16 +304,6 @@ def _scan(full: bytes, about: os.stat_result) -> Scan:
             elif name.rpartition(b".")[2].lower() in EXTENSIONS and b"." in name:  # a call takes a third of a listing
                 files.append(name)
     return Scan(_times(about), b"\0".join(sorted(files)), b"\0".join(sorted(folders)))
-
-
-def is_folder(entry: os.DirEntry[bytes]) -> bool:
-    """Whether an entry is a folder. A link that loops is none; who reads it as an image names it, others are logged."""
-    try:
-        return entry.is_dir()
-    except OSError as error:
-        if not _is_image(entry.name):
-            _log.warning("%s: passed over: %s", os.fsdecode(entry.path), error.strerror)
-        return False
 
 
 def _why(error: OSError) -> str:

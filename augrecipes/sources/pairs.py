@@ -22,7 +22,8 @@ from typing import Any, TypeVar
 
 from augrecipes.errors import DataError, counted
 from augrecipes.sources.defects import Defect, Size, size_text
-from augrecipes.sources.listing import EXTENSIONS, list_folders
+from augrecipes.sources.entries import EXTENSIONS
+from augrecipes.sources.listing import list_folders
 from augrecipes.sources.paths import PathLike
 
 Roots = PathLike | Sequence[PathLike]

@@ -17,7 +17,7 @@ from augrecipes.images.encoded import data_errors
 from augrecipes.images.format import stage
 from augrecipes.images.reading import open_file
 from augrecipes.paths import is_archive
-from augrecipes.sources.listing import EXTENSIONS, is_folder
+from augrecipes.sources.entries import EXTENSIONS, is_folder
 from augrecipes.sources.sample import is_source
 from augrecipes.sources.sample_inputs import is_image
 from augrecipes.sources.tar.shards import TarShards

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from traceback import walk_tb
 from typing import Any
 
 import cv2
 import numpy as np
+
+from augrecipes.compat.albumentations import variables
 
 _LONGEST, _MOST_CHANNELS, _SMALL = 32_766, 128, 16  # px, of OpenCV's warps; channels that it takes; px
 
@@ -45,8 +46,7 @@ def described(error: Exception, channels: int | None) -> str:
 
 def _shape(error: Exception) -> tuple[int, ...] | None:
     """The shape of the image that was treated last, or that parameters were drawn for."""
-    for frame, _ in reversed([*walk_tb(error.__traceback__)]):
-        known = frame.f_locals
+    for known in reversed([*variables(error)]):
         for name in ("img", "image", "mask"):
             if isinstance(known.get(name), np.ndarray) and known[name].ndim > 1:
                 return tuple(map(int, known[name].shape))

@@ -16,10 +16,10 @@ from augrecipes.compiler.run.batch_samples import BatchSamples, SampleBatch
 from augrecipes.compiler.run.exits import NotHereError
 from augrecipes.compiler.run.image_queue import busy_threads
 from augrecipes.compiler.run.output_buffer import output_buffer
-from augrecipes.compiler.run.pipeline import key_part
 from augrecipes.compiler.run.program_samples import ProgramPipeline
 from augrecipes.compiler.run.targets import arrival_of, check_size
 from augrecipes.errors import DataError
+from augrecipes.seeds import key_part
 
 
 class NativeBatches(ProgramPipeline):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import operator
 import os
 import threading
 from abc import abstractmethod
@@ -35,9 +34,8 @@ from augrecipes.flow import Arrival
 from augrecipes.ops import groups, registry
 from augrecipes.ops.fills import mask_fills
 from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.seeds import END_OF_KEYS, key_part
 
-# Bare calls live in epochs that `at` refuses, so that the two can never meet.
-_BARE = 1 << 63
 P = TypeVar("P")
 
 
@@ -85,7 +83,8 @@ class Pipeline(AsCompose):
         guard(sites, self.recipe.max_bytes, self.cells)
         self.run_through(transforms)
         self.sites, self._labels = sites, {id(made): site for made, site, _ in sites}
-        self._home, self._stream, self._count = streams.home(), _BARE, itertools.count()
+        # Bare calls live in epochs that `at` refuses, so that the two can never meet.
+        self._home, self._stream, self._count = streams.home(), END_OF_KEYS, itertools.count()
         self._owner, self.tried, self.seed = threading.get_ident(), set[Any](), compiled.seed  # Compose has set None
         Pipeline.renew(self, compiled)
         self.keep(sites)
@@ -150,7 +149,7 @@ class Pipeline(AsCompose):
         if args:
             raise TypeError(f"pass the targets by name: pipeline({', '.join(f'{t}={t}' for t in self.targets)})")
         if os.getpid() != self._home:
-            self._home, self._stream = os.getpid(), _BARE | streams.of_this_process()
+            self._home, self._stream = os.getpid(), END_OF_KEYS | streams.of_this_process()
         if self.nested is not None:
             return self.nested.run(self, self._stream, force_apply, targets)
         return self.run(self._stream, next(self._count), 0, targets)
@@ -306,19 +305,6 @@ class Stages:
         """[(label, image)] after each outermost step, of the recipe as it was written; pairs: {target: image}."""
         pipeline = self.pipeline.for_this_thread(self.epoch)
         return pipeline.again(pipeline.compiled.unoptimised()).trace(self.epoch, self.index, self.tile, targets)
-
-
-def key_part(name: str, value: int) -> int:
-    """`value` as an int; TypeError or ValueError where it cannot be a part of a key."""
-    if type(value) is int and 0 <= value < _BARE:
-        return value
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an integer, got {value!r}") from None
-    if not 0 <= number < _BARE:
-        raise ValueError(f"{name} must be an integer from 0 to 2⁶³ − 1, got {value}")
-    return number
 
 
 def _rebuild(

@@ -13,7 +13,7 @@ from typing import Any
 from augrecipes.errors import DataError
 from augrecipes.machine import no_collection
 from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet
-from augrecipes.sources.listing import EXTENSIONS, SKIPPED
+from augrecipes.sources.entries import EXTENSIONS, SKIPPED
 from augrecipes.sources.paths import local_name
 
 _HEAD = 1 << 16  # bytes
