@@ -206,3 +206,14 @@ def mirrored_points(recipe: Recipe) -> Findings:
         for step in [step for step in turns if claims(step.name).native != "moves:quarter_turn"][:1]:
             cure = "write `flip_pairs:` for `keypoints`, such as [[1, 2]]; [] where none has a side, or the data says"
             yield Finding(f"{step.name} exchanges left and right, but no labels and rows of points; {cure}", step)
+
+
+@rule("L605", "bent-angles")
+def bent_angles(recipe: Recipe) -> Findings:
+    """The first step that bends an image whose points have angles."""
+    points = recipe.inputs.keypoints
+    if points is not None and "a" in points.format:
+        bends = (step for step in recipe.walk() if chance(step) > 0 and claims(step.name).effect == "field")
+        for step in [*bends][:1]:
+            cure = "leave the step out, or declare points without angles (`format: xy`)"
+            yield Finding(f"{step.name} bends the image and has no angle, so that those of points stay; {cure}", step)

@@ -176,6 +176,11 @@ class Capability:
         return self.resizes is not None or (self.effect == "padding" and self.resamples)
 
     @property
+    def differs(self) -> bool:
+        """Whether boxes, keypoints or masks go otherwise through it than in albumentations: see docs/DIFFERENCES.md."""
+        return self.effect in ("field", "padding") or self.hides or self.scales or self.action == "warp"
+
+    @property
     def is_matrix(self) -> bool:
         """Whether it leaves pixels in their place, or moves them by a 3×3 matrix that its draws alone tell."""
         known = self.action != "opaque" or self.effect == "padding"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from augrecipes.ops.capabilities import claims
 from augrecipes.report import Note, Report, TextTable
 from augrecipes.verify import LAWS, Figure, Verification, number
 
@@ -13,6 +14,10 @@ _SHARES = {"displacement": "compared"}  # what a law's share of pixels counts; e
 _PLACES = (
     "Resamplings are merged: that promises where pixels come from, and no levels. Hard edges, aliasing and labels "
     "between two pixels come out otherwise: on images of under 100 px by some levels on average, in a tenth of a mask."
+)
+_DIFFERS = (
+    "Boxes and keypoints go where the pixels under them go, as written and optimised alike; albumentations 2.0.8 does "
+    "otherwise in {}: docs/DIFFERENCES.md."
 )
 _COLUMNS = ("target", "law", "images", "allowed", "worst", "mean", "unit", "pixels", "worst sample", "file")
 
@@ -33,6 +38,10 @@ def report_of(found: Verification, epochs: int = 1) -> Report:
         TextTable("What each law measures", (), about),
     ]
     about_places = [Note(_PLACES)] if found.promise.geometry else []
+    inputs = found.recipe.inputs
+    names = sorted({step.name for step in found.recipe.walk() if claims(step.name).differs})
+    if names and (inputs.boxes or inputs.keypoints):
+        about_places.append(Note(_DIFFERS.format(", ".join(names))))
     return Report(facts, tables, [*about_places, *(Note(_broken(one), "broken:", "error") for one in found.broken)])
 
 

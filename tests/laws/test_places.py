@@ -191,8 +191,10 @@ def points_law(
             seen += 1
             allowed = limit * max(1.0, found[1] / 2) + rounding
             assert np.abs(found[0] - point).max() < allowed, (point, (x, y), found)
-        elif not rounding and arguments.get("border_mode", "constant") == "constant" and not (
-            0 <= x < image.shape[1] and 0 <= y < image.shape[0]
+        elif (
+            not rounding
+            and arguments.get("border_mode", "constant") == "constant"
+            and not (0 <= x < image.shape[1] and 0 <= y < image.shape[0])
         ):
             apart = np.abs(image[2:-2, 2:-2, :2] * UNIT - point).max(axis=2)
             assert not (apart[image[2:-2, 2:-2, 2] > 1 - 1e-4] < 0.1).any(), f"{point} can be seen, and is at {x, y}"
