@@ -89,7 +89,7 @@ def box_in_a_field(mode: str) -> None:
 def box_that_is_none(mode: str) -> None:
     with pytest.raises(ValueError, match=r"in the range \[0\.0, 1\.0\]"):
         theirs(A.HorizontalFlip(p=1), boxes=voc(), image=Z, bboxes=[[1, 1, 85, 5]], c=[0])
-    with pytest.raises(ar.DataError, match="box 0 .*`clip: true`"):
+    with pytest.raises(ar.DataError, match=r"box 0 .*`clip: true`"):
         ours(mode, {"HorizontalFlip": {"p": 1}}, B, image=Z, boxes=[[1, 1, 85, 5]], c=[0])
 
 
@@ -199,10 +199,8 @@ def fill_of_some_channels(mode: str) -> None:
 
 def fill_of_frames(mode: str) -> None:
     frames, crop = np.zeros((2, 50, 70, 3), np.uint8), {"height": 60, "width": 80, "pad_if_needed": True}
-    wrong: Any = None
-    with pytest.raises(Exception) as wrong:  # noqa: PT011 - of OpenCV or albumentations, if it is one
+    with pytest.raises((AssertionError, ValueError, cv2.error)):
         assert theirs(A.CenterCrop(**crop), images=frames)["images"].shape == (2, 60, 80, 3)
-    assert wrong is not None
     assert ours(mode, {"CenterCrop": crop}, images=frames)["images"].shape == (2, 60, 80, 3)
 
 
