@@ -128,19 +128,23 @@ class BoxRules:
 
     def _check(self, boxes: np.ndarray, sides: np.ndarray) -> None:
         corners = boxes[:, :4]
-        beyond = (corners < -_BEYOND) | (corners > 1 + _BEYOND)
-        for row, box in enumerate(corners):
-            where = f"box {row} ({', '.join(f'{v:.6g}' for v in box * [*sides, *sides])} px: left, top, right, bottom)"
-            if not np.isfinite(box).all():
-                raise DataError(f"{where} is no place: every number must be finite; drop the box or mend the label")
-            if not (box[2:] > box[:2]).all():
-                raise DataError(f"{where} has no width or height: right must be more than left, and bottom than top")
-            if beyond[row].any() and not self._clip:
-                size = f"{sides[0]:.0f} px wide and {sides[1]:.0f} px high"
-                raise DataError(
-                    f"{where} lies beyond the image, which is {size}; `clip: true` in `inputs: boxes:` cuts boxes at "
-                    f"its sides (is `format: {self._format}` what the numbers are?)"
-                )
+        has_size = (corners[:, 2:] > corners[:, :2]).all(axis=1)
+        inside = ((corners >= -_BEYOND) & (corners <= 1 + _BEYOND)).all(axis=1)
+        fine = has_size & (inside | self._clip) & np.isfinite(corners).all(axis=1)
+        if fine.all():
+            return
+        row = int(fine.argmin())
+        box = corners[row]
+        where = f"box {row} ({', '.join(f'{v:.6g}' for v in box * [*sides, *sides])} px: left, top, right, bottom)"
+        if not np.isfinite(box).all():
+            raise DataError(f"{where} is no place: every number must be finite; drop the box or mend the label")
+        if not has_size[row]:
+            raise DataError(f"{where} has no width or height: right must be more than left, and bottom than top")
+        size = f"{sides[0]:.0f} px wide and {sides[1]:.0f} px high"
+        raise DataError(
+            f"{where} lies beyond the image, which is {size}; `clip: true` in `inputs: boxes:` cuts boxes at its sides "
+            f"(is `format: {self._format}` what the numbers are?)"
+        )
 
 
 def filter_boxes(boxes: np.ndarray, height: float, width: float, needs: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ differences from albumentations are listed in docs/DIFFERENCES.md.
 
 from __future__ import annotations
 
+import math
 from abc import ABC
 from functools import cache
 from typing import Any
@@ -23,6 +24,7 @@ from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size, shifte
 Points = NDArray[Any]
 _HALF, _HALF_BACK = shifted(0.5, 0.5), shifted(-0.5, -0.5)
 _CORNERS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float64)
+_ROUNDING = 1e-4  # px, by which a side may lie beside the pixels that it is meant to lie between
 _CIRCLE = np.linspace(0, 2 * np.pi, 360, endpoint=False)
 _ELLIPSE = np.stack([np.cos(_CIRCLE), np.sin(_CIRCLE)], axis=1) / 2 + 0.5
 _ALONG = np.linspace(0, 1, 17)[:-1, None]
@@ -42,8 +44,8 @@ class MatrixPlaces:
         moved[:, :2], weight = _projected(matrix, moved[:, :2])
         jacobian = (matrix[:2, :2] - moved[:, :2, None] * matrix[2, :2]) / weight[:, None, None]
         angles = moved[:, 3]
-        x, y = np.einsum("nij,jn->in", jacobian, np.stack([np.cos(angles), np.sin(angles)]))
-        moved[:, 3] = np.arctan2(y, x) % (2 * np.pi)
+        cos, sin, ((a, b), (c, d)) = np.cos(angles), np.sin(angles), jacobian.transpose(1, 2, 0)
+        moved[:, 3] = np.arctan2(c * cos + d * sin, a * cos + b * sin) % (2 * np.pi)
         moved[:, 4] *= _largest_singular_value(jacobian)
         return moved
 
@@ -120,52 +122,59 @@ class HolePlaces:
     def apply_to_bboxes(self, bboxes: Points, **params: Any) -> Points:
         """Boxes of shares of the image's sides, as far as enough of them can be seen."""
         step: Any = self
-        hidden, processor = _hidden(params), step.get_processor("bboxes")
-        if hidden is None or processor is None or not len(bboxes):
+        processor = step.get_processor("bboxes")
+        if processor is None or not len(bboxes):
             return bboxes
         rows, columns = params["shape"][:2]
         sides = np.array([columns, rows, columns, rows], np.float64)
-        seen = []
-        for row in bboxes:
-            box = _visible_box(row[:4] * sides, hidden, processor.params.min_area, processor.params.min_visibility)
+        boxes, needs = bboxes[:, :4] * sides, (processor.params.min_area, processor.params.min_visibility)
+        touched, hidden = _hidden(boxes, params)
+        made, left = np.array(bboxes, np.float64), np.ones(len(boxes), bool)
+        for row in touched.tolist():
+            box = _visible_box(*boxes[row].tolist(), hidden, *needs)
+            left[row] = box is not None
             if box is not None:
-                seen.append(row if box is _UNTOUCHED else [*(box / sides), *row[4:]])
-        return np.array(seen, bboxes.dtype).reshape(-1, bboxes.shape[1])
+                made[row, :4] = np.where(box == boxes[row], made[row, :4], box / sides)
+        return made[left]
 
 
-_UNTOUCHED = np.zeros(4)
-
-
-def _hidden(params: dict[str, Any]) -> Points | None:
-    """The pixels that a step hides, H×W bool; None: no pixel in all of its channels."""
+def _hidden(boxes: Points, params: dict[str, Any]) -> tuple[Points, Points]:
+    """The boxes, in pixels, that a step may hide a part of, by their rows, and the pixels that it hides, H×W bool."""
+    hidden: Points = np.zeros(params["shape"][:2], bool)
     if "holes" not in params:
         mask = params.get("dropout_mask", params.get("drop_mask"))
-        if mask is None:
-            return None
-        whole: Points = np.asarray(mask, bool).reshape(*params["shape"][:2], -1)
-        return np.logical_and.reduce(whole, axis=2)
-    hidden = np.zeros(params["shape"][:2], bool)
-    for x_min, y_min, x_max, y_max in np.asarray(params["holes"]).reshape(-1, 4).astype(int).tolist():
+        if mask is not None:
+            hidden = np.logical_and.reduce(np.asarray(mask, bool).reshape(*hidden.shape, -1), axis=2)
+        return np.arange(len(boxes) if hidden.any() else 0), hidden
+    holes = np.asarray(params["holes"]).reshape(-1, 4).astype(int)
+    for x_min, y_min, x_max, y_max in holes.tolist():
         hidden[y_min:y_max, x_min:x_max] = True
-    return hidden
+    meet = (boxes[:, None, :2] < holes[:, 2:]) & (boxes[:, None, 2:] > holes[:, :2])
+    return np.flatnonzero(meet.all(axis=2).any(axis=1)), hidden
 
 
-def _visible_box(box: Points, hidden: Points, min_area: float, min_visibility: float) -> Points | None:
+def _visible_box(
+    left: float, top: float, right: float, bottom: float, hidden: Points, min_area: float, min_visibility: float
+) -> Points | None:
     """A box in pixels, less the outer rows and columns that are hidden; None where too little of it is left."""
-    x_min, y_min = np.floor(box[:2] + 1e-4).astype(int).clip(0)
-    x_max, y_max = np.ceil(box[2:] - 1e-4).astype(int)
-    seen = ~hidden[y_min:y_max, x_min:x_max]
-    if seen.all():
-        return _UNTOUCHED
-    x, y = np.arange(x_min, x_min + seen.shape[1]), np.arange(y_min, y_min + seen.shape[0])
-    across = np.minimum(x + 1, box[2]) - np.maximum(x, box[0])
-    down = np.minimum(y + 1, box[3]) - np.maximum(y, box[1])
-    area, whole = down @ seen @ across, (box[2] - box[0]) * (box[3] - box[1])
-    if area <= 0 or area < min_area or area < min_visibility * whole:
+    first, above = max(int(left + _ROUNDING), 0), max(int(top + _ROUNDING), 0)
+    seen = ~hidden[above : math.ceil(bottom - _ROUNDING), first : math.ceil(right - _ROUNDING)]
+    if not seen.size:
+        return np.array([left, top, right, bottom])
+    across, down = np.ones(seen.shape[1]), np.ones(seen.shape[0])
+    across[0] -= left - first
+    down[0] -= top - above
+    across[-1] -= first + len(across) - right
+    down[-1] -= above + len(down) - bottom
+    area, whole = down @ seen @ across, (right - left) * (bottom - top)
+    if area <= 0 or area < min_area or area < min_visibility * whole * (1 - _ROUNDING):
         return None
-    columns, rows = np.flatnonzero(seen.any(axis=0)), np.flatnonzero(seen.any(axis=1))
-    inner = x[columns[0]], y[rows[0]], x[columns[-1]] + 1, y[rows[-1]] + 1
-    return np.concatenate([np.maximum(box[:2], inner[:2]), np.minimum(box[2:], inner[2:])])
+    columns, rows = seen.any(axis=0), seen.any(axis=1)
+    inner = columns.argmax(), rows.argmax(), len(columns) - columns[::-1].argmax(), len(rows) - rows[::-1].argmax()
+    return np.array([
+        max(left, first + inner[0]), max(top, above + inner[1]),
+        min(right, first + inner[2]), min(bottom, above + inner[3]),
+    ])  # fmt: skip
 
 
 def nearest(mask: Points, size: Size) -> Points:
@@ -181,9 +190,12 @@ def nearest(mask: Points, size: Size) -> Points:
 
 
 def _projected(matrix: Matrix, points: Points) -> tuple[Points, Points]:
-    """Points (n, 2) through a matrix, and the weights that they are divided by."""
-    x, y, weight = matrix[:, :2] @ points.T + matrix[:, 2:]
-    return np.stack([x / weight, y / weight], axis=1), weight
+    """Points (n, 2) through a matrix, and by how much they are divided, for each of them or, if that is 1, once."""
+    moved = points @ matrix[:2, :2].T + matrix[:2, 2]
+    if matrix[2, 0] == 0 == matrix[2, 1]:
+        return moved, np.ones(1)
+    weight = points @ matrix[2, :2] + matrix[2, 2]
+    return moved / weight[:, None], weight
 
 
 def _largest_singular_value(jacobian: Points) -> Points:
