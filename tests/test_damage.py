@@ -24,7 +24,6 @@ from augrecipes.images import lossless
 from augrecipes.images.format import UnreadableError
 from augrecipes.recipe.parse import parse_text
 from augrecipes.store import staging
-from augrecipes.store.convert import convert_store
 from augrecipes.store.items import Items
 
 # -- files with checksums ---------------------------------------------------------------------------------------------
@@ -62,23 +61,6 @@ def store_law(form: str) -> Law:
             return stores.all_of(place)
 
         return survives(place, read, stores.all_of(place), each_damaged(place, random.Random(form), 6 * times))
-
-    return law
-
-
-def old_law(form: str) -> Law:
-    """A store of 0.1, which is converted."""
-
-    def law(folder: Path, times: int) -> int:
-        old, new = stores.of_before(folder / "old", form), folder / "new"
-
-        def read() -> Any:
-            for left in (new, folder / ".new.partial"):
-                shutil.rmtree(left, ignore_errors=True)
-            return stores.all_of(convert_store(old, new).path)
-
-        wanted = read()
-        return survives(old, read, wanted, each_damaged(old, random.Random(form), 6 * times))
 
     return law
 
@@ -134,7 +116,6 @@ CHECKED: dict[str, Law] = {
     "lossless": lossless_law,
     "parts": parts_law,
     **{f"store {form}": store_law(form) for form in stores.FORMS},
-    **{f"store of 0.1 {form}": old_law(form) for form in stores.OLD_FORMS},
     **{f"staged {form}": staged_law(form) for form in stores.IN_SHARDS},
 }
 

@@ -15,7 +15,7 @@ from augrecipes.cli.interop import eject, import_
 from augrecipes.cli.pack import pack
 from augrecipes.cli.recipes import diff, explain, list_gallery, schema
 from augrecipes.cli.show import demo, preview, studio
-from augrecipes.cli.stores import cache, convert_store, verify_store
+from augrecipes.cli.stores import cache, verify_store
 from augrecipes.cli.terminal import complain, exit_status, hush
 from augrecipes.cli.verify import verify
 from augrecipes.errors import AugrecipesError, harmless
@@ -95,7 +95,6 @@ for name, command, about in (
     ("studio", studio, "Write a recipe and see what it does, in the browser."),
     ("pack", pack, "Run a recipe's first steps once, into a packed dataset."),
     ("verify-store", verify_store, "Compare a packed dataset with its checksums."),
-    ("convert-store", convert_store, "Write a packed dataset of 0.1 as it is read today."),
     ("verify", verify, "Measure whether the optimiser's plan is the recipe."),
     ("bench", bench, "Compare recipes: how fast, stage by stage, and what they do."),
     ("cache", cache, "Show what is cached from run to run, or clear it."),

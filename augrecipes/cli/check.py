@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
-from augrecipes.cli.answers import STDOUT, Json, answer
+from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.arguments import Set, Without
 from augrecipes.cli.options import choice, option, overrides, refusal
-from augrecipes.cli.terminal import good, line_of, note, progress, say, width
+from augrecipes.cli.terminal import good, line_of, progress, say, width
 from augrecipes.errors import Diagnostic, RecipeError, counted, harmless
 
 STDIN = "-"
@@ -33,9 +33,7 @@ def check(
         ),
     ] = None,
     strict: Annotated[bool, option("--strict", None, "Exit 1 for warnings too.")] = False,
-    format_: Annotated[
-        str, choice("--format", "text|github", "github: annotations in GitHub Actions.", "text|github|json")
-    ] = "text",
+    format_: Annotated[str, choice("--format", "text|github", "github: annotations in GitHub Actions.")] = "text",
     json_: Json = None,
     explain: Annotated[str | None, option("--explain", "CODE", "Say what a code means, and how to fix it.")] = None,
     set_: Set = None,
@@ -57,9 +55,6 @@ def check(
       1  a lint error; with --strict also a warning
       2  not a valid recipe, or no such file
     """
-    if format_ == "json":  # as 0.1 called it
-        note("--format json is now --json; the old name still works")
-        json_ = json_ or STDOUT
     if explain is not None:
         if (text := describe(explain)) is None:
             from augrecipes.recipe.codes import CODES

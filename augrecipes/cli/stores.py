@@ -1,4 +1,4 @@
-"""What lies on disk: `verify-store` and `convert-store` of packed datasets, and `cache` of what runs keep."""
+"""What lies on disk: `verify-store` of packed datasets, and `cache` of what runs keep."""
 
 from __future__ import annotations
 
@@ -67,27 +67,6 @@ def _line(fault: Fault) -> str:
     where = "" if fault.row is None else f": row {fault.row} of {fault.target}"
     source = "" if fault.source is None else f" ({fault.source})"
     return f"{fault.path}{where}{source}: {fault.reason}"
-
-
-def convert_store(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="The folder of the store.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="A folder that is made, or s3://….")],
-    json_: Json = None,
-) -> None:
-    """Write a store that augrecipes 0.1 packed again, as this version reads it; the old one stays.
-
-    \b
-    Example:
-      augrecipes convert-store photos-128 photos-128-new
-
-    Exit status: 0 converted, 2 there is no such store, or it is damaged. An interrupted run goes on where it was.
-    """
-    from augrecipes.store.convert import convert_store as convert
-
-    with progress("converting") as advance:
-        store = convert(old, new, advance)
-    found = {"store": str(store.path), "rows": store.rows}
-    answer(found, json_, lambda: say(f"{store.path}: {store.rows:,} rows"))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from augrecipes import kinds
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
-from augrecipes.compiler.rewrite.rules import GIVEN_UP, RULES
+from augrecipes.compiler.rewrite.rules import RULES
 from augrecipes.errors import LintError, RecipeError
 from augrecipes.lint import lint
 from augrecipes.ops import plugins
@@ -103,8 +103,6 @@ def check(recipe: Recipe) -> None:
     digest = recipe.digest if found else ""
     for diagnostic in found:
         _warn_once(digest, diagnostic)
-    for name in sorted(GIVEN_UP.intersection(recipe.without_rules)):
-        _warn_once(recipe.file, f"{recipe.file}: without_rules: {name} is no rule any more, and nothing is left out")
 
 
 def warn_of_floats(pipeline: Pipeline, image: Any) -> None:

@@ -16,7 +16,7 @@ from augrecipes.packing.parts import PackPart
 from augrecipes.recipe.model import Mode, Recipe, Step
 from augrecipes.recipe.words import brief
 from augrecipes.remote import Place
-from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of, layout_of
+from augrecipes.sources.packed_columns import LAYOUT, POINTS, Unreadable, columns_of
 from augrecipes.sources.sample import RecipeSource
 from augrecipes.sources.stored import declared
 from augrecipes.versions import made_with
@@ -216,7 +216,7 @@ def plan_of(packing: Packing) -> StorePlan:
     table, baker, plan = packing.given.table, packing.baker, packing.plan
     takes, boxes = declared(plan.recipe.inputs), table.boxes
     about = {
-        "packed": layout_of(plan.times),
+        "packed": LAYOUT,
         **plan.about(),
         "units": table.units,
         "data": table.digest(),

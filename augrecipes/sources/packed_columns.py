@@ -5,8 +5,7 @@ steps left them: `/values`, `/labels`, `/numbers` and `/offsets` (one entry a st
 `bag/name`, `bag/path`, `bag/offsets` (of the bags' tiles) and `bag/coords`. `source/TARGET` names the file behind each
 unit.
 
-Where epochs of draws are baked, those of a unit stand side by side (layout 2), so that who writes them opens its files
-once. Stores of earlier releases have one epoch behind another, with a source for each row (layout 1).
+Where epochs of draws are baked, those of a unit stand side by side, so that who writes them opens its files once.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from augrecipes.store import Store
 
 Column = npt.NDArray[Any] | Sequence[str]
 POINTS = ("boxes", "keypoints")
-LAYOUTS = (1, 2)  # of what `augrecipes pack` says of its stores; without epochs they are the same
+LAYOUT = 2  # of what `augrecipes pack` says of its stores
 T = TypeVar("T", bound=Columns)
 
 
@@ -42,17 +41,6 @@ class Unreadable:
     row: int
     path: str
     reason: str
-
-
-def layout_of(epochs: int) -> int:
-    """The layout of a store with so many epochs."""
-    return LAYOUTS[epochs > 1]
-
-
-def steps_between(store: Store) -> tuple[int, int]:
-    """How many rows lie between two units, and between two baked epochs of one."""
-    times = max(1, int(store.about["epochs"]))
-    return (times, 1) if store.about["packed"] == LAYOUTS[1] else (1, int(store.about["units"]))
 
 
 def columns_of(table: Columns) -> dict[str, Column]:

@@ -16,7 +16,7 @@ from augrecipes.kinds import facts
 from augrecipes.recipe.model import Inputs, Mode, Recipe, canonical
 from augrecipes.recipe.words import brief
 from augrecipes.sources.arguments import presence_of, tell_of_absent
-from augrecipes.sources.packed_columns import LAYOUTS, POINTS, steps_between, table_of, unreadable_in
+from augrecipes.sources.packed_columns import LAYOUT, POINTS, table_of, unreadable_in
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.store import Store, index, open_store
 from augrecipes.store.columns import Texts, are_offsets
@@ -79,7 +79,6 @@ class StoredSource(RecipeSource):
         self.store, self.folder, self.unreadable = store, str(store.path), unreadable_in(store)
         self.epochs = max(1, int(about["epochs"]))
         self._targets = tuple(targets or (name for name in named if name != "mask"))
-        self._between_units, self._between_epochs = steps_between(store)
         # Memory views: a batch asks for hundreds of names, and a `Texts` takes several times as long for one.
         texts: Any = {name: store.columns[f"source/{name}"] for name in named}
         self._sources = {name: (text.blob.data, text.offsets.data) for name, text in texts.items()}
@@ -103,7 +102,7 @@ class StoredSource(RecipeSource):
 
     def rows(self, units: Any, epoch: Any) -> Any:
         """The stored row of a unit, or of each of several, in an epoch, or in one of its own each."""
-        return units * self._between_units + (epoch % self.epochs) * self._between_epochs
+        return units * self.epochs + epoch % self.epochs
 
     def item(self, target: str, row: int) -> int:
         """The item of a stored row; DataError, naming the file, where it could not be read."""
@@ -156,7 +155,7 @@ class StoredSource(RecipeSource):
 
 def check_store(store: Store, recipe: Recipe) -> None:
     """StoreError unless `store` holds samples of the recipe's kind, as `augrecipes pack` writes them."""
-    if store.about.get("packed") not in LAYOUTS:
+    if store.about.get("packed") != LAYOUT:
         other = f"of another layout ({store.about['packed']})" if "packed" in store.about else "not samples"
         raise _unfit(store, f"its rows are {other}: {_MADE_BY} writes what this version reads")
     if store.kind != recipe.kind:
@@ -242,7 +241,7 @@ def _wanted(store: Store) -> Iterator[tuple[str, tuple[int, ...], str, bool]]:
     yield from (("label", (samples,), "i8", False), ("weight", (samples,), "f8", False))
     yield "group", (samples,), "text", False
     for name in store.targets:
-        yield f"source/{name}", (units if store.about["packed"] == LAYOUTS[1] else store.rows,), "text", True
+        yield f"source/{name}", (units,), "text", True
     if of_kind.tiles:
         yield from (("bag/name", (samples,), "text", True), ("bag/path", (samples,), "text", True))
         yield from (("bag/offsets", (samples + 1,), "i8", True), ("bag/coords", (units, 2), "i8", True))

@@ -26,7 +26,6 @@ VERSION = 3
 NAME = "index.json"
 COLUMNS = "columns.npz"
 MARK = "augrecipes"
-OLD = (1, 2)  # of 0.1
 
 _SHOWN = 60  # characters of the name of a field
 SIZE = range(2**63)
@@ -81,11 +80,8 @@ def load(store: Place) -> dict[str, Any]:
             raise StoreError(f"not a store: there is no {NAME} in it", path=str(store))
     content, fits = read(path)
     version = content.get("version")
-    if version in OLD:
-        message = "a store of augrecipes 0.1: `augrecipes convert-store OLD NEW` makes one of it that is read today"
-        raise StoreError(message, path=str(path))
     if version != VERSION:
-        message = f"a store of version {version!r}; this augrecipes reads version {VERSION}: install a newer one"
+        message = f"a store of version {version!r}; this augrecipes reads version {VERSION}: pack it again"
         raise StoreError(message, path=str(path))
     if not fits:
         raise StoreError("edited or damaged: its digest does not fit; pack the store again", path=str(path))

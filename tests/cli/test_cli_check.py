@@ -113,8 +113,6 @@ def test_json_and_annotations_of_github(run, write):
     assert problem == {
         "file": "x.yaml", "line": 5, "col": 5, "code": "L101", "name": "random-in-eval", "severity": "error",
     }  # fmt: skip
-    old = run("check", "x.yaml", "--format", "json")
-    assert (old.stdout, old.stderr) == (result.stdout, "note: --format json is now --json; the old name still works\n")
     write("x.yaml", WARNS)
     result = run("check", "x.yaml", "--format", "github")
     assert result.stdout.startswith("::warning file=x.yaml,line=4,col=5,title=L102 missing-eval::no `eval:`")

@@ -39,8 +39,8 @@ WITHOUT = {
     "schema": (("schema",), (), 0),
     "cache": (("cache",), (), 0),
 }
-# Half a minute, a server, and what needs a store of 0.1: tests/demo, tests/studio and tests/packing run them.
-ELSEWHERE = {"demo", "studio", "convert-store"}
+# Half a minute, and a server: tests/demo and tests/studio run them.
+ELSEWHERE = {"demo", "studio"}
 COMMANDS = [command.name for command in app.registered_commands]
 
 

@@ -314,10 +314,3 @@ def test_one_compose_cannot_be_several_images(name: str) -> None:
 def test_a_section_that_is_not_there() -> None:
     with pytest.raises(ar.RecipeError, match="eval: derived"):
         outputs("{}").to_albumentations("eval")
-
-
-def test_programs_of_earlier_releases_find_what_they_import() -> None:
-    sys.modules.pop("augrecipes.bring.last_step", None)
-    with pytest.warns(DeprecationWarning, match="interop.last_step"):
-        made = run("from augrecipes.bring.last_step import ToOutput\nlast = ToOutput(color='bgr', dtype='uint8')")
-    assert type(made["last"]).__module__ == "augrecipes.interop.last_step"

@@ -16,7 +16,7 @@ from augrecipes.compiler.kernels.own_noise import Noise
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan, plan
 from augrecipes.compiler.rewrite.nodes import Fused, Nodes
 from augrecipes.compiler.rewrite.rule import Rule, apply_rules
-from augrecipes.compiler.rewrite.rules import EXACT, FAST, GIVEN_UP, PAIR
+from augrecipes.compiler.rewrite.rules import EXACT, FAST, PAIR
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline
@@ -141,15 +141,6 @@ def same(a: Any, b: Any) -> bool:
     except AssertionError:
         return False
     return True
-
-
-@pytest.mark.parametrize("name", sorted(GIVEN_UP))
-def test_a_name_that_is_no_rule_any_more_is_said_once(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    text = f"{{version: 1, recipe: gone, without_rules: [{name}], steps: [HorizontalFlip], eval: []}}"
-    for _ in range(2):
-        parse_text(text, file=f"{name}.yaml").compile()
-    said = f"{name}.yaml: without_rules: {name} is no rule any more, and nothing is left out"
-    assert [record.message for record in caplog.records].count(said) == 1
 
 
 # Rules of pairs: the draws of `none`, the same windows, and every bit.

@@ -22,9 +22,9 @@ from augrecipes.packing import bake
 from augrecipes.packing.bake import Baked, Baker
 from augrecipes.packing.run import pack, prepare, write
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources import files, packed_columns, stored
+from augrecipes.sources import files
 from augrecipes.sources.stored import StoredSource
-from augrecipes.store import Store, StoreWriter, open_store, reader, writer
+from augrecipes.store import Store, open_store, reader, writer
 
 
 def overwrite(path: Path, rng: random.Random, kind: Kind) -> None:
@@ -215,55 +215,30 @@ def test_a_file_that_changes_meanwhile_is_opened_again(tmp_path: Path) -> None:
     assert others[-1] == open_store(tmp_path / "after").array("image", 139).tobytes()
 
 
-# -- layouts ----------------------------------------------------------------------------------------------------------
-
-
-def as_before(path: Path, out: Path) -> None:
-    """The same store as earlier releases wrote it: one epoch behind another, a source for each row."""
-    store = open_store(path)
-    about, times, units = dict(store.about), store.about["epochs"], store.about["units"]
-    lost = [{**one, "row": one["row"] % times * units + one["row"] // times} for one in about["unreadable"]]
-    columns: dict[str, Any] = dict(store.columns)
-    columns |= {name: list(column) * times for name, column in columns.items() if name.startswith("source/")}
-    with StoreWriter(
-        out, format=store.format, kind=store.kind, targets=store.targets, rows=store.rows,
-        about={**about, "packed": 1, "unreadable": lost},
-    ) as writer:  # fmt: skip
-        for row in range(store.rows):
-            old = row % units * times + row // units
-            writer.add(row, {name: [store.array(name, k) for k in store.items(name, old)] for name in store.targets})
-        writer.finish({name: column for name, column in columns.items() if name != "label" or column is not None})
+# -- epochs -----------------------------------------------------------------------------------------------------------
 
 
 def same_samples(roots: dict[str, Path], folder: Path, kind: Kind) -> None:
-    """The law: a store of either layout has the samples of the files."""
+    """The law: a store of several epochs has the samples of the files."""
     recipe, root = parse_text(EPOCHS[kind.name]), roots[kind.name]
-    pack(recipe, data_of(kind, root), folder / "new", epochs=3, seed=5, workers=0)
-    as_before(folder / "new", folder / "old")
-    files, paths = kind.open(root, EPOCHS[kind.name], seed=5), []
-    for name in ("new", "old"):
-        ds = Packed(folder / name, recipe, seed=5)
-        assert ds.store.about["packed"] == {"new": 2, "old": 1}[name]
-        for epoch in range(5):
-            found = [pixels(ds[epoch, i]) for i in range(N)]
-            if epoch < 3:
-                assert found == [pixels(files[epoch, i]) for i in range(N)]
-            assert [pixels(one) for one in ds.__getitems__([(epoch, i) for i in range(N)])] == found
-        paths.append([ds.paths(i) for i in range(N)])
-        stored = StoredSource(ds.store, recipe, ds.pipeline.targets)
-        targets = ds.store.targets if kind is PAIR else ["image"]
-        for k in range(len(stored)):
-            row = k * packed_columns.steps_between(ds.store)[0]
-            for target in targets:
-                wanted = ds.store.array(target, ds.store.items(target, row)[0])
-                assert np.array_equal(stored.read(k).images[target], wanted)
-    assert paths[0] == paths[1]
+    pack(recipe, data_of(kind, root), folder / "store", epochs=3, seed=5, workers=0)
+    files, ds = kind.open(root, EPOCHS[kind.name], seed=5), Packed(folder / "store", recipe, seed=5)
+    for epoch in range(5):
+        found = [pixels(ds[epoch, i]) for i in range(N)]
+        if epoch < 3:
+            assert found == [pixels(files[epoch, i]) for i in range(N)]
+        assert [pixels(one) for one in ds.__getitems__([(epoch, i) for i in range(N)])] == found
+    source = StoredSource(ds.store, recipe, ds.pipeline.targets)
+    targets = ds.store.targets if kind is PAIR else ["image"]
+    for k in range(len(source)):
+        for target in targets:
+            assert np.array_equal(
+                source.read(k).images[target], ds.store.array(target, ds.store.items(target, 3 * k)[0])
+            )
 
 
 @by_kind
-def test_stores_of_either_layout_have_the_samples_of_the_files(
-    roots: dict[str, Path], tmp_path: Path, kind: Kind
-) -> None:
+def test_stores_of_epochs_have_the_samples_of_the_files(roots: dict[str, Path], tmp_path: Path, kind: Kind) -> None:
     same_samples(roots, tmp_path, kind)
 
 
@@ -286,8 +261,8 @@ test_planted_faults_are_caught = planted_faults({
         lambda fixture: opened_once(fixture("reads"), IMAGE, fixture("roots")["image"], fixture("tmp_path") / "store"),
         (Baker, "several", _one_by_one),
     ),
-    **{f"one layout taken for the other, {wrong}": (
+    "one epoch behind another": (
         lambda fixture: same_samples(fixture("roots"), fixture("tmp_path"), IMAGE),
-        (stored, "steps_between", lambda store, wrong=wrong: wrong))
-       for wrong in ((1, 12), (3, 1))},
+        (StoredSource, "rows", lambda self, units, epoch: units + epoch % self.epochs * N),
+    ),
 })  # fmt: skip

@@ -66,8 +66,7 @@ def test_an_index_of_something_else(content: bytes, place: Path) -> None:
 
 OTHER_VERSIONS: dict[str, list[Any]] = {
     "version 7; this augrecipes reads version 3": [7],
-    "this augrecipes reads version 3": [0, -1, "1", None, 7.5, []],
-    "augrecipes convert-store OLD NEW": [1, 2],
+    "this augrecipes reads version 3": [0, 1, 2, -1, "1", None, 7.5, []],
 }
 
 

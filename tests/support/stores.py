@@ -1,11 +1,10 @@
-"""Small stores with rows of every kind, the same each time, what must come back from them, and stores of 0.1."""
+"""Small stores with rows of every kind, the same each time, and what must come back from them."""
 
 import hashlib
 import os
 import pickle
 import tempfile
 import time
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,9 +16,7 @@ from numpy.typing import NDArray
 from augrecipes.packing.parts import part_named
 from augrecipes.packing.ray import write_one
 from augrecipes.store import Store, StoreWriter, make_item, open_store
-from augrecipes.store.columns import Texts
 from augrecipes.store.formats import FORMATS
-from support.damage import write_index
 
 TARGETS = {"image": "image", "mask": "mask"}
 ABOUT = {"recipe": "a1b2", "classes": ["cat", "dög"], "scale": 0.5}
@@ -132,73 +129,6 @@ def all_of(path: Any) -> Any:
 def files_in(folder: Path) -> dict[str, bytes]:
     """Every file in a folder and the folders in it."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-# -- of 0.1 -----------------------------------------------------------------------------------------------------------
-
-OLD_FORMS = ("raw", "jpeg", "hdf5", "raw-300", "jpeg-900", "lossless")
-OLD_COLUMNS: dict[str, Any] = {"label": np.array([0, 1, -1, 2]), "source": ["1.jpg", "\u00e9.jpg", "\udcff.jpg", ""]}
-
-
-def old_rows() -> list[dict[str, list[NDArray[Any]]]]:
-    rng = np.random.default_rng(0)
-    image = lambda *shape: rng.integers(0, 256, shape, np.uint8)  # noqa: E731
-    return [
-        {"image": [image(7, 5, 3)], "mask": [image(7, 5)]},
-        {"image": [image(4, 4, 3), image(9, 2, 1)], "mask": []},
-        {"image": [], "mask": []},
-        {"image": [image(20, 20, 3)], "mask": [image(20, 20).astype("<i4")]},
-    ]
-
-
-def of_before(path: Path, form: str) -> Path:
-    """A store as 0.1 wrote it: of version 1 with a file a target, or of version 2 in shards of so many bytes."""
-    format, _, most = form.partition("-")
-    path.mkdir()
-    columns: dict[str, Any] = dict(OLD_COLUMNS)
-    targets: dict[str, Any] = {}
-    for name, role in TARGETS.items():
-        kept, head = FORMATS[format].of(role), 2048 if format == "hdf5" else 0
-        files, bases, records, first = [bytearray(b"\1" * head)], [0], [], [0]
-        for row in old_rows():
-            for array in row[name]:
-                item = make_item(array, format=format, role=role)
-                data = item.data.tobytes() if isinstance(item.data, np.ndarray) else item.data
-                step = max(kept.alignment, array.itemsize)
-                if most and files[-1] and len(files[-1]) + step + len(data) > int(most):  # behind a hole of a page
-                    bases.append((-(-(bases[-1] + len(files[-1])) // 4096) + 1) * 4096)
-                    files.append(bytearray())
-                files[-1] += bytes(-len(files[-1]) % step)
-                records.append((bases[-1] + len(files[-1]), len(data), *item.shape, item.sample, item.checksum))
-                files[-1] += data
-            first.append(len(records))
-        table = np.array(records, np.int64).reshape(-1, 7)
-        own = {"start": table[:, 0], "size": table[:, 1], "shape": table[:, 2:5].astype("<i4"), "rows": np.array(first)}
-        own |= {"sample": table[:, 5].astype("u1"), "checksum": table[:, 6].astype("<u4")}
-        columns |= {f"items/{name}/{key}": column for key, column in own.items()}
-        names = [f"{name}-{k:05}{kept.suffix}" for k in range(len(files))] if most else [f"{name}{kept.suffix}"]
-        for file, content in zip(names, files, strict=True):
-            (path / file).write_bytes(content)
-        sizes = [{"file": file, "size": len(content)} for file, content in zip(names, files, strict=True)]
-        one = {"size": len(files[0]), "head": head, "end": len(files[0]), "frame": zlib.crc32(files[0][:head])}
-        targets[name] = {"role": role, **({"shards": sizes} if most else one)}
-    blob, entries = bytearray(), {}
-
-    def put(array: NDArray[Any]) -> dict[str, Any]:
-        blob.extend(bytes(-len(blob) % 64))
-        entry = {"at": len(blob), "dtype": array.dtype.str, "shape": list(array.shape)}
-        blob.extend(np.ascontiguousarray(array).tobytes())
-        return entry
-
-    for name, column in sorted(columns.items()):
-        text = Texts.of(column) if isinstance(column, list) else None
-        entries[name] = put(column) if text is None else {"text": put(text.blob), "offsets": put(text.offsets)}
-    (path / "columns.arrays").write_bytes(blob)
-    said = {"size": len(blob), "checksum": zlib.crc32(blob), "entries": entries}
-    index = {"about": ABOUT, "columns": said, "format": format, "kind": "image", "rows": 4, "targets": targets}
-    quality = 95 if FORMATS[format].encode else None
-    write_index(path, {**index, "quality": quality, "store": "augrecipes", "version": 2 if most else 1})
-    return path
 
 
 # -- a part of a pack that fails on the way; workers import this ------------------------------------------------------

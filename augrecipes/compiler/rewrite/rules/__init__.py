@@ -43,11 +43,6 @@ FAST: tuple[Rule, ...] = (
 # Rules of pairs, whose steps act on several targets. They change no bit; `fast` has its own noise beside them.
 PAIR = tuple(rule for rule in EXACT if not rule.opens)
 
-# Names that `without_rules` may still hold: what they did is no rewriting any more.
-GIVEN_UP = frozenset(
-    {"defer_flips", "fold_sink", "join_crops", "join_flips", "join_tables", "read_window", "read_windows"}
-)
-
 RULES: dict[Optimize, tuple[Rule, ...]] = {"none": (), "exact": EXACT, "fast": FAST}
 
 
