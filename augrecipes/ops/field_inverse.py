@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 Points = NDArray[Any]  # (n, 2) float64: x and y, in pixel centres
 _STEPS, _EXACT, _CLOSE = 12, 1e-3, 0.25  # of Newton's method; px
-_CELLS = 16  # that are tried for a point
+_CELLS, _BLOCK, _COARSE = 16, 16, 4  # that are tried for a point; pixels along a block of them; and between some
 
 
 def inverse_places(map_x: NDArray[Any], map_y: NDArray[Any], points: Points) -> Points:
@@ -32,7 +33,7 @@ def inverse_places(map_x: NDArray[Any], map_y: NDArray[Any], points: Points) -> 
     found, error = _newton(maps, points, points)
     sides = np.array(maps.shape[1::-1]) - 1
     outside: Any = ((found < -0.5) | (found > sides + 0.5)).any(axis=1)
-    starts, rows = _cells(maps, points, np.flatnonzero((error > _EXACT) | outside))
+    starts, rows = _starts(maps, points, np.flatnonzero((error > _EXACT) | outside), error)
     if rows.size:
         other, rest = _newton(maps, starts, points[rows])
         shown: Any = ((other >= -0.5) & (other <= sides + 0.5)).all(axis=1)
@@ -80,21 +81,37 @@ def _interpolated(maps: NDArray[Any], places: Points) -> tuple[Points, NDArray[A
     return taken + beyond, np.stack([across[:, 0], down[:, 0], across[:, 1], down[:, 1]])
 
 
-def _cells(maps: NDArray[Any], points: Points, rows: NDArray[Any]) -> tuple[Points, NDArray[Any]]:
-    """Middles of cells of four pixels that some points are taken between, or the closest pixel; and whose they are."""
-    corners = np.stack([maps[:-1, :-1], maps[1:, :-1], maps[:-1, 1:], maps[1:, 1:]])
-    low, high = corners.min(axis=0), corners.max(axis=0)
+def _starts(maps: NDArray[Any], points: Points, rows: NDArray[Any], error: NDArray[Any]) -> tuple[Points, NDArray[Any]]:
+    """Where some points may lie, and whose these places are: the middles of cells of four pixels around them.
+
+    Cells are looked for in blocks whose pixels are taken from around a point. One that no cell is around, and that is
+    known by nothing better, begins near the closest pixel.
+    """
+    edges = [np.arange(0, max(1, side - 1), _BLOCK) for side in maps.shape[:2]]
+    low, high = (_of_blocks(reduce, maps, edges) for reduce in (np.minimum, np.maximum))
     starts: list[Any] = [np.zeros((0, 2))]
     owners: list[Any] = [np.zeros(0, int)]
     for row in rows.tolist():
-        point = points[row]
-        if np.isnan(point).any():
-            continue
-        y, x = np.nonzero(((low <= point) & (point <= high)).all(axis=2))
-        middle = 0.5
-        if not len(y):
-            y, x = np.divmod([np.nanargmin(((maps - point) ** 2).sum(axis=2))], maps.shape[1])
-            middle = 0.0
-        starts.append(np.stack([x, y], axis=1)[:_CELLS] + middle)
+        point, found = points[row], []
+        for y, x in np.argwhere(((low <= point) & (point <= high)).all(axis=2))[:_CELLS].tolist():
+            top, left = edges[0][y], edges[1][x]
+            block = maps[top : top + _BLOCK + 1, left : left + _BLOCK + 1]
+            corners = np.stack([block[:-1, :-1], block[1:, :-1], block[:-1, 1:], block[1:, 1:]])
+            cells = ((corners.min(axis=0) <= point) & (point <= corners.max(axis=0))).all(axis=2)
+            found += [(left + right + 0.5, top + down + 0.5) for down, right in np.argwhere(cells).tolist()]
+        if not found and error[row] > _CLOSE and not np.isnan(point).any():
+            some = maps[::_COARSE, ::_COARSE]
+            down, right = divmod(int(np.nanargmin(((some - point) ** 2).sum(axis=2))), some.shape[1])
+            found = [(right * _COARSE, down * _COARSE)]
+        starts.append(np.array(found[:_CELLS], np.float64).reshape(-1, 2))
         owners.append(np.full(len(starts[-1]), row))
     return np.concatenate(starts), np.concatenate(owners)
+
+
+def _of_blocks(reduce: np.ufunc, maps: NDArray[Any], edges: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The least or greatest of each block of pixels and of the blocks below and behind it, which its cells reach into."""
+    for axis, at in enumerate(edges):
+        maps = reduce.reduceat(maps, at, axis)
+        behind = np.take(maps, np.minimum(np.arange(len(at)) + 1, len(at) - 1), axis)
+        maps = reduce(maps, behind)
+    return maps
