@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Points = NDArray[Any]  # (n, 2) float64: x and y, in pixel centres
 _STEPS, _EXACT, _CLOSE = 12, 1e-3, 0.25  # of Newton's method; px
-_CELLS, _BLOCK, _COARSE = 16, 16, 4  # that are tried for a point; pixels along a block of them; and between some
+_CELLS, _BLOCK, _COARSE = 16, 16, 4  # tried for a point; pixels along a block of them; pixels from one to the next
 
 
 def inverse_places(map_x: NDArray[Any], map_y: NDArray[Any], points: Points) -> Points:
@@ -109,7 +109,7 @@ def _starts(maps: NDArray[Any], points: Points, rows: NDArray[Any], error: NDArr
 
 
 def _of_blocks(reduce: np.ufunc, maps: NDArray[Any], edges: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The least or greatest of each block of pixels and of the blocks below and behind it, which its cells reach into."""
+    """The least or greatest of each block of pixels and of those below and behind it, which its cells reach into."""
     for axis, at in enumerate(edges):
         maps = reduce.reduceat(maps, at, axis)
         behind = np.take(maps, np.minimum(np.arange(len(at)) + 1, len(at) - 1), axis)

@@ -30,6 +30,8 @@ class FillLevels:
         step: Any = self
         apply: Any = inherited(self, "apply", super())
         fill: Any = getattr(step, "fill", None)
+        if isinstance(drops := getattr(step, "drop_value", None), tuple | list):
+            check_length(drops, img, "image")
         if _is_list(step, fill) and getattr(step, "border_mode", _CONSTANT) == _CONSTANT:
             check_length(fill, img, "image")
             if hasattr(step, "border_mode") and len(fill) > _OPENCV_CHANNELS:

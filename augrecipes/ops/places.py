@@ -127,40 +127,58 @@ class HolePlaces:
             return bboxes
         rows, columns = params["shape"][:2]
         sides = np.array([columns, rows, columns, rows], np.float64)
-        boxes, needs = bboxes[:, :4] * sides, (processor.params.min_area, processor.params.min_visibility)
-        touched, hidden = _hidden(boxes, params)
+        boxes, hidden, needs = bboxes[:, :4] * sides, _hidden(params), processor.params
         made, left = np.array(bboxes, np.float64), np.ones(len(boxes), bool)
-        for row in touched.tolist():
-            box = _visible_box(*boxes[row].tolist(), hidden, *needs)
+        for row in _touched(boxes, params).tolist():
+            box = _visible_box(boxes[row], hidden, needs.min_area, needs.min_visibility)
             left[row] = box is not None
             if box is not None:
                 made[row, :4] = np.where(box == boxes[row], made[row, :4], box / sides)
         return made[left]
 
+    def apply_to_keypoints(self, keypoints: Points, **params: Any) -> Points:
+        """Rows of x, y and more, less those on pixels of holes where the recipe removes what cannot be seen."""
+        step: Any = self
+        processor = step.get_processor("keypoints")
+        if processor is None or not processor.params.remove_invisible or "drop_mask" in params or not len(keypoints):
+            return keypoints
+        rows, columns = params["shape"][:2]
+        x, y = np.nan_to_num(np.rint(keypoints[:, :2])).astype(int).T
+        kept: Points = keypoints[~_hidden(params)[y.clip(0, rows - 1), x.clip(0, columns - 1)]]
+        return kept
 
-def _hidden(boxes: Points, params: dict[str, Any]) -> tuple[Points, Points]:
-    """The boxes, in pixels, that a step may hide a part of, by their rows, and the pixels that it hides, H×W bool."""
+
+def _hidden(params: dict[str, Any]) -> Points:
+    """The pixels that a step hides, H×W bool."""
     hidden: Points = np.zeros(params["shape"][:2], bool)
+    if "holes" in params:
+        for x_min, y_min, x_max, y_max in _holes(params).tolist():
+            hidden[y_min:y_max, x_min:x_max] = True
+        return hidden
+    mask = params.get("dropout_mask", params.get("drop_mask"))
+    return hidden if mask is None else np.logical_and.reduce(np.asarray(mask, bool).reshape(*hidden.shape, -1), axis=2)
+
+
+def _touched(boxes: Points, params: dict[str, Any]) -> Points:
+    """The rows of boxes, in pixels, that a step may hide a part of."""
     if "holes" not in params:
-        mask = params.get("dropout_mask", params.get("drop_mask"))
-        if mask is not None:
-            hidden = np.logical_and.reduce(np.asarray(mask, bool).reshape(*hidden.shape, -1), axis=2)
-        return np.arange(len(boxes) if hidden.any() else 0), hidden
-    holes = np.asarray(params["holes"]).reshape(-1, 4).astype(int)
-    for x_min, y_min, x_max, y_max in holes.tolist():
-        hidden[y_min:y_max, x_min:x_max] = True
-    meet = (boxes[:, None, :2] < holes[:, 2:]) & (boxes[:, None, 2:] > holes[:, :2])
-    return np.flatnonzero(meet.all(axis=2).any(axis=1)), hidden
+        return np.arange(len(boxes))
+    holes = _holes(params)
+    meet: Any = (boxes[:, None, :2] < holes[:, 2:]) & (boxes[:, None, 2:] > holes[:, :2])
+    return np.flatnonzero(meet.all(axis=2).any(axis=1))
 
 
-def _visible_box(
-    left: float, top: float, right: float, bottom: float, hidden: Points, min_area: float, min_visibility: float
-) -> Points | None:
+def _holes(params: dict[str, Any]) -> Points:
+    return np.asarray(params["holes"]).reshape(-1, 4).astype(int)
+
+
+def _visible_box(box: Points, hidden: Points, min_area: float, min_visibility: float) -> Points | None:
     """A box in pixels, less the outer rows and columns that are hidden; None where too little of it is left."""
+    left, top, right, bottom = box.tolist()
     first, above = max(int(left + _ROUNDING), 0), max(int(top + _ROUNDING), 0)
-    seen = ~hidden[above : math.ceil(bottom - _ROUNDING), first : math.ceil(right - _ROUNDING)]
-    if not seen.size:
-        return np.array([left, top, right, bottom])
+    seen: Any = ~hidden[above : math.ceil(bottom - _ROUNDING), first : math.ceil(right - _ROUNDING)]
+    if np.logical_and.reduce(seen, axis=None):
+        return box
     across, down = np.ones(seen.shape[1]), np.ones(seen.shape[0])
     across[0] -= left - first
     down[0] -= top - above
@@ -169,7 +187,7 @@ def _visible_box(
     area, whole = down @ seen @ across, (right - left) * (bottom - top)
     if area <= 0 or area < min_area or area < min_visibility * whole * (1 - _ROUNDING):
         return None
-    columns, rows = seen.any(axis=0), seen.any(axis=1)
+    columns, rows = np.logical_or.reduce(seen, axis=0), np.logical_or.reduce(seen, axis=1)
     inner = columns.argmax(), rows.argmax(), len(columns) - columns[::-1].argmax(), len(rows) - rows[::-1].argmax()
     return np.array([
         max(left, first + inner[0]), max(top, above + inner[1]),

@@ -65,7 +65,9 @@ class ExtraTarget:
         """What goes through the steps; DataError where it does not lie on the image."""
         axes, array = self.like.axes, self.array
         if self._is_empty:  # one of zeros stands in, as steps take no stack of none
-            array = np.zeros([max(1, length) for length in array.shape], array.dtype)
+            shape = [max(1, length) for length in array.shape]
+            shape[axes : axes + 2] = image.shape[:2]
+            array = np.zeros(shape, array.dtype)
         if not self.like.is_image:
             return mask_in(array, image, self.name, axes, fills)
         if array.shape[axes : axes + 2] != image.shape[:2]:
@@ -113,9 +115,8 @@ def take_extra_targets(data: dict[str, Any], likes: Mapping[str, str], inputs: I
             del data[name]
             continue
         listed = like.axes == 1 and isinstance(value, list | tuple)
-        if listed and not value and not like.is_image:
-            continue  # no masks at all: they come out as they came in
-        array = _stacked(value, name) if listed else value
+        nothing = listed and not value and not like.is_image
+        array = np.zeros((0, 1, 1), np.uint8) if nothing else _stacked(value, name) if listed else value
         found.append(ExtraTarget(name, like, _with_channels(array, name, like) if like.is_image else array, listed))
     for one in found:
         for name, image in one.images() if one.like.is_image else ():

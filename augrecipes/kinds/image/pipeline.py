@@ -206,11 +206,11 @@ class ImagePipeline(NativeBatches):
             data.pop("mask", None)
         else:
             data["mask"] = mask_in(mask, image, fills=self.mask_fills)
-        for other in beside:
-            data[other.name] = other.lying_on(image, self.mask_fills)
         dtype = None if mask is None else mask_dtype(mask.dtype, self.mask_fills)
         held = self._held(targets)
         points = take_points(data, inputs, resumes=self.compiled.resumes, pauses=self.compiled.pauses)
+        for other in beside:
+            data[other.name] = other.lying_on(image, self.mask_fills)
 
         def finish(done: dict[str, Any]) -> dict[str, Any]:
             sink = self.sinks["image"]
