@@ -128,9 +128,9 @@ class BoxRules:
 
     def _check(self, boxes: np.ndarray, sides: np.ndarray) -> None:
         corners = boxes[:, :4]
-        has_size = (corners[:, 2:] > corners[:, :2]).all(axis=1)
+        has_size: Any = (corners[:, 2:] > corners[:, :2]).all(axis=1)
         inside = ((corners >= -_BEYOND) & (corners <= 1 + _BEYOND)).all(axis=1)
-        fine = has_size & (inside | self._clip) & np.isfinite(corners).all(axis=1)
+        fine: Any = has_size & (inside | self._clip) & np.isfinite(corners).all(axis=1)
         if fine.all():
             return
         row = int(fine.argmin())
@@ -191,7 +191,7 @@ class PointRules:
         convert = convert_keypoints_to_albumentations if direction == "to" else convert_keypoints_from_albumentations
         made: np.ndarray = convert(data, params.format, shape, False, params.angle_in_degrees)
         if direction == "to" and params.remove_invisible:
-            beyond = ~(_on_image(made, shape) | np.isnan(made[:, :3]).any(axis=1))
+            beyond = ~(_on_image(made, shape, 0) | np.isnan(made[:, :3]).any(axis=1))
             if beyond.any():
                 row = int(np.flatnonzero(beyond)[0])
                 x, y = made[row, :2]
@@ -203,9 +203,10 @@ class PointRules:
         return made
 
 
-def _on_image(points: np.ndarray, shape: Any) -> np.ndarray:
+def _on_image(points: np.ndarray, shape: Any, before: float = _HALF) -> np.ndarray:
+    """Whether each point is on the image, or by so much left of it or above it."""
     x, y, z = points[:, :3].T
-    inside = (x >= -_HALF) & (x < shape["width"]) & (y >= -_HALF) & (y < shape["height"])
+    inside = (x >= -before) & (x < shape["width"]) & (y >= -before) & (y < shape["height"])
     return inside & (z >= 0) & (z < shape["depth"]) if "depth" in shape else inside
 
 

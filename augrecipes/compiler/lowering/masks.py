@@ -57,7 +57,7 @@ def refuses(step: Any, numbers: NativeOp, dtype: np.dtype[Any], *, exactly: bool
     if np.any(getattr(step, "fill_mask", None) or 0):
         return f"fills masks of {dtype} with more than zeros"
     warped = numbers.effect in warps.RESAMPLES and warps.interpolation_of(numbers) != NEAREST
-    if warped or {*numbers.resizes} - {NEAREST}:
+    if warped or {*numbers.resizes} - {NEAREST_MIDDLE}:
         return f"blends masks of {dtype}"
     if dtype.itemsize > LIMITS.MOST_CHANNELS:
         return f"takes no masks of {dtype}"

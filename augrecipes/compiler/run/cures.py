@@ -9,7 +9,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import variables
 
-_LONGEST, _MOST_CHANNELS, _SMALL = 32_766, 128, 16  # px, of OpenCV's warps; channels that it takes; px
+_LONGEST_SIDE, _MOST_PLANES, _SMALL = 32_766, 128, 16  # px, of OpenCV's warps; channels that it takes; px
 
 
 def described(error: Exception, channels: int | None) -> str:
@@ -29,12 +29,12 @@ def described(error: Exception, channels: int | None) -> str:
         return text
     sides, count = shape[:2], shape[2] if len(shape) > 2 else 1
     size = f"{'×'.join(map(str, sides))} px with {count} channels"
-    if max(sides) > _LONGEST:
+    if max(sides) > _LONGEST_SIDE:
         cure = (
-            f"OpenCV takes no side of more than {_LONGEST:,} px here: cut or shrink images first (RandomCrop, Resize)"
+            f"OpenCV takes no side of more than {_LONGEST_SIDE:,} px here: cut or shrink images first (RandomCrop, Resize)"
         )
-    elif count > _MOST_CHANNELS:
-        cure = f"OpenCV takes {_MOST_CHANNELS} channels at most here: let some travel as another image (`add_targets`)"
+    elif count > _MOST_PLANES:
+        cure = f"OpenCV takes {_MOST_PLANES} channels at most here: let some travel as another image (`add_targets`)"
     elif channels is not None and count != channels:
         cure = f"it goes along with an image of {channels}: give all images of a sample as many channels"
     elif min(sides) < _SMALL:
