@@ -20,6 +20,7 @@ class Connection(H11Protocol):
         ours = [each for each in self.connections if isinstance(each, Connection)]
         if len(ours) > MOST:
             idle = (each for each in ours if each.cycle is None or each.cycle.response_complete)
-            oldest = min(idle, key=lambda each: each.began)
-            self.connections.discard(oldest)
-            oldest.transport.abort()
+            oldest = min(idle, key=lambda each: each.began, default=None)
+            if oldest is not None:
+                self.connections.discard(oldest)
+                oldest.transport.abort()

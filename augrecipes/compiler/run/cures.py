@@ -30,9 +30,7 @@ def described(error: Exception, channels: int | None) -> str:
     sides, count = shape[:2], shape[2] if len(shape) > 2 else 1
     size = f"{'×'.join(map(str, sides))} px with {count} channels"
     if max(sides) > _LONGEST_SIDE:
-        cure = (
-            f"OpenCV takes no side of more than {_LONGEST_SIDE:,} px here: cut or shrink images first (RandomCrop, Resize)"
-        )
+        cure = f"OpenCV takes no side of more than {_LONGEST_SIDE:,} px here: cut or shrink images first (RandomCrop, Resize)"
     elif count > _MOST_PLANES:
         cure = f"OpenCV takes {_MOST_PLANES} channels at most here: let some travel as another image (`add_targets`)"
     elif channels is not None and count != channels:
