@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import variables
+from augrecipes.errors import counted
 
 _LONGEST_SIDE, _MOST_PLANES, _SMALL = 32_766, 128, 16  # px, of OpenCV's warps; channels that it takes; px
 
@@ -28,18 +29,21 @@ def described(error: Exception, channels: int | None) -> str:
     if shape is None:
         return text
     sides, count = shape[:2], shape[2] if len(shape) > 2 else 1
-    size = f"{'×'.join(map(str, sides))} px with {count} channels"
-    if max(sides) > _LONGEST_SIDE:
-        cure = f"OpenCV takes no side of more than {_LONGEST_SIDE:,} px here: cut or shrink images first (RandomCrop, Resize)"
-    elif count > _MOST_PLANES:
-        cure = f"OpenCV takes {_MOST_PLANES} channels at most here: let some travel as another image (`add_targets`)"
+    # Of what other exceptions say the class itself has thought.
+    by_chance = isinstance(error, ZeroDivisionError | IndexError | cv2.error) or "broadcast" in text or "range" in text
+    if max(sides) > _LONGEST_SIDE and not isinstance(error, ZeroDivisionError):
+        cure = (
+            f"has a side of more than {_LONGEST_SIDE:,} px, which OpenCV does not take here: cut it first (RandomCrop)"
+        )
+    elif min(sides) < _SMALL and by_chance:
+        cure = "is too small for this step: enlarge or pad images first (SmallestMaxSize, PadIfNeeded)"
+    elif count > _MOST_PLANES and by_chance:
+        cure = f"has more than {_MOST_PLANES} channels, which OpenCV does not take here: give some by `add_targets`"
     elif channels is not None and count != channels:
-        cure = f"it goes along with an image of {channels}: give all images of a sample as many channels"
-    elif min(sides) < _SMALL:
-        cure = "it is too small for this step: enlarge or pad images first (SmallestMaxSize, PadIfNeeded)"
+        cure = f"goes along with one of {counted(channels, 'channel')}: give all images of a sample as many"
     else:
         return text
-    return f"{text} (the image has {size}; {cure})"
+    return f"an image of {'×'.join(map(str, sides))} px with {counted(count, 'channel')} {cure} ({text})"
 
 
 def _shape(error: Exception) -> tuple[int, ...] | None:
