@@ -210,7 +210,7 @@ def _channels(paths: tuple[str, ...], headers: Sequence[ImageHeader], grey: bool
         text = " and ".join(f"{path} is {what}" for path, what in zip(paths, said, strict=True))
         alpha = "save it without alpha" if any(header.alpha for header in headers) else ""
         mixed = len({what.removesuffix(" with alpha") for what in said}) > 1
-        color = "save both as RGB, or read both as grey (`inputs: {channels: 1}`)" if mixed else ""
+        color = "save both as RGB, or read both as grey (`inputs: {image: {channels: 1}}`)" if mixed else ""
         yield Defect("channels", paths, f"{text}: {' and '.join(filter(None, (alpha, color)))}")
 
 

@@ -76,7 +76,7 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
 
 
 def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any = None, **_: Any) -> NDArray[Any]:
-    """A mask as a pipeline takes it, H×W: uint8, uint16 or int32 labels, or float32.
+    """A mask as a pipeline takes it, H×W: uint8, uint16 or int32 labels, or float32; float64 stays float64.
 
     Args:
         value: as for `as_image`; an axis of one in front or behind is left out. An image of Pillow with a palette
@@ -100,7 +100,7 @@ def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any =
     if array.ndim not in (2, 3) or not array.size:
         raise DataError(f"a mask of shape {array.shape}; H×W is taken")
     if array.dtype.kind == "f" and array.ndim == 2:
-        return _sealed(array.astype(np.float32, copy=False))
+        return _sealed(array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32, copy=False))
     if array.dtype.kind not in "biu":
         raise DataError(f"a mask of {array.dtype} and shape {array.shape}; labels are integers, H×W")
     try:
