@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded, as_mask, converted, encoded, open_encoded
-from augrecipes.images.format import UnreadableError, in_force, stage
+from augrecipes.images.format import ImageHeader, UnreadableError, in_force, lost, stage
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.arguments import presence_of
 from augrecipes.sources.files import decode_mask, read_mask
@@ -24,6 +25,7 @@ AXES: tuple[Axes, ...] = get_args(Axes)
 _COLOURS = (1, 3, 4)
 _PILLOW_DEEP = ("I", "F")  # modes of Pillow with more than 8 bits begin so
 ANNOTATIONS = frozenset({"mask", "boxes", "keypoints"})
+_TOLD_BY_BYTES = ("WEBP", "JPEG2000")  # formats of Pillow that can be lossy, and do not say it in their images
 _POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each, at least
 _MOST = 512  # an axis that is longer than this is no axis of channels
 
@@ -94,6 +96,7 @@ def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any =
     if (file := _file(value)) is not None:
         how = {"exif": exif, "max_pixels": max_pixels, "frames": frames}
         return decode_mask(file, name="", **how) if isinstance(file, bytes) else read_mask(file, **how)
+    _check_lossless(value)
     array = np.asarray(value) if _is_pillow(value) else _array(value, "hwc")[0]
     if array.ndim == 3 and 1 in (array.shape[0], array.shape[2]):
         array = array[0] if array.shape[0] == 1 else array[:, :, 0]
@@ -130,6 +133,17 @@ def _file(value: Any) -> bytes | str | None:
 
 def _is_pillow(value: Any) -> bool:
     return hasattr(value, "getbands") and hasattr(value, "convert")
+
+
+def _check_lossless(image: Any) -> None:
+    """DataError for an image that Pillow has read from a lossy file."""
+    if _is_pillow(image) and (kind := getattr(image, "format", None)):
+        from augrecipes.images.pillow import is_lossy  # late: it imports Pillow
+
+        path = Path(os.fsdecode(getattr(image, "filename", "")))
+        data = path.read_bytes() if kind in _TOLD_BY_BYTES and path.is_file() else b""
+        if is_lossy(image, data):
+            raise DataError(lost(ImageHeader(kind, image.width, image.height, lossy=True), mask=True))
 
 
 def _array(value: Any, axes: Axes) -> tuple[NDArray[Any], Axes]:

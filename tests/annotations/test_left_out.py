@@ -4,9 +4,9 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
+from PIL import Image, features
 from support.annotations import A, B, Picture, Set, Thing, draw, instances, listed, recipe, refused, rows, voc, write
 from torch.utils.data import ConcatDataset, Subset
 
@@ -324,11 +324,35 @@ def test_balanced_weights_of_parts(tmp_path: Path) -> None:
         weights_of("balanced", [1, 2])
 
 
-@pytest.mark.parametrize(("name", "how"), [("a.jpg", []), ("a.webp", [cv2.IMWRITE_WEBP_QUALITY, 90])])
-def test_lossy_masks_are_refused(tmp_path: Path, name: str, how: list[int]) -> None:
+LOSSY: dict[str, dict[str, Any]] = {
+    "a.jpg": {}, "a.webp": {}, "a.jp2": {"irreversible": True, "quality_layers": [20]}, "a.avif": {}, "a.jpeg": {"format": "MPO"},
+    "a.tif": {"compression": "jpeg"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOSSY)
+def test_lossy_masks_are_refused(tmp_path: Path, name: str) -> None:
+    if name.endswith("avif") and not features.check("avif"):
+        pytest.skip("this Pillow writes no AVIF")
     draw(tmp_path / "images", [A])
-    (tmp_path / "masks").mkdir()
-    assert cv2.imwrite(str(tmp_path / "masks" / name), np.full((30, 40), 98, np.uint8), how)
-    ds = ar.ImageFolder(tmp_path / "images", recipe(mask="required"), masks=tmp_path / "masks")
+    file = tmp_path / "masks" / name
+    file.parent.mkdir()
+    Image.fromarray(np.full((30, 40), 98, np.uint8)).save(file, **LOSSY[name])
+    made = recipe(mask="required")
+    ds = ar.ImageFolder(tmp_path / "images", made, masks=tmp_path / "masks")
     with pytest.raises(ar.DataError, match=rf"{name}: a mask in a lossy .* Save masks as PNG"):
         ds[0]
+    with Image.open(file) as mask:
+        sample = {"image": np.zeros((30, 40, 3), np.uint8), "mask": mask}
+        for read in (lambda one: ar.Samples([one], made)[0], made.transform("train")):
+            with pytest.raises(ar.DataError, match=r"a mask in a lossy .* Save masks as PNG"):
+                read(sample)
+
+
+@pytest.mark.parametrize(("name", "how"), [("a.png", {}), ("a.webp", {"lossless": True}), ("a.jp2", {}), ("a.tif", {})])
+def test_other_masks_of_pillow_are_read(tmp_path: Path, name: str, how: dict[str, Any]) -> None:
+    Image.fromarray(np.full((30, 40), 98, np.uint8)).save(tmp_path / name, **how)
+    with Image.open(tmp_path / name) as opened:
+        for mask in (opened, opened.convert("L"), tmp_path / name):
+            sample = {"image": np.zeros((30, 40, 3), np.uint8), "mask": mask}
+            assert (np.asarray(ar.Samples([sample], recipe(mask="required"))[0]["mask"]) == 98).all()
