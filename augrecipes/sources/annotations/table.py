@@ -120,7 +120,7 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Fi
     if "keypoints" in wanted.takes and inputs.keypoints is not None and sizes is not None:
         given["keypoints"] = points_of(found, plain, sizes, inputs.keypoints)
     if "mask" in wanted.takes:
-        given["outlines"] = outlines_of(found)
+        given["outlines"] = outlines_of(found, sizes)
     found.tell()
     _tell_of_lack(found, given, classes or ())
     numbers = np.asarray(found.ids)
@@ -145,8 +145,13 @@ def _tell_of_lack(found: AnnotationSet, given: dict[str, Any], classes: Sequence
         cure = "coordinates should be those of the format, in px of these images, and objects more than points"
         cure = 'crowds="keep" keeps marked objects' if ("object", _MARKED) in found.tallies else cure
     cures = {"boxes": cure, "keypoints": "`remove_invisible: false` keeps those outside, and those not labelled"}
-    for name, cure in cures.items():
-        if (rows := given.get(name)) is not None and not len(rows.values):
+    if not any(thing == "keypoint" for thing, _ in found.tallies):  # none was left out for itself
+        cures["keypoints"] = cure
+    for name, rows in given.items():
+        dropped = [kind for kind, what in found.tallies if what == labelme.DROPPED]
+        dropped = [kind for kind in dropped if (kind in labelme.POINTS) == (name == "keypoints")]
+        if dropped if rows is None else not len(rows.values):
+            cure = f"take {' and '.join(dropped)} out of drop_shapes=" if dropped else cures[name]
             notes.append(f"no {name} are left: {cure}")
 
 

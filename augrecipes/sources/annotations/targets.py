@@ -11,7 +11,7 @@ from augrecipes.errors import DataError, RecipeError
 from augrecipes.sources.annotations.records import IGNORE, POINT, AnnotationSet
 from augrecipes.sources.columns import Ragged
 from augrecipes.sources.defects import corners_of
-from augrecipes.sources.polygons import Outlines
+from augrecipes.sources.polygons import Outlines, any_inside
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Keypoints
@@ -104,9 +104,13 @@ def points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Keyp
         raise RecipeError(what)
     if not found.point_object:
         return None
+    flags, bare = np.asarray(found.flags), taken.copy()
+    bare[found.point_object] = False
+    if (flags[np.asarray(found.point_object)] != POINT).any():
+        found.tally_objects("without keypoints", np.flatnonzero(bare & (flags != POINT)))
     chosen, owner, image = _of(found, found.point_object, taken)
     values = np.asarray(found.point_values).reshape(-1, 3)[chosen]
-    labelled = np.asarray(found.flags)[owner] == POINT
+    labelled = flags[owner] == POINT
     values[labelled, 2] = np.asarray(found.labels)[owner[labelled]]
     if found.relative:
         values[:, :2] *= sizes[image]
@@ -125,10 +129,11 @@ def points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Keyp
     return Ragged(values, _ends(counts), numbers[:, 1], None, numbers[:, : 3 if any(found.point_shift) else 1])
 
 
-def outlines_of(found: AnnotationSet) -> Outlines | None:
-    """What the objects of a table cover; None where the data has no polygons and no masks."""
+def outlines_of(found: AnnotationSet, sizes: Floats | None) -> Outlines | None:
+    """What the objects of a table cover; None where the data has no polygons and no masks. See `boxes_of`."""
     if not found.area_object:
         return None
+    _tell_of_undrawn(found, sizes)
     rings, owner, image = _of(found, found.area_object, np.ones(len(found), bool))
     corners = Ragged(np.asarray(found.area_points).reshape(-1, 2), _ends(found.area_length)).take(rings)
     entries = [found.area_runs.get(ring, b"") for ring in rings.tolist()] if found.area_runs else []
@@ -146,6 +151,21 @@ def outlines_of(found: AnnotationSet) -> Outlines | None:
         blob_offsets=_ends([len(entry) for entry in entries]) if entries else np.zeros(len(rings) + 1, np.int64),
         relative=found.relative,
     )
+
+
+def _tell_of_undrawn(found: AnnotationSet, sizes: Floats | None) -> None:
+    """Count the objects without an area, and those none of whose areas reaches into its image."""
+    owner, lengths, runs = np.asarray(found.area_object), np.asarray(found.area_length), found.area_runs
+    polygon, points = lengths > 0, np.asarray(found.area_points).reshape(-1, 2)
+    size = np.ones((len(found.names), 2)) if found.relative or sizes is None else np.where(sizes > 0, sizes, np.inf)
+    starts = (np.cumsum(lengths) - lengths)[polygon]
+    low, high = np.minimum.reduceat(points, starts), np.maximum.reduceat(points, starts)
+    drawn = np.zeros(len(owner), bool)
+    drawn[[ring for ring, entry in runs.items() if any_inside(entry)]] = True
+    drawn[polygon] = ((high > 0) & (low < size[np.asarray(found.images)[owner[polygon]]])).all(axis=1)
+    lacking = (np.asarray(found.labels) >= 0) & (np.asarray(found.flags) != POINT)
+    lacking[owner[drawn]] = False
+    found.tally_objects("without an area in their image, not in masks", np.flatnonzero(lacking))
 
 
 def _of(found: AnnotationSet, owners: Any, taken: Chosen) -> tuple[Ints, Any, Any]:
