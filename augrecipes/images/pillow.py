@@ -103,15 +103,13 @@ def header_of(name: str, data: bytes) -> ImageHeader:
 
 def is_lossy(image: Any, data: bytes = b"") -> bool:
     """Whether an image of Pillow comes from a file that is lossy, as far as is told by it and the file's bytes."""
-    match image.format:
-        case "TIFF":
-            return "jpeg" in str(image.info.get("compression"))
-        case "WEBP":
-            return bool(data) and b"VP8L" not in data
-        case "JPEG2000":  # by the wavelets that its coding style (COD) names
-            at = data.find(b"\xff\x52", data.find(_CODE_STREAM))
-            return data[at + 13 : at + 14] == b"\0" and at >= 0
-    return image.format in ("JPEG", "MPO", "AVIF")
+    at = data.find(b"\xff\x52", data.find(_CODE_STREAM))  # COD, which names the wavelets of JPEG 2000
+    return (
+        image.format in ("JPEG", "MPO", "AVIF")
+        or "jpeg" in str(image.info.get("compression"))
+        or (image.format == "WEBP" and bool(data) and b"VP8L" not in data)
+        or (image.format == "JPEG2000" and data[at + 13 : at + 14] == b"\0")
+    )
 
 
 def _stored_in_tiff(tags: Any, mode: str) -> SampleForm:

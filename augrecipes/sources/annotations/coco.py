@@ -143,15 +143,13 @@ def _run_lengths(given: dict[str, Any]) -> list[int] | str:
 def _corners(entry: dict[str, Any]) -> tuple[float, float, float, float] | str:
     """Left, top, right and bottom of the box, or else of what the object covers; what is wrong where there is none."""
     box: Any = entry.get("bbox")
-    points: list[float] = []
     if not box or (isinstance(box, list) and box[2:] == [0, 0]):  # a place without a size is one that nobody has set
         area = entry.get("segmentation")
         if isinstance(area, dict) and (area or not box):
             lengths = _run_lengths(area)
             return lengths if isinstance(lengths, str) else run_bounds(*lengths)
-        points = [value for ring in _polygons(area) or () for value in ring]
-    if points:
-        return bounds(points)
+        if points := [value for ring in _polygons(area) or () for value in ring]:
+            return bounds(points)
     try:
         x, y, width, height = box
         total = x + y + width + height

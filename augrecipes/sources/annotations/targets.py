@@ -104,10 +104,10 @@ def points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Keyp
         raise RecipeError(what)
     if not found.point_object:
         return None
-    flags, bare = np.asarray(found.flags), taken.copy()
+    flags = np.asarray(found.flags)
+    bare = taken & (flags != POINT) & (flags[np.asarray(found.point_object)] != POINT).any()
     bare[found.point_object] = False
-    if (flags[np.asarray(found.point_object)] != POINT).any():
-        found.tally_objects("without keypoints", np.flatnonzero(bare & (flags != POINT)))
+    found.tally_objects("without keypoints", np.flatnonzero(bare))
     chosen, owner, image = _of(found, found.point_object, taken)
     values = np.asarray(found.point_values).reshape(-1, 3)[chosen]
     labelled = flags[owner] == POINT
@@ -133,11 +133,19 @@ def outlines_of(found: AnnotationSet, sizes: Floats | None) -> Outlines | None:
     """What the objects of a table cover; None where the data has no polygons and no masks. See `boxes_of`."""
     if not found.area_object:
         return None
-    _tell_of_undrawn(found, sizes)
     rings, owner, image = _of(found, found.area_object, np.ones(len(found), bool))
     corners = Ragged(np.asarray(found.area_points).reshape(-1, 2), _ends(found.area_length)).take(rings)
     entries = [found.area_runs.get(ring, b"") for ring in rings.tolist()] if found.area_runs else []
     labels = np.asarray(found.labels)
+    polygon, size = np.diff(corners.offsets) > 0, np.ones((len(found.names), 2))
+    if not found.relative and sizes is not None:
+        size = np.where(sizes > 0, sizes, np.inf)
+    low, high = (of.reduceat(corners.values, corners.offsets[:-1][polygon]) for of in (np.minimum, np.maximum))
+    drawn = np.array([any_inside(entry) for entry in entries] or polygon)
+    drawn[polygon] = ((high > 0) & (low < size[image[polygon]])).all(axis=1)
+    bare = (labels >= 0) & (np.asarray(found.flags) != POINT)
+    bare[owner[drawn]] = False
+    found.tally_objects("without an area in their image, not in masks", np.flatnonzero(bare))
     if (labels == IGNORE).any() and labels.max() >= _IGNORED - 1:
         what = f"has {labels.max() + 1} classes, and {_IGNORED} in masks is what is to be ignored: 254 are the most"
         raise DataError(what, found.path)
@@ -151,21 +159,6 @@ def outlines_of(found: AnnotationSet, sizes: Floats | None) -> Outlines | None:
         blob_offsets=_ends([len(entry) for entry in entries]) if entries else np.zeros(len(rings) + 1, np.int64),
         relative=found.relative,
     )
-
-
-def _tell_of_undrawn(found: AnnotationSet, sizes: Floats | None) -> None:
-    """Count the objects without an area, and those none of whose areas reaches into its image."""
-    owner, lengths, runs = np.asarray(found.area_object), np.asarray(found.area_length), found.area_runs
-    polygon, points = lengths > 0, np.asarray(found.area_points).reshape(-1, 2)
-    size = np.ones((len(found.names), 2)) if found.relative or sizes is None else np.where(sizes > 0, sizes, np.inf)
-    starts = (np.cumsum(lengths) - lengths)[polygon]
-    low, high = np.minimum.reduceat(points, starts), np.maximum.reduceat(points, starts)
-    drawn = np.zeros(len(owner), bool)
-    drawn[[ring for ring, entry in runs.items() if any_inside(entry)]] = True
-    drawn[polygon] = ((high > 0) & (low < size[np.asarray(found.images)[owner[polygon]]])).all(axis=1)
-    lacking = (np.asarray(found.labels) >= 0) & (np.asarray(found.flags) != POINT)
-    lacking[owner[drawn]] = False
-    found.tally_objects("without an area in their image, not in masks", np.flatnonzero(lacking))
 
 
 def _of(found: AnnotationSet, owners: Any, taken: Chosen) -> tuple[Ints, Any, Any]:
