@@ -40,6 +40,7 @@ from augrecipes.remote import RemotePath, place_of
 from augrecipes.sources.defects import Problem, refuse
 from augrecipes.sources.paths import PathLike, PathTable, faults_of, local_name
 
+_NO_LABEL = ("nan", "NaN")  # which pandas writes for none
 COLUMNS = ("image", "mask", "label", "split", "group", "weight", "boxes", "keypoints")
 _SHORT = 24  # characters
 _BOX_A_ROW = [{*names.split()} for names in ("x_min y_min x_max y_max", "xmin ymin xmax ymax", "x1 y1 x2 y2")]
@@ -113,6 +114,8 @@ def read_rows(
                 columns = {column: [] for column in header if column in known}
                 continue
             values = dict(zip(header, map(str.strip, fields), strict=False))
+            if values.get("label") in _NO_LABEL:
+                values["label"] = ""
             if len(fields) != len(header):
                 what = f"{len(fields)} fields, but the header has {len(header)} columns"
             elif empty := [column for column in (required if filled is None else filled) if not values[column]]:

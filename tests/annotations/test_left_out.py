@@ -368,6 +368,17 @@ def test_balanced_weights_of_parts(tmp_path: Path) -> None:
     assert len(next(iter(ar.loader(both, 5, weights="balanced", num_workers=0)))["label"]) == 5
     with pytest.raises(ValueError, match=r"ds\.subset\(indices\)"):
         weights_of("balanced", [1, 2])
+    for beyond in (99, -5):
+        with pytest.raises(ar.DataError, match=f"a Subset has index {beyond}, and its data 4 samples"):
+            ar.loader(Subset(ds, [1, beyond]), 2, weights="balanced", num_workers=0)
+
+
+@pytest.mark.parametrize("cell", ["", "nan", "NaN", " nan"])
+def test_labels_that_pandas_lacks(tmp_path: Path, cell: str) -> None:
+    draw(tmp_path, [A, B])
+    path = write(tmp_path / "a.csv", f"image,label\na.png,cat\nb.png,{cell}\n")
+    with pytest.raises(ar.DataError, match=r"a\.csv:3: no label in this row, .*: give it one, or remove it"):
+        ar.ImageFolder(files=path, recipe="folder-128")
 
 
 LOSSY: dict[str, dict[str, Any]] = {
