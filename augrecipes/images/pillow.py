@@ -103,13 +103,11 @@ def header_of(name: str, data: bytes) -> ImageHeader:
 
 def is_lossy(image: Any, data: bytes = b"") -> bool:
     """Whether an image of Pillow comes from a file that is lossy, as far as is told by it and the file's bytes."""
-    at = data.find(b"\xff\x52", data.find(_CODE_STREAM))  # COD, which names the wavelets of JPEG 2000
-    return (
-        image.format in ("JPEG", "MPO", "AVIF")
-        or "jpeg" in str(image.info.get("compression"))
-        or (image.format == "WEBP" and bool(data) and b"VP8L" not in data)
-        or (image.format == "JPEG2000" and data[at + 13 : at + 14] == b"\0")
-    )
+    if image.format == "JPEG2000":
+        at = data.find(b"\xff\x52", data.find(_CODE_STREAM))  # COD, which names the wavelets
+        return data[at + 13 : at + 14] == b"\0"
+    webp = image.format == "WEBP" and bool(data) and b"VP8L" not in data
+    return webp or image.format in ("JPEG", "MPO", "AVIF") or "jpeg" in str(image.info.get("compression"))
 
 
 def _stored_in_tiff(tags: Any, mode: str) -> SampleForm:

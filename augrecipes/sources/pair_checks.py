@@ -133,10 +133,8 @@ def checked(
         decode: arguments of `read_image`.
     """
     targets, units, exif = found.targets, unit(dict(recipe.scales)), decode.pop("exif", "apply")
-    grey, least = (
-        (decode.pop("channels", None) or recipe.inputs.channels) == 1,
-        defects.least_sizes(recipe, mode, units),
-    )
+    grey = (decode.pop("channels", None) or recipe.inputs.channels) == 1
+    least = defects.least_sizes(recipe, mode, units)
     paths = list(dict.fromkeys(path for scene in found.scenes for path in scene))
     reasons: dict[str, str] = {}
     headers: dict[str, Any] = {}
@@ -181,9 +179,8 @@ def checked(
 def _unreadable(targets: Sequence[str], paths: Sequence[str], reasons: Mapping[str, str]) -> Iterator[Defect]:
     for name, path in zip(targets, paths, strict=True):
         if path in reasons:
-            of = " of ".join(
-                [name, *([", ".join(other for other in paths if other != path)] if len(paths) > 1 else [])]
-            )
+            others = ", ".join(other for other in paths if other != path)
+            of = f"{name} of {others}" if len(paths) > 1 else name
             yield Defect("unreadable", tuple(paths), f"{path}: {reasons[path]} ({of})")
 
 

@@ -25,7 +25,6 @@ AXES: tuple[Axes, ...] = get_args(Axes)
 _COLOURS = (1, 3, 4)
 _PILLOW_DEEP = ("I", "F")  # modes of Pillow with more than 8 bits begin so
 ANNOTATIONS = frozenset({"mask", "boxes", "keypoints"})
-_TOLD_BY_BYTES = ("WEBP", "JPEG2000")  # formats of Pillow that can be lossy, and do not say it in their images
 _POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each, at least
 _MOST = 512  # an axis that is longer than this is no axis of channels
 
@@ -141,7 +140,8 @@ def _check_lossless(image: Any) -> None:
         from augrecipes.images.pillow import is_lossy  # late: it imports Pillow
 
         path = Path(os.fsdecode(getattr(image, "filename", "")))
-        data = path.read_bytes() if kind in _TOLD_BY_BYTES and path.is_file() else b""
+        # Of these Pillow's images do not say whether they are lossy.
+        data = path.read_bytes() if kind in ("WEBP", "JPEG2000") and path.is_file() else b""
         if is_lossy(image, data):
             raise DataError(lost(ImageHeader(kind, image.width, image.height, lossy=True), mask=True))
 

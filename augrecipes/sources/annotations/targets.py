@@ -129,7 +129,7 @@ def points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Keyp
     return Ragged(values, _ends(counts), numbers[:, 1], None, numbers[:, : 3 if any(found.point_shift) else 1])
 
 
-def outlines_of(found: AnnotationSet, sizes: Floats | None) -> Outlines | None:
+def outlines_of(found: AnnotationSet, sizes: Any) -> Outlines | None:
     """What the objects of a table cover; None where the data has no polygons and no masks. See `boxes_of`."""
     if not found.area_object:
         return None
@@ -137,9 +137,8 @@ def outlines_of(found: AnnotationSet, sizes: Floats | None) -> Outlines | None:
     corners = Ragged(np.asarray(found.area_points).reshape(-1, 2), _ends(found.area_length)).take(rings)
     entries = [found.area_runs.get(ring, b"") for ring in rings.tolist()] if found.area_runs else []
     labels = np.asarray(found.labels)
-    polygon, size = np.diff(corners.offsets) > 0, np.ones((len(found.names), 2))
-    if not found.relative and sizes is not None:
-        size = np.where(sizes > 0, sizes, np.inf)
+    polygon = np.diff(corners.offsets) > 0
+    size = np.ones((len(found.names), 2)) if found.relative else np.where(sizes > 0, sizes, np.inf)
     low, high = (of.reduceat(corners.values, corners.offsets[:-1][polygon]) for of in (np.minimum, np.maximum))
     drawn = np.array([any_inside(entry) for entry in entries] or polygon)
     drawn[polygon] = ((high > 0) & (low < size[image[polygon]])).all(axis=1)
