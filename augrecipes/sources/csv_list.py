@@ -4,7 +4,7 @@ Columns, in any order, named in the first row:
 
 - `image`: path, relative to the CSV file; required.
 - `mask`: path of the mask.
-- `label`: a class name or an integer.
+- `label`: a class name or an integer; `nan`, as pandas writes it, is none.
 - `split`: `train`, `val`, ... as the file has them.
 - `group`: what must not be divided between splits, such as the patient or the slide.
 - `weight`: a number for weighted sampling.
@@ -40,7 +40,6 @@ from augrecipes.remote import RemotePath, place_of
 from augrecipes.sources.defects import Problem, refuse
 from augrecipes.sources.paths import PathLike, PathTable, faults_of, local_name
 
-_NO_LABEL = ("nan", "NaN")  # which pandas writes for none
 COLUMNS = ("image", "mask", "label", "split", "group", "weight", "boxes", "keypoints")
 _SHORT = 24  # characters
 _BOX_A_ROW = [{*names.split()} for names in ("x_min y_min x_max y_max", "xmin ymin xmax ymax", "x1 y1 x2 y2")]
@@ -114,7 +113,7 @@ def read_rows(
                 columns = {column: [] for column in header if column in known}
                 continue
             values = dict(zip(header, map(str.strip, fields), strict=False))
-            if values.get("label") in _NO_LABEL:
+            if values.get("label") in ("nan", "NaN"):  # which pandas writes for none
                 values["label"] = ""
             if len(fields) != len(header):
                 what = f"{len(fields)} fields, but the header has {len(header)} columns"
