@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch.distributed
 from torch.utils.data import ConcatDataset, Subset
 
-from augrecipes.errors import counted
+from augrecipes.errors import DataError, counted
 from augrecipes.seeds import MASK, mix
 
 Indices = npt.NDArray[np.int64]
@@ -265,7 +265,10 @@ def _labels_of(dataset: Any) -> Any:
     if type(dataset) is ConcatDataset:
         return np.concatenate([_labels_of(each) for each in dataset.datasets])
     if type(dataset) is Subset:
-        return np.asarray(_labels_of(dataset.dataset))[np.asarray(dataset.indices, np.int64)]
+        labels, indices = np.asarray(_labels_of(dataset.dataset)), np.asarray(dataset.indices, np.int64)
+        for k in indices[(indices < -len(labels)) | (indices >= len(labels))][:1]:
+            raise DataError(f"a Subset has index {k}, and its data {len(labels)} samples: give it indices below that")
+        return labels[indices]
     if getattr(dataset, "labels", None) is None:
         how = "a part is ds.subset(indices), or torch's Subset; or give one number a sample"
         raise ValueError(f"weights='balanced' needs labels, and a {type(dataset).__name__} has none (.labels): {how}")

@@ -73,7 +73,7 @@ def header_of(name: str, data: bytes) -> ImageHeader:
         mode, (width, height), bits, turn, frames, stored = image.mode, image.size, 8, 1, 1, SampleForm()
         alpha = mode in ("LA", "PA", "RGBA") or (mode == "P" and "transparency" in image.info)
         color = _COLORS.get(mode, "rgb")
-        lossy = "jpeg" in str(image.info.get("compression")) or (name == "webp" and b"VP8L" not in data)
+        lossy = is_lossy(image, data)
         match name:
             case "tiff":
                 tags = image.tag_v2
@@ -99,6 +99,15 @@ def header_of(name: str, data: bytes) -> ImageHeader:
             frames = 1 + bool(getattr(image, "is_animated", False))
         turn = turn if turn in range(1, 9) else 1
         return ImageHeader(name, width, height, bits, color, alpha, turn, frames, stored, lossy)
+
+
+def is_lossy(image: Any, data: bytes = b"") -> bool:
+    """Whether an image of Pillow comes from a file that is lossy, as far as is told by it and the file's bytes."""
+    if image.format == "JPEG2000":
+        at = data.find(b"\xff\x52", data.find(_CODE_STREAM))  # COD, which names the wavelets
+        return data[at + 13 : at + 14] == b"\0"
+    webp = image.format == "WEBP" and bool(data) and b"VP8L" not in data
+    return webp or image.format in ("JPEG", "MPO", "AVIF") or "jpeg" in str(image.info.get("compression"))
 
 
 def _stored_in_tiff(tags: Any, mode: str) -> SampleForm:

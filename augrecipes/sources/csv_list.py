@@ -4,7 +4,7 @@ Columns, in any order, named in the first row:
 
 - `image`: path, relative to the CSV file; required.
 - `mask`: path of the mask.
-- `label`: a class name or an integer.
+- `label`: a class name or an integer; `nan`, as pandas writes it, is none.
 - `split`: `train`, `val`, ... as the file has them.
 - `group`: what must not be divided between splits, such as the patient or the slide.
 - `weight`: a number for weighted sampling.
@@ -113,6 +113,8 @@ def read_rows(
                 columns = {column: [] for column in header if column in known}
                 continue
             values = dict(zip(header, map(str.strip, fields), strict=False))
+            if values.get("label") in ("nan", "NaN"):  # which pandas writes for none
+                values["label"] = ""
             if len(fields) != len(header):
                 what = f"{len(fields)} fields, but the header has {len(header)} columns"
             elif empty := [column for column in (required if filled is None else filled) if not values[column]]:

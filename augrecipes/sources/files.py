@@ -63,13 +63,7 @@ def read_image(
     [[[255, 0, 0], [0, 0, 255]]]
     """
     return open_encoded(
-        path,
-        channels=channels,
-        exif=exif,
-        max_pixels=max_pixels,
-        max_bytes=max_bytes,
-        depth=depth,
-        frames=frames,
+        path, channels=channels, exif=exif, max_pixels=max_pixels, max_bytes=max_bytes, depth=depth, frames=frames
     ).array()
 
 

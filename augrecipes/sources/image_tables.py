@@ -164,7 +164,7 @@ def columns_of(every: CsvRows, keep: npt.NDArray[np.int64]) -> dict[str, Any]:
     rows, found, wrong = every.select(keep.tolist()), dict[str, Any](), every.problems
     if "label" in every.columns:
         missing = [line for line, value in zip(every.lines, every.columns["label"], strict=True) if not value]
-        wrong += [(line, "no label in this row, though others have one") for line in missing]
+        wrong += [(line, "no label in this row, though others have one: give it one, or remove it") for line in missing]
         ids, classes, class_to_idx = number(every.columns["label"])
         found |= {"labels": ids[keep], "classes": tuple(classes), "class_to_idx": class_to_idx}
     if "group" in rows.columns:

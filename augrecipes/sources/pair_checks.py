@@ -133,10 +133,8 @@ def checked(
         decode: arguments of `read_image`.
     """
     targets, units, exif = found.targets, unit(dict(recipe.scales)), decode.pop("exif", "apply")
-    grey, least = (
-        (decode.pop("channels", None) or recipe.inputs.channels) == 1,
-        defects.least_sizes(recipe, mode, units),
-    )
+    grey = (decode.pop("channels", None) or recipe.inputs.channels) == 1
+    least = defects.least_sizes(recipe, mode, units)
     paths = list(dict.fromkeys(path for scene in found.scenes for path in scene))
     reasons: dict[str, str] = {}
     headers: dict[str, Any] = {}
@@ -181,9 +179,8 @@ def checked(
 def _unreadable(targets: Sequence[str], paths: Sequence[str], reasons: Mapping[str, str]) -> Iterator[Defect]:
     for name, path in zip(targets, paths, strict=True):
         if path in reasons:
-            of = " of ".join(
-                [name, *([", ".join(other for other in paths if other != path)] if len(paths) > 1 else [])]
-            )
+            others = ", ".join(other for other in paths if other != path)
+            of = f"{name} of {others}" if len(paths) > 1 else name
             yield Defect("unreadable", tuple(paths), f"{path}: {reasons[path]} ({of})")
 
 
@@ -210,7 +207,7 @@ def _channels(paths: tuple[str, ...], headers: Sequence[ImageHeader], grey: bool
         text = " and ".join(f"{path} is {what}" for path, what in zip(paths, said, strict=True))
         alpha = "save it without alpha" if any(header.alpha for header in headers) else ""
         mixed = len({what.removesuffix(" with alpha") for what in said}) > 1
-        color = "save both as RGB, or read both as grey (`inputs: {channels: 1}`)" if mixed else ""
+        color = "save both as RGB, or read both as grey (`inputs: {image: {channels: 1}}`)" if mixed else ""
         yield Defect("channels", paths, f"{text}: {' and '.join(filter(None, (alpha, color)))}")
 
 

@@ -97,11 +97,7 @@ class PairScenes:
 
 
 def pair(
-    roots: Mapping[str, Roots],
-    scales: Mapping[str, int],
-    *,
-    names: Mapping[str, str] | None = None,
-    cache: bool = True,
+    roots: Mapping[str, Roots], scales: Mapping[str, int], *, names: Mapping[str, str] | None = None, cache: bool = True
 ) -> PairScenes:
     """Find the scenes of which every target has exactly one file.
 

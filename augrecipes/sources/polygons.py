@@ -114,6 +114,11 @@ def runs(counts: Sequence[int], left: int, top: int, width: int, height: int, *,
     return np.array([whole, left, top, width, height, *counts], np.int32).tobytes()
 
 
+def any_inside(entry: bytes) -> bool:
+    """Whether an entry of the blob has a pixel inside."""
+    return bool(np.frombuffer(entry, np.int32)[_HEAD + 1 :: 2].any())
+
+
 def run_bounds(width: int, height: int, *counts: int) -> tuple[float, float, float, float]:
     """Left, top, right and bottom of the pixels inside; all 0 where there are none.
 

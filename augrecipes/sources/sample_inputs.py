@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded, as_mask, converted, encoded, open_encoded
-from augrecipes.images.format import UnreadableError, in_force, stage
+from augrecipes.images.format import ImageHeader, UnreadableError, in_force, lost, stage
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.arguments import presence_of
 from augrecipes.sources.files import decode_mask, read_mask
@@ -76,7 +77,7 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
 
 
 def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any = None, **_: Any) -> NDArray[Any]:
-    """A mask as a pipeline takes it, H×W: uint8, uint16 or int32 labels, or float32.
+    """A mask as a pipeline takes it, H×W: uint8, uint16 or int32 labels, or float32; float64 stays float64.
 
     Args:
         value: as for `as_image`; an axis of one in front or behind is left out. An image of Pillow with a palette
@@ -94,13 +95,14 @@ def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any =
     if (file := _file(value)) is not None:
         how = {"exif": exif, "max_pixels": max_pixels, "frames": frames}
         return decode_mask(file, name="", **how) if isinstance(file, bytes) else read_mask(file, **how)
+    _check_lossless(value)
     array = np.asarray(value) if _is_pillow(value) else _array(value, "hwc")[0]
     if array.ndim == 3 and 1 in (array.shape[0], array.shape[2]):
         array = array[0] if array.shape[0] == 1 else array[:, :, 0]
     if array.ndim not in (2, 3) or not array.size:
         raise DataError(f"a mask of shape {array.shape}; H×W is taken")
     if array.dtype.kind == "f" and array.ndim == 2:
-        return _sealed(array.astype(np.float32, copy=False))
+        return _sealed(array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32, copy=False))
     if array.dtype.kind not in "biu":
         raise DataError(f"a mask of {array.dtype} and shape {array.shape}; labels are integers, H×W")
     try:
@@ -130,6 +132,18 @@ def _file(value: Any) -> bytes | str | None:
 
 def _is_pillow(value: Any) -> bool:
     return hasattr(value, "getbands") and hasattr(value, "convert")
+
+
+def _check_lossless(image: Any) -> None:
+    """DataError for an image that Pillow has read from a lossy file."""
+    if _is_pillow(image) and (kind := getattr(image, "format", None)):
+        from augrecipes.images.pillow import is_lossy  # late: it imports Pillow
+
+        path = Path(os.fsdecode(getattr(image, "filename", "")))
+        # Of these Pillow's images do not say whether they are lossy.
+        data = path.read_bytes() if kind in ("WEBP", "JPEG2000") and path.is_file() else b""
+        if is_lossy(image, data):
+            raise DataError(lost(ImageHeader(kind, image.width, image.height, lossy=True), mask=True))
 
 
 def _array(value: Any, axes: Axes) -> tuple[NDArray[Any], Axes]:

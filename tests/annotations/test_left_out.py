@@ -4,9 +4,9 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
+from PIL import Image, features
 from support.annotations import A, B, Picture, Set, Thing, draw, instances, listed, recipe, refused, rows, voc, write
 from torch.utils.data import ConcatDataset, Subset
 
@@ -105,6 +105,51 @@ def test_rows_of_yolo(tmp_path: Path) -> None:
     told = notes(write(tmp_path / "data.yaml", "train: list.txt\nnames: [x, y]\n"))
     assert "1 line without the name of an image" in told
     assert "1 image listed again" in told
+
+
+def of_yolo(folder: Path, *lines: str, more: str = "") -> Path:
+    draw(folder / "images", [A])
+    write(folder / "labels" / "a.txt", "\n".join(lines))
+    return write(folder / "data.yaml", f"train: images\nnames: [a]\n{more}")
+
+
+FAR = [[90, 90], [95, 90], [95, 95]]
+DRAWN = COCO | {"segmentation": [[1, 1, 6, 1, 6, 6]]}
+UNDRAWN = (
+    {"bbox": [3, 3, 5, 5]}, {"bbox": [90, 1, 5, 5], "segmentation": [[90, 90, 95, 90, 95, 95]]},
+    {"bbox": [1, 1, 7, 7], "segmentation": {"size": [30, 40], "counts": [1200]}},
+)  # fmt: skip
+RUNS = {"bbox": [2, 1, 7, 7], "segmentation": {"size": [30, 40], "counts": [1000, 200]}}
+
+
+def test_objects_that_masks_and_keypoints_lack(tmp_path: Path) -> None:
+    masks, points, said = recipe(mask="required"), recipe(keypoints="format: xy"), "without an area in their image"
+    for drawn in (DRAWN, RUNS):
+        told = notes(instances(tmp_path, drawn, *UNDRAWN), masks)
+        assert f"3 objects {said}, not in masks (first: {tmp_path / 'instances.json'}: annotation 2)" in told
+        assert said not in notes(instances(tmp_path, drawn), masks)
+    shares = ("0 .5 .5 .1 .1", "0 .1 .1 .5 .5 .1 .7", "0 1.1 1.1 1.5 1.5 1.1 1.7")
+    assert f"2 objects {said}" in notes(of_yolo(tmp_path, *shares), masks)
+    draw(tmp_path, [A])
+    assert f"1 object {said}" in notes(labelme(tmp_path / "a.json", {}, {"points": FAR}), masks)
+    posed = COCO | {"keypoints": [3, 3, 2]}
+    assert "1 object without keypoints" in notes(instances(tmp_path, posed, {"bbox": [2, 2, 4, 4]}), points)
+    pose = of_yolo(tmp_path, "0 .5 .5 .1 .1", "0 .4 .5 .1 .1 .5 .5", more="kpt_shape: [1, 2]\n")
+    assert "1 object without keypoints" in notes(pose, points)
+    assert "without" not in notes(instances(tmp_path, posed), points)
+    left = notes(instances(tmp_path, posed | {"iscrowd": 1}), points)
+    assert 'no keypoints are left: crowds="keep" keeps' in left
+
+
+@pytest.mark.parametrize(
+    ("drop", "made", "said"),
+    [("polygon", recipe("coco"), "boxes"), ("polygon", recipe(mask="required"), "outlines"),
+     ("point", recipe(keypoints="format: xy"), "keypoints")],
+)  # fmt: skip
+def test_shapes_that_were_dropped_can_be_kept(tmp_path: Path, drop: str, made: Any, said: str) -> None:
+    draw(tmp_path, [A])
+    path = labelme(tmp_path / "a.json", {}, {"shape_type": "point", "points": [[3, 3]]})
+    assert f"no {said} are left: take {drop} out of drop_shapes=" in notes(path, made, drop_shapes=[drop])
 
 
 # -- Pascal VOC: which image, in which encoding ------------------------------------------------------------------------
@@ -221,9 +266,10 @@ def test_the_box_of_a_mask(tmp_path: Path) -> None:
     truth[4:9, 6:20] = 1
     edges = np.flatnonzero(np.diff(truth.T.ravel(), prepend=0, append=0))
     counts = np.diff(edges, prepend=0, append=1200).tolist()
-    for box in ({}, {"bbox": None}, {"bbox": []}):
+    for box in ({}, {"bbox": None}, {"bbox": []}, {"bbox": [0, 0, 0, 0]}, {"bbox": [0.0, 0.0, 0.0, 0.0]}):
         path = instances(tmp_path, {"segmentation": {"size": [30, 40], "counts": counts}, **box})
         assert rows(path) == [[6, 4, 20, 9]]
+        assert rows(instances(tmp_path, {"segmentation": [[6, 4, 20, 4, 20, 9]], **box})) == [[6, 4, 20, 9]]
     refused(
         instances(tmp_path, {"segmentation": {"size": [30, 40], "counts": [3]}}), "`counts` of run lengths should be"
     )
@@ -322,13 +368,48 @@ def test_balanced_weights_of_parts(tmp_path: Path) -> None:
     assert len(next(iter(ar.loader(both, 5, weights="balanced", num_workers=0)))["label"]) == 5
     with pytest.raises(ValueError, match=r"ds\.subset\(indices\)"):
         weights_of("balanced", [1, 2])
+    for beyond in (99, -5):
+        with pytest.raises(ar.DataError, match=f"a Subset has index {beyond}, and its data 4 samples"):
+            ar.loader(Subset(ds, [1, beyond]), 2, weights="balanced", num_workers=0)
 
 
-@pytest.mark.parametrize(("name", "how"), [("a.jpg", []), ("a.webp", [cv2.IMWRITE_WEBP_QUALITY, 90])])
-def test_lossy_masks_are_refused(tmp_path: Path, name: str, how: list[int]) -> None:
+@pytest.mark.parametrize("cell", ["", "nan", "NaN", " nan"])
+def test_labels_that_pandas_lacks(tmp_path: Path, cell: str) -> None:
+    draw(tmp_path, [A, B])
+    path = write(tmp_path / "a.csv", f"image,label\na.png,cat\nb.png,{cell}\n")
+    with pytest.raises(ar.DataError, match=r"a\.csv:3: no label in this row, .*: give it one, or remove it"):
+        ar.ImageFolder(files=path, recipe="folder-128")
+
+
+LOSSY: dict[str, dict[str, Any]] = {
+    "a.jpg": {}, "a.webp": {}, "a.jp2": {"irreversible": True, "quality_layers": [20]}, "a.avif": {},
+    "a.jpeg": {"format": "MPO"}, "a.tif": {"compression": "jpeg"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOSSY)
+def test_lossy_masks_are_refused(tmp_path: Path, name: str) -> None:
+    if name.endswith("avif") and not features.check("avif"):
+        pytest.skip("this Pillow writes no AVIF")
     draw(tmp_path / "images", [A])
-    (tmp_path / "masks").mkdir()
-    assert cv2.imwrite(str(tmp_path / "masks" / name), np.full((30, 40), 98, np.uint8), how)
-    ds = ar.ImageFolder(tmp_path / "images", recipe(mask="required"), masks=tmp_path / "masks")
+    file = tmp_path / "masks" / name
+    file.parent.mkdir()
+    Image.fromarray(np.full((30, 40), 98, np.uint8)).save(file, **LOSSY[name])
+    made = recipe(mask="required")
+    ds = ar.ImageFolder(tmp_path / "images", made, masks=tmp_path / "masks")
     with pytest.raises(ar.DataError, match=rf"{name}: a mask in a lossy .* Save masks as PNG"):
         ds[0]
+    with Image.open(file) as mask:
+        sample = {"image": np.zeros((30, 40, 3), np.uint8), "mask": mask}
+        for read in (lambda one: ar.Samples([one], made)[0], made.transform("train")):
+            with pytest.raises(ar.DataError, match=r"a mask in a lossy .* Save masks as PNG"):
+                read(sample)
+
+
+@pytest.mark.parametrize(("name", "how"), [("a.png", {}), ("a.webp", {"lossless": True}), ("a.jp2", {}), ("a.tif", {})])
+def test_other_masks_of_pillow_are_read(tmp_path: Path, name: str, how: dict[str, Any]) -> None:
+    Image.fromarray(np.full((30, 40), 98, np.uint8)).save(tmp_path / name, **how)
+    with Image.open(tmp_path / name) as opened:
+        for mask in (opened, opened.convert("L"), tmp_path / name):
+            sample = {"image": np.zeros((30, 40, 3), np.uint8), "mask": mask}
+            assert (np.asarray(ar.Samples([sample], recipe(mask="required"))[0]["mask"]) == 98).all()

@@ -220,7 +220,7 @@ class TestFiles:
         assert caught.value.reason.splitlines() == [
             "10 problems in the data:",
             f"  {listed}:2: x must be a whole number of pixels, got 'fifty'",
-            f"  {listed}:3: no label in this row, though others have one",
+            f"  {listed}:3: no label in this row, though others have one: give it one, or remove it",
             f"  {listed}:3: y must be a whole number of pixels, got '2.5'",
             f"  {listed}:4: no image in this row",
             f"  {listed}:5: no bag in this row",

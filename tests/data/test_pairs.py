@@ -268,14 +268,20 @@ def test_true_pairs_are_left_alone(seed, scale, method, blur, noise, quality):
 
 
 @pytest.mark.parametrize(
-    ("mode", "cure"),
-    [("RGBA", "RGB with alpha: save it without alpha"), ("L", "read both as grey (`inputs:")],
+    ("mode", "cure", "more"),
+    [
+        ("RGBA", "RGB with alpha: save it without alpha", ""),
+        ("L", "read both as grey (`{}`)", "inputs: {image: {channels: 1}}"),
+    ],
 )
-def test_alpha_and_grey_in_one_of_a_pair_have_a_cure(data, mode, cure):
+def test_alpha_and_grey_in_one_of_a_pair_have_a_cure(data, mode, cure, more):
     image = data / "LR/0001x4.png"
     Pillow.open(image).convert(mode).save(image)
-    with pytest.raises(ar.DataError, match=re.escape(cure)):
+    with pytest.raises(ar.DataError, match=re.escape(cure.format(more))):
         ar.PairedImages(roots(data), pair_recipe())
+    if not more:
+        Pillow.open(image).convert("RGB").save(image)
+    assert len(ar.PairedImages(roots(data), pair_recipe(more=more)))
 
 
 SHIFTS = {

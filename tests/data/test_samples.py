@@ -221,6 +221,20 @@ def test_required_and_untaken_annotations() -> None:
     assert "mask" not in ar.Samples([{"image": GOOD, "mask": GOOD[..., 0]}], without)[0]
 
 
+@pytest.mark.parametrize("dtype", ["<f4", "<f8", ">f8"])
+def test_masks_of_floats_keep_their_bits(dtype: str) -> None:
+    """What of them fits in 32 bits is float32, 64 bits stay so."""
+    takes = parse_text("{version: 1, recipe: a, inputs: {mask: required}, steps: [HorizontalFlip: {p: 1}], eval: []}")
+    mask = np.arange(2**24 - 20, 2**24 - 20 + 32 * 28).reshape(32, 28).astype(dtype)
+    samples = [{"image": GOOD, "mask": mask}]
+    wanted = np.dtype(f"f{mask.itemsize}")
+    batch = next(iter(ar.loader(ar.Samples(samples, takes), batch_size=1)))
+    for found in (ar.Samples(samples, takes)[0], takes.transform("train")(samples[0]), {"mask": batch["mask"][0]}):
+        array = np.asarray(found["mask"])
+        assert array.dtype == wanted
+        assert np.array_equal(array, mask[:, ::-1])
+
+
 # Sources of columns: a dict of arrays, an HDF5 file; their rows are samples.
 
 

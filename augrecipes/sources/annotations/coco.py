@@ -143,13 +143,13 @@ def _run_lengths(given: dict[str, Any]) -> list[int] | str:
 def _corners(entry: dict[str, Any]) -> tuple[float, float, float, float] | str:
     """Left, top, right and bottom of the box, or else of what the object covers; what is wrong where there is none."""
     box: Any = entry.get("bbox")
-    points: list[float] = []
-    if box is None or box == []:
+    if not box or (isinstance(box, list) and box[2:] == [0, 0]):  # a place without a size is one that nobody has set
         area = entry.get("segmentation")
-        if isinstance(area, dict):
+        if isinstance(area, dict) and (area or not box):
             lengths = _run_lengths(area)
             return lengths if isinstance(lengths, str) else run_bounds(*lengths)
-        points = [value for ring in _polygons(area) or () for value in ring]
+        if points := [value for ring in _polygons(area) or () for value in ring]:
+            return bounds(points)
     try:
         x, y, width, height = box
         total = x + y + width + height
@@ -157,7 +157,7 @@ def _corners(entry: dict[str, Any]) -> tuple[float, float, float, float] | str:
     except (TypeError, ValueError, OverflowError):
         fine = False
     wrong = "`bbox` should be [x, y, width, height] in px, got"
-    return (x, y, x + width, y + height) if fine else bounds(points) if points else f"{wrong} {str(box)[:60]}"
+    return (x, y, x + width, y + height) if fine else f"{wrong} {str(box)[:60]}"
 
 
 def counts_of(text: str) -> list[int] | None:

@@ -27,6 +27,8 @@ from augrecipes.sources.polygons import bitmap_runs
 
 TITLE = "labelme"
 LOOKS = "a folder of JSON files, one an image, with `shapes`"
+DROPPED = "left out by drop_shapes="
+POINTS = frozenset({"point", "points"})
 _MOST = 1 << 29  # bytes, with an image in base64
 _AT = np.arange(64) * 2 * np.pi / 64  # corners of a circle
 _LINES = frozenset({"line", "linestrip"})
@@ -81,7 +83,7 @@ def _shape(asked: AnnotationOptions, found: AnnotationSet, image: int, k: int, s
     name, kind, rows = shape["label"], str(shape.get("shape_type") or "polygon"), shape.get("points")
     where, hidden = f"{found.files[image]}: shape {k}", _HIDDEN.get(name)
     if kind in _LINES or kind in asked.drop_shapes:
-        found.tally(kind, "covering nothing, left out" if kind in _LINES else "left out by drop_shapes=", where)
+        found.tally(kind, "covering nothing, left out" if kind in _LINES else DROPPED, where)
         return ""
     if not isinstance(rows, list) or any(not isinstance(pair, list) or len(pair) != 2 for pair in rows):
         return "`points` should be a list of [x, y]"

@@ -19,7 +19,7 @@ import os
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,9 +34,6 @@ from augrecipes.sources.annotations.targets import SHARES, boxes_of, outlines_of
 from augrecipes.sources.columns import Columns, Recorded, number
 from augrecipes.sources.defects import Findings, upright
 from augrecipes.sources.paths import PathLike, PathTable, faults_of, local_name
-
-if TYPE_CHECKING:
-    pass
 
 FORMATS: tuple[Any, ...] = (coco, labelme, voc, yolo)
 _TABLES = (".csv", ".tsv")
@@ -120,7 +117,7 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Fi
     if "keypoints" in wanted.takes and inputs.keypoints is not None and sizes is not None:
         given["keypoints"] = points_of(found, plain, sizes, inputs.keypoints)
     if "mask" in wanted.takes:
-        given["outlines"] = outlines_of(found)
+        given["outlines"] = outlines_of(found, sizes)
     found.tell()
     _tell_of_lack(found, given, classes or ())
     numbers = np.asarray(found.ids)
@@ -144,10 +141,14 @@ def _tell_of_lack(found: AnnotationSet, given: dict[str, Any], classes: Sequence
     if max(used, default=-1) >= 0:
         cure = "coordinates should be those of the format, in px of these images, and objects more than points"
         cure = 'crowds="keep" keeps marked objects' if ("object", _MARKED) in found.tallies else cure
-    cures = {"boxes": cure, "keypoints": "`remove_invisible: false` keeps those outside, and those not labelled"}
-    for name, cure in cures.items():
-        if (rows := given.get(name)) is not None and not len(rows.values):
-            notes.append(f"no {name} are left: {cure}")
+    invisible = any(thing == "keypoint" for thing, _ in found.tallies)
+    shown = "`remove_invisible: false` keeps those outside, and those not labelled" if invisible else cure
+    for name, rows in given.items():
+        kinds = [kind for kind, what in found.tallies if what == labelme.DROPPED]
+        kinds = [kind for kind in kinds if (kind in labelme.POINTS) == (name == "keypoints")]
+        kept = f"take {' and '.join(kinds)} out of drop_shapes=" if kinds else shown if name == "keypoints" else cure
+        if kinds if rows is None else not len(rows.values):
+            notes.append(f"no {name} are left: {kept}")
 
 
 def _classes(found: AnnotationSet, wanted: AnnotationOptions) -> tuple[tuple[str, ...] | None, tuple[int, ...] | None]:

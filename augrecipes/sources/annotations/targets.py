@@ -11,7 +11,7 @@ from augrecipes.errors import DataError, RecipeError
 from augrecipes.sources.annotations.records import IGNORE, POINT, AnnotationSet
 from augrecipes.sources.columns import Ragged
 from augrecipes.sources.defects import corners_of
-from augrecipes.sources.polygons import Outlines
+from augrecipes.sources.polygons import Outlines, any_inside
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Keypoints
@@ -104,9 +104,13 @@ def points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Keyp
         raise RecipeError(what)
     if not found.point_object:
         return None
+    flags = np.asarray(found.flags)
+    bare = taken & (flags != POINT) & (flags[np.asarray(found.point_object)] != POINT).any()
+    bare[found.point_object] = False
+    found.tally_objects("without keypoints", np.flatnonzero(bare))
     chosen, owner, image = _of(found, found.point_object, taken)
     values = np.asarray(found.point_values).reshape(-1, 3)[chosen]
-    labelled = np.asarray(found.flags)[owner] == POINT
+    labelled = flags[owner] == POINT
     values[labelled, 2] = np.asarray(found.labels)[owner[labelled]]
     if found.relative:
         values[:, :2] *= sizes[image]
@@ -125,14 +129,22 @@ def points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Keyp
     return Ragged(values, _ends(counts), numbers[:, 1], None, numbers[:, : 3 if any(found.point_shift) else 1])
 
 
-def outlines_of(found: AnnotationSet) -> Outlines | None:
-    """What the objects of a table cover; None where the data has no polygons and no masks."""
+def outlines_of(found: AnnotationSet, sizes: Any) -> Outlines | None:
+    """What the objects of a table cover; None where the data has no polygons and no masks. See `boxes_of`."""
     if not found.area_object:
         return None
     rings, owner, image = _of(found, found.area_object, np.ones(len(found), bool))
     corners = Ragged(np.asarray(found.area_points).reshape(-1, 2), _ends(found.area_length)).take(rings)
     entries = [found.area_runs.get(ring, b"") for ring in rings.tolist()] if found.area_runs else []
     labels = np.asarray(found.labels)
+    polygon = np.diff(corners.offsets) > 0
+    size = np.ones((len(found.names), 2)) if found.relative else np.where(sizes > 0, sizes, np.inf)
+    low, high = (of.reduceat(corners.values, corners.offsets[:-1][polygon]) for of in (np.minimum, np.maximum))
+    drawn = np.array([any_inside(entry) for entry in entries] or polygon)
+    drawn[polygon] = ((high > 0) & (low < size[image[polygon]])).all(axis=1)
+    bare = (labels >= 0) & (np.asarray(found.flags) != POINT)
+    bare[owner[drawn]] = False
+    found.tally_objects("without an area in their image, not in masks", np.flatnonzero(bare))
     if (labels == IGNORE).any() and labels.max() >= _IGNORED - 1:
         what = f"has {labels.max() + 1} classes, and {_IGNORED} in masks is what is to be ignored: 254 are the most"
         raise DataError(what, found.path)
