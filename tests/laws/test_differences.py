@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
+from augrecipes.cli import main
 from augrecipes.ops.stain import HEStain as OurHEStain
 
 PAGE = Path(__file__).parents[2] / "docs" / "DIFFERENCES.md"
@@ -253,3 +255,22 @@ def test_the_page_has_these_lines() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_both_values(name: str, mode: str) -> None:
     CASES[name](mode)
+
+
+def test_import_and_verify_name_the_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "train.py"
+    source.write_text(
+        "import albumentations as A\n"
+        "train = A.Compose([A.Resize(64, 64), A.GridDistortion(), A.Blur()],\n"
+        "    bbox_params=A.BboxParams('coco', label_fields=['c']))\n",
+        encoding="utf-8",
+    )
+    with suppress(SystemExit):
+        main(["import", str(source)])
+    said = " ".join("".join(capsys.readouterr()).split())
+    assert "does otherwise in GridDistortion, Resize: docs/DIFFERENCES.md" in said
+    cv2.imwrite(str(tmp_path / "one.png"), np.random.default_rng(0).integers(0, 256, (40, 50, 3), np.uint8))
+    with suppress(SystemExit):
+        main(["verify", "detection", "--data", str(tmp_path), "--samples", "2"])
+    said = " ".join("".join(capsys.readouterr()).split())
+    assert "docs/DIFFERENCES.md" in said
