@@ -38,7 +38,7 @@ def recipe(keypoints: dict[str, Any], steps: list[Any]) -> dict[str, Any]:
 CROP, FLIP = {"Crop": {"x_max": 66, "y_max": 60, "p": 1.0}}, {"HorizontalFlip": {"p": 1.0}}
 NOSE, LEFT, RIGHT, OTHER_NOSE, OTHER_RIGHT = [45, 15, 2], [42, 13, 2], [48, 13, 2], [5, 15, 1], [2, 13, 2]
 # Of points, mirrored: x, y and visibility in their rows; the number of each; its object.
-CASES: list[tuple[dict[str, Any], list[list[float]], list[int], list[int]]] = [
+CASES: list[tuple[dict[str, Any], Any, list[int], list[int]]] = [
     ({}, [NOSE, LEFT, RIGHT, OTHER_NOSE, OTHER_RIGHT], [0, 1, 2, 3, 4], [0, 0, 0, 2, 2]),
     (
         {"flip_pairs": [["nose", "left_eye"]]},

@@ -42,7 +42,7 @@ def xy(form: str = "xy", **more: Any) -> Any:
 
 def box_beside_a_hole(mode: str) -> None:
     hole = {"num_holes_range": (1, 1), "hole_height_range": (4, 4), "hole_width_range": (4, 4)}
-    sample = {"image": np.zeros((200, 200, 3), np.uint8), "boxes": [[5.9, 5.9, 20.9, 20.9]], "c": [0]}
+    sample: dict[str, Any] = {"image": np.zeros((200, 200, 3), np.uint8), "boxes": [[5.9, 5.9, 20.9, 20.9]], "c": [0]}
     found = theirs(A.CoarseDropout(**hole, p=1), boxes=voc(), image=sample["image"], bboxes=sample["boxes"], c=[0])
     np.testing.assert_allclose(found["bboxes"], [[5, 5, 20, 20]], atol=1e-5)
     lists = {name: list(value) for name, value in hole.items()}
