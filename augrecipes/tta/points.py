@@ -10,6 +10,8 @@ import numpy as np
 from augrecipes.errors import DataError
 from augrecipes.ops.matrices import Matrix
 
+_MOST = 1e100  # the area of what is larger is infinite
+
 
 def moved_places(places: np.ndarray, matrix: Matrix) -> np.ndarray:
     """Places (n, 2), columns before rows, moved by a 3×3 matrix.
@@ -37,7 +39,7 @@ def array_of(values: Any, name: str = "a prediction", kinds: str = "biuf") -> np
 
 
 def rows_of(values: Any, name: str) -> np.ndarray:
-    """`boxes`, float64 (n, 4 or more), or `keypoints`, (n, 2 or more); DataError where they are none.
+    """`boxes`, float64 (n, 4 or more), or `keypoints`, (n, 2 or more); DataError where they are none, or infinite.
 
     >>> rows_of([], "boxes").shape
     (0, 4)
@@ -46,7 +48,10 @@ def rows_of(values: Any, name: str) -> np.ndarray:
     array = np.empty((0, columns)) if array.shape[:1] == (0,) else array
     if array.ndim != 2 or array.shape[1] < columns:
         raise DataError(f"{name} must be an array of shape (n, {columns}), got shape {array.shape}")
-    return array.astype(np.float64)
+    array = array.astype(np.float64)
+    for row in np.flatnonzero((np.abs(array[:, :columns]) > _MOST).any(axis=1))[:1]:
+        raise DataError(f"{name}[{row}] is {array[row].tolist()}; places are finite, below {_MOST:g}, or NaN for none")
+    return array
 
 
 def moved_corners(corners: np.ndarray, matrix: Matrix) -> np.ndarray:
