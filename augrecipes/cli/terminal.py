@@ -80,14 +80,13 @@ def report_once() -> Iterator[None]:
         logger.removeFilter(fresh)
 
 
-def put(text: str | bytes, *, err: bool = False) -> None:
-    """Print text as it is; an OSError names standard output."""
+def put(text: str | bytes) -> None:
+    """Print text on standard output as it is; an OSError says where."""
     try:
-        typer.echo(text, err=err)
+        typer.echo(text)
     except OSError as error:
-        if not err:
-            error.filename = "standard output"
-            hush()  # what is left in its buffer would fail once more
+        error.filename = "standard output"
+        hush()  # what is left in its buffer would fail once more
         raise
 
 
@@ -102,7 +101,8 @@ def say(text: object = "", *, err: bool = False, wrap: bool = True, secrets: boo
     """
     stream = sys.stderr if err else sys.stdout
     lines = harmless(str(text), keep="\n" + "".join(_CODES), secrets=secrets).split("\n")
-    put(shown("\n".join(_wrapped(line, width()) if wrap else line for line in lines), stream), err=err)
+    text = shown("\n".join(_wrapped(line, width()) if wrap else line for line in lines), stream)
+    typer.echo(text, err=True) if err else put(text)
 
 
 def say_line(text: object, *, err: bool = False) -> None:

@@ -158,8 +158,7 @@ def schedule_by(sampler: Any, batch_sampler: Any, plan: BatchSchedule, **others:
         if value not in (None, False):
             raise ValueError(f"{name} says the order: leave {other} out")
     if not length_hint(given, 1):
-        hint = "take positions, a smaller batch_size, or drop_last=False in it"
-        raise ValueError(f"{name} would leave nothing: its len() is 0; {hint}")
+        raise ValueError(f"{name} would leave nothing: its len() is 0; give it more positions, or smaller batches")
     if ranks_of(given) is not None:
         plan = replace(plan, rank=0, world_size=1)
     return SampledSchedule(**vars(plan), sampler=given, gives_batches=batch_sampler is not None)

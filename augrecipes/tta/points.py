@@ -10,8 +10,6 @@ import numpy as np
 from augrecipes.errors import DataError
 from augrecipes.ops.matrices import Matrix
 
-_MOST = 1e100  # the area of what is larger is infinite
-
 
 def moved_places(places: np.ndarray, matrix: Matrix) -> np.ndarray:
     """Places (n, 2), columns before rows, moved by a 3×3 matrix.
@@ -45,12 +43,11 @@ def rows_of(values: Any, name: str) -> np.ndarray:
     (0, 4)
     """
     array, columns = array_of(values, name), 4 if name == "boxes" else 2
-    array = np.empty((0, columns)) if array.shape[:1] == (0,) else array
+    array = (np.empty((0, columns)) if array.shape[:1] == (0,) else array).astype(np.float64)
     if array.ndim != 2 or array.shape[1] < columns:
         raise DataError(f"{name} must be an array of shape (n, {columns}), got shape {array.shape}")
-    array = array.astype(np.float64)
-    for row in np.flatnonzero((np.abs(array[:, :columns]) > _MOST).any(axis=1))[:1]:
-        raise DataError(f"{name}[{row}] is {array[row].tolist()}; places are finite, below {_MOST:g}, or NaN for none")
+    for row in np.flatnonzero((np.abs(array[:, :columns]) > 1e100).any(axis=1))[:1]:  # beyond, areas are infinite
+        raise DataError(f"{name}[{row}] is {array[row].tolist()}; places are finite, below 1e100, or NaN for none")
     return array
 
 

@@ -121,9 +121,8 @@ def _why(leaf: Step, flow: Flow, merge: Merge) -> str | None:
         return None
     if flow.dtype != "uint8" and merge == "LEVELS" and record.in_levels_for(effective(leaf)):
         return "rounds float32 to levels of 255: the last bit would become a level"
-    gain = record.gain_for(effective(leaf))
-    if merge == "RESAMPLES" and record.recolours_for(effective(leaf)):
-        _, gain = record.colour_error_for(effective(leaf))  # without what nearly grey hues do
+    colours = merge == "RESAMPLES" and record.recolours_for(effective(leaf))  # what hues do does not count
+    gain = record.colour_error_for(effective(leaf))[1] if colours else record.gain_for(effective(leaf))
     if gain is None:
         return "goes by thresholds or statistics of the image: a few levels may become very many"
     if gain > _MOST:

@@ -109,7 +109,6 @@ class Calls(Expressions):
         extra = named.pop(None, None)
         if last in _PARAMS:
             return values.Mapped(zip(PLACES[last].split(), args, strict=False)) | named
-        self.spend(9)  # it is gone through again and again
         created = values.Created(path, args, named, node, self.source.at(node), extra)
         self.reached.add(id(node))
         self.created.append((tuple(self.path), created))
