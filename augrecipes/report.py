@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from io import StringIO
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -105,17 +106,17 @@ class Report:
         """
         from rich.console import Console
 
+        page = StringIO()
         console = Console(
-            width=columns, color_system="standard" if colour else None, force_terminal=colour, highlight=False,
-            legacy_windows=False, _environ={},
+            file=page, width=columns, color_system="standard" if colour else None, force_terminal=colour,
+            highlight=False, legacy_windows=False, _environ={},
         )  # fmt: skip
         facts = [line for key, value in self.facts.items() for line in _hanging(f"{key}: ", value, console)]
         notes = [line for note in self.notes for line in _noted(note, "", console)]
         parts = [facts, *(_lines(table, console) for table in self.tables), notes]
-        with console.capture() as captured:
-            for number, part in enumerate(filter(None, parts)):
-                console.print(*([""] if number else []), *part, sep="\n", soft_wrap=False)
-        return _TRAILING.sub(r"\1", captured.get().replace(_GLUE, " ")).removesuffix("\n")
+        for number, part in enumerate(filter(None, parts)):
+            console.print(*([""] if number else []), *part, sep="\n", soft_wrap=False)
+        return _TRAILING.sub(r"\1", page.getvalue().replace(_GLUE, " ")).removesuffix("\n")
 
 
 def _lines(table: TextTable, console: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from augrecipes.cli.terminal import say_line
+from augrecipes.cli.terminal import put, say_line
 from augrecipes.errors import redact_all
 from augrecipes.paths import write_file
 from augrecipes.report import to_plain
@@ -91,7 +91,7 @@ def answer(
         status: of the command; 0 goes on.
     """
     if json_ == STDOUT:
-        typer.echo(as_json(found))
+        put(as_json(found))
     else:
         text()
         if json_ is not None:

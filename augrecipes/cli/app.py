@@ -16,7 +16,7 @@ from augrecipes.cli.pack import pack
 from augrecipes.cli.recipes import diff, explain, list_gallery, schema
 from augrecipes.cli.show import demo, preview, studio
 from augrecipes.cli.stores import cache, verify_store
-from augrecipes.cli.terminal import complain, exit_status, hush
+from augrecipes.cli.terminal import complain, exit_status
 from augrecipes.cli.verify import verify
 from augrecipes.errors import AugrecipesError, harmless
 from augrecipes.user_code import run_plugin
@@ -36,7 +36,6 @@ class Guarded(TyperGroup):
             error.message = harmless(error.message)  # type: ignore[attr-defined]
             raise
         except BrokenPipeError:
-            hush()
             raise typer.Exit(141) from None  # as a program that SIGPIPE ended
         except (AugrecipesError, OSError) as error:
             complain(error)

@@ -118,7 +118,6 @@ def _tell(problems: Sequence[Diagnostic], form: str, checked: int) -> None:
         say(annotation(problem) if form == "github" else line_of(problem, sys.stdout), wrap=False)
     if form == "github":
         return
-    sys.stdout.flush()
     recipes = counted(checked, "recipe")
     if not problems:
         good(f"{recipes} checked, all clean", err=True)

@@ -24,7 +24,7 @@ from augrecipes.cli.arguments import (
     sources,
 )
 from augrecipes.cli.options import choice, destination, loaded, option, overrides, refusal
-from augrecipes.cli.terminal import complain, exit_status, progress, say_line, show
+from augrecipes.cli.terminal import complain, exit_status, progress, put, say_line, show
 from augrecipes.paths import write_file
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def schema(json_: Json = None) -> None:
         write_file(Path(str(json_)), data)
         say_line(json_)
     else:
-        typer.get_binary_stream("stdout").write(data)
+        put(data.removesuffix(b"\n"))
 
 
 def explain(

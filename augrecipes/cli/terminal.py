@@ -38,7 +38,7 @@ _MARKED = re.compile("|".join(_CODES))
 
 
 def hush() -> None:
-    """Send the rest of standard output nowhere: its reader has gone."""
+    """Send the rest of standard output nowhere: its reader has gone, or it is full."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -80,6 +80,16 @@ def report_once() -> Iterator[None]:
         logger.removeFilter(fresh)
 
 
+def put(text: str | bytes) -> None:
+    """Print text on standard output as it is; an OSError says where."""
+    try:
+        typer.echo(text)
+    except OSError as error:
+        error.filename = "standard output"
+        hush()  # what is left in its buffer would fail once more
+        raise
+
+
 def say(text: object = "", *, err: bool = False, wrap: bool = True, secrets: bool = False) -> None:
     """Print text of one or more lines.
 
@@ -91,7 +101,8 @@ def say(text: object = "", *, err: bool = False, wrap: bool = True, secrets: boo
     """
     stream = sys.stderr if err else sys.stdout
     lines = harmless(str(text), keep="\n" + "".join(_CODES), secrets=secrets).split("\n")
-    typer.echo(shown("\n".join(_wrapped(line, width()) if wrap else line for line in lines), stream), err=err)
+    text = shown("\n".join(_wrapped(line, width()) if wrap else line for line in lines), stream)
+    typer.echo(text, err=True) if err else put(text)
 
 
 def say_line(text: object, *, err: bool = False) -> None:
@@ -118,7 +129,7 @@ def _wrapped(line: str, columns: int) -> str:
 
 def show(report: Report) -> None:
     """Print a report on standard output."""
-    typer.echo(report.text(width(), colour=coloured(sys.stdout)))
+    put(report.text(width(), colour=coloured(sys.stdout)))
 
 
 def good(text: str, *, err: bool = False) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
+from operator import length_hint
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,8 @@ def schedule_by(sampler: Any, batch_sampler: Any, plan: BatchSchedule, **others:
     """The schedule by a user's own sampler; of a sampler that knows ranks, which has divided, all that it gives.
 
     Raises:
-        TypeError, ValueError: what was given is no sampler, or `others`, which decide the order too, were given.
+        TypeError, ValueError: what was given is no sampler, or is empty; or `others`, which decide the order too, were
+            given.
     """
     name, given = ("sampler", sampler) if batch_sampler is None else ("batch_sampler", batch_sampler)
     if sampler is not None and batch_sampler is not None:
@@ -155,6 +157,8 @@ def schedule_by(sampler: Any, batch_sampler: Any, plan: BatchSchedule, **others:
     for other, value in others.items():
         if value not in (None, False):
             raise ValueError(f"{name} says the order: leave {other} out")
+    if not length_hint(given, 1):
+        raise ValueError(f"{name} would leave nothing: its len() is 0; give it more positions, or smaller batches")
     if ranks_of(given) is not None:
         plan = replace(plan, rank=0, world_size=1)
     return SampledSchedule(**vars(plan), sampler=given, gives_batches=batch_sampler is not None)

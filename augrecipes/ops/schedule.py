@@ -114,13 +114,13 @@ def in_epoch(step: S, epoch: int) -> S:
 
 
 def epoch_number(epoch: Any) -> int:
-    """An epoch as an int; RecipeError where it is no whole number from 0 (a tensor is none).
+    """An epoch as an int; RecipeError where it is no whole number from 0 (a tensor is none, nor is True).
 
     >>> epoch_number(-1)
     Traceback (most recent call last):
     augrecipes.errors.RecipeError: an epoch is a whole number from 0 to 2⁶³ − 1, such as 3; got -1
     """
-    if not isinstance(epoch, Integral) or not 0 <= int(epoch) < 1 << 63:
+    if isinstance(epoch, bool) or not isinstance(epoch, Integral) or not 0 <= int(epoch) < 1 << 63:
         raise RecipeError(f"an epoch is a whole number from 0 to 2⁶³ − 1, such as 3; got {epoch!r}")
     return int(epoch)
 

@@ -37,16 +37,18 @@ def array_of(values: Any, name: str = "a prediction", kinds: str = "biuf") -> np
 
 
 def rows_of(values: Any, name: str) -> np.ndarray:
-    """`boxes`, float64 (n, 4 or more), or `keypoints`, (n, 2 or more); DataError where they are none.
+    """`boxes`, float64 (n, 4 or more), or `keypoints`, (n, 2 or more); DataError where they are none, or infinite.
 
     >>> rows_of([], "boxes").shape
     (0, 4)
     """
     array, columns = array_of(values, name), 4 if name == "boxes" else 2
-    array = np.empty((0, columns)) if array.shape[:1] == (0,) else array
+    array = (np.empty((0, columns)) if array.shape[:1] == (0,) else array).astype(np.float64)
     if array.ndim != 2 or array.shape[1] < columns:
         raise DataError(f"{name} must be an array of shape (n, {columns}), got shape {array.shape}")
-    return array.astype(np.float64)
+    for row in np.flatnonzero((np.abs(array[:, :columns]) > 1e100).any(axis=1))[:1]:  # beyond, areas are infinite
+        raise DataError(f"{name}[{row}] is {array[row].tolist()}; places are finite, below 1e100, or NaN for none")
+    return array
 
 
 def moved_corners(corners: np.ndarray, matrix: Matrix) -> np.ndarray:

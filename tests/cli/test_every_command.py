@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -183,7 +184,11 @@ def test_no_address_is_written_to_but_by_pack(run, data, tmp_path):
     [
         ("explain good.yaml >&-", 0), ("list <&- >&- 2>&-", 0), ("check nowhere.yaml >&- 2>&-", 2),
         ("check - <&-", 2), ("import - <&-", 2),
-        *[(f"{words} >/dev/full", 2) for words in ("--version", "list", "schema") if Path("/dev/full").exists()],
+        *[
+            (f"{words} >/dev/full", 2)
+            for words in ("--version", "list", "list --json", "schema", "explain good.yaml")
+            if Path("/dev/full").exists()
+        ],
     ],
 )  # fmt: skip
 def test_closed_and_full_streams_are_no_tracebacks(data, process, words, status):
@@ -192,6 +197,7 @@ def test_closed_and_full_streams_are_no_tracebacks(data, process, words, status)
     assert "Traceback" not in result.stderr
     assert len(result.stderr.splitlines()) <= 2
     assert "2>&-" in words or bool(result.stderr) == bool(status)
+    assert "full" not in words or re.fullmatch("error: standard output: .*\n", result.stderr)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no limit there")

@@ -86,6 +86,8 @@ class TestTargets:
             assert np.isin(out[out != 0], mask.astype(dtype)).all()
         with pytest.raises(ar.DataError, match="must hold integers, booleans or floats of 32 or 64 bits, got float16"):
             recipe().compile(optimize=optimize).at(0)(image=IMAGE, mask=mask.astype(np.float16))
+        with pytest.raises(ar.DataError, match=r"the labels of mask reach 16777217.* number them from 0"):
+            recipe().compile(optimize=optimize).at(0)(image=IMAGE, mask=np.full((60, 80), (1 << 24) + 1))
 
     @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
     @pytest.mark.parametrize("made", [3, 4])

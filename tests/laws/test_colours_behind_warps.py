@@ -188,6 +188,11 @@ def chain(text: str, **inputs: Any) -> Recipe:
         (f"{WARP}, RGBShift, RandomCrop: {{height: 9, width: 9, pad_if_needed: true}}", [1, 1, 1]),
         (f"{WARP}, HorizontalFlip, {CROP}, CLAHE", [3, 1]),
         (f"{WARP}, RGBShift, {RESIZE}, CLAHE", [1, 1, 1, 1]),  # it would react to the difference
+        (f"{WARP}, {RESIZE}, RandomBrightnessContrast: {{contrast_limit: [1, 1]}}", [2, 1]),
+        (f"{WARP}, {RESIZE}, RandomBrightnessContrast: {{contrast_limit: [3, 3]}}", [1, 1, 1]),  # it amplifies fourfold
+        (f"{WARP}, {RESIZE}, ColorJitter: {{brightness: 0.1, contrast: 0.1, saturation: 0.1}}", [2, 1]),
+        (f"{WARP}, {RESIZE}, ColorJitter: {{brightness: [1, 5]}}", [1, 1, 1]),
+        (f"{WARP}, {RESIZE}, HueSaturationValue", [2, 1]),  # hues of what is nearly grey alone
         (f"HorizontalFlip, RGBShift, {RESIZE}", [1, 1, 1]),  # one resampling, whatever is done
         ("CenterCrop: {height: 20, width: 20}, Rotate, ToSepia, " + RESIZE, [2, 1, 1]),  # that is more
     ],

@@ -313,7 +313,7 @@ def test_one_of_nothing_does_nothing_in_that_epoch(weights: Any) -> None:
             assert np.array_equal(to_albumentations(now)(image=image)["image"], image) >= (p == 0)
 
 
-@pytest.mark.parametrize("epoch", [-1, 1.5, 1.0, "a", None, torch.tensor(1), np.ones(2), 1 << 63])
+@pytest.mark.parametrize("epoch", [-1, 1.5, 1.0, True, "a", None, torch.tensor(1), np.ones(2), 1 << 63])
 def test_what_is_no_epoch_is_refused(epoch: Any) -> None:
     for recipe in (GROWS, loaded(["Blur"]), ar.load({**HEAD, "steps": [], "batch": ["MixUp"]})):
         with pytest.raises(RecipeError, match="an epoch is a whole number from 0"):

@@ -276,6 +276,13 @@ REFUSED |= {
     "one score": (merged({"boxes": [[0, 0, 1, 1]], "scores": 0.5}, "boxes"), "has a score"),
     "no scores": (merged({"boxes": [[0, 0, 1, 1]], "scores": None}, "boxes"), "scores must be an array of numbers"),
     "labels in two axes": (merged({"boxes": [[0, 0, 1, 1]], "scores": [0.5], "labels": [[1]]}, "boxes"), "a label"),
+    **{
+        f"boxes to {far}": (
+            merged({"boxes": [[0, 0, 1, 1], [0, 0, far, far]], "scores": [0.5] * 2}, "boxes"), "boxes[1] is"
+        )
+        for far in (np.inf, -np.inf, 1e200)
+    },
+    "points nowhere": (merged([[1, 2], [np.inf, 2]], "keypoints"), "keypoints[1] is"),
     "points of one number": (merged([[1], [2]], "keypoints"), "(n, 2), got shape (2, 1)"),
     "one point": (merged([1, 2], "keypoints"), "(n, 2), got shape (2,)"),
     "no points": (merged(None, "keypoints"), "keypoints must be an array of numbers, got None"),

@@ -30,9 +30,9 @@ def held(behind: Iterable[Node], flow: Flow, merge: Merge) -> str | None:
     resampling the mask as well.
 
     A merge that promises levels must come before no step that amplifies without bound, or more than twofold. Nor must
-    one of several resamplings, unless that step changes colours by little more than a matrix, and amplifies hues of
-    what is nearly grey alone. One resampling done otherwise may: it is a level or two off. Other noise may come before
-    other noise: what goes by the image there is no parameter, but noise.
+    one of several resamplings, but of a step that changes colours by little more than a matrix what it makes of hues
+    of the nearly grey does not count. One resampling done otherwise may: it is a level or two off. Other noise may
+    come before other noise: what goes by the image there is no parameter, but noise.
 
     >>> held([Step("Blur", site="Blur#1"), Step("ShotNoise", site="ShotNoise#1")], Flow(), "GEOMETRY")
     'ShotNoise#1 draws by what is in the image'
@@ -117,11 +117,12 @@ def _why(leaf: Step, flow: Flow, merge: Merge) -> str | None:
     seen = record.draws_from if merge in ("GEOMETRY", "RESAMPLES") else record.draws_from & {"image"}
     if seen and not (merge == "DISTRIBUTION" and record.effect == "noise"):
         return f"draws by what is in the {' and the '.join(sorted(seen))}"
-    if merge in ("GEOMETRY", "DISTRIBUTION") or (merge == "RESAMPLES" and record.recolours_for(effective(leaf))):
+    if merge in ("GEOMETRY", "DISTRIBUTION"):
         return None
     if flow.dtype != "uint8" and merge == "LEVELS" and record.in_levels_for(effective(leaf)):
         return "rounds float32 to levels of 255: the last bit would become a level"
-    gain = record.gain_for(effective(leaf))
+    colours = merge == "RESAMPLES" and record.recolours_for(effective(leaf))  # what hues do does not count
+    gain = record.colour_error_for(effective(leaf))[1] if colours else record.gain_for(effective(leaf))
     if gain is None:
         return "goes by thresholds or statistics of the image: a few levels may become very many"
     if gain > _MOST:

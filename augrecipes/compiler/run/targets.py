@@ -115,7 +115,8 @@ def mask_in(mask: Any, image: Any, name: str = "mask", axes: int = 0, fills: tup
             return mask.astype(dtype)
     if max(-low, high) > _EXACT_FLOAT32:
         raise DataError(
-            f"the labels of {name} reach {max(-low, high)}; the largest that stays exact is {_EXACT_FLOAT32}"
+            f"the labels of {name} reach {max(-low, high)}; the largest that stays exact is {_EXACT_FLOAT32}: number "
+            "them from 0 by np.unique(mask, return_inverse=True), classes of all files by np.searchsorted(labels, mask)"
         )
     return mask.astype(np.float32)
 

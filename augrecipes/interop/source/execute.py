@@ -66,7 +66,7 @@ class SourceReader(Calls):
         path = len(self.path)
         try:
             for index, statement in enumerate(statements, 1):
-                self.spend()
+                self.spend(8)
                 self.depth += 1
                 try:
                     end = self._statement(statement)
