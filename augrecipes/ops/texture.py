@@ -31,7 +31,7 @@ CAPABILITIES = (
     _alike("AugMix", channels=(1, 3), displaces=True, in_levels=True),
     _alike("AdvancedBlur", gain=1.0),
     _alike("Blur", gain=1.0, native="pixels:blurred", native_when="`blur_limit` up to 15"),
-    _alike("Defocus", gain=1.0, filter_error=4),
+    _alike("Defocus", gain=1.0),
     _alike("GaussianBlur", gain=1.0, native="pixels:smoothed"),
     _texture("GlassBlur", gain=1.0, quick="glass"),
     _alike("MedianBlur", gain=1.0, in_levels=True, native="pixels:medians"),
@@ -46,7 +46,7 @@ CAPABILITIES = (
     ),
     _alike("Sharpness", native="pixels:sharper"),
     _alike("UnsharpMask"),
-    _alike("RingingOvershoot", filter_error=1),
+    _alike("RingingOvershoot"),
     # Noise and compression.
     _noise(
         "AdditiveNoise",
