@@ -73,7 +73,7 @@ def _both(record: Capability) -> tuple[str, str]:
     others = "stay" if "mask" not in record.targets else "in place" if record.in_place else "follow"
     promises = [
         "`GEOMETRY`" if record.action == "warp" else "",
-        "`LEVELS`" if record.recolours or record.averages is not None or record.filter_error else "",
+        "`LEVELS`" if record.recolours or record.averages is not None else "",
         "`DISTRIBUTION`" if record.own_noise else "",
     ]
     return others, ", ".join(filter(None, promises)) or "nothing"

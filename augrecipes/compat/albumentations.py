@@ -20,7 +20,6 @@ from augrecipes.compat import guard
 guard.albumentations()
 
 import albumentations as A
-import albumentations.augmentations.blur.functional as blur
 import albumentations.augmentations.dropout.functional as dropout
 import albumentations.augmentations.geometric.functional as geometric
 import albumentations.augmentations.pixel.functional as pixel
@@ -41,7 +40,6 @@ __all__ = [
     "LabelManager",
     "LabelMetadata",
     "SymmetricRangeType",
-    "blur",
     "check_range_bounds",
     "convert_keypoints_from_albumentations",
     "convert_keypoints_to_albumentations",

@@ -19,10 +19,10 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compat.albumentations import A, blur, dropout, geometric, pixel
+from augrecipes.compat.albumentations import A, dropout, geometric, pixel
 
 # What transforms call the modules.
-_HOMES = {"fdropout": dropout, "fgeometric": geometric, "fpixel": pixel, "fblur": blur, "np": np}
+_HOMES = {"fdropout": dropout, "fgeometric": geometric, "fpixel": pixel, "np": np}
 Functions = Mapping[str, Callable[..., Any]]
 
 

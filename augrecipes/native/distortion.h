@@ -13,7 +13,7 @@
 
 enum { AT_ONCE = 16 }; /* rows whose places are found before they are read */
 
-EXPORT int32_t JOIN(lens, ISA)(int64_t, int64_t, double, double, double, int64_t, int64_t, double *, float *, float *);
+EXPORT int32_t JOIN(lens, ISA)(int64_t, int64_t, double, int64_t, int64_t, double *, float *, float *);
 
 /* `count` places from `first` to `last`, as numpy spreads them. */
 static inline void spread(double first, double last, int64_t count, float *to) {
@@ -64,7 +64,7 @@ static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
     for (int64_t top = 0, count = rows; top < rows; top += count) {
         if (lens) {
             count = MIN(AT_ONCE, rows - top);
-            TRY(JOIN(lens, ISA)(rows, columns, drawn[0], drawn[0], 0.5, top, count, line, x, y));
+            TRY(JOIN(lens, ISA)(rows, columns, drawn[0], top, count, line, x, y));
         }
         TRY(JOIN(warp, ISA)(from, rows, columns, down, (int32_t)v->channels, a[4] == 0, MAPS, 0, x, lens ? columns : 0, 1, y,
                             lens ? columns : 1, lens, (int32_t)a[0], (uint32_t)a[1], columns, to + top * row, 0, 0, count,

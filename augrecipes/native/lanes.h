@@ -146,9 +146,6 @@ static inline uint32_t bits_of(Ints a) {
 #endif
 }
 
-/* In how many lanes a comparison holds. */
-static inline int32_t how_many(Ints a) { return __builtin_popcount(bits_of(a)); }
-
 /* Four bytes from each place on. */
 static inline Words gather(const uint8_t *from, Ints at) {
 #if defined(__AVX512F__)

@@ -16,19 +16,19 @@ enum { FUSES = 0 }; /* nothing that is quick gives these bits */
 
 enum { TOGETHER = 8 }; /* columns that OpenCV takes at once, where a row has as many left */
 
-/* rows, columns: of the image; primary, secondary: how much it bends; inset: how far the middle of
-   what it makes is from its own
+/* rows, columns: of the image
+   amount:  how much it bends
    first:   of `count` rows whose places are found
    line:    memory for as many numbers as there are columns
    map_x, map_y: count x columns */
-KERNEL(lens)(int64_t rows, int64_t columns, double primary, double secondary, double inset, int64_t first,
-             int64_t count, double *line, float *map_x, float *map_y) {
-    if (!FUSES || rows < 1 || columns < 1 || !(fabs(primary) < 1e6 && fabs(secondary) < 1e6))
+KERNEL(lens)(int64_t rows, int64_t columns, double amount, int64_t first, int64_t count, double *line,
+             float *map_x, float *map_y) {
+    if (!FUSES || rows < 1 || columns < 1 || !(fabs(amount) < 1e6))
         return REFUSED;
-    double wide = (double)columns, tall = (double)rows, k = (float)primary, deep = (float)secondary;
+    double wide = (double)columns, tall = (double)rows, bend = (float)amount;
     double middle_x = wide / 2, middle_y = tall / 2;
     double part = 1.0 / (wide * tall), step = tall * part, down = wide * part, depth = 1.0 / (wide * tall * part);
-    double at = -((middle_x - inset) * tall) * part, top = -(wide * (middle_y - inset)) * part;
+    double at = -((middle_x - 0.5) * tall) * part, top = -(wide * (middle_y - 0.5)) * part;
     int64_t body = columns / TOGETHER * TOGETHER;
     for (int64_t x = 0; x < body; x += TOGETHER, at += TOGETHER * step)
         for (int64_t i = 0; i < TOGETHER; i++)
@@ -38,7 +38,7 @@ KERNEL(lens)(int64_t rows, int64_t columns, double primary, double secondary, do
     for (int64_t row = 0; row < count; row++, map_x += columns, map_y += columns) {
         double y = __builtin_fma((double)(first + row), down, top) * depth, squared = y * y;
         for (int64_t x = 0; x < columns; x++) {
-            double r = line[x] * line[x] + squared, bent = __builtin_fma(__builtin_fma(deep, r, k), r, 1.0);
+            double r = line[x] * line[x] + squared, bent = __builtin_fma(__builtin_fma(bend, r, bend), r, 1.0);
             map_x[x] = (float)__builtin_fma(wide, line[x] * bent, middle_x);
             map_y[x] = (float)__builtin_fma(tall, y * bent, middle_y);
         }

@@ -1,4 +1,4 @@
-/* Light, shadow and stain laid over images, and what unsharp masking does around its two blurs, to each value: the
+/* Light and stain laid over images, and what unsharp masking does around its two blurs, to each value: the
    arithmetic of albumentations in float32. */
 
 #include "kernels.h"
@@ -27,65 +27,6 @@ KERNEL(lit)(const uint8_t *image, int64_t pixels, int64_t channels, const float 
         unit ? lit_pixels(image, pixels, 3, light, 1, out) : lit_pixels(image, pixels, 3, light, 0, out);
     else
         unit ? lit_pixels(image, pixels, channels, light, 1, out) : lit_pixels(image, pixels, channels, light, 0, out);
-    return DONE;
-}
-
-static inline void brighten(const uint8_t *image, int64_t pixels, int64_t channels, const float *more,
-                            float *restrict out) {
-    for (int64_t p = 0; p < pixels; p++)
-        for (int64_t c = 0; c < channels; c++)
-            out[p * channels + c] = within((float)image[p * channels + c] / 255 + more[p], 1);
-}
-
-/* An image in 0..1, brighter where a pattern says. */
-KERNEL(brightened)(const uint8_t *image, int64_t pixels, int64_t channels, const float *more, float *out) {
-    channels == 3 ? brighten(image, pixels, 3, more, out) : brighten(image, pixels, channels, more, out);
-    return DONE;
-}
-
-static inline void contrast(const float *image, int64_t pixels, int64_t channels, const float *more, float mean,
-                            uint8_t *restrict out) {
-    for (int64_t p = 0; p < pixels; p++)
-        for (int64_t c = 0; c < channels; c++) {
-            float weight = more[p] + 1, value = within(image[p * channels + c] * weight, 1) + mean * (1 - weight);
-            out[p * channels + c] = level(value);
-        }
-}
-
-/* An image in 0..1 further from its mean where a pattern says, in levels. */
-KERNEL(contrasted)(const float *image, int64_t pixels, int64_t channels, const float *more, float mean, uint8_t *out) {
-    channels == 3 ? contrast(image, pixels, 3, more, mean, out) : contrast(image, pixels, channels, more, mean, out);
-    return DONE;
-}
-
-/* Without a branch, which nobody could foresee. */
-static inline float above(float sum, float noise) { return (sum + noise) * (float)(sum > 0); }
-
-/* Between points of a grid, and upon them, points of one twice as fine: the means of those about them, and noise.
-
-   grid: rows x columns
-   out: 2 rows - 1 x 2 columns - 1: noise; becomes the finer grid */
-KERNEL(diamond_square)(const float *grid, int64_t rows, int64_t columns, float *out) {
-    const int64_t height = 2 * rows - 1, width = 2 * columns - 1;
-    for (int64_t y = 0; y < rows; y++)
-        for (int64_t x = 0; x < columns; x++)
-            out[2 * y * width + 2 * x] += grid[y * columns + x];
-    for (int64_t y = 1; y < height; y += 2) {
-        float *row = out + y * width;
-        const float *up = row - width, *down = row + width;
-        for (int64_t x = 1; x < width; x += 2) {
-            float sum = up[x - 1] * 0.25f + up[x + 1] * 0.25f + down[x - 1] * 0.25f + down[x + 1] * 0.25f;
-            row[x] = above(sum, row[x]);
-        }
-    }
-    for (int64_t y = 0; y < height; y++) {
-        float *row = out + y * width, over = y > 0 ? 0.25f : 0, under = y < height - 1 ? 0.25f : 0;
-        const float *up = over > 0 ? row - width : row, *down = under > 0 ? row + width : row;
-        for (int64_t x = 1 + y % 2; x < width - 1; x += 2)
-            row[x] = above(up[x] * over + row[x - 1] * 0.25f + row[x + 1] * 0.25f + down[x] * under, row[x]);
-        for (int64_t x = 0; x < width && y % 2; x += width - 1)
-            row[x] = above(up[x] * 0.25f + row[x > 0 ? x - 1 : 1] * 0.25f + down[x] * 0.25f, row[x]);
-    }
     return DONE;
 }
 

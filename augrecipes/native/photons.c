@@ -1,4 +1,4 @@
-/* Noise of counted photons, of our own numbers: as cameras show it (ISONoise), and as light itself does (ShotNoise).
+/* Noise of counted photons, of our own numbers, as cameras show it (ISONoise).
 
    Beside tests/laws/noise_in_numpy.py, which defines every bit of it. A word is above so many of a row of rising bounds:
    that is its count. Bounds are 31 bits, signed; -1 is below every word, 2^31 - 1 above. */
@@ -7,7 +7,7 @@
 #include "planes.h"
 #include "streams.h"
 
-enum { BOUNDS = 8, GRAIN = 16, MOST_TURNED = 50 }; /* degrees: hues seldom go around the circle */
+enum { BOUNDS = 8, MOST_TURNED = 50 }; /* degrees: hues seldom go around the circle */
 static const float STILL = 0.49f / 255 / 4.2f; /* hues that vary less move no level by a half: numbers end at 4.15 */
 
 /* The variance of pixels' lightness, as sums of the least and the greatest of their colours. */
@@ -138,30 +138,6 @@ KERNEL(iso_noise)(int64_t key, double color_shift, double gain, const uint8_t *f
             for (int64_t k = 0; k < some; k++)
                 for (int c = 0; c < COLOURS; c++)
                     there[COLOURS * numbers[k] + c] = colours[c][k];
-    }
-    return DONE;
-}
-
-/* Each level becomes the one that stands for its count; bounds: grain * GRAIN for each of 256 levels. */
-KERNEL(shot_noise)(int64_t key, const int32_t *bounds, int32_t grains, const uint8_t *levels, const uint8_t *from,
-                   uint8_t *to, int64_t count) {
-    int32_t words[SOME];
-    for (int64_t i = 0; i < count; i += SOME) {
-        int64_t some = MIN(SOME, count - i);
-        for (int k = 0; k < SOME; k += LANES) {
-            Words made = words_from(key_of(key), (uint32_t)i + (uint32_t)k) >> 1;
-            memcpy(words + k, &made, sizeof made);
-        }
-        for (int64_t k = 0; k < some; k++) {
-            const int32_t *row = bounds + (int64_t)from[i + k] * grains * GRAIN;
-            int32_t found = 0;
-            for (int32_t n = 0; n < grains * GRAIN; n += LANES) {
-                Ints part;
-                memcpy(&part, row + n, sizeof part);
-                found += how_many((Ints)(words[k] > part));
-            }
-            to[i + k] = levels[found];
-        }
     }
     return DONE;
 }

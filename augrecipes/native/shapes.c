@@ -2,14 +2,6 @@
 
 #include "kernels.h"
 
-#include <math.h>
-
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-enum { FUSES = 1 };
-#else
-enum { FUSES = 0 }; /* nothing that is quick gives the bits of OpenCV's products of matrices */
-#endif
-
 enum { LANES = 16, MOST = 512, PARTS = 8 };
 
 /* Sums of a few numbers for each pixel, in the order in which numpy adds those of a row. */
@@ -61,45 +53,6 @@ KERNEL(means_of_moves)(const float *points, int64_t count, int64_t rows, int64_t
                 for (int64_t i = 0; i < MIN(LANES, columns - x); i++)
                     (axis ? map_y : map_x)[y * columns + x + i] = sums[i];
             }
-        }
-    return DONE;
-}
-
-/* How far points are from those of a spline, squared, count x number.
-
-   points: number x 2; control: count x 2; more: the same, and a little, for the logarithm */
-KERNEL(points_apart)(const float *points, int64_t number, const float *control, int64_t count, float *restrict apart,
-              float *restrict more) {
-    if (!FUSES)
-        return REFUSED;
-    for (int64_t k = 0; k < count; k++, apart += number, more += number) {
-        float u = control[2 * k], v = control[2 * k + 1], square = u * u + v * v;
-        for (int64_t i = 0; i < number; i++) {
-            float x = points[2 * i], y = points[2 * i + 1];
-            apart[i] = (x * x + y * y + square) - 2 * __builtin_fmaf(y, v, x * u);
-            more[i] = apart[i] + 1e-6f;
-        }
-    }
-    return DONE;
-}
-
-/* Where a spline takes points.
-
-   logs: of how far they are apart; bends: count x 2; flat: 3 x 2; x, y: workspace for `number`; out: number x 2 */
-KERNEL(bend_points)(const float *points, int64_t number, const float *apart, const float *logs, int64_t count, const float *bends,
-             const float *flat, float *restrict x, float *restrict y, float *restrict out) {
-    for (int64_t i = 0; i < number; i++)
-        x[i] = y[i] = 0;
-    for (int64_t k = 0; k < count; k++, apart += number, logs += number)
-        for (int64_t i = 0; i < number; i++) {
-            float bend = apart[i] > 0 ? logs[i] * apart[i] : 0;
-            x[i] = __builtin_fmaf(bend, bends[2 * k], x[i]);
-            y[i] = __builtin_fmaf(bend, bends[2 * k + 1], y[i]);
-        }
-    for (int64_t i = 0; i < number; i++)
-        for (int axis = 0; axis < 2; axis++) {
-            float own = __builtin_fmaf(points[2 * i], flat[2 + axis], flat[axis]);
-            out[2 * i + axis] = (axis ? y : x)[i] + __builtin_fmaf(points[2 * i + 1], flat[4 + axis], own);
         }
     return DONE;
 }

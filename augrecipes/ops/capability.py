@@ -108,7 +108,6 @@ class Capability:
             and name in compiler/kernels.
         own_noise_when: from the arguments (defaults merged) and the image's dtype, None where that is not known, to
             whether it can.
-        filter_error: of one that filters by many weights: the levels by which `fast` may differ, in fewer passes.
     """
 
     name: str
@@ -158,7 +157,6 @@ class Capability:
     native_joined: str = ""
     own_noise: str = ""
     own_noise_when: Callable[[Mapping[str, Any], Dtype | None], bool] | None = None
-    filter_error: int = 0
 
     @property
     def moves(self) -> bool:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
-from augrecipes.flow import Dtype
 from augrecipes.ops.amplify import lit, sampled, sampled_twice
 from augrecipes.ops.capability import NOTHING, Capability
 
@@ -16,22 +13,15 @@ _alike = partial(_texture, grids="alike")
 _compressing = partial(_alike, effect="compression", in_levels=True)
 _rgb_levels = partial(_texture, channels=_RGB, in_levels=True)
 _noise = partial(_texture, effect="noise")
+_noise_by_pixels = partial(_noise, draws_from=frozenset({"image"}))  # photons are counted
 
-
-def _of_levels(arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
-    """Whether photons can be counted by tables: of levels."""
-    del arguments
-    return dtype == "uint8"
-
-
-_noise_by_pixels = partial(_noise, draws_from=frozenset({"image"}), own_noise_when=_of_levels)  # photons are counted
 
 CAPABILITIES = (
     # Blur and sharpening.
     _alike("AugMix", channels=(1, 3), displaces=True, in_levels=True),
     _alike("AdvancedBlur", gain=1.0),
     _alike("Blur", gain=1.0, native="pixels:blurred", native_when="`blur_limit` up to 15"),
-    _alike("Defocus", gain=1.0, filter_error=4),
+    _alike("Defocus", gain=1.0),
     _alike("GaussianBlur", gain=1.0, native="pixels:smoothed"),
     _texture("GlassBlur", gain=1.0, quick="glass"),
     _alike("MedianBlur", gain=1.0, in_levels=True, native="pixels:medians"),
@@ -46,7 +36,7 @@ CAPABILITIES = (
     ),
     _alike("Sharpness", native="pixels:sharper"),
     _alike("UnsharpMask"),
-    _alike("RingingOvershoot", filter_error=1),
+    _alike("RingingOvershoot"),
     # Noise and compression.
     _noise(
         "AdditiveNoise",
@@ -65,9 +55,15 @@ CAPABILITIES = (
         native="pixels:gaussian",
         native_when="`noise_scale_factor` 1; in `exact` also `per_channel` true",
     ),
-    _noise_by_pixels("ISONoise", channels=_RGB, own_noise="photons:iso", native="pixels:photons_counted"),
+    _noise_by_pixels(
+        "ISONoise",
+        channels=_RGB,
+        own_noise="photons:iso",
+        own_noise_when=lambda _, dtype: dtype == "uint8",
+        native="pixels:photons_counted",
+    ),
     _noise("SaltAndPepper", gain=1.0, quick="salt"),
-    _noise_by_pixels("ShotNoise", own_noise="photons:shot"),
+    _noise_by_pixels("ShotNoise"),
     _compressing("ImageCompression", native="pixels:compressed", native_when="`compression_type` jpeg"),
     _compressing("Downscale", resamples=True, gain=sampled_twice, native="pixels:coarsened"),
     _texture("Superpixels", in_levels=True),

@@ -27,8 +27,8 @@ WORD = "derived"  # of `eval:`
 Optimize = Literal["none", "exact", "fast"]
 # Names of the optimiser's rules, each of which a recipe may do without.
 RuleName = Literal[
-    "coarse_fields", "crop_first", "drop_noops", "join_colours", "join_warps", "own_noise", "quick_filters",
-    "read_scaled", "reduce_first", "shrink_first",
+    "coarse_fields", "crop_first", "drop_noops", "join_colours", "join_warps", "own_noise", "read_scaled",
+    "reduce_first", "shrink_first",
 ]  # fmt: skip
 Presence = Literal["absent", "optional", "required"]
 

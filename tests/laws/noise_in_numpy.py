@@ -7,7 +7,6 @@ import numpy as np
 
 from augrecipes.compiler.kernels.counter_numbers import Distribution, pieces
 from augrecipes.compiler.kernels.own_noise import Noise
-from augrecipes.compiler.kernels.photons import _photons
 from augrecipes.seeds import mix
 
 _HALVES = [
@@ -109,16 +108,6 @@ def lightness(img: np.ndarray) -> tuple[int, int]:
     """Of the least and the greatest colour of each pixel the sum, and the sum of squares."""
     both = img.max(axis=-1).astype(np.int64) + img.min(axis=-1)
     return int(both.sum()), int((both * both).sum())
-
-
-def shot(img: np.ndarray, scale: float, key: int) -> np.ndarray | None:
-    """As of `photons.shot_noise`."""
-    if (made := _photons(scale)) is None:
-        return None
-    bounds, levels = made
-    word = (words(key, 0, img.size) >> np.uint32(1)).astype(np.int32).reshape(img.shape)
-    counts: Any = sum((word > bounds[:, k].take(img)).astype(np.uint8) for k in range(bounds.shape[1]))
-    return np.asarray(levels.take(counts))
 
 
 def bounds_of(rate: float, intensity: float) -> list[int] | None:

@@ -74,15 +74,11 @@ def test_kernels_give_the_bits_of_numpy(kernels: Library) -> None:
 @EACH_SET
 def test_photons_have_the_bits_of_numpy(kernels: Library) -> None:
     @given(
-        size=st.tuples(st.integers(1, 70), st.integers(1, 70)), channels=st.integers(1, 5), key=KEYS,
-        shift=st.floats(0, 1), intensity=st.floats(0, 4), scale=st.floats(0.001, 3), seed=st.integers(0, 99),
+        size=st.tuples(st.integers(1, 70), st.integers(1, 70)), key=KEYS,
+        shift=st.floats(0, 1), intensity=st.floats(0, 4), seed=st.integers(0, 99),
         near=st.sampled_from([0.5, 0.99, 1.01, 1.5]),
     )  # fmt: skip
-    def law(
-        size: Any, channels: int, key: int, shift: float, intensity: float, scale: float, seed: int, near: float
-    ) -> None:
-        image = np.ascontiguousarray(image_of((*size, channels), seed))
-        compare(photons.shot_noise(image, scale, key, kernels), numpys.shot(image, scale, key))
+    def law(size: Any, key: int, shift: float, intensity: float, seed: int, near: float) -> None:
         image = np.ascontiguousarray(image_of((*size, 3), seed))
         for turned in (shift, near * STILL / max(intensity, 0.01)):
             given = image, turned, intensity, key
@@ -119,13 +115,12 @@ def compare(one: Any, other: Any) -> None:
 def test_the_law_sees_kernels_that_are_one_bit_off(kernels: Library) -> None:
     image = image_of((20, 30, 3), 0)
     noise = Noise("gaussian", image.shape, False, 0.0, 20.0, 5)
-    for target, name in ((4, "counter_numbers"), (7, "own_noise"), (4, "iso_noise"), (5, "shot_noise")):
+    for target, name in ((4, "counter_numbers"), (7, "own_noise"), (4, "iso_noise")):
         spoilt: Any = Spoilt(kernels, target, spoil_last, name)
         with pytest.raises(AssertionError):
             if name in ("counter_numbers", "own_noise"):
                 alike(noise, image, spoilt)
             compare(photons.iso_noise(image, 0.5, 0.5, 9, spoilt), numpys.iso(image, 0.5, 0.5, 9))
-            compare(photons.shot_noise(image, 0.2, 9, spoilt), numpys.shot(image, 0.2, 9))
 
 
 # Quality: what is measured is 0 but for chance, in standard errors.
@@ -280,7 +275,7 @@ def test_pieces_are_near_the_distribution_everywhere(distribution: Distribution)
 STEPS = """
   - GaussNoise: {mean_range: [-0.1, 0.2], p: 0.9}
   - OneOf: {steps: [GaussNoise: {per_channel: false, p: 1}, GaussNoise: {noise_scale_factor: 0.5, p: 1}, ISONoise]}
-  - SomeOf: {n: 2, replace: true, steps: [ShotNoise, AdditiveNoise: {spatial_mode: per_pixel, p: 1}]}
+  - SomeOf: {n: 2, replace: true, steps: [ISONoise, AdditiveNoise: {spatial_mode: per_pixel, p: 1}]}
   - Sequential:
       steps:
         - AdditiveNoise:

@@ -20,14 +20,7 @@ CLASSES: dict[str, list[dict[str, Any]]] = {
         {"mask_indices": [2], "hole_height_range": (0.5, 1.0), "fill": 9},
     ],
     "MaskDropout": [{}, {"max_objects": (1, 9), "fill": 7}, {"max_objects": 500}],
-    "GridElasticDeform": [
-        {"num_grid_xy": (4, 4), "magnitude": 10},
-        {"num_grid_xy": (2, 3), "magnitude": 40},
-        {"num_grid_xy": (3, 1), "magnitude": 2, "interpolation": 0},
-    ],
     "PiecewiseAffine": [{}, {"nb_cols": (5, 12), "scale": (0.01, 0.2)}, {"absolute_scale": True, "scale": (1, 3)}],
-    "ThinPlateSpline": [{}, {"num_control_points": 2}, {"num_control_points": 7, "scale_range": (0.5, 1.0)}],
-    "ChromaticAberration": [{}, {"mode": "red_blue", "primary_distortion_limit": (-0.5, 0.5), "interpolation": 2}],
     "RandomSunFlare": [{}, {"src_radius": 30, "src_color": (7, 100, 255)}, {"src_radius": 2600, "angle_range": (0, 1)}],
     "PixelDropout": [{}, {"dropout_prob": 0.5, "per_channel": True}, {"drop_value": None}, {"drop_value": (1, 2, 3)}],
     "RandomRain": [{}, {"rain_type": "heavy", "blur_value": 3}, {"brightness_coefficient": 1.0, "drop_width": 5}],
@@ -39,8 +32,6 @@ CLASSES: dict[str, list[dict[str, Any]]] = {
         {"mode": "gaussian"},
         {"mode": "gaussian", "effect_type": "darken"},
     ],
-    "PlasmaBrightnessContrast": [{}, {"brightness_range": (0, 0)}, {"contrast_range": (0, 0), "roughness": 0.3}],
-    "PlasmaShadow": [{}, {"shadow_intensity_range": (1, 1), "roughness": 2}],
     "UnsharpMask": [{}, {"blur_limit": (3, 3), "threshold": 0}, {"alpha": (1.0, 1.0), "sigma_limit": (2.0, 3.0)}],
 }
 CASES = [(name, arguments) for name, each in CLASSES.items() for arguments in each]

@@ -201,7 +201,6 @@ MANY = """
         - GaussNoise: {per_channel: false, p: 1.0}
         - GaussNoise: {noise_scale_factor: 0.3, p: 1.0}
         - ISONoise: {p: 1.0}
-        - ShotNoise: {p: 1.0}
         - MultiplicativeNoise: {elementwise: true, p: 1.0}
 """
 

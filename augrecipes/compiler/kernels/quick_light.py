@@ -1,4 +1,4 @@
-"""Functions of albumentations' that lay light, shadow, plasma or stain over images, in a pass or two.
+"""Functions of albumentations' that lay light or stain over images, in a pass or two.
 
 They have the names, arguments and bits of its own, which does what they do not take.
 """
@@ -6,10 +6,9 @@ They have the names, arguments and bits of its own, which does what they do not 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
-import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import pixel
@@ -19,19 +18,12 @@ from augrecipes.native.kernels import library
 
 _F32 = np.float32
 UNIT = np.arange(256, dtype=_F32) / 255  # levels as parts of the full range
-_NUMBERS = 1 << 13  # random ones, that stay in the cache
 
 
 def _takes(img: np.ndarray) -> bool:
     """Whether an image is uint8, grey or RGB, contiguous, and OpenCV's Python sees that."""
     fits = img.ndim in (2, 3) and img.shape[2:] in ((), (1,), (3,)) and img.shape[:2] != (4, 1) and img.size > 0
     return library() is not None and img.dtype == np.uint8 and img.flags.c_contiguous and fits
-
-
-def _or_own(quick: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """A quick function for the images that it takes; for others albumentations' own."""
-    own = getattr(pixel, quick.__name__)
-    return wraps(quick)(lambda img, *args, **named: (quick if _takes(img) else own)(img, *args, **named))
 
 
 def _lit(unit: bool, img: np.ndarray, light: np.ndarray) -> np.ndarray:
@@ -54,60 +46,12 @@ def _with_light(name: str, unit: bool) -> Callable[..., np.ndarray]:
     return lambda img, **named: (quick if _takes(img) and img.shape[2:] != odd else own)(img, **named)
 
 
-@_or_own
-def apply_plasma_shadow(img: np.ndarray, intensity: float, plasma_pattern: np.ndarray) -> np.ndarray:
-    """An image darker where a pattern says."""
-    return _lit(False, img, 1 - plasma_pattern * intensity)
-
-
-@_or_own
-def apply_plasma_brightness_contrast(
-    img: np.ndarray, brightness_factor: float, contrast_factor: float, plasma_pattern: np.ndarray
-) -> np.ndarray:
-    """An image brighter, and then further from its mean, where a pattern says."""
-    kernels: Any = library()
-    bright, out = np.empty(img.shape, _F32), np.empty_like(img)
-    pattern = plasma_pattern.reshape(img.shape[:2])
-    more, weight = (np.clip(pattern * factor, 0, 1) for factor in (brightness_factor, contrast_factor))
-    sizes = pattern.size, img.size // pattern.size
-    kernels.kernel("brightened", "pllpp")(img.ctypes.data, *sizes, more.ctypes.data, bright.ctypes.data)
-    mean, contrasted = bright.mean(), kernels.kernel("contrasted", "pllpfp")
-    contrasted(bright.ctypes.data, *sizes, weight.ctypes.data, mean, out.ctypes.data)
-    return out
-
-
-def generate_plasma_pattern(
-    target_shape: tuple[int, int], roughness: float, random_generator: np.random.Generator
-) -> np.ndarray:
-    """A pattern H×W in 0..1: a grid made finer step by step, with less and less noise."""
-    kernels, longest = library(), max(target_shape)
-    if kernels is None or longest < 2:
-        own: np.ndarray = pixel.generate_plasma_pattern(target_shape, roughness, random_generator)
-        return own
-    finer, some = kernels.kernel("diamond_square", "pllp"), np.empty(_NUMBERS)
-    grid: Any = random_generator.uniform(-1, 1, (3, 3)).astype(_F32)
-    turns = range(int(np.ceil(np.log2(longest - 1))) - 1)
-    for scale in np.array([roughness**turn for turn in turns], _F32).tolist():
-        rows, columns = grid.shape
-        made = np.empty((2 * rows - 1, 2 * columns - 1), _F32)
-        for at in range(0, made.size, _NUMBERS):
-            noise = random_generator.random(out=some[: made.size - at])
-            noise *= 2 * scale
-            made.reshape(-1)[at : at + _NUMBERS] = np.subtract(noise, scale, out=noise)
-        finer(grid.ctypes.data, rows, columns, made.ctypes.data)
-        grid = cv2.normalize(made, made, 0, 1, cv2.NORM_MINMAX)
-    height, width = target_shape
-    whole: Any = None
-    return np.clip(cv2.normalize(grid[:height, :width], whole, 0, 1, cv2.NORM_MINMAX, dtype=cv2.CV_32F), 0, 1)
-
-
 _DENSITY = -np.log(np.maximum(UNIT, 1e-6))  # of what a level lets through
 _SHARES = UNIT * np.array([[0.299], [0.587], [0.114]], _F32)  # of a pixel's lightness
 _TISSUE = 0.85  # is darker
 _EXACT = 2.0**-24  # what rounding once may change, of a float32
 
 
-@_or_own
 def apply_he_stain_augmentation(
     img: np.ndarray,
     stain_matrix: np.ndarray,
@@ -121,6 +65,8 @@ def apply_he_stain_augmentation(
         shift_values=shift_values, augment_background=augment_background,
     )  # fmt: skip
     kernels: Any = library()
+    if not _takes(img):
+        return own(img)
     stains, pixels = np.ascontiguousarray(stain_matrix, dtype=_F32), img.size // 3
     alike = stains @ stains.T + 1e-6 * np.eye(2)
     amounts = np.linalg.inv(alike) if np.linalg.det(alike) else np.full((2, 2), np.inf)
@@ -151,7 +97,4 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "apply_gaussian_illumination": _with_light("apply_gaussian_illumination", unit=False),
     "apply_he_stain_augmentation": apply_he_stain_augmentation,
     "apply_linear_illumination": _with_light("apply_linear_illumination", unit=True),
-    "apply_plasma_brightness_contrast": apply_plasma_brightness_contrast,
-    "apply_plasma_shadow": apply_plasma_shadow,
-    "generate_plasma_pattern": generate_plasma_pattern,
 }

@@ -12,26 +12,14 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import geometric, pixel
-from augrecipes.compiler.kernels import lens_native, warp_native
 from augrecipes.native.kernels import library
 
 Maps = tuple[np.ndarray | None, np.ndarray | None]  # x and y, H×W float32
 _F32 = np.float32
 _LEVELS = np.arange(256, dtype=np.uint8)
 _MOST = 512  # points of a grid that the kernel takes
-_POINTS = 4096  # whose distances stay in the cache
 _RGB = 3
 _NUMBER = 4  # rows of what OpenCV's Python may take for a number
-_LARGE = 128  # rows of a matrix that OpenCV multiplies as it does all larger ones
-
-
-def _done(name: str, arguments: str, *given: Any) -> bool:
-    """Whether a kernel did its work with numbers and contiguous arrays."""
-    kernels = library()
-    if kernels is None:
-        return False
-    places = (one.ctypes.data if isinstance(one, np.ndarray) else one for one in given)
-    return kernels.kernel(name, arguments)(*places) == 0
 
 
 def create_piecewise_affine_maps(
@@ -43,7 +31,8 @@ def create_piecewise_affine_maps(
 ) -> Maps:
     """Where each pixel is taken from: the mean of where points of a grid are, by how near they are."""
     (height, width), (rows, columns) = image_shape[:2], grid
-    if library() is None or min(height, width, rows, columns, scale) <= 0 or rows * columns > _MOST:
+    kernels = library()
+    if kernels is None or min(height, width, rows, columns, scale) <= 0 or rows * columns > _MOST:
         own: Maps = geometric.create_piecewise_affine_maps(image_shape, grid, scale, absolute_scale, random_generator)
         return own
     down, across = np.linspace(0, height - 1, rows, dtype=_F32), np.linspace(0, width - 1, columns, dtype=_F32)
@@ -53,72 +42,9 @@ def create_piecewise_affine_maps(
     to_x, to_y = np.clip(x + moved[:, 1], 0, width - 1), np.clip(y + moved[:, 0], 0, height - 1)
     map_x, map_y = np.empty((2, height, width), _F32)
     points = np.stack([x, y, to_x, to_y]).astype(_F32, copy=False)
-    _done("means_of_moves", "plllpp", points, x.size, height, width, map_x, map_y)
+    sizes = x.size, height, width
+    kernels.kernel("means_of_moves", "plllpp")(points.ctypes.data, *sizes, map_x.ctypes.data, map_y.ctypes.data)
     return np.clip(map_x, 0, width - 1, out=map_x), np.clip(map_y, 0, height - 1, out=map_y)
-
-
-def tps_transform(
-    target_points: np.ndarray, control_points: np.ndarray, nonlinear_weights: np.ndarray, affine_weights: np.ndarray
-) -> np.ndarray:
-    """Points n×2 moved by a thin-plate spline, float32, some at a time."""
-    given = target_points, control_points, nonlinear_weights, affine_weights
-    points, control, bends, flat = (np.ascontiguousarray(one, dtype=_F32) for one in given)
-    out, count = np.empty((len(points), 2), _F32), len(control)
-    apart, more, sums = (np.empty((rows, _POINTS), _F32) for rows in (count, count, 2))
-    for at in range(0, len(points), _POINTS):
-        some, size = points[at : at + _POINTS], min(_POINTS, len(points) - at)
-        small = len(points) < _LARGE
-        if small or not _done("points_apart", "plplpp", some, size, control, count, apart, more):
-            own: np.ndarray = geometric.tps_transform(*given)
-            return own
-        logs, to = cv2.log(more, more), out[at:]
-        _done("bend_points", "plpplppppp", some, size, apart, logs, count, bends, flat, *sums, to)
-    return out
-
-
-def distort_image(image: np.ndarray, generated_mesh: np.ndarray, interpolation: int) -> np.ndarray:
-    """An image whose cells are seen in perspective: each warped where it will be, and not all over the image."""
-    (height, width), made, warps = image.shape[:2], np.zeros_like(image), warp_native.here()
-    for cell in generated_mesh:
-        (x1, y1, x2, y2), ends = cell[:4], cell[4:].reshape(4, 2)
-        matrix: Any = cv2.getPerspectiveTransform(np.array([[x1, y1], [x2, y1], [x2, y2], [x1, y2]], _F32), ends)
-        x, y, across, down = cv2.boundingRect(ends.astype(np.int32))
-        top, bottom = min(max(y, 0), height - _NUMBER - 1), min(max(y + down, _NUMBER + 1), height)
-        window, warped = (top, max(x, 0), bottom, min(x + across, width)), None
-        if warps is not None and 0 <= top < bottom and window[1] < window[3]:
-            to: Any = cv2.invert(matrix)[1].ravel().tolist()
-            warped = warps.sampled(
-                "perspective", image, interpolation, cv2.BORDER_CONSTANT, 0, (height, width), to, window=window
-            )
-        if warped is None:
-            own: np.ndarray = geometric.distort_image(image, generated_mesh, interpolation)
-            return own
-        within, here = np.zeros((height, width), np.uint8), (slice(top, bottom), slice(window[1], window[3]))
-        cv2.fillConvexPoly(within, ends.astype(np.int32), 255)
-        cv2.copyTo(warped, np.ascontiguousarray(within[here]), made[here])
-    return made
-
-
-def chromatic_aberration(
-    img: np.ndarray,
-    primary_distortion_red: float,
-    secondary_distortion_red: float,
-    primary_distortion_blue: float,
-    secondary_distortion_blue: float,
-    interpolation: int,
-) -> np.ndarray:
-    """A uint8 image of three channels, whose red and blue go through lenses of their own."""
-    red, blue = (primary_distortion_red, secondary_distortion_red), (primary_distortion_blue, secondary_distortion_blue)
-    kernels, made = library(), img.copy()
-    for channel, amounts in ((0, red), (2, blue)):
-        known = kernels is not None and img.dtype == np.uint8 and lens_native.same_bits(kernels)
-        maps = lens_native.made(kernels, img.shape[:2], *amounts, 0) if kernels is not None and known else None
-        if maps is None:
-            own: np.ndarray = pixel.chromatic_aberration(img, *red, *blue, interpolation)
-            return own
-        plane = cv2.remap(np.ascontiguousarray(img[..., channel]), *maps, interpolation, None, cv2.BORDER_REPLICATE)
-        cv2.insertChannel(plane, made, channel)
-    return made
 
 
 def add_sun_flare_overlay(
@@ -196,13 +122,10 @@ def add_rain(
 FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
     "fgeometric": {
         "create_piecewise_affine_maps": create_piecewise_affine_maps,
-        "distort_image": distort_image,
-        "tps_transform": tps_transform,
     },
     "fpixel": {
         "add_rain": add_rain,
         "add_sun_flare_overlay": add_sun_flare_overlay,
-        "chromatic_aberration": chromatic_aberration,
         "pixel_dropout": pixel_dropout,
     },
 }

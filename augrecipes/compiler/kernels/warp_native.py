@@ -69,7 +69,6 @@ class NativeWarp:
         matrix: Any = _EYE,
         maps: Any = (),
         body: int | None = None,
-        window: tuple[int, int, int, int] | None = None,
     ) -> np.ndarray | None:
         """An image H×W or H×W×C, sampled between its pixels; None where that is OpenCV's to do.
 
@@ -83,7 +82,6 @@ class NativeWarp:
             matrix: nine numbers, from result to image.
             maps: or these.
             body: pixels that OpenCV takes at once, where that is known.
-            window: of the result: its rows and columns from top and left to bottom and right; None: all.
         """
         sort = interpolation, image.dtype.char, _channels(image)
         size_of, word = sort[2] * image.itemsize, 0
@@ -95,15 +93,15 @@ class NativeWarp:
             return None
         if body is None and not (body := self.body(kind, interpolation)):
             return None
-        top, left, bottom, right = window or (0, 0, int(size[0]), int(size[1]))
-        out = np.empty((bottom - top, right - left, *image.shape[2:]), image.dtype)
+        rows, columns = map(int, size)
+        out = np.empty((rows, columns, *image.shape[2:]), image.dtype)
         places = [_NO_MAP, _NO_MAP]
         if maps:
             places = [(m.ctypes.data, m.strides[0] // 4, m.strides[1] // 4) for m in maps]
         done = self._kernel(
             image.ctypes.data, *image.shape[:2], image.strides[0], size_of, interpolation == LINEAR,
             _NUMBERS[kind], _Nine(*matrix), *places[0], *places[1], border, word,
-            int(size[1]) // body * body, out.ctypes.data, top, left, bottom, right, (right - left) * size_of,
+            columns // body * body, out.ctypes.data, 0, 0, rows, columns, columns * size_of,
         )  # fmt: skip
         return out if done == 0 else None
 

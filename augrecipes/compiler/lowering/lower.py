@@ -9,8 +9,8 @@ from typing import Any
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.replaced_functions import with_quick_matrix
-from augrecipes.compiler.kernels import own_noise, quick_filters
-from augrecipes.compiler.rewrite.nodes import Fused, Group, Node, Refiltered, Renoised
+from augrecipes.compiler.kernels import own_noise
+from augrecipes.compiler.rewrite.nodes import Fused, Group, Node, Renoised
 from augrecipes.ops import groups
 from augrecipes.ops.registry import chance, construct
 from augrecipes.recipe.model import Step
@@ -120,14 +120,12 @@ def remade(was: Lowered, step: Step, children: list[Any], merged: str) -> Any:
 
 
 def transform(step: Step, merged: str = "") -> Any:
-    """The transform of a single step, with the noise and the filters that the plan wants, and as it is merged."""
+    """The transform of a single step, with the noise that the plan wants, and as it is merged."""
     made = construct(step)
     if merged == "JoinedWarps":
         made = with_quick_matrix(made)
     if isinstance(step, Renoised):
         own_noise.attach(made)
-    if isinstance(step, Refiltered):
-        quick_filters.attach(made)
     return made
 
 

@@ -51,11 +51,6 @@ class Renoised(Step):
     """A step as it was written, whose noise, or field of displacements, comes from a generator of our own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refiltered(Step):
-    """A step as it was written, which filters by other weights that are near its own."""
-
-
 def changed(step: Step, kind: type[Step]) -> Step:
     """The same step, as one that is carried out otherwise."""
     return kind(**{field.name: getattr(step, field.name) for field in fields(step)})

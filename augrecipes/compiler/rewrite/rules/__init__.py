@@ -11,7 +11,6 @@ from augrecipes.compiler.rewrite.rules import (
     join_warps,
     open_groups,
     own_noise,
-    quick_filters,
     read_scaled,
     reduce_first,
     shrink_first,
@@ -35,8 +34,7 @@ FAST: tuple[Rule, ...] = (
     reduce_first.RULE,  # of what join_warps has made
     read_scaled.RULE,  # the same, and of a resize that begins
     join_colours.RULE,
-    quick_filters.RULE,  # whatever stands beside it
-    own_noise.RULE,  # the same
+    own_noise.RULE,  # whatever stands beside it
     coarse_fields.RULE,  # the same
 )
 
