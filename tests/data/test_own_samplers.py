@@ -193,7 +193,11 @@ def test_an_order_that_cannot_be_had_again_is_an_error_and_not_another_order() -
         made[1].load_state_dict(made[0].state_dict())
 
 
-@pytest.mark.parametrize("options", [{"sampler": []}, {"batch_sampler": data.BatchSampler([1, 2], 4, True)}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{"sampler": []}, {"batch_sampler": data.BatchSampler([1, 2], 4, True)}],
+    ids=lambda options: next(iter(options)),
+)
 def test_a_sampler_of_nothing(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"sampler would leave nothing: its len\(\) is 0"):
         loader(Gathering(N), **options)
