@@ -164,7 +164,7 @@ def taken_at(image: np.ndarray, x: float, y: float) -> tuple[np.ndarray, float] 
     """Where an image's value at a place comes from, and how far the pixels around it are apart; None: not in it."""
     rows, columns = image.shape[:2]
     left, top = int(np.floor(x)), int(np.floor(y))
-    if not (1 <= left < columns - 2 and 1 <= top < rows - 2):
+    if not (3 <= left < columns - 4 and 3 <= top < rows - 4):  # where resizes repeat the last pixel
         return None
     around = image[top - 1 : top + 3, left - 1 : left + 3].astype(np.float64)
     if (around[..., 2] < 1 - 1e-4).any():
