@@ -51,7 +51,7 @@ class FillLevels:
             check_length(fill, mask, "mask")
         if mask.ndim == 2 or not _is_for_opencv(step, fill):
             return apply(mask, *args, **params)
-        with _instead(step, "fill_mask", (fill,) * _OPENCV_CHANNELS):
+        with setting(step, "fill_mask", (fill,) * _OPENCV_CHANNELS):
             return apply(mask, *args, **params)
 
     def apply_to_images(self, images: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
@@ -119,13 +119,13 @@ def _with_fill(
     if fill is None or isinstance(fill, str):
         return apply(img, *args, **params)
     levels = [fill] * _OPENCV_CHANNELS if _is_for_opencv(step, fill) else fill
-    with _instead(step, "fill", tuple(v / unit for v in levels) if isinstance(levels, tuple | list) else levels / unit):
+    with setting(step, "fill", tuple(v / unit for v in levels) if isinstance(levels, tuple | list) else levels / unit):
         made: np.ndarray = apply(img, *args, **params)
     return made if made.ndim == img.ndim else made[..., None]
 
 
 @contextmanager
-def _instead(step: Any, name: str, value: Any) -> Iterator[None]:
+def setting(step: Any, name: str, value: Any) -> Iterator[None]:
     """For a while a step has another value under some name."""
     own = getattr(step, name)
     setattr(step, name, value)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.constants import NEAREST
 from augrecipes.ops.field_inverse import inverse_places
-from augrecipes.ops.fills import FillLevels, inherited
+from augrecipes.ops.fills import FillLevels, inherited, setting
 from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size, shifted
 
 Points = NDArray[Any]
@@ -70,11 +70,8 @@ class MatrixPlaces:
             x_min, y_min, x_max, y_max = params["crop_coords"]
             mask = mask[y_min:y_max, x_min:x_max]
         elif record.resizes is None:  # cut and padded first
-            keeps, step.keep_size = step.keep_size, False
-            try:
+            with setting(step, "keep_size", False):
                 mask = inherited(self, "apply_to_mask", super())(mask, *args, **params)
-            finally:
-                step.keep_size = keeps
         return nearest(mask, after)
 
 
