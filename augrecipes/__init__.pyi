@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from augrecipes.accelerate import accelerate as accelerate
     from augrecipes.bench.run import bench as bench
     from augrecipes.compiler.explain import explain as explain
     from augrecipes.compiler.run.pipeline import Pipeline as Pipeline

@@ -30,6 +30,7 @@ from albumentations.core.keypoints_utils import (
 )
 from albumentations.core.label_manager import LabelManager, LabelMetadata
 from albumentations.core.pydantic import SymmetricRangeType, check_range_bounds, nondecreasing
+from albumentations.core.serialization import SERIALIZABLE_REGISTRY
 from albumentations.core.transforms_interface import BaseTransformInitSchema
 from albumentations.core.utils import ensure_contiguous_output, get_shape
 
@@ -50,6 +51,21 @@ __all__ = [
     "nondecreasing",
     "pixel",
 ]
+
+
+_saved: dict[str, Callable[[Any], Any]] = {}
+
+
+def restore_composes(make: Callable[[Any], Any], saved: dict[str, Any]) -> None:
+    """Let `A.from_dict` do something with each Compose that it makes of this dict, in this process."""
+    _saved[repr(saved)] = make
+    SERIALIZABLE_REGISTRY["Compose"] = _restored
+
+
+def _restored(*args: Any, **named: Any) -> Any:
+    made = A.Compose(*args, **named)
+    make = _saved.get(repr(made.to_dict_private()))
+    return made if make is None else make(made)
 
 
 class Compose(A.Compose):  # type: ignore[misc]

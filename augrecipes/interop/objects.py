@@ -82,8 +82,8 @@ def _live(made: Any, document: Document) -> Call:
             if (processor := made.processors.get(targets)) is not None:
                 args[key] = {key: value for key, value in vars(processor.params).items() if not key.startswith("_")}
     elif name not in (*GROUPS, ONE_OR_OTHER) or cls is not getattr(A, name):
-        found, takes = saved_of(made) if _is_known(cls) else {}, takes_of(name)
-        args = {key: _taken(name, key, value, found) if key in takes else value for key, value in found.items()}
+        found, takes = saved_of(made) if is_known(cls) else {}, takes_of(name)
+        args = {key: argument_of(name, key, value, found) if key in takes else value for key, value in found.items()}
         return Call(name, args, None, document.place, cls.__module__)
     args |= {key: value for key in kept if (value := getattr(made, key, None)) is not None}
     children = tuple(_live(each, document) for each in made.transforms)
@@ -103,7 +103,7 @@ def ignored(value: Any) -> Iterator[str]:
         yield from ignored(getattr(each, "transforms", None) or ())
 
 
-def _is_known(cls: type) -> bool:
+def is_known(cls: type) -> bool:
     """Whether a recipe's step, or output, of the class's name is this class, and no other one."""
     name = cls.__name__
     if name in OUTPUTS:
@@ -131,7 +131,7 @@ def _shorten(line: Line) -> None:
     """Leave out arguments that make no difference: a class's own defaults, and what follows from the others."""
     schema = registry.arguments(line.name) or {"properties": {}}
     takes = schema["properties"]
-    given = {key: _taken(line.name, key, value, line.args) for key, value in line.args.items()}
+    given = {key: argument_of(line.name, key, value, line.args) for key, value in line.args.items()}
     known = {key: value for key, value in given.items() if key in takes}
     whole = written_by(registry.plain, line.name, known)
     if whole is None:
@@ -155,7 +155,7 @@ def _shorten(line: Line) -> None:
     line.args = ordered(line.name, known | others)
 
 
-def _taken(name: str, key: str, value: Any, args: Mapping[str, Any]) -> Any:
+def argument_of(name: str, key: str, value: Any, args: Mapping[str, Any]) -> Any:
     """A value that was written down as one that the class takes.
 
     Ranges of a negative number are written with the larger end first, as pairs that are no ranges may be, too, and in

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.replaced_functions import with_quick_matrix
 from augrecipes.compiler.kernels import own_noise
-from augrecipes.compiler.rewrite.nodes import Fused, Group, Node, Renoised
+from augrecipes.compiler.rewrite.nodes import Fused, Group, Node, ObjectStep, Renoised
 from augrecipes.ops import groups
 from augrecipes.ops.registry import chance, construct
 from augrecipes.recipe.model import Step
@@ -69,7 +69,16 @@ def _lowered(node: Node, sites: Sites, share: str = "tile", merged: str = "") ->
     inside = tuple(_lowered(child, sites, share, merged) for child in node.steps)
     made = group(step, [*transforms_of(inside)]) if step.is_group else transform(step, merged)
     sites.append((made, step.site, share == "bag"))
+    if isinstance(step, ObjectStep):
+        sites += [(part, f"{step.site}/{place}", share == "bag") for place, part in enumerate(parts_of(made))]
     return Lowered(node, made, inside)
+
+
+def parts_of(made: Any) -> Iterator[Any]:
+    """The transforms in a group that is somebody's object, and in those."""
+    for part in getattr(made, "transforms", ()):
+        yield part
+        yield from parts_of(part)
 
 
 def lowered_again(was: Lowered, node: Node, remade: Remade, instead: dict[int, Any], merged: str = "") -> Lowered:
@@ -121,6 +130,11 @@ def remade(was: Lowered, step: Step, children: list[Any], merged: str) -> Any:
 
 def transform(step: Step, merged: str = "") -> Any:
     """The transform of a single step, with the noise that the plan wants, and as it is merged."""
+    if isinstance(step, ObjectStep):
+        try:
+            return deepcopy(step.source)
+        except Exception:  # it holds a file, a lock, a model: whoever made it shares it between threads already
+            return copy(step.source)
     made = construct(step)
     if merged == "JoinedWarps":
         made = with_quick_matrix(made)

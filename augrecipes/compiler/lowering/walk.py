@@ -14,7 +14,7 @@ from augrecipes.compiler.kernels.resize_native import KERNELS, same_bits
 from augrecipes.compiler.lowering import control, masks, warps
 from augrecipes.compiler.lowering.colours import mixed
 from augrecipes.compiler.lowering.lower import Lowered
-from augrecipes.compiler.rewrite.nodes import Fused, Node
+from augrecipes.compiler.rewrite.nodes import Fused, Node, ObjectStep
 from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.capabilities import claims
@@ -101,7 +101,7 @@ class Walk:
     def _unit(self, one: Lowered, as_numbers: AsNumbers) -> control.Unit:
         """A step or a group, opened; a group that chooses as only albumentations knows is one step."""
         if is_gated(one.made):
-            keyed = self.one(one.made, as_numbers)
+            keyed = self.one(one.made, _unknown if isinstance(one.node, ObjectStep) else as_numbers)
             return [(one.made, replace(keyed, alone=as_numbers is alone))]
         label, shared = self.made[id(one.made)]
         if (kind := group_of(one.made)) is not None:
@@ -140,6 +140,10 @@ def _is_last(node: Node, behind: Node | None) -> bool:
 def _between(effect: int, does: tuple[float, ...] = ()) -> Op:
     """What is done between steps."""
     return Op("", False, 1.0, NativeOp(DRAWS.NOTHING, effect, does=does))
+
+
+def _unknown(_: Any, __: int) -> None:
+    """A step of which nothing is known, whatever its class is called."""
 
 
 def alone(step: Any, _: int) -> NativeOp | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from typing import ClassVar, Literal, TypeAlias, TypeGuard
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard
 
 from augrecipes.lint import walk
 from augrecipes.ops import groups, schedule
@@ -49,6 +49,17 @@ class Fused:
 @dataclass(frozen=True, slots=True)
 class Renoised(Step):
     """A step as it was written, whose noise, or field of displacements, comes from a generator of our own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStep(Step):
+    """A step whose transform is somebody's object, of which nothing is known.
+
+    Attributes:
+        source: the object; each pipeline, and each of its threads, runs a copy.
+    """
+
+    source: Any = field(default=None, compare=False)
 
 
 def changed(step: Step, kind: type[Step]) -> Step:

@@ -61,6 +61,7 @@ class Pipeline(AsCompose):
     sinks: dict[str, Any]
     call: Callable[..., Any] | None = None  # how steps are called that programs leave to Python
     take: Callable[[Any], object] | None = None  # what is to have each program that is made
+    trace: Callable[[int, int, int, dict[str, Any]], list[tuple[str, Any]]]  # what `stages` returns, in this thread
     remade = staticmethod(remade)  # see `lowered_again`
     whole: Self | None = None  # of one with the numbers of an epoch, the one that it is made of
     _epoch = 0
@@ -165,10 +166,6 @@ class Pipeline(AsCompose):
     def stages(self, index: int, epoch: int = 0, tile: int = 0) -> Stages:
         """Like `at`, but the call returns [(label, image)] after each outermost step as written, before the sink."""
         return Stages(self, key_part("index", index), key_part("epoch", epoch), key_part("tile", tile))
-
-    @abstractmethod
-    def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
-        """What `stages` returns, in the thread that this pipeline belongs to."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiling again is quicker than pickling generators, and cannot go stale.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import PLAIN
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.points import take_points
+from augrecipes.compiler.run.points import Points, take_points
 from augrecipes.compiler.run.points_alone import point_steps
 from augrecipes.compiler.run.prepared import Act, Prepared, alone
 from augrecipes.compiler.run.targets import check_size, mask_in, mask_out
@@ -46,6 +47,7 @@ class ProgramPipeline(Pipeline):
     _usual: frozenset[str]
     _lowered: tuple[Lowered, ...]
     _on_the_way: OnTheWay | None = None
+    masks_keep_dtype: ClassVar[bool] = False  # where images become floats; else they are int64 there
 
     @abstractmethod
     def sample(
@@ -110,7 +112,8 @@ class ProgramPipeline(Pipeline):
         output, byte = self.recipe.output, np.dtype(np.uint8)
         if mask_dtype(byte, self.mask_fills) != byte:
             return "they are filled with numbers beyond 0 to 255"
-        return self._mask_plan(wide=output.dtype != "uint8" or output.where != "host")
+        widens = not self.masks_keep_dtype and (output.dtype != "uint8" or output.where != "host")
+        return self._mask_plan(wide=widens)
 
     @cached_property
     def _mask_plans(self) -> dict[np.dtype[Any], Program | str]:
@@ -244,25 +247,34 @@ class ProgramPipeline(Pipeline):
         Raises:
             NotHereError: that is Python's, or it fails there, too.
         """
-        compiled, shape = self.compiled, data["image"].shape
-        data["image"] = stand_in(shape, np.dtype(np.uint8))
+        data["image"] = stand_in(data["image"].shape, np.dtype(np.uint8))
         self._on_the_way = on_the_way
         try:
-            points = take_points(data, self.recipe.inputs, resumes=compiled.resumes, pauses=compiled.pauses)
+            points = self._take_points(data)
             self.position(*key)
-            for processor in self.processors.values():
-                forget_labels(processor)
-            self.preprocess(data)
             for first, p, act, filters in self._pixelless:
                 if first is None or first() < p:
                     data = act(data)
                 if filters is not None:
                     data = filters(data)
-            data = self.postprocess(data)
+            return self._put_back(data, points)
         except Exception as error:  # what runs in Python then says where
             raise NotHereError from error
         finally:
             self._on_the_way = None
+
+    def _take_points(self, data: dict[str, Any]) -> Sequence[Points]:
+        """Let albumentations have a sample's boxes and keypoints, and return those that come out."""
+        compiled = self.compiled
+        points = take_points(data, self.recipe.inputs, resumes=compiled.resumes, pauses=compiled.pauses)
+        for processor in self.processors.values():
+            forget_labels(processor)
+        self.preprocess(data)
+        return points
+
+    def _put_back(self, data: dict[str, Any], points: Sequence[Points]) -> dict[str, Any]:
+        """The sample with its boxes and keypoints as the recipe's inputs have them."""
+        data = self.postprocess(data)
         for taken in points:
             taken.put_back(data)
         return data

@@ -1,0 +1,52 @@
+"""Other people's pipelines, accelerated in one line: they are called as before, and give what they gave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from augrecipes.compat.guard import albumentations
+from augrecipes.recipe.model import Optimize
+
+
+def accelerate(transform: Any, optimize: Optimize = "exact", seed: int | None = None) -> Any:
+    """A pipeline that does what this one does, faster, with draws of its own for each call, worker and epoch.
+
+    Of albumentations comes an `A.Compose` (of the very class that went in), to be called by the same names with the
+    same arrays; it gives the same types, label fields, additional targets and tensors. Steps that no kernel knows,
+    classes of one's own and Lambdas run as they are. Boxes, points and masks go where the pixels under them go, also
+    where albumentations does otherwise; labels keep their type, and a mask its dtype. `set_random_seed` works; copies
+    and pickled ones go on where this one was; in a DataLoader no worker repeats another, and no epoch one before.
+    `print(t)` says how each step runs, `t.explain()` measures as well.
+
+    Of torchvision comes a `Compose` of its version that takes and gives what that did. What runs natively draws other
+    random numbers, of the same distribution, which is said once.
+
+    A list of transforms gives a list of one such Compose, for trainers that take lists.
+
+    What is later changed in its transforms counts where the list is another; else call this again.
+
+    Args:
+        transform: an `A.Compose`, a transform or a list of them; or a pipeline of torchvision.
+        optimize: `exact` gives the pixels of albumentations, `fast` merges steps within declared bounds, `none` only
+            keys the draws.
+        seed: of the draws; None: that of the Compose, or one of chance.
+
+    Raises:
+        TypeError: it is no pipeline.
+        ValueError: there is no such `optimize`.
+
+    >>> import albumentations as A, numpy as np
+    >>> train = accelerate(A.Compose([A.RandomCrop(64, 64), A.HorizontalFlip(), A.Normalize(), A.ToTensorV2()]), seed=1)
+    >>> isinstance(train, A.Compose), train(image=np.zeros((80, 90, 3), np.uint8))["image"].shape
+    (True, torch.Size([3, 64, 64]))
+    """
+    if optimize not in ("none", "exact", "fast"):
+        raise ValueError(f"optimize must be none, exact or fast, got {optimize!r}")
+    A = albumentations()  # noqa: N806 - as everybody calls it
+    parts = transform if isinstance(transform, list | tuple) else [transform]
+    if parts and all(isinstance(each, A.BasicTransform | A.BaseCompose) for each in parts):
+        from augrecipes.accelerate.compose import accelerated
+
+        made = accelerated(transform, optimize, seed)
+        return made if parts == [transform] else [made]
+    raise TypeError(f"accelerate takes an A.Compose, or transforms of albumentations or torchvision, got {transform!r}")

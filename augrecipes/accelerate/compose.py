@@ -1,0 +1,277 @@
+"""An albumentations Compose that runs through the compiler, and is called as it was before."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+from collections.abc import Iterator
+from copy import deepcopy
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from augrecipes.accelerate.pipeline import CompiledCompose, ComposePipeline
+from augrecipes.accelerate.report import Acceleration, StepReport, Timing, in_turns, sample_for
+from augrecipes.accelerate.steps import converts, flat, object_step, output_and_rest, step_of
+from augrecipes.compat.albumentations import A, restore_composes
+from augrecipes.compiler.lowering.lower import parts_of
+from augrecipes.compiler.rewrite import Plan, plan
+from augrecipes.compiler.run import streams
+from augrecipes.compiler.run.draws import Draws
+from augrecipes.flow import Arrival
+from augrecipes.ops.step import label
+from augrecipes.recipe.model import Boxes, Inputs, Optimize, Recipe
+from augrecipes.seeds import END_OF_KEYS, MASK, finalise, mix
+
+_ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "together")
+_UNIT = 2.0**-53
+_BITS = 63
+# A class of somebody's that does one of these in its own way is called as it is.
+_METHODS = ("__call__", "preprocess", "postprocess", "check_data_post_transform")
+_MADE_ANEW = ("_pipeline", "_count", "_last", "_draws", "random_generator", "py_random")
+
+
+class Accelerated(A.Compose):  # type: ignore[misc]
+    """An `A.Compose` whose steps run through the compiler: see `augrecipes.accelerate.accelerate`.
+
+    Attributes:
+        transforms: copies of the transforms that it was made of.
+        why_not: why nothing is accelerated; empty: something may be.
+    """
+
+    source: Any = A.Compose
+    why_not = ""
+    _pipeline: ComposePipeline | None = None
+    _timing: Timing | None = None
+    _ends: int | None = None  # transforms of which an image is known to leave as uint8
+
+    @classmethod
+    def of(cls, compose: Any, optimize: Optimize, seed: int | None) -> Accelerated:
+        """A copy of a Compose that is accelerated."""
+        made = cls.__new__(cls)
+        try:
+            state = deepcopy(vars(compose))
+        except Exception:  # it holds what cannot be copied, and goes on with that
+            state = dict(vars(compose))
+        made.__dict__.update({name: value for name, value in state.items() if name not in _MADE_ANEW})
+        made._optimize, made._seen, made._timing = optimize, [*made.transforms], None
+        if any(getattr(cls.source, name) is not getattr(A.Compose, name) for name in _METHODS):
+            made.why_not = f"{cls.source.__name__} is a class of its own, which is called as it is"
+        made.seed = made.seed if seed is None else seed
+        made._start(made.seed)
+        return made
+
+    def _start(self, seed: int | None) -> None:
+        """Begin the draws of a seed; None: of one that chance gives."""
+        number = int.from_bytes(os.urandom(8), "little") if seed is None else mix(seed)
+        self._number, self._home, self._count = number, streams.home(), itertools.count()
+        self._stream = END_OF_KEYS | (number & (MASK >> 1))
+        self._key_generators()
+
+    def _key_generators(self) -> None:
+        """Where albumentations runs it all, let its generators go by the calls of this."""
+        if self.why_not:
+            self._draws = Draws(0)
+            super().set_random_state(*self._draws.add("Compose"))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another pipeline that is accelerated may take the transforms for its own."""
+        return not self.why_not
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {name: value for name, value in vars(self).items() if name not in _MADE_ANEW}
+        return _copy, (self.source, state, int(repr(self._count)[6:-1]))  # "count(7)"
+
+    def __call__(self, *args: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
+        """A sample, as `A.Compose` takes and gives it, with draws that no other call makes."""
+        if os.getpid() != self._home:  # a worker: its own draws, in each epoch others
+            self._home = os.getpid()
+            self._stream = END_OF_KEYS | (mix(self._number, streams.of_this_process()) & (MASK >> 1))
+        epoch, index = self._stream, next(self._count)
+        if self.why_not or args:
+            if self.why_not:
+                self._draws.position(epoch, index)
+            return super().__call__(*args, force_apply=force_apply, **data)
+        if self.save_applied_params and self.main_compose:
+            data["applied_transforms"] = []
+        if self.p < 1 and not force_apply and (finalise(mix(epoch, index)) >> 11) * _UNIT >= self.p:
+            return data
+        pipeline = self._pipeline
+        if (pipeline is None or self.transforms != self._seen) and (pipeline := self._build()) is None:
+            return self(force_apply=True, **data)
+        self._last = data
+        return pipeline.run(epoch, index, 0, data)
+
+    # What albumentations calls on the parts of a pipeline.
+
+    def set_random_seed(self, seed: int | None) -> None:
+        """From here on draw as this seed has it: the same after each such call, in each worker its own."""
+        super().set_random_seed(seed)
+        self._start(seed)
+
+    def set_random_state(self, random_generator: Any, py_random: random.Random) -> None:
+        """From here on draw as the next number of `py_random` has it."""
+        super().set_random_state(random_generator, py_random)
+        self._start(py_random.getrandbits(_BITS))
+
+    def set_deterministic(self, flag: bool, save_key: str = "replay") -> None:
+        """Note what is drawn, or no longer: albumentations does that, and so it runs all steps."""
+        super().set_deterministic(flag, save_key)
+        self.why_not = "it notes what it draws" if flag else ""
+        self._start(self._number)
+
+    def set_mask_interpolation(self, mask_interpolation: int | None) -> None:
+        """Set how masks are interpolated."""
+        super().set_mask_interpolation(mask_interpolation)
+        self._pipeline = None
+
+    def add_targets(self, additional_targets: dict[str, str] | None) -> None:
+        """Add targets."""
+        super().add_targets(additional_targets)
+        self._pipeline = None
+
+    def disable_check_args_private(self) -> None:
+        """From here on this is a step of another Compose, whose processors it has."""
+        super().disable_check_args_private()
+        self._pipeline = None
+
+    @classmethod
+    def is_serializable(cls) -> bool:
+        """Whether albumentations may load dicts as this class: they name the one that it was made of."""
+        return False
+
+    def to_dict_private(self) -> dict[str, Any]:
+        """What `A.save` writes: the Compose that it was made of. This process makes it accelerated again."""
+        saved = {**super().to_dict_private(), "__class_fullname__": self.source.get_class_fullname()}
+        restore_composes(partial(accelerated, optimize=self._optimize, seed=self.seed), saved)
+        return saved
+
+    def get_dict_with_id(self) -> dict[str, Any]:
+        """What a `ReplayCompose` notes."""
+        return {**super().get_dict_with_id(), "__class_fullname__": self.source.get_class_fullname()}
+
+    # The pipeline.
+
+    def _build(self) -> ComposePipeline | None:
+        """What runs it; None: nothing does, and `why_not` says why."""
+        self._seen = [*self.transforms]
+        try:
+            self._pipeline = self._compiled()
+        except Exception as error:  # never refuse what works without us
+            self.why_not = f"it could not be compiled: {error}"
+            self._start(self._number)
+            self._pipeline = None
+        return self._pipeline
+
+    def _compiled(self) -> ComposePipeline:
+        transforms = flat(self.transforms)
+        parts = [part for each in transforms for part in (each, *parts_of(each))]
+        if any(getattr(part, "deterministic", False) for part in parts):
+            raise ValueError("a transform notes what it draws")
+        ends = next((place for place, made in enumerate(transforms) if converts(made)), len(transforms))
+        ends = ends if self._ends is None else min(ends, self._ends)
+        output, last, _ = output_and_rest(transforms[ends:])
+        behind = ends + len(last)
+        steps = label([*map(step_of, transforms[:ends]), *map(object_step, transforms[ends:])])
+        self._labels = [step.site for step in steps]
+        own = {name: processor.params for name, processor in self.processors.items()} if self.main_compose else {}
+        inputs = Inputs(boxes=Boxes("albumentations") if self.processors else None)
+        recipe = Recipe("accelerated", inputs=inputs, steps=steps[:ends], output=output, max_bytes=None)
+        plans: dict[Arrival, Plan] = {each: plan(recipe, recipe.steps, self._optimize, each) for each in _ARRIVALS}
+        compiled = CompiledCompose(
+            recipe, "train", self._optimize, 0, False, plans, added=dict(self.additional_targets), last=tuple(last),
+            rest=steps[behind:], params=own, checks=(self.is_check_shapes, self.strict), convert=self._convert,
+        )  # fmt: skip
+        made = ComposePipeline(compiled)
+        if not self.main_compose:
+            made.dress(partial(_nest, self.processors, self.check_each_transform))
+        return made
+
+    def _convert(self, site: str) -> None:
+        """Let the transforms from this one on, which leaves no uint8 image, run as they are from the next call on."""
+        self._ends, self._pipeline = self._labels.index(site.partition("/")[0]), None
+
+    # What it says of itself.
+
+    def __repr__(self) -> str:
+        return str(self._report())
+
+    def explain(self, **targets: Any) -> Acceleration:
+        """Which steps run natively, and how many times as fast it all is: measured on a sample.
+
+        Args:
+            targets: a sample, as for a call; without one the last one that was called with, or a drawn photo.
+
+        Returns:
+            What prints as a table; `ratio`, `before` and `now` (ms) are what was measured.
+        """
+        targets = targets or getattr(self, "_last", None) or sample_for(self.processors)
+        shape = "×".join(map(str, np.shape(targets.get("image", ()))[:2]))
+        plain = self._plain()
+        self._timing = in_turns(lambda: plain(**targets), lambda: self(**targets), f"an image of {shape}")
+        return self._report()
+
+    def _plain(self) -> Any:
+        """What it was made of, with draws of its own."""
+        made = self.source.__new__(self.source)
+        made.__dict__.update({name: value for name, value in deepcopy(vars(self)).items() if name not in _MADE_ANEW})
+        made.set_random_seed(0)
+        return made
+
+    def _report(self) -> Acceleration:
+        if not self.why_not and (self._pipeline is None or self.transforms != self._seen):
+            self._build()
+        return Acceleration(self.source.__name__, self._optimize, self.why_not, [*self._steps()], self._timing)
+
+    def _steps(self) -> Iterator[StepReport]:
+        transforms = flat(self.transforms)
+        if (pipeline := self._pipeline) is None:
+            yield from (StepReport(type(each).__name__, "as it was") for each in transforms)
+            return
+        native, compiled = pipeline.native, pipeline.compiled
+        opaque = () if isinstance(native, str) else {id(step) for step, _ in native.opaque.values()}
+        for step, made in zip(compiled.recipe.steps, pipeline.transforms, strict=True):
+            inside = [type(each).__name__ for each in (made, *parts_of(made)) if id(each) in opaque]
+            if isinstance(native, str):
+                yield StepReport(step.site, "albumentations", native)
+            elif id(made) in opaque:
+                yield StepReport(step.site, "albumentations", "no kernel knows it, or not with these arguments")
+            else:
+                yield StepReport(step.site, "native", f"but for {', '.join(inside)}" if inside else "")
+        if compiled.last:
+            yield StepReport(", ".join(type(each).__name__ for each in compiled.last), "native", "one pass")
+        for step in compiled.rest:
+            yield StepReport(step.site, "as it was", "behind what is no uint8 image any more")
+
+
+def _nest(processors: dict[str, Any], checks: Any, pipeline: Any) -> None:
+    pipeline.nest(processors, checks)
+
+
+@cache
+def class_of(source: Any) -> type[Accelerated]:
+    """The class of what is made of a Compose of this class, of which it is one, too."""
+    if source is A.Compose:
+        return Accelerated
+    return type(source.__name__, (Accelerated, source), {"__module__": __name__, "source": source})
+
+
+def accelerated(transform: Any, optimize: Optimize, seed: int | None) -> Accelerated:
+    """A Compose, or one of some transforms, that is accelerated."""
+    if not isinstance(transform, A.Compose):
+        transform = A.Compose([*deepcopy(transform if isinstance(transform, list | tuple) else [transform])])
+    source: Any = getattr(transform, "source", type(transform))
+    return class_of(source).of(transform, optimize, seed)
+
+
+def _copy(source: Any, state: dict[str, Any], count: int) -> Accelerated:
+    """What was pickled, or copied: it goes on where that was."""
+    cls = class_of(source)
+    made = cls.__new__(cls)
+    made.__dict__.update(state)
+    made._count = itertools.count(count)
+    made._key_generators()
+    return made

@@ -1,0 +1,275 @@
+"""What runs an accelerated Compose: kernels where they can, else albumentations, under the same keyed draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compat.albumentations import A
+from augrecipes.compat.boxes import forget_labels, prepare
+from augrecipes.compiler.kernels.sink import Allocate, Sink
+from augrecipes.compiler.lowering.lower import lower, transforms_of
+from augrecipes.compiler.rewrite import PLAIN, Compiled
+from augrecipes.compiler.rewrite.nodes import ObjectStep
+from augrecipes.compiler.run.as_compose import AsCompose
+from augrecipes.compiler.run.exits import NotHereError
+from augrecipes.compiler.run.points import Points, rows_of
+from augrecipes.compiler.run.prepared import Act
+from augrecipes.compiler.run.program_samples import ProgramPipeline
+from augrecipes.compiler.run.targets import mask_in
+from augrecipes.errors import DataError
+from augrecipes.flow import Arrival
+from augrecipes.ops.fills import mask_dtype
+from augrecipes.ops.step import Step
+
+_AXES = 3
+_BYTE = np.dtype(np.uint8)
+_ARGUMENTS = {"bboxes": "bbox", "keypoints": "keypoint"}
+_TRACKED = "applied_transforms"
+_STACKS = frozenset({"images", "masks", "volume", "volumes", "mask3d", "masks3d", _TRACKED})  # no kernel takes them
+_TENSORS = A.ToTensorV2()
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledCompose(Compiled):
+    """A compiled recipe that stands for the first steps of a Compose.
+
+    Attributes:
+        last: the objects that the recipe's output stands for.
+        rest: the steps behind these, which run as they are.
+        params: of its `bboxes` and `keypoints`.
+        checks: its `is_check_shapes` and `strict`.
+        convert: called with the label of a step that leaves no uint8 image: those from it on are to be in `rest`.
+    """
+
+    last: tuple[Any, ...] = ()
+    rest: tuple[Step, ...] = ()
+    params: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    checks: tuple[bool, bool] = (True, False)
+    convert: Callable[[str], None] = field(default=lambda label: None, compare=False)
+
+
+class ComposePipeline(ProgramPipeline):
+    """The steps of a Compose, whose targets have albumentations' names and types, in and out.
+
+    `sample` does what `A.Compose.__call__` does once that has decided to act.
+    """
+
+    compiled: CompiledCompose
+    masks_keep_dtype = True
+
+    def __init__(self, compiled: CompiledCompose, arrival: Arrival = "uint8") -> None:
+        self._lowered, sites = lower(compiled.plans[arrival].steps)
+        rest, more = lower(compiled.rest)
+        steps, self._rest = [*transforms_of(self._lowered)], [*transforms_of(rest)]
+        super().__init__(compiled, arrival, [*steps, *self._rest], [*sites, *more], **_arguments(compiled))
+        self.is_check_shapes, self.strict = compiled.checks
+        for each, _, _ in self.sites:
+            if isinstance(each, AsCompose):
+                type(each).set_random_state(each, each.random_generator, each.py_random)
+        for name, processor in self.processors.items():
+            if processor.data_fields == [name]:
+                prepare(processor, rows_of(name))
+        self.run_through(steps)
+        self.sinks = {"image": Sink(compiled.recipe.output)}
+        self._usual = frozenset({"image", "mask", *_ARGUMENTS})
+        self._together = _STACKS | compiled.added.keys()
+        self._has_objects = any(isinstance(step, ObjectStep) for step in compiled.recipe.walk())
+
+    def nest(self, processors: dict[str, Any], checks: Sequence[Any]) -> None:
+        """Take what the steps of another Compose leave, whose processors these are."""
+        self.main_compose, self.processors, self.check_each_transform = False, processors, checks
+        steps = [*self.transforms, *self._rest]
+        self._set_check_args_for_transforms(steps)
+        self._set_processors_for_transforms(steps)
+        self.run_through(self.transforms)
+
+    def sample(
+        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
+    ) -> dict[str, Any]:
+        """One sample."""
+        if (done := self._again(epoch, index, tile, targets)) is not None:
+            return self._end((epoch, index, tile), self._as_tensors(done))
+        return self.coming(self._arrival_of(targets))._planned(epoch, index, tile, targets, allocate)
+
+    def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
+        """How a sample comes: `uint8` where kernels may take it."""
+        if not self._together.isdisjoint(targets):
+            return "together"
+        image, mask = targets.get("image"), targets.get("mask")
+        if not isinstance(image, np.ndarray):
+            return "together"
+        if image.dtype != _BYTE or image.ndim not in (2, _AXES) or not image.size:
+            return "float32"
+        return "uint8" if mask is None or self._takes_mask(mask, image) else "float32"
+
+    def _takes_mask(self, mask: Any, image: np.ndarray) -> bool:
+        lies = isinstance(mask, np.ndarray) and mask.shape in (image.shape[:2], (*image.shape[:2], 1))
+        known = lies and mask.dtype.kind in "biuf" and mask.dtype != np.float16
+        return known and mask_dtype(mask.dtype, self.mask_fills) == mask.dtype
+
+    def _planned(
+        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
+    ) -> dict[str, Any]:
+        """One sample that comes as this pipeline's own plan takes it."""
+        data, key = dict(targets), (epoch, index, tile)
+        labels = self._enter(data)
+        if self.optimize == "none" or self.arrival in PLAIN:
+            done = self._by_steps(epoch, index, tile, data, allocate)
+        elif (made := self._by_kernels(key, data)) is not None:
+            done = made
+        else:
+            return self.plain._planned(epoch, index, tile, targets, allocate)
+        return self._leave(self._end(key, done), labels)
+
+    # The steps.
+
+    def _by_kernels(self, key: tuple[int, int, int], data: dict[str, Any]) -> dict[str, Any] | None:
+        """What the steps, and what stands last, leave of a sample of a uint8 image; None: that is albumentations'."""
+        image = data["image"]
+        given = {name: value for name, value in data.items() if value is not None}
+        given["image"] = image if image.ndim == _AXES else image[..., None]
+        if self._has_objects:
+            self._usual = frozenset(given)  # they may look at anything
+        try:
+            made = self._natively(*key, given, np.empty)
+        except DataError:  # albumentations says what is wrong, in its own words
+            return None
+        if made is None:
+            return None
+        done: dict[str, Any] = {name: made.get(name) for name in data} | made
+        if image.ndim < _AXES and self.recipe.output.layout == "hwc" and done["image"].shape[-1] == 1:
+            done["image"] = done["image"][..., 0]
+        return self._as_tensors(done)
+
+    def _by_steps(
+        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
+    ) -> dict[str, Any]:
+        """The same, step by step in albumentations, of any sample."""
+        self.position(epoch, index, tile)
+        mask: Any = targets.get("mask")
+        if converts := self.arrival != "together" and mask is not None and mask.dtype.kind in "iub":
+            targets["mask"] = self._warpable(mask, targets["image"])
+        if _TRACKED in targets:
+            data = self._in_turn(self.transforms, targets)
+        else:
+            data = targets
+            for first, p, act, filters in self.prepared:
+                if first is None or first() < p:
+                    data = act(data)
+                data = data if filters is None else filters(data)
+        if converts and isinstance(data["mask"], np.ndarray):
+            data["mask"] = data["mask"].astype(mask.dtype, copy=False)
+        if (image := data.get("image")) is None or not self._sink_takes(image):
+            return self._in_turn(self.compiled.last, data)
+        if self.compiled.last:
+            made = self.sinks["image"](np.atleast_3d(image))
+            data["image"] = made if made.ndim == image.ndim or self.recipe.output.layout == "chw" else made[..., 0]
+        return self._as_tensors(data)
+
+    def _warpable(self, mask: np.ndarray, image: np.ndarray) -> np.ndarray:
+        """A mask of whole numbers in a dtype that OpenCV can warp, where there is one that holds its labels."""
+        try:
+            return mask_in(mask, image, fills=self.mask_fills).reshape(mask.shape)
+        except DataError:
+            return mask
+
+    def _sink_takes(self, image: Any) -> bool:
+        normalize = self.recipe.output.normalize
+        known = isinstance(image, np.ndarray) and image.dtype == _BYTE and image.size > 0
+        return known and (normalize is None or len(normalize.mean) in (1, np.atleast_3d(image).shape[2]))
+
+    def _as_tensors(self, data: dict[str, Any]) -> dict[str, Any]:
+        """A sample whose image the output has laid out, with the rest of what ToTensorV2 does."""
+        if self.recipe.output.layout == "chw":
+            functions = self.compiled.last[-1]._key2func
+            for name, value in data.items():
+                if name == "image":
+                    data[name] = _TENSORS.apply_to_mask(value)
+                elif name in functions and value is not None:
+                    data[name] = functions[name](value)
+        return data
+
+    def _end(self, key: tuple[int, int, int], data: dict[str, Any]) -> dict[str, Any]:
+        """A sample behind the steps that run as they are."""
+        if not self._rest:
+            return data
+        self.position(*key)
+        return self._in_turn(self._rest, data)
+
+    def _in_turn(self, steps: Sequence[Any], data: dict[str, Any]) -> dict[str, Any]:
+        for step in steps:
+            data = step(**data)
+            self._track_transform_params(step, data)
+            data = self.check_data_post_transform(data)
+        return data
+
+    # What lies on the image.
+
+    def _enter(self, data: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Check a sample, let albumentations have its boxes and keypoints, and return their labels; changes it."""
+        labels: dict[str, dict[str, Any]] = {name: {} for name in self._own_rows if data.get(name) is not None}
+        for name, fields in labels.items():
+            forget_labels(self.processors[name])
+            given = self.processors[name].params.label_fields[:-1]
+            fields.update((each, data[each]) for each in given if each in data)
+            data[rows_of(name)] = [*range(len(data[name]))]
+        self.preprocess(data)
+        return labels
+
+    def _leave(self, data: dict[str, Any], labels: dict[str, dict[str, Any]]) -> dict[str, Any]:
+        """The sample as it came, its labels those of the boxes and keypoints that are left."""
+        data = self.postprocess(data)
+        for name, fields in labels.items():
+            rows = np.array(data.pop(rows_of(name)), int)
+            data |= {each: _chosen(given, rows) for each, given in fields.items()}
+            if name == "keypoints" and isinstance(data[name], np.ndarray):
+                data[name] = data[name].astype(np.float32, copy=False)
+        return data
+
+    @cached_property
+    def _own_rows(self) -> list[str]:
+        """Boxes and keypoints that are this Compose's own."""
+        own = self.processors.items() if self.main_compose else ()
+        return [name for name, processor in own if processor.data_fields == [name]]
+
+    def _take_points(self, data: dict[str, Any]) -> Sequence[Points]:
+        return ()
+
+    def _put_back(self, data: dict[str, Any], points: Sequence[Points]) -> dict[str, Any]:
+        return data
+
+    def _mask_out(self, labels: np.ndarray, mask: Any, dtype: np.dtype[Any]) -> np.ndarray:
+        pixels = np.ascontiguousarray(labels).view(dtype)[..., 0].astype(mask.dtype, copy=False)
+        return pixels if mask.ndim < _AXES else pixels[..., None]
+
+    def _held(self, targets: dict[str, Any]) -> tuple[Any, ...] | None:
+        return None if self._has_objects else (targets.get("image"), targets.get("mask"))
+
+    def _called(self, place: int, act: Act, data: dict[str, Any]) -> dict[str, Any]:
+        done = super()._called(place, act, data)
+        pairs = [(data[name], done.get(name)) for name in ("image", "mask") if name in data]
+        if any(getattr(made, "dtype", None) != was.dtype for was, made in pairs) and not isinstance(self.native, str):
+            self.compiled.convert(self.label_of(self.native.opaque[place][0]))
+            raise NotHereError
+        return done
+
+
+def _arguments(compiled: CompiledCompose) -> dict[str, Any]:
+    """Arguments of a Compose for boxes and keypoints, with a label field more that numbers them where it can."""
+    found = {}
+    for name, given in compiled.params.items():
+        params = found[f"{_ARGUMENTS[name]}_params"] = copy(given)
+        if name not in compiled.added.values():
+            params.label_fields = [*(given.label_fields or ()), rows_of(name)]
+    return found
+
+
+def _chosen(labels: Any, rows: np.ndarray) -> Any:
+    """The labels of some rows: of an array, n or n×1, an array, else a list."""
+    return labels.reshape(len(labels))[rows] if isinstance(labels, np.ndarray) else [labels[row] for row in rows]

@@ -1,0 +1,117 @@
+"""What `ar.accelerate` makes of a Compose: the samples of albumentations under the same draws, in its own types."""
+
+import copy
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import strategies as st
+from random_recipes import MASKS, photo, recipes, sampled, steps_for, targets
+from support.checks import SEEDS, holds
+
+import augrecipes as ar
+from augrecipes.accelerate.steps import flat, step_of
+from augrecipes.compat.guard import collected
+from augrecipes.compiler.lowering.lower import parts_of
+from augrecipes.compiler.run.draws import Draws
+from augrecipes.errors import RecipeError
+from augrecipes.ops.step import label
+from augrecipes.recipe.model import Recipe
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def compose_of(recipe: Recipe) -> Any:
+    """The recipe as albumentations has it."""
+    try:
+        with collected():
+            return recipe.to_albumentations("train")
+    except RecipeError:
+        return None
+
+
+def sample_of(recipe: Recipe, seed: int, channels: int, dtype: str, mask: str) -> dict[str, Any]:
+    sample = targets(recipe, seed, channels, dtype, mask, (37, 52))
+    if "boxes" in sample:
+        sample["bboxes"] = sample.pop("boxes")
+    return sample
+
+
+def attempt(compose: Any, sample: dict[str, Any]) -> Any:
+    """What a call gives, or that it fails."""
+    try:
+        return compose(**copy.deepcopy(sample))
+    except Exception:
+        return "fails"
+
+
+def forms(value: Any) -> Any:
+    """Types, dtypes and numbers of axes."""
+    if isinstance(value, np.ndarray | torch.Tensor):
+        return type(value), value.dtype, value.ndim
+    return {key: forms(each) for key, each in value.items()} if isinstance(value, dict) else type(value)
+
+
+def assert_alike(a: Any, b: Any, rtol: float = 0.0) -> None:
+    assert (type(a), getattr(a, "keys", list)()) == (type(b), getattr(b, "keys", list)())
+    for key in a if isinstance(a, dict) else ():
+        assert forms(a[key]) == forms(b[key]), key
+        np.testing.assert_allclose(np.asarray(a[key]), np.asarray(b[key]), rtol=rtol, atol=rtol, err_msg=key)
+
+
+def check(recipe: Recipe, seed: int, mask: str = "uint8", *, channels: int = 3, dtype: str = "uint8") -> None:
+    """`exact` makes the samples of `none`, and either has the keys and types of the Compose."""
+    compose = compose_of(recipe)
+    if compose is None:
+        return
+    none, exact = (ar.accelerate(compose, optimize, seed) for optimize in ("none", "exact"))
+    sample = sample_of(recipe, seed, channels, dtype, mask)
+    for _ in range(3):
+        a, b, theirs = (attempt(each, sample) for each in (none, exact, compose))
+        assert_alike(a, b)
+        if isinstance(a, dict) and isinstance(theirs, dict):
+            assert a.keys() == theirs.keys()
+            for key in a:
+                by_chance = key == "bboxes" or (key == "mask" and sample[key].dtype.itemsize == 8)
+                if not by_chance:  # float64 there where a flip acts, else float32; int32 where OpenCV does
+                    assert forms(a[key]) == forms(theirs[key]), key
+    assert not exact.why_not
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_exact_is_none(channels: int, dtype: str) -> None:
+    made = recipes(steps_for(channels)).flatmap(sampled)
+    holds(partial(check, channels=channels, dtype=dtype), made, SEEDS, st.sampled_from(MASKS))
+
+
+def keyed(compose: Any, seed: int) -> tuple[Any, Draws]:
+    """A copy of a Compose whose transforms have the generators that those of `ar.accelerate` have."""
+    made, draws = copy.deepcopy(compose), Draws(0)
+    transforms = flat(made.transforms)
+    for step, each in zip(label([*map(step_of, transforms)]), transforms, strict=True):
+        steps = list(step.walk())
+        objects = [each, *parts_of(each)]
+        for one, part in zip(steps, objects, strict=True):
+            part.random_generator, part.py_random = draws.add(one.site)
+    return made, draws
+
+
+def check_albumentations(recipe: Recipe, seed: int, optimize: str = "exact", channels: int = 3) -> None:
+    """The image is that of albumentations under the same draws: the same bits, but for the last of a normalisation."""
+    compose = compose_of(recipe)
+    if compose is None or any(step.name == "OneOf" for top in recipe.steps for step in top.walk()):
+        return  # whose weights are written as other groups
+    ours = ar.accelerate(compose, optimize, seed)
+    theirs, draws = keyed(compose, seed)
+    image = photo(seed, channels, "uint8")
+    for index in range(3):
+        draws.position(ours._stream, index)
+        a, b = attempt(ours, {"image": image}), attempt(theirs, {"image": image})
+        assert_alike(a, b, rtol=2e-6)
+
+
+def test_pixels_are_those_of_albumentations() -> None:
+    holds(check_albumentations, recipes(steps_for(3), boxes=False).flatmap(sampled), SEEDS)
