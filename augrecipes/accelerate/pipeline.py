@@ -12,6 +12,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.boxes import forget_labels, prepare
+from augrecipes.compat.steps import functions_of, run_in_turn, share_processors
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import PLAIN, Compiled
@@ -85,8 +86,7 @@ class ComposePipeline(ProgramPipeline):
         """Take what the steps of another Compose leave, whose processors these are."""
         self.main_compose, self.processors, self.check_each_transform = False, processors, checks
         steps = [*self.transforms, *self._rest]
-        self._set_check_args_for_transforms(steps)
-        self._set_processors_for_transforms(steps)
+        share_processors(self, steps)
         self.run_through(self.transforms)
 
     def sample(
@@ -156,7 +156,7 @@ class ComposePipeline(ProgramPipeline):
         if converts := self.arrival != "together" and mask is not None and mask.dtype.kind in "iub":
             targets["mask"] = self._warpable(mask, targets["image"])
         if _TRACKED in targets:
-            data = self._in_turn(self.transforms, targets)
+            data = run_in_turn(self, self.transforms, targets)
         else:
             data = targets
             for first, p, act, filters in self.prepared:
@@ -166,7 +166,7 @@ class ComposePipeline(ProgramPipeline):
         if converts and isinstance(data["mask"], np.ndarray):
             data["mask"] = data["mask"].astype(mask.dtype, copy=False)
         if (image := data.get("image")) is None or not self._sink_takes(image):
-            return self._in_turn(self.compiled.last, data)
+            return run_in_turn(self, self.compiled.last, data)
         if self.compiled.last:
             made = self.sinks["image"](np.atleast_3d(image))
             data["image"] = made if made.ndim == image.ndim or self.recipe.output.layout == "chw" else made[..., 0]
@@ -187,7 +187,7 @@ class ComposePipeline(ProgramPipeline):
     def _as_tensors(self, data: dict[str, Any]) -> dict[str, Any]:
         """A sample whose image the output has laid out, with the rest of what ToTensorV2 does."""
         if self.recipe.output.layout == "chw":
-            functions = self.compiled.last[-1]._key2func
+            functions = functions_of(self.compiled.last[-1])
             for name, value in data.items():
                 if name == "image":
                     data[name] = _TENSORS.apply_to_mask(value)
@@ -200,14 +200,7 @@ class ComposePipeline(ProgramPipeline):
         if not self._rest:
             return data
         self.position(*key)
-        return self._in_turn(self._rest, data)
-
-    def _in_turn(self, steps: Sequence[Any], data: dict[str, Any]) -> dict[str, Any]:
-        for step in steps:
-            data = step(**data)
-            self._track_transform_params(step, data)
-            data = self.check_data_post_transform(data)
-        return data
+        return run_in_turn(self, self._rest, data)
 
     # What lies on the image.
 

@@ -11,7 +11,7 @@ from augrecipes.compiler.rewrite.nodes import ObjectStep
 from augrecipes.interop.albumentations import saved_of, written_by
 from augrecipes.interop.objects import argument_of, is_known
 from augrecipes.ops import groups, registry
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.outputs import OUTPUTS
@@ -21,8 +21,6 @@ from augrecipes.recipe.model import Normalize, Output
 _GROUPS = {A.OneOf: groups.ONE_OF, A.SomeOf: groups.SOME_OF, A.RandomOrder: groups.RANDOM_ORDER}
 _SEQUENCES = (A.Sequential.__call__, A.Compose.__call__)
 _GATED = (groups.SOME_OF, groups.RANDOM_ORDER)  # look at their p once more where OneOf has picked them by it
-# What changes the dtype or the layout of an image: everything behind it runs as it is.
-_CONVERTS = (*OUTPUTS, "FromFloat", "ToTensor3D")
 
 
 def flat(transforms: Sequence[Any]) -> list[Any]:
@@ -95,7 +93,9 @@ def object_step(made: Any) -> ObjectStep:
 
 def converts(made: Any) -> bool:
     """Whether an object, or one inside it, changes what the dtype or the layout of an image is."""
-    return type(made).__name__ in _CONVERTS or any(map(converts, getattr(made, "transforms", ())))
+    name = type(made).__name__
+    own = name in OUTPUTS or claims(name).changes_dtype
+    return own or any(map(converts, getattr(made, "transforms", ())))
 
 
 def output_and_rest(transforms: Sequence[Any]) -> tuple[Output, list[Any], list[Any]]:

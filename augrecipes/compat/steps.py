@@ -6,7 +6,7 @@ images, and behind large ones, which leave no code in the cache, that takes long
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -94,6 +94,21 @@ def sampler_of(step: Any) -> Callable[[Sample], Drawn]:
 def functions_of(step: Any) -> dict[str, Callable[..., Any]]:
     """What a transform does to each target, by name."""
     return step._key2func
+
+
+def run_in_turn(group: Any, steps: Sequence[Any], data: Sample) -> Sample:
+    """A sample behind some steps of a Compose, run as that runs them: draws are noted, boxes and points filtered."""
+    for step in steps:
+        data = step(**data)
+        group._track_transform_params(step, data)
+        data = group.check_data_post_transform(data)
+    return data
+
+
+def share_processors(group: Any, steps: Sequence[Any]) -> None:
+    """Let steps have the processors of a Compose."""
+    group._set_check_args_for_transforms(steps)
+    group._set_processors_for_transforms(steps)
 
 
 def choice_of(group: Any) -> Callable[[], Any]:
