@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 from augrecipes.compat.guard import albumentations
@@ -26,13 +27,14 @@ def accelerate(transform: Any, optimize: Optimize = "exact", seed: int | None = 
     What is later changed in its transforms counts where the list is another; else call this again.
 
     Args:
-        transform: an `A.Compose`, a transform or a list of them; or a pipeline of torchvision.
+        transform: an `A.Compose`, a transform or a list of them; a pipeline of torchvision; or a trainer's class whose
+            objects keep their pipeline as `transform`: from here on theirs are accelerated.
         optimize: `exact` gives the pixels of albumentations, `fast` merges steps within declared bounds, `none` only
             keys the draws.
         seed: of the draws; None: that of the Compose, or one of chance.
 
     Raises:
-        TypeError: it is no pipeline.
+        TypeError: it is none of these.
         ValueError: there is no such `optimize`.
 
     >>> import albumentations as A, numpy as np
@@ -49,4 +51,20 @@ def accelerate(transform: Any, optimize: Optimize = "exact", seed: int | None = 
 
         made = accelerated(transform, optimize, seed)
         return made if parts == [transform] else [made]
+    if isinstance(transform, type):
+        return _accelerate_objects(transform, optimize, seed)
     raise TypeError(f"accelerate takes an A.Compose, or transforms of albumentations or torchvision, got {transform!r}")
+
+
+def _accelerate_objects(cls: Any, optimize: Optimize, seed: int | None) -> Any:
+    """Let each object of a class have its `transform` accelerated once it is made."""
+    start = cls.__init__
+
+    @wraps(start)
+    def begin(self: Any, *args: Any, **named: Any) -> None:
+        start(self, *args, **named)
+        if getattr(self, "transform", None) is not None:
+            self.transform = accelerate(self.transform, optimize, seed)
+
+    cls.__init__ = begin
+    return cls

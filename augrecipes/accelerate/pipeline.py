@@ -165,7 +165,7 @@ class ComposePipeline(ProgramPipeline):
                 data = data if filters is None else filters(data)
         if converts and isinstance(data["mask"], np.ndarray):
             data["mask"] = data["mask"].astype(mask.dtype, copy=False)
-        if (image := data.get("image")) is None or not self._sink_takes(image):
+        if self.arrival == "together" or not self._sink_takes(image := data["image"]):
             return run_in_turn(self, self.compiled.last, data)
         if self.compiled.last:
             made = self.sinks["image"](np.atleast_3d(image))
@@ -245,9 +245,10 @@ class ComposePipeline(ProgramPipeline):
         return None if self._has_objects else (targets.get("image"), targets.get("mask"))
 
     def _called(self, place: int, act: Act, data: dict[str, Any]) -> dict[str, Any]:
+        dtypes = {name: data[name].dtype for name in ("image", "mask") if name in data}
         done = super()._called(place, act, data)
-        pairs = [(data[name], done.get(name)) for name in ("image", "mask") if name in data]
-        if any(getattr(made, "dtype", None) != was.dtype for was, made in pairs) and not isinstance(self.native, str):
+        converts = any(getattr(done.get(name), "dtype", None) != dtype for name, dtype in dtypes.items())
+        if converts and not isinstance(self.native, str):
             self.compiled.convert(self.label_of(self.native.opaque[place][0]))
             raise NotHereError
         return done

@@ -1,6 +1,7 @@
 """What `ar.accelerate` makes of a Compose: the samples of albumentations under the same draws, in its own types."""
 
 import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -8,14 +9,17 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import strategies as st
-from random_recipes import MASKS, photo, recipes, sampled, steps_for, targets
-from support.checks import SEEDS, holds
+from random_recipes import MASKS, MOVES, photo, recipes, sampled, steps_for, targets
+from support.checks import SEEDS, holds, planted, planted_faults
 
 import augrecipes as ar
+from augrecipes.accelerate import pipeline
+from augrecipes.accelerate.pipeline import ComposePipeline
 from augrecipes.accelerate.steps import flat, step_of
 from augrecipes.compat.guard import collected
-from augrecipes.compiler.lowering.lower import parts_of
+from augrecipes.compiler.lowering.lower import lower, parts_of
 from augrecipes.compiler.run.draws import Draws
+from augrecipes.compiler.run.program_samples import ProgramPipeline
 from augrecipes.errors import RecipeError
 from augrecipes.ops.step import label
 from augrecipes.recipe.model import Recipe
@@ -115,3 +119,38 @@ def check_albumentations(recipe: Recipe, seed: int, optimize: str = "exact", cha
 
 def test_pixels_are_those_of_albumentations() -> None:
     holds(check_albumentations, recipes(steps_for(3), boxes=False).flatmap(sampled), SEEDS)
+
+
+whole, moved = ComposePipeline._by_kernels, ComposePipeline.position
+
+
+def a_level_off(self: ComposePipeline, *args: Any) -> Any:
+    made = whole(self, *args)
+    if made is not None:
+        made["image"] = made["image"] * 0 + made["image"] + 1
+    return made
+
+
+def another_sample(self: ComposePipeline, epoch: int, index: int, tile: int) -> None:
+    moved(self, epoch, index + 1, tile)
+
+
+test_planted_faults_are_found = planted_faults(
+    {
+        "pixels of kernels": (
+            planted(check, recipes(MOVES), SEEDS),
+            (ComposePipeline, "_again", lambda *_: None),
+            (ComposePipeline, "_by_kernels", a_level_off),
+        ),
+        "draws of steps": (planted(check, recipes(MOVES), SEEDS), (ComposePipeline, "position", another_sample)),
+        "draws of all": (
+            planted(check_albumentations, recipes(MOVES, boxes=False), SEEDS),
+            (pipeline, "lower", lambda steps: lower(label([replace(step, id=f"{step.site}!") for step in steps]))),
+        ),
+        "the dtype of masks": (
+            planted(check, recipes(MOVES), SEEDS),
+            (ComposePipeline, "masks_keep_dtype", False),
+            (ComposePipeline, "_mask_out", ProgramPipeline._mask_out),
+        ),
+    }
+)
