@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Literal
 
 from augrecipes.flow import Dtype
@@ -193,6 +194,26 @@ class Capability:
     def cuts_sides(self) -> bool:
         """Whether it cuts a window of `height` × `width`, and keeps its pixels."""
         return self.crops is not None and self.resizes is None and self.size is to_sides
+
+    @property
+    def runs(self) -> str:
+        """How it runs with the arguments of `native_when`: `native`, `host-drawn`, `opaque`, or what is native of it."""
+        if self.native_joined or (self.recolours and not self.random and not self.native):
+            return "native in `fast`, where its colours are merged"
+        if not self.native:
+            return "opaque"
+        return "host-drawn" if self.native.endswith("_about_boxes") else "native"
+
+    @property
+    def lying(self) -> Literal["stay", "in place", "follow"]:
+        """What becomes of masks, boxes and keypoints: they stay, change where pixels do, or go where pixels go."""
+        return "stay" if "mask" not in self.targets else "in place" if self.in_place else "follow"
+
+    @property
+    def fast_changes(self) -> list[str]:
+        """The promises of rules by which `fast` may change what it does."""
+        may = self.action == "warp", self.recolours or self.averages is not None, bool(self.own_noise)
+        return [*compress(("GEOMETRY", "LEVELS", "DISTRIBUTION"), may)]
 
     def action_for(self, arguments: Mapping[str, Any]) -> Action:
         """`action`, or `opaque` where `arguments` (defaults merged) do not allow it."""
