@@ -25,11 +25,12 @@ the installed OpenCV or numpy makes other bits. Samples run natively in `exact` 
 built, on uint8 images of up to four channels; otherwise every step is a call of its class. `augrecipes explain
 RECIPE` says what a recipe does.
 
-Masks, boxes and keypoints **follow** a step that moves pixels, **stay** as they are beside one that changes values,
-or are changed **in place** (masks where `fill_mask` says so; what a hole covers is dropped or cut). In `exact` every
-step keeps the bits of `none`. What `fast` may change: `GEOMETRY`: pixels are resampled once, at the same places;
-`LEVELS`: colours differ by some levels; `DISTRIBUTION`: noise has other numbers, distributed alike; see [the
-optimiser](OPTIMISER.md).
+Masks, boxes and keypoints **move with the pixels**, **stay** as they are beside a step that changes values, or
+**change in place** (masks where `fill_mask` says so; what a hole covers is dropped or cut). In `exact` every step keeps
+the bits of `none`. What `fast` may change: **resampling**: pixels are resampled once, at the same places (`GEOMETRY`);
+**levels**: colours differ by some levels (`LEVELS`); **noise** has other numbers, distributed alike (`DISTRIBUTION`);
+see [the optimiser](OPTIMISER.md). [Every argument](STEPS.md) of our own steps is on a page, and `augrecipes step NAME`
+prints those of any class.
 """
 
 
@@ -61,7 +62,7 @@ def why(record: Capability) -> str:
 
 def _both(record: Capability) -> tuple[str, str]:
     """What becomes of masks and points, and what `fast` may change."""
-    return record.lying, ", ".join(f"`{promise}`" for promise in record.fast_changes) or "nothing"
+    return record.lying, record.fast_changes or "nothing"
 
 
 def _name(record: Capability) -> str:

@@ -78,8 +78,8 @@ def step(
       augrecipes step StainJitter
       augrecipes step Rotate --json
 
-    Steps are albumentations' classes, augrecipes' own, groups, policies, those of `batch:`, and what --plugin registers.
-    Every step also takes id, which keys its random parameters.
+    Steps are albumentations' classes, augrecipes' own, groups, policies, those of `batch:`, and classes that --plugin
+    registers. Every step also takes id, which keys its random parameters.
     """
     from augrecipes.ops.refused import REFUSED
     from augrecipes.recipe import suggest
@@ -88,18 +88,16 @@ def step(
 
     names = step_names()
     if name is None:
-        cells = [(one, step_facts(one).about) for one in names]
+        cells = [(one, step_facts(one)["about"]) for one in names]
         answer(dict(cells), json_, lambda: show(Report(tables=[TextTable("", (), cells, strong=(0,))])))
         return
     if name not in names:
-        why = (
-            f"{name} {REFUSED[name]}" if name in REFUSED else f"no step {name!r}{suggest.step(name, None, names).text}"
-        )
-        raise refusal(why, "NAME")
+        known = f"{name} {REFUSED[name]}" if name in REFUSED else ""
+        raise refusal(known or f"no step {name!r}{suggest.step(name, None, names).text}", "NAME")
     found = step_facts(name)
-    rows = [(one.name, one.default, one.takes, one.about) for one in found.arguments]
-    table = TextTable("Arguments", ("argument", "default", "takes", "meaning"), rows, strong=(0,))
-    answer(found, json_, lambda: show(Report({found.name: found.about, **found.facts}, [table])))
+    _, about, *facts, (_, rows) = found.items()
+    table = TextTable("Arguments", [*rows[0]], [[*row.values()] for row in rows], strong=(0,))
+    answer(found, json_, lambda: show(Report({name: about[1], **dict(facts)}, [table])))
 
 
 def schema(json_: Json = None) -> None:

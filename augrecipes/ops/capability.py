@@ -197,23 +197,21 @@ class Capability:
 
     @property
     def runs(self) -> str:
-        """How it runs with the arguments of `native_when`: `native`, `host-drawn`, `opaque`, or what is native of it."""
+        """How it runs with the arguments of `native_when`: `native`, `host-drawn`, `opaque`, or native in part."""
         if self.native_joined or (self.recolours and not self.random and not self.native):
             return "native in `fast`, where its colours are merged"
-        if not self.native:
-            return "opaque"
-        return "host-drawn" if self.native.endswith("_about_boxes") else "native"
+        return "opaque" if not self.native else "host-drawn" if self.native.endswith("_about_boxes") else "native"
 
     @property
-    def lying(self) -> Literal["stay", "in place", "follow"]:
-        """What becomes of masks, boxes and keypoints: they stay, change where pixels do, or go where pixels go."""
-        return "stay" if "mask" not in self.targets else "in place" if self.in_place else "follow"
+    def lying(self) -> str:
+        """What becomes of masks, boxes and keypoints."""
+        return "stay" if "mask" not in self.targets else "change in place" if self.in_place else "move with the pixels"
 
     @property
-    def fast_changes(self) -> list[str]:
-        """The promises of rules by which `fast` may change what it does."""
+    def fast_changes(self) -> str:
+        """What `fast` may change of it; empty for nothing."""
         may = self.action == "warp", self.recolours or self.averages is not None, bool(self.own_noise)
-        return [*compress(("GEOMETRY", "LEVELS", "DISTRIBUTION"), may)]
+        return ", ".join(compress(("resampling", "levels", "noise"), may))
 
     def action_for(self, arguments: Mapping[str, Any]) -> Action:
         """`action`, or `opaque` where `arguments` (defaults merged) do not allow it."""

@@ -24,14 +24,9 @@ from augrecipes.ops.constants import BORDER, INTERPOLATION, TABLES, to_name
 Schema = dict[str, Any]
 
 _SIMPLE: dict[Any, Schema] = {
-    bool: {"type": "boolean"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    str: {"type": "string"},
-    None: {"type": "null"},
-    types.NoneType: {"type": "null"},
-    Any: {},
-}
+    bool: {"type": "boolean"}, int: {"type": "integer"}, float: {"type": "number"}, str: {"type": "string"},
+    None: {"type": "null"}, types.NoneType: {"type": "null"}, Any: {},
+}  # fmt: skip
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 # Validators of albumentations.core.pydantic that turn a number into a pair, and what that says of the number.
 _PAIR_MAKERS = {

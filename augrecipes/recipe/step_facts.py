@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 from augrecipes.mixtures import mixtures
 from augrecipes.ops import registry
@@ -16,39 +16,12 @@ from augrecipes.recipe.arguments import Schema, bounds, expected
 from augrecipes.recipe.batch_steps import step_schemas
 from augrecipes.recipe.words import text
 
-_CALLED, _INNER = "in Python, as a call of its class", "as the steps that it is made of, each as it runs alone"
+_CALLED, _INNER = "in Python, as a call of its class", "as the steps that it is made of"
 _RUNS = {"host-drawn": "natively, but Python draws, because boxes decide what", "opaque": _CALLED}
-_LYING = {
-    "follow": "move with the pixels", "stay": "stay as they are",
-    "in place": "covered, too: masks where fill_mask says so; boxes and keypoints are cut or dropped",
-}  # fmt: skip
-_CHANGES = {
-    "GEOMETRY": "pixels, resampled once",
-    "LEVELS": "colours, by some levels",
-    "DISTRIBUTION": "the noise drawn",
-}
 _ALONE = {
     "symmetric": "-s to s", "around_one": "1 - s to 1 + s", "from_zero": "0 to s", "from_one": "1 to s",
     "from_three": "3 to s",
 }  # fmt: skip
-
-
-class ArgumentFacts(NamedTuple):
-    """One argument in words: which type and range of values it takes, what it is without them, and what it means."""
-
-    name: str
-    takes: str
-    default: str
-    about: str
-
-
-class StepFacts(NamedTuple):
-    """One step: what it does in a sentence, facts by name, and its arguments in their order."""
-
-    name: str
-    about: str
-    facts: Mapping[str, str]
-    arguments: list[ArgumentFacts]
 
 
 def step_names() -> list[str]:
@@ -60,49 +33,48 @@ def step_names() -> list[str]:
     return sorted({*registry.names(), *GROUPS, *POLICIES, *mixtures()})
 
 
-def step_facts(name: str) -> StepFacts:
+def step_facts(name: str) -> dict[str, Any]:
     """Returns what there is to say of a step of this name, which is one of `step_names`.
 
-    >>> step_facts("StainJitter").facts["masks, boxes, keypoints"]
-    'stay as they are'
-    >>> step_facts("StainJitter").arguments[3][:3]
-    ('white_threshold', 'number or null, between 0 and 1', '0.85')
+    >>> facts = step_facts("StainJitter")
+    >>> list(facts)
+    ['step', 'about', 'runs', 'masks, boxes, keypoints', 'fast may change', 'arguments']
+    >>> {key: facts["arguments"][3][key] for key in ("argument", "takes", "default")}
+    {'argument': 'white_threshold', 'takes': 'number or null, between 0 and 1', 'default': '0.85'}
     """
     groups = {**step_schemas(), **grammar.GROUPS, **grammar.POLICIES, DEGRADE: grammar.DEGRADE}
     schema: Any = groups.get(name) or registry.arguments(name)
+    about = {"step": name, "about": schema["description"].removesuffix(".")}
     facts = dict(_mixture_facts(name) if name in mixtures() else _class_facts(name))
-    return StepFacts(name, schema["description"].removesuffix("."), facts, [*_arguments(name, schema)])
+    return about | {key: fact for key, fact in facts.items() if fact} | {"arguments": [*_arguments(name, schema)]}
 
 
 def _mixture_facts(name: str) -> Iterator[tuple[str, str]]:
     record = mixtures()[name]
     yield "acts on", "batches" + {None: "", True: " of pairs", False: " of images"}[record.scales] + ", under `batch:`"
     yield "p decides", f"for each {'sample' if record.each else 'batch'}"
-    if record.needs:
-        yield "needs", " or ".join(record.needs)
-    if record.bars:
-        yield "cannot mix", ", ".join(record.bars)
+    yield "needs", " or ".join(record.needs)
+    yield "cannot mix", ", ".join(record.bars)
 
 
 def _class_facts(name: str) -> Iterator[tuple[str, str]]:
-    if (record := capability(name)) is None:
+    if record := capability(name):
+        runs = _RUNS.get(record.runs, f"natively{record.runs.removeprefix('native')}")
+        yield "runs", f"{runs}, with {record.native_when}" if record.native_when else runs
+        yield "masks, boxes, keypoints", record.lying
+        yield "fast may change", record.fast_changes
+    else:
         yield "runs", _CALLED if registry.is_registered(name) else _INNER
-        return
-    runs = _RUNS.get(record.runs, f"natively{record.runs.removeprefix('native')}")
-    yield "runs", f"{runs}, with {record.native_when}" if record.native_when else runs
-    yield "masks, boxes, keypoints", _LYING[record.lying]
-    if record.fast_changes:
-        yield "fast may change", ", ".join(map(_CHANGES.__getitem__, record.fast_changes))
 
 
-def _arguments(name: str, schema: Schema) -> Iterator[ArgumentFacts]:
+def _arguments(name: str, schema: Schema) -> Iterator[dict[str, str]]:
     for key, part in schema["properties"].items():
         takes = ", ".join(filter(None, (re.sub(r"\ba ", "", expected(part)), _range(part))))
         default = text(part["default"]) if "default" in part else "required" * (key in schema.get("required", ()))
         alone = _ALONE.get(meaning_of(name, key)) if "pair" in takes else None
         about = part.get("description", "").removesuffix(".") + (f"; a number s alone: {alone}" if alone else "")
         if part != grammar.STEP_KEYS.get(key):  # which every step has
-            yield ArgumentFacts(key, takes, default, about)
+            yield {"argument": key, "default": default, "takes": takes, "meaning": about}
 
 
 def _range(schema: Schema) -> str:
