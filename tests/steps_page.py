@@ -60,7 +60,11 @@ _SECTIONS: dict[str, tuple[str, Sequence[str]]] = {
 
 def page() -> str:
     """The whole page."""
-    parts = [_HEAD]
+    links = (
+        f"- {title}: {' · '.join(f'[{name}](#{name.lower()})' for name in names)}"
+        for title, (_, names) in _SECTIONS.items()
+    )
+    parts = [_HEAD, *links, ""]
     for title, (about, names) in _SECTIONS.items():
         parts += [f"## {title}\n", f"{about}\n", *(line for name in names for line in section(name))]
     return "\n".join(parts).rstrip() + "\n"
