@@ -63,7 +63,7 @@ class TextTable:
         rows: cells of text. Spaces in front of a first cell show how deep it stands.
         right: places of the columns that hold numbers; the others may be broken into several lines.
         keys: how many first columns are repeated where lines are too narrow for one table.
-        strong: places of columns in bold type.
+        strong: places of columns in bold type, which are not broken either.
         styles: of the rows, where some have one.
         notes: below the table.
     """
@@ -133,15 +133,15 @@ def _lines(table: TextTable, console: Any) -> list[Any]:
     if not rows:
         return [*found, *(notes or [Text("  none")])]
     widths = [max(row[k].cell_len for row in every) for k in range(len(every[0]))]
-    needs = [width if k in table.right else min(width, _LEAST) for k, width in enumerate(widths)]
+    whole = {*table.right, *table.strong}  # numbers and names are not broken
+    needs = [width if k in whole else min(width, _LEAST) for k, width in enumerate(widths)]
     for place, block in enumerate(_blocks(needs, table.keys, console.width - 2)):
         shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(captions), header_style="")
         for k in block:
-            right = k in table.right
             shown.add_column(
                 captions[k] if captions else "",
-                justify="right" if right else "left",
-                no_wrap=right,
+                justify="right" if k in table.right else "left",
+                no_wrap=k in whole,
                 overflow="fold",
                 style="bold" if k in table.strong else "",
             )

@@ -25,19 +25,20 @@ the installed OpenCV or numpy makes other bits. Samples run natively in `exact` 
 built, on uint8 images of up to four channels; otherwise every step is a call of its class. `augrecipes explain
 RECIPE` says what a recipe does.
 
-Masks, boxes and keypoints **follow** a step that moves pixels, **stay** as they are beside one that changes values,
-or are changed **in place** (masks where `fill_mask` says so; what a hole covers is dropped or cut). In `exact` every
-step keeps the bits of `none`. What `fast` may change: `GEOMETRY`: pixels are resampled once, at the same places;
-`LEVELS`: colours differ by some levels; `DISTRIBUTION`: noise has other numbers, distributed alike; see [the
-optimiser](OPTIMISER.md).
+Masks, boxes and keypoints **move with the pixels**, **stay** as they are beside a step that changes values, or
+**change in place** (masks where `fill_mask` says so; what a hole covers is dropped or cut). In `exact` every step keeps
+the bits of `none`. What `fast` may change: **resampling**: pixels are resampled once, at the same places (`GEOMETRY`);
+**levels**: colours differ by some levels (`LEVELS`); **noise** has other numbers, distributed alike (`DISTRIBUTION`);
+see [the optimiser](OPTIMISER.md). [Every argument](STEPS.md) of our own steps is on a page, and `augrecipes step NAME`
+prints those of any class.
 """
 
 
 def page() -> str:
     """The whole page."""
     records = [claims(name) for name in known()]
-    native = [[_name(one), how(one), one.native_when or "any", *_both(one)] for one in records if how(one) != "opaque"]
-    opaque = [[_name(one), why(one), *_both(one)] for one in records if how(one) == "opaque"]
+    native = [[_name(one), one.runs, one.native_when or "any", *_both(one)] for one in records if one.runs != "opaque"]
+    opaque = [[_name(one), why(one), *_both(one)] for one in records if one.runs == "opaque"]
     parts = (
         _HEAD,
         f"## Native and host-drawn: {len(native)} classes\n",
@@ -46,15 +47,6 @@ def page() -> str:
         *_table(("class", "because", "masks, boxes, keypoints", "`fast` may change"), opaque),
     )
     return "\n".join(parts) + "\n"
-
-
-def how(record: Capability) -> str:
-    """How a class runs with the arguments that its row names."""
-    if record.native_joined or (record.recolours and not record.random and not record.native):
-        return "native in `fast`, where its colours are merged"
-    if not record.native:
-        return "opaque"
-    return "host-drawn" if record.native.endswith("_about_boxes") else "native"
 
 
 def why(record: Capability) -> str:
@@ -70,13 +62,7 @@ def why(record: Capability) -> str:
 
 def _both(record: Capability) -> tuple[str, str]:
     """What becomes of masks and points, and what `fast` may change."""
-    others = "stay" if "mask" not in record.targets else "in place" if record.in_place else "follow"
-    promises = [
-        "`GEOMETRY`" if record.action == "warp" else "",
-        "`LEVELS`" if record.recolours or record.averages is not None else "",
-        "`DISTRIBUTION`" if record.own_noise else "",
-    ]
-    return others, ", ".join(filter(None, promises)) or "nothing"
+    return record.lying, record.fast_changes or "nothing"
 
 
 def _name(record: Capability) -> str:

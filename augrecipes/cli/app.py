@@ -13,7 +13,7 @@ from augrecipes.cli.check import check
 from augrecipes.cli.check_data import check_data
 from augrecipes.cli.interop import eject, import_
 from augrecipes.cli.pack import pack
-from augrecipes.cli.recipes import diff, explain, list_gallery, schema
+from augrecipes.cli.recipes import diff, explain, list_gallery, schema, step
 from augrecipes.cli.show import demo, preview, studio
 from augrecipes.cli.stores import cache, verify_store
 from augrecipes.cli.terminal import complain, exit_status
@@ -88,6 +88,7 @@ for name, command, about in (
     ("import", import_, "Make a recipe of another framework's pipeline."),
     ("eject", eject, "Write a recipe as plain albumentations."),
     ("check-data", check_data, "Print every defect of the files that a recipe reads."),
+    ("step", step, "Say what a step does, and list its arguments."),
     ("explain", explain, "Show what a recipe does and how it will run."),
     ("diff", diff, "Say what differs between two recipes in effect."),
     ("preview", preview, "Draw what a recipe does to some images."),

@@ -1,4 +1,4 @@
-"""What recipes say and do, without running them: `list`, `schema`, `explain`, and `diff` of two."""
+"""What recipes and steps say and do, without running them: `list`, `step`, `schema`, `explain`, and `diff` of two."""
 
 from __future__ import annotations
 
@@ -64,6 +64,40 @@ def _rows() -> list[dict[str, str]]:
         kind, about = str(keys.get("kind", "image")), str(keys.get("about", ""))
         rows.append({"name": name, "kind": kind, "about": about, "file": str(path)})
     return rows
+
+
+def step(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A step; without it all are listed.")] = None,
+    json_: Json = None,
+) -> None:
+    """Say what a step does, how it runs, what becomes of masks and boxes, and which arguments it takes.
+
+    \b
+    Examples:
+      augrecipes step
+      augrecipes step StainJitter
+      augrecipes step Rotate --json
+
+    Steps are albumentations' classes, augrecipes' own, groups, policies, those of `batch:`, and classes that --plugin
+    registers. Every step also takes id, which keys its random parameters.
+    """
+    from augrecipes.ops.refused import REFUSED
+    from augrecipes.recipe import suggest
+    from augrecipes.recipe.step_facts import step_facts, step_names
+    from augrecipes.report import Report, TextTable
+
+    names = step_names()
+    if name is None:
+        cells = [(one, step_facts(one)["about"]) for one in names]
+        answer(dict(cells), json_, lambda: show(Report(tables=[TextTable("", (), cells, strong=(0,))])))
+        return
+    if name not in names:
+        known = f"{name} {REFUSED[name]}" if name in REFUSED else ""
+        raise refusal(known or f"no step {name!r}{suggest.step(name, None, names).text}", "NAME")
+    found = step_facts(name)
+    _, about, *facts, (_, rows) = found.items()
+    table = TextTable("Arguments", [*rows[0]], [[*row.values()] for row in rows], strong=(0,))
+    answer(found, json_, lambda: show(Report({name: about[1], **dict(facts)}, [table])))
 
 
 def schema(json_: Json = None) -> None:

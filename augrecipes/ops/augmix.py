@@ -30,13 +30,13 @@ class AugMix(A.ImageOnlyTransform):  # type: ignore[misc]
     `severity` of ten, and which way it goes by an even chance. Masks, boxes and keypoints stay as they are.
 
     Args:
-        severity: 1 to 10, how many of the ten levels are drawn from.
+        severity: how many of the ten levels of strength are drawn from, the weakest first.
         width: how many chains.
         depth: operations of a chain; 0: one to three, drawn for each.
-        alpha: of both distributions, above 0; small values make one chain prevail.
-        all_ops: also what the paper left out, since its test data are corrupted by the like.
-        interpolation: `linear` or `nearest`, of what moves pixels.
-        fill: level of 0..255 of pixels from outside the image.
+        alpha: parameter of the distributions that weigh image and chains; small values make one chain prevail.
+        all_ops: brightness, colour, contrast and sharpness, too, which the paper left out: they corrupt its test data.
+        interpolation: of what moves pixels.
+        fill: level of pixels from outside the image.
         p: probability.
 
     Image: H×W×C of one or three channels, uint8 (0..255) or float32 (0..1), which is rounded to levels; the same shape,

@@ -69,14 +69,9 @@ LIMITS: dict[str | tuple[str, str], tuple[float, float]] = {
 }
 # Ranges that a formula divides by: 0 may be drawn, next to never, but not always.
 ABOVE_0 = {
-    ("AdvancedBlur", "noise_limit"),
-    ("AdvancedBlur", "sigma_x_limit"),
-    ("AdvancedBlur", "sigma_y_limit"),
-    ("Erasing", "scale"),
-    ("GaussianBlur", "sigma_limit"),
-    ("RingingOvershoot", "cutoff"),
-    ("ShotNoise", "scale_range"),
-}
+    *(("AdvancedBlur", name) for name in ("noise_limit", "sigma_x_limit", "sigma_y_limit")),
+    ("Erasing", "scale"), ("GaussianBlur", "sigma_limit"), ("RingingOvershoot", "cutoff"), ("ShotNoise", "scale_range"),
+}  # fmt: skip
 # Pairs of which the second number must be as large as the first, or larger by 1: it is never drawn.
 RISING = {("ChannelDropout", "channel_drop_range"): 0, ("CropAndPad", "px"): 1, ("GridDropout", "unit_size_range"): 1}
 

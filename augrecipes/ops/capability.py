@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Literal
 
 from augrecipes.flow import Dtype
@@ -193,6 +194,24 @@ class Capability:
     def cuts_sides(self) -> bool:
         """Whether it cuts a window of `height` × `width`, and keeps its pixels."""
         return self.crops is not None and self.resizes is None and self.size is to_sides
+
+    @property
+    def runs(self) -> str:
+        """How it runs with the arguments of `native_when`: `native`, `host-drawn`, `opaque`, or native in part."""
+        if self.native_joined or (self.recolours and not self.random and not self.native):
+            return "native in `fast`, where its colours are merged"
+        return "opaque" if not self.native else "host-drawn" if self.native.endswith("_about_boxes") else "native"
+
+    @property
+    def lying(self) -> str:
+        """What becomes of masks, boxes and keypoints."""
+        return "stay" if "mask" not in self.targets else "change in place" if self.in_place else "move with the pixels"
+
+    @property
+    def fast_changes(self) -> str:
+        """What `fast` may change of it; empty for nothing."""
+        may = self.action == "warp", self.recolours or self.averages is not None, bool(self.own_noise)
+        return ", ".join(compress(("resampling", "levels", "noise"), may))
 
     def action_for(self, arguments: Mapping[str, Any]) -> Action:
         """`action`, or `opaque` where `arguments` (defaults merged) do not allow it."""

@@ -24,14 +24,9 @@ from augrecipes.ops.constants import BORDER, INTERPOLATION, TABLES, to_name
 Schema = dict[str, Any]
 
 _SIMPLE: dict[Any, Schema] = {
-    bool: {"type": "boolean"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    str: {"type": "string"},
-    None: {"type": "null"},
-    types.NoneType: {"type": "null"},
-    Any: {},
-}
+    bool: {"type": "boolean"}, int: {"type": "integer"}, float: {"type": "number"}, str: {"type": "string"},
+    None: {"type": "null"}, types.NoneType: {"type": "null"}, Any: {},
+}  # fmt: skip
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 # Validators of albumentations.core.pydantic that turn a number into a pair, and what that says of the number.
 _PAIR_MAKERS = {
@@ -102,7 +97,8 @@ def _convert(annotation: Any, metadata: Iterable[Any] = ()) -> Schema:
     """Schema of an annotation with its validators, as far as a schema says what they say: see `rules` for the rest."""
     schema = _type(annotation)
     for item in metadata:
-        _apply(schema, item)
+        for part in getattr(item, "metadata", (item,)):  # of pydantic's Field, inside of a union
+            _apply(schema, part)
     return schema
 
 
@@ -186,31 +182,28 @@ def _named_constants(name: str, schema: Schema) -> Schema:
 
 
 def _docstring(cls: type) -> tuple[str, dict[str, str]]:
-    """First sentence of the docstring, and one of each argument."""
-    text = inspect.getdoc(cls) or ""
-    about = _sentence(text)
-    match = re.search(r"^Args:\n(.*?)(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL)
-    if not match:
-        return about, {}
-    lines = match[1].splitlines()
-    width = next((len(line) - len(line.lstrip()) for line in lines if line.strip()), 0)
-    texts: dict[str, list[str]] = {}
-    name = ""
-    for line in lines:
-        head = re.match(rf"^ {{{width}}}(\w+)\s*(?:\(.*?\))?\s*:\s*(.*)$", line)
-        if head:
-            name = head[1]
-            texts[name] = [head[2]]
-        elif name:
-            texts[name].append(line.strip())
-    return about, {name: sentence for name, parts in texts.items() if (sentence := _sentence("\n".join(parts)))}
+    """First sentence of the docstring, and one of each argument; of what it leaves out its bases' words, or ours."""
+    texts = {"p": ["Probability of applying the transform"], "border_mode": ["What lies outside of the image"]}
+    for base in reversed(cls.__mro__):
+        match = re.search(r"^Args:\n(.*?)(?=^\S|\Z)", inspect.cleandoc(base.__doc__ or ""), re.MULTILINE | re.DOTALL)
+        lines = match[1].splitlines() if match else []
+        width = next((len(line) - len(line.lstrip()) for line in lines if line.strip()), 0)
+        name = ""
+        for line in lines:
+            head = re.match(rf"^ {{{width}}}(\w+)\s*(?:\(.*?\))?\s*:\s*(.*)$", line)
+            if head:
+                name = head[1]
+                texts[name] = [head[2]]
+            elif name:
+                texts[name].append(line.strip())
+    found = {name: sentence for name, parts in texts.items() if (sentence := _sentence("\n".join(parts)))}
+    return _sentence(inspect.getdoc(cls) or ""), found
 
 
 def _sentence(text: str) -> str:
-    paragraph = " ".join(text.strip().split("\n\n")[0].split())
-    sentence = re.split(r"(?<=[a-z)\]])\.\s|\s-\s", paragraph + " ")[0].strip()
-    sentence = sentence.removesuffix(".").replace("`", "")
-    return sentence if len(sentence) <= 160 else sentence[:157].rsplit(" ", 1)[0] + "..."
+    paragraph = " ".join(re.sub("[`*]", "", text).strip().split("\n\n")[0].split())
+    sentence = re.split(r"(?<=[a-z)\]\"])(?<!i\.e)(?<!e\.g)\.\s|\s-\s", paragraph + " ")[0].strip()
+    return re.sub(r"[.:]$", "", sentence)
 
 
 def _json(value: Any) -> Any:

@@ -7,14 +7,8 @@ from typing import Any
 
 # cv2.INTER_* and cv2.BORDER_*; a test compares them with the installed OpenCV.
 INTERPOLATION: dict[str, int] = {
-    "linear": 1,
-    "nearest": 0,
-    "cubic": 2,
-    "area": 3,
-    "lanczos4": 4,
-    "nearest_exact": 6,
-    "linear_exact": 5,
-}
+    "linear": 1, "nearest": 0, "cubic": 2, "area": 3, "lanczos4": 4, "nearest_exact": 6, "linear_exact": 5,
+}  # fmt: skip
 NEAREST, LINEAR, CUBIC, AREA = range(4)  # the same of those that kernels know
 NEAREST_MIDDLE = 7  # no name of recipes: how `nearest` resizes masks, by the middles of pixels
 BORDER: dict[str, int] = {"reflect_101": 4, "reflect": 2, "constant": 0, "replicate": 1, "wrap": 3}

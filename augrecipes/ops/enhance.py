@@ -34,7 +34,7 @@ class Sharpness(A.ImageOnlyTransform):  # type: ignore[misc]
     1 5 1, 1 1 1, over 13: both are one sum of nine weights. The outermost pixels stay as they are.
 
     Args:
-        factor: range of the factor, 0 to 10.
+        factor: range that the factor is drawn from.
         p: probability.
 
     Image: H×W or H×W×C, uint8 (0..255) or float32 (0..1); the same shape, dtype and range come out.
@@ -75,7 +75,7 @@ class SolarizeAdd(A.ImageOnlyTransform):  # type: ignore[misc]
     """Makes the darker half of the levels lighter: what is below half of full scale gets a constant added.
 
     Args:
-        addition: range of what is added, as a share of full scale.
+        addition: range that what is added is drawn from, as a share of full scale.
         p: probability.
 
     Image: H×W or H×W×C, uint8 (0..255) or float32 (0..1); the same shape, dtype and range come out.

@@ -7,11 +7,8 @@ from typing import Any
 
 # Warnings that speak of taste or speed and change nothing; every other warning means that a value was altered.
 _ADVICE = (
-    "is a special case of",
-    "is a specialized version of",
-    "is an alias for",
-    "This augmenter is very slow",
-)
+    "is a special case of", "is a specialized version of", "is an alias for", "This augmenter is very slow",
+)  # fmt: skip
 
 
 class Refusal(Exception):  # noqa: N818 - a verdict, turned into a RecipeError by its callers

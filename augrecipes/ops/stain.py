@@ -34,10 +34,10 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
     is mixed again. Unmixing, jitter and mixing are one 3×4 matrix between a logarithm (a table) and an exponential.
 
     Args:
-        sigma: multiplicative range. A number s ≥ 0 means (−s, s); a is uniform in [1 + low, 1 + high].
-        bias: additive range in optical density. A number s ≥ 0 means (−s, s); b is uniform in [low, high].
+        sigma: each amount is multiplied by 1 + a number drawn from this range. A number s ≥ 0 means (−s, s).
+        bias: to each amount a number drawn from this range is added, in optical density. A number s ≥ 0 means (−s, s).
         white_threshold: pixels of which every channel is at least this share of full scale are glass, and stay as they
-            are. None: no pixel is.
+            are; null: no pixel is.
         p: probability.
 
     Image: H×W×3, uint8 (0..255) or float32 (0..1), RGB; the same shape, dtype and range come out, clipped.
@@ -97,11 +97,11 @@ class HEStain(A.HEStain):  # type: ignore[misc]
     Args:
         method: where the two stains' colours come from: a preset, one drawn at random, or the image.
         preset: which one, with method preset.
-        intensity_scale_range: range of the factor of each stain's amount.
-        intensity_shift_range: range of what is added to it.
+        intensity_scale_range: each stain's amount is multiplied by a number drawn from this range.
+        intensity_shift_range: to each stain's amount a number drawn from this range is added.
         augment_background: changes pixels of a lightness of 0.85 and more as well.
         white_threshold: pixels of which every channel is at least this share of full scale are glass, and stay as they
-            are. None: no pixel is.
+            are; null: no pixel is.
         p: probability.
 
     Image: H×W×3, uint8 (0..255) or float32 (0..1), RGB; the same shape, dtype and range come out.

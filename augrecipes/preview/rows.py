@@ -218,7 +218,9 @@ def label_text(table: Any, row: int) -> str:
     return "" if label is None else str(names.get(label, label))
 
 
-def annotated(image: RgbImage, targets: Mapping[str, Any], recipe: Recipe, classes: Sequence[str] = ()) -> Cell:
+def annotated(
+    image: RgbImage, targets: Mapping[str, Any], recipe: Recipe, classes: Sequence[str] = (), caption: str = ""
+) -> Cell:
     """An image with the mask, boxes and keypoints among its targets, drawn over it."""
     mask, boxes, points = targets.get("mask"), targets.get("boxes"), targets.get("keypoints")
     box_input, point_input = recipe.inputs.boxes, recipe.inputs.keypoints
@@ -234,7 +236,7 @@ def annotated(image: RgbImage, targets: Mapping[str, Any], recipe: Recipe, class
             xy = np.asarray(points, np.float32)[:, :2]
             render_keypoints(shown, xy[:, ::-1] if point_input.format == "yx" else xy, scale)
 
-    return Cell(image, over=over)
+    return Cell(image, caption, over)
 
 
 def difference_group(apart: NDArray[np.float32], none: str, unit: str = "") -> CellGroup:

@@ -157,10 +157,18 @@ def _check_bounds(schema: Schema, node: Scalar) -> list[ArgumentProblem]:
     if not is_number(value) or all(holds(value, schema[key]) for key, holds, _ in _BOUNDS if key in schema):
         return []
     hint = Hint(f"; {schema['x-hint']}") if "x-hint" in schema and value > schema["maximum"] else NO_HINT
-    bounds = " and ".join(f"{words} {schema[key]}" for key, _, words in _BOUNDS if key in schema)
+    return [ArgumentProblem("E307", node.place, f"must be {bounds(schema)}, got {value!r}", hint)]
+
+
+def bounds(schema: Schema) -> str:
+    """The bounds of a number, in words; empty without any.
+
+    >>> bounds({"minimum": 0, "maximum": 1}), bounds({"exclusiveMinimum": 0})
+    ('between 0 and 1', 'greater than 0')
+    """
     if "minimum" in schema and "maximum" in schema:
-        bounds = f"between {schema['minimum']} and {schema['maximum']}"
-    return [ArgumentProblem("E307", node.place, f"must be {bounds}, got {value!r}", hint)]
+        return f"between {schema['minimum']} and {schema['maximum']}"
+    return " and ".join(f"{words} {schema[key]}" for key, _, words in _BOUNDS if key in schema)
 
 
 def expected(schema: Schema) -> str:

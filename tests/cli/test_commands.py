@@ -1,7 +1,8 @@
-"""`list`, `schema`, `diff`, `explain` as text, and the program: colours, signals, pipes, names that are no text."""
+"""`list`, `step`, `schema`, `diff`, `explain` as text, and the program: colours, signals, pipes, odd names."""
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from augrecipes.cli.app import app
 from augrecipes.cli.terminal import paint, shown
 from augrecipes.compiler.explained import report_of
 from augrecipes.native.described import described
+from augrecipes.ops import registry
+from augrecipes.recipe.step_facts import step_names
 
 
 def test_the_program_itself(run):
@@ -36,6 +39,72 @@ def test_list(run):
     assert [row["name"] for row in rows] == list(ar.gallery_names())
     kinds = {"image", "pair", "bag", "views"}
     assert all(row["kind"] in kinds and row["about"] and Path(row["file"]).is_file() for row in rows)
+
+
+def test_step_prints_what_is_known_of_a_step(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run("step", "StainJitter").stdout
+    assert shown.startswith("StainJitter: Scales and shifts the amount of haematoxylin, eosin and DAB in a\n")
+    assert "masks, boxes, keypoints: stay\n" in shown
+    assert re.search(r"^  bias +0\.05 +number or pair of +to each amount a number$", shown, re.MULTILINE)
+    # Names of arguments are never broken: where there is no room, their meaning stands in a table of its own.
+    bent = run("step", "GridDistortion").stdout
+    assert bent.count("  keypoint_remapping_method  ") == 2
+    found = json.loads(run("step", "CutMix", "--json").stdout)
+    assert (found["step"], found["acts on"]) == ("CutMix", "batches, under `batch:`")
+    alpha = found["arguments"][[one["argument"] for one in found["arguments"]].index("alpha")]
+    assert (alpha["default"], alpha["takes"]) == ("1.0", "number, greater than 0")
+
+
+def test_step_alone_lists_all(run):
+    begun = [line.split()[0] for line in run("step").stdout.splitlines() if not line.startswith("    ")]
+    assert begun == step_names() == [*json.loads(run("step", "--json").stdout)]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Rottate", "no step 'Rottate'; did you mean 'Rotate'?"),
+        ("stainjitter", "did you mean 'StainJitter'?"),
+        ("RandomRotation", "did you mean Rotate?"),  # what it is called elsewhere
+        ("ToTensorV2", "ToTensorV2 is no step of a recipe: say it in `output:`"),
+        ("Zzzzzzzz", "make a class of yours known"),
+    ],
+)
+def test_step_says_what_may_be_meant(run, name, said):
+    result = run("step", name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in " ".join(result.stderr.split())
+
+
+OWN_CLASS = '''
+import albumentations as A
+import augrecipes as ar
+
+
+@ar.register
+class DimmedByStep(A.ImageOnlyTransform):
+    """Makes an image darker.
+
+    Args:
+        light: how much of it stays.
+    """
+
+    def __init__(self, light: float = 0.5, p: float = 0.5) -> None:
+        super().__init__(p=p)
+        self.light = light
+'''
+
+
+def test_step_knows_classes_of_a_plugin(run, write, monkeypatch):
+    monkeypatch.setattr(registry, "_registered", {})
+    write("own.py", OWN_CLASS)
+    found = json.loads(run("--plugin", "own.py", "step", "DimmedByStep", "--json").stdout)
+    assert found["about"] == "Makes an image darker"
+    assert found["runs"] == "in Python, as a call of its class"
+    assert found["arguments"][1] == {
+        "argument": "light", "default": "0.5", "takes": "number", "meaning": "how much of it stays",
+    }  # fmt: skip
 
 
 def test_schema_is_the_shipped_file(run):

@@ -34,6 +34,7 @@ WITH_DATA = {
 }
 WITHOUT = {
     "list": (("list",), (), 0),
+    "step": (("step", "StainJitter"), (), 0),
     "check": (("check", "good.yaml"), (), 0),
     "import": (("import", "saved.json"), ("--no-time",), 0),
     "eject": (("eject", "good.yaml"), (), 0),
@@ -159,7 +160,14 @@ def test_only_one_place_prints():
 @pytest.mark.parametrize("columns", ["40", "80"])
 def test_reports_keep_within_narrow_lines_too(run, data, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)
-    for words in ("list", "explain stained-tissue", "check --explain L101", "check-data crop.yaml photos"):
+    for words in (
+        "list",
+        "step",
+        "step Rotate",
+        "explain stained-tissue",
+        "check --explain L101",
+        "check-data crop.yaml photos",
+    ):
         text = run(*words.split()).stdout
         assert [line for line in too_wide(text, int(columns)) if "(" not in line] == [], words
 

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from ops_page import PAGE, how, page
+from ops_page import PAGE, page
 
 from augrecipes.compiler.lowering.walk import encode
 from augrecipes.native.kernels import library
@@ -108,7 +108,7 @@ def test_what_is_said_of_arguments_names_those_that_decide(name: str) -> None:
 @pytest.mark.parametrize("name", NATIVE)
 def test_a_class_is_native_with_its_defaults(name: str) -> None:
     found = numbers_of(name, {})
-    assert (how(claims(name)) == "host-drawn") == found.given
+    assert (claims(name).runs == "host-drawn") == found.given
 
 
 @HAS_KERNELS

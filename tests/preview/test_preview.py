@@ -57,6 +57,14 @@ def test_sizes_columns_and_nothing_empty(data: DemoData) -> None:
         assert len({one.tobytes() for one in images}) == 6, "every epoch has draws of its own"
 
 
+def test_views_have_their_names(data: DemoData) -> None:
+    (row,) = sheet_of("dino-pathology", data.tissue, rows=1, columns=1).rows
+    captions = [[cell.caption for cell in group.cells] for group in row.groups]
+    assert captions == [["global 1", "global 2"], [f"local {k}" for k in range(1, 9)]]
+    (alone,) = sheet_of("stained-tissue", data.tissue, rows=1, columns=1).rows
+    assert [cell.caption for group in alone.groups for cell in group.cells] == [""]
+
+
 def test_it_shows_what_a_dataset_hands_out(data: DemoData) -> None:
     recipe = ar.load("jpeg-crop-256")
     sheet = sheet_of(recipe, data.photos, rows=2, columns=2, seed=9, epoch=4)

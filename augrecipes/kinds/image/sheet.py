@@ -36,7 +36,8 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
 
     def cells(out: Mapping[str, Any], name: str) -> list[Cell]:
         found = images_of(out, [name])
-        return [annotated(rgb_of_output(image, recipe.output), on_it, recipe, classes) for *_, image, on_it in found]
+        named = [(rgb_of_output(one, recipe.output), on, words if several else "") for _, words, one, on in found]
+        return [annotated(image, on, recipe, classes, words) for image, on, words in named]
 
     def known(one: DrawnSample) -> list[str]:
         label = label_text(table, one.sample.index % len(table))
