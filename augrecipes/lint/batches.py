@@ -15,4 +15,4 @@ def batch_size_differs(recipe: Recipe) -> Findings:
         size = after(step, size)
     if recipe.batch and not size.exact:
         message = "mixes images of one size, and training may end at several; end `steps:` in a crop of fixed size"
-        yield Finding(message, recipe.batch[0])
+        yield Finding(f"{recipe.batch[0].name} {message}", recipe.batch[0])

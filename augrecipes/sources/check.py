@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 from augrecipes.errors import DataError, Lines
 from augrecipes.images.reading import read_headers
+from augrecipes.lint.meaning import ignored_as_class_of
 from augrecipes.machine import cores
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
@@ -18,6 +20,7 @@ from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, Findings, Size
 from augrecipes.sources.files import read_image, read_mask
 
+_LOOKED = 16
 IMAGE = {"": 1}  # one grid, of one pixel a cell
 T = TypeVar("T")
 R = TypeVar("R")
@@ -112,6 +115,10 @@ def look_at_files(
         some = sorted(fine)
         for k, wrong in zip(some, in_parallel(by_pixels, some, advance, "decoding"), strict=True):
             blame(k, wrong)
+    if masks:  # some of them: nobody waits for all to be decoded for a hint
+        looked = (read_mask(masks[k]) for k in sorted(fine)[:: max(1, len(fine) // _LOOKED)])
+        with suppress(DataError):  # of pixels: --content tells of them
+            findings.notes += filter(None, [ignored_as_class_of(recipe, looked)])
     return fine
 
 

@@ -53,6 +53,28 @@ def test_defects_are_status_1_and_all_listed(check, tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("step", "classes", "noted"),
+    [
+        ("Rotate: {}", True, True),
+        ("Rotate: {}", False, False),
+        ("Rotate: {fill_mask: 255}", True, False),
+        ("D4: {}", True, False),
+    ],
+)
+def test_masks_with_ignored_pixels_that_a_recipe_fills_with_a_class(run, write, tmp_path, caplog, step, classes, noted):
+    write("x.yaml", f"{{version: 1, recipe: t, steps: [{{{step}}}], eval: []}}")
+    for i in range(40):
+        save(tmp_path / f"images/{i}.png", scene(i, (40, 50)))
+        mask = np.full((40, 50), 255 * (i > 30), np.uint8)
+        mask[3, 4] = 2 * classes
+        save(tmp_path / f"masks/{i}.png", mask)
+    checked = run("check-data", "x.yaml", "images", "--masks", "masks")
+    drawn = run("preview", "x.yaml", "images", "--masks", "masks", "-o", "sheet.png", "--rows", "4")
+    assert (checked.exit_code, drawn.exit_code) == (0, 0), checked.output + drawn.output
+    assert ("masks hold 255" in checked.stdout, "masks hold 255" in caplog.text) == (noted, noted)
+
+
 def test_content_finds_what_headers_do_not(check, tmp_path):
     (tmp_path / "X4/0x4.png").rename(tmp_path / "X4/t.png")
     (tmp_path / "X4/1x4.png").rename(tmp_path / "X4/0x4.png")

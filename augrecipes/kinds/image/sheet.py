@@ -12,6 +12,7 @@ from augrecipes.preview.rows import (
     DrawnSample,
     SheetRequest,
     annotated,
+    ignored_line,
     images_of,
     label_text,
     left_out,
@@ -65,4 +66,4 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
         rows, across, often = [SheetRow(groups)], ACROSS, f"epoch {request.epoch}"
     lines = request.lines(pipeline, often, output)
     legend = [(label_colour(k), name) for k, name in enumerate(classes)]
-    return Sheet(rows, recipe.name, lines, left_out(skipped), legend, across)
+    return Sheet(rows, recipe.name, lines, [*left_out(skipped), *ignored_line(recipe, drawn)], legend, across)
