@@ -83,8 +83,7 @@ def checked_image(apply: Callable[..., Any], img: Any, *args: Any, **params: Any
     """Refuse what a class of the user's returns, unless recipes take it: otherwise some later step is blamed."""
     image = apply(img, *args, **params)
     if (dtype := getattr(image, "dtype", type(image).__name__)) not in ("uint8", "float32"):
-        cure = "end `apply` in `.astype(img.dtype)`, of uint8 after rounding and clipping"
-        raise TypeError(f"`apply` returned {dtype}, and images are uint8 (0..255) or float32 (0..1); {cure}")
+        raise TypeError(f"`apply` returned {dtype}, no uint8 (0..255) or float32 (0..1): end in `.astype(img.dtype)`")
     return image
 
 

@@ -39,8 +39,7 @@ def border_in_crop(recipe: Recipe) -> Findings:
         for (step, size, _), crop in zip(along(recipe, steps), _crops_behind(steps), strict=True):
             for turn in step.walk() if crop is not None else ():
                 if crop is not None and _exposes(turn) and not _hidden(turn, size, crop):
-                    corners = f"{turn.name} leaves corners of one colour, and {crop.name} after it shows them"
-                    message = f"{corners}; write `border_mode: reflect_101`, or crop to the middle"
+                    message = f"{crop.name} shows corners that {turn.name} leaves; write `border_mode: reflect_101`"
                     yield Finding(message, turn, "border_mode", (Fix("set", "border_mode: reflect_101"),))
 
 
@@ -111,9 +110,6 @@ def _too_large(step: Step, size: SizeBounds, unit: str) -> Findings:
             return
 
 
-_DIFFER = "so images of a batch will differ in size"
-
-
 @rule("L205", "ragged-sizes")
 def ragged_sizes(recipe: Recipe) -> Findings:
     """The step that spoils one size for all images, if no later step restores it."""
@@ -123,7 +119,7 @@ def ragged_sizes(recipe: Recipe) -> Findings:
             if result.exact:
                 found = None
             elif acting(step, size).exact:
-                message = f"{step.name} decides the size but acts with p = {chance(step):g}, {_DIFFER}; write `p: 1.0`"
+                message = f"{step.name} decides the size but acts with p = {chance(step):g}; write `p: 1.0`"
                 found = Finding(message, step, "p", (Fix("set", "p: 1.0"),))
             elif size.exact and all(inner.is_group or capability(inner.name) for inner in step.walk()):
                 message = f"{step.name} leaves some {size.low[0]:g} × {size.low[1]:g} images with another size"

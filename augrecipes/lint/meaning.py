@@ -217,48 +217,42 @@ def bent_angles(recipe: Recipe) -> Findings:
     if points is not None and "a" in points.format:
         bends = (step for step in recipe.walk() if chance(step) > 0 and claims(step.name).effect == "field")
         for step in [*bends][:1]:
-            cure = "leave it out, or declare points without angles (`format: xy`)"
-            yield Finding(f"{step.name} bends the image, and angles of points stay as they are; {cure}", step)
+            yield Finding(f"{step.name} bends images, but no angles; leave it out, or declare `format: xy`", step)
 
 
 @rule("L606", "ignored-as-class")
 def ignored_as_class(recipe: Recipe) -> Findings:
     """Borders of masks filled with 0, where another step fills them with 255, or a step of `batch:` names that."""
-    mixed = (step for one in recipe.batch for step in one.walk())
-    says = next((step.name for step in (*recipe.walk(), *mixed) if _calls_ignored(step)), "")
-    for step in _filling_zero(recipe) if says else ():
+    every = (*recipe.walk(), *(step for one in recipe.batch for step in one.walk()))
+    written = ((step.name, step.args.get("fill_mask"), *step.args.get("background", ())) for step in every)
+    says = next((name for name, *values in written if _IGNORED in values or (_IGNORED,) in values), "")
+    for step in _zero_borders(recipe) if says else ():
         message = f"{step.name} fills masks with class 0 where the image ends, and {says} calls 255 ignored"
         yield Finding(f"{message}; write `fill_mask: 255`", step, "fill_mask", (Fix("set", "fill_mask: 255"),))
 
 
-def _calls_ignored(step: Step) -> bool:
-    written = (step.args.get("fill_mask"), step.args.get("background"))
-    return any(_IGNORED in (value if isinstance(value, tuple) else (value,)) for value in written)
-
-
-def _filling_zero(recipe: Recipe) -> Iterator[Step]:
+def _zero_borders(recipe: Recipe) -> Iterator[Step]:
     """Steps that show what lies outside of an image, and call it class 0 in masks."""
     for step in recipe.walk() if recipe.inputs.mask != "absent" and recipe.facts.annotated else ():
         values = effective(step)
-        shows = values.get("border_mode") == "constant" and values.get("pad_if_needed", True)
-        cut = values.get("crop_border") or chance(step) <= 0 or is_neutral(step)
-        if shows and not cut and values.get("fill_mask") in (0, [0], (0,)):
+        shows = values.get("border_mode") == "constant" and values.get("pad_if_needed") is not False
+        acts = chance(step) > 0 and not is_neutral(step) and not values.get("crop_border")
+        if shows and acts and values.get("fill_mask") in (0, [0], (0,)):
             yield step
 
 
-def ignored_as_class_of(recipe: Recipe, masks: Iterable[Any]) -> str:
-    """What L606 says of a recipe by its data: masks H×W of classes, of which 255 is ignored; empty where nothing.
+def mask_hint(recipe: Recipe, masks: Iterable[Any]) -> list[str]:
+    """What L606 says of a recipe by its data: masks H×W of classes, of which 255 is ignored; one line, or none.
 
     >>> from augrecipes.recipe.parse import parse_text
     >>> import numpy as np
     >>> recipe = parse_text("{version: 1, recipe: t, steps: [Rotate]}")
-    >>> ignored_as_class_of(recipe, [np.array([[1, 255]])]).partition(";")[0]
-    'masks hold 255, which losses ignore, and where the image ends they get class 0 from Rotate'
-    >>> ignored_as_class_of(recipe, [np.array([[0, 255]])])  # 255 is the foreground
-    ''
+    >>> mask_hint(recipe, [np.array([[1, 255]])])
+    ['masks hold 255, which losses ignore, and get class 0 from Rotate; write `fill_mask: 255`']
+    >>> mask_hint(recipe, [np.array([[0, 255]])])  # 255 is the foreground
+    []
     """
-    names = list(dict.fromkeys(step.name for step in _filling_zero(recipe) if "L606" not in step.ignored))
+    names = list(dict.fromkeys(step.name for step in _zero_borders(recipe) if "L606" not in step.ignored))
     if names and any(mask.max(initial=0) == _IGNORED and ((mask > 0) & (mask < _IGNORED)).any() for mask in masks):
-        cure = f"they get class 0 from {', '.join(names)}; write `fill_mask: 255`"
-        return f"masks hold 255, which losses ignore, and where the image ends {cure}"
-    return ""
+        return [f"masks hold 255, which losses ignore, and get class 0 from {', '.join(names)}; write `fill_mask: 255`"]
+    return []

@@ -59,15 +59,15 @@ def seen(sample: Mapping[str, Any], region: Array, inputs: Inputs, shift: tuple[
     return found
 
 
-def resized(
-    sample: Mapping[str, Any], inputs: Inputs, size: tuple[int, int], start: Array, factor: Array, shift: Array
-) -> dict[str, Any]:
-    """A sample whose boxes and keypoints at x, y px lie at ((x, y) - start) · factor + shift; nothing is clipped."""
-    made = dict(sample)
+def rescale(sample: Mapping[str, Any], inputs: Inputs, size: tuple[int, int], place: Array) -> dict[str, Any]:
+    """A sample whose boxes and keypoints at x, y px lie at ((x, y) - start) · factor + shift; nothing is clipped.
+
+    `place` holds these three, 3×2; `size` is the image's (height, width).
+    """
+    made, (start, factor, shift) = dict(sample), place
     if inputs.boxes is not None and "boxes" in sample:
         corners = corners_px(sample["boxes"], inputs.boxes.format, *size).reshape(-1, 2, 2)
-        moved = ((corners - start) * factor + shift).reshape(-1, 4)
-        made["boxes"] = from_corners_px(moved, inputs.boxes.format, *size)
+        made["boxes"] = from_corners_px(((corners - start) * factor + shift).reshape(-1, 4), inputs.boxes.format, *size)
     if inputs.keypoints is not None and "keypoints" in sample:
         form, points = inputs.keypoints.format, np.array(sample["keypoints"], np.float32)
         on = [form.index("x"), form.index("y")]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import CollateError
-from augrecipes.mixtures.annotations import resized, seen
+from augrecipes.mixtures.annotations import rescale, seen
 from augrecipes.ops.box_formats import corners_px
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class BatchArrays:
         parts = [(sample, self._region(rows, columns), shift) for sample, rows, columns, shift in pieces]
         self._annotate(k, *parts if self.ragged else ())
 
-    def fitted(self, sample: Mapping[str, Any], scale: float, corner: tuple[bool, bool]) -> dict[str, Any]:
+    def fit(self, sample: Mapping[str, Any], scale: float, corner: tuple[bool, bool]) -> dict[str, Any]:
         """An image without its bars, enlarged, in a corner of one of the same size; what lies on it goes along.
 
         Args:
@@ -164,15 +164,14 @@ class BatchArrays:
             corner: whether it lies at the lower edge, and at the right one.
         """
         plane, size = self.planes(sample)["image"], np.array(self.cells)
-        lines = plane, plane.swapaxes(0, 1)
-        start, stop = np.array([(bar(one), len(one) - bar(one[::-1])) for one in lines]).T
+        start, stop = np.array([(bar(one), len(one) - bar(one[::-1])) for one in (plane, plane.swapaxes(0, 1))]).T
         length = np.rint((stop - start) * (size / (stop - start)).min() * scale)
         factor, shift = length / (stop - start), np.where(corner, size - length, 0)
         y, x = (_sources(*one) for one in zip(size, start, stop, factor, shift, strict=True))
-        made = resized(sample, self.recipe.inputs, self.cells, start[::-1], factor[::-1], shift[::-1])
+        place = np.flip([start, factor, shift], 1)  # of x and y
+        made = rescale(sample, self.recipe.inputs, self.cells, place) | {"image": np.empty_like(sample["image"])}
         down, right = np.ix_(np.floor(y + 0.5).astype(int), np.floor(x + 0.5).astype(int))
         made |= {key: np.asarray(sample[key])[..., down, right] for key in ("mask", "masks") if key in sample}
-        made["image"] = np.empty_like(sample["image"])
         wide = np.ascontiguousarray(plane, np.float32 if plane.dtype == np.float16 else None)
         moved = cv2.remap(wide, *np.meshgrid(np.float32(x), np.float32(y)), cv2.INTER_LINEAR)
         self.planes(made)["image"][...] = moved.reshape(plane.shape)
@@ -221,8 +220,7 @@ def bar(lines: Array) -> int:
 def _sources(size: int, start: int, stop: int, factor: float, shift: float) -> Array:
     """Which place of the old image, along one axis, each pixel of the new one shows: of a bar, where nothing lies."""
     old = (np.arange(size) - shift + 0.5) / factor + start  # from the edge of the first pixel on
-    shown = (old > start) & (old < stop)
-    return np.where(shown, np.clip(old - 0.5, start, stop - 1), 0 if start else size - 1)
+    return np.where((old > start) & (old < stop), np.clip(old - 0.5, start, stop - 1), 0 if start else size - 1)
 
 
 def by_cycles(order: Sequence[int], rows: Array) -> Iterator[tuple[Array, Array]]:

@@ -65,9 +65,8 @@ def render_mask(image: RgbImage, mask: NDArray[Any]) -> None:
     colours[ignored] = np.where(stripe[ignored][:, None], *_STRIPES)
     cross = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
     edge = cv2.morphologyEx(places.astype(np.float32), cv2.MORPH_GRADIENT, cross) > 0
-    strength = np.where(edge | (ignored & stripe), np.float32(0.9), np.float32(_FILL))
-    strength = np.where(ids == 0, np.float32(0), strength)[..., None]
-    image[...] = np.rint(image + (colours - image) * strength).astype(np.uint8)
+    strength = np.where(edge | (ignored & stripe), 0.9, _FILL) * (ids != 0)
+    image[...] = np.rint(image + (colours - image) * strength[..., None].astype(np.float32)).astype(np.uint8)
 
 
 def render_boxes(

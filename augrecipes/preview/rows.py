@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
-from augrecipes.lint.meaning import ignored_as_class_of, random_in_eval
+from augrecipes.lint.meaning import random_in_eval
 from augrecipes.ops.box_formats import corners_px
 from augrecipes.preview.cells import Cell, CellGroup
 from augrecipes.preview.display import RgbImage, amplified
@@ -187,15 +187,6 @@ def show_rows(
     if not found:
         raise DataError(f"no image can be shown; the first: {skipped[0]}" if skipped else "no image", path=data)
     return found, skipped
-
-
-def ignored_line(recipe: Recipe, drawn: Iterable[DrawnSample]) -> list[str]:
-    """A line where steps fill masks with a class, and those of the samples call 255 ignored; the same is logged."""
-    masks = (np.asarray(one.sample.rest["mask"]) for one in drawn if "mask" in one.sample.rest)
-    lines = [line] if (line := ignored_as_class_of(recipe, masks)) else []
-    for line in lines:
-        logger.warning("%s: %s", recipe.file, line)
-    return lines
 
 
 def left_out(skipped: Sequence[DataError]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from augrecipes.errors import DataError, Lines
 from augrecipes.images.reading import read_headers
-from augrecipes.lint.meaning import ignored_as_class_of
+from augrecipes.lint.meaning import mask_hint
 from augrecipes.machine import cores
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
@@ -20,7 +20,6 @@ from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, Findings, Size
 from augrecipes.sources.files import read_image, read_mask
 
-_LOOKED = 16
 IMAGE = {"": 1}  # one grid, of one pixel a cell
 T = TypeVar("T")
 R = TypeVar("R")
@@ -115,10 +114,10 @@ def look_at_files(
         some = sorted(fine)
         for k, wrong in zip(some, in_parallel(by_pixels, some, advance, "decoding"), strict=True):
             blame(k, wrong)
-    if masks:  # some of them: nobody waits for all to be decoded for a hint
-        looked = (read_mask(masks[k]) for k in sorted(fine)[:: max(1, len(fine) // _LOOKED)])
+    if masks:  # sixteen of them: nobody waits for all to be decoded for a hint
+        looked = (read_mask(masks[k]) for k in sorted(fine)[:: max(1, len(fine) // 16)])
         with suppress(DataError):  # of pixels: --content tells of them
-            findings.notes += filter(None, [ignored_as_class_of(recipe, looked)])
+            findings.notes += mask_hint(recipe, looked)
     return fine
 
 

@@ -377,11 +377,15 @@ def unsized(sample: Any, *more: Any) -> Any:
 
 test_planted_faults_of_scaled_mosaics_are_found = planted_faults(
     {
-        "boxes that stay": (planted(check_scaled, *SCALED), (arrays, "resized", unsized)),
+        "boxes that stay": (planted(check_scaled, *SCALED), (arrays, "rescale", unsized)),
         "bars that stay": (planted(check_scaled, *SCALED), (arrays, "bar", lambda lines: 0)),
         "half a pixel": (
             planted(check_scaled, *SCALED),
-            (arrays, "resized", lambda s, i, c, start, f, shift: annotations.resized(s, i, c, start, f, shift + 0.5)),
+            (
+                arrays,
+                "rescale",
+                lambda *given: annotations.rescale(*given[:3], given[3] + [[0], [0], [0.5]]),
+            ),
         ),
     }
 )

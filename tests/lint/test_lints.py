@@ -9,7 +9,7 @@ from support.checks import table
 
 from augrecipes.errors import Diagnostic
 from augrecipes.lint import lint, lints
-from augrecipes.lint.meaning import ignored_as_class_of
+from augrecipes.lint.meaning import mask_hint
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.intervals import interval
@@ -125,14 +125,12 @@ CLASSES_AND_IGNORED, BINARY = np.array([[0, 3, 255]]), np.array([[0, 255]])
 
 def test_masks_that_hold_255_tell_what_a_recipe_does_not_say():
     recipe = parse_text("{version: 1, recipe: t, steps: [Rotate, {Pad: {padding: 4}}, Affine: {fill_mask: 255}]}")
-    said = ignored_as_class_of(recipe, [BINARY, CLASSES_AND_IGNORED])
-    assert said.startswith(
-        "masks hold 255, which losses ignore, and where the image ends they get class 0 from Rotate, Pad"
-    )
-    assert ignored_as_class_of(recipe, [BINARY, BINARY * 2, CLASSES_AND_IGNORED * 2]) == ""
+    said = mask_hint(recipe, [BINARY, CLASSES_AND_IGNORED])
+    assert said == ["masks hold 255, which losses ignore, and get class 0 from Rotate, Pad; write `fill_mask: 255`"]
+    assert mask_hint(recipe, [BINARY, BINARY * 2, CLASSES_AND_IGNORED * 2]) == []
     for other in ("inputs: {mask: absent}, steps: [Rotate]", "steps: [HorizontalFlip, {Rotate: {fill_mask: 255}}]"):
         recipe = parse_text(f"{{version: 1, recipe: t, {other}}}")
-        assert ignored_as_class_of(recipe, [CLASSES_AND_IGNORED]) == ""
+        assert mask_hint(recipe, [CLASSES_AND_IGNORED]) == []
 
 
 def drift(steps: str, evaluation: str, head: str = "") -> list[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from augrecipes.mixtures.record import CLASSES, SHARES, Mixture
 
@@ -35,17 +34,12 @@ def mosaic(batch: BatchArrays, rng: np.random.Generator, k: int, center_range: R
     placed = [samples[one] for one in rng.permutation(4)]
     if scale is not None:
         factor = rng.uniform(*scale)
-        placed = [batch.fitted(sample, factor, (one < 2, one % 2 == 0)) for one, sample in enumerate(placed)]
+        placed = [batch.fit(sample, factor, (one < 2, one % 2 == 0)) for one, sample in enumerate(placed)]
     batch.lay(k, [(sample, *quarter) for sample, quarter in zip(placed, quarters, strict=True)])
 
 
-def on_one_image(recipe: Any, arguments: Mapping[str, Any]) -> str:
-    """Why samples cannot be resized; empty where they can."""
-    resizes = arguments["scale"] is not None and recipe.facts.scales
-    return "resizes by `scale`, and targets of pairs must stay aligned; leave `scale` out" if resizes else ""
-
-
 _CENTER = {**SHARES, "default": [0.3, 0.7], "description": "Where the four meet, as shares of height and width."}
+_PAIRS = "resizes by `scale`, and targets of a pair must stay aligned; leave `scale` out"
 _SCALE = {
     "anyOf": [{**SHARES, "prefixItems": [{"type": "number", "minimum": 1}] * 2}, {"type": "null"}], "default": None,
     "description": "Bars go, and the longer side becomes the image's times this; null: nothing is resized.",
@@ -57,6 +51,6 @@ MIXTURES = {
         {"center_range": _CENTER, "scale": _SCALE, "classes": CLASSES},
         each=True,
         labels=True,
-        refusal=on_one_image,
+        refusal=lambda recipe, arguments: _PAIRS if arguments["scale"] and recipe.facts.scales else "",
     )
 }
