@@ -14,5 +14,5 @@ def batch_size_differs(recipe: Recipe) -> Findings:
     for step in next(on_one_grid(recipe)) if recipe.batch else ():
         size = after(step, size)
     if recipe.batch and not size.exact:
-        first = recipe.batch[0]
-        yield Finding(f"{first.name} mixes images of one size; end `steps:` in a crop of fixed size", first)
+        message = f"{recipe.batch[0].name} mixes images of one size; end `steps:` in a crop of fixed size"
+        yield Finding(message, recipe.batch[0])

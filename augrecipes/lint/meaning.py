@@ -206,8 +206,7 @@ def mirrored_points(recipe: Recipe) -> Findings:
     if points is not None and points.flip_pairs is None and (points.labels or not points.remove_invisible):
         turns = (step for step in recipe.walk() if chance(step) > 0 and claims(step.name).action == "dihedral")
         for step in [step for step in turns if claims(step.name).native != "moves:quarter_turn"][:1]:
-            cure = "write `flip_pairs:` for `keypoints`, such as [[1, 2]], or [] where none has a side"
-            yield Finding(f"{step.name} mirrors left points into right ones, which keep their names; {cure}", step)
+            yield Finding(f"{step.name} mirrors points, not their names; write `flip_pairs:` for `keypoints`", step)
 
 
 @rule("L605", "bent-angles")

@@ -155,26 +155,29 @@ class BatchArrays:
         parts = [(sample, self._region(rows, columns), shift) for sample, rows, columns, shift in pieces]
         self._annotate(k, *parts if self.ragged else ())
 
-    def fit(self, sample: Mapping[str, Any], scale: float, corner: tuple[bool, bool]) -> dict[str, Any]:
-        """An image without its bars, enlarged, in a corner of one of the same size; what lies on it goes along.
+    def fit(self, sample: Mapping[str, Any], scale: float, *piece: Any) -> dict[str, Any]:
+        """Enlarge an image without its bars into the corner that a piece shows; what lies on it goes along.
 
         Args:
             sample: one image. Bars are lines of one colour at its edges, as a letterbox has them.
             scale: the longer side becomes that of the image, times this, from 1. What is left over is the bars'.
-            corner: whether it lies at the lower edge, and at the right one.
+            piece: the rows, columns and shift of a `Piece`; pixels that it does not show are not made.
         """
+        there = zip(piece[:2], piece[2], self.cells, strict=True)
+        window = [slice(min(first - by, size - 1), max(last - by, 1)) for (first, last), by, size in there]
         plane, size = self.planes(sample)["image"], np.array(self.cells)
         start, stop = np.array([(bar(one), len(one) - bar(one[::-1])) for one in (plane, plane.swapaxes(0, 1))]).T
         length = np.rint((stop - start) * (size / (stop - start)).min() * scale)
-        factor, shift = length / (stop - start), np.where(corner, size - length, 0)
+        factor, shift = length / (stop - start), np.where([one.start > 0 for one in window], size - length, 0)
         y, x = (_sources(*one) for one in zip(size, start, stop, factor, shift, strict=True))
         place = np.flip([start, factor, shift], 1)  # of x and y
         made = rescale(sample, self.recipe.inputs, self.cells, place) | {"image": np.empty_like(sample["image"])}
         down, right = np.ix_(np.floor(y + 0.5).astype(int), np.floor(x + 0.5).astype(int))
         made |= {key: np.asarray(sample[key])[..., down, right] for key in ("mask", "masks") if key in sample}
-        wide = np.ascontiguousarray(plane, np.float32 if plane.dtype == np.float16 else None)
-        moved = cv2.remap(wide, *np.meshgrid(np.float32(x), np.float32(y)), cv2.INTER_LINEAR)
-        self.planes(made)["image"][...] = moved.reshape(plane.shape)
+        wide = np.asarray(plane, np.float32 if plane.dtype == np.float16 else None)
+        maps = np.meshgrid(np.float32(x[window[1]]), np.float32(y[window[0]]))
+        for k in range(plane.shape[2]):  # a channel at a time: of c×h×w no copy is made
+            self.planes(made)["image"][window[0], window[1], k] = cv2.remap(wide[..., k], *maps, cv2.INTER_LINEAR)
         return made
 
     def cover(self, k: int, sample: Mapping[str, Any], region: Array) -> None:

@@ -110,14 +110,13 @@ def look_at_files(
     fine = set(range(len(images)))
     for k in range(len(images)):
         blame(k, by_header(k))
+    some = sorted(fine)
     if content:
-        some = sorted(fine)
         for k, wrong in zip(some, in_parallel(by_pixels, some, advance, "decoding"), strict=True):
             blame(k, wrong)
-    if masks:  # sixteen of them: nobody waits for all to be decoded for a hint
-        looked = (read_mask(masks[k]) for k in sorted(fine)[:: max(1, len(fine) // 16)])
-        with suppress(DataError):  # of pixels: --content tells of them
-            findings.notes += mask_hint(recipe, looked)
+    few = (masks[k] for k in some[:: len(some) // 16 + 1] if masks)  # all would take too long for a hint
+    with suppress(DataError):  # of pixels: --content tells of them
+        findings.notes += mask_hint(recipe, map(read_mask, few))
     return fine
 
 

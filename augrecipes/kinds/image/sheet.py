@@ -67,5 +67,4 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     lines = request.lines(pipeline, often, output)
     legend = [(label_colour(k), name) for k, name in enumerate(classes)]
     masks = (one.sample.rest["mask"] for one in drawn if "mask" in one.sample.rest)
-    foot = [*left_out(skipped), *mask_hint(recipe, masks)]
-    return Sheet(rows, recipe.name, lines, foot, legend, across)
+    return Sheet(rows, recipe.name, lines, [*left_out(skipped), *mask_hint(recipe, masks)], legend, across)

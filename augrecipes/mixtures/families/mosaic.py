@@ -34,7 +34,7 @@ def mosaic(batch: BatchArrays, rng: np.random.Generator, k: int, center_range: R
     placed = [samples[one] for one in rng.permutation(4)]
     if scale is not None:
         factor = rng.uniform(*scale)
-        placed = [batch.fit(sample, factor, (one < 2, one % 2 == 0)) for one, sample in enumerate(placed)]
+        placed = [batch.fit(sample, factor, *quarter) for sample, quarter in zip(placed, quarters, strict=True)]
     batch.lay(k, [(sample, *quarter) for sample, quarter in zip(placed, quarters, strict=True)])
 
 
