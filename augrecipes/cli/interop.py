@@ -79,7 +79,7 @@ def import_(
         write_file(out, text.encode("utf-8"))
     from augrecipes.lint import lint
 
-    lints = lint(recipe)
+    lints = lint(recipe, advice=False)
     gained = _gained(recipe) if time else {}
     found = {
         "recipe": text,

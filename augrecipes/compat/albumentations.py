@@ -82,6 +82,27 @@ def wrap_apply(step: Any, by: Callable[..., Any], *more: Any) -> None:
     step._set_keys()  # albumentations keeps the functions that it calls
 
 
+def of_channels(channels: int, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
+    """Refuse an image of other channels than there are values for: albumentations leaves the rest as memory was."""
+    has = img.shape[2] if img.ndim > 2 else 1
+    if has != channels:
+        raise ValueError(f"its arguments have a value for each of {channels} channels, and the image has {has}")
+    return apply(img, *args, **params)
+
+
+def on_a_copy(apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
+    """Let a transform that writes into the image it is given have a copy of it."""
+    return apply(img.copy(), *args, **params)
+
+
+def checked_image(apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
+    """Refuse what a class of the user's returns, unless recipes take it: otherwise some later step is blamed."""
+    image = apply(img, *args, **params)
+    if (dtype := getattr(image, "dtype", type(image).__name__)) not in ("uint8", "float32"):
+        raise TypeError(f"`apply` returned {dtype}, no uint8 (0..255) or float32 (0..1): end in `.astype(img.dtype)`")
+    return image
+
+
 def running(error: BaseException) -> Iterator[Any]:
     """The objects whose methods `error` came through, the outermost first."""
     return (known.get("self") for known in variables(error))

@@ -96,7 +96,7 @@ def steps_of(recipe: Recipe, mode: Mode) -> tuple[Step, ...]:
 
 def check(recipe: Recipe) -> None:
     """Raise on lint errors that the recipe does not silence; log each warning once."""
-    found = lint(recipe)
+    found = lint(recipe, advice=False)
     errors = tuple(d for d in found if d.severity == "error")
     if errors:
         raise LintError(problems=errors)

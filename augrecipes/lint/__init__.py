@@ -31,11 +31,12 @@ def lints() -> dict[str, Lint]:
     return dict(sorted(registered.items()))
 
 
-def lint(recipe: Recipe | Source) -> tuple[Diagnostic, ...]:
+def lint(recipe: Recipe | Source, *, advice: bool = True) -> tuple[Diagnostic, ...]:
     """Everything the lints say of a recipe, in file order, without what the recipe silences.
 
     What a variant inherits is reported at its `extends:`, and the message names the place. A finding is silenced by
-    `# augrecipes: ignore[CODE]` on the line of the step that it speaks of. Imports no albumentations.
+    `# augrecipes: ignore[CODE]` on the line of the step that it speaks of. Without `advice` lints of taste and speed
+    are left out. Imports no albumentations.
 
     >>> found = lint({"version": 1, "recipe": "tiny", "steps": [{"Rotate": {"limit": 0}}], "eval": []})
     >>> [problem.code for problem in found]
@@ -47,7 +48,7 @@ def lint(recipe: Recipe | Source) -> tuple[Diagnostic, ...]:
     kept = [
         one
         for what in first | last
-        if what[0] not in _MEANT or (what in first and what in last)
+        if (advice or not registered[what[0]].advice) and (what[0] not in _MEANT or (what in first and what in last))
         for one in max(last.get(what, ()), first.get(what, ()), key=len)
     ]
     return tuple(sorted(dict.fromkeys(kept), key=_order))

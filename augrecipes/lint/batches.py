@@ -14,5 +14,5 @@ def batch_size_differs(recipe: Recipe) -> Findings:
     for step in next(on_one_grid(recipe)) if recipe.batch else ():
         size = after(step, size)
     if recipe.batch and not size.exact:
-        message = "mixes images of one size, and training may end at several; end `steps:` in a crop of fixed size"
+        message = f"{recipe.batch[0].name} mixes images of one size; end `steps:` in a crop of fixed size"
         yield Finding(message, recipe.batch[0])

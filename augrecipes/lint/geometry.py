@@ -39,8 +39,7 @@ def border_in_crop(recipe: Recipe) -> Findings:
         for (step, size, _), crop in zip(along(recipe, steps), _crops_behind(steps), strict=True):
             for turn in step.walk() if crop is not None else ():
                 if crop is not None and _exposes(turn) and not _hidden(turn, size, crop):
-                    corners = f"{turn.name} leaves corners of one colour, and {crop.name} after it shows them"
-                    message = f"{corners}; write `border_mode: reflect_101`, or crop to the middle"
+                    message = f"{crop.name} shows corners that {turn.name} leaves; write `border_mode: reflect_101`"
                     yield Finding(message, turn, "border_mode", (Fix("set", "border_mode: reflect_101"),))
 
 
@@ -111,9 +110,6 @@ def _too_large(step: Step, size: SizeBounds, unit: str) -> Findings:
             return
 
 
-_DIFFER = "so images of a batch will differ in size"
-
-
 @rule("L205", "ragged-sizes")
 def ragged_sizes(recipe: Recipe) -> Findings:
     """The step that spoils one size for all images, if no later step restores it."""
@@ -123,28 +119,26 @@ def ragged_sizes(recipe: Recipe) -> Findings:
             if result.exact:
                 found = None
             elif acting(step, size).exact:
-                message = f"{step.name} decides the size but acts with p = {chance(step):g}, {_DIFFER}; write `p: 1.0`"
+                message = f"{step.name} decides the size but acts with p = {chance(step):g}; write `p: 1.0`"
                 found = Finding(message, step, "p", (Fix("set", "p: 1.0"),))
-            elif size.exact:
-                message = f"{step.name} changes the size of some images ({size.low[0]:g} × {size.low[1]:g} before)"
-                cure = "make them square before it, or fix the size after it"
-                found = Finding(f"{message}, {_DIFFER}; {cure}", step)
+            elif size.exact and all(inner.is_group or capability(inner.name) for inner in step.walk()):
+                message = f"{step.name} leaves some {size.low[0]:g} × {size.low[1]:g} images with another size"
+                found = Finding(f"{message}; make them square before it, or fix the size after it", step)
         if found is not None:
             yield found
 
 
-@rule("L301", "statistics-after-crop")
+@rule("L301", "statistics-after-crop", advice=True)
 def statistics_after_crop(recipe: Recipe) -> Findings:
-    """Steps that read the whole image's statistics behind a random crop, in groups too."""
+    """The first step of a section that reads the whole image's statistics behind a random crop, in groups too."""
     for steps in sections(recipe):
-        crop = ""
+        crop, found = "", []
         for top in steps:
-            for step in top.walk() if crop else ():
-                if reads := _reads(step):
-                    what = f"{step.name} reads {reads} of what {crop} left, so the same pixel changes differently in"
-                    cure = f"move it before {crop} (slower: the whole image is changed), or silence this if it is meant"
-                    yield Finding(f"{what} every crop; {cure}", step)
+            readers = [step for step in top.walk() if crop and _reads(step) and "L301" not in step.ignored]
+            tail = f"of what {crop} left; put it in front, or silence this"
+            found += [Finding(f"{step.name} depends on {_reads(step)} {tail}", step) for step in readers]
             crop = next((step.name for step in top.walk() if _cuts(step)), crop)
+        yield from found[:1]
 
 
 def _cuts(step: Step) -> bool:

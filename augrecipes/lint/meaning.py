@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from augrecipes.lint.record import Finding, Findings, rule
 from augrecipes.lint.walk import acting, along, on_one_grid, sections
@@ -18,6 +19,7 @@ from augrecipes.recipe.problems import Fix
 
 _REMOVE = (Fix("remove"),)
 _ALWAYS = (Fix("set", "p: 1.0"),)
+_IGNORED = 255  # what masks and losses of segmentation call pixels that do not count
 
 
 @rule("L101", "random-in-eval", "error")
@@ -106,7 +108,7 @@ def _colours(steps: tuple[Step, ...]) -> Findings:
             yield Finding(f"{step.name} has nothing to do: {grey.name} has removed every colour", step, None, _REMOVE)
 
 
-@rule("L501", "integer-constant")
+@rule("L501", "integer-constant", advice=True)
 def integer_constant(recipe: Recipe) -> Findings:
     """Interpolations and border modes given as OpenCV's numbers."""
     for step in recipe.walk():
@@ -132,7 +134,7 @@ def implicit_weights(recipe: Recipe) -> Findings:
         yield Finding(f"in OneOf a child's p is its weight, and defaults differ ({odds}); give every child a p", group)
 
 
-@rule("L503", "equal-steps")
+@rule("L503", "equal-steps", advice=True)
 def equal_steps(recipe: Recipe) -> Findings:
     """The second and later steps of one name, without id, in one list."""
     for steps in (*sections(recipe), *(group.steps for group in recipe.walk())):
@@ -204,8 +206,7 @@ def mirrored_points(recipe: Recipe) -> Findings:
     if points is not None and points.flip_pairs is None and (points.labels or not points.remove_invisible):
         turns = (step for step in recipe.walk() if chance(step) > 0 and claims(step.name).action == "dihedral")
         for step in [step for step in turns if claims(step.name).native != "moves:quarter_turn"][:1]:
-            cure = "write `flip_pairs:` for `keypoints`, such as [[1, 2]]; [] where none has a side, or the data says"
-            yield Finding(f"{step.name} exchanges left and right, but no labels and rows of points; {cure}", step)
+            yield Finding(f"{step.name} mirrors points, not their names; write `flip_pairs:` for `keypoints`", step)
 
 
 @rule("L605", "bent-angles")
@@ -215,5 +216,42 @@ def bent_angles(recipe: Recipe) -> Findings:
     if points is not None and "a" in points.format:
         bends = (step for step in recipe.walk() if chance(step) > 0 and claims(step.name).effect == "field")
         for step in [*bends][:1]:
-            cure = "leave the step out, or declare points without angles (`format: xy`)"
-            yield Finding(f"{step.name} bends the image and has no angle, so that those of points stay; {cure}", step)
+            yield Finding(f"{step.name} bends images, but no angles; leave it out, or declare `format: xy`", step)
+
+
+@rule("L606", "ignored-as-class")
+def ignored_as_class(recipe: Recipe) -> Findings:
+    """Borders of masks filled with 0, where another step fills them with 255, or a step of `batch:` names that."""
+    every = (*recipe.walk(), *(step for one in recipe.batch for step in one.walk()))
+    written = ((step.name, step.args.get("fill_mask"), *step.args.get("background", ())) for step in every)
+    says = next((name for name, *values in written if _IGNORED in values or (_IGNORED,) in values), "")
+    for step in _zero_borders(recipe) if says else ():
+        message = f"{step.name} fills masks with class 0 where the image ends, and {says} calls 255 ignored"
+        yield Finding(f"{message}; write `fill_mask: 255`", step, "fill_mask", (Fix("set", "fill_mask: 255"),))
+
+
+def _zero_borders(recipe: Recipe) -> Iterator[Step]:
+    """Steps that show what lies outside of an image, and call it class 0 in masks."""
+    for step in recipe.walk() if recipe.inputs.mask != "absent" and recipe.facts.annotated else ():
+        values = effective(step)
+        shows = values.get("border_mode") == "constant" and values.get("pad_if_needed") is not False
+        acts = chance(step) > 0 and not is_neutral(step) and not values.get("crop_border")
+        if shows and acts and values.get("fill_mask") in (0, [0], (0,)):
+            yield step
+
+
+def mask_hint(recipe: Recipe, masks: Iterable[Any]) -> list[str]:
+    """What L606 says of a recipe by its data: masks H×W of classes, of which 255 is ignored; one line, or none.
+
+    >>> from augrecipes.recipe.parse import parse_text
+    >>> import numpy as np
+    >>> recipe = parse_text("{version: 1, recipe: t, steps: [Rotate]}")
+    >>> mask_hint(recipe, [np.array([[1, 255]])])
+    ['masks hold 255, which losses ignore, and get class 0 from Rotate; write `fill_mask: 255`']
+    >>> mask_hint(recipe, [np.array([[0, 255]])])  # 255 is the foreground
+    []
+    """
+    names = list(dict.fromkeys(step.name for step in _zero_borders(recipe) if "L606" not in step.ignored))
+    if names and any(mask.max(initial=0) == _IGNORED and ((mask > 0) & (mask < _IGNORED)).any() for mask in masks):
+        return [f"masks hold 255, which losses ignore, and get class 0 from {', '.join(names)}; write `fill_mask: 255`"]
+    return []

@@ -23,9 +23,8 @@ def resampled_pair(recipe: Recipe) -> Findings:
     """Steps that interpolate, on two or more targets of a pair. What Degrade does to its target is its own affair."""
     for step, named, _, _ in () if recipe.allow_resampling else by_target(recipe):
         if len(named) > 1 and claims(step.name).bends:
-            message = f"{step.name} resamples targets that must stay aligned pixel by pixel"
-            cure = "use windows, flips and quarter turns, or write `allow_resampling: true`"
-            yield Finding(f"{message}; {cure}", step, fixes=(Fix("key", "allow_resampling: true"),))
+            message = f"{step.name} resamples aligned targets; use crops and flips, or write `allow_resampling: true`"
+            yield Finding(message, step, fixes=(Fix("key", "allow_resampling: true"),))
 
 
 @rule("L206", "unaligned-pair", "error")

@@ -49,22 +49,24 @@ class Lint:
         name: stable, such as `random-in-eval`.
         check: finds it.
         severity: `error` stops `compile`; `warning` is logged.
+        advice: a matter of taste or speed, which `check` tells and nothing else logs.
     """
 
     code: str
     name: str
     check: Check
     severity: Severity = "warning"
+    advice: bool = False
 
 
 registered: dict[str, Lint] = {}
 
 
-def rule(code: str, name: str, severity: Severity = "warning") -> Callable[[Check], Check]:
+def rule(code: str, name: str, severity: Severity = "warning", *, advice: bool = False) -> Callable[[Check], Check]:
     """A function of a recipe becomes a lint."""
 
     def register(check: Check) -> Check:
-        registered[code] = Lint(code, name, check, severity)
+        registered[code] = Lint(code, name, check, severity, advice)
         return check
 
     return register

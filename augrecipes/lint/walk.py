@@ -11,7 +11,7 @@ from typing import Any
 
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability, claims
-from augrecipes.ops.registry import chance, effective
+from augrecipes.ops.registry import chance, effective, is_image_only
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Arguments, Recipe, Step
 
@@ -60,7 +60,7 @@ def acting(step: Step, size: SizeBounds) -> SizeBounds:
             return size if all(after(child, size) == size for child in step.steps) else UNKNOWN
     record = capability(step.name)
     if record is None:
-        return UNKNOWN
+        return size if is_image_only(step.name) else UNKNOWN
     return size if record.size is None else record.size(effective(step), size)
 
 

@@ -59,6 +59,24 @@ def seen(sample: Mapping[str, Any], region: Array, inputs: Inputs, shift: tuple[
     return found
 
 
+def rescale(sample: Mapping[str, Any], inputs: Inputs, size: tuple[int, int], place: Array) -> dict[str, Any]:
+    """A sample whose boxes and keypoints at x, y px lie at ((x, y) - start) · factor + shift; nothing is clipped.
+
+    `place` holds these three, 3×2; `size` is the image's (height, width).
+    """
+    made, (start, factor, shift) = dict(sample), place
+    if inputs.boxes is not None and "boxes" in sample:
+        corners = corners_px(sample["boxes"], inputs.boxes.format, *size).reshape(-1, 2, 2)
+        made["boxes"] = from_corners_px(((corners - start) * factor + shift).reshape(-1, 4), inputs.boxes.format, *size)
+    if inputs.keypoints is not None and "keypoints" in sample:
+        form, points = inputs.keypoints.format, np.array(sample["keypoints"], np.float32)
+        on = [form.index("x"), form.index("y")]
+        points[:, on] = (points[:, on] - start + 0.5) * factor - 0.5 + shift  # whole numbers are middles of pixels
+        points[:, [k for k, column in enumerate(form) if column == "s"]] *= factor.max()
+        made["keypoints"] = points
+    return made
+
+
 def _take(found: dict[str, Array], sample: Mapping[str, Any], keys: Iterable[Any], rows: list[int]) -> None:
     found |= {key: np.asarray(sample[key])[rows] for key in keys if key in sample}
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import CollateError
-from augrecipes.mixtures.annotations import seen
+from augrecipes.mixtures.annotations import rescale, seen
 from augrecipes.ops.box_formats import corners_px
 
 if TYPE_CHECKING:
@@ -155,6 +155,31 @@ class BatchArrays:
         parts = [(sample, self._region(rows, columns), shift) for sample, rows, columns, shift in pieces]
         self._annotate(k, *parts if self.ragged else ())
 
+    def fit(self, sample: Mapping[str, Any], scale: float, *piece: Any) -> dict[str, Any]:
+        """Enlarge an image without its bars into the corner that a piece shows; what lies on it goes along.
+
+        Args:
+            sample: one image. Bars are lines of one colour at its edges, as a letterbox has them.
+            scale: the longer side becomes that of the image, times this, from 1. What is left over is the bars'.
+            piece: the rows, columns and shift of a `Piece`; pixels that it does not show are not made.
+        """
+        there = zip(piece[:2], piece[2], self.cells, strict=True)
+        window = [slice(min(first - by, size - 1), max(last - by, 1)) for (first, last), by, size in there]
+        plane, size = self.planes(sample)["image"], np.array(self.cells)
+        start, stop = np.array([(bar(one), len(one) - bar(one[::-1])) for one in (plane, plane.swapaxes(0, 1))]).T
+        length = np.rint((stop - start) * (size / (stop - start)).min() * scale)
+        factor, shift = length / (stop - start), np.where([one.start > 0 for one in window], size - length, 0)
+        y, x = (_sources(*one) for one in zip(size, start, stop, factor, shift, strict=True))
+        place = np.flip([start, factor, shift], 1)  # of x and y
+        made = rescale(sample, self.recipe.inputs, self.cells, place) | {"image": np.empty_like(sample["image"])}
+        down, right = np.ix_(np.floor(y + 0.5).astype(int), np.floor(x + 0.5).astype(int))
+        made |= {key: np.asarray(sample[key])[..., down, right] for key in ("mask", "masks") if key in sample}
+        wide = np.asarray(plane, np.float32 if plane.dtype == np.float16 else None)
+        maps = np.meshgrid(np.float32(x[window[1]]), np.float32(y[window[0]]))
+        for k in range(plane.shape[2]):  # a channel at a time: of c×h×w no copy is made
+            self.planes(made)["image"][window[0], window[1], k] = cv2.remap(wide[..., k], *maps, cv2.INTER_LINEAR)
+        return made
+
     def cover(self, k: int, sample: Mapping[str, Any], region: Array) -> None:
         """Put what a sample has in a region, bool H×W, over sample k; its boxes and keypoints join."""
         to, of = self.planes(self.values), self.planes(sample)
@@ -184,6 +209,21 @@ class BatchArrays:
             first = max([first, *(int(own.max()) + 1 for own in numbers if len(own))])
         for key in found[0] if found else ():
             self.values[key][k] = np.concatenate([part[key] for part in found])
+
+
+def bar(lines: Array) -> int:
+    """How many lines at the start of an image have the colour of its first pixel; 0 where all have.
+
+    >>> bar(np.array([[7, 7], [7, 7], [1, 7]])[..., None])
+    2
+    """
+    return next((k for k, line in enumerate(lines) if (line != lines[0, 0]).any()), 0)
+
+
+def _sources(size: int, start: int, stop: int, factor: float, shift: float) -> Array:
+    """Which place of the old image, along one axis, each pixel of the new one shows: of a bar, where nothing lies."""
+    old = (np.arange(size) - shift + 0.5) / factor + start  # from the edge of the first pixel on
+    return np.where((old > start) & (old < stop), np.clip(old - 0.5, start, stop - 1), 0 if start else size - 1)
 
 
 def by_cycles(order: Sequence[int], rows: Array) -> Iterator[tuple[Array, Array]]:

@@ -94,6 +94,11 @@ def is_registered(name: str) -> bool:
     return name in _registered or name in _installed()
 
 
+def is_image_only(name: str) -> bool:
+    """Whether a registered class changes images alone, so that pixels must stay where they are, as masks do."""
+    return is_registered(name) and any(base.__name__ == "ImageOnlyTransform" for base in get_class(name).__mro__)
+
+
 def would_import(name: str) -> bool:
     """Whether an installed package announces the class of this name, and this process has not imported it so far."""
     return name not in _registered and name in _installed() and _installed()[name].module not in sys.modules
@@ -218,7 +223,7 @@ def construct(step: Step) -> Any:
     from augrecipes.ops.places import right_class  # numpy, which reading a recipe does without
 
     made = _built(step, right_class)
-    from augrecipes.compat.albumentations import wrap_apply
+    from augrecipes.compat.albumentations import checked_image, of_channels, on_a_copy, wrap_apply
     from augrecipes.compat.replaced_functions import comes_back
 
     comes_back(made)
@@ -226,9 +231,11 @@ def construct(step: Step) -> Any:
     if record is not None and record.steadied:
         resolve_name(f"augrecipes.compat.{record.steadied}")(made)
     if record is not None and record.overwrites is not None and record.overwrites(effective(step)):
-        wrap_apply(made, _on_a_copy)
+        wrap_apply(made, on_a_copy)
     if record is not None and record.channels_of is not None and (channels := record.channels_of(effective(step))):
-        wrap_apply(made, _of_channels, channels)
+        wrap_apply(made, of_channels, channels)
+    if is_registered(step.name):
+        wrap_apply(made, checked_image)
     if record is not None and record.forgets is not None:
         made.get_params = partial(dict, record.forgets)  # what the class draws later takes its place
     return made
@@ -275,19 +282,6 @@ def keywords(step: Step) -> dict[str, Any]:
     """
     found = {name: to_number(name, value) for name, value in tuples(step.args.plain()).items()}
     return found if step.p is None else {**found, "p": float(step.p)}
-
-
-def _of_channels(channels: int, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
-    """Refuse an image of other channels than there are values for: albumentations leaves the rest as memory was."""
-    has = img.shape[2] if img.ndim > 2 else 1
-    if has != channels:
-        raise ValueError(f"its arguments have a value for each of {channels} channels, and the image has {has}")
-    return apply(img, *args, **params)
-
-
-def _on_a_copy(apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
-    """Let a transform that writes into the image it is given have a copy of it."""
-    return apply(img.copy(), *args, **params)
 
 
 def build(cls: type, given: Mapping[str, Any]) -> Any:

@@ -25,7 +25,8 @@ _EDGE, _SQUARE, _LEAST, _LARGEST = 8, 26, 240, 480  # px of a map: around its sq
 _NAMED: tuple[Colour, ...] = (
     (230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (0, 114, 178), (213, 94, 0), (204, 121, 167),
 )  # fmt: skip
-_OUTSIDE = 255  # what segmentation masks call pixels that do not count
+_IGNORED = 255  # what segmentation masks call pixels that do not count
+_STRIPES: tuple[Colour, Colour] = (250, 250, 250), (40, 40, 40)  # one is seen on any image
 _FILL = 0.26
 _LABEL_PX = 11
 _TAG_PX = 14  # height of a tag
@@ -46,7 +47,7 @@ def colour_of(number: int) -> Colour:
 
 
 def render_mask(image: RgbImage, mask: NDArray[Any]) -> None:
-    """Tint and outline every id of a mask, in place. 0 stays clear, and so does 255 where ids are 8 bit.
+    """Tint and outline every id of a mask, in place. 0 stays clear; 255 is hatched where ids are 8 bit: ignored.
 
     Args:
         image: uint8 H×W×3.
@@ -58,12 +59,14 @@ def render_mask(image: RgbImage, mask: NDArray[Any]) -> None:
     ids = ids[rows, np.arange(width) * ids.shape[1] // width]
     names, places = np.unique(ids, return_inverse=True)
     places = places.reshape(ids.shape)
-    clear = (names == 0) | ((names == _OUTSIDE) & (names.max(initial=0) <= _OUTSIDE))
-    colours, shown = np.array([colour_of(int(n)) for n in names], np.float32)[places], ~clear[places]
+    ignored = (ids == _IGNORED) & (names.max(initial=0) == _IGNORED)
+    stripe = np.add.outer(np.arange(height), np.arange(width)) % 8 < 2
+    colours = np.array([colour_of(int(n)) for n in names], np.float32)[places]
+    colours[ignored] = np.where(stripe[ignored][:, None], *_STRIPES)
     cross = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
     edge = cv2.morphologyEx(places.astype(np.float32), cv2.MORPH_GRADIENT, cross) > 0
-    strength = np.where(shown, np.where(edge, np.float32(0.9), np.float32(_FILL)), np.float32(0))[..., None]
-    image[...] = np.rint(image + (colours - image) * strength).astype(np.uint8)
+    strength = np.where(edge | (ignored & stripe), 0.9, _FILL) * (ids != 0)
+    image[...] = np.rint(image + (colours - image) * strength[..., None].astype(np.float32)).astype(np.uint8)
 
 
 def render_boxes(

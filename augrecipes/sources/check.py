@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 from augrecipes.errors import DataError, Lines
 from augrecipes.images.reading import read_headers
+from augrecipes.lint.meaning import mask_hint
 from augrecipes.machine import cores
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
@@ -108,10 +110,13 @@ def look_at_files(
     fine = set(range(len(images)))
     for k in range(len(images)):
         blame(k, by_header(k))
+    some = sorted(fine)
     if content:
-        some = sorted(fine)
         for k, wrong in zip(some, in_parallel(by_pixels, some, advance, "decoding"), strict=True):
             blame(k, wrong)
+    few = (masks[k] for k in some[:: len(some) // 16 + 1] if masks)  # all would take too long for a hint
+    with suppress(DataError):  # of pixels: --content tells of them
+        findings.notes += mask_hint(recipe, map(read_mask, few))
     return fine
 
 

@@ -11,6 +11,8 @@ from support.folders import draw, reduced, save, scene
 import augrecipes as ar
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.compiler.rewrite.rules import RULES
+from augrecipes.preview import sheet_of
+from augrecipes.preview.rows import SheetRequest
 
 PAIRS = """{version: 1, recipe: pairs, kind: pair, scales: {lr: 1, hr: 4}, eval: [],
 steps: [RandomCrop: {height: 8, width: 8, at: lr}]}
@@ -51,6 +53,31 @@ def test_defects_are_status_1_and_all_listed(check, tmp_path):
         "  HR/2.png: not an image in a known format (JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000, AVIF, "
         "NumPy's .npy) (hr of X4/2x4.png)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("step", "classes", "noted"),
+    [
+        ("Rotate: {}", True, True),
+        ("Rotate: {}", False, False),
+        ("Rotate: {fill_mask: 255}", True, False),
+        ("D4: {}", True, False),
+    ],
+)
+def test_masks_with_ignored_pixels_that_a_recipe_fills_with_a_class(run, write, tmp_path, step, classes, noted):
+    write("x.yaml", f"{{version: 1, recipe: t, steps: [{{{step}}}], eval: []}}")
+    for i in range(40):
+        save(tmp_path / f"images/{i}.png", scene(i, (40, 50)))
+        mask = np.full((40, 50), 255 * (i > 30), np.uint8)
+        mask[3, 4] = 2 * classes
+        save(tmp_path / f"masks/{i}.png", mask)
+    checked = run("check-data", "x.yaml", "images", "--masks", "masks")
+    assert checked.exit_code == 0, checked.output
+    assert ("masks hold 255" in checked.stdout) is noted
+    request = SheetRequest("images", 4, 2, masks="masks")
+    assert ["get class 0 from Rotate" in line for line in sheet_of(ar.load("x.yaml"), request).footers] == [
+        True
+    ] * noted
 
 
 def test_content_finds_what_headers_do_not(check, tmp_path):

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import albumentations as A
 import numpy as np
 import pytest
 
 import augrecipes as ar
+from augrecipes.ops import registry
 
 CASES: dict[str, tuple[dict[str, Any], tuple[int, ...], str]] = {
     "small": ({"GridDistortion": {"p": 1}}, (2, 2, 3), "2×2 px with 3 channels is too small .*PadIfNeeded"),
@@ -21,6 +23,23 @@ def test_what_helps_is_said(name: str) -> None:
     pipeline = ar.load({"version": 1, "recipe": "t", "optimize": "none", "steps": [step], "eval": []}).compile(seed=0)
     with pytest.raises(ar.DataError, match=said):
         pipeline.at(0)(image=np.zeros(shape, np.uint8))
+
+
+@pytest.mark.parametrize("base", [A.ImageOnlyTransform, A.DualTransform])
+@pytest.mark.parametrize("behind", [[], ["ColorJitter"], [{"RandomCrop": {"height": 9, "width": 9}}]])
+def test_an_own_step_that_returns_other_floats_is_named(base: Any, behind: list[Any], monkeypatch: Any) -> None:
+    own = type("Halved", (base,), {"apply": lambda self, img, **params: img * 0.5})
+    monkeypatch.setitem(registry._registered, "Halved", own)
+    for optimize in ("none", "exact", "fast"):
+        steps = [{"OneOf": {"steps": [{"Halved": {"p": 1}}]}}, *behind]
+        made = {"version": 1, "recipe": "t", "optimize": optimize, "steps": steps, "eval": []}
+        pipeline = ar.load(made).compile(seed=0)
+        with pytest.raises(
+            ar.DataError, match=r"step OneOf#1/Halved#1: .*float64.*uint8 .*float32 .*astype\(img.dtype"
+        ):
+            pipeline.at(0)(image=np.zeros((30, 30, 3), np.uint8))
+        done = pipeline.at(0)(image=np.zeros((30, 30, 3), np.float32))  # of which the half is float32
+        assert done["image"].dtype == np.float32
 
 
 def test_images_of_unlike_channels_are_told_apart() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, build, photo
 from support.checks import DEAR, in_a_soak, planted_faults, read_only
 
+from augrecipes.compat import albumentations
 from augrecipes.compiler.kernels import sink as conversion
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run import exits, program_samples
@@ -356,7 +357,7 @@ MASK = np.arange(60 * 80, dtype=np.int16).reshape(60, 80)
 test_planted_faults_are_caught = planted_faults({
     "a channel that nobody wrote": (
         lambda fixture: check_memory(ALSO, fixture("monkeypatch")),
-        (registry, "_of_channels", lambda channels, apply, img, *a, **k: apply(img, *a, **k)),
+        (albumentations, "of_channels", lambda channels, apply, img, *a, **k: apply(img, *a, **k)),
     ),
     "a view of a mask leaves": (
         lambda _: check_masks(_STEPS[2:3], BYTES, MASK),

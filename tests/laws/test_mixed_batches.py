@@ -13,8 +13,8 @@ from torch.utils.data import DataLoader
 
 import augrecipes as ar
 from augrecipes.data import mixing
+from augrecipes.mixtures import annotations, run
 from augrecipes.mixtures import batch as arrays
-from augrecipes.mixtures import run
 from augrecipes.ops.schedule import in_epoch
 from augrecipes.seeds import MASK, site_key
 
@@ -127,6 +127,7 @@ test_planted_faults_in_mixtures_are_found = planted_faults(
 READ: list[list[Any]] = [
     ["MixUp"],
     ["CutMix", {"Mosaic": {"p": 0.6}}],
+    [{"Mosaic": {"scale": [1.0, 1.5]}}, "MixUp"],
     [{"OneOf": {"p": 0.8, "steps": [{"MixUp": {"alpha": 0.2}}, {"CutMix": {"p": 0.5}}]}}],
 ]
 
@@ -229,14 +230,14 @@ def written_boxes(corners: np.ndarray, form: str, height: int, width: int) -> np
     return found[form]
 
 
-def px(boxes: np.ndarray, form: str) -> np.ndarray:
+def px(boxes: np.ndarray, form: str, side: tuple[int, int] = SIDE) -> np.ndarray:
     """Boxes of a format as corners in px, written again here."""
     a, b, c, d = np.asarray(boxes, np.float64).reshape(-1, 4).T
     if form == "yolo":
         a, b = a - c / 2, b - d / 2
     if form in ("coco", "yolo"):
         c, d = a + c, b + d
-    scale = np.array([SIDE[1], SIDE[0]] * 2) if form in ("yolo", "albumentations") else 1
+    scale = np.array([side[1], side[0]] * 2) if form in ("yolo", "albumentations") else 1
     return np.stack([a, b, c, d], 1) * scale
 
 
@@ -288,6 +289,113 @@ test_planted_faults_in_places_are_found = planted_faults(
         "boxes that are not clipped": (planted(check_places, *PLACES), (arrays, "seen", unclipped)),
     }
 )
+
+
+# -- a mosaic without bars ---------------------------------------------------------------------------------------------
+
+LETTERBOX = (40, 48)  # px
+BAR = 250  # no level of what is shown
+RAMPS: tuple[dict[str, Any], ...] = ({"dtype": "uint8"}, {"layout": "hwc"}, {"dtype": "float16"})
+
+
+def letterboxed(seed: int, form: str, least: float, n: int = 6) -> list[dict[str, Any]]:
+    """Images that tell where each pixel is from, 5 levels a pixel, between bars; some with bars on all sides."""
+    rng, found = np.random.default_rng(seed), []
+    for k in range(n):
+        sides = np.array(LETTERBOX)
+        sides[rng.integers(2)] *= rng.uniform(least, 1)
+        sides = (sides * rng.choice([1, 0.8])).astype(int)
+        top, left = ((LETTERBOX - sides) * rng.choice([0, 0.5, 1])).astype(int).tolist()
+        image, mask = np.full((*LETTERBOX, 3), BAR, np.uint8), np.full(LETTERBOX, 99, np.uint8)
+        rows, columns = slice(top, top + sides[0]), slice(left, left + sides[1])
+        y, x = np.mgrid[: LETTERBOX[0], : LETTERBOX[1]]
+        image[rows, columns] = np.stack([y * 5, x * 5, np.full_like(x, 10 * k)], -1)[rows, columns]
+        mask[rows, columns] = 0
+        corners = []
+        for label in (2 * k + 1, 2 * k + 2):
+            y0, x0 = top + int(rng.integers(sides[0] - 3)), left + int(rng.integers(sides[1] - 3))
+            box = [x0, y0, min(x0 + int(rng.integers(1, 20)), left + sides[1]), min(y0 + 3, top + sides[0])]
+            mask[box[1] : box[3], box[0] : box[2]] = label  # the second covers the first
+            corners.append(box)
+        found.append({
+            "image": image, "mask": mask, "box_labels": [2 * k + 1, 2 * k + 2],
+            "boxes": written_boxes(np.array(corners, np.float32), form, *LETTERBOX),
+            "keypoints": np.array([[*box[:2], 2.0] for box in corners], np.float32),
+        })  # fmt: skip
+    return found
+
+
+def check_scaled(form: str, seed: int, output: int, scale: float, least: float) -> None:
+    """Whatever lies on an image of a mosaic lies where the image's own pixels say, and no bar is between images."""
+    inputs = {"mask": "required", "keypoints": "xys", "boxes": {"format": form}}
+    step = {"Mosaic": {"scale": [scale, scale + 0.5]}}
+    samples = letterboxed(seed, form, least)
+    ds = ar.Samples(samples, recipe_of([step], inputs=inputs, steps=[], output=RAMPS[output]), seed=seed)
+    batch = ar.collate(ds)([ds[0, k] for k in range(len(ds))])
+    corners = [px(sample["boxes"], form, LETTERBOX) for sample in samples]
+    rows, columns = (middles + 0.5 for middles in np.ogrid[: LETTERBOX[0], : LETTERBOX[1]])
+    for k in range(len(ds)):
+        image = batch["image"][k].numpy().astype(np.float64) * (1 if output == 0 else 255)
+        image = image if RAMPS[output].get("layout") == "hwc" else np.moveaxis(image, 0, -1)
+        mask, shown = batch["mask"][k].numpy(), image[..., 0] < BAR - 4
+        np.testing.assert_array_equal(mask == 99, ~shown)
+        assert least < 0.75 or shown.all()
+        y, x = image[..., 0] / 5 + 0.5, image[..., 1] / 5 + 0.5  # in px of the sample
+        number, claimed = np.rint(image[..., 2] / 10), np.zeros(LETTERBOX, bool)
+        for box, label in zip(px(batch["boxes"][k].numpy(), form, LETTERBOX), batch["box_labels"][k], strict=True):
+            inside, around = (
+                (columns > box[0] + edge) & (columns < box[2] - edge) & (rows > box[1] + edge) & (rows < box[3] - edge)
+                for edge in (1e-3, -1e-3)  # a pixel's middle may lie on it
+            )
+            x0, y0, x1, y1 = corners[(int(label) - 1) // 2][(int(label) - 1) % 2]
+            assert (number[inside] == (int(label) - 1) // 2).all()
+            for at, low, high in ((x[inside], x0, x1), (y[inside], y0, y1)):
+                assert ((at > low - 0.15) & (at < high + 0.15)).all()
+            assert {*np.unique(mask[inside]).tolist()} <= {int(label), int(label) + 1}
+            claimed |= around & (mask == int(label))
+        np.testing.assert_array_equal(claimed, (mask > 0) & (mask < 99))
+        for point in batch["keypoints"][k].numpy():
+            down, right = round(float(point[1])), round(float(point[0]))
+            down, right = min(down, LETTERBOX[0] - 1), min(right, LETTERBOX[1] - 1)
+            own = corners[int(number[down, right])]
+            apart = np.abs(own[:, :2] + 0.5 - [x[down, right], y[down, right]]).max(1).min()
+            assert apart < 1.2
+            assert 2 * scale - 0.2 <= point[2] <= 2 * (scale + 0.5) / 0.3
+
+
+SCALED = (st.sampled_from(FORMATS), SEEDS, st.integers(0, 2), st.floats(1, 1.5), st.sampled_from((0.4, 0.75)))
+
+
+def test_mosaics_without_bars_show_every_sample_where_it_lies() -> None:
+    holds(check_scaled, *SCALED)
+
+
+def unsized(sample: Any, *more: Any) -> Any:
+    del more
+    return dict(sample)
+
+
+test_planted_faults_of_scaled_mosaics_are_found = planted_faults(
+    {
+        "boxes that stay": (planted(check_scaled, *SCALED), (arrays, "rescale", unsized)),
+        "bars that stay": (planted(check_scaled, *SCALED), (arrays, "bar", lambda lines: 0)),
+        "half a pixel": (
+            planted(check_scaled, *SCALED),
+            (
+                arrays,
+                "rescale",
+                lambda *given: annotations.rescale(*given[:3], given[3] + [[0], [0], [0.5]]),
+            ),
+        ),
+    }
+)
+
+
+def test_mosaics_of_pairs_are_not_scaled() -> None:
+    given = {"version": 1, "recipe": "p", "kind": "pair", "scales": {"lr": 1, "hr": 4}, "steps": [], "eval": []}
+    with pytest.raises(ar.RecipeError, match=r"E316.*leave `scale` out"):
+        ar.load({**given, "batch": [{"Mosaic": {"scale": [1, 1]}}]})
+    assert ar.load({**given, "batch": ["Mosaic"]}).batch
 
 
 # -- pairs -------------------------------------------------------------------------------------------------------------

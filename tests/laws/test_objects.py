@@ -114,7 +114,13 @@ def check_mixed(name: str, seed: int, of: Any, count: int) -> None:
         assert of is None or {*owners} <= {*numbers}
 
 
-MIXED = (st.sampled_from(("Mosaic", "CutMix", "CopyPaste")), SEEDS, st.sampled_from((None, "boxes")), st.integers(2, 4))
+SCALED = {"Mosaic": {"scale": [1.0, 1.5]}}
+MIXED = (
+    st.sampled_from(("Mosaic", SCALED, "CutMix", "CopyPaste")),
+    SEEDS,
+    st.sampled_from((None, "boxes")),
+    st.integers(2, 4),
+)
 
 
 def test_objects_of_a_mixed_image_are_told_apart() -> None:

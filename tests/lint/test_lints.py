@@ -3,11 +3,13 @@
 import re
 from textwrap import indent
 
+import numpy as np
 import pytest
 from support.checks import table
 
 from augrecipes.errors import Diagnostic
 from augrecipes.lint import lint, lints
+from augrecipes.lint.meaning import mask_hint
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.intervals import interval
@@ -89,6 +91,46 @@ def test_messages_of_pairs_count_on_the_coarsest_target_and_name_what_can_be_sha
     (problem,) = found("- ElasticTransform", "eval: []", PAIR + "allow_resampling: true")
     assert "what can: Affine, " in problem.message
     assert "Perspective" not in problem.message
+
+
+def test_advice_is_told_by_check_alone_and_once(caplog):
+    steps = (
+        "- RandomCrop: {height: 9, width: 9}\n- ColorJitter: {hue: 0}\n- CLAHE\n- Rotate: {limit: 9, border_mode: 4}"
+    )
+    (statistics, number) = found(steps)
+    assert (statistics.code, statistics.message.split(" depends")[0], number.code) == ("L301", "ColorJitter", "L501")
+    (statistics, _) = found(steps.replace("0}", "0}  # augrecipes: ignore[L301]"))
+    assert statistics.message.startswith("CLAHE ")
+    recipe = parse_text(f"version: 1\nrecipe: t\nsteps:\n{indent(steps, '  ')}\n")
+    recipe.compile()
+    assert {code for code in CODES if code in caplog.text} == {"L102"}
+    assert [one.code for one in lint(recipe, advice=False)] == ["L102"]
+    assert {code for code, record in lints().items() if record.advice} == {"L301", "L501", "L503"}
+
+
+@pytest.mark.parametrize("base", ["ImageOnlyTransform", "DualTransform"])
+def test_of_own_classes_nothing_is_said_that_is_not_known(base, monkeypatch):
+    import albumentations as A
+
+    own = type("Own", (type("Between", (getattr(A, base),), {}),), {"apply": lambda self, img, **params: img})
+    monkeypatch.setitem(registry._registered, "Own", own)
+    assert codes_of("- RandomCrop: {height: 9, width: 9}\n- Own") == []
+    known = base == "ImageOnlyTransform"  # masks stay as they are, and so do pixels
+    assert codes_of("- Resize: {height: 9, width: 9}\n- Own\n- CenterCrop: {height: 12, width: 9}") == ["L203"] * known
+    assert codes_of("- Resize: {height: 9, width: 9}\n- Own", "batch: [MixUp]\neval: []") == ([] if known else ["L801"])
+
+
+CLASSES_AND_IGNORED, BINARY = np.array([[0, 3, 255]]), np.array([[0, 255]])
+
+
+def test_masks_that_hold_255_tell_what_a_recipe_does_not_say():
+    recipe = parse_text("{version: 1, recipe: t, steps: [Rotate, {Pad: {padding: 4}}, Affine: {fill_mask: 255}]}")
+    said = mask_hint(recipe, [BINARY, CLASSES_AND_IGNORED])
+    assert said == ["masks hold 255, which losses ignore, and get class 0 from Rotate, Pad; write `fill_mask: 255`"]
+    assert mask_hint(recipe, [BINARY, BINARY * 2, CLASSES_AND_IGNORED * 2]) == []
+    for other in ("inputs: {mask: absent}, steps: [Rotate]", "steps: [HorizontalFlip, {Rotate: {fill_mask: 255}}]"):
+        recipe = parse_text(f"{{version: 1, recipe: t, {other}}}")
+        assert mask_hint(recipe, [CLASSES_AND_IGNORED]) == []
 
 
 def drift(steps: str, evaluation: str, head: str = "") -> list[str]:

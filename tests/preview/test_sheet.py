@@ -119,13 +119,18 @@ def test_a_mask_is_tinted_inside_stronger_at_its_edge_and_nowhere_else() -> None
     assert 0 < inside < edge
 
 
-def test_255_is_clear_in_a_mask_of_classes_and_a_nucleus_in_a_mask_of_ids() -> None:
-    for top, clear in ((255, True), (300, False)):
-        image = np.full((8, 8, 3), 128, np.uint8)
-        mask = np.full((8, 8), 255)
-        mask[0, 0] = top
+@pytest.mark.parametrize("level", [0, 128, 255])
+def test_255_is_hatched_in_a_mask_of_classes_and_a_nucleus_in_a_mask_of_ids(level: int) -> None:
+    for top, hatched in ((255, True), (300, False)):
+        image = np.full((60, 60, 3), level, np.uint8)
+        mask = np.full((60, 60), 255)
+        mask[:30], mask[0, 0] = 1, top
         overlay.render_mask(image, mask)
-        assert bool((image[4, 4] == 128).all()) is clear
+        rows = image[32:].astype(int)
+        assert (rows == rows[..., :1]).all() == hatched  # grey, and no class's colour
+        stripes = rows[:-1, 1:] == rows[1:, :-1]
+        assert (np.ptp(rows[..., 0]) > 30, stripes.all()) == (hatched, True)
+        assert len(np.unique(image[2:28].reshape(-1, 3), axis=0)) == 1
 
 
 def test_masks_are_scaled_to_their_image() -> None:

@@ -29,6 +29,8 @@ STEPS = [
     ("RandomResizedCrop: {sise: [8, 8]}", "E304", 4, 23, "did you mean 'size'?"),
     ("RandomResizedCrop: {height: 8, width: 8}", "E304", 4, 23, "write `size: [8, 8]`"),
     ("RandomCrop: {height: 8}", "E305", 4, 3, "'width' is required"),
+    ("LetterBox: {new_shape: [640, 640]}", "E302", 4, 3, "`LongestMaxSize: {max_size: 640}` and `PadIfNeeded: {min_"),
+    ("letterbox", "E302", 4, 3, "the gallery's recipe letterbox"),
     ("RandomCrop", "E305", 4, 3, "'height' is required"),
     ("RandomCrop: {height: 8, width: 0}", "E307", 4, 34, "at least 1, got 0"),
     ("RandomCrop: {height: 8.5, width: 8}", "E306", 4, 24, "a whole number, got 8.5"),

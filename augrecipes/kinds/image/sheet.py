@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from augrecipes.lint.meaning import mask_hint
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.overlay import label_colour
@@ -66,4 +67,5 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
         rows, across, often = [SheetRow(groups)], ACROSS, f"epoch {request.epoch}"
     lines = request.lines(pipeline, often, output)
     legend = [(label_colour(k), name) for k, name in enumerate(classes)]
-    return Sheet(rows, recipe.name, lines, left_out(skipped), legend, across)
+    masks = (one.sample.rest["mask"] for one in drawn if "mask" in one.sample.rest)
+    return Sheet(rows, recipe.name, lines, [*left_out(skipped), *mask_hint(recipe, masks)], legend, across)
