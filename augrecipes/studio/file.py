@@ -186,8 +186,8 @@ def argument_of(name: str, part: Schema) -> dict[str, Any]:
         kind = "pair" if names else "range" if pairs else "integer" if whole else "number"
         endless = about["default"] is None and not any({"maximum", "exclusiveMaximum"} & one.keys() for one in ends)
         both = {"two_ended": bool(pairs), "one_number": bool(pairs and alone), "whole": whole or bool(names)}
-        both |= {"names": names, "endless": endless}
-        return {"type": kind, "min": least, "max": most, "step": step, **both, **about}
+        slider = {"type": kind, "min": least, "max": most, "step": step, "names": names, "endless": endless}
+        return {**slider, **both, **about}
     if (choices := next((one["enum"] for one in either if "enum" in one), None)) is not None:
         # Constants have names; their numbers are for those who come from OpenCV.
         named = [one for one in choices if not isinstance(one, int) or isinstance(one, bool)]
@@ -222,7 +222,9 @@ def _round_up(value: float) -> float:
 def source(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
     """The data, as a recipe reads them; without a recipe, or where it cannot, what is wrong."""
     seed = studio.data.store and studio.data.store.about["seed"]
-    found = dict[str, Any](count=0, names=[], turns=[], demo=studio.data.data is None, problem=None, seed=seed, kind=None)
+    found = dict[str, Any](
+        count=0, names=[], turns=[], demo=studio.data.data is None, problem=None, seed=seed, kind=None
+    )
     try:
         recipe = studio.recipe(request.text)
         found["kind"] = "bags" if recipe.facts.tiles else "pairs" if recipe.facts.scales else "images"

@@ -16,7 +16,7 @@ let grid = null
 let drawing = null
 let observer = null
 let drawn = 0
-let failing = null
+let failureList = null
 
 export const view = {name: "draws", title: "Draws", build, refresh, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
 
@@ -36,10 +36,10 @@ function build(element) {
   const turns = make("button", {type: "button", class: "toggle", id: "turns", title: "Samples of each class in turn (c); else in the order of the data", hidden: true,
     onclick: () => change({turns: !settings.turns})}, "Classes in turn")
   drawing = new Drawing()
-  failing = make("ul", {class: "trouble failing", role: "alert", hidden: true})
+  failureList = make("ul", {class: "trouble failures", role: "alert", hidden: true})
   grid = make("div", {class: "grid", role: "group", "aria-label": "Draws: samples, each in several epochs"})
   grid.addEventListener("keydown", walk)
-  fill(element, make("div", {class: "bar"}, samples, first, epochs, bags, size, make("span", {class: "overlays"}, turns, overlays)), drawing.place, drawing.trouble, failing,
+  fill(element, make("div", {class: "bar"}, samples, first, epochs, bags, size, make("span", {class: "overlays"}, turns, overlays)), drawing.place, drawing.trouble, failureList,
     make("div", {class: "scroll"}, grid), large.build())
   narrow.addEventListener("change", observe)
   observe()
@@ -143,7 +143,7 @@ export function refresh() {
   if (!source.count) return
   lay()
   failures.clear()
-  fail()
+  listFailures()
   large.refresh()
   drawn = 0
   drawing.start(request)
@@ -203,7 +203,7 @@ function receive(line) {
     fill(cell.frame, make("span", {class: "broken", title: line.error.message}, icon("error"), "fails"))
     const kind = (line.cause ?? line.error.message).replace(/[\d.]+/g, "#") // which sizes, differs from image to image
     failures.set(kind, {message: failures.get(kind)?.message ?? line.error.message, count: (failures.get(kind)?.count ?? 0) + 1})
-    return void fail()
+    return void listFailures()
   }
   const shown = line.pictures
   for (const {overlay = {}} of shown) for (const name of Object.keys(CARRIES)) if (overlay[CARRIES[name]]) laid(name)
@@ -227,9 +227,9 @@ function receive(line) {
 }
 
 // Each error once, with the number of draws that have it.
-function fail() {
-  failing.hidden = !failures.size
-  fill(failing, [...failures.values()].map(({message, count}) =>
+function listFailures() {
+  failureList.hidden = !failures.size
+  fill(failureList, [...failures.values()].map(({message, count}) =>
     make("li", {}, make("b", {}, count > 1 ? `${count} draws fail, the first: ` : "One draw fails: "), message)))
 }
 

@@ -25,25 +25,25 @@ const looks = [
 ]
 
 // The explanation of what is chosen in a list of completions: on the far side of the list, as far as there is room.
-function beyond(shown, list, option, info, room) {
+function placeInfo(shown, list, option, info, room) {
   const line = shown.coordsAtPos(shown.state.selection.main.head)
   const down = list.top >= line.top
   const space = down ? room.bottom - list.bottom : list.top - room.top
   const side = down ? "top: 100%" : "bottom: 100%"
-  return {style: `${side}; left: -1px; right: -1px; max-width: none; ${space < 60 ? "display: none" : `max-height: ${space}px`}`, class: "cm-beyond"}
+  return {style: `${side}; left: -1px; right: -1px; width: auto; max-width: none; ${space < 60 ? "display: none" : `max-height: ${space}px`}`, class: "cm-placed"}
 }
 
 // A list of completions leaves the whole of a line free that is wrapped, not only the row of the cursor.
-function clear(shown) {
+function freeLine(shown) {
   shown.requestMeasure({
-    key: clear,
+    key: freeLine,
     read: () => {
-      shown.dom.style.setProperty("--room", `${roomOf(shown).width}px`)
       const {head} = shown.state.selection.main
       const [line, row] = [shown.lineBlockAt(head), shown.coordsAtPos(head)]
       return row ? [row.top - shown.documentTop - line.top, line.bottom + shown.documentTop - row.bottom] : [0, 0]
     },
     write: ([over, under]) => {
+      shown.dom.style.setProperty("--room", `${roomOf(shown).width}px`)
       shown.dom.style.setProperty("--over", `${Math.max(0, over)}px`)
       shown.dom.style.setProperty("--under", `${Math.max(0, under)}px`)
     },
@@ -56,7 +56,7 @@ export function open(parent) {
     state: EditorState.create({
       extensions: [
         ...looks, history(), indentOnInput(), indentUnit.of("  "), closeBrackets(), search({top: true}),
-        autocompletion({override: [complete], icons: false, positionInfo: beyond}),
+        autocompletion({override: [complete], icons: false, positionInfo: placeInfo}),
         EditorView.contentAttributes.of({"aria-label": "Recipe, as YAML", spellcheck: "false"}),
         keymap.of([
           {key: "Mod-.", run: () => fixHere()},
@@ -69,7 +69,7 @@ export function open(parent) {
         EditorView.updateListener.of((update) => {
           if (update.docChanged && !quiet) announce("typed", text())
           if (update.docChanged || update.selectionSet) announce("cursor", cursor())
-          if (update.docChanged || update.selectionSet || update.geometryChanged) clear(view)
+          if (update.docChanged || update.selectionSet || update.geometryChanged) freeLine(view)
         }),
       ],
     }),

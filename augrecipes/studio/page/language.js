@@ -79,7 +79,7 @@ const NEAR = 160 // px
 export const roomOf = (view) => view.scrollDOM.getBoundingClientRect()
 
 // Top and bottom, in the document, of what a card leaves free: the line that it is about, and the one being written.
-function keepFree(view, position) {
+function freeSpan(view, position) {
   const about = view.lineBlockAt(position)
   const used = view.hasFocus ? view.lineBlockAt(view.state.selection.main.head) : about
   const both = Math.abs(used.top - about.top) < NEAR ? [about, used] : [about]
@@ -93,7 +93,7 @@ export function hovered(view, position) {
   forEachDiagnostic(view.state, (_, from, to) => {
     problem ||= from <= position && position <= to
   })
-  if (!found || problem) return null
+  if (!found || problem || view.dom.hasAttribute("data-typing")) return null
   const {word, keys, from, to} = found
   const above = keys.at(-1) === word ? keys.slice(0, -1) : keys
   let known = schema.steps[word]
@@ -104,7 +104,7 @@ export function hovered(view, position) {
     title = owner && known ? `${owner}.${word}` : word
   }
   if (!known) return null
-  const [top, bottom] = keepFree(view, from)
+  const [top, bottom] = freeSpan(view, from)
   const room = roomOf(view)
   const getCoords = (at) => ({...edges(view.coordsAtPos(at)), top: view.documentTop + top, bottom: view.documentTop + bottom})
   const up = view.documentTop + top - room.top > room.bottom - view.documentTop - bottom
