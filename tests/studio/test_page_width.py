@@ -75,6 +75,7 @@ def test_everything_is_in_one_column_and_can_be_tapped(width: int, opened_page: 
     tap("#tab-draws")
     tap(".cell")
     page.wait_for_selector(".large:not([hidden]) img[data-url]", timeout=PATIENCE)
+    assert page.eval_on_selector(".large", TOP_AND_BOTTOM)[0] < 100  # and in sight
     tap(".large >> text=All draws")
 
 
