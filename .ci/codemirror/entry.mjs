@@ -1,6 +1,6 @@
 // What the studio's page uses of CodeMirror: bundled into augrecipes/studio/page/vendor/codemirror.js by remake.py.
 export {EditorState, Transaction} from "@codemirror/state"
-export {drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, hoverTooltip, keymap, lineNumbers} from "@codemirror/view"
+export {drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, hoverTooltip, keymap, lineNumbers, tooltips} from "@codemirror/view"
 export {defaultKeymap, history, historyKeymap, indentWithTab, isolateHistory, redo, undo} from "@codemirror/commands"
 export {
   bracketMatching, ensureSyntaxTree, foldGutter, foldKeymap, indentOnInput, indentUnit, syntaxHighlighting, syntaxTree,

@@ -23,6 +23,8 @@ from augrecipes.recipe.write import At, Remark, flow, to_yaml
 
 # Names of other libraries, of Python and of people: what their arguments are, and what they stand for.
 FOREIGN: dict[str, Any] = json.loads(Path(__file__).with_name("foreign.json").read_text(encoding="utf-8"))
+# What no recipe can hold stands in it as a comment that begins so: the studio lists these.
+LEFT_OUT = re.compile(r"^[ \t]*# (left out: .*?)[ \t]*$", re.MULTILINE)
 POSITIONAL = "_args_"  # arguments without a name, in a list
 
 
@@ -189,7 +191,7 @@ class RecipeDraft:
         if count := len(self.left_out()):
             has = "has" if count == 1 else "have"
             head.append(f"Incomplete: {count} of its parts {has} no place in a recipe, see the comments.")
-            head += [f"{found.name}: {found.message}" for found in self.refused]
+            head += [f"left out: {found.name}: {found.message}" for found in self.refused]
         return to_yaml(made, {(): Remark(tuple(head)), **remarks})
 
     def _built(self) -> Recipe:

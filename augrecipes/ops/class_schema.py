@@ -35,6 +35,8 @@ _PAIR_MAKERS = {
     "convert_to_1plus_range": "from_one",
     "process_non_negative_range": "from_zero",
 }
+# Where a sentence ends: not behind "i.e." and "e.g.", nor between parentheses.
+_SENTENCE_END = re.compile(r'(?<=[a-z)\]"])(?<!\bi\.e)(?<!\be\.g)\.\s|\s-\s')
 
 
 class _NotForRecipes(Exception):  # noqa: N818 - control flow, never seen outside
@@ -202,8 +204,9 @@ def _docstring(cls: type) -> tuple[str, dict[str, str]]:
 
 def _sentence(text: str) -> str:
     paragraph = " ".join(re.sub("[`*]", "", text).strip().split("\n\n")[0].split())
-    sentence = re.split(r"(?<=[a-z)\]\"])(?<!i\.e)(?<!e\.g)\.\s|\s-\s", paragraph + " ")[0].strip()
-    return re.sub(r"[.:]$", "", sentence)
+    ends = [found.start() for found in _SENTENCE_END.finditer(paragraph)]
+    whole = (paragraph[:end] for end in ends if paragraph.count("(", 0, end) == paragraph.count(")", 0, end))
+    return next(whole, paragraph).strip().rstrip(".:")
 
 
 def _json(value: Any) -> Any:

@@ -21,6 +21,7 @@ from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.machine import cores
 from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
+from augrecipes.ops.ranges import pair_names
 from augrecipes.preview.display import amplified, at_size, rgb_of_input, rgb_of_output, within
 from augrecipes.recipe.model import Inputs, Output, Step
 from augrecipes.studio.editing import steps_by_path
@@ -139,7 +140,8 @@ def _ranges(step: Step) -> Iterator[tuple[str, tuple[float, float]]]:
     properties = registry.takes(step.name)
     for name, value in registry.effective(step).items():
         part = properties.get(name, {})
-        if not any(len(one.get("prefixItems", ())) == 2 for one in part.get("anyOf", [part])):
+        pairs = any(len(one.get("prefixItems", ())) == 2 for one in part.get("anyOf", [part]))
+        if not pairs or pair_names(name, part):
             continue
         symmetric = part.get("x-range") == "symmetric"
         match value:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import AugrecipesError, Diagnostic, RecipeError
+from augrecipes.interop.draft import LEFT_OUT
 from augrecipes.lint import lint
 from augrecipes.ops import registry
 from augrecipes.recipe.addresses import SECTIONS
@@ -94,11 +95,21 @@ def checked(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
         fix = _fix_of(studio, problem, spans, problems) if spans and here and number < _MOST_FIXED else None
         edits = [{**page.between(edit.span), "text": edit.text} for edit in fix.edits] if fix else []
         found.append({**where, **said, "fix": fix and {"title": fix.title, "edits": edits}})
+    found = sorted([*found, *_gaps(page)], key=lambda problem: problem["from"])
     resolved = recipe.to_yaml() if recipe is not None and extends else None
     steps = [] if spans is None else _outline(spans, page, recipe, extends=extends is not None)
     name, kind, last = (None, None, 0) if recipe is None else (recipe.name, recipe.kind, recipe.last_epoch)
     known = {"name": name, "kind": kind, "last_epoch": last}
     return {"problems": found, "resolved": resolved, **known, "steps": steps}
+
+
+def _gaps(page: PageText) -> Iterator[dict[str, Any]]:
+    """What an import left out of the recipe, as its comments say: a warning each, which the comment's end settles."""
+    for gap in LEFT_OUT.finditer(page.text):
+        line = page.between(TextSpan(gap.start(), min(gap.end() + 1, len(page.text))))
+        fix = {"title": "Delete this comment", "edits": [{**line, "text": ""}]}
+        said = {"severity": "warning", "code": "E602", "message": gap[1], "more": _explained("E602"), "fix": fix}
+        yield {**page.between(TextSpan(*gap.span(1))), **said}
 
 
 def _diagnosed(studio: Studio, text: str) -> tuple[Recipe | None, Sequence[Diagnostic]]:

@@ -14,12 +14,16 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from augrecipes.errors import AugrecipesError, RecipeError, harmless
 from augrecipes.interop import plain
 from augrecipes.interop.budget import bounded
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import of_text
 from augrecipes.ops import groups, registry
+from augrecipes.ops.ranges import pair_names
 from augrecipes.paths import write_file
 from augrecipes.recipe import gallery
 from augrecipes.recipe.grammar import DEGRADE, GROUPS, POLICIES, STEP_KEYS, TOP
@@ -143,14 +147,14 @@ def schema() -> dict[str, Any]:
     steps = {**GROUPS, **POLICIES, groups.DEGRADE: DEGRADE, **classes}
     return {
         "steps": {name: _step(name, found) for name, found in sorted(steps.items())},
-        "step_keys": {name: argument_of(part) for name, part in STEP_KEYS.items()},
-        "top": {name: argument_of(part) for name, part in TOP["properties"].items()},
+        "step_keys": {name: argument_of(name, part) for name, part in STEP_KEYS.items()},
+        "top": {name: argument_of(name, part) for name, part in TOP["properties"].items()},
     }
 
 
 def _step(name: str, found: Schema) -> dict[str, Any]:
     properties = {key: part for key, part in found["properties"].items() if key not in STEP_KEYS and key != "steps"}
-    arguments = {key: argument_of(part) for key, part in properties.items()}
+    arguments = {key: argument_of(key, part) for key, part in properties.items()}
     first, group = str(found.get("description", "")), bool(found.get("x-group")) or name == groups.DEGRADE
     doc = first
     with suppress(KeyError, registry.BrokenPlugin):
@@ -158,13 +162,14 @@ def _step(name: str, found: Schema) -> dict[str, Any]:
     return {"first_line": first, "doc": doc, "group": group, "arguments": arguments}
 
 
-def argument_of(part: Schema) -> dict[str, Any]:
-    """An argument's control and documentation, from its JSON Schema.
+def argument_of(name: str, part: Schema) -> dict[str, Any]:
+    """An argument's control and documentation, from its name and its JSON Schema.
 
-    `type` is `number`, `integer`, `boolean`, `choice`, `range` (two numbers, of which one may be enough), `list`,
-    `text` or `any`; `min`, `max` and `step` are of a slider.
+    `type` is `number`, `integer`, `boolean`, `choice`, `range` (two numbers, of which one may be enough), `pair` (two
+    numbers that are no range: `names` says what they are), `list`, `text` or `any`; `min`, `max` and `step` are of a
+    slider, and `endless` says that its end is a guess.
 
-    >>> found = argument_of({"type": "number", "minimum": 0, "maximum": 1, "default": 0.5})
+    >>> found = argument_of("p", {"type": "number", "minimum": 0, "maximum": 1, "default": 0.5})
     >>> found["type"], found["min"], found["max"], found["step"]
     ('number', 0, 1, 0.01)
     """
@@ -177,9 +182,12 @@ def argument_of(part: Schema) -> dict[str, Any]:
         whole = all(one.get("type") == "integer" for one in ends)
         least, most = _bounds(ends, about["default"], whole=whole)
         step = 1.0 if whole else 10.0 ** math.floor(math.log10((most - least) / 50)) if most > least else 0.01
-        kind = "range" if pairs else "integer" if whole else "number"
-        both = {"two_ended": bool(pairs), "one_number": bool(pairs and alone), "whole": whole}
-        return {"type": kind, "min": least, "max": most, "step": step, **both, **about}
+        names = pair_names(name, part)
+        kind = "pair" if names else "range" if pairs else "integer" if whole else "number"
+        endless = about["default"] is None and not any({"maximum", "exclusiveMaximum"} & one.keys() for one in ends)
+        both = {"two_ended": bool(pairs), "one_number": bool(pairs and alone), "whole": whole or bool(names)}
+        slider = {"type": kind, "min": least, "max": most, "step": step, "names": names, "endless": endless}
+        return {**slider, **both, **about}
     if (choices := next((one["enum"] for one in either if "enum" in one), None)) is not None:
         # Constants have names; their numbers are for those who come from OpenCV.
         named = [one for one in choices if not isinstance(one, int) or isinstance(one, bool)]
@@ -214,7 +222,9 @@ def _round_up(value: float) -> float:
 def source(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
     """The data, as a recipe reads them; without a recipe, or where it cannot, what is wrong."""
     seed = studio.data.store and studio.data.store.about["seed"]
-    found = dict[str, Any](count=0, names=[], demo=studio.data.data is None, problem=None, seed=seed, kind=None)
+    found = dict[str, Any](
+        count=0, names=[], turns=[], demo=studio.data.data is None, problem=None, seed=seed, kind=None
+    )
     try:
         recipe = studio.recipe(request.text)
         found["kind"] = "bags" if recipe.facts.tiles else "pairs" if recipe.facts.scales else "images"
@@ -222,9 +232,23 @@ def source(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
         files = studio.data.listed(pipeline.recipe, pipeline)
         found["count"] = len(files.table)
         found["names"] = [name_of(files, recipe, row) for row in range(min(len(files.table), NAMES))]
+        found["turns"] = [] if files.labels is None else class_turns(files.labels)
     except AugrecipesError as error:
         found["problem"] = found["kind"] and harmless(str(error))
     return found
+
+
+def class_turns(labels: NDArray[np.int64]) -> list[int]:
+    """Samples in an order in which classes take turns, the first 1,000 of it; of one class none.
+
+    >>> class_turns(np.array([0, 0, 0, 4, 4, 7]))
+    [0, 3, 5, 1, 4, 2]
+    """
+    order = np.argsort(labels, kind="stable")
+    _, starts, place = np.unique(labels[order], return_index=True, return_inverse=True)
+    rank = np.arange(len(labels)) - starts[place]  # of a sample in its class
+    turns = order[np.lexsort((place, rank))][:NAMES]
+    return [int(sample) for sample in turns] if len(starts) > 1 else []
 
 
 def recipes() -> list[dict[str, Any]]:

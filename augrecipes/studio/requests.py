@@ -31,8 +31,11 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
         if isinstance(error, Refused):
             return error
         if not isinstance(error, RecipeError):
-            step = error.step if isinstance(error, DataError) else None
-            return cls(422, "data", str(error), "" if step is None else f"the step {step} fails on it")
+            if not isinstance(error, DataError):
+                return cls(422, "data", str(error))
+            # `cause` names no file: what fails on many samples is said once.
+            fix = "" if error.step is None else f"the step {error.step} fails on it"
+            return cls(422, "data", str(error), fix, cause=error.reason_in_step)
         lines = [f"{one.line}:{one.col} {one.code} {one.name}: {one.message}" for one in error.problems]
         code = "lint" if isinstance(error, LintError) else error.problems[0].code if error.problems else "E100"
         return cls(422, code, "\n".join(lines) or str(error), "fix what the editor underlines")

@@ -1,20 +1,22 @@
 // The view of draws: samples and epochs side by side, drawn where they are in sight.
 
-import {choice, counter, fill, find, make} from "./dom.js"
+import {choice, counter, fill, find, icon, make} from "./dom.js"
 import {Drawing} from "./drawing.js"
 import {Picture, sceneOf} from "./picture.js"
 import {listen} from "./server.js"
-import {asked, change, on, recipe, say, settings, source} from "./state.js"
+import {asked, change, narrow, on, recipe, say, settings, source} from "./state.js"
 import * as large from "./sample.js"
 
 const AT_ONCE = 24 // samples of a request: what is in sight comes before what is not
 const TILES = 12 // of a bag
+const failures = new Map() // by what went wrong: {message, count}
 const strips = new Map() // by index: {element, cells: by epoch, scene, stale, seen}
 let root = null
 let grid = null
 let drawing = null
 let observer = null
 let drawn = 0
+let failureList = null
 
 export const view = {name: "draws", title: "Draws", build, refresh, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
 
@@ -31,37 +33,53 @@ function build(element) {
   const overlays = [["masks", "Masks", "m"], ["boxes", "Boxes", "b"], ["keypoints", "Keypoints", "k"], ["labels", "Labels", "l"]].map(([name, words, key]) =>
     make("button", {type: "button", class: "toggle", "data-overlay": name, "aria-pressed": String(settings[name]), title: `${words} (${key})`, hidden: true,
       onclick: () => change({[name]: !settings[name]})}, words))
+  const turns = make("button", {type: "button", class: "toggle", id: "turns", title: "Samples of each class in turn (c); else in the order of the data", hidden: true,
+    onclick: () => change({turns: !settings.turns})}, "Classes in turn")
   drawing = new Drawing()
+  failureList = make("ul", {class: "trouble failures", role: "alert", hidden: true})
   grid = make("div", {class: "grid", role: "group", "aria-label": "Draws: samples, each in several epochs"})
   grid.addEventListener("keydown", walk)
-  fill(element, make("div", {class: "bar"}, samples, first, epochs, bags, size, make("span", {class: "overlays"}, overlays)), drawing.place, drawing.trouble,
+  fill(element, make("div", {class: "bar"}, samples, first, epochs, bags, size, make("span", {class: "overlays"}, turns, overlays)), drawing.place, drawing.trouble, failureList,
     make("div", {class: "scroll"}, grid), large.build())
-  observer = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      const strip = strips.get(Number(entry.target.dataset.index))
-      if (strip) strip.seen = entry.isIntersecting
-    }
-    more()
-  }, {root: find(".scroll", element), rootMargin: "200px"})
+  narrow.addEventListener("change", observe)
+  observe()
   on("settings", (changed) => {
     for (const button of overlays.map((one) => one)) button.setAttribute("aria-pressed", String(settings[button.dataset.overlay]))
     samples.show(settings.samples)
     first.show(settings.first)
+    turns.setAttribute("aria-pressed", String(settings.turns))
     epochs.show(settings.epochs)
     size.show(settings.size)
   })
   on("source", () => {
     first.limit(Math.max(0, source.count - 1))
     bags.hidden = source.kind !== "bags"
+    turns.hidden = !source.turns.length
+    turns.setAttribute("aria-pressed", String(settings.turns))
     fill(grid)
     strips.clear()
   })
+}
+
+// What is in sight: of the view's own part of the page or, in one column, of the window.
+function observe() {
+  observer?.disconnect()
+  observer = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      const strip = strips.get(Number(entry.target.dataset.index))
+      if (strip) strip.seen = entry.isIntersecting
+    }
+    more()
+  }, {root: narrow.matches ? null : find(".scroll", root), rootMargin: "200px"})
+  for (const {element} of strips.values()) observer.observe(element)
 }
 
 const epochsShown = () => Array.from({length: settings.epochs}, (_, at) => settings.epoch + at)
 
 function indicesShown() {
   const from = Math.min(settings.first, Math.max(0, source.count - 1))
+  const turns = settings.turns && source.turns.slice(from, from + settings.samples)
+  if (turns && turns.length === Math.min(settings.samples, source.count - from)) return turns
   return Array.from({length: Math.min(settings.samples, source.count - from)}, (_, at) => from + at)
 }
 
@@ -105,7 +123,7 @@ function fresh(index) {
   const words = make("div", {class: "shared", hidden: true})
   const element = make("section", {class: "strip", "data-index": index, "aria-label": nameOf(index)},
     make("header", {}, make("span", {class: "index"}, String(index)), title), row, words)
-  const strip = {element, row, words, cells: [], scene: null, stale: true, seen: false}
+  const strip = {element, row, words, title, cells: [], scene: null, stale: true, seen: false}
   strips.set(index, strip)
   observer.observe(element)
   return strip
@@ -124,6 +142,8 @@ function cellOf(strip, place) {
 export function refresh() {
   if (!source.count) return
   lay()
+  failures.clear()
+  listFailures()
   large.refresh()
   drawn = 0
   drawing.start(request)
@@ -174,12 +194,16 @@ function receive(line) {
   const strip = strips.get(line.index)
   const cell = strip?.cells.find((one) => one.epoch === line.epoch)
   if (!cell) return
+  strip.title.textContent = line.name || strip.title.textContent // of the first samples it is known before
   cell.line = line
   cell.stale = false
   delete cell.element.dataset.stale
   if (line.error) {
     cell.pictures = []
-    return void fill(cell.frame, make("span", {class: "broken"}, line.error.message))
+    fill(cell.frame, make("span", {class: "broken", title: line.error.message}, icon("error"), "fails"))
+    const kind = (line.cause ?? line.error.message).replace(/[\d.]+/g, "#") // which sizes, differs from image to image
+    failures.set(kind, {message: failures.get(kind)?.message ?? line.error.message, count: (failures.get(kind)?.count ?? 0) + 1})
+    return void listFailures()
   }
   const shown = line.pictures
   for (const {overlay = {}} of shown) for (const name of Object.keys(CARRIES)) if (overlay[CARRIES[name]]) laid(name)
@@ -200,6 +224,13 @@ function receive(line) {
     fill(strip.words, Object.entries(strip.said).filter(([epoch]) => epochsShown().includes(Number(epoch)))
       .map(([epoch, text]) => make("div", {}, make("b", {}, `epoch ${epoch} `), text)))
   }
+}
+
+// Each error once, with the number of draws that have it.
+function listFailures() {
+  failureList.hidden = !failures.size
+  fill(failureList, [...failures.values()].map(({message, count}) =>
+    make("li", {}, make("b", {}, count > 1 ? `${count} draws fail, the first: ` : "One draw fails: "), message)))
 }
 
 // The whole scene of a pair, with the window that each epoch cut out of it in a colour of its own.

@@ -5,10 +5,10 @@ import {
   completionKeymap, defaultKeymap, drawSelection, foldGutter, foldKeymap, forEachDiagnostic, highlightActiveLine,
   highlightActiveLineGutter, highlightSelectionMatches, history, historyKeymap, hoverTooltip, indentOnInput,
   indentUnit, indentWithTab, isolateHistory, keymap, lineNumbers, lintGutter, lintKeymap, nextDiagnostic, redo, search,
-  searchKeymap, setDiagnostics, syntaxHighlighting, undo, yaml,
+  searchKeymap, setDiagnostics, syntaxHighlighting, tooltips, undo, yaml,
 } from "./vendor/codemirror.js"
 import {find, make} from "./dom.js"
-import {complete, hovered} from "./language.js"
+import {complete, hovered, roomOf} from "./language.js"
 import {announce} from "./state.js"
 
 let view = null
@@ -17,8 +17,38 @@ let quiet = false
 const looks = [
   lineNumbers(), foldGutter(), lintGutter(), highlightActiveLine(), highlightActiveLineGutter(), drawSelection(),
   bracketMatching(), highlightSelectionMatches(), EditorView.lineWrapping, syntaxHighlighting(classHighlighter), yaml(),
-  hoverTooltip(hovered, {hoverTime: 350}),
+  hoverTooltip(hovered, {hoverTime: 350, hideOnChange: true}), tooltips({tooltipSpace: roomOf}),
+  EditorView.domEventHandlers({
+    keydown: (_, shown) => shown.dom.toggleAttribute("data-typing", true) && false, // hides what the pointer has called up
+    mousemove: (_, shown) => shown.dom.toggleAttribute("data-typing", false),
+  }),
 ]
+
+// The explanation of what is chosen in a list of completions: on the far side of the list, as far as there is room.
+function placeInfo(shown, list, option, info, room) {
+  const line = shown.coordsAtPos(shown.state.selection.main.head)
+  const down = list.top >= line.top
+  const space = down ? room.bottom - list.bottom : list.top - room.top
+  const side = down ? "top: 100%" : "bottom: 100%"
+  return {style: `${side}; left: -1px; right: -1px; width: auto; max-width: none; ${space < 60 ? "display: none" : `max-height: ${space}px`}`, class: "cm-placed"}
+}
+
+// A list of completions leaves the whole of a line free that is wrapped, not only the row of the cursor.
+function freeLine(shown) {
+  shown.requestMeasure({
+    key: freeLine,
+    read: () => {
+      const {head} = shown.state.selection.main
+      const [line, row] = [shown.lineBlockAt(head), shown.coordsAtPos(head)]
+      return row ? [row.top - shown.documentTop - line.top, line.bottom + shown.documentTop - row.bottom] : [0, 0]
+    },
+    write: ([over, under]) => {
+      shown.dom.style.setProperty("--room", `${roomOf(shown).width}px`)
+      shown.dom.style.setProperty("--over", `${Math.max(0, over)}px`)
+      shown.dom.style.setProperty("--under", `${Math.max(0, under)}px`)
+    },
+  })
+}
 
 export function open(parent) {
   view = new EditorView({
@@ -26,7 +56,7 @@ export function open(parent) {
     state: EditorState.create({
       extensions: [
         ...looks, history(), indentOnInput(), indentUnit.of("  "), closeBrackets(), search({top: true}),
-        autocompletion({override: [complete], icons: false}),
+        autocompletion({override: [complete], icons: false, positionInfo: placeInfo}),
         EditorView.contentAttributes.of({"aria-label": "Recipe, as YAML", spellcheck: "false"}),
         keymap.of([
           {key: "Mod-.", run: () => fixHere()},
@@ -39,6 +69,7 @@ export function open(parent) {
         EditorView.updateListener.of((update) => {
           if (update.docChanged && !quiet) announce("typed", text())
           if (update.docChanged || update.selectionSet) announce("cursor", cursor())
+          if (update.docChanged || update.selectionSet || update.geometryChanged) freeLine(view)
         }),
       ],
     }),

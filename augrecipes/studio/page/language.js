@@ -3,6 +3,7 @@
 import {make} from "./dom.js"
 import {placeAt, wordAt} from "./place.js"
 import {schema} from "./state.js"
+import {forEachDiagnostic} from "./vendor/codemirror.js"
 
 const LISTS_OF_STEPS = new Set(["steps", "eval", "degrade", "shared", "each"])
 const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value)?.replaceAll(",", ", ").replaceAll('"', "") ?? "")
@@ -30,18 +31,19 @@ const wordsOf = (known) => {
   if (!known) return ""
   const parts = []
   if (known.choices?.length) parts.push(known.choices.map(shown).join(" | "))
+  else if (known.names) parts.push(`${known.one_number ? "number, or " : ""}[${known.names.join("; ")}]`)
   else if (known.two_ended) parts.push(known.one_number ? "number, or [least, most]" : "[least, most]")
   else if (known.type && known.type !== "any") parts.push(known.type)
   if (known.default !== undefined && known.default !== null) parts.push(`default ${shown(known.default)}`)
   return parts.join("; ")
 }
 
-// A small page about a name: what it is, what it may be, and its docstring as plain text.
-export function explanation(title, known) {
-  const doc = (known.doc ?? known.first_line ?? "").trim()
+// A small page about a name: what it is, what it may be, and a sentence about it or, `whole`, its docstring as plain text.
+export function explanation(title, known, whole = false) {
+  const doc = ((whole ? known.doc : known.first_line ?? known.doc) ?? "").trim()
   return make("div", {class: "explained"}, make("strong", {}, title),
     wordsOf(known) ? make("div", {class: "allowed"}, wordsOf(known)) : null,
-    doc ? make("div", {class: "doc"}, doc.length > 900 ? `${doc.slice(0, 900)} …` : doc) : null)
+    doc ? make("div", {class: "doc"}, doc) : null)
 }
 
 const steps = () => Object.entries(schema.steps).map(([name, known]) => ({
@@ -70,9 +72,28 @@ export function complete(context) {
   return options.length ? {from: place.from, options, validFor: /^[\w.-]*$/} : null
 }
 
+const edges = ({left, right}) => ({left, right})
+const NEAR = 160 // px
+
+// Where cards and lists may lie: inside of the editor, as the buttons around it are used, too.
+export const roomOf = (view) => view.scrollDOM.getBoundingClientRect()
+
+// Top and bottom, in the document, of what a card leaves free: the line that it is about, and the one being written.
+function freeSpan(view, position) {
+  const about = view.lineBlockAt(position)
+  const used = view.hasFocus ? view.lineBlockAt(view.state.selection.main.head) : about
+  const both = Math.abs(used.top - about.top) < NEAR ? [about, used] : [about]
+  return [Math.min(...both.map((line) => line.top)), Math.max(...both.map((line) => line.bottom))]
+}
+
+// Explains the word under the pointer; a problem there has a card of its own.
 export function hovered(view, position) {
   const found = wordAt(view.state, position)
-  if (!found) return null
+  let problem = false
+  forEachDiagnostic(view.state, (_, from, to) => {
+    problem ||= from <= position && position <= to
+  })
+  if (!found || problem || view.dom.hasAttribute("data-typing")) return null
   const {word, keys, from, to} = found
   const above = keys.at(-1) === word ? keys.slice(0, -1) : keys
   let known = schema.steps[word]
@@ -83,5 +104,9 @@ export function hovered(view, position) {
     title = owner && known ? `${owner}.${word}` : word
   }
   if (!known) return null
-  return {pos: from, end: to, above: true, create: () => ({dom: explanation(title, known)})}
+  const [top, bottom] = freeSpan(view, from)
+  const room = roomOf(view)
+  const getCoords = (at) => ({...edges(view.coordsAtPos(at)), top: view.documentTop + top, bottom: view.documentTop + bottom})
+  const up = view.documentTop + top - room.top > room.bottom - view.documentTop - bottom
+  return {pos: from, end: to, above: up, create: () => ({dom: explanation(title, known), getCoords})}
 }

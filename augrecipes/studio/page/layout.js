@@ -2,7 +2,7 @@
 
 import {find, fill, icon, make} from "./dom.js"
 import {lasting} from "./session.js"
-import {change, on, say, settings, theme, themes} from "./state.js"
+import {change, narrow, on, say, settings, theme, themes} from "./state.js"
 
 let views = []
 let shown = () => undefined
@@ -16,7 +16,12 @@ export function tabs(all, opened) {
   shown = opened
   const list = find("#tabs")
   fill(list, views.map((view, at) => make("button", {
-    type: "button", role: "tab", id: `tab-${view.name}`, "aria-controls": `view-${view.name}`, title: `${view.title} (${at + 1})`, onclick: () => open(view.name),
+    type: "button", role: "tab", id: `tab-${view.name}`, "aria-controls": `view-${view.name}`, title: `${view.title} (${at + 1})`,
+    onclick: () => {
+      const stuck = narrow.matches && list.getBoundingClientRect().top < 1
+      open(view.name)
+      if (stuck) find("#right").scrollIntoView() // a view begins at its beginning, wherever the last one was left
+    },
   }, view.title)))
   list.addEventListener("keydown", (event) => {
     const by = {ArrowRight: 1, ArrowLeft: -1}[event.key]

@@ -17,7 +17,7 @@ import {ask, Away} from "./server.js"
 import {claimTab, token} from "./session.js"
 import * as sliders from "./sliders.js"
 import * as stages from "./stages.js"
-import {announce, change, flip, on, recipe, schema, settings, source, switched, switches} from "./state.js"
+import {announce, change, flip, narrow, on, recipe, schema, settings, source, switched, switches} from "./state.js"
 
 const views = [draws.view, stages.view, compare.view, cost.view, exporting.view]
 let resolved = null
@@ -54,7 +54,7 @@ function controls() {
     epoch.show(settings.epoch)
     ages.value = settings.epoch
     optimise.value = settings.optimize
-    const drawn = {seed: true, epoch: true, optimize: true, samples: "draws", epochs: "draws", first: "draws", size: "draws", index: "sample", at: "sample", tiles: true}
+    const drawn = {seed: true, epoch: true, optimize: true, samples: "draws", epochs: "draws", first: "draws", size: "draws", turns: "draws", index: "sample", at: "sample", tiles: true}
     const hit = changed.map((name) => drawn[name]).filter(Boolean)
     if (!hit.length) return
     for (const view of views) if (hit.includes(true) || hit.includes(view.name) || (hit.includes("sample") && view.sample)) view.old = true
@@ -144,7 +144,7 @@ function bindKeys() {
     [".", "Next sample", () => change({index: Math.min(source.count - 1, settings.index + 1)})],
     [",", "Sample before", () => change({index: Math.max(0, settings.index - 1)})],
     ["o", "Next setting of the optimiser", () => change({optimize: speeds[(speeds.indexOf(settings.optimize) + 1) % speeds.length]})],
-    ["m", "Masks", toggle("masks")], ["b", "Boxes", toggle("boxes")], ["k", "Keypoints", toggle("keypoints")], ["l", "Labels", toggle("labels")],
+    ["m", "Masks", toggle("masks")], ["b", "Boxes", toggle("boxes")], ["k", "Keypoints", toggle("keypoints")], ["l", "Labels", toggle("labels")], ["c", "Classes in turn", toggle("turns")],
     ["ArrowLeft ArrowRight", "From image to image"], ["Enter", "One sample large"], ["Escape", "Back, or stop drawing", () => layout.active().stop()],
     ["w", "All steps as written", asWritten],
     ["p", "Pin the recipe as B", compare.pin],
@@ -235,7 +235,7 @@ async function begin() {
   }
   await problems.check()
   editor.beginAt(recipe.steps[0]?.key?.to ?? recipe.steps[0]?.from)
-  editor.focus()
+  if (!narrow.matches) editor.focus() // on a phone the keyboard would cover half the page
 }
 
 function stranger() {

@@ -1,4 +1,5 @@
-// Sliders: one handle, or two for a range, each with its number, which may lie outside of what the slider spans.
+// Sliders: one handle, or two for a range, each with its number, which may lie outside of what the slider spans. Fields
+// for two numbers that are no range.
 
 import {make} from "./dom.js"
 
@@ -15,7 +16,8 @@ function notch({type, min, max, step}) {
 
 // `values` has one number or two; `moved(values, finished)` hears them while they move, and once more at the end.
 export function range(label, values, known, moved) {
-  const [low, high] = [known.min ?? 0, known.max ?? 1]
+  const low = known.min ?? 0
+  const high = Math.max(known.max ?? 1, ...(known.endless ? values.map((value) => 2 * value) : [])) // around what is written
   const step = notch({...known, min: low, max: high})
   const two = values.length === 2
   const whole = known.whole || known.type === "integer"
@@ -70,6 +72,27 @@ export function range(label, values, known, moved) {
       if (document.activeElement !== numbers[each]) numbers[each].value = tidy(current[each])
     }
     paint()
+    return true
+  }
+  return element
+}
+
+// Two numbers that are no range, such as a height and a width: a field each, called by what it is.
+export function fields(label, values, known, changed) {
+  let current = [...values]
+  const numbers = values.map((value, at) => make("input", {type: "number", class: "number", step: 1, min: known.min, value,
+    "aria-label": `${label}, ${known.names[at]}`, oninput: () => put(at)}))
+  const put = (at) => {
+    if (numbers[at].value === "" || !Number.isInteger(numbers[at].valueAsNumber)) return
+    current[at] = numbers[at].valueAsNumber
+    changed([...current], true)
+  }
+  const element = make("span", {class: "fields"}, numbers.map((number, at) => make("label", {}, number, known.names[at])))
+  element.holds = () => numbers.includes(document.activeElement)
+  element.show = (next) => {
+    if (next.length !== current.length) return false
+    current = [...next]
+    for (const [at, number] of numbers.entries()) if (number !== document.activeElement) number.value = current[at]
     return true
   }
   return element

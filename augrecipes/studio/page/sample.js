@@ -5,7 +5,7 @@ import {choice, fill, icon, make} from "./dom.js"
 import {Drawing} from "./drawing.js"
 import {Picture, sceneOf} from "./picture.js"
 import {listen} from "./server.js"
-import {announce, asked, change, source} from "./state.js"
+import {announce, asked, change, narrow, source} from "./state.js"
 
 let root = null
 let stage = null
@@ -57,6 +57,7 @@ export function open(line, index, epoch) {
   root.hidden = false
   root.parentElement.classList.add("one")
   head.focus()
+  if (narrow.matches) root.scrollIntoView()
   refresh()
 }
 

@@ -5,7 +5,7 @@ import {fill, find, make} from "./dom.js"
 import * as editor from "./editor.js"
 import {explanation} from "./language.js"
 import {Picture} from "./picture.js"
-import {range} from "./range.js"
+import {fields, range} from "./range.js"
 import {ask, Away, wasStopped} from "./server.js"
 import {asked, on, recipe, schema, settings} from "./state.js"
 
@@ -71,7 +71,7 @@ function numbersOf(name, step, known) {
   if (known?.two_ended) {
     if (Array.isArray(ends) && ends.length === 2 && ends.every(Number.isFinite)) return ends
     if (Array.isArray(value) && value.length === 2 && value.every(Number.isFinite)) return value
-    if (Number.isFinite(value)) return [known.min < 0 ? -value : 0, value]
+    if (Number.isFinite(value)) return known.type === "pair" ? [value, value] : [known.min < 0 ? -value : 0, value]
     return null
   }
   return Number.isFinite(value) ? [value] : null
@@ -80,9 +80,9 @@ function numbersOf(name, step, known) {
 function shapeOf(name, step, known = {type: "any"}) {
   if (known.choices?.length) return "choice"
   if (known.type === "boolean") return "boolean"
-  if (["number", "integer", "range"].includes(known.type)) {
+  if (["number", "integer", "range", "pair"].includes(known.type)) {
     const numbers = numbersOf(name, step, known)
-    if (numbers) return `range${numbers.length}`
+    if (numbers) return known.type === "pair" ? "pair" : `range${numbers.length}`
   }
   return "text"
 }
@@ -92,8 +92,8 @@ function row(name, step, known) {
   const written = name in (step.arguments ?? {})
   let control
   let update = () => true
-  if (shape.startsWith("range")) {
-    control = range(name, numbersOf(name, step, known), known, (value) => slide(name, value))
+  if (shape === "pair" || shape.startsWith("range")) {
+    control = (shape === "pair" ? fields : range)(name, numbersOf(name, step, known), known, (value) => slide(name, value))
     update = (next) => {
       const numbers = numbersOf(name, next, known)
       return numbers ? control.holds() || control.show(numbers) : false
@@ -149,7 +149,7 @@ async function slide(argument, value) {
 
 export function explainStep() {
   const step = stepAt(editor.cursor())
-  return step && schema.steps[step.name] ? explanation(step.name, schema.steps[step.name]) : null
+  return step && schema.steps[step.name] ? explanation(step.name, schema.steps[step.name], true) : null
 }
 
 // The least and the most that the step can do to the sample that is looked at.

@@ -7,8 +7,8 @@ export const announce = (name, detail) => bus.dispatchEvent(new CustomEvent(name
 export const on = (name, hear) => bus.addEventListener(name, (event) => hear(event.detail))
 
 const DEFAULTS = {
-  view: "draws", seed: 0, epoch: 0, epochs: 3, first: 0, samples: 6, size: innerWidth >= 1700 ? 192 : 128, optimize: "",
-  masks: true, boxes: true, keypoints: true, labels: true, index: 0, at: 0, tiles: "",
+  view: "draws", seed: 0, epoch: 0, epochs: 3, first: 0, samples: 6, size: innerWidth >= 1700 ? 192 : innerWidth > 480 ? 128 : 96, optimize: "",
+  masks: true, boxes: true, keypoints: true, labels: true, index: 0, at: 0, tiles: "", turns: true,
 }
 export const settings = {...DEFAULTS, ...passing.get("settings", {})}
 
@@ -19,6 +19,9 @@ export function change(values) {
   passing.set("settings", settings)
   announce("settings", changed)
 }
+
+// One column, as on a phone: the same width as in studio.css.
+export const narrow = matchMedia("(max-width: 860px)")
 
 // Light or dark as the system says, or as was chosen here.
 export const themes = ["auto", "light", "dark"]
@@ -34,7 +37,7 @@ export function theme(chosen = lasting.get("theme", "auto")) {
 export const recipe = {
   text: "", good: null, path: null, sha: null, saved: "", readOnly: false, problems: [], steps: [], resolved: null, kind: null, name: null,
 }
-export const source = {kind: "images", count: 0, names: [], demo: true}
+export const source = {kind: "images", count: 0, names: [], turns: [], demo: true}
 export const schema = {steps: {}, top: {}}
 
 // Steps that are switched off, and probabilities that are forced: they hold for the images, not for the text.
