@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from statistics import geometric_mean, median
 from time import thread_time_ns
+from timeit import timeit
 from typing import Any
 
 import cv2
@@ -48,6 +49,12 @@ _THREADS = f"""\
 `pipeline.batch` of {_BATCH} photos in `fast` into memory that is there, two threads and one in turns; medians. Of
 recipes without boxes and keypoints whose samples have one size, and need no mask. First what two threads of this
 machine gain at most: at work that needs a core alone, and at work that needs memory alone."""
+_EACH, _CALL = 0.95, 15  # of plain albumentations' speed; µs
+_AROUND = """\
+### One line around an A.Compose
+
+Each recipe as albumentations has it, an `A.Compose` with `A.Normalize` and `A.ToTensorV2`, called in a plain loop as it
+is, and as `ar.accelerate(compose, optimize)`, in turns; CPU time of the calls. Draws are their own on each side."""
 _METHOD = f"""\
 One thread, CPU time of that thread, glibc's allocator tuned alike for both sides. Each recipe runs on drawn photos of
 the size that it was written for, with masks, boxes and keypoints where those who published it have them. The plain
@@ -117,6 +124,41 @@ def _two_threads(options: Any) -> Iterator[Row | str]:
         yield pair.row(f"{recipe.name}, batches of {_BATCH} by two threads", "one thread")
     ratio = geometric_mean(ratios)
     yield Row(f"geometric mean of {len(ratios)}", f"×{ratio:.2f}", f"goal ×{_TWO}", met(ratio >= _TWO))
+
+
+def _accelerated(options: Any) -> Iterator[Row | str]:
+    """Each recipe as its `A.Compose`, called in a plain loop as it is, and with `ar.accelerate` around it."""
+    yield _AROUND
+    sizes, plain = sizes_in(options.recipes), unmasked_in(options.recipes)
+    ratios: dict[str, list[float]] = {"exact": [], "fast": []}
+    for recipe in folder_of_recipes(options.recipes):
+        size = sizes.get(recipe.name, sizes.get(Path(recipe.file).stem, (512, 512)))
+        masks = plain.isdisjoint((recipe.name, Path(recipe.file).stem))
+        given = [_targets(recipe, size, k, masks=masks) for k in range(_PHOTOS)]
+        given = [{"bboxes" if name == "boxes" else name: value for name, value in each.items()} for each in given]
+        compose = recipe.to_albumentations()
+        sides = {"plain": compose} | {side: ar.accelerate(compose, side, 0) for side in ratios}  # type: ignore[arg-type]
+        spent = dict.fromkeys(sides, 0)
+        samples = 4 if options.quick else 4 * options.samples
+        for index in range(_PHOTOS + samples):
+            for name, side in sides.items():
+                start = thread_time_ns()
+                done = side(**given[index % _PHOTOS])
+                spent[name] += thread_time_ns() - start if index >= _PHOTOS else 0  # the first compile
+                del done
+        for side, every in ratios.items():
+            every.append(spent["plain"] / spent[side])
+        each = spent["plain"] / samples / 1e6
+        yield Row(recipe.name, _text({side: every[-1] for side, every in ratios.items()}), f"plain {each:.3f} ms", "")
+    for side, every in ratios.items():
+        mean, least = geometric_mean(every), min(every)
+        goal = met(mean >= _GOALS[side])
+        yield Row(f"geometric mean of {len(every)}, `{side}`", f"×{mean:.2f}", f"goal ×{_GOALS[side]}", goal)
+        yield Row(f"least, `{side}`", f"×{least:.2f}", f"goal ×{_EACH}", met(least >= _EACH))
+    flip = ar.accelerate(A.Compose([A.HorizontalFlip(p=1.0)]))
+    image = np.zeros((32, 32, 3), np.uint8)
+    times = [timeit(lambda: flip(image=image), number=1000) * 1e3 for _ in range(15)]
+    yield Row("a call, flip of 32² and all", f"{median(times):.1f} µs", f"goal {_CALL} µs", met(median(times) <= _CALL))
 
 
 def _limits(turns: int) -> Iterator[Row]:
@@ -264,6 +306,6 @@ if __name__ == "__main__":
         __doc__,
         "Recipes that other people wrote",
         _METHOD,
-        {"recipes": _recipes, "threads": _two_threads},
+        {"recipes": _recipes, "threads": _two_threads, "accelerate": _accelerated},
         more=more,
     )
