@@ -26,6 +26,7 @@ import cv2
 import numpy as np
 from albumentations.core.bbox_utils import convert_bboxes_from_albumentations
 from harness import Row, in_turns, met, run
+from speed_chart import write_chart
 
 import augrecipes as ar
 from augrecipes.bench.sides import last_of
@@ -155,6 +156,8 @@ def _accelerated(options: Any) -> Iterator[Row | str]:
         goal = met(mean >= _GOALS[side])
         yield Row(f"geometric mean of {len(every)}, `{side}`", f"×{mean:.2f}", f"goal ×{_GOALS[side]}", goal)
         yield Row(f"least, `{side}`", f"×{least:.2f}", f"goal ×{_EACH}", met(least >= _EACH))
+    if options.write:
+        write_chart([*zip(*ratios.values(), strict=True)], tuple(map(geometric_mean, ratios.values())))  # type: ignore[arg-type]
     flip = ar.accelerate(A.Compose([A.HorizontalFlip(p=1.0)]))
     image = np.zeros((32, 32, 3), np.uint8)
     times = [timeit(lambda: flip(image=image), number=1000) * 1e3 for _ in range(15)]
