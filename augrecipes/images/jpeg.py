@@ -208,8 +208,8 @@ def _refuse(error: Exception) -> NoReturn:
         raise UnreadableError(f"truncated or damaged JPEG ({text})") from None
     if "subsampling level" in text:
         raise UnreadableError(
-            "a JPEG of unusual chroma subsampling, which is read where augrecipes was built with libjpeg-turbo: save it "
-            "again as 4:4:4 or 4:2:0"
+            "a JPEG of unusual chroma subsampling, which is read where augrecipes was built with libjpeg-turbo: save "
+            "it again as 4:4:4 or 4:2:0"
         )
     raise UnreadableError(f"damaged or unsupported JPEG ({text or type(error).__name__})") from None
 

@@ -134,13 +134,13 @@ def test_cmyk_jpegs_of_all_samplings_are_as_pillow_reads_them(blocks: str, adobe
     for k in image.scales():
         assert image.region(0, 0, 37, 61, k).shape == (-(-37 // k), -(-61 // k), 3)
     for damaged in (data[: len(data) * 2 // 3], data[: len(data) * 2 // 3] + b"\xff\xd9"):
-        with pytest.raises(ar.DataError, match="x: .*(truncated|damaged)"):
+        with pytest.raises(ar.DataError, match=r"x: .*(truncated|damaged)"):
             decode_image(damaged, name="x")
 
 
 def test_without_libjpeg_unusual_samplings_are_an_error_that_says_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jpeg, "codec", lambda: None)
-    with pytest.raises(ar.DataError, match=r"x: .*unusual chroma subsampling, .* libjpeg-turbo: save it again as 4:4:4"):
+    with pytest.raises(ar.DataError, match=r"x: .*unusual chroma subsampling, .*: save it again as 4:4:4"):
         decode_image(odd_jpeg((37, 61), ((2, 2), (1, 1), (1, 1), (1, 1))), name="x")
 
 
