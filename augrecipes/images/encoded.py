@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.images.format import (
+    MOST_CHANNELS,
     Area,
     Depth,
     Frames,
@@ -28,6 +30,11 @@ from augrecipes.native.libjpeg import Coded
 
 Exif = Literal["apply", "ignore"]
 MAX_PIXELS = 178_956_970  # Pillow's limit: a quarter of a gigabyte of 24-bit pixels, times four thirds
+
+ALPHA = "has alpha, which is left out: to keep it, say `inputs: {image: {channels: 4}}` in the recipe"
+_HALF = 2**15  # of 16 bits
+_told = set[str]()
+_log = logging.getLogger("augrecipes")
 
 # EXIF orientations, by what takes the upright image back to the stored one: first flips, then a transposition.
 _FLIPS_ROWS, _FLIPS_COLUMNS, _TRANSPOSES = (3, 4, 7, 8), (2, 3, 6, 7), (5, 6, 7, 8)
@@ -53,7 +60,7 @@ class Encoded:
         name: of the file, for errors.
         data: its bytes.
         header: what they begin with.
-        channels: 1, 3, 4, or None for what is stored.
+        channels: that it is read with, or None for what is stored.
         turn: the EXIF orientation that is undone; 1 for none.
         shape: H×W×C after that.
         mask: its samples are labels: H×W×1 of 8 bits in parts, of any dtype by `labels`.
@@ -131,13 +138,22 @@ class Encoded:
             how, part = FORMATS[self.header.format], self._stored(y0, x0, y1, x1, reduce)
             if self.mask:
                 return seen(how.labels(self.data, self.header, part), 1, self.turn)
-            return seen(how.decode(self.data, self.header, self.channels, part), self.channels, self.turn)
+            raster = how.decode(self.data, self.header, self.channels, part)
+            if note := narrow(raster):
+                tell_once("narrow", f"{self.name}: has {note}")
+            return seen(raster, self.channels, self.turn)
 
     def labels(self) -> NDArray[Any]:
         """The whole mask, as `augrecipes.sources.files.read_mask` gives it. Raises DataError."""
         with data_errors(self.name), stage("decode"):
             whole = Area(0, 0, self.header.height, self.header.width)
             return as_mask(FORMATS[self.header.format].labels(self.data, self.header, whole), self.turn)
+
+    def stored(self) -> NDArray[Any]:
+        """All samples as they are stored, before any turn, uint8 or uint16. Raises DataError."""
+        whole = Area(0, 0, self.header.height, self.header.width)
+        with data_errors(self.name):
+            return FORMATS[self.header.format].decode(self.data, self.header, self.channels, whole)
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
         """The same for kernels that decode it themselves; None where `view` is to do it."""
@@ -195,19 +211,22 @@ def encoded(
     Traceback (most recent call last):
     augrecipes.errors.DataError: cut.gif: not an image in a known format (JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, ...
     """
-    if channels not in (1, 3, 4, None):
-        raise ValueError(f"channels must be 1, 3, 4 or None, not {channels!r}")
+    if channels is not None and not 1 <= channels <= MOST_CHANNELS:
+        raise ValueError(f"channels must be 1 to {MOST_CHANNELS} or None, not {channels!r}")
     if exif not in ("apply", "ignore"):
         raise ValueError(f"exif must be 'apply' or 'ignore', not {exif!r}")
     with data_errors(name), stage("decode"):
         header = read_header(data)
         if header.width * header.height > max_pixels:
             raise UnreadableError(f"{header.width}×{header.height} pixels are more than the limit of {max_pixels:,}")
-        check_whole(header, depth, frames, mask=mask)
+        if not mask and header.alpha and channels in (1, 3):
+            tell_once("alpha", f"{name}: {ALPHA}")
+        check_whole(header, depth=depth, frames=frames, channels=channels, mask=mask)
     turn = header.orientation if exif == "apply" else 1
     height, width = (header.width, header.height) if turn in _TRANSPOSES else (header.height, header.width)
-    stored = 1 if mask else channels or (4 if header.alpha else 1 if header.color == "grey" else 3)
-    return Encoded(name, data, header, channels, turn, (height, width, stored), mask)
+    return Encoded(
+        name, data, header, channels, turn, (height, width, 1 if mask else channels or header.channels), mask
+    )
 
 
 def bytes_of(path: PathLike, max_bytes: int) -> bytes:
@@ -251,10 +270,26 @@ def seen(raster: NDArray[Any], channels: int | None, orientation: int) -> NDArra
     if raster.dtype != np.uint8:
         raise UnreadableError(f"samples of type {raster.dtype} have no known range")
     raster = turned(raster[:, :, None] if raster.ndim == 2 else raster, orientation)
-    stored = raster.shape[2]
-    if stored not in (1, 3, 4):
-        raise UnreadableError(f"an image of {stored} channels")
-    return converted(raster, channels or stored)
+    return converted(raster, channels or raster.shape[2])
+
+
+def narrow(samples: NDArray[Any]) -> str:
+    """What is to be said of 16 bits of which the upper 8 are kept, where half their range is empty; else empty.
+
+    >>> narrow(np.array([0, 4095], np.uint16))
+    'values from 0 to 4,095 in 16 bits, of which the upper 8 leave 16 levels: scale them to 0 to 65,535 first'
+    """
+    if samples.dtype != np.uint16 or (most := int(samples.max())) >= _HALF:
+        return ""
+    left = f"of which the upper 8 leave {(most >> 8) + 1} levels: scale them to 0 to 65,535 first"
+    return f"values from {samples.min():,} to {most:,} in 16 bits, {left}"
+
+
+def tell_once(what: str, text: str) -> None:
+    """One line in the log, of the first file in this process that there is `what` to tell of."""
+    if what not in _told:
+        _told.add(what)
+        _log.warning("%s (said once, of the first such image)", text)
 
 
 def converted(image: NDArray[Any], channels: int) -> NDArray[Any]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from augrecipes.errors import DataError, Lines
+from augrecipes.errors import DataError, Lines, counted
+from augrecipes.images.encoded import ALPHA, narrow, open_encoded
 from augrecipes.images.reading import read_headers
 from augrecipes.machine import cores
 from augrecipes.progress import Parts
@@ -16,7 +17,7 @@ from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources import defects
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, Findings, Size
-from augrecipes.sources.files import read_image, read_mask
+from augrecipes.sources.files import read_mask
 
 IMAGE = {"": 1}  # one grid, of one pixel a cell
 T = TypeVar("T")
@@ -71,12 +72,12 @@ def look_at_files(
     images, masks = list(table.images), list(table.masks or ())
     every = list(dict.fromkeys([*images, *masks]))
     headers = dict(zip(every, read_headers(every, partial(advance, "reading headers")), strict=True))
-    least = defects.least_sizes(recipe, mode, IMAGE)
+    least, channels = defects.least_sizes(recipe, mode, IMAGE), recipe.inputs.channels or 3
 
     def by_header(k: int) -> Faults:
         sizes = {}
         for path in (images[k], *masks[k : k + 1]):
-            if why := defects.why_unreadable(headers[path], mask=path != images[k]):
+            if why := defects.why_unreadable(headers[path], channels=channels, mask=path != images[k]):
                 yield "unreadable", f"{path}: {why}"
             else:
                 sizes[path] = defects.upright(headers[path], "apply")  # type: ignore[arg-type]
@@ -94,8 +95,13 @@ def look_at_files(
         boxes, points = (None if rows is None else rows.rows(k) for rows in (table.boxes, table.keypoints))
         yield from unfit(recipe, images[k], size, least, boxes, points)
 
+    def look(path: str) -> None:
+        image = open_encoded(path, channels=channels)
+        if note := narrow(image.stored()):
+            ranges[path] = f"has {note}"
+
     def by_pixels(k: int) -> list[tuple[str, str]]:
-        whys = _failure(read_image, images[k], channels=recipe.inputs.channels or 3)
+        whys = _failure(look, images[k])
         whys += [why for path in masks[k : k + 1] for why in _failure(read_mask, path)]
         return [("unreadable", why) for why in whys]
 
@@ -105,13 +111,16 @@ def look_at_files(
             findings.defects.append(Defect(kind, (images[k], *masks[k : k + 1]), place + text))
             fine.discard(k)
 
-    fine = set(range(len(images)))
+    fine, ranges = set(range(len(images))), dict[str, str]()
     for k in range(len(images)):
         blame(k, by_header(k))
-    if content:
-        some = sorted(fine)
-        for k, wrong in zip(some, in_parallel(by_pixels, some, advance, "decoding"), strict=True):
-            blame(k, wrong)
+    good: dict[int, Any] = {k: headers[images[k]] for k in sorted(fine)}
+    some = [k for k, header in good.items() if content or header.bits > 8]  # of which the range is told
+    for k, wrong in zip(some, in_parallel(by_pixels, some, advance, "decoding"), strict=True):
+        blame(k, wrong)
+    alpha = {images[k]: ALPHA for k, header in good.items() if header.alpha and channels < 4}
+    for notes in filter(None, (alpha, ranges)):
+        findings.notes.append(f"{counted(len(notes), 'image')}, {min(notes)} first: {notes[min(notes)]}")
     return fine
 
 

@@ -12,6 +12,7 @@ from augrecipes import kinds
 from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.prefix import described, digest_of, rest_of
 from augrecipes.errors import DataError, StoreError
+from augrecipes.images.format import MOST_CHANNELS
 from augrecipes.kinds import facts
 from augrecipes.recipe.model import Inputs, Mode, Recipe, canonical
 from augrecipes.recipe.words import brief
@@ -34,7 +35,7 @@ _ABOUT: dict[str, Any] = {
     "epochs": SIZE,
     "seed": (None, int),
     "units": SIZE,
-    "decode": {"channels": (1, 3, 4), "exif": ("apply", "ignore")},
+    "decode": {"channels": range(1, MOST_CHANNELS + 1), "exif": ("apply", "ignore")},
     "inputs": dict.fromkeys(POINTS, (None, dict)),
     "channels": (None, range(1, 2**63)),
     "classes": (None, [str]),
