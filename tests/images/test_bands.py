@@ -2,15 +2,13 @@
 
 import io
 import logging
-import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
-from PIL.TiffImagePlugin import ImageFileDirectory_v2
-from support.encoded_images import decode_image
+from support.encoded_images import bands, bands_tiff, decode_image
 
 import augrecipes as ar
 from augrecipes.images import encoded as images
@@ -21,41 +19,6 @@ from augrecipes.sources.files import decode_mask, read_image
 
 CURE = r"`inputs: \{{image: \{{channels: {}\}}\}}`"
 PLAIN = "{version: 1, recipe: plain, steps: [HorizontalFlip], eval: []}"
-
-
-def bands(count: int, dtype: Any = np.uint8, size: tuple[int, int] = (50, 70)) -> np.ndarray:
-    """Smooth in both directions, and another ramp in each band."""
-    y, x, band = np.ogrid[: size[0], : size[1], :count]
-    return ((3 * y + (band + 1) * x) % 251).astype(dtype) * (257 if dtype == np.uint16 else 1)
-
-
-def tiff(image: np.ndarray, packing: str = "raw", photometric: int = 2, extra: int = 0, pages: int = 1) -> bytes:
-    """A TIFF of bands side by side: a grey one that Pillow writes, with another directory in front of its own."""
-    height, width, count = image.shape
-    buffer = io.BytesIO()
-    Image.fromarray(image.reshape(height, -1)).save(buffer, "TIFF", compression=packing)
-    data = buffer.getvalue() + b"\0" * (len(buffer.getvalue()) % 2)
-    tags = ImageFileDirectory_v2(data[:8])
-    buffer.seek(tags.next)
-    tags.load(buffer)
-    colours = {2: 3, 5: 4}.get(photometric, 1)
-    values = {tag: np.atleast_1d(tags[tag]).tolist() for tag in (257, 259, 273, 278, 279)}
-    values |= {256: [width], 258: [tags[258][0]] * count, 262: [photometric], 277: [count]}
-    values |= {338: [extra, *[0] * (count - colours - 1)]} if count > colours else {}
-    out = data[:4]
-    for page in range(pages):
-        at = len(data)
-        entries, rest = b"", b""
-        behind = at + 6 + 12 * len(values)
-        for tag, numbers in sorted(values.items()):
-            raw = struct.pack(f"<{len(numbers)}L", *numbers)
-            entries += struct.pack("<HHL", tag, 4, len(numbers))
-            entries += raw if len(numbers) == 1 else struct.pack("<L", behind + len(rest))
-            rest += raw if len(numbers) > 1 else b""
-        end = behind + len(rest)
-        data += struct.pack("<H", len(values)) + entries + struct.pack("<L", end if page < pages - 1 else 0) + rest
-        out += struct.pack("<L", at) if not page else b""
-    return out + data[8:]
 
 
 @pytest.fixture
@@ -69,7 +32,7 @@ def told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> p
 @pytest.mark.parametrize(("count", "photometric"), [(4, 2), (5, 2), (4, 1), (3, 1), (2, 1), (8, 1), (5, 5)])
 def test_tiffs_have_all_their_bands_or_are_refused(count: int, photometric: int, packing: str) -> None:
     image = bands(count)
-    data = tiff(image, packing, photometric)
+    data = bands_tiff(image, packing, photometric)
     header = read_header(data)
     assert (header.channels, header.bands, header.bits, header.alpha, header.frames) == (count, count, 8, False, 1)
     np.testing.assert_array_equal(decode_image(data, name="x", channels=count), image)
@@ -82,13 +45,13 @@ def test_tiffs_have_all_their_bands_or_are_refused(count: int, photometric: int,
             decode_image(data, name="x", channels=channels)
     with pytest.raises(ar.DataError, match=f"a mask must be grey or have a palette; this image has {count} bands"):
         decode_mask(data, name="x")
-    assert read_header(tiff(image, packing, photometric, pages=2)).frames == 2
+    assert read_header(bands_tiff(image, packing, photometric, pages=2)).frames == 2
     with pytest.raises(ar.DataError, match=r"truncated|damaged"):
         decode_image(data[: len(data) // 2], name="x", channels=count)
 
 
 def test_tiffs_of_16_bits_keep_their_upper_8() -> None:
-    data = tiff(bands(5, np.uint16))
+    data = bands_tiff(bands(5, np.uint16))
     with pytest.raises(ar.DataError, match="16 bits a sample"):
         decode_image(data, name="x", channels=5, depth="error")
     np.testing.assert_array_equal(decode_image(data, name="x", channels=5, depth="8bit"), bands(5))
@@ -115,7 +78,7 @@ def test_declared_alpha_is_left_out_of_three_channels_and_the_log_says_so_once(
     image = bands(4)
     image[:, :, 3] = 255
     for name in ("a.tif", "b.tif"):
-        data = tiff(image, extra=extra)
+        data = bands_tiff(image, extra=extra)
         assert read_header(data).alpha
         np.testing.assert_array_equal(decode_image(data, name=name), image[:, :, :3])
         np.testing.assert_array_equal(decode_image(data, name=name, channels=4), image)
@@ -143,10 +106,10 @@ def check_data(folder: Path, *, content: bool = False) -> Any:
 
 
 def test_check_data_names_bands_and_counts_alpha(tmp_path: Path) -> None:
-    (tmp_path / "bands.tif").write_bytes(tiff(bands(4)))
+    (tmp_path / "bands.tif").write_bytes(bands_tiff(bands(4)))
     for name in ("alpha.tif", "more.tif"):
-        (tmp_path / name).write_bytes(tiff(bands(4), extra=2))
-    (tmp_path / "plain.tif").write_bytes(tiff(bands(3)))
+        (tmp_path / name).write_bytes(bands_tiff(bands(4), extra=2))
+    (tmp_path / "plain.tif").write_bytes(bands_tiff(bands(3)))
     found = check_data(tmp_path)
     (defect,) = found.defects
     assert defect.message.startswith(f"{tmp_path / 'bands.tif'}: an image of 4 channels, and 3 are wanted: ")
