@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,16 +24,12 @@ from augrecipes.images.format import (
     raise_if_memory,
     stage,
 )
+from augrecipes.images.notices import ALPHA, narrow, tell_once
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike, read_bytes, read_header
 from augrecipes.native.libjpeg import Coded
 
 Exif = Literal["apply", "ignore"]
 MAX_PIXELS = 178_956_970  # Pillow's limit: a quarter of a gigabyte of 24-bit pixels, times four thirds
-
-ALPHA = "has alpha, which is left out: to keep it, say `inputs: {image: {channels: 4}}` in the recipe"
-_HALF = 2**15  # of 16 bits
-_told = set[str]()
-_log = logging.getLogger("augrecipes")
 
 # EXIF orientations, by what takes the upright image back to the stored one: first flips, then a transposition.
 _FLIPS_ROWS, _FLIPS_COLUMNS, _TRANSPOSES = (3, 4, 7, 8), (2, 3, 6, 7), (5, 6, 7, 8)
@@ -224,9 +219,8 @@ def encoded(
         check_whole(header, depth=depth, frames=frames, channels=channels, mask=mask)
     turn = header.orientation if exif == "apply" else 1
     height, width = (header.width, header.height) if turn in _TRANSPOSES else (header.height, header.width)
-    return Encoded(
-        name, data, header, channels, turn, (height, width, 1 if mask else channels or header.channels), mask
-    )
+    shape = height, width, 1 if mask else channels or header.channels
+    return Encoded(name, data, header, channels, turn, shape, mask)
 
 
 def bytes_of(path: PathLike, max_bytes: int) -> bytes:
@@ -271,25 +265,6 @@ def seen(raster: NDArray[Any], channels: int | None, orientation: int) -> NDArra
         raise UnreadableError(f"samples of type {raster.dtype} have no known range")
     raster = turned(raster[:, :, None] if raster.ndim == 2 else raster, orientation)
     return converted(raster, channels or raster.shape[2])
-
-
-def narrow(samples: NDArray[Any]) -> str:
-    """What is to be said of 16 bits of which the upper 8 are kept, where half their range is empty; else empty.
-
-    >>> narrow(np.array([0, 4095], np.uint16))
-    'values from 0 to 4,095 in 16 bits, of which the upper 8 leave 16 levels: scale them to 0 to 65,535 first'
-    """
-    if samples.dtype != np.uint16 or (most := int(samples.max())) >= _HALF:
-        return ""
-    left = f"of which the upper 8 leave {(most >> 8) + 1} levels: scale them to 0 to 65,535 first"
-    return f"values from {samples.min():,} to {most:,} in 16 bits, {left}"
-
-
-def tell_once(what: str, text: str) -> None:
-    """One line in the log, of the first file in this process that there is `what` to tell of."""
-    if what not in _told:
-        _told.add(what)
-        _log.warning("%s (said once, of the first such image)", text)
 
 
 def converted(image: NDArray[Any], channels: int) -> NDArray[Any]:

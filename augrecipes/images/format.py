@@ -236,15 +236,11 @@ def lost(
         return ""
     chosen = in_force(depth, frames)
     if header.bits > 8 and not mask and chosen["depth"] == "error":
-        return (
-            f"{header.bits} bits a sample, and images are read with 8: convert it, or keep the upper 8 with "
-            f'depth="8bit" (for commands: {DEPTH}=8bit)'
-        )
+        cure = f'convert it, or keep the upper 8 with depth="8bit" (for commands: {DEPTH}=8bit)'
+        return f"{header.bits} bits a sample, and images are read with 8: {cure}"
     if header.frames > 1 and chosen["frames"] == "error":
-        return (
-            "several pages or frames, and one image is read: split it, or read the first with "
-            f'frames="first" (for commands: {FRAMES}=first)'
-        )
+        cure = f'split it, or read the first with frames="first" (for commands: {FRAMES}=first)'
+        return f"several pages or frames, and one image is read: {cure}"
     return ""
 
 

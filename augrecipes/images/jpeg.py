@@ -128,10 +128,8 @@ def _walk(data: bytes) -> Segments:
         else:
             found = _SEGMENT.search(data, end, end + junk)
             if found is None and end + junk < len(data):
-                raise UnreadableError(
-                    f"not a real JPEG: no segment in front of byte {end + junk:,} of {len(data):,}, but fill or junk: "
-                    f"{data[end + junk : end + junk + 8].hex(' ')} …"
-                )
+                where = f"no segment in front of byte {end + junk:,} of {len(data):,}, but fill or junk"
+                raise UnreadableError(f"not a real JPEG: {where}: {data[end + junk : end + junk + 8].hex(' ')} …")
             if found is None or found.group() == END or found.start() + 4 > len(data):
                 at = len(data)
                 break
@@ -155,10 +153,8 @@ def _walk(data: bytes) -> Segments:
     else:
         raise too_many("JPEG", "segments", end)
     if frame is None:
-        raise UnreadableError(
-            f"truncated in its JPEG header, or a JPEG without one: no segment says a size, none follows behind byte "
-            f"{min(end, len(data)):,} of {len(data):,}"
-        )
+        where = f"no segment says a size, none follows behind byte {min(end, len(data)):,} of {len(data):,}"
+        raise UnreadableError(f"truncated in its JPEG header, or a JPEG without one: {where}")
     return Segments(*frame, turn, at if at < len(data) else 0, tuple(kept))
 
 
@@ -207,10 +203,8 @@ def _refuse(error: Exception) -> NoReturn:
     if "premature end" in text.lower():
         raise UnreadableError(f"truncated or damaged JPEG ({text})") from None
     if "subsampling level" in text:
-        raise UnreadableError(
-            "a JPEG of unusual chroma subsampling, which is read where augrecipes was built with libjpeg-turbo: save "
-            "it again as 4:4:4 or 4:2:0"
-        )
+        cure = "build augrecipes with libjpeg-turbo, which reads it, or save it again as 4:4:4 or 4:2:0"
+        raise UnreadableError(f"a JPEG of unusual chroma subsampling: {cure}")
     raise UnreadableError(f"damaged or unsupported JPEG ({text or type(error).__name__})") from None
 
 

@@ -12,7 +12,7 @@ import re
 import struct
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.images import tiff
 from augrecipes.images.format import (
     Area,
     Color,
@@ -36,16 +37,6 @@ _COLORS: dict[str, Color] = {
     "CMYK": "cmyk",
     "LAB": "lab",
 }  # others are `rgb`
-_WIDTH, _HEIGHT, _BITS, _PHOTOMETRIC, _STRIPS, _ORIENTATION, _STRIP_BYTES = 256, 257, 258, 262, 273, 274, 279
-_TILES, _TILE_BYTES, _FORMAT, _KIND, _OLD_KIND = 324, 325, 339, 254, 255  # tags of TIFF
-_COMPRESSION, _FILL_ORDER, _SAMPLES, _ROWS, _PLANAR, _PREDICTOR = 259, 266, 277, 278, 284, 317
-_TILE_WIDTH, _TILE_HEIGHT, _EXTRA = 322, 323, 338
-_PLACES = (_STRIPS, _STRIP_BYTES, _TILES, _TILE_BYTES)  # which those of a plane follow those of another in
-_KEPT = (_HEIGHT, _COMPRESSION, _FILL_ORDER, _ROWS, _TILE_HEIGHT)
-_COLORANTS = {2: 3, 5: 4, 6: 3, 8: 3}  # samples of a colour, by the photometric interpretation; else 1
-_ALPHA = (1, 2)  # extra samples that are alpha: associated and not
-_REDUCED_OR_MASK, _OLD_REDUCED = 5, 2
-_MOST_PAGES = 100
 _BACK = {2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}  # of EXIF orientations, Pillow's number of what takes them back
 _CODE_STREAM = b"\xff\x4f\xff\x51"
 _NEEDS = {"avif": 56, "jp2": 40}  # bytes a pixel that decoders take on the way, others 12
@@ -80,17 +71,16 @@ class SampleForm:
 def header_of(name: str, data: bytes) -> ImageHeader:
     """The header of a file of a format. Raises UnreadableError."""
     with _opened(data, name) as image:
-        mode, (width, height), bits, turn, frames, stored = image.mode, image.size, 8, 1, 1, SampleForm()
-        bands = 0
+        mode, (width, height), stored, bits, turn, frames, bands = image.mode, image.size, SampleForm(), 8, 1, 1, 0
         alpha = mode in ("LA", "PA", "RGBA") or (mode == "P" and "transparency" in image.info)
         color = _COLORS.get(mode, "rgb")
         lossy = is_lossy(image, data)
         match name:
             case "tiff":
-                tags = _directory(data)
-                width, height, turn = tags[_WIDTH], tags[_HEIGHT], tags.get(_ORIENTATION, 1)
-                bits, frames, bands = max(tags.get(_BITS, (1,))), _pages(data, tags), _bands(tags)
-                stored, color = _stored_in_tiff(tags, mode, bands), "other" if bands else color
+                tags = tiff.directory(data)
+                width, height, turn = tags[tiff.WIDTH], tags[tiff.HEIGHT], tags.get(tiff.ORIENTATION, 1)
+                bits, frames, bands = max(tags.get(tiff.BITS, (1,))), tiff.pages(data, tags), tiff.bands(tags)
+                stored, color = SampleForm(**tiff.sample_form(tags, mode)), "other" if bands else color
             case "pnm":
                 bits, frames, stored = _stored_in_pnm(image, data)
             case "jp2":
@@ -122,70 +112,6 @@ def is_lossy(image: Any, data: bytes = b"") -> bool:
     return webp or image.format in ("JPEG", "MPO", "AVIF") or "jpeg" in str(image.info.get("compression"))
 
 
-def _stored_in_tiff(tags: Any, mode: str, bands: int) -> SampleForm:
-    starts, sizes = tags.get(_STRIPS, tags.get(_TILES, ())), tags.get(_STRIP_BYTES, tags.get(_TILE_BYTES, ()))
-    if not starts or len(starts) != len(sizes):
-        raise UnreadableError("truncated or damaged: a TIFF without a whole table of its strips or tiles")
-    kinds = tags.get(_FORMAT, (1,))
-    white = tags.get(_PHOTOMETRIC, 1) == 0 and mode != "P" and not bands
-    planes = bands if bands and tags.get(_PLANAR, 1) == 2 else 1
-    differences = tags.get(_TILE_WIDTH, tags[_WIDTH]) if bands and tags.get(_PREDICTOR, 1) == 2 else 0
-    least, form = max(map(sum, zip(starts, sizes, strict=True))), kinds[0] if kinds else 1
-    return SampleForm(least, white=white, form=form, planes=planes, differences=differences)
-
-
-def _directory(data: bytes, at: int | None = None) -> Any:
-    """The tags of the first image of a TIFF, or of the one that is described at byte `at`."""
-    from PIL.TiffImagePlugin import ImageFileDirectory_v2
-
-    tags = ImageFileDirectory_v2(data[: 16 if data[2:3] == b"+" else 8])
-    file = io.BytesIO(data)
-    file.seek(tags.next if at is None else at)
-    tags.load(file)
-    return tags
-
-
-def _pages(data: bytes, tags: Any) -> int:
-    """Images in a TIFF, counted up to two: previews and masks of another one are none of their own."""
-    seen = {0, tags.offset}
-    with suppress(Exception):  # damage behind the first image is not ours to tell
-        while len(seen) < _MOST_PAGES and tags.next not in seen:
-            seen.add(tags.next)
-            tags = _directory(data, tags.next)
-            if not tags.get(_KIND, 0) & _REDUCED_OR_MASK and tags.get(_OLD_KIND, 0) != _OLD_REDUCED:
-                return 2
-    return 1
-
-
-def _bands(tags: Any) -> int:
-    """The samples of a pixel of a TIFF, where there are more than grey or colours and what it says is alpha; else 0."""
-    count, colorants = tags.get(_SAMPLES, 1), _COLORANTS.get(tags.get(_PHOTOMETRIC, 1), 1)
-    extra = tags.get(_EXTRA, (2,))  # four without a word are RGBA, as in other readers
-    return count if count > colorants + (extra[0] in _ALPHA) else 0
-
-
-def _as_grey(data: bytes, tags: Any, plane: int) -> bytes:
-    """A TIFF of bands as one of grey, of one plane, whose rows have all samples of a pixel side by side.
-
-    To whatever the file is packed with but JPEG it is the same; a directory that says so is put behind its data.
-    """
-    planes = tags[_SAMPLES] if tags.get(_PLANAR, 1) == 2 else 1
-    samples = tags[_SAMPLES] // planes
-    entries = {tag: [tags[tag]] for tag in _KEPT if tag in tags} | {_PHOTOMETRIC: [1], _SAMPLES: [1]}
-    entries |= {tag: np.reshape(tags[tag], (planes, -1))[plane] for tag in _PLACES if tag in tags}
-    entries |= {tag: [tags[tag] * samples] for tag in (_WIDTH, _TILE_WIDTH) if tag in tags} | {_BITS: tags[_BITS][:1]}
-    order, table, rest = "<" if data[:1] == b"I" else ">", b"", b""
-    for tag, values in sorted(entries.items()):
-        raw = np.array(values, order + "u4").tobytes()
-        at = len(data) + 12 * len(entries) + 6 + len(rest)
-        table += struct.pack(order + "HHL", tag, 4, len(values)) + (
-            raw if len(values) == 1 else struct.pack(order + "L", at)
-        )
-        rest += raw if len(values) > 1 else b""
-    head = data[:2] + struct.pack(order + "HL", 42, len(data))
-    return head + data[8:] + struct.pack(order + "H", len(entries)) + table + bytes(4) + rest
-
-
 def _stored_in_pnm(image: Any, data: bytes) -> tuple[int, int, SampleForm]:
     """Bits of a sample, images in the file, and the form of samples. Pillow tells its decoders no 255 and no 65535."""
     codec, _, at, args = image.tile[0]
@@ -204,8 +130,8 @@ def _opened(data: bytes, name: str, plane: int = 0) -> Iterator[Any]:
     if _QUIET not in warnings.filters:  # its warnings of odd metadata are not shown, nor errors where warnings are
         warnings.filters.insert(0, _QUIET)  # type: ignore[attr-defined]
     try:
-        if name == "tiff" and _bands(tags := _directory(data)):
-            data = _as_grey(data, tags, plane)
+        if name == "tiff" and tiff.bands(tags := tiff.directory(data)):
+            data = tiff.as_grey(data, tags, plane)
         with Image.open(io.BytesIO(data), formats=(_PILLOWS.get(name, name.upper()),)) as image:
             yield image
     except (MemoryError, SystemError, UnreadableError):
@@ -227,7 +153,9 @@ def _decoded(data: bytes, header: ImageHeader, plane: int = 0) -> Iterator[Any]:
     if not _complete(header, data[-64:], len(data)):
         raise UnreadableError(f"truncated: its {header.format.upper()} data ends before the image does")
     with _opened(data, header.format, plane) as image:
-        turned = image.getexif().get(_ORIENTATION, 1) if header.format == "tiff" else 1
+        turned = image.getexif().get(tiff.ORIENTATION, 1) if header.format == "tiff" else 1
+        if header.format == "gif":
+            check_memory(None)  # its decoder crashes where it gets none
         try:
             image.load()
         except (OSError, ValueError, EOFError, SyntaxError):
@@ -256,7 +184,7 @@ def decode(data: bytes, header: ImageHeader, channels: int | None, part: Area) -
     if not header.bands:
         return planes[0][part.reduced]
     samples = np.concatenate([plane.reshape(header.height, header.width, -1) for plane in planes], axis=2)
-    for x in range(0, header.width, step or header.width) if step else ():
+    for x in range(0, header.width if step else 0, step or 1):
         samples[:, x : x + step] = np.add.accumulate(samples[:, x : x + step], axis=1, dtype=samples.dtype)
     return samples[part.reduced]
 
@@ -264,11 +192,8 @@ def decode(data: bytes, header: ImageHeader, channels: int | None, part: Area) -
 def _pixels(image: Any, header: ImageHeader, channels: int | None) -> Raster:
     stored: SampleForm = header.layout
     if stored.form != 1 or header.bits > 16 or image.mode == "F":
-        what = {2: "signed", 3: "float"}.get(stored.form, "unsigned" if stored.form == 1 else "unusual")
-        raise UnreadableError(
-            f"a {header.format.upper()} of {header.bits}-bit {what} samples, of unknown range; up to 16 bits unsigned "
-            "are read"
-        )
+        what = f"{header.bits}-bit {({1: 'unsigned', 2: 'signed', 3: 'float'}).get(stored.form, 'unusual')} samples"
+        raise UnreadableError(f"a {header.format.upper()} of {what}, of unknown range; up to 16 bits unsigned are read")
     if image.mode.startswith("I"):
         deep: Raster = np.asarray(image).astype(np.uint16)
         deep = deep << (16 - header.bits) if header.format == "tiff" and header.bits < 16 else deep

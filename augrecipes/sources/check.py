@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from augrecipes.errors import DataError, Lines, counted
-from augrecipes.images.encoded import ALPHA, narrow, open_encoded
+from augrecipes.images.encoded import open_encoded
+from augrecipes.images.notices import ALPHA, narrow
 from augrecipes.images.reading import read_headers
 from augrecipes.machine import cores
 from augrecipes.progress import Parts

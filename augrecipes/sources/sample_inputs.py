@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import ALPHA, Encoded, as_mask, converted, encoded, narrow, open_encoded, tell_once
+from augrecipes.images.encoded import Encoded, as_mask, converted, encoded, open_encoded
 from augrecipes.images.format import ImageHeader, UnreadableError, in_force, lost, stage, wrong_channels
+from augrecipes.images.notices import ALPHA, narrow, tell_once
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.arguments import presence_of
 from augrecipes.sources.files import decode_mask, read_mask

@@ -188,11 +188,8 @@ def check_section(store: Store, recipe: Recipe, mode: Mode, seed: int) -> int:
         what = f"recipe {recipe.name!r} (mode {mode!r}) does not begin with the steps that were baked into the store:\n"
         raise _unfit(store, f"{what}{''.join(lines)}pack the data again: {_MADE_BY} {recipe.file}")
     if epochs and seed != known:
-        raise _unfit(
-            store,
-            f"its {epochs} epochs were drawn with seed {known}, not with {seed}: give seed={known}, or pack again with "
-            f"--seed {seed}",
-        )
+        what = f"its {epochs} epochs were drawn with seed {known}, not with {seed}"
+        raise _unfit(store, f"{what}: give seed={known}, or pack again with --seed {seed}")
     if baked:
         warn_of_differences(store.about["versions"], f"{store.path}: its steps were baked with")
     return len(baked)
@@ -201,11 +198,8 @@ def check_section(store: Store, recipe: Recipe, mode: Mode, seed: int) -> int:
 def check_targets(store: Store, targets: tuple[str, ...], mode: Mode) -> None:
     """StoreError unless `store` has each of `targets`, which the section for `mode` reads."""
     if missing := [name for name in targets if name not in store.targets]:
-        raise _unfit(
-            store,
-            f"has no {' and no '.join(missing)}, which mode {mode!r} of the recipe reads; it holds "
-            f"{', '.join(store.targets)}: pack again with --mode {mode}",
-        )
+        what = f"has no {' and no '.join(missing)}, which mode {mode!r} of the recipe reads"
+        raise _unfit(store, f"{what}; it holds {', '.join(store.targets)}: pack again with --mode {mode}")
 
 
 def _check_about(store: Store) -> None:

@@ -98,9 +98,8 @@ def _jpeg(array: NDArray[Any], quality: int) -> bytes:
     if channels not in _SPACES:
         raise StoreError(f"JPEG keeps 1 or 3 channels, not {channels}; pack as raw, lossless or hdf5")
     if max(height, width) > _LONGEST:
-        raise StoreError(
-            f"JPEG keeps up to {_LONGEST:,} rows and columns, not {height:,}×{width:,}; pack as raw, lossless or hdf5"
-        )
+        what = f"up to {_LONGEST:,} rows and columns, not {height:,}×{width:,}"
+        raise StoreError(f"JPEG keeps {what}; pack as raw, lossless or hdf5")
     options = [
         *(cv2.IMWRITE_JPEG_QUALITY, quality),
         *(cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444),

@@ -12,6 +12,7 @@ from support.encoded_images import bands, bands_tiff, decode_image
 
 import augrecipes as ar
 from augrecipes.images import encoded as images
+from augrecipes.images import notices
 from augrecipes.images.reading import read_header
 from augrecipes.kinds.image.reader import check
 from augrecipes.recipe.parse import parse_text
@@ -22,8 +23,8 @@ PLAIN = "{version: 1, recipe: plain, steps: [HorizontalFlip], eval: []}"
 
 
 @pytest.fixture
-def told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> pytest.LogCaptureFixture:
-    monkeypatch.setattr(images, "_told", set())
+def notes_in_log(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> pytest.LogCaptureFixture:
+    monkeypatch.setattr(notices, "_notices", set())
     caplog.set_level(logging.WARNING, "augrecipes")
     return caplog
 
@@ -73,7 +74,7 @@ def test_tiffs_of_all_layouts(planar: str, how: Any, packing: Any, file: Any, dt
 
 @pytest.mark.parametrize("extra", [1, 2])
 def test_declared_alpha_is_left_out_of_three_channels_and_the_log_says_so_once(
-    extra: int, told: pytest.LogCaptureFixture
+    extra: int, notes_in_log: pytest.LogCaptureFixture
 ) -> None:
     image = bands(4)
     image[:, :, 3] = 255
@@ -82,7 +83,7 @@ def test_declared_alpha_is_left_out_of_three_channels_and_the_log_says_so_once(
         assert read_header(data).alpha
         np.testing.assert_array_equal(decode_image(data, name=name), image[:, :, :3])
         np.testing.assert_array_equal(decode_image(data, name=name, channels=4), image)
-    (line,) = told.messages
+    (line,) = notes_in_log.messages
     assert line.startswith("a.tif: has alpha, which is left out: ")
     assert "`inputs: {image: {channels: 4}}`" in line
 
@@ -120,7 +121,7 @@ def test_check_data_names_bands_and_counts_alpha(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [False, True])
 def test_twelve_bits_in_sixteen_are_told_with_their_range(
-    content: bool, tmp_path: Path, told: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    content: bool, tmp_path: Path, notes_in_log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AUGRECIPES_DEPTH", "8bit")
     dim = np.minimum(bands(1, np.uint16)[:, :, 0], 0x0FFF)
@@ -131,12 +132,12 @@ def test_twelve_bits_in_sixteen_are_told_with_their_range(
     assert not found.defects
     (note,) = found.notes
     assert note.startswith(f"2 images, {tmp_path / 'a.png'} first: has {said}")
-    assert not told.messages  # a check counts, and says it itself
+    assert not notes_in_log.messages  # a check counts, and says it itself
     read_image(tmp_path / "full.png")
-    assert not told.messages
+    assert not notes_in_log.messages
     assert read_image(tmp_path / "a.png").max() == 15
     read_image(tmp_path / "b.png")
-    assert [line.partition(": ")[2].startswith(f"has {said}") for line in told.messages] == [True]
-    images._told.clear()
+    assert [line.partition(": ")[2].startswith(f"has {said}") for line in notes_in_log.messages] == [True]
+    notices._notices.clear()
     ar.Samples([dim], parse_text(PLAIN), channels=1)[0]
-    assert told.messages[1].startswith(f"an array has {said}")
+    assert notes_in_log.messages[1].startswith(f"an array has {said}")

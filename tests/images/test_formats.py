@@ -140,7 +140,7 @@ def test_cmyk_jpegs_of_all_samplings_are_as_pillow_reads_them(blocks: str, adobe
 
 def test_without_libjpeg_unusual_samplings_are_an_error_that_says_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jpeg, "codec", lambda: None)
-    with pytest.raises(ar.DataError, match=r"x: .*unusual chroma subsampling, .*: save it again as 4:4:4"):
+    with pytest.raises(ar.DataError, match=r"x: .*unusual chroma subsampling: .* save it again as 4:4:4"):
         decode_image(odd_jpeg((37, 61), ((2, 2), (1, 1), (1, 1), (1, 1))), name="x")
 
 
