@@ -22,7 +22,7 @@ from augrecipes.errors import DataError
 from augrecipes.images.format import Depth, Frames, in_force
 from augrecipes.recipe.model import Kind, Mode, Optimize
 from augrecipes.sharing import SpawnShared
-from augrecipes.sources.columns import Columns
+from augrecipes.sources.columns import Classes, Columns
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.sample import RecipeSource
 
@@ -38,6 +38,7 @@ class RunSettings(TypedDict, total=False):
     on_error: Literal["raise", "skip"]
     weights: Any
     samples_per_epoch: int | None
+    classes: Classes | None
     save_applied_params: bool
 
 
@@ -67,8 +68,9 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         on_error: `raise` or `skip`.
         weights: one number a sample, kept as `ds.weights`; instead of the table's.
         samples_per_epoch: length of the dataset, when it is not the number of rows.
+        classes: names of classes in the order of their numbers, or numbers by name, such as those of another dataset.
         exif: `apply` or `ignore` the orientation that files say.
-        channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
+        channels: 1, 3, 4 (with alpha), or those of files of more bands; None takes what the recipe's inputs say, or 3.
         max_pixels: larger images are refused before they are decoded.
         depth: `8bit` or `error`, of files of more than 8 bits a sample; None: as AUGRECIPES_DEPTH says.
         frames: `first` or `error`, of files of several pages; None: as AUGRECIPES_FRAMES says.
@@ -110,6 +112,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         on_error: Literal["raise", "skip"] = "raise",
         weights: Any = None,
         samples_per_epoch: int | None = None,
+        classes: Classes | None = None,
         exif: Literal["apply", "ignore"] = "apply",
         channels: int | None = None,
         max_pixels: int = MAX_PIXELS,
@@ -121,7 +124,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         if on_error not in ("raise", "skip"):
             raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
         self.recipe = as_recipe(recipe, getattr(self, "kind", None))
-        self.mode, self.seed, self.on_error = mode, int(seed), on_error
+        self.mode, self.seed, self.on_error, self._classes = mode, int(seed), on_error, classes
         self._compile = {"optimize": optimize, "save_applied_params": save_applied_params, **options}
         # Compiled first: a recipe that cannot run is reported before a folder is listed.
         self.pipeline = self._compiled(mode)

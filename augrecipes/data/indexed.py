@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -21,8 +22,10 @@ from augrecipes.errors import DataError
 from augrecipes.images.format import in_force
 from augrecipes.native.kernels import library
 from augrecipes.recipe.model import Bag, Mode, Recipe
-from augrecipes.sources.columns import Columns, digest_of
+from augrecipes.sources.columns import Classes, Columns, digest_of
 from augrecipes.sources.sample import RecipeSource, Sample
+
+_log = logging.getLogger("augrecipes")
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
@@ -48,10 +51,15 @@ class IndexedRows(Displayed):
     _source: RecipeSource
     _compile: Mapping[str, Any]
     _decode: dict[str, Any]
+    _classes: Classes | None
 
     def _hold(self, table: Columns, weights: Any, samples_per_epoch: int | None) -> None:
         """Take `table` as the rows to read."""
-        self.table = table
+        self.table = table if self._classes is None else table.with_classes(self._classes)
+        numbers = (self.table.class_to_idx or {}) if self._classes is not None else {}
+        used = set(() if self.table.labels is None else np.unique(self.table.labels).tolist())
+        if lacking := [name for name, k in numbers.items() if k not in used]:
+            _log.warning("%s: no samples of %s, which classes= names", table.path(0), ", ".join(lacking))
         self._weights = table.weights if weights is None else check_weights(weights, len(table))
         self._order: Indices | None = None
         if samples_per_epoch is not None:
@@ -69,7 +77,7 @@ class IndexedRows(Displayed):
 
     @property
     def classes(self) -> list[str] | None:
-        """Class names, sorted; None without. Integer labels of a CSV file are no positions in it: see class_to_idx."""
+        """Class names by number; None without. Whole numbers of a CSV file are no positions in it: see class_to_idx."""
         return None if self.table.classes is None else list(self.table.classes)
 
     @property

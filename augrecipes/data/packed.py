@@ -57,6 +57,7 @@ class Packed(RecipeDataset, takes=RunSettings):
         on_error: `raise` a DataError for a sample without pixels, or `skip` it, as in ImageFolder.
         weights: one number a sample, kept as `ds.weights`; instead of those of the data that was packed.
         samples_per_epoch: length of the dataset, when it is not the number of samples packed.
+        classes: names of classes in the order of their numbers, see ImageFolder.
         max_tiles, min_tiles, pick, threads: of bags, see TileBags.
         save_applied_params: add `applied` to every sample: the draws of the steps that are not baked.
         verify: compare the stored bytes of an image or mask with their checksum at its `first` read in each process,
@@ -118,7 +119,8 @@ class Packed(RecipeDataset, takes=RunSettings):
     def _look(self) -> StoredSource:
         """What is read off the store, and opened anew where a copy of this dataset arrives."""
         self._source = StoredSource(self.store, self.recipe)
-        self.table = self._source.table
+        table = self._source.table
+        self.table = table if self._classes is None else table.with_classes(self._classes)
         return self._source
 
     def __copy__(self) -> Packed:

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import parsed
-from augrecipes.images.format import Area, Format, ImageHeader, UnreadableError
+from augrecipes.images.format import MOST_CHANNELS, Area, Format, ImageHeader, UnreadableError
 
 LONGEST = 12_000  # bytes of a header; numpy reads none that is longer
-_CHANNELS = (1, 3, 4)
 _WIDEST = 2**31
 
 
@@ -62,10 +61,11 @@ def header(data: bytes) -> ImageHeader:
     if dtype.kind not in "uib":
         raise UnreadableError(f"an array of {dtype}: images are uint8 (0 to 255), masks integers")
     channels = 1 if len(shape) == 2 else shape[2] if len(shape) == 3 else 0
-    if channels not in _CHANNELS:
-        raise UnreadableError(f"an array of shape {shape}: images are H×W, or H×W×C of 1, 3 or 4 channels")
-    color, bits = "grey" if channels == 1 else "rgb", 16 if dtype == np.int8 else 8 * dtype.itemsize
-    return ImageHeader("npy", shape[1], shape[0], bits, color, channels == 4, layout=saved)  # type: ignore[arg-type]
+    if not 1 <= channels <= MOST_CHANNELS:
+        raise UnreadableError(f"an array of shape {shape}: images are H×W, or H×W×C of 1 to {MOST_CHANNELS} channels")
+    color, bits = {1: "grey", 3: "rgb"}.get(channels, "other"), 16 if dtype == np.int8 else 8 * dtype.itemsize
+    bands = channels if color == "other" else 0
+    return ImageHeader("npy", shape[1], shape[0], bits, color, layout=saved, bands=bands)  # type: ignore[arg-type]
 
 
 def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> NDArray[Any]:

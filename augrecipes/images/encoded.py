@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.images.format import (
+    MOST_CHANNELS,
     Area,
     Depth,
     Frames,
@@ -23,6 +24,7 @@ from augrecipes.images.format import (
     raise_if_memory,
     stage,
 )
+from augrecipes.images.notices import ALPHA, narrow, tell_once
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike, read_bytes, read_header
 from augrecipes.native.libjpeg import Coded
 
@@ -53,7 +55,7 @@ class Encoded:
         name: of the file, for errors.
         data: its bytes.
         header: what they begin with.
-        channels: 1, 3, 4, or None for what is stored.
+        channels: that it is read with, or None for what is stored.
         turn: the EXIF orientation that is undone; 1 for none.
         shape: H×W×C after that.
         mask: its samples are labels: H×W×1 of 8 bits in parts, of any dtype by `labels`.
@@ -131,13 +133,22 @@ class Encoded:
             how, part = FORMATS[self.header.format], self._stored(y0, x0, y1, x1, reduce)
             if self.mask:
                 return seen(how.labels(self.data, self.header, part), 1, self.turn)
-            return seen(how.decode(self.data, self.header, self.channels, part), self.channels, self.turn)
+            raster = how.decode(self.data, self.header, self.channels, part)
+            if note := narrow(raster):
+                tell_once("narrow", f"{self.name}: has {note}")
+            return seen(raster, self.channels, self.turn)
 
     def labels(self) -> NDArray[Any]:
         """The whole mask, as `augrecipes.sources.files.read_mask` gives it. Raises DataError."""
         with data_errors(self.name), stage("decode"):
             whole = Area(0, 0, self.header.height, self.header.width)
             return as_mask(FORMATS[self.header.format].labels(self.data, self.header, whole), self.turn)
+
+    def stored(self) -> NDArray[Any]:
+        """All samples as they are stored, before any turn, uint8 or uint16. Raises DataError."""
+        whole = Area(0, 0, self.header.height, self.header.width)
+        with data_errors(self.name):
+            return FORMATS[self.header.format].decode(self.data, self.header, self.channels, whole)
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
         """The same for kernels that decode it themselves; None where `view` is to do it."""
@@ -195,19 +206,21 @@ def encoded(
     Traceback (most recent call last):
     augrecipes.errors.DataError: cut.gif: not an image in a known format (JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, ...
     """
-    if channels not in (1, 3, 4, None):
-        raise ValueError(f"channels must be 1, 3, 4 or None, not {channels!r}")
+    if channels is not None and not 1 <= channels <= MOST_CHANNELS:
+        raise ValueError(f"channels must be 1 to {MOST_CHANNELS} or None, not {channels!r}")
     if exif not in ("apply", "ignore"):
         raise ValueError(f"exif must be 'apply' or 'ignore', not {exif!r}")
     with data_errors(name), stage("decode"):
         header = read_header(data)
         if header.width * header.height > max_pixels:
             raise UnreadableError(f"{header.width}×{header.height} pixels are more than the limit of {max_pixels:,}")
-        check_whole(header, depth, frames, mask=mask)
+        if not mask and header.alpha and channels in (1, 3):
+            tell_once("alpha", f"{name}: {ALPHA}")
+        check_whole(header, depth=depth, frames=frames, channels=channels, mask=mask)
     turn = header.orientation if exif == "apply" else 1
     height, width = (header.width, header.height) if turn in _TRANSPOSES else (header.height, header.width)
-    stored = 1 if mask else channels or (4 if header.alpha else 1 if header.color == "grey" else 3)
-    return Encoded(name, data, header, channels, turn, (height, width, stored), mask)
+    shape = height, width, 1 if mask else channels or header.channels
+    return Encoded(name, data, header, channels, turn, shape, mask)
 
 
 def bytes_of(path: PathLike, max_bytes: int) -> bytes:
@@ -251,10 +264,7 @@ def seen(raster: NDArray[Any], channels: int | None, orientation: int) -> NDArra
     if raster.dtype != np.uint8:
         raise UnreadableError(f"samples of type {raster.dtype} have no known range")
     raster = turned(raster[:, :, None] if raster.ndim == 2 else raster, orientation)
-    stored = raster.shape[2]
-    if stored not in (1, 3, 4):
-        raise UnreadableError(f"an image of {stored} channels")
-    return converted(raster, channels or stored)
+    return converted(raster, channels or raster.shape[2])
 
 
 def converted(image: NDArray[Any], channels: int) -> NDArray[Any]:

@@ -18,6 +18,7 @@ MOST_PARTS = 2**18
 """Segments, chunks or blocks that are walked through in search of a header: real files have far fewer, and one
 that is made of tiny ones, or that is not what it begins as, is not worth minutes."""
 
+MOST_CHANNELS = 512  # as OpenCV has it
 Color = Literal["grey", "rgb", "palette", "cmyk", "lab", "other"]
 Depth = Literal["error", "8bit"]
 Frames = Literal["error", "first"]
@@ -57,6 +58,7 @@ class ImageHeader:
         frames: images in the file, counted up to two.
         layout: what the format's own reader found on the way and needs again; of use only with the same bytes.
         lossy: pixels are stored nearly as they were.
+        bands: samples of a pixel where they are not grey or colours, with what is declared as alpha; else 0.
     """
 
     format: str
@@ -69,10 +71,16 @@ class ImageHeader:
     frames: int = 1
     layout: Any = field(default=None, compare=False, repr=False)
     lossy: bool = False
+    bands: int = 0
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.height < 1:
             raise UnreadableError(f"its header says {self.width}×{self.height} pixels")
+
+    @property
+    def channels(self) -> int:
+        """Of the image as it is stored, a palette's colours among them."""
+        return self.bands or (4 if self.alpha else 1 if self.color == "grey" else 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +193,34 @@ def in_force(depth: Depth | None, frames: Frames | None) -> dict[str, str]:
     return chosen
 
 
-def lost(header: ImageHeader, depth: Depth | None = None, frames: Frames | None = None, *, mask: bool = False) -> str:
+def wrong_channels(stored: int, wanted: int | None, *, declared: bool) -> str:
+    """Why an image cannot be read with so many channels; empty where it can.
+
+    Args:
+        stored: its channels.
+        wanted: those that are asked for; None: what is stored.
+        declared: whether it says what they are: grey, colours, alpha. Only then one becomes another.
+
+    >>> wrong_channels(5, 3, declared=False)
+    'an image of 5 channels, and 3 are wanted: to take all, say `inputs: {image: {channels: 5}}` in the recipe'
+    """
+    if wanted in (None, stored) or (declared and {stored, wanted} <= {1, 3, 4}):
+        return ""
+    cure = f"to take all, say `inputs: {{image: {{channels: {stored}}}}}` in the recipe"
+    return f"an image of {stored} channels, and {wanted} are wanted: {cure}"
+
+
+def lost(
+    header: ImageHeader, depth: Depth | None = None, frames: Frames | None = None, channels: int | None = None, *,
+    mask: bool = False,
+) -> str:  # fmt: skip
     """What reading a file would lose and may not; empty where there is nothing.
 
     Args:
         header: of the file.
         depth: whether samples of more than 8 bits may lose the lower ones: `8bit`, or `error`.
         frames: whether pages and frames behind the first may be passed over: `first`, or `error`.
+        channels: that are read; None: those that are stored.
         mask: it is read as a mask, whose samples are kept as they are.
 
     >>> lost(ImageHeader("png", 4, 4, bits=16), "8bit"), lost(ImageHeader("png", 4, 4, bits=16), mask=True)
@@ -201,25 +230,23 @@ def lost(header: ImageHeader, depth: Depth | None = None, frames: Frames | None 
     """
     if mask and header.lossy:
         return f"a mask in a lossy {header.format.upper()}, which makes 97, 99 and 101 of 98. Save masks as PNG"
+    if not mask and (why := wrong_channels(header.channels, channels, declared=not header.bands)):
+        return why
     if header.bits <= 8 and header.frames <= 1:
         return ""
     chosen = in_force(depth, frames)
     if header.bits > 8 and not mask and chosen["depth"] == "error":
-        return (
-            f"{header.bits} bits a sample, and images are read with 8: convert it, or keep the upper 8 with "
-            f'depth="8bit" (for commands: {DEPTH}=8bit)'
-        )
+        cure = f'convert it, or keep the upper 8 with depth="8bit" (for commands: {DEPTH}=8bit)'
+        return f"{header.bits} bits a sample, and images are read with 8: {cure}"
     if header.frames > 1 and chosen["frames"] == "error":
-        return (
-            "several pages or frames, and one image is read: split it, or read the first with "
-            f'frames="first" (for commands: {FRAMES}=first)'
-        )
+        cure = f'split it, or read the first with frames="first" (for commands: {FRAMES}=first)'
+        return f"several pages or frames, and one image is read: {cure}"
     return ""
 
 
-def check_whole(header: ImageHeader, depth: Depth | None, frames: Frames | None, *, mask: bool = False) -> None:
-    """UnreadableError where something would be `lost`."""
-    if reason := lost(header, depth, frames, mask=mask):
+def check_whole(header: ImageHeader, **how: Any) -> None:
+    """UnreadableError where something would be `lost`, whose arguments these are."""
+    if reason := lost(header, **how):
         raise UnreadableError(reason)
 
 

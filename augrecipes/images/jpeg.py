@@ -128,10 +128,8 @@ def _walk(data: bytes) -> Segments:
         else:
             found = _SEGMENT.search(data, end, end + junk)
             if found is None and end + junk < len(data):
-                raise UnreadableError(
-                    f"not a real JPEG: no segment in front of byte {end + junk:,} of {len(data):,}, but fill or junk: "
-                    f"{data[end + junk : end + junk + 8].hex(' ')} …"
-                )
+                where = f"no segment in front of byte {end + junk:,} of {len(data):,}, but fill or junk"
+                raise UnreadableError(f"not a real JPEG: {where}: {data[end + junk : end + junk + 8].hex(' ')} …")
             if found is None or found.group() == END or found.start() + 4 > len(data):
                 at = len(data)
                 break
@@ -155,10 +153,8 @@ def _walk(data: bytes) -> Segments:
     else:
         raise too_many("JPEG", "segments", end)
     if frame is None:
-        raise UnreadableError(
-            f"truncated in its JPEG header, or a JPEG without one: no segment says a size, none follows behind byte "
-            f"{min(end, len(data)):,} of {len(data):,}"
-        )
+        where = f"no segment says a size, none follows behind byte {min(end, len(data)):,} of {len(data):,}"
+        raise UnreadableError(f"truncated in its JPEG header, or a JPEG without one: {where}")
     return Segments(*frame, turn, at if at < len(data) else 0, tuple(kept))
 
 
@@ -172,18 +168,33 @@ def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArr
         UnreadableError: damaged, truncated, or of a kind that libjpeg does not know.
         MemoryError: there is not enough for it.
     """
-    # The least rows and columns say the scale: from 7 columns on only one of libjpeg's gives as many.
-    least = (-(-s.height // reduce), -(-s.width // reduce)) if reduce > 1 else (0, 0)
     for attempt in range(3):
         if attempt == 2 and data.rfind(END) < s.scan:
             raise UnreadableError("truncated: its JPEG data has no end marker")
         try:
             file = s.plain(data) if attempt else data
-            return np.asarray(simplejpeg.decode_jpeg(file, colorspace, False, False, *least, strict=attempt < 2))
+            return _decode_whole(file, s, colorspace, reduce, strict=attempt < 2)
         except ValueError as error:
             if attempt == 2 or not _HARMLESS.search(str(error)):
                 _refuse(error)
     raise AssertionError  # the third attempt returns or refuses
+
+
+def _decode_whole(file: bytes, s: Segments, colorspace: str, reduce: int, *, strict: bool) -> NDArray[np.uint8]:
+    """All pixels, by simplejpeg or, where this has no name for the sampling, by the codec. ValueError: what they say.
+
+    Not by Pillow: it says nothing of damage.
+    """
+    rows, columns = -(-s.height // reduce), -(-s.width // reduce)
+    # The least rows and columns say the scale: from 7 columns on only one of libjpeg's gives as many.
+    least = (rows, columns) if reduce > 1 else (0, 0)
+    try:
+        return np.asarray(simplejpeg.decode_jpeg(file, colorspace, False, False, *least, strict=strict))
+    except ValueError as error:
+        if "subsampling level" not in str(error) or (library := codec()) is None:
+            raise
+    window = Window(len(file), strict, False, reduce, SPACES[colorspace], 0, rows, 0, columns)
+    return library.decode(bytes(file), window)
 
 
 def _refuse(error: Exception) -> NoReturn:
@@ -192,10 +203,8 @@ def _refuse(error: Exception) -> NoReturn:
     if "premature end" in text.lower():
         raise UnreadableError(f"truncated or damaged JPEG ({text})") from None
     if "subsampling level" in text:
-        why = (
-            "a JPEG of unusual chroma subsampling, which libjpeg-turbo has no name for: save it again as 4:4:4 or 4:2:0"
-        )
-        raise UnreadableError(why) from None
+        cure = "build augrecipes with libjpeg-turbo, which reads it, or save it again as 4:4:4 or 4:2:0"
+        raise UnreadableError(f"a JPEG of unusual chroma subsampling: {cure}")
     raise UnreadableError(f"damaged or unsupported JPEG ({text or type(error).__name__})") from None
 
 

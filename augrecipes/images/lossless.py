@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError
-from augrecipes.images.format import UnreadableError, stage
+from augrecipes.images.format import MOST_CHANNELS, UnreadableError, stage
 from augrecipes.native.kernels import library
 
 TALL, WIDE = 128, 512  # px of a tile
@@ -34,7 +34,6 @@ ACROSS, GREEN = 1, 2  # how a tile is kept
 _SEARCH = {"min_match": 7, "hash_log": 8}  # a sixth quicker to read than what level 1 says, and no larger
 _MOST = 1 << 15  # samples' bytes that one byte of a frame stands for, at most: four are a block of 128 KiB
 _COLOURS = (3, 4)  # channels of images that begin with red, green, blue
-_MOST_CHANNELS = 512  # of OpenCV's images
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -86,7 +85,7 @@ class LosslessImage:
             raise UnreadableError("it does not begin as an image that is kept without loss")
         magic, height, width, channels, sample, stated = _HEAD.unpack_from(data)
         count, start = -(-height // TALL) * -(-width // WIDE), _HEAD.size
-        if not count or sample >= len(DTYPES) or channels > _MOST_CHANNELS or len(data) < start + 8 * count:
+        if not count or sample >= len(DTYPES) or channels > MOST_CHANNELS or len(data) < start + 8 * count:
             raise UnreadableError("its head is damaged")
         table = data[start : start + 8 * count]
         if zlib.crc32(table, zlib.crc32(_HEAD.pack(magic, height, width, channels, sample, 0))) != stated:

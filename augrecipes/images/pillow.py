@@ -12,7 +12,7 @@ import re
 import struct
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.images import tiff
 from augrecipes.images.format import (
     Area,
     Color,
@@ -36,10 +37,6 @@ _COLORS: dict[str, Color] = {
     "CMYK": "cmyk",
     "LAB": "lab",
 }  # others are `rgb`
-_WIDTH, _HEIGHT, _BITS, _PHOTOMETRIC, _STRIPS, _ORIENTATION, _STRIP_BYTES = 256, 257, 258, 262, 273, 274, 279
-_TILES, _TILE_BYTES, _FORMAT, _KIND, _OLD_KIND = 324, 325, 339, 254, 255  # tags of TIFF
-_REDUCED_OR_MASK, _OLD_REDUCED = 5, 2
-_MOST_PAGES = 100
 _BACK = {2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}  # of EXIF orientations, Pillow's number of what takes them back
 _CODE_STREAM = b"\xff\x4f\xff\x51"
 _NEEDS = {"avif": 56, "jp2": 40}  # bytes a pixel that decoders take on the way, others 12
@@ -59,26 +56,31 @@ class SampleForm:
         most: the largest sample, which becomes 255 or 65535 (PNM).
         white: whether the least sample is white, in a mode that is not (TIFF) or is inverted by Pillow.
         form: 1 unsigned, 2 signed, 3 floating point.
+        planes: in which the bands of a TIFF lie one behind another: as many, or 1.
+        differences: columns of a strip or tile in which each pixel is told by its difference to the one before; else 0.
     """
 
     least: int = 0
     most: int = 255
     white: bool = False
     form: int = 1
+    planes: int = 1
+    differences: int = 0
 
 
 def header_of(name: str, data: bytes) -> ImageHeader:
     """The header of a file of a format. Raises UnreadableError."""
     with _opened(data, name) as image:
-        mode, (width, height), bits, turn, frames, stored = image.mode, image.size, 8, 1, 1, SampleForm()
+        mode, (width, height), stored, bits, turn, frames, bands = image.mode, image.size, SampleForm(), 8, 1, 1, 0
         alpha = mode in ("LA", "PA", "RGBA") or (mode == "P" and "transparency" in image.info)
         color = _COLORS.get(mode, "rgb")
         lossy = is_lossy(image, data)
         match name:
             case "tiff":
-                tags = image.tag_v2
-                width, height, turn = tags[_WIDTH], tags[_HEIGHT], tags.get(_ORIENTATION, 1)
-                bits, stored, frames = max(tags.get(_BITS, (1,))), _stored_in_tiff(tags, mode), _pages(image)
+                tags = tiff.directory(data)
+                width, height, turn = tags[tiff.WIDTH], tags[tiff.HEIGHT], tags.get(tiff.ORIENTATION, 1)
+                bits, frames, bands = max(tags.get(tiff.BITS, (1,))), tiff.pages(data, tags), tiff.bands(tags)
+                stored, color = SampleForm(**tiff.sample_form(tags, mode)), "other" if bands else color
             case "pnm":
                 bits, frames, stored = _stored_in_pnm(image, data)
             case "jp2":
@@ -98,7 +100,7 @@ def header_of(name: str, data: bytes) -> ImageHeader:
         if name not in ("tiff", "pnm"):
             frames = 1 + bool(getattr(image, "is_animated", False))
         turn = turn if turn in range(1, 9) else 1
-        return ImageHeader(name, width, height, bits, color, alpha, turn, frames, stored, lossy)
+        return ImageHeader(name, width, height, bits, color, alpha, turn, frames, stored, lossy, bands)
 
 
 def is_lossy(image: Any, data: bytes = b"") -> bool:
@@ -108,30 +110,6 @@ def is_lossy(image: Any, data: bytes = b"") -> bool:
         return data[at + 13 : at + 14] == b"\0"
     webp = image.format == "WEBP" and bool(data) and b"VP8L" not in data
     return webp or image.format in ("JPEG", "MPO", "AVIF") or "jpeg" in str(image.info.get("compression"))
-
-
-def _stored_in_tiff(tags: Any, mode: str) -> SampleForm:
-    starts, sizes = tags.get(_STRIPS, tags.get(_TILES, ())), tags.get(_STRIP_BYTES, tags.get(_TILE_BYTES, ()))
-    if not starts or len(starts) != len(sizes):
-        raise UnreadableError("truncated or damaged: a TIFF without a whole table of its strips or tiles")
-    kinds = tags.get(_FORMAT, (1,))
-    white = tags.get(_PHOTOMETRIC, 1) == 0 and mode != "P"
-    return SampleForm(max(map(sum, zip(starts, sizes, strict=True))), white=white, form=kinds[0] if kinds else 1)
-
-
-def _pages(image: Any) -> int:
-    """Images in a TIFF, counted up to two: previews and masks of another one are none of their own."""
-    seen = {image.tag_v2.offset}
-    with suppress(Exception):  # damage behind the first image is not ours to tell
-        for page in range(1, _MOST_PAGES):
-            image.seek(page)
-            tags = image.tag_v2
-            if tags.offset in seen:
-                break
-            seen.add(tags.offset)
-            if not tags.get(_KIND, 0) & _REDUCED_OR_MASK and tags.get(_OLD_KIND, 0) != _OLD_REDUCED:
-                return 2
-    return 1
 
 
 def _stored_in_pnm(image: Any, data: bytes) -> tuple[int, int, SampleForm]:
@@ -146,12 +124,14 @@ def _stored_in_pnm(image: Any, data: bytes) -> tuple[int, int, SampleForm]:
 
 
 @contextmanager
-def _opened(data: bytes, name: str) -> Iterator[Any]:
+def _opened(data: bytes, name: str, plane: int = 0) -> Iterator[Any]:
     from PIL import Image, UnidentifiedImageError
 
     if _QUIET not in warnings.filters:  # its warnings of odd metadata are not shown, nor errors where warnings are
         warnings.filters.insert(0, _QUIET)  # type: ignore[attr-defined]
     try:
+        if name == "tiff" and tiff.bands(tags := tiff.directory(data)):
+            data = tiff.as_grey(data, tags, plane)
         with Image.open(io.BytesIO(data), formats=(_PILLOWS.get(name, name.upper()),)) as image:
             yield image
     except (MemoryError, SystemError, UnreadableError):
@@ -168,12 +148,14 @@ def _opened(data: bytes, name: str) -> Iterator[Any]:
 
 
 @contextmanager
-def _decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
+def _decoded(data: bytes, header: ImageHeader, plane: int = 0) -> Iterator[Any]:
     """The first image of a file, with its pixels as they are stored."""
     if not _complete(header, data[-64:], len(data)):
         raise UnreadableError(f"truncated: its {header.format.upper()} data ends before the image does")
-    with _opened(data, header.format) as image:
-        turned = image.getexif().get(_ORIENTATION, 1) if header.format == "tiff" else 1
+    with _opened(data, header.format, plane) as image:
+        turned = image.getexif().get(tiff.ORIENTATION, 1) if header.format == "tiff" else 1
+        if header.format == "gif":
+            check_memory(None)  # its decoder crashes where it gets none
         try:
             image.load()
         except (OSError, ValueError, EOFError, SyntaxError):
@@ -181,7 +163,7 @@ def _decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
             raise
         # Of all formats Pillow turns TIFF alone, and not only as its tag says: stored pixels are what is handed on.
         stored = image.transpose(_BACK[turned]) if turned in _BACK else image
-        if stored.size != (header.width, header.height):
+        if stored.size != (header.width * max(header.bands // header.layout.planes, 1), header.height):
             raise UnreadableError(f"its header says {header.width}×{header.height} pixels, its data {stored.size}")
         yield stored
 
@@ -194,24 +176,31 @@ def check_memory(header: ImageHeader | None) -> None:
 
 
 def decode(data: bytes, header: ImageHeader, channels: int | None, part: Area) -> Raster:
-    """Pixels of a part, uint8 or uint16, H×W, H×W×3 or, where alpha is asked for, H×W×4. Raises UnreadableError."""
-    with _decoded(data, header) as image:
-        return _pixels(image, header, channels)[part.reduced]
+    """Pixels of a part, uint8 or uint16, H×W, H×W×3, H×W×4 where alpha is asked for, or all bands. UnreadableError."""
+    planes, step = [], header.layout.differences
+    for plane in range(header.layout.planes):
+        with _decoded(data, header, plane) as image:
+            planes.append(_pixels(image, header, channels))
+    if not header.bands:
+        return planes[0][part.reduced]
+    samples = np.concatenate([plane.reshape(header.height, header.width, -1) for plane in planes], axis=2)
+    for x in range(0, header.width if step else 0, step or 1):
+        samples[:, x : x + step] = np.add.accumulate(samples[:, x : x + step], axis=1, dtype=samples.dtype)
+    return samples[part.reduced]
 
 
 def _pixels(image: Any, header: ImageHeader, channels: int | None) -> Raster:
     stored: SampleForm = header.layout
     if stored.form != 1 or header.bits > 16 or image.mode == "F":
-        what = {2: "signed", 3: "float"}.get(stored.form, "unsigned" if stored.form == 1 else "unusual")
-        raise UnreadableError(
-            f"a {header.format.upper()} of {header.bits}-bit {what} samples, of unknown range; up to 16 bits unsigned "
-            "are read"
-        )
+        what = f"{header.bits}-bit {({1: 'unsigned', 2: 'signed', 3: 'float'}).get(stored.form, 'unusual')} samples"
+        raise UnreadableError(f"a {header.format.upper()} of {what}, of unknown range; up to 16 bits unsigned are read")
     if image.mode.startswith("I"):
         deep: Raster = np.asarray(image).astype(np.uint16)
         deep = deep << (16 - header.bits) if header.format == "tiff" and header.bits < 16 else deep
         return ~deep if stored.white else deep
-    mode = "RGBA" if header.alpha and channels in (None, 4) else "L" if header.color == "grey" else "RGB"
+    mode = (
+        "RGBA" if header.alpha and channels in (None, 4) else "L" if header.color == "grey" or header.bands else "RGB"
+    )
     return np.asarray(image if image.mode == mode else image.convert(mode))
 
 
@@ -223,6 +212,8 @@ def labels(data: bytes, header: ImageHeader, part: Area) -> Raster:
 
 def _stored_samples(image: Any, header: ImageHeader) -> Raster:
     stored, mode, deep, bits = header.layout, image.mode, image.mode.startswith("I"), header.bits
+    if header.bands:
+        raise UnreadableError(f"a mask must be grey or have a palette; this image has {header.bands} bands")
     if bits > 8 and not deep and mode != "F":
         raise UnreadableError(f"a mask of {bits}-bit {header.color} samples, of which Pillow gives 8")
     known = deep or mode in ("1", "L", "F", "P", "PA", "LA", "RGB", "RGBA")

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from augrecipes.errors import DataError, Lines
+from augrecipes.errors import DataError, Lines, counted
+from augrecipes.images.encoded import open_encoded
+from augrecipes.images.notices import ALPHA, narrow
 from augrecipes.images.reading import read_headers
 from augrecipes.lint.meaning import mask_hint
 from augrecipes.machine import cores
@@ -18,7 +20,7 @@ from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources import defects
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, Findings, Size
-from augrecipes.sources.files import read_image, read_mask
+from augrecipes.sources.files import read_mask
 
 IMAGE = {"": 1}  # one grid, of one pixel a cell
 T = TypeVar("T")
@@ -73,12 +75,12 @@ def look_at_files(
     images, masks = list(table.images), list(table.masks or ())
     every = list(dict.fromkeys([*images, *masks]))
     headers = dict(zip(every, read_headers(every, partial(advance, "reading headers")), strict=True))
-    least = defects.least_sizes(recipe, mode, IMAGE)
+    least, channels = defects.least_sizes(recipe, mode, IMAGE), recipe.inputs.channels or 3
 
     def by_header(k: int) -> Faults:
         sizes = {}
         for path in (images[k], *masks[k : k + 1]):
-            if why := defects.why_unreadable(headers[path], mask=path != images[k]):
+            if why := defects.why_unreadable(headers[path], channels=channels, mask=path != images[k]):
                 yield "unreadable", f"{path}: {why}"
             else:
                 sizes[path] = defects.upright(headers[path], "apply")  # type: ignore[arg-type]
@@ -96,8 +98,13 @@ def look_at_files(
         boxes, points = (None if rows is None else rows.rows(k) for rows in (table.boxes, table.keypoints))
         yield from unfit(recipe, images[k], size, least, boxes, points)
 
+    def look(path: str) -> None:
+        image = open_encoded(path, channels=channels)
+        if note := narrow(image.stored()):
+            ranges[path] = f"has {note}"
+
     def by_pixels(k: int) -> list[tuple[str, str]]:
-        whys = _failure(read_image, images[k], channels=recipe.inputs.channels or 3)
+        whys = _failure(look, images[k])
         whys += [why for path in masks[k : k + 1] for why in _failure(read_mask, path)]
         return [("unreadable", why) for why in whys]
 
@@ -107,14 +114,17 @@ def look_at_files(
             findings.defects.append(Defect(kind, (images[k], *masks[k : k + 1]), place + text))
             fine.discard(k)
 
-    fine = set(range(len(images)))
+    fine, ranges = set(range(len(images))), dict[str, str]()
     for k in range(len(images)):
         blame(k, by_header(k))
-    some = sorted(fine)
-    if content:
-        for k, wrong in zip(some, in_parallel(by_pixels, some, advance, "decoding"), strict=True):
-            blame(k, wrong)
-    few = (masks[k] for k in some[:: len(some) // 16 + 1] if masks)  # all would take too long for a hint
+    good: dict[int, Any] = {k: headers[images[k]] for k in sorted(fine)}
+    some = [k for k, header in good.items() if content or header.bits > 8]  # of which the range is told
+    for k, wrong in zip(some, in_parallel(by_pixels, some, advance, "decoding"), strict=True):
+        blame(k, wrong)
+    alpha = {images[k]: ALPHA for k, header in good.items() if header.alpha and channels < 4}
+    for notes in filter(None, (alpha, ranges)):
+        findings.notes.append(f"{counted(len(notes), 'image')}, {min(notes)} first: {notes[min(notes)]}")
+    few = (masks[k] for k in sorted(fine)[:: len(fine) // 16 + 1] if masks)  # all would take too long for a hint
     with suppress(DataError):  # of pixels: --content tells of them
         findings.notes += mask_hint(recipe, map(read_mask, few))
     return fine

@@ -128,9 +128,8 @@ def read_rows(
                 continue
             wrong.append((line, what))
     if not header:
-        raise DataError(
-            f"the file is empty; its first line must name the columns, {_marked(required)} among them", name
-        )
+        what = f"its first line must name the columns, {_marked(required)} among them"
+        raise DataError(f"the file is empty; {what}", name)
     if not lines and not wrong:
         raise DataError("the file has a header and no rows", name)
     return CsvRows(name, columns, lines, wrong)
@@ -166,9 +165,8 @@ def choose_split(rows: CsvRows, split: str | None) -> list[int]:
         raise DataError(f"split={split!r} needs a column `split`; the file has {', '.join(rows.columns)}", rows.path)
     keep = [i for i, value in enumerate(rows.columns["split"]) if value == split]
     if not keep:
-        raise DataError(
-            f"no row of split {split!r}; the file has {', '.join(sorted(set(rows.columns['split'])))}", rows.path
-        )
+        there = ", ".join(sorted({*rows.columns["split"]}))
+        raise DataError(f"no row of split {split!r}; the file has {there}", rows.path)
     return keep
 
 
@@ -228,9 +226,8 @@ def _header(
         if column in known and columns.count(column) > 1:
             raise DataError(f"column {column!r} occurs twice", where)
     if any(sides <= {*columns} - {*known} for sides in _BOX_A_ROW):
-        raise DataError(
-            "has one row a box: give one row an image, with its boxes in a column `boxes`, or make COCO of it", where
-        )
+        cure = "give one row an image, with its boxes in a column `boxes`, or make COCO of it"
+        raise DataError(f"has one row a box: {cure}", where)
     if missing := [column for column in required if column not in columns]:
         raise DataError(f"no column {_marked(missing)}; {there}", where)
     if unread := [column for column in columns if column and column not in known]:

@@ -40,7 +40,8 @@ def read_image(
 
     Args:
         path: the file; text, bytes or a path object.
-        channels: 3; 1 for grey; 4 to keep alpha; None for what is stored (1, 3 or 4).
+        channels: 3; 1 for grey; 4 to keep alpha; of files of more bands as many; None for what is stored.
+            Bands that nothing says to be alpha are never dropped.
         exif: whether to turn the image as its EXIF orientation says; what only its XMP says is not looked at.
         max_pixels: width times height that is still decoded; checked before anything is.
         max_bytes: file size that is still read.

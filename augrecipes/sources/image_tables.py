@@ -104,10 +104,8 @@ def _template(masks: Sequence[PathLike]) -> str:
     text = os.fsdecode(masks[0])
     folder, last = os.path.split(text)
     if _STEM in folder or last.count(_STEM) != 1 or (not folder and last.startswith(f"{_STEM}.")):
-        raise ValueError(
-            f"masks={text!r} should have one {_STEM} in the name of the file, and not name the images themselves: "
-            f"masks/{_STEM}_mask.png, or a folder"
-        )
+        what = f"should have one {_STEM} in the name of the file, and not name the images themselves"
+        raise ValueError(f"masks={text!r} {what}: masks/{_STEM}_mask.png, or a folder")
     return text
 
 

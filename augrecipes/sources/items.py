@@ -145,10 +145,8 @@ def table_of_source(
         table = replace(table, source=OpenedSource(data)) if isinstance(data, NamedSource) else table
         return table.read_for(recipe, targets)
     if recipe.facts.tiles:
-        raise RecipeError(
-            f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}, whose tiles are files: "
-            f"ar.{recipe.facts.dataset} takes it"
-        )
+        what = f"is of kind {recipe.kind!r}, whose tiles are files: ar.{recipe.facts.dataset} takes it"
+        raise RecipeError(f"{recipe.file}: recipe {recipe.name!r} {what}")
     if axes not in AXES:
         raise ValueError(f"axes must be {', '.join(map(repr, AXES))}, got {axes!r}")
     source = OpenedSource(data)
@@ -160,9 +158,8 @@ def table_of_source(
     if labels is not None:
         known = plain_array(labels)
         if known.shape != (n,) or known.dtype.kind not in "iu":
-            raise DataError(
-                f"labels must be one integer for each of the {n} samples, got {known.dtype} of shape {known.shape}"
-            )
+            what = f"got {known.dtype} of shape {known.shape}"
+            raise DataError(f"labels must be one integer for each of the {n} samples, {what}")
     made = SourceTable(
         source=source,
         rows=RowKeys(keys, tuple(targets)),

@@ -133,7 +133,7 @@ def checked(
         decode: arguments of `read_image`.
     """
     targets, units, exif = found.targets, unit(dict(recipe.scales)), decode.pop("exif", "apply")
-    grey = (decode.pop("channels", None) or recipe.inputs.channels) == 1
+    decode["channels"] = channels = decode.get("channels") or recipe.inputs.channels or 3
     least = defects.least_sizes(recipe, mode, units)
     paths = list(dict.fromkeys(path for scene in found.scenes for path in scene))
     reasons: dict[str, str] = {}
@@ -151,7 +151,10 @@ def checked(
         sizes: dict[str, Size] = {}
         if headers and not problems:
             sizes = {name: defects.upright(headers[path], exif) for name, path in zip(targets, scene, strict=True)}
-            problems = [*_sizes(scene, sizes, units, least), *_channels(scene, [headers[path] for path in scene], grey)]
+            problems = [
+                *_sizes(scene, sizes, units, least),
+                *_channels(scene, [headers[path] for path in scene], channels),
+            ]
         wrong |= {defect.message: defect for defect in problems if defect.message not in wrong}
         if problems:
             continue
@@ -200,8 +203,8 @@ def _sizes(
             yield Defect("small", paths, f"{' and '.join(texts)}: {why}")
 
 
-def _channels(paths: tuple[str, ...], headers: Sequence[ImageHeader], grey: bool) -> Iterator[Defect]:
-    said = ["grey" if grey or header.color == "grey" else "RGB" for header in headers]
+def _channels(paths: tuple[str, ...], headers: Sequence[ImageHeader], channels: int) -> Iterator[Defect]:
+    said = ["grey" if channels == 1 or header.color == "grey" else "RGB" for header in headers]
     said = [text + " with alpha" if header.alpha else text for text, header in zip(said, headers, strict=True)]
     if len({*said}) > 1:
         text = " and ".join(f"{path} is {what}" for path, what in zip(paths, said, strict=True))

@@ -190,10 +190,8 @@ def _side_by_side(lists: Mapping[str, list[str]]) -> Iterable[Mapping[str, list[
     if len(lengths - {1}) == 1:
         return [lists]
     text = ", ".join(f"{name}: {len(paths)}" for name, paths in lists.items())
-    raise DataError(
-        f"the lists of folders differ in length ({text}): the i-th folders of all targets belong together; "
-        "give lists of one length, or one folder for a target"
-    )
+    what = f"the lists of folders differ in length ({text}): the i-th folders of all targets belong together"
+    raise DataError(f"{what}; give lists of one length, or one folder for a target")
 
 
 def _files(lists: Mapping[str, list[str]], *, cache: bool) -> dict[str, _Files]:

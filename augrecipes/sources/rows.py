@@ -140,10 +140,8 @@ def check_items(given: Any) -> None:
     # What torch's datasets inherit only raises.
     none = (getattr(items, "__module__", None), getattr(items, "__qualname__", None)) == _ABSTRACT or items is None
     if lacks := "len()" if not hasattr(given, "__len__") else "items" if none and not is_source(given) else "":
-        raise TypeError(
-            f"a source has a length and items, a {type(given).__name__} has no {lacks}; of a stream, "
-            "recipe.transform(mode) takes what comes"
-        )
+        what = f"a source has a length and items, a {type(given).__name__} has no {lacks}"
+        raise TypeError(f"{what}; of a stream, recipe.transform(mode) takes what comes")
 
 
 def _checked(given: Any) -> Any:

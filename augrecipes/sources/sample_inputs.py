@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded, as_mask, converted, encoded, open_encoded
-from augrecipes.images.format import ImageHeader, UnreadableError, in_force, lost, stage
+from augrecipes.images.format import ImageHeader, UnreadableError, in_force, lost, stage, wrong_channels
+from augrecipes.images.notices import ALPHA, narrow, tell_once
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.arguments import presence_of
 from augrecipes.sources.files import decode_mask, read_mask
@@ -55,6 +56,8 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
     if _is_pillow(value):
         if value.mode.startswith(_PILLOW_DEEP):
             raise DataError(f"an image of Pillow's mode {value.mode}, which has more than 8 bits: convert it")
+        if channels in (1, 3) and value.mode.endswith(("A", "a")):
+            tell_once("alpha", f"an image of Pillow {ALPHA}")
         mode = {1: "L", 3: "RGB", 4: "RGBA"}.get(channels or len(value.getbands()))
         with stage("decode"):  # which Pillow puts off until now
             pixels = np.asarray(value if mode in (value.mode, None) else value.convert(mode))
@@ -64,6 +67,8 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
     if array.dtype == np.uint16:
         if in_force(decode.get("depth"), None)["depth"] == "error":
             raise DataError('16 bits a sample, and images have 8: scale it, or keep the upper 8 with depth="8bit"')
+        if note := narrow(array):
+            tell_once("narrow", f"an array has {note}")
         array = (array >> 8).astype(np.uint8)
     if array.dtype.kind == "f":
         array = array.astype(np.float32, copy=False)
@@ -71,8 +76,8 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
         raise DataError(f"an image of {array.dtype}; uint8 (0 to 255) and floats (0 to 1) are taken")
     if channels in (None, array.shape[2]):
         return _sealed(array)
-    if array.shape[2] not in _COLOURS or channels not in _COLOURS:
-        raise DataError(f"an image of {array.shape[2]} channels, and {channels} are wanted")
+    if why := wrong_channels(array.shape[2], channels, declared=array.shape[2] != 4):  # nobody says that it is alpha
+        raise DataError(why)
     return converted(array, channels)
 
 

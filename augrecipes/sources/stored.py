@@ -12,6 +12,7 @@ from augrecipes import kinds
 from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.prefix import described, digest_of, rest_of
 from augrecipes.errors import DataError, StoreError
+from augrecipes.images.format import MOST_CHANNELS
 from augrecipes.kinds import facts
 from augrecipes.recipe.model import Inputs, Mode, Recipe, canonical
 from augrecipes.recipe.words import brief
@@ -34,7 +35,7 @@ _ABOUT: dict[str, Any] = {
     "epochs": SIZE,
     "seed": (None, int),
     "units": SIZE,
-    "decode": {"channels": (1, 3, 4), "exif": ("apply", "ignore")},
+    "decode": {"channels": range(1, MOST_CHANNELS + 1), "exif": ("apply", "ignore")},
     "inputs": dict.fromkeys(POINTS, (None, dict)),
     "channels": (None, range(1, 2**63)),
     "classes": (None, [str]),
@@ -187,11 +188,8 @@ def check_section(store: Store, recipe: Recipe, mode: Mode, seed: int) -> int:
         what = f"recipe {recipe.name!r} (mode {mode!r}) does not begin with the steps that were baked into the store:\n"
         raise _unfit(store, f"{what}{''.join(lines)}pack the data again: {_MADE_BY} {recipe.file}")
     if epochs and seed != known:
-        raise _unfit(
-            store,
-            f"its {epochs} epochs were drawn with seed {known}, not with {seed}: give seed={known}, or pack again with "
-            f"--seed {seed}",
-        )
+        what = f"its {epochs} epochs were drawn with seed {known}, not with {seed}"
+        raise _unfit(store, f"{what}: give seed={known}, or pack again with --seed {seed}")
     if baked:
         warn_of_differences(store.about["versions"], f"{store.path}: its steps were baked with")
     return len(baked)
@@ -200,11 +198,8 @@ def check_section(store: Store, recipe: Recipe, mode: Mode, seed: int) -> int:
 def check_targets(store: Store, targets: tuple[str, ...], mode: Mode) -> None:
     """StoreError unless `store` has each of `targets`, which the section for `mode` reads."""
     if missing := [name for name in targets if name not in store.targets]:
-        raise _unfit(
-            store,
-            f"has no {' and no '.join(missing)}, which mode {mode!r} of the recipe reads; it holds "
-            f"{', '.join(store.targets)}: pack again with --mode {mode}",
-        )
+        what = f"has no {' and no '.join(missing)}, which mode {mode!r} of the recipe reads"
+        raise _unfit(store, f"{what}; it holds {', '.join(store.targets)}: pack again with --mode {mode}")
 
 
 def _check_about(store: Store) -> None:

@@ -96,11 +96,10 @@ def _format_errors() -> Iterator[None]:
 def _jpeg(array: NDArray[Any], quality: int) -> bytes:
     height, width, channels = array.shape
     if channels not in _SPACES:
-        raise StoreError(f"JPEG keeps 1 or 3 channels, not {channels}; pack as raw or hdf5")
+        raise StoreError(f"JPEG keeps 1 or 3 channels, not {channels}; pack as raw, lossless or hdf5")
     if max(height, width) > _LONGEST:
-        raise StoreError(
-            f"JPEG keeps up to {_LONGEST:,} rows and columns, not {height:,}×{width:,}; pack as raw or hdf5"
-        )
+        what = f"up to {_LONGEST:,} rows and columns, not {height:,}×{width:,}"
+        raise StoreError(f"JPEG keeps {what}; pack as raw, lossless or hdf5")
     options = [
         *(cv2.IMWRITE_JPEG_QUALITY, quality),
         *(cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444),

@@ -136,6 +136,8 @@ def test_bad_questions_are_refused() -> None:
         with pytest.raises(ValueError, match="cannot reduce by"):
             image.region(*corners, reduce)
     with pytest.raises(ValueError, match="channels must be"):
+        encoded(Jpeg(40, 30).data, name="it", channels=0)
+    with pytest.raises(DataError, match=r"3 channels, and 2 are wanted: .*`inputs: \{image: \{channels: 3\}\}`"):
         encoded(Jpeg(40, 30).data, name="it", channels=2)
     with pytest.raises(ValueError, match="exif must be"):
         encoded(Jpeg(40, 30).data, name="it", exif="yes")  # type: ignore[arg-type]

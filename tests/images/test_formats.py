@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from PIL import Image, features
 from support import encoded_images as pictures
-from support.encoded_images import Picture, decode_image
+from support.encoded_images import Picture, decode_image, odd_jpeg
 
 import augrecipes as ar
-from augrecipes.images import encoded
+from augrecipes.images import encoded, jpeg
 from augrecipes.images.reading import FORMATS, read_header, sniff
 from augrecipes.kinds.bag.reader import check as check_bags
 from augrecipes.kinds.image.reader import check as check_images
+from augrecipes.native.libjpeg import codec
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import decode_mask, read_image, read_mask
 
@@ -114,6 +115,33 @@ def test_cmyk_jpeg_is_as_pillow_and_opencv_see_it() -> None:
     assert read_header(data).color == "cmyk"
     assert decode_image(data, name="x", channels=4).shape == (*found.shape[:2], 4)
     assert decode_image(data, name="x", channels=1).shape == (*found.shape[:2], 1)
+
+
+# Blocks of C, M, Y and K in a unit: what Pillow and Adobe write, and what nobody has a name for.
+INKS = ("11 11 11 11", "22 11 11 11", "21 11 11 11", "22 11 11 22", "12 11 11 11", "41 11 11 11", "31 11 11 31")
+
+
+@pytest.mark.parametrize("adobe", [None, 0, 2], ids=["no marker", "CMYK", "YCCK"])
+@pytest.mark.parametrize("blocks", INKS)
+@pytest.mark.skipif(codec() is None, reason="built without libjpeg-turbo")
+def test_cmyk_jpegs_of_all_samplings_are_as_pillow_reads_them(blocks: str, adobe: int | None) -> None:
+    data = odd_jpeg((37, 61), tuple((int(both[0]), int(both[1])) for both in blocks.split()), seed=5)
+    if adobe is not None:
+        data = data[:2] + b"\xff\xee\0\x0eAdobe\0d\0\0\0\0" + bytes([adobe]) + data[2:]
+    image = encoded.encoded(data, name="x")
+    np.testing.assert_array_equal(image.array(), np.asarray(Image.open(io.BytesIO(data)).convert("RGB")))
+    np.testing.assert_array_equal(image.region(5, 9, 30, 60), image.array()[5:30, 9:60])
+    for k in image.scales():
+        assert image.region(0, 0, 37, 61, k).shape == (-(-37 // k), -(-61 // k), 3)
+    for damaged in (data[: len(data) * 2 // 3], data[: len(data) * 2 // 3] + b"\xff\xd9"):
+        with pytest.raises(ar.DataError, match=r"x: .*(truncated|damaged)"):
+            decode_image(damaged, name="x")
+
+
+def test_without_libjpeg_unusual_samplings_are_an_error_that_says_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jpeg, "codec", lambda: None)
+    with pytest.raises(ar.DataError, match=r"x: .*unusual chroma subsampling: .* save it again as 4:4:4"):
+        decode_image(odd_jpeg((37, 61), ((2, 2), (1, 1), (1, 1), (1, 1))), name="x")
 
 
 @pytest.mark.skipif(not features.check("avif"), reason="this Pillow writes no AVIF")

@@ -277,7 +277,7 @@ def test_both_sides_name_the_same_fields() -> None:
 # -- layouts of chroma ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layout", KNOWN[:-1], ids=str)
+@pytest.mark.parametrize("layout", [*KNOWN[:-1], *LAYOUTS], ids=str)
 def test_what_pillow_reads_is_read_alike(layout: Layout) -> None:
     for height, width, restart in ((37, 61, 0), (8, 9, 2), (1, 1, 0), (50, 26, 1)):
         data = odd_jpeg((height, width), layout, restart=restart, seed=height)
@@ -285,9 +285,3 @@ def test_what_pillow_reads_is_read_alike(layout: Layout) -> None:
         theirs = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
         np.testing.assert_array_equal(image.array(), theirs)
         np.testing.assert_array_equal(image.region(0, 0, height, width // 2 + 1), theirs[:, : width // 2 + 1])
-
-
-@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-def test_layouts_without_a_name_are_a_data_error(layout: Layout) -> None:
-    with pytest.raises(DataError, match=r"unusual chroma subsampling, .*: save it again"):
-        encoded(odd_jpeg((60, 50), layout), name="it").array()

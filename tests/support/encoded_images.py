@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
+from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
 from augrecipes.images import encoded as decoding
 
@@ -318,3 +319,41 @@ def corners_in(image: decoding.Encoded, fractions: tuple[float, ...], reduce: in
 def cut(whole: NDArray[np.uint8], corners: Corners, reduce: int = 1) -> NDArray[np.uint8]:
     y0, x0, y1, x1 = corners
     return whole[y0 // reduce : -(-y1 // reduce), x0 // reduce : -(-x1 // reduce)]
+
+
+# Images of any number of bands.
+
+
+def bands(count: int, dtype: Any = np.uint8, size: tuple[int, int] = (50, 70)) -> np.ndarray:
+    """Smooth in both directions, and another ramp in each band."""
+    y, x, band = np.ogrid[: size[0], : size[1], :count]
+    return ((3 * y + (band + 1) * x) % 251).astype(dtype) * (257 if dtype == np.uint16 else 1)
+
+
+def bands_tiff(image: np.ndarray, packing: str = "raw", photometric: int = 2, extra: int = 0, pages: int = 1) -> bytes:
+    """A TIFF of bands side by side: a grey one that Pillow writes, with another directory in front of its own."""
+    height, width, count = image.shape
+    buffer = io.BytesIO()
+    Image.fromarray(image.reshape(height, -1)).save(buffer, "TIFF", compression=packing)
+    data = buffer.getvalue() + b"\0" * (len(buffer.getvalue()) % 2)
+    tags = ImageFileDirectory_v2(data[:8])
+    buffer.seek(tags.next)
+    tags.load(buffer)
+    colours = {2: 3, 5: 4}.get(photometric, 1)
+    values = {tag: np.atleast_1d(tags[tag]).tolist() for tag in (257, 259, 273, 278, 279)}
+    values |= {256: [width], 258: [tags[258][0]] * count, 262: [photometric], 277: [count]}
+    values |= {338: [extra, *[0] * (count - colours - 1)]} if count > colours else {}
+    out = data[:4]
+    for page in range(pages):
+        at = len(data)
+        entries, rest = b"", b""
+        behind = at + 6 + 12 * len(values)
+        for tag, numbers in sorted(values.items()):
+            raw = struct.pack(f"<{len(numbers)}L", *numbers)
+            entries += struct.pack("<HHL", tag, 4, len(numbers))
+            entries += raw if len(numbers) == 1 else struct.pack("<L", behind + len(rest))
+            rest += raw if len(numbers) > 1 else b""
+        end = behind + len(rest)
+        data += struct.pack("<H", len(values)) + entries + struct.pack("<L", end if page < pages - 1 else 0) + rest
+        out += struct.pack("<L", at) if not page else b""
+    return out + data[8:]

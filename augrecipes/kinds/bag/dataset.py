@@ -56,8 +56,8 @@ class TileBags(RecipeDataset):
         weights: one number a bag, kept as `ds.weights`; instead of the CSV file's column.
         samples_per_epoch: length of the dataset, when it is not the number of bags.
         max_pixels: larger tiles are refused before they are decoded.
-        mode, seed, optimize, exif, channels, depth, frames, cache, columns, outside, save_applied_params: as in
-            `ImageFolder`.
+        mode, seed, optimize, classes, exif, channels, depth, frames, cache, columns, outside, save_applied_params: as
+            in `ImageFolder`.
 
     Raises:
         DataError: nothing to read, bags of fewer than `min_tiles` tiles, labels that do not match the bags.
@@ -194,7 +194,7 @@ class SlideBags(TileBags, takes=SlideSettings):
         labels: a CSV file with columns `bag` and `label`; None: `labels.csv` beside the slides, where there is one.
             Rows of other bags are passed over.
         max_tiles, min_tiles, pick, threads: as in `TileBags`.
-        mode, seed, optimize, weights, samples_per_epoch, channels, save_applied_params: as in `TileBags`.
+        mode, seed, optimize, classes, weights, samples_per_epoch, channels, save_applied_params: as in `TileBags`.
         on_error: as in `TileBags`; `skip` passes over slides that cannot be opened, too.
         max_pixels: a window that would be made of more is refused; a mask file of more, too.
 

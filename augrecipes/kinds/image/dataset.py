@@ -52,8 +52,11 @@ class ImageFolder(RecipeDataset):
         weights: one number a sample, kept as `ds.weights`; instead of the CSV file's column.
         samples_per_epoch: length of the dataset, when it is not the number of files: files are repeated with draws
             of their own, or only the first ones are used.
+        classes: names of classes in the order of their numbers, or numbers by name: `classes=train.classes` gives the
+            classes of a validation folder the numbers that they have in training. A class that is not among them is an
+            error; the log names those without images. Labels of a CSV file that are whole numbers stay as they are.
         exif: `apply` turns images and masks as their EXIF orientation says.
-        channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
+        channels: 1, 3, 4 (with alpha), or those of files of more bands; None takes what the recipe's inputs say, or 3.
         max_pixels: larger images are refused before they are decoded.
         depth: `8bit` reads files of 9 to 16 bits a sample by their upper 8; `error` refuses them, as it would take
             other pixels than the file has; None: as the environment variable AUGRECIPES_DEPTH says, or `error`.
@@ -113,7 +116,8 @@ class ImageFolder(RecipeDataset):
     ) -> None:
         def table() -> Columns:
             found = as_table(
-                self.recipe, root, files, masks, split, check=self.on_error == "raise", cache=cache, layout=layout,
+                self.recipe, root, files, masks, split, check=self.on_error == "raise", cache=cache,
+                layout="classes" if self._classes is not None and layout == "auto" else layout,
                 exif=self._decode["exif"], columns=columns, box_classes=box_classes, crowds=crowds, outside=outside,
                 drop_shapes=drop_shapes,
             )  # fmt: skip
