@@ -21,7 +21,7 @@ _DOWNLOAD = re.compile(r"\s*Downloading (?:\S*/)?(\S+?)(?:-(?:cp|py|none)\S*)? \
 _BUILD = re.compile(r"\s*(?:Running command )?Building editable .*\(pyproject.toml\)(?:: started)?$")
 _COMPILE = re.compile(r"\s*(compiling kernels: file \d+ of \d+)")
 _CLEAR = "\r\x1b[K"  # the line of a terminal
-_INSTALL = re.compile(r"\s*Installing collected packages: (.*)")
+_INSTALL = re.compile(r"Installing collected packages: (.*)")
 
 
 def report(line: str) -> str | None:
@@ -55,6 +55,7 @@ def main(
             try:
                 line = lines.get(timeout=max(0.0, last + _QUIET[terminal] - time.monotonic()))
                 news, end = report(line or ""), "\n"
+                news = None if news == doing else news  # which pip says twice
                 if compiled := _COMPILE.match(line or ""):
                     doing = compiled[1]
             except queue.Empty:

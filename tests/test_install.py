@@ -30,6 +30,7 @@ def install(monkeypatch):
         ("Downloading torch-2.13.0-cp311-x.whl (190.1 MB)\n", "downloading torch-2.13.0, 190.1 MB"),
         ("  Downloading https://host/torch-2.13.0-py3-none-any.whl (1.2 GB)\n", "downloading torch-2.13.0, 1.2 GB"),
         ("Installing collected packages: numpy, torch\n", "installing 2 packages"),
+        ("  Installing collected packages: hatchling\n", None),  # what the build needs
         ("  Preparing editable metadata (pyproject.toml): started\n", None),
         ("  Building editable for augrecipes (pyproject.toml): started\n", "building augrecipes"),
         ("  Running command Building editable for augrecipes (pyproject.toml)\n", "building augrecipes"),

@@ -197,9 +197,9 @@ def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Ite
         # Besides a lone name anything may be meant: only a package tells that it is a transform.
         is_pipeline = bool(calls[0].package and family((replace(calls[0], children=None),)))
     else:  # several Composes are views of a sample, or stages of its way; what mixes batches is beside a pipeline
-        apart = len(calls) > 1 and all(call.name == COMPOSE for call in calls)
-        apart |= isinstance(value, Mapping) and any(map(torchvision.mixes, calls))
-        is_pipeline = bool(family(calls)) and not apart
+        separate = len(calls) > 1 and all(call.name == COMPOSE for call in calls)
+        separate |= isinstance(value, Mapping) and any(map(torchvision.mixes, calls))
+        is_pipeline = bool(family(calls)) and not separate
     if is_pipeline:
         held = holder if isinstance(holder, Mapping) else {}
         settings = {key: known for key in _SETTINGS if (known := _known(held.get(key)))}

@@ -132,15 +132,15 @@ def build(to: Path = LIBRARY, extra: tuple[str, ...] = (), whole: bool = True) -
         jobs = [(source, isa) for source in sources() for isa in sets if source.stem != "machine"]
         jobs.sort(key=lambda job: -job[0].stat().st_size)  # no core ends long after the others
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            objects = list(_told(pool.map(compiled, [*jobs, (HERE / "machine.c", "base")]), len(jobs) + 1))
+            objects = list(_report(pool.map(compiled, [*jobs, (HERE / "machine.c", "base")]), len(jobs) + 1))
         linked = Path(name, to.name)
         _call([*command, "-shared", *objects, "-o", str(linked)])
         _put(linked, to)
     return to
 
 
-def _told(compiled: Iterator[str], count: int) -> Iterator[str]:
-    """What is compiled, while standard error says how much: in one line of a terminal, else every 15 s."""
+def _report(compiled: Iterator[str], count: int) -> Iterator[str]:
+    """Pass on what is compiled, and say on standard error how much: in one line of a terminal, else every 15 s."""
     terminal, every, said = sys.stderr.isatty(), float(os.environ.get("AUGRECIPES_TELL_EVERY", "15")), time.monotonic()
     for number, each in enumerate(compiled, 1):
         if terminal or time.monotonic() - said >= every:

@@ -167,7 +167,7 @@ HEAD = (
     "from rfdetr import RFDETRBase\nfrom rfdetr.datasets import aug_configs\n"
     "from rfdetr.datasets.aug_configs import AUG_AERIAL\nmodel = RFDETRBase()\n"
 )
-NESTED = {
+NESTED: dict[str, dict[str, Any]] = {
     "HorizontalFlip": {"p": 0.5},
     "OneOf": {
         "transforms": [

@@ -266,7 +266,7 @@ def test_how_much_is_compiled_is_told(
 ) -> None:
     monkeypatch.setenv("AUGRECIPES_TELL_EVERY", every)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    assert [*build._told(iter("abc"), 3)] == ["a", "b", "c"]
+    assert [*build._report(iter("abc"), 3)] == ["a", "b", "c"]
     said = "".join(f"compiling kernels: file {number} of 3{end if number < 3 else chr(10)}" for number in (1, 2, 3))
     assert capsys.readouterr().err == (said if end else "")
 

@@ -26,7 +26,7 @@ class Calls(Expressions):
 
     # Objects with the names that lead there.
     created: list[tuple[tuple[str, ...], values.Created]] = field(default_factory=list)
-    held: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)  # lists and mappings, by names alike
+    containers: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)  # lists and mappings, by names alike
     reached: set[int] = field(default_factory=set)  # calls that were evaluated
     functions: list[tuple[list[str], values.Function]] = field(default_factory=list)  # to be run by themselves
     classes: list[tuple[list[str], values.Class]] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Calls(Expressions):
         if isinstance(value, dict) and node is not None and not getattr(value, "at", NOWHERE).line:
             value = values.Mapped(value, self.source.at(node))
         if isinstance(value, list | tuple | dict) and value:
-            self.held.append((tuple(self.path), value))
+            self.containers.append((tuple(self.path), value))
 
     def called(self, called: Any, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
         """What calling something returns."""

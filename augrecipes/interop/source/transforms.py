@@ -20,7 +20,7 @@ from augrecipes.recipe.write import flow
 COMPOSES = (COMPOSE, "ReplayCompose")
 HOLDING = (*COMPOSES, *GROUPS, ONE_OR_OTHER, "RandomApply", "RandomChoice", "PerChannel", "SelectiveChannelTransform")
 _DEEPEST = 24
-_OF_DATA = ("num_classes", "labels_getter")  # arguments that the dataset answers, where the file does not
+_FROM_DATA = ("num_classes", "labels_getter")  # the dataset answers where the file does not
 _LONGEST = 400  # of a line that is to be filled in
 _CONFIGS = FOREIGN["configs"]
 # The key that names the class, and the keys that hold arguments; without any of these they stand beside the name.
@@ -126,8 +126,8 @@ def _call(call: Call, *, config: bool = False) -> Call:
     """A call with plain arguments, or with what is not known of them: in source, the line that is to be filled in."""
     spend(20)
     plain = Plain(config=config)
-    told = {key: value for key, value in call.args.items() if key not in _OF_DATA or isinstance(value, int | str)}
-    args = {key: plain.of(value) for key, value in told.items()}
+    known = {key: value for key, value in call.args.items() if key not in _FROM_DATA or isinstance(value, int | str)}
+    args = {key: plain.of(value) for key, value in known.items()}
     if not plain.unknown:
         return replace(call, args=args)
     why = _lacking(plain.unknown)
