@@ -35,17 +35,15 @@ def compose_of(value: Any) -> Call:
     """An `aug_config` as a Compose, with what RF-DETR does to boxes, and behind it to images."""
     place = place_of(value)
     after = (Call(name, place=place) for name in (NORMALIZE, TO_TENSOR))
-    return Call(
-        COMPOSE, {"bbox_params": _BOXES}, (*map(call_of, _class_mappings(value, place)), *after), place, PACKAGE
-    )
+    return Call(COMPOSE, {"bbox_params": _BOXES}, (*map(call_of, _mappings(value, place)), *after), place, PACKAGE)
 
 
-def _class_mappings(value: Any, place: Place) -> Iterator[Mapped]:
+def _mappings(value: Any, place: Place) -> Iterator[Mapped]:
     """Turn each entry into a mapping that names its class, as other configs have it."""
     for entry in [value] if isinstance(value, Mapping) else value:
         for name, args in entry.items() if isinstance(entry, Mapping) else [(entry, {})]:
             at = getattr(entry, "keys_at", {}).get(name, place)
             given = {_INSIDE: args} if isinstance(args, list) else args
             if name in _GROUPS and isinstance(given, Mapping):
-                given = {"p": 1.0, **given, _INSIDE: [*_class_mappings(given.get(_INSIDE) or [], at)]}
+                given = {"p": 1.0, **given, _INSIDE: [*_mappings(given.get(_INSIDE) or [], at)]}
             yield Mapped({"name": str(name), "params": given}, at)
