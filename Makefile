@@ -38,6 +38,7 @@ browser: $(TOOLS) $(KERNELS)  ## run the studio's page in a Chromium without a w
 	@$(BIN)/pytest tests/studio
 
 soak: $(TOOLS) $(KERNELS)  ## run the long tests too: more random recipes, more broken files, every instruction set
+	@$(BIN)/python .ci/install.py --doing 'looking for a compiler' $(BIN)/python augrecipes/native/build.py --all || true
 	@AUGRECIPES_TEST_KERNELS=all $(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'soak or not soak' --hypothesis-profile soak
 
 # What goes over memory and arithmetic that the kernels may not touch ends the run: compiled with gcc or clang's watchers.
@@ -99,5 +100,5 @@ $(TOOLS): $(READY)
 
 # Built again when a source changes; where they cannot be built everything runs without them.
 $(KERNELS): $(READY) $(wildcard augrecipes/native/*.c augrecipes/native/*.h augrecipes/native/*.def augrecipes/native/codec/*.[ch] augrecipes/native/build.py)
-	@$(BIN)/python .ci/install.py --doing 'building the kernels' $(BIN)/python augrecipes/native/build.py || true
+	@$(BIN)/python .ci/install.py --doing 'looking for a compiler' $(BIN)/python augrecipes/native/build.py || true
 	@touch $@

@@ -24,16 +24,19 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
         return []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, and say of the wheel that it is one of this system."""
+        """Compile, and say of the wheel that it is one of this system.
+
+        A wheel has every instruction set; an editable install (`version`) those that this machine needs, once.
+        """
         native = _native()
         if self.target_name != "wheel" or os.environ.get("AUGRECIPES_NATIVE") == "0":
             return
         try:
-            made = [native.build(), native.build_codec()]
+            made = native.update(whole=version != "editable")
         except Exception as error:
             self.app.display_warning(f"the native kernels are not built: {error}\n{getattr(error, 'stderr', '')}")
             return
-        build_data["artifacts"] += [f"augrecipes/native/built/{library.name}" for library in made if library]
+        build_data["artifacts"] += [f"augrecipes/native/built/{library.name}" for library in made]
         build_data["pure_python"] = False
         build_data["tag"] = native.platform_tag()
 

@@ -1,11 +1,14 @@
 """`pip install` for make: a line for each large download, and one whenever nothing else was said for some seconds.
 
+On a terminal that one is overwritten; elsewhere it comes every 15 s. It says which of how many kernels are compiled.
+
 Called as `python .ci/install.py ARGUMENTS...`, with the arguments of `pip install`; or, for another command that may
 take long, as `python .ci/install.py --doing WHAT PROGRAM ARGUMENTS...`. Needs nothing but Python.
 """
 
 from __future__ import annotations
 
+import os
 import queue
 import re
 import subprocess
@@ -13,10 +16,12 @@ import sys
 import threading
 import time
 
-_QUIET = 2.5  # seconds
+_QUIET = {True: 1.0, False: 15.0}  # seconds, on a terminal and elsewhere
 _DOWNLOAD = re.compile(r"\s*Downloading (?:\S*/)?(\S+?)(?:-(?:cp|py|none)\S*)? \(([\d.]+) (MB|GB)\)")
-_BUILD = re.compile(r"\s*(?:Preparing editable metadata|Building editable) .*: started")
-_INSTALL = re.compile(r"\s*Installing collected packages: (.*)")
+_BUILD = re.compile(r"\s*(?:Running command )?Building editable .*\(pyproject.toml\)(?:: started)?$")
+_COMPILE = re.compile(r"\s*(compiling kernels: file \d+ of \d+)")
+_CLEAR = "\r\x1b[K"  # the line of a terminal
+_INSTALL = re.compile(r"Installing collected packages: (.*)")
 
 
 def report(line: str) -> str | None:
@@ -24,7 +29,7 @@ def report(line: str) -> str | None:
     if found := _DOWNLOAD.match(line):
         return f"downloading {found[1]}, {found[2]} {found[3]}"
     if _BUILD.match(line):
-        return "building augrecipes, and its kernels"
+        return "building augrecipes"
     if found := _INSTALL.match(line):
         names = found[1].split(", ")
         return f"installing {len(names)} package{'' if len(names) == 1 else 's'}"
@@ -37,18 +42,24 @@ def main(
     doing: str = "looking for packages",
 ) -> int:
     """Run a command and say how far it is; its exit status, with all that it said where that is not 0."""
-    began, heard = time.monotonic(), []
-    with subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:
+    began, heard, terminal = time.monotonic(), [], sys.stdout.isatty()
+    environment = os.environ | {"AUGRECIPES_TELL_EVERY": "0"}
+    with subprocess.Popen(
+        [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    ) as pip:
         lines: queue.Queue[str | None] = queue.Queue()
         reader = threading.Thread(target=lambda: [*map(lines.put, pip.stdout or ()), lines.put(None)])
         reader.start()
         last = began
         while True:
             try:
-                line = lines.get(timeout=max(0.0, last + _QUIET - time.monotonic()))
-                news = report(line or "")
+                line = lines.get(timeout=max(0.0, last + _QUIET[terminal] - time.monotonic()))
+                news, end = report(line or ""), "\n"
+                news = None if news == doing else news  # which pip says twice
+                if compiled := _COMPILE.match(line or ""):
+                    doing = compiled[1]
             except queue.Empty:
-                line, news = "", f"still {doing}"
+                line, news, end = "", doing if _COMPILE.match(doing) else f"still {doing}", "\r" if terminal else "\n"
             else:
                 doing = news or doing
             if line is None:
@@ -56,10 +67,12 @@ def main(
             heard.append(line)
             if news:
                 last = time.monotonic()
-                sys.stdout.write(f"  {last - began:4.0f} s  {news}\n")
+                sys.stdout.write(f"{_CLEAR if terminal else ''}  {last - began:4.0f} s  {news}{end}")
                 sys.stdout.flush()
         reader.join()
         status = pip.wait()
+    if terminal:
+        sys.stdout.write(_CLEAR)
     if status:
         sys.stderr.write("".join(heard))
     return status
@@ -68,4 +81,5 @@ def main(
 if __name__ == "__main__":
     if sys.argv[1] == "--doing":
         sys.exit(main(sys.argv[3:], (), sys.argv[2]))
-    sys.exit(main(["-c", "constraints.txt", "--progress-bar", "off", *sys.argv[1:]]))
+    # With -v pip passes on what the build says.
+    sys.exit(main(["-v", "-c", "constraints.txt", "--progress-bar", "off", *sys.argv[1:]]))

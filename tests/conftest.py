@@ -6,6 +6,7 @@ import platform
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
@@ -49,6 +50,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     while _kept:
         shutil.rmtree(_kept.pop(), ignore_errors=True)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say why tests were skipped, each reason once: the tests' own words, the commonest first."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count:5} skipped: {reason.partition(chr(10))[0]:.110}")
+    if left := len(terminalreporter.stats.get("deselected", [])):
+        terminalreporter.write_line(f"{left:5} left out: long ones, which `make soak` runs")
 
 
 @pytest.fixture(autouse=True)

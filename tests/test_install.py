@@ -1,4 +1,4 @@
-"""What `make` says while it installs; a wheel that is whole; and programs that ask no network."""
+"""What `make` says while it installs, and of skipped tests; a wheel that is whole; and programs that ask no network."""
 
 import importlib.util
 import os
@@ -7,6 +7,7 @@ import sys
 import venv
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -19,7 +20,7 @@ def install(monkeypatch):
     spec = importlib.util.spec_from_file_location("install", FILE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "_QUIET", 0.05)
+    monkeypatch.setattr(module, "_QUIET", {True: 0.05, False: 0.05})
     return module
 
 
@@ -29,8 +30,11 @@ def install(monkeypatch):
         ("Downloading torch-2.13.0-cp311-x.whl (190.1 MB)\n", "downloading torch-2.13.0, 190.1 MB"),
         ("  Downloading https://host/torch-2.13.0-py3-none-any.whl (1.2 GB)\n", "downloading torch-2.13.0, 1.2 GB"),
         ("Installing collected packages: numpy, torch\n", "installing 2 packages"),
-        ("  Preparing editable metadata (pyproject.toml): started\n", "building augrecipes, and its kernels"),
-        ("  Building editable for augrecipes (pyproject.toml): started\n", "building augrecipes, and its kernels"),
+        ("  Installing collected packages: hatchling\n", None),  # what the build needs
+        ("  Preparing editable metadata (pyproject.toml): started\n", None),
+        ("  Building editable for augrecipes (pyproject.toml): started\n", "building augrecipes"),
+        ("  Running command Building editable for augrecipes (pyproject.toml)\n", "building augrecipes"),
+        ("  compiling kernels: file 3 of 71\n", None),  # it is said when it is time to say something
         ("  Building editable for augrecipes (pyproject.toml): finished with status 'done'\n", None),
         ("  Downloading six-1.16.0-py2.py3-none-any.whl.metadata (11 kB)\n", None),
         ("Requirement already satisfied: numpy\n", None),
@@ -47,6 +51,8 @@ def test_it_says_how_far_it_is_and_all_where_it_fails(install, capfd, status):
         "import sys, time\n"
         "print('Downloading torch-2.13.0-cp311-x.whl (190.1 MB)', flush=True)\n"
         "time.sleep(2)\n"  # in which a busy machine comes to say that it takes long
+        "print('compiling kernels: file 3 of 71', flush=True)\n"
+        "time.sleep(2)\n"
         f"print('why'); sys.exit({status})\n"
     )
     assert install.main([program], (sys.executable, "-c")) == status
@@ -54,7 +60,25 @@ def test_it_says_how_far_it_is_and_all_where_it_fails(install, capfd, status):
     lines = [line.split("  ", 2)[-1].strip() for line in out.splitlines()]
     assert "downloading torch-2.13.0, 190.1 MB" in [line.partition(" s  ")[2] or line for line in lines]
     assert any("still downloading torch-2.13.0" in line for line in lines)
+    assert any("compiling kernels: file 3 of 71" in line for line in lines)
     assert ("why" in err) is (status != 0)
+
+
+def test_reasons_for_skipping_are_told_once_the_commonest_first(pytestconfig: pytest.Config) -> None:
+    own = str(Path(__file__).parent / "conftest.py")
+    (plugin,) = (each for each in pytestconfig.pluginmanager.get_plugins() if getattr(each, "__file__", "") == own)
+    told: list[str] = []
+    reports = [SimpleNamespace(longrepr=("t.py", 1, f"Skipped: {why}")) for why in ("no browser", "no GPU", "no GPU")]
+    reporter = SimpleNamespace(stats={"skipped": reports, "deselected": [0] * 7}, write_line=told.append)
+    plugin.pytest_terminal_summary(reporter)
+    assert [line.split(maxsplit=1) for line in told] == [
+        ["2", "skipped: no GPU"],
+        ["1", "skipped: no browser"],
+        ["7", "left out: long ones, which `make soak` runs"],
+    ]
+    reporter.stats = {}
+    plugin.pytest_terminal_summary(reporter)
+    assert len(told) == 3
 
 
 # What is installed: the wheel brings everything that a checkout has, and works outside of one.

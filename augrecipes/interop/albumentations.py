@@ -12,7 +12,7 @@ from augrecipes.ops.constants import to_name
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
 from augrecipes.ops.outputs import OUTPUTS
-from augrecipes.ops.refused import REFUSED
+from augrecipes.ops.refused import OWN_CODE, REFUSED
 from augrecipes.ops.step import Step
 from augrecipes.recipe.grammar import GROUPS as GROUP_KEYS
 from augrecipes.recipe.history import CLASSES, FLIP, FLIPS, GONE, IDLE, PLACES, ordered, predates, today, unsaid
@@ -153,7 +153,7 @@ def lines(calls: Sequence[Call]) -> list[Item]:
 
 def _item(call: Call) -> Item:
     if call.unread:
-        return LeftOut(call.name, call.unread, call.place)
+        return LeftOut(call.name, REFUSED["Lambda"] if call.name == "Lambda" else call.unread, call.place)
     if call.name in (*GROUPS, ONE_OR_OTHER, FLIP):
         call = next(named(call), call)
     if call.name == COMPOSE:
@@ -171,8 +171,8 @@ def _item(call: Call) -> Item:
         return _step(call)
     where = f" of {call.package}" if call.package else ""
     why = (
-        f"no class{where} that augrecipes knows: make it known with augrecipes.register(cls), in a module that runs "
-        "first, or in a plugin that is named here: augrecipes --plugin FILE.py import ..."
+        f"no class{where} that augrecipes knows: {OWN_CODE}, in a module that runs first, or in a plugin that is named "
+        "here: augrecipes --plugin FILE.py import ..."
     )
     return LeftOut(call.name, why, call.place)
 

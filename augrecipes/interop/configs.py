@@ -17,6 +17,7 @@ from augrecipes.interop import compose, mm, torchvision
 from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import Call, RecipeDraft, name_of, wrong
 from augrecipes.interop.reading import Document, is_python
+from augrecipes.interop.source import rfdetr
 from augrecipes.interop.source.read import Match, read
 from augrecipes.interop.source.text import role
 from augrecipes.interop.source.transforms import Plain, are_calls, call_of, form_of, place_of
@@ -29,8 +30,8 @@ from augrecipes.recipe.history import CLASSES
 from augrecipes.recipe.limits import MAX_DEPTH
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 
-ALBUMENTATIONS, TORCHVISION, MM = "albumentations", "torchvision", "mm"
-_PACKAGES = {"albumentations": ALBUMENTATIONS, "torchvision.transforms": TORCHVISION, "timm": TORCHVISION}
+ALBUMENTATIONS, TORCHVISION, MM, RFDETR = "albumentations", "torchvision", "mm", rfdetr.PACKAGE
+_PACKAGES = {ALBUMENTATIONS: ALBUMENTATIONS, "torchvision.transforms": TORCHVISION, "timm": TORCHVISION, RFDETR: RFDETR}
 _ORDER = "order"  # a list of the names of those beside it
 _USUAL = "train_pipeline"
 # What a pipeline was, in a config and in Python source.
@@ -38,6 +39,7 @@ _ORIGINS = {
     ALBUMENTATIONS: ("a config of albumentations' transforms", "a Compose in Python source"),
     TORCHVISION: ("a config of torchvision's transforms", "torchvision's transforms in Python source"),
     MM: ("a config of an MM framework",) * 2,
+    RFDETR: ("an aug_config of RF-DETR",) * 2,
 }
 _PREPROCESSOR = "data_preprocessor"
 # What a Compose is given beside its transforms.
@@ -83,13 +85,22 @@ def draft_of_config(document: Document) -> RecipeDraft:
     Raises:
         RecipeError: it is no Python, holds no pipeline, or several could be meant.
     """
-    found, top, notes = _matches(document)
+    every, top, notes = _matches(document)
+    mixing = [each for each in every if torchvision.mixes(each.calls[0])]
+    found = [each for each in every if each not in mixing]
+    # What nobody calls an aug_config is one where there is nothing else.
+    found = [each for each in found if family(each.calls) != RFDETR or rfdetr.KEY in each.path.lower()] or found
     place = Place(document.file, 1, 1)
+    if mixing and not found:
+        found = [Match("", mixing[0].place, (Call(COMPOSE, place=mixing[0].place),))]
     if not found:
         message = "nothing here that can be imported: no Compose and no list of transforms that is known."
         raise wrong(" ".join([message, *notes]), place)
     training, evaluation = chosen(found, document.key, place)
     made = _draft(training, top, document)
+    torchvision.fill_batch(made, [each.calls[0] for each in mixing])
+    for match, way in ((each, way) for each in mixing for way in each.assumed):
+        made.refuse("if", way, match.place)
     for note in notes:
         made.note(note)
     if others := [each for each in found if each not in (training, evaluation)]:
@@ -127,6 +138,8 @@ def _draft(found: Match, top: Any, document: Document) -> RecipeDraft:
     if not (len(calls) == 1 and calls[0].name == COMPOSE):
         calls = (Call(COMPOSE, dict(found.settings), calls, found.place),)
     (torchvision if whose == TORCHVISION else compose).fill(made, calls[0])
+    if whose == RFDETR:
+        made.note(rfdetr.NOTE)
     return made
 
 
@@ -174,14 +187,19 @@ def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Ite
     if not isinstance(value, Mapping | list | tuple) or len(path) > MAX_DEPTH or id(value) in seen:
         return
     seen.add(id(value))  # a name that is used again
+    if (not path or path[-1] == rfdetr.KEY) and rfdetr.is_config(path, value):
+        yield value, [], Match(".".join(path), place_of(value), (rfdetr.compose_of(value),))
+        return
     lone = bool(form_of(value))
     items = [value] if lone else _items(value)
     calls = list(map(call_of, items))
     if lone:
         # Besides a lone name anything may be meant: only a package tells that it is a transform.
         is_pipeline = bool(calls[0].package and family((replace(calls[0], children=None),)))
-    else:  # several Composes are views of a sample, or stages of its way
-        is_pipeline = bool(family(calls)) and not (len(calls) > 1 and all(call.name == COMPOSE for call in calls))
+    else:  # several Composes are views of a sample, or stages of its way; what mixes batches is beside a pipeline
+        separate = len(calls) > 1 and all(call.name == COMPOSE for call in calls)
+        separate |= isinstance(value, Mapping) and any(map(torchvision.mixes, calls))
+        is_pipeline = bool(family(calls)) and not separate
     if is_pipeline:
         held = holder if isinstance(holder, Mapping) else {}
         settings = {key: known for key in _SETTINGS if (known := _known(held.get(key)))}
@@ -270,7 +288,7 @@ def _several(found: list[Match], most: int = 24) -> str:
 def values_of(node: Node, top: Node) -> Any:
     """The config `top`, or a part, as values: for `${...}` what it names in the file, lists of calls as mappings."""
     if isinstance(node, MappingNode):
-        return Mapped(((key, values_of(each, top)) for key, each in node.entries.items()), node.place)
+        return Mapped(((key, values_of(each, top)) for key, each in node.entries.items()), node.place, node.at)
     if isinstance(node, ListNode):
         return _as_mapping(Listed([values_of(each, top) for each in node.items], node.place))
     for _ in range(_MOST):

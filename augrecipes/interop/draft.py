@@ -11,6 +11,7 @@ from typing import Any
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.interop.budget import spend
+from augrecipes.mixtures import mixtures
 from augrecipes.ops import registry
 from augrecipes.recipe.document import build
 from augrecipes.recipe.grammar import POLICIES
@@ -114,6 +115,7 @@ class RecipeDraft:
         keys: top-level keys of the recipe by name, as plain values: `kind`, `scales`, `inputs`, `output`, `about`, ...
         steps: the training section.
         eval: the other section; None: the source has none.
+        batch: what mixes batches.
         remarks: comments on top-level keys, by key.
         notes: what the user is told once, each one sentence: what changed in effect, what is better now.
         refused: what no recipe can hold, by name and with the way out. Steps that are `LeftOut` count by themselves.
@@ -126,6 +128,7 @@ class RecipeDraft:
     keys: dict[str, Any] = field(default_factory=dict)
     steps: list[Item] = field(default_factory=list)
     eval: list[Item] | None = None
+    batch: list[Item] = field(default_factory=list)
     remarks: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     refused: list[Diagnostic] = field(default_factory=list)
@@ -151,7 +154,8 @@ class RecipeDraft:
 
     def left_out(self) -> tuple[Diagnostic, ...]:
         """Everything that is refused, in the order of the source."""
-        steps = [_refusal(item.name, item.why, item.place) for item in _left_out([*self.steps, *(self.eval or ())])]
+        every = [*self.steps, *(self.eval or ()), *self.batch]
+        steps = [_refusal(item.name, item.why, item.place) for item in _left_out(every)]
         return tuple(sorted([*self.refused, *steps], key=lambda found: (found.line, found.col)))
 
     def lines(self) -> Iterator[Line]:
@@ -187,6 +191,7 @@ class RecipeDraft:
         remarks: dict[At, Remark] = {(key,): Remark(beside=text) for key, text in self.remarks.items()}
         remarks.update(_remarks(self.steps, ("steps",)))
         remarks.update(_remarks(self.eval or (), ("eval",)))
+        remarks.update(_remarks(self.batch, ("batch",)))
         head = [f"Made of {self.origin} by `augrecipes import`."]
         if count := len(self.left_out()):
             has = "has" if count == 1 else "have"
@@ -197,7 +202,8 @@ class RecipeDraft:
     def _built(self) -> Recipe:
         """The recipe; RecipeError with what is wrong with it, at places of the source."""
         top = _mapping({"version": 1, "recipe": self.name, **self.keys}, self.place)
-        sections = {"steps": self.steps} if self.eval is None else {"steps": self.steps, "eval": self.eval}
+        sections = {"steps": self.steps} | ({} if self.eval is None else {"eval": self.eval})
+        sections |= {"batch": self.batch} if any(isinstance(item, Line) for item in self.batch) else {}
         for key, lines in sections.items():
             top.entries[key], top.at[key] = _list(lines, self.place), self.place
         with reported() as problems:
@@ -292,7 +298,9 @@ def name_of(file: str) -> str:
 
 def takes_of(name: str) -> dict[str, Any]:
     """Schemas of the arguments that a class takes, by name; empty for what is no class that is known."""
-    return (registry.arguments(name) or POLICIES.get(name) or {"properties": {}})["properties"]
+    if known := registry.arguments(name) or POLICIES.get(name):
+        return known["properties"]
+    return {**mixtures()[name].arguments, "p": {"default": 1.0}} if name in mixtures() else {}
 
 
 def acting(item: Item) -> list[Item]:

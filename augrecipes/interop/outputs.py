@@ -189,6 +189,7 @@ class SampleState:
         rest: the transforms behind it.
         boxes: `inputs.boxes`; None: the pipeline has none.
         needs_mask: labels of every pixel are loaded.
+        mixing: it is a whole batch.
     """
 
     draft: RecipeDraft
@@ -200,6 +201,7 @@ class SampleState:
     rest: Sequence[Call] = ()
     boxes: dict[str, Any] | None = None
     needs_mask: bool = False
+    mixing: bool = False
 
     def line(self, name: str, **args: Any) -> Line:
         """A step, without the arguments that its class has anyway."""

@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 
 from augrecipes.interop import torchvision_steps as steps
-from augrecipes.interop.draft import Item
+from augrecipes.interop.draft import FOREIGN, Item, Line
 from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld
 from augrecipes.interop.policies import short
-from augrecipes.ops.groups import AUTO_AUGMENT, RAND_AUGMENT
+from augrecipes.ops.groups import AUTO_AUGMENT, ONE_OF, RAND_AUGMENT
 from augrecipes.ops.policies import MOST
 from augrecipes.recipe.keys import imagenet
 
@@ -20,6 +20,9 @@ _UNIFORM = 100  # beyond this deviation timm draws magnitudes evenly, from 0 on
 _SPREAD = "magnitudes are uniform with the deviation of timm's normal ones"
 _SAMPLED = "timm draws bilinear or bicubic, here it is linear"
 _PART = re.compile(r"([a-z]+?)(\d.*)")
+MIXING = ("Mixup", "FastCollateMixup")  # batches
+# Of Mixup: what is usual, and where recipes have one value only, which and why.
+_MIXUP = FOREIGN["timm"]
 _ODD = ("separate", "naflex", "tf_preprocessing", "no_aug", "crop_border_pixels", "re_num_splits")
 
 
@@ -106,8 +109,21 @@ def _training(args: Args, sample: SampleState, sized: Args, mean: Sequence[float
     return found
 
 
+def mixup(args: Args, sample: SampleState) -> list[Item]:
+    """MixUp in some batches, CutMix in others: `switch_prob` says in how many of both."""
+    args = Args(_MIXUP["usual"] | args)
+    alpha, cut, switch, p = (args.numbers(key)[0] for key in ("mixup_alpha", "cutmix_alpha", "switch_prob", "prob"))
+    shares = (("MixUp", alpha, 1 - switch), ("CutMix", 1.0 if args["cutmix_minmax"] else cut, switch))
+    alone = len(each := [share for share in shares if share[1] > 0]) < 2
+    found = [sample.line(name, alpha=a, classes=args["num_classes"], p=p if alone else w) for name, a, w in each]
+    for line in found[:1]:
+        line.lost = {key: (args[key], why) for key, (usual, why) in _MIXUP["fixed"].items() if args[key] != usual}
+    return [*found] if alone else [Line(ONE_OF, {} if p == 1 else {"p": p}, sample.place, [*found])]
+
+
 # Of each function what makes steps of its arguments.
 MAKERS: dict[str, Maker] = {
+    **dict.fromkeys(MIXING, mixup),
     **dict.fromkeys(("rand_augment_transform", "auto_augment_transform", "augment_and_mix_transform"), timm_policy),
     WHOLE: create_transform,
 }

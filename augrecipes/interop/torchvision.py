@@ -16,6 +16,7 @@ from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeD
 from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, lines_by
 from augrecipes.interop.reading import Document
 from augrecipes.ops.groups import COMPOSE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
+from augrecipes.ops.refused import OWN_CODE, REFUSED
 from augrecipes.recipe import suggest
 from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.model import Recipe
@@ -25,9 +26,13 @@ from augrecipes.recipe.nodes import Place
 PARAMETERS = {name: tuple(names.split()) for name, names in FOREIGN["torchvision"]["arguments"].items()}
 # A list that holds a name which albumentations has not, too, is of torchvision.
 TELLING = frozenset(PARAMETERS) - {*FOREIGN["torchvision"]["shared_names"]}
-APART: dict[str, str] = FOREIGN["torchvision"]["left_out"]  # why, and what comes nearest
+# Why, and what comes nearest.
+APART: dict[str, str] = {**FOREIGN["torchvision"]["left_out"], "Lambda": REFUSED["Lambda"]}
 _HOME = "torchvision.transforms"
-_GROUPS = frozenset({"RandomApply", "RandomChoice", "RandomOrder"})
+# What mixes the samples of a batch, of torchvision and of timm.
+MIXING = frozenset({"MixUp", "CutMix", *timm.MIXING})
+_CHOICES = frozenset({"RandomApply", "RandomChoice"})
+_GROUPS = frozenset({*_CHOICES, "RandomOrder"})
 
 
 def to_dtype(args: Args, sample: SampleState) -> list[Item]:
@@ -177,6 +182,32 @@ def fill(draft: RecipeDraft, call: Call) -> None:
     sample.finish(lines(call.children or () if call.name == COMPOSE else (call,), sample))
 
 
+def mixes(call: Call) -> bool:
+    """Whether a call, or what it chooses among, mixes whole batches.
+
+    >>> mixes(Call("MixUp", package="torchvision.transforms.v2")), mixes(Call("MixUp", package="albumentations"))
+    (True, False)
+    """
+    if call.name in _CHOICES:
+        return any(map(mixes, call.children or ()))
+    return call.name in MIXING and call.package.startswith(("torchvision", "timm"))
+
+
+def fill_batch(draft: RecipeDraft, calls: Sequence[Call]) -> None:
+    """Put what mixes batches, wherever a file builds it, into `batch:` of a draft."""
+    before = draft.faults()
+    different = {repr([(MAKERS.get(each.name), each.args) for each in call.walk()]): call for call in calls}
+    draft.batch = lines([*different.values()], SampleState(draft, {}, mixing=True))
+    steps = [item for item in draft.batch if isinstance(item, Line)]
+    why = next((f"{each.name}: {each.message}" for each in draft.faults() if each not in before), "")
+    if len(steps) > 1:
+        why = "one of several in this file, of which its code picks: write the one, or a OneOf of them, in `batch:`"
+    if why:
+        draft.batch = [LeftOut(item.name, why, item.place) if isinstance(item, Line) else item for item in draft.batch]
+    elif steps:
+        draft.note("`batch:` is run by ar.loader, or ar.collate(ds) in a DataLoader: take it out of the training loop.")
+
+
 def lines(calls: Sequence[Call], sample: SampleState) -> list[Item]:
     """The calls as lines; what has no place in a recipe is among them as left out."""
     return lines_by(_made, calls, sample)
@@ -193,6 +224,8 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
         return lines(call.children or (), sample)
     if call.name not in MAKERS and call.name not in _GROUPS:
         raise Unheld(APART.get(call.name) or _hint(call))
+    if call.name in MIXING and not sample.mixing:
+        raise Unheld(_hint(call))
     args = Args(call.args)
     args |= json.loads(json.dumps({key: each for key, each in args.items() if key != "p"}), parse_float=_number)
     if unknown := [key for key in args if key not in PARAMETERS[call.name]]:
@@ -203,8 +236,7 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
 def _hint(call: Call) -> str:
     foreign = f" of {call.package}" if call.package and not call.package.startswith("torchvision") else ""
     if foreign or call.name not in PARAMETERS:
-        way = "write it as a class for albumentations and make it known with augrecipes.register(cls)"
-        return f"no transform{foreign} that augrecipes knows: {way}"
+        return f"no transform{foreign} that augrecipes knows: {OWN_CODE}"
     return suggest.step(call.name, call.args, ()).text.removeprefix("; ") or "nothing in a recipe has the same meaning"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from augrecipes.interop.draft import FOREIGN, Item, Line
@@ -275,8 +276,14 @@ def posterize(args: Args, sample: SampleState) -> list[Item]:
     return [sample.line("Posterize", num_bits=int(args.numbers("bits")[0]), p=args.get("p", 0.5))]
 
 
+def mixture(name: str, args: Args, sample: SampleState) -> list[Item]:
+    """A step of `batch:` with the sample before each as its partner."""
+    return [sample.line(name, alpha=args.get("alpha", 1.0), partners="roll", classes=args.get("num_classes"))]
+
+
 # Of each class what makes steps of its arguments.
 MAKERS: dict[str, Maker] = {
+    **{name: partial(mixture, name) for name in ("CutMix", "MixUp")},
     "CenterCrop": center_crop,
     "ColorJitter": color_jitter,
     "ElasticTransform": elastic,

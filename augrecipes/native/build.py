@@ -2,7 +2,11 @@
 
 Where libjpeg-turbo and its headers are found, a second library reads parts of JPEGs by it (the folder `codec`).
 
-    python augrecipes/native/build.py [LIBRARY [ARGUMENTS FOR THE COMPILER]]
+    python augrecipes/native/build.py [--all]
+    python augrecipes/native/build.py LIBRARY [ARGUMENTS FOR THE COMPILER]
+
+The first builds for this machine: `base`, and the best instruction set that it has; with `--all`, as in wheels and for
+a LIBRARY, every one.
 
 Needs a C compiler: the one that `CC` names, cc, gcc or clang, or else the package ziglang. Nothing of augrecipes is
 imported, because it also runs while augrecipes is installed.
@@ -10,6 +14,7 @@ imported, because it also runs while augrecipes is installed.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import platform
@@ -19,7 +24,8 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -94,12 +100,13 @@ def compiler() -> list[str]:
     raise NoCompilerError("no C compiler: install cc, gcc or clang, or the package ziglang")
 
 
-def build(to: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path:
-    """Compile and link; an old library stays until the new one is whole.
+def build(to: Path = LIBRARY, extra: tuple[str, ...] = (), whole: bool = True) -> Path:
+    """Compile on all cores and link; an old library stays until the new one is whole.
 
     Args:
         to: the library.
         extra: more arguments for the compiler, such as `-fsanitize=address`.
+        whole: for every instruction set; False: for `base`, and the best that this machine has.
 
     Raises:
         NoCompilerError: there is none.
@@ -109,7 +116,12 @@ def build(to: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path:
     sets = INSTRUCTION_SETS.get(processor(), {"base": ()})
     if "ziglang" in command:
         sets = {isa: _ZIG[isa] for isa in sets}
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:  # Windows keeps what is loaded
+        if not whole and len(sets) > 1:
+            asked = Path(name, f"machine{_SUFFIX}")
+            _call([*command, "-DISA=base", "-shared", str(HERE / "machine.c"), "-o", str(asked)])
+            best = f"v{ctypes.CDLL(str(asked)).ar_isa()}"
+            sets = {isa: flags for isa, flags in sets.items() if isa in ("base", best)}
 
         def compiled(job: tuple[Path, str]) -> str:
             source, isa = job
@@ -118,12 +130,24 @@ def build(to: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path:
             return str(out)
 
         jobs = [(source, isa) for source in sources() for isa in sets if source.stem != "machine"]
+        jobs.sort(key=lambda job: -job[0].stat().st_size)  # no core ends long after the others
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            objects = list(pool.map(compiled, [*jobs, (HERE / "machine.c", "base")]))
+            objects = list(_report(pool.map(compiled, [*jobs, (HERE / "machine.c", "base")]), len(jobs) + 1))
         linked = Path(name, to.name)
         _call([*command, "-shared", *objects, "-o", str(linked)])
         _put(linked, to)
     return to
+
+
+def _report(compiled: Iterator[str], count: int) -> Iterator[str]:
+    """Pass on what is compiled, and say on standard error how much: in one line of a terminal, else every 15 s."""
+    terminal, every, said = sys.stderr.isatty(), float(os.environ.get("AUGRECIPES_TELL_EVERY", "15")), time.monotonic()
+    for number, each in enumerate(compiled, 1):
+        if terminal or time.monotonic() - said >= every:
+            end, said = "\r" if terminal and number < count else "\n", time.monotonic()
+            sys.stderr.write(f"compiling kernels: file {number} of {count}{end}")
+            sys.stderr.flush()
+        yield each
 
 
 def _put(linked: Path, to: Path) -> None:
@@ -196,22 +220,36 @@ def _call(command: list[str]) -> None:
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 
-def _current(library: Path, folder: Path) -> bool:
-    """Whether a library was built from these sources: it says so, somewhere in its bytes."""
-    return library.exists() and fingerprint(folder).encode() in library.read_bytes()
+def _current(library: Path, folder: Path, sets: Iterable[str] = ()) -> bool:
+    """Whether a library was built from these sources, for these instruction sets: it says so, in its bytes."""
+    wanted = [fingerprint(folder), *(f"ar_sink_{isa}\0" for isa in sets)]
+    return library.exists() and all(each.encode() in library.read_bytes() for each in wanted)
+
+
+def update(to: Path = LIBRARY, extra: tuple[str, ...] = (), whole: bool = True) -> list[Path]:
+    """Build what was not built from these sources yet; the libraries that are there then.
+
+    Args:
+        to: the library of the kernels; that of JPEGs is put beside it.
+        extra: more arguments for the compiler: both are built anew.
+        whole: as `build` has it.
+
+    Raises:
+        NoCompilerError: there is none.
+        subprocess.CalledProcessError: the compiler fails.
+    """
+    sets = INSTRUCTION_SETS.get(processor(), {}) if whole else ()
+    kept = not extra and _current(to, HERE, sets), not extra and _current(codec_beside(to), CODEC)
+    made = to if kept[0] else build(to, extra, whole), codec_beside(to) if kept[1] else build_codec(to, extra)
+    return [path for path in made if path]
 
 
 def main() -> None:
-    """Build, unless what is there was built from the same sources, and say where."""
+    """Build what is not there yet, and say where."""
     try:
         file, *extra = sys.argv[1:] or [str(LIBRARY)]
-        to = Path(file)
-        kept = not extra and _current(to, HERE), not extra and _current(codec_beside(to), CODEC)
-        made = (
-            to if kept[0] else build(to, tuple(extra)),
-            codec_beside(to) if kept[1] else build_codec(to, tuple(extra)),
-        )
-        sys.stdout.write("".join(f"{path}\n" for path in made if path))
+        made = update(LIBRARY if file == "--all" else Path(file), tuple(extra), len(sys.argv) > 1)
+        sys.stdout.write("".join(f"{path}\n" for path in made))
     except NoCompilerError as error:
         sys.exit(f"kernels are not built, and everything runs without them: {error}")
     except subprocess.CalledProcessError as error:

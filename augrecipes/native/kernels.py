@@ -131,12 +131,12 @@ def load(isa: str = "", path: Path | None = None) -> Library:
         raise ValueError("they were built from other sources; to build them again: python -m augrecipes.native.build")
     here = instruction_sets(handle)
     if isa and isa not in here:
-        raise ValueError(f"{SWITCH}={isa}: this processor carries out {', '.join(here)}, and 0 turns them off")
+        raise ValueError(f"{SWITCH}={isa}: built for this processor are {', '.join(here)}; 0 turns them off")
     return Library(handle, isa or here[-1])
 
 
 def instruction_sets(handle: Any) -> list[str]:
-    """The instruction sets that this processor carries out, the best last."""
+    """The instruction sets of a library that this processor carries out, the best last."""
     best = handle.ar_isa()
     known = build.INSTRUCTION_SETS.get(build.processor(), {"base": ()})
-    return [isa for isa in known if isa == "base" or int(isa[1:]) <= best]
+    return [isa for isa in known if hasattr(handle, f"ar_sink_{isa}") and (isa == "base" or int(isa[1:]) <= best)]

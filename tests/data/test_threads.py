@@ -17,7 +17,7 @@ from support.checks import in_a_thread
 from support.datasets import Counting, Settings, indices, values
 
 from augrecipes import Loader, LoaderError, loader
-from augrecipes.data.threads import Budget
+from augrecipes.data.threads import Budget, ReaderPool
 
 
 @pytest.fixture(autouse=True)
@@ -147,7 +147,8 @@ def test_the_first_broken_sample_is_told_even_if_a_later_one_is_sooner() -> None
             list(threaded(Both(8, 0), 8))
 
 
-def test_a_sample_that_hangs_times_out_and_holds_nobody_up() -> None:
+def test_a_sample_that_hangs_times_out_and_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ReaderPool.join, "__defaults__", (0.1,))  # it is given up after so long, not after seconds
     ds = Slow(8, 3)
     with pytest.raises(LoaderError, match=r"timed out after 0\.1 seconds"):
         list(threaded(ds, 2, timeout=0.1))

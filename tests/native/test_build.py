@@ -11,6 +11,8 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 from programs import Programs
@@ -128,12 +130,38 @@ def test_without_a_compiler_the_message_says_what_to_install(monkeypatch: pytest
         build.compiler()
 
 
-def test_the_hook_asks_for_a_compiler_only_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("hatchling")
+@pytest.fixture
+def hook(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The build hook, also where nothing is installed that calls it."""
+    interface: Any = ModuleType("interface")
+    interface.BuildHookInterface = object
+    monkeypatch.setitem(sys.modules, "hatchling.builders.hooks.plugin.interface", interface)
     spec = importlib.util.spec_from_file_location("hook", Path(__file__).parents[2] / "hatch_build.py")
     assert spec is not None and spec.loader is not None
     hook = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(hook)
+    return hook
+
+
+@pytest.mark.parametrize(("version", "whole"), [("editable", False), ("standard", True)])
+def test_wheels_have_every_instruction_set(
+    hook: Any, version: str, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def update(whole: bool) -> list[Path]:
+        asked.append(whole)
+        return [Path("k.so")]
+
+    monkeypatch.delenv("AUGRECIPES_NATIVE", raising=False)
+    monkeypatch.setattr(hook, "_native", lambda: SimpleNamespace(update=update, platform_tag=lambda: "tag"))
+    data: dict[str, Any] = {"artifacts": []}
+    hook.KernelsHook.initialize(SimpleNamespace(target_name="wheel"), version, data)
+    assert asked == [whole]
+    assert data == {"artifacts": ["augrecipes/native/built/k.so"], "pure_python": False, "tag": "tag"}
+
+
+def test_the_hook_asks_for_a_compiler_only_where_there_is_none(hook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert hook.KernelsHook.dependencies(None) == ([] if shutil.which("cc") else ["ziglang"])
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert hook.KernelsHook.dependencies(None) == ["ziglang"]
@@ -158,6 +186,89 @@ def test_a_damaged_library_is_passed_over(programs: Programs, tmp_path: Path) ->
     out, complaint = told(programs, "AUGRECIPES_KERNELS", str(tmp_path / "kernels.so"))
     assert out == "no native kernels"
     assert "native kernels are not used" in complaint
+
+
+def test_only_what_a_library_has_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "processor", lambda: "x86_64")
+    handle = SimpleNamespace(ar_isa=lambda: 4, ar_sink_base=0, ar_sink_v4=0, ar_sink_v3=0)
+    assert kernels.instruction_sets(handle) == ["base", "v3", "v4"]
+    del handle.ar_sink_v3
+    assert kernels.instruction_sets(handle) == ["base", "v4"]
+    handle.ar_isa = lambda: 3  # as on another machine
+    assert kernels.instruction_sets(handle) == ["base"]
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that would compile; each writes what tells a library: its sources, and the kernels in it."""
+    calls: list[list[str]] = []
+
+    def note(command: list[str]) -> None:
+        calls.append(command)
+        given = [part.partition("=")[2] for part in command if part.startswith(("-DSOURCES=", "-DISA="))]
+        objects = [Path(part).read_bytes() for part in command if part.endswith(".o") and Path(part).exists()]
+        sink = f"ar_sink_{given[-1]}\0" if any(part.endswith("sink.c") for part in command) else ""
+        Path(command[command.index("-o") + 1]).write_bytes(f"{given[0]}{sink}".encode() + b"".join(objects))
+
+    monkeypatch.setattr(build, "compiler", lambda: ["cc"])
+    monkeypatch.setattr(build, "processor", lambda: "x86_64")
+    monkeypatch.setattr(build, "_libjpeg", lambda: iter([["-ljpeg"]]))
+    monkeypatch.setattr(build, "_call", note)
+    monkeypatch.setattr(build.ctypes, "CDLL", lambda path: SimpleNamespace(ar_isa=lambda: 3))
+    return calls
+
+
+def sets_of(calls: list[list[str]]) -> set[str]:
+    return {part for call in calls if "-c" in call for part in call if part.startswith("-DISA=")}
+
+
+def test_an_editable_install_compiles_what_this_machine_needs_once(tmp_path: Path, compiled: list[list[str]]) -> None:
+    file = tmp_path / "built" / "kernels.so"
+    file.parent.mkdir()
+    assert build.update(file, whole=False) == [file, build.codec_beside(file)]
+    assert sets_of(compiled) == {"-DISA=base", "-DISA=v3"}  # the best that this machine has
+    compiled.clear()
+    assert build.update(file, whole=False) == [file, build.codec_beside(file)]
+    assert compiled == []
+    build.update(file)  # a wheel has them all
+    assert sets_of(compiled) == {"-DISA=base", "-DISA=v3", "-DISA=v4"}
+    compiled.clear()
+    build.update(file, whole=False)
+    build.update(file)
+    assert compiled == []
+    build.update(file, ("-g",))
+    assert all("-g" in call for call in compiled) and compiled
+
+
+@pytest.mark.parametrize(
+    ("arguments", "whole"), [([], False), (["--all"], True), (["out/k.so"], True), (["out/k.so", "-g"], True)]
+)
+def test_the_program_builds_for_this_machine_unless_it_is_told_otherwise(
+    arguments: list[str], whole: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    def update(*given: object) -> list[Path]:
+        asked.append(given)
+        return [build.LIBRARY]
+
+    monkeypatch.setattr(build, "update", update)
+    monkeypatch.setattr(sys, "argv", ["build.py", *arguments])
+    build.main()
+    named = [Path(each) for each in arguments[:1] if each != "--all"]
+    assert asked == [((named or [build.LIBRARY])[0], tuple(arguments[1:]), whole)]
+    assert capsys.readouterr().out == f"{build.LIBRARY}\n"
+
+
+@pytest.mark.parametrize(("terminal", "every", "end"), [(True, "15", "\r"), (False, "0", "\n"), (False, "900", "")])
+def test_how_much_is_compiled_is_told(
+    terminal: bool, every: str, end: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AUGRECIPES_TELL_EVERY", every)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    assert [*build._report(iter("abc"), 3)] == ["a", "b", "c"]
+    said = "".join(f"compiling kernels: file {number} of 3{end if number < 3 else chr(10)}" for number in (1, 2, 3))
+    assert capsys.readouterr().err == (said if end else "")
 
 
 def test_types_are_numbered_as_in_the_header() -> None:

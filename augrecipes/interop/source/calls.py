@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from augrecipes.interop.source import functions, values
+from augrecipes.interop.source import functions, rfdetr, values
 from augrecipes.interop.source.expressions import Expressions
 from augrecipes.interop.torchvision import PARAMETERS
 from augrecipes.recipe.history import PLACES
+from augrecipes.recipe.nodes import NOWHERE
 
 _PARAMS = ("BboxParams", "KeypointParams")
 _DEEPEST_CALL = 12
@@ -25,6 +26,7 @@ class Calls(Expressions):
 
     # Objects with the names that lead there.
     created: list[tuple[tuple[str, ...], values.Created]] = field(default_factory=list)
+    containers: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)  # lists and mappings, by names alike
     reached: set[int] = field(default_factory=set)  # calls that were evaluated
     functions: list[tuple[list[str], values.Function]] = field(default_factory=list)  # to be run by themselves
     classes: list[tuple[list[str], values.Class]] = field(default_factory=list)
@@ -63,7 +65,16 @@ class Calls(Expressions):
                 continue
             with self.named(keyword.arg):
                 named[keyword.arg] = self.of(keyword.value)
+                self.keep(named[keyword.arg], keyword.value)
+            self.reached |= {id(node)} if keyword.arg == rfdetr.KEY else set()
         return args, named
+
+    def keep(self, value: Any, node: ast.expr | None = None) -> None:
+        """Keep a list, or a mapping, that has a name here; one of another module stands where it is asked for."""
+        if isinstance(value, dict) and node is not None and not getattr(value, "at", NOWHERE).line:
+            value = values.Mapped(value, self.source.at(node))
+        if isinstance(value, list | tuple | dict) and value:
+            self.containers.append((tuple(self.path), value))
 
     def called(self, called: Any, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
         """What calling something returns."""

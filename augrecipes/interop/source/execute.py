@@ -29,7 +29,6 @@ class SourceReader(Calls):
     exhausted: bool = False
     hiding: set[str] = field(default_factory=set)  # tests, by their text, behind which transforms were left
     alone: set[int] = field(default_factory=set)  # functions and classes that were run by themselves
-    lists: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)  # with the names that lead there
 
     def _name_of(self, target: ast.expr) -> str:
         """The name that an assignment gives, keys that are known among it; `self` goes without saying."""
@@ -51,15 +50,10 @@ class SourceReader(Calls):
     def _named_value(self, target: ast.expr, value: ast.expr) -> Any:
         with self.named(self._name_of(target)):
             result = self.of(value)
-            self._keep_list(result)
+            self.keep(result, value)
             if isinstance(result, Function) and result.name == "lambda":
                 self.functions.append(([*self.path], result))
         return result
-
-    def _keep_list(self, value: Any) -> None:
-        """Keep a list that has a name here."""
-        if isinstance(value, list | tuple) and value:
-            self.lists.append((tuple(self.path), value))
 
     def block(self, statements: Sequence[ast.stmt]) -> str:
         """Go through statements; how they end: empty, where the last one is passed."""
@@ -240,7 +234,7 @@ class SourceReader(Calls):
                 return
             wanted, before, self.path = False, self.path, list(path)
             try:
-                self._keep_list(self.run(replace(function, defaults=defaults), [], {}))
+                self.keep(self.run(replace(function, defaults=defaults), [], {}))
             finally:
                 self.path = before
 

@@ -203,7 +203,7 @@ class Expressions(ABC):
             name = name.path if isinstance(name, values.OutsideName) and name.bound else name  # tv_tensors.Image
             if not isinstance(name, Key):
                 raise values.NotKnown(name)
-            mapping[name] = item
+            mapping[name], mapping.keys_at[name] = item, self.source.at(value)
         return mapping
 
     def merge(self, mapping: dict[Any, Any], other: Any, node: ast.expr) -> None:

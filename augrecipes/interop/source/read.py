@@ -16,12 +16,13 @@ from augrecipes.errors import RecipeError
 from augrecipes.interop.budget import FOR_MATCHES, spend
 from augrecipes.interop.draft import Call, LeftOut, wrong
 from augrecipes.interop.reading import read as read_file
+from augrecipes.interop.source import rfdetr
 from augrecipes.interop.source.execute import SourceReader
 from augrecipes.interop.source.text import SourceText, Test, parse, role
 from augrecipes.interop.source.transforms import COMPOSES, HOLDING, call_of, children_of
 from augrecipes.interop.source.values import Created, Mapped, walk
 from augrecipes.interop.timm import WHOLE
-from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
+from augrecipes.interop.torchvision import MIXING, PARAMETERS, mixes
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.ops.outputs import OUTPUTS
@@ -32,7 +33,7 @@ from augrecipes.recipe.nodes import NOWHERE, Place
 
 _BASE, _DELETE = "_base_", "_delete_"
 _DEEPEST = 8  # files that extend each other
-_NAMES = frozenset({*OF_TORCHVISION, *CLASSES, *REFUSED, *GROUPS, *OUTPUTS, FLIP, *HOLDING})
+_NAMES = frozenset({*PARAMETERS, *CLASSES, *REFUSED, *GROUPS, *OUTPUTS, FLIP, *HOLDING})
 _MOST_READINGS = 24  # of a file
 _Key = tuple[str, int, tuple[str, ...]]  # what tells pipelines apart: kind, node, and the names that lead there
 
@@ -219,7 +220,8 @@ def _readings(
 
 def _is_transform(node: ast.Call) -> bool:
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-    return name in _NAMES or (name[:1].isupper() and registry.arguments(name) is not None)
+    known = name in _NAMES or (name[:1].isupper() and registry.arguments(name) is not None)
+    return known or any(each.arg == rfdetr.KEY for each in node.keywords)
 
 
 def _pipelines(reader: SourceReader) -> dict[_Key, list[Match]]:
@@ -229,10 +231,12 @@ def _pipelines(reader: SourceReader) -> dict[_Key, list[Match]]:
     alone = [(path, each) for path, each in reader.created if id(each) not in inside]
     composes = [found for found in alone if found[1].name in COMPOSES]
     whole = [found for found in alone if found[1].name == WHOLE and found[1].path.startswith("timm.")]
+    mixing = [found for found in alone if found[1].name in {*MIXING, *HOLDING} and mixes(call_of(found[1]))]
     groups = [found for found in alone if found[1].name in GROUPS and found[1].path.startswith("albumentations")]
-    lists = [found for found in reader.lists if _is_list(found[1]) and inside.isdisjoint(map(id, walk(found[1])))]
+    lists = [found for found in reader.containers if _is_list(found[1]) and inside.isdisjoint(map(id, walk(found[1])))]
+    configs = [found for found in reader.containers if rfdetr.is_config(*found)]
     pipelines: dict[_Key, dict[str, Match]] = {}
-    for kind, several in (("compose", [*composes, *whole]), ("group", groups), ("list", lists)):
+    for kind, several in (("compose", [*composes, *whole, *mixing]), ("group", groups), ("list", [*lists, *configs])):
         seen: set[int] = set()
         for path, each in several:
             if id(each) not in seen:  # else it is the same list under another name, or a part of a longer one
@@ -262,6 +266,8 @@ def _match(path: tuple[str, ...], value: Any) -> Match:
     lost: list[LeftOut] = []
     if isinstance(value, Created):
         call = call_of(value, lost)
+    elif rfdetr.is_config(path, value):
+        call = rfdetr.compose_of(value)
     else:
         place = getattr(value, "at", value[0].at)
         call = Call(COMPOSE, {}, children_of(value, place, lost), place)

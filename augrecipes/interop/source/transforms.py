@@ -11,6 +11,7 @@ from augrecipes.interop.draft import FOREIGN, POSITIONAL, Call, LeftOut, takes_o
 from augrecipes.interop.source import values
 from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
+from augrecipes.ops.refused import OWN_CODE
 from augrecipes.recipe import limits
 from augrecipes.recipe.history import PLACES
 from augrecipes.recipe.nodes import NOWHERE, Place, short
@@ -19,6 +20,7 @@ from augrecipes.recipe.write import flow
 COMPOSES = (COMPOSE, "ReplayCompose")
 HOLDING = (*COMPOSES, *GROUPS, ONE_OR_OTHER, "RandomApply", "RandomChoice", "PerChannel", "SelectiveChannelTransform")
 _DEEPEST = 24
+_FROM_DATA = ("num_classes", "labels_getter")  # the dataset answers where the file does not
 _LONGEST = 400  # of a line that is to be filled in
 _CONFIGS = FOREIGN["configs"]
 # The key that names the class, and the keys that hold arguments; without any of these they stand beside the name.
@@ -124,7 +126,8 @@ def _call(call: Call, *, config: bool = False) -> Call:
     """A call with plain arguments, or with what is not known of them: in source, the line that is to be filled in."""
     spend(20)
     plain = Plain(config=config)
-    args = {key: plain.of(value) for key, value in call.args.items()}
+    known = {key: value for key, value in call.args.items() if key not in _FROM_DATA or isinstance(value, int | str)}
+    args = {key: plain.of(value) for key, value in known.items()}
     if not plain.unknown:
         return replace(call, args=args)
     why = _lacking(plain.unknown)
@@ -165,9 +168,9 @@ def _child(item: Any, place: Place, lost: list[LeftOut] | None, depth: int) -> I
             yield from children_of(item, place, lost, depth + 1)
             return
         case values.Class(name=name, is_object=True):
-            why = "is a class of this file: make it known with augrecipes.register(cls)"
+            why = f"is a class of this file: {OWN_CODE}"
         case values.Function(name=name):
-            why = "is code, and a recipe holds none: write a class and make it known with augrecipes.register(cls)"
+            why = f"is code, and a recipe holds none: {OWN_CODE}"
         case values.UnknownValue(text=name):
             why = f"is not known without running the source: {_lacking([item])}"
         case values.OutsideName():

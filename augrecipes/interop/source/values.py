@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 import math
 from collections import ChainMap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,11 +52,11 @@ class Listed(list[Any]):
 
 
 class Mapped(dict[Any, Any]):
-    """A mapping, and where it stands."""
+    """A mapping, where it stands, and where its keys do, as far as that is known."""
 
-    def __init__(self, items: Any = (), at: Place = NOWHERE) -> None:
+    def __init__(self, items: Any = (), at: Place = NOWHERE, keys_at: Mapping[Any, Place] = {}) -> None:
         super().__init__(items)
-        self.at = at
+        self.at, self.keys_at = at, dict(keys_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,7 @@ _CONSTANTS: dict[str, Any] = _PYTHON["constants"] | {
     **{f"{module}.{name}": getattr(math, name) for module in ("math", "numpy") for name in ("pi", "e", "tau")},
 }
 _OF_TIMM: dict[str, list[float]] = _PYTHON["of_timm"]  # under whatever module: by the last name
+_PRESETS: dict[str, Any] = FOREIGN["rfdetr"]  # of RF-DETR 1.11
 _ENUMERATIONS = tuple(_PYTHON["enumerations"])  # what is written as its own name, for those who translate it
 # Of albumentations' ImageCompression, which carried its enumeration about.
 _COMPRESSIONS = (".ImageCompressionType.JPEG", ".ImageCompressionType.WEBP")
@@ -176,6 +178,8 @@ def constant(path: str, bound: bool = True) -> Any:
         return _CONSTANTS[path]
     if last in _OF_TIMM and (path.startswith("timm.") or path == last):
         return tuple(_OF_TIMM[last])
+    if last in _PRESETS and path.startswith("rfdetr."):
+        return deepcopy(_PRESETS[last])
     if path.endswith(_COMPRESSIONS) and path.startswith("albumentations."):
         return last.lower()
     if path.startswith(_ENUMERATIONS):
