@@ -222,8 +222,9 @@ def test_every_make_target_named_exists() -> None:
     assert {"demo", "test"} <= named <= targets
 
 
-def test_it_opens_with_the_two_commands() -> None:
-    assert [command.line for command in commands(README)][:2] == ["make demo", "make test"]
+def test_it_opens_with_the_one_line_and_the_two_commands() -> None:
+    assert [command.line for command in commands(README)][:3] == ["pip install .", "make demo", "make test"]
+    assert "ar.accelerate(" in README.partition("make demo")[0]
     assert len(README.splitlines()) <= 150
 
 

@@ -13,8 +13,9 @@ from torch.utils.data import DataLoader
 
 import augrecipes as ar
 from augrecipes.data import mixing
-from augrecipes.mixtures import annotations, run
 from augrecipes.mixtures import batch as arrays
+from augrecipes.mixtures import run
+from augrecipes.mixtures.annotations import rescale
 from augrecipes.ops.schedule import in_epoch
 from augrecipes.seeds import MASK, site_key
 
@@ -384,7 +385,7 @@ test_planted_faults_of_scaled_mosaics_are_found = planted_faults(
             (
                 arrays,
                 "rescale",
-                lambda *given: annotations.rescale(*given[:3], given[3] + [[0], [0], [0.5]]),
+                lambda sample, inputs, size, place: rescale(sample, inputs, size, place + [[0], [0], [0.5]]),
             ),
         ),
     }
