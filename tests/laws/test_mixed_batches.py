@@ -385,7 +385,7 @@ test_planted_faults_of_scaled_mosaics_are_found = planted_faults(
             (
                 arrays,
                 "rescale",
-                lambda sample, inputs, size, place: rescale(sample, inputs, size, place + [[0], [0], [0.5]]),
+                lambda sample, inputs, size, place: rescale(sample, inputs, size, place + np.array([[0], [0], [0.5]])),
             ),
         ),
     }
