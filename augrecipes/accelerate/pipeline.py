@@ -95,7 +95,7 @@ class ComposePipeline(ProgramPipeline):
         """One sample."""
         if (done := self._again(epoch, index, tile, targets)) is not None:
             return self._end((epoch, index, tile), self._as_tensors(done))
-        return self.coming(self._arrival_of(targets))._planned(epoch, index, tile, targets, allocate)
+        return self.coming(self._arrival_of(targets))._whole((epoch, index, tile), targets)
 
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
         """How a sample comes: `uint8` where kernels may take it."""
@@ -104,27 +104,22 @@ class ComposePipeline(ProgramPipeline):
         image, mask = targets.get("image"), targets.get("mask")
         if not isinstance(image, np.ndarray):
             return "together"
-        if image.dtype != _BYTE or image.ndim not in (2, _AXES) or not image.size:
-            return "float32"
-        return "uint8" if mask is None or self._takes_mask(mask, image) else "float32"
+        native = self.optimize != "none" and not isinstance(self.native, str) and not self.native.idle
+        known = native and image.dtype == _BYTE and image.ndim in (2, _AXES) and image.size > 0
+        return "uint8" if known and (mask is None or self._takes_mask(mask, image)) else "float32"
 
     def _takes_mask(self, mask: Any, image: np.ndarray) -> bool:
         lies = isinstance(mask, np.ndarray) and mask.shape in (image.shape[:2], (*image.shape[:2], 1))
         known = lies and mask.dtype.kind in "biuf" and mask.dtype != np.float16
         return known and mask_dtype(mask.dtype, self.mask_fills) == mask.dtype
 
-    def _planned(
-        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
-    ) -> dict[str, Any]:
-        """One sample that comes as this pipeline's own plan takes it."""
-        data, key = dict(targets), (epoch, index, tile)
+    def _whole(self, key: tuple[int, int, int], targets: dict[str, Any]) -> dict[str, Any]:
+        """One sample that comes as this pipeline's own plan takes it, checked, and with its labels."""
+        data = dict(targets)
         labels = self._enter(data)
-        if self.optimize == "none" or self.arrival in PLAIN:
-            done = self._by_steps(epoch, index, tile, data, allocate)
-        elif (made := self._by_kernels(key, data)) is not None:
-            done = made
-        else:
-            return self.plain._planned(epoch, index, tile, targets, allocate)
+        done = self._by_steps(*key, data, np.empty) if self.arrival in PLAIN else self._by_kernels(key, data)
+        if done is None:
+            return self.plain._whole(key, targets)
         return self._leave(self._end(key, done), labels)
 
     # The steps.
@@ -151,6 +146,18 @@ class ComposePipeline(ProgramPipeline):
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
     ) -> dict[str, Any]:
         """The same, step by step in albumentations, of any sample."""
+        data = self._planned(epoch, index, tile, targets, allocate)
+        if self.arrival == "together" or not self._sink_takes(image := data["image"]):
+            return run_in_turn(self, self.compiled.last, data)
+        if self.compiled.last:
+            made = self.sinks["image"](np.atleast_3d(image))
+            data["image"] = made if made.ndim == image.ndim or self.recipe.output.layout == "chw" else made[..., 0]
+        return self._as_tensors(data)
+
+    def _planned(
+        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
+    ) -> dict[str, Any]:
+        """What the steps alone leave."""
         self.position(epoch, index, tile)
         mask: Any = targets.get("mask")
         if converts := self.arrival != "together" and mask is not None and mask.dtype.kind in "iub":
@@ -165,12 +172,7 @@ class ComposePipeline(ProgramPipeline):
                 data = data if filters is None else filters(data)
         if converts and isinstance(data["mask"], np.ndarray):
             data["mask"] = data["mask"].astype(mask.dtype, copy=False)
-        if self.arrival == "together" or not self._sink_takes(image := data["image"]):
-            return run_in_turn(self, self.compiled.last, data)
-        if self.compiled.last:
-            made = self.sinks["image"](np.atleast_3d(image))
-            data["image"] = made if made.ndim == image.ndim or self.recipe.output.layout == "chw" else made[..., 0]
-        return self._as_tensors(data)
+        return data
 
     def _warpable(self, mask: np.ndarray, image: np.ndarray) -> np.ndarray:
         """A mask of whole numbers in a dtype that OpenCV can warp, where there is one that holds its labels."""

@@ -140,6 +140,21 @@ def test_a_class_of_somebodys_sees_the_whole_sample() -> None:
     assert done["depth"].tolist() == [1, 1]
 
 
+def test_nothing_but_a_class_of_somebodys() -> None:
+    done = ar.accelerate(A.Compose([Metadata(p=1.0), A.ToTensorV2()]))(image=IMAGE, mask=IMAGE[..., 0], more=3)
+    np.testing.assert_array_equal(done["image"].numpy().transpose(1, 2, 0), IMAGE + np.uint8(3))
+    assert isinstance(done["mask"], torch.Tensor)
+
+
+def test_masks_that_are_blended_in_fast() -> None:
+    """Which no program moves with a merged warp."""
+    steps = [A.Rotate(20, p=1.0, mask_interpolation=1), A.RandomCrop(30, 30), A.Resize(20, 20), A.ToTensorV2()]
+    made = ar.accelerate(A.Compose(steps), "fast")
+    for dtype in (np.float32, np.uint8, np.int32):
+        done = made(image=IMAGE, mask=IMAGE[..., 0].astype(dtype))
+        assert done["mask"].shape == (20, 20)
+
+
 def test_further_targets_and_stacks() -> None:
     made = ar.accelerate(A.Compose([A.HorizontalFlip(p=1.0), A.Normalize()], additional_targets={"left": "image"}))
     done = made(image=IMAGE, left=IMAGE, masks=[IMAGE[..., 0]] * 2)
