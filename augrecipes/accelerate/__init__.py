@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import wraps
 from typing import Any
 
@@ -22,7 +23,7 @@ def accelerate(transform: Any, optimize: Optimize = "exact", seed: int | None = 
     Of torchvision comes a `Compose` of its version that takes and gives what that did. What runs natively draws other
     random numbers, of the same distribution, which is said once.
 
-    A list of transforms gives a list of one such Compose, for trainers that take lists.
+    A list of transforms gives a list of one such Compose, for trainers that take lists; one of pipelines each of them.
 
     What is later changed in its transforms counts where the list is another; else call this again.
 
@@ -49,8 +50,10 @@ def accelerate(transform: Any, optimize: Optimize = "exact", seed: int | None = 
     if parts and all(isinstance(each, A.BasicTransform | A.BaseCompose) for each in parts):
         from augrecipes.accelerate.compose import accelerated
 
-        made = accelerated(transform, optimize, seed)
-        return made if parts == [transform] else [made]
+        if parts == [transform]:
+            return accelerated(transform, optimize, seed)
+        pipelines = parts if all(isinstance(each, A.Compose) for each in parts) else [A.Compose([*deepcopy(parts)])]
+        return [accelerated(each, optimize, seed) for each in pipelines]
     if isinstance(transform, type):
         return _accelerate_objects(transform, optimize, seed)
     raise TypeError(f"accelerate takes an A.Compose, or transforms of albumentations or torchvision, got {transform!r}")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import os
 import random
 from collections.abc import Iterator
-from copy import deepcopy
+from copy import copy, deepcopy
 from functools import cache, partial
 from typing import Any
 
@@ -14,14 +15,14 @@ import numpy as np
 
 from augrecipes.accelerate.pipeline import CompiledCompose, ComposePipeline
 from augrecipes.accelerate.report import Acceleration, StepReport, Timing, in_turns, sample_for
-from augrecipes.accelerate.steps import converts, flat, object_step, output_and_rest, step_of
+from augrecipes.accelerate.steps import converts, flat, object_step, output_and_last, sites_of, step_of
 from augrecipes.compat.albumentations import A, restore_composes
 from augrecipes.compiler.lowering.lower import parts_of
 from augrecipes.compiler.rewrite import Plan, plan
+from augrecipes.compiler.rewrite.nodes import ObjectStep
 from augrecipes.compiler.run import streams
-from augrecipes.compiler.run.draws import Draws
+from augrecipes.compiler.run.draws import CounterRandom, Draws
 from augrecipes.flow import Arrival
-from augrecipes.ops.step import label
 from augrecipes.recipe.model import Boxes, Inputs, Optimize, Recipe
 from augrecipes.seeds import END_OF_KEYS, MASK, finalise, mix
 
@@ -30,7 +31,7 @@ _UNIT = 2.0**-53
 _BITS = 63
 # A class of somebody's that does one of these in its own way is called as it is.
 _METHODS = ("__call__", "preprocess", "postprocess", "check_data_post_transform")
-_MADE_ANEW = ("_pipeline", "_count", "_last", "_draws", "random_generator", "py_random")
+_MADE_ANEW = ("_pipeline", "_count", "_draws", "random_generator", "py_random")
 
 
 class Accelerated(A.Compose):  # type: ignore[misc]
@@ -41,10 +42,12 @@ class Accelerated(A.Compose):  # type: ignore[misc]
         why_not: why nothing is accelerated; empty: something may be.
     """
 
+    keys_draws = True  # those of its transforms, where another pipeline keys its own
     source: Any = A.Compose
     why_not = ""
     _pipeline: ComposePipeline | None = None
     _timing: Timing | None = None
+    _is_keyed = False  # it draws by the generators of a pipeline that keys them
     _ends: int | None = None  # transforms of which an image is known to leave as uint8
 
     @classmethod
@@ -65,16 +68,17 @@ class Accelerated(A.Compose):  # type: ignore[misc]
 
     def _start(self, seed: int | None) -> None:
         """Begin the draws of a seed; None: of one that chance gives."""
-        number = int.from_bytes(os.urandom(8), "little") if seed is None else mix(seed)
+        number = int.from_bytes(os.urandom(8), "little") if seed is None else mix(operator.index(seed))
         self._number, self._home, self._count = number, streams.home(), itertools.count()
         self._stream = END_OF_KEYS | (number & (MASK >> 1))
         self._key_generators()
 
     def _key_generators(self) -> None:
-        """Where albumentations runs it all, let its generators go by the calls of this."""
+        """Where albumentations runs it all, let its generators go by the calls of this; else none of them is used."""
+        self._draws = Draws(0)
+        self.random_generator, self.py_random = self._draws.add("Compose")
         if self.why_not:
-            self._draws = Draws(0)
-            super().set_random_state(*self._draws.add("Compose"))
+            super().set_random_state(self.random_generator, self.py_random)
 
     @property
     def is_open(self) -> bool:
@@ -85,16 +89,20 @@ class Accelerated(A.Compose):  # type: ignore[misc]
         state = {name: value for name, value in vars(self).items() if name not in _MADE_ANEW}
         return _copy, (self.source, state, int(repr(self._count)[6:-1]))  # "count(7)"
 
-    def __call__(self, *args: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
+    def __call__(self, *args: Any, **data: Any) -> dict[str, Any]:
         """A sample, as `A.Compose` takes and gives it, with draws that no other call makes."""
         if os.getpid() != self._home:  # a worker: its own draws, in each epoch others
             self._home = os.getpid()
             self._stream = END_OF_KEYS | (mix(self._number, streams.of_this_process()) & (MASK >> 1))
-        epoch, index = self._stream, next(self._count)
+        if self._is_keyed:
+            epoch, index = END_OF_KEYS, self.py_random.getrandbits(_BITS)
+        else:
+            epoch, index = self._stream, next(self._count)
         if self.why_not or args:
-            if self.why_not:
+            if self.why_not and not self._is_keyed:
                 self._draws.position(epoch, index)
-            return super().__call__(*args, force_apply=force_apply, **data)
+            return super().__call__(*args, **data)
+        force_apply = data.pop("force_apply", False)
         if self.save_applied_params and self.main_compose:
             data["applied_transforms"] = []
         if self.p < 1 and not force_apply and (finalise(mix(epoch, index)) >> 11) * _UNIT >= self.p:
@@ -102,7 +110,6 @@ class Accelerated(A.Compose):  # type: ignore[misc]
         pipeline = self._pipeline
         if (pipeline is None or self.transforms != self._seen) and (pipeline := self._build()) is None:
             return self(force_apply=True, **data)
-        self._last = data
         return pipeline.run(epoch, index, 0, data)
 
     # What albumentations calls on the parts of a pipeline.
@@ -113,9 +120,11 @@ class Accelerated(A.Compose):  # type: ignore[misc]
         self._start(seed)
 
     def set_random_state(self, random_generator: Any, py_random: random.Random) -> None:
-        """From here on draw as the next number of `py_random` has it."""
+        """From here on draw as the next number of `py_random` has it; of one that is keyed as each sample's has."""
         super().set_random_state(random_generator, py_random)
-        self._start(py_random.getrandbits(_BITS))
+        self._is_keyed = isinstance(py_random, CounterRandom)
+        if not self._is_keyed:
+            self._start(py_random.getrandbits(_BITS))
 
     def set_deterministic(self, flag: bool, save_key: str = "replay") -> None:
         """Note what is drawn, or no longer: albumentations does that, and so it runs all steps."""
@@ -173,17 +182,20 @@ class Accelerated(A.Compose):  # type: ignore[misc]
             raise ValueError("a transform notes what it draws")
         ends = next((place for place, made in enumerate(transforms) if converts(made)), len(transforms))
         ends = ends if self._ends is None else min(ends, self._ends)
-        output, last, _ = output_and_rest(transforms[ends:])
-        behind = ends + len(last)
-        steps = label([*map(step_of, transforms[:ends]), *map(object_step, transforms[ends:])])
-        self._labels = [step.site for step in steps]
+        output, last = output_and_last(transforms[ends:])
+        self._labels = sites_of(transforms)
+        pairs = [*zip(transforms, self._labels, strict=True)]
+        steps = tuple(step_of(*pair) for pair in pairs[:ends])
+        rest = tuple(object_step(*pair) for pair in pairs[ends + len(last) :])
+        numbers = not rest and not any(isinstance(part, ObjectStep) for step in steps for part in step.walk())
         own = {name: processor.params for name, processor in self.processors.items()} if self.main_compose else {}
         inputs = Inputs(boxes=Boxes("albumentations") if self.processors else None)
-        recipe = Recipe("accelerated", inputs=inputs, steps=steps[:ends], output=output, max_bytes=None)
-        plans: dict[Arrival, Plan] = {each: plan(recipe, recipe.steps, self._optimize, each) for each in _ARRIVALS}
+        recipe = Recipe("accelerated", inputs=inputs, steps=steps, output=output, max_bytes=None)
+        plans: dict[Arrival, Plan] = {each: plan(recipe, steps, self._optimize, each) for each in _ARRIVALS}
         compiled = CompiledCompose(
-            recipe, "train", self._optimize, 0, False, plans, added=dict(self.additional_targets), last=tuple(last),
-            rest=steps[behind:], params=own, checks=(self.is_check_shapes, self.strict), convert=self._convert,
+            recipe, "train", self._optimize, 0, False, plans, added=dict(self.additional_targets), last=last,
+            rest=rest, params=own, checks=(self.is_check_shapes, self.strict), numbers_rows=numbers,
+            convert=self._convert,
         )  # fmt: skip
         made = ComposePipeline(compiled)
         if not self.main_compose:
@@ -203,23 +215,26 @@ class Accelerated(A.Compose):  # type: ignore[misc]
         """Which steps run natively, and how many times as fast it all is: measured on a sample.
 
         Args:
-            targets: a sample, as for a call; without one the last one that was called with, or a drawn photo.
+            targets: a sample, as for a call; without one a drawn image of 480×640.
 
         Returns:
             What prints as a table; `ratio`, `before` and `now` (ms) are what was measured.
         """
-        targets = targets or getattr(self, "_last", None) or sample_for(self.processors)
-        shape = "×".join(map(str, np.shape(targets.get("image", ()))[:2]))
-        plain = self._plain()
-        self._timing = in_turns(lambda: plain(**targets), lambda: self(**targets), f"an image of {shape}")
+        if not self.why_not:
+            self._timing = self._measured(targets or sample_for(self.processors), drawn=not targets)
         return self._report()
 
-    def _plain(self) -> Any:
-        """What it was made of, with draws of its own."""
-        made = self.source.__new__(self.source)
-        made.__dict__.update({name: value for name, value in deepcopy(vars(self)).items() if name not in _MADE_ANEW})
-        made.set_random_seed(0)
-        return made
+    def _measured(self, targets: dict[str, Any], *, drawn: bool) -> Timing:
+        shape = "×".join(map(str, np.shape(targets.get("image", ()))[:2]))
+        plain, twin = self.source.__new__(self.source), copy(self)  # whose calls move no draw of this one
+        plain.__dict__.update(vars(self))
+        try:
+            return in_turns(lambda: plain(**targets), lambda: twin(**targets), f"an image of {shape}")
+        except Exception as error:
+            if not drawn:
+                raise
+            why = f"a drawn image of {shape} does not go through it ({error})"
+            raise ValueError(f"{why}: give a sample, explain(image=...)") from error
 
     def _report(self) -> Acceleration:
         if not self.why_not and (self._pipeline is None or self.transforms != self._seen):
@@ -260,9 +275,9 @@ def class_of(source: Any) -> type[Accelerated]:
 
 
 def accelerated(transform: Any, optimize: Optimize, seed: int | None) -> Accelerated:
-    """A Compose, or one of some transforms, that is accelerated."""
+    """A Compose, or one of a transform, that is accelerated."""
     if not isinstance(transform, A.Compose):
-        transform = A.Compose([*deepcopy(transform if isinstance(transform, list | tuple) else [transform])])
+        transform = A.Compose([deepcopy(transform)])
     source: Any = getattr(transform, "source", type(transform))
     return class_of(source).of(transform, optimize, seed)
 

@@ -12,12 +12,11 @@ import numpy as np
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.boxes import forget_labels, prepare
-from augrecipes.compat.steps import functions_of, run_in_turn, share_processors
+from augrecipes.compat.steps import functions_of, is_gated, run_in_turn, share_processors
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import PLAIN, Compiled
 from augrecipes.compiler.rewrite.nodes import ObjectStep
-from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.exits import NotHereError
 from augrecipes.compiler.run.points import Points, rows_of
 from augrecipes.compiler.run.prepared import Act
@@ -45,6 +44,8 @@ class CompiledCompose(Compiled):
         rest: the steps behind these, which run as they are.
         params: of its `bboxes` and `keypoints`.
         checks: its `is_check_shapes` and `strict`.
+        numbers_rows: boxes and keypoints bear numbers, by which labels are found again; not where somebody's own steps
+            look at their columns.
         convert: called with the label of a step that leaves no uint8 image: those from it on are to be in `rest`.
     """
 
@@ -52,6 +53,7 @@ class CompiledCompose(Compiled):
     rest: tuple[Step, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict, compare=False)
     checks: tuple[bool, bool] = (True, False)
+    numbers_rows: bool = True
     convert: Callable[[str], None] = field(default=lambda label: None, compare=False)
 
 
@@ -71,16 +73,18 @@ class ComposePipeline(ProgramPipeline):
         super().__init__(compiled, arrival, [*steps, *self._rest], [*sites, *more], **_arguments(compiled))
         self.is_check_shapes, self.strict = compiled.checks
         for each, _, _ in self.sites:
-            if isinstance(each, AsCompose):
+            if getattr(each, "keys_draws", False):  # as a method of the class: the object's own is refused now
                 type(each).set_random_state(each, each.random_generator, each.py_random)
         for name, processor in self.processors.items():
-            if processor.data_fields == [name]:
-                prepare(processor, rows_of(name))
+            if name not in compiled.added.values():
+                prepare(processor, rows_of(name) if compiled.numbers_rows else None)
         self.run_through(steps)
         self.sinks = {"image": Sink(compiled.recipe.output)}
         self._usual = frozenset({"image", "mask", *_ARGUMENTS})
         self._together = _STACKS | compiled.added.keys()
         self._has_objects = any(isinstance(step, ObjectStep) for step in compiled.recipe.walk())
+        self.hands_all = any(not is_gated(each) for each, _, _ in sites if not isinstance(each, A.BaseCompose))
+        self._error: Exception | None = None
 
     def nest(self, processors: dict[str, Any], checks: Sequence[Any]) -> None:
         """Take what the steps of another Compose leave, whose processors these are."""
@@ -105,11 +109,15 @@ class ComposePipeline(ProgramPipeline):
         if not isinstance(image, np.ndarray):
             return "together"
         native = self.optimize != "none" and not isinstance(self.native, str) and not self.native.idle
-        known = native and image.dtype == _BYTE and image.ndim in (2, _AXES) and image.size > 0
-        return "uint8" if known and (mask is None or self._takes_mask(mask, image)) else "float32"
+        least = _AXES if self._has_objects else 2  # somebody's own see images as they came
+        known = native and image.dtype == _BYTE and least <= image.ndim <= _AXES and image.size > 0
+        takes = known and self.native.takes(np.atleast_3d(image).shape[2])  # type: ignore[union-attr]
+        return "uint8" if takes and (mask is None or self._takes_mask(mask, image)) else "float32"
 
     def _takes_mask(self, mask: Any, image: np.ndarray) -> bool:
-        lies = isinstance(mask, np.ndarray) and mask.shape in (image.shape[:2], (*image.shape[:2], 1))
+        if not isinstance(mask, np.ndarray) or (self._has_objects and (mask.dtype != _BYTE or mask.ndim != 2)):
+            return False
+        lies = mask.shape in (image.shape[:2], (*image.shape[:2], 1))
         known = lies and mask.dtype.kind in "biuf" and mask.dtype != np.float16
         return known and mask_dtype(mask.dtype, self.mask_fills) == mask.dtype
 
@@ -131,13 +139,16 @@ class ComposePipeline(ProgramPipeline):
         given["image"] = image if image.ndim == _AXES else image[..., None]
         if self._has_objects:
             self._usual = frozenset(given)  # they may look at anything
+        self._error = None
         try:
             made = self._natively(*key, given, np.empty)
         except DataError:  # albumentations says what is wrong, in its own words
             return None
+        if self._error is not None:
+            raise self._error
         if made is None:
             return None
-        done: dict[str, Any] = {name: made.get(name) for name in data} | made
+        done: dict[str, Any] = {name: made.get(name) for name in data if name in made or data[name] is None} | made
         if image.ndim < _AXES and self.recipe.output.layout == "hwc" and done["image"].shape[-1] == 1:
             done["image"] = done["image"][..., 0]
         return self._as_tensors(done)
@@ -160,7 +171,8 @@ class ComposePipeline(ProgramPipeline):
         """What the steps alone leave."""
         self.position(epoch, index, tile)
         mask: Any = targets.get("mask")
-        if converts := self.arrival != "together" and mask is not None and mask.dtype.kind in "iub":
+        known = self.arrival != "together" and not self._has_objects
+        if converts := known and mask is not None and mask.dtype.kind in "iub":
             targets["mask"] = self._warpable(mask, targets["image"])
         if _TRACKED in targets:
             data = run_in_turn(self, self.transforms, targets)
@@ -208,12 +220,13 @@ class ComposePipeline(ProgramPipeline):
 
     def _enter(self, data: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """Check a sample, let albumentations have its boxes and keypoints, and return their labels; changes it."""
-        labels: dict[str, dict[str, Any]] = {name: {} for name in self._own_rows if data.get(name) is not None}
-        for name, fields in labels.items():
-            forget_labels(self.processors[name])
-            given = self.processors[name].params.label_fields[:-1]
-            fields.update((each, data[each]) for each in given if each in data)
-            data[rows_of(name)] = [*range(len(data[name]))]
+        labels = dict[str, dict[str, Any]]()
+        for name, processor in self._own_points.items():
+            forget_labels(processor)
+            if self.compiled.numbers_rows:
+                given = data.get(name)
+                data[rows_of(name)] = [*range(0 if given is None else len(given))]
+                labels[name] = {each: data[each] for each in processor.params.label_fields[:-1] if each in data}
         self.preprocess(data)
         return labels
 
@@ -222,16 +235,18 @@ class ComposePipeline(ProgramPipeline):
         data = self.postprocess(data)
         for name, fields in labels.items():
             rows = np.array(data.pop(rows_of(name)), int)
+            if data.get(name) is None:
+                continue
             data |= {each: _chosen(given, rows) for each, given in fields.items()}
             if name == "keypoints" and isinstance(data[name], np.ndarray):
                 data[name] = data[name].astype(np.float32, copy=False)
         return data
 
     @cached_property
-    def _own_rows(self) -> list[str]:
-        """Boxes and keypoints that are this Compose's own."""
+    def _own_points(self) -> dict[str, Any]:
+        """The processors of boxes and keypoints that are this Compose's own."""
         own = self.processors.items() if self.main_compose else ()
-        return [name for name, processor in own if processor.data_fields == [name]]
+        return {name: processor for name, processor in own if name not in self.compiled.added.values()}
 
     def _take_points(self, data: dict[str, Any]) -> Sequence[Points]:
         return ()
@@ -247,13 +262,23 @@ class ComposePipeline(ProgramPipeline):
         return None if self._has_objects else (targets.get("image"), targets.get("mask"))
 
     def _called(self, place: int, act: Act, data: dict[str, Any]) -> dict[str, Any]:
-        dtypes = {name: data[name].dtype for name in ("image", "mask") if name in data}
-        done = super()._called(place, act, data)
-        converts = any(getattr(done.get(name), "dtype", None) != dtype for name, dtype in dtypes.items())
-        if converts and not isinstance(self.native, str):
+        forms = {name: _form(data[name]) for name in ("image", "mask") if name in data}
+        try:
+            done = super()._called(place, act, data)
+        except NotHereError:
+            raise
+        except Exception as error:  # the step's own, which is not called again
+            self._error = error
+            raise NotHereError from error
+        if any(_form(done.get(name)) != form for name, form in forms.items()) and not isinstance(self.native, str):
             self.compiled.convert(self.label_of(self.native.opaque[place][0]))
             raise NotHereError
         return done
+
+
+def _form(array: Any) -> Any:
+    """The dtype of an array, and how many axes it has."""
+    return getattr(array, "dtype", None), getattr(array, "ndim", None)
 
 
 def _arguments(compiled: CompiledCompose) -> dict[str, Any]:
@@ -261,7 +286,7 @@ def _arguments(compiled: CompiledCompose) -> dict[str, Any]:
     found = {}
     for name, given in compiled.params.items():
         params = found[f"{_ARGUMENTS[name]}_params"] = copy(given)
-        if name not in compiled.added.values():
+        if compiled.numbers_rows and name not in compiled.added.values():
             params.label_fields = [*(given.label_fields or ()), rows_of(name)]
     return found
 

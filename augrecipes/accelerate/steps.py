@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from augrecipes.compat.albumentations import A
+from augrecipes.compiler.lowering.lower import parts_of
 from augrecipes.compiler.rewrite.nodes import ObjectStep
 from augrecipes.interop.albumentations import saved_of, written_by
 from augrecipes.interop.objects import argument_of, is_known
 from augrecipes.ops import groups, registry
-from augrecipes.ops.capabilities import capability, claims
+from augrecipes.ops.capabilities import claims
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.outputs import OUTPUTS
@@ -36,37 +38,46 @@ def is_sequence(made: Any) -> bool:
     return type(made).__call__ in _SEQUENCES or getattr(made, "is_open", False)
 
 
-def step_of(made: Any) -> Step:
-    """An object as a step; without a label."""
+def sites_of(transforms: Sequence[Any], group: str = "") -> list[str]:
+    """The labels that key the draws of some transforms, by their classes' names: of what runs natively or not."""
+    seen: Counter[str] = Counter()
+    found = []
+    for made in transforms:
+        name = type(made).__name__
+        seen[name] += 1
+        found.append(f"{group}{name}#{seen[name]}")
+    return found
+
+
+def part_sites(made: Any, site: str) -> Iterator[str]:
+    """The labels of the transforms in a group that bears a label, and of those in them, as `parts_of` has these."""
+    inside = [] if next(parts_of(made), None) is None else made.transforms
+    for part, label in zip(inside, sites_of(inside, f"{site}/"), strict=True):
+        yield label
+        yield from part_sites(part, label)
+
+
+def step_of(made: Any, site: str) -> Step:
+    """An object as a step with a label."""
     name = groups.SEQUENTIAL if is_sequence(made) else _GROUPS.get(type(made))
-    if name is not None and made.transforms and not (name == groups.SOME_OF and made.replace):
-        return _group(name, made)
-    if type(made) is A.OneOrOther:
-        weighted = zip(made.transforms, (made.p, 1 - made.p), strict=True)
-        return Step(groups.ONE_OF, p=1.0, steps=tuple(_weighted(step_of(each), p) for each, p in weighted))
-    return _known_step(made) or object_step(made)
-
-
-def _group(name: str, made: Any) -> Step:
-    inside = tuple(map(step_of, made.transforms))
+    if name is not None and not made.transforms:
+        return Step(groups.NO_OP, p=0.0, site=site)
+    if name is None or getattr(made, "replace", False):
+        return (_known_step(made, site) if name is None else None) or object_step(made, site)
+    inside = tuple(map(step_of, made.transforms, sites_of(made.transforms, f"{site}/")))
     if name == groups.ONE_OF:
         inside = tuple(_once(step) for step in inside)
     args = {"n": min(made.n, len(inside))} if name in _GATED else {}
-    return Step(name, Arguments(args), float(made.p), steps=inside)
+    return Step(name, Arguments(args), float(made.p), steps=inside, site=site)
 
 
 def _once(step: Step) -> Step:
     """A step of OneOf; one that acts less often than it is picked has a group around it with its weight."""
-    return Step(groups.SEQUENTIAL, p=step.p, steps=(step,)) if step.name in _GATED and step.p != 1 else step
+    gated = step.name in _GATED and step.p != 1
+    return Step(groups.SEQUENTIAL, p=step.p, steps=(step,), site=f"{step.site}/once") if gated else step
 
 
-def _weighted(step: Step, p: float) -> Step:
-    if isinstance(step, ObjectStep):
-        return Step(groups.SEQUENTIAL, p=p, steps=(step,))
-    return Step(step.name, step.args, p, steps=step.steps)
-
-
-def _known_step(made: Any) -> Step | None:
+def _known_step(made: Any, site: str) -> Step | None:
     """A step that makes an object with the very arguments of this one; None: none is known to."""
     name = type(made).__name__
     if not is_known(type(made)) or name in OUTPUTS or _is_altered(made):
@@ -75,20 +86,20 @@ def _known_step(made: Any) -> Step | None:
     given = {key: argument_of(name, key, value, saved) for key, value in saved.items() if key in takes}
     if written_by(registry.construct, name, given) != {key: to_name(key, value) for key, value in saved.items()}:
         return None
-    return Step(name, Arguments({key: value for key, value in given.items() if key != "p"}), float(made.p))
+    args = Arguments({key: value for key, value in given.items() if key != "p"})
+    return Step(name, args, float(made.p), site=site)
 
 
 def _is_altered(made: Any) -> bool:
-    """Whether somebody has put functions of their own into an object, or has it note what it draws."""
-    return made.deterministic or any(callable(value) and hasattr(type(made), key) for key, value in vars(made).items())
+    """Whether somebody has put functions of their own into an object."""
+    return any(callable(value) and hasattr(type(made), key) for key, value in vars(made).items())
 
 
-def object_step(made: Any) -> ObjectStep:
-    """An object as a step that runs as it is; without a label."""
-    name = type(made).__name__
-    if capability(name) is not None:
-        name = f"{type(made).__module__}.{name}"  # a class of one's own that is called like one of albumentations'
-    return ObjectStep(name, p=float(getattr(made, "p", 1.0)), source=made)
+def object_step(made: Any, site: str) -> ObjectStep:
+    """An object as a step that runs as it is."""
+    name = f"{type(made).__module__}.{type(made).__name__}"  # no name that rules know
+    p = float(getattr(made, "p", 1.0))
+    return ObjectStep(name, p=p, site=site, source=made, parts=tuple(part_sites(made, site)))
 
 
 def converts(made: Any) -> bool:
@@ -98,14 +109,14 @@ def converts(made: Any) -> bool:
     return own or any(map(converts, getattr(made, "transforms", ())))
 
 
-def output_and_rest(transforms: Sequence[Any]) -> tuple[Output, list[Any], list[Any]]:
-    """What the first objects behind all steps make of a uint8 image at once, which these are, and the others."""
+def output_and_last(transforms: Sequence[Any]) -> tuple[Output, tuple[Any, ...]]:
+    """What the first objects behind all steps make of a uint8 image at once, and these."""
     output, count = Output(dtype="uint8", layout="hwc"), 0
     for made in transforms:
         if made.p < 1 or _is_altered(made) or (more := _output_behind(output, made)) is None:
             break
         output, count = more, count + 1
-    return output, [*transforms[:count]], [*transforms[count:]]
+    return output, tuple(transforms[:count])
 
 
 def _output_behind(output: Output, made: Any) -> Output | None:
@@ -119,8 +130,8 @@ def _output_behind(output: Output, made: Any) -> Output | None:
     if type(made) is A.ToFloat:
         return replace(output, dtype="float32", range=(0.0, 255.0 / (made.max_value or 255.0)))
     if type(made) is A.Normalize and made.normalization == "standard":
-        mean, std = (tuple(made.max_pixel_value / 255.0 * level for level in _numbers(each))
-                     for each in (made.mean, made.std))  # fmt: skip
+        unit = made.max_pixel_value / 255.0
+        mean, std = (tuple(unit * level for level in _numbers(each)) for each in (made.mean, made.std))
         return replace(output, dtype="float32", normalize=Normalize(mean, std))
     return None
 

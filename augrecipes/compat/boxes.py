@@ -29,15 +29,17 @@ _BEYOND = 1e-5  # of a side, by which rounding may take a box beyond it
 _HALF = 0.5  # a pixel around its centre
 
 
-def prepare(processor: Any, rows: str) -> None:
+def prepare(processor: Any, rows: str | None) -> None:
     """Let a processor of a pipeline do what this module says.
 
     Args:
         processor: of boxes or keypoints.
-        rows: of the label fields the one that counts the rows 0, 1, 2, ...: only these come back.
+        rows: of the label fields the one that counts the rows 0, 1, 2, ...: only these come back; None: there is none,
+            and labels are albumentations'.
     """
-    processor._process_label_fields = lambda data, name: _with_labels(processor, data, name, rows)
-    processor._remove_label_fields = lambda data, name: _without_labels(processor, data, name, rows)
+    if rows is not None:
+        processor._process_label_fields = lambda data, name: _with_labels(processor, data, name, rows)
+        processor._remove_label_fields = lambda data, name: _without_labels(processor, data, name, rows)
     made: Any = BoxRules(processor.params) if isinstance(processor, BboxProcessor) else PointRules(processor.params)
     processor.filter = Settled(made.filter).filter if isinstance(made, BoxRules) else made.filter
     processor.check_and_convert = made.convert
@@ -76,7 +78,7 @@ class BoxRules:
     """What is done to boxes, by the recipe's `inputs`."""
 
     def __init__(self, params: Any) -> None:
-        self._format, self._clip = params.format, params.clip
+        self._format, self._clip, self._drops = params.format, params.clip, params.filter_invalid_bboxes
         needs = params.min_area, params.min_visibility, params.min_width, params.min_height
         self._needs = np.array([*needs, -1 if params.max_accept_ratio is None else params.max_accept_ratio], float)
 
@@ -119,9 +121,10 @@ class BoxRules:
             low -= high / 2
         if self._format in ("coco", "yolo"):
             high += low
-        self._check(boxes, sides)
+        if not self._drops:
+            self._check(boxes, sides)
         cut = boxes[:, :4].clip(0, 1)
-        if self._clip:
+        if self._clip or self._drops:
             boxes, cut = (rows[((cut[:, 2:] - cut[:, :2]) * sides > _LEAST).all(axis=1)] for rows in (boxes, cut))
         boxes[:, :4] = cut
         return boxes
@@ -142,8 +145,8 @@ class BoxRules:
             raise DataError(f"{where} has no width or height: right must be more than left, and bottom than top")
         size = f"{sides[0]:.0f} px wide and {sides[1]:.0f} px high"
         raise DataError(
-            f"{where} lies beyond the image, which is {size}; `clip: true` in `inputs: boxes:` cuts boxes at its sides "
-            f"(is `format: {self._format}` what the numbers are?)"
+            f"{where} lies beyond the image, which is {size}; `clip: true` in `inputs: boxes:`, or "
+            f"`A.BboxParams(clip=True)`, cuts boxes at its sides (is `format: {self._format}` what the numbers are?)"
         )
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import albumentations as A
 import numpy as np
 import pytest
 import torch
@@ -15,13 +16,12 @@ from support.checks import SEEDS, holds, planted, planted_faults
 import augrecipes as ar
 from augrecipes.accelerate import pipeline
 from augrecipes.accelerate.pipeline import ComposePipeline
-from augrecipes.accelerate.steps import flat, step_of
+from augrecipes.accelerate.steps import flat, part_sites, sites_of
 from augrecipes.compat.guard import collected
 from augrecipes.compiler.lowering.lower import lower, parts_of
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.program_samples import ProgramPipeline
 from augrecipes.errors import RecipeError
-from augrecipes.ops.step import label
 from augrecipes.recipe.model import Recipe
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -95,19 +95,17 @@ def keyed(compose: Any, seed: int) -> tuple[Any, Draws]:
     """A copy of a Compose whose transforms have the generators that those of `ar.accelerate` have."""
     made, draws = copy.deepcopy(compose), Draws(0)
     transforms = flat(made.transforms)
-    for step, each in zip(label([*map(step_of, transforms)]), transforms, strict=True):
-        steps = list(step.walk())
-        objects = [each, *parts_of(each)]
-        for one, part in zip(steps, objects, strict=True):
-            part.random_generator, part.py_random = draws.add(one.site)
+    for each, site in zip(transforms, sites_of(transforms), strict=True):
+        for part, label in zip([each, *parts_of(each)], [site, *part_sites(each, site)], strict=True):
+            part.random_generator, part.py_random = draws.add(label)
     return made, draws
 
 
 def check_albumentations(recipe: Recipe, seed: int, optimize: str = "exact", channels: int = 3) -> None:
     """The image is that of albumentations under the same draws: the same bits, but for the last of a normalisation."""
     compose = compose_of(recipe)
-    if compose is None or any(step.name == "OneOf" for top in recipe.steps for step in top.walk()):
-        return  # whose weights are written as other groups
+    if compose is None:
+        return
     ours = ar.accelerate(compose, optimize, seed)
     theirs, draws = keyed(compose, seed)
     image = photo(seed, channels, "uint8")
@@ -119,6 +117,52 @@ def check_albumentations(recipe: Recipe, seed: int, optimize: str = "exact", cha
 
 def test_pixels_are_those_of_albumentations() -> None:
     holds(check_albumentations, recipes(steps_for(3), boxes=False).flatmap(sampled), SEEDS)
+
+
+def flips() -> list[Any]:
+    return [A.HorizontalFlip(p=0.5), A.VerticalFlip(p=0.7), A.Transpose(p=1.0)]
+
+
+GROUPS = {
+    "OneOf": lambda p: A.OneOf(flips(), p=p),
+    "SomeOf": lambda p: A.SomeOf(flips(), n=2, p=p),
+    "SomeOf, again": lambda p: A.SomeOf(flips(), n=3, replace=True, p=p),
+    "RandomOrder": lambda p: A.RandomOrder(flips(), n=2, p=p),
+    "RandomOrder, again": lambda p: A.RandomOrder(flips(), n=2, replace=True, p=p),
+    "Sequential": lambda p: A.Sequential(flips(), p=p),
+    "OneOrOther": lambda p: A.OneOrOther(A.HorizontalFlip(p=1.0), A.VerticalFlip(p=0.4), p=p),
+    "in OneOf": lambda p: A.OneOf(
+        [A.OneOrOther(*flips()[:2], p=0.2), A.SomeOf(flips(), n=1, p=p), A.NoOp(p=0.4)], p=1.0
+    ),
+    "channels": lambda p: A.SelectiveChannelTransform(flips()[:2], channels=[0, 2], p=p),
+    "a Compose": lambda p: A.Compose(flips(), p=p),
+    "nothing": lambda p: A.OneOf([], p=p),
+}
+AROUND = {
+    "alone": lambda group: [group],
+    "in front": lambda group: [group, A.Normalize(), A.ToTensorV2()],
+    "behind": lambda group: [A.InvertImg(p=0.5), A.Normalize(), group],
+    "around": lambda group: [A.Sequential([group, A.Normalize()], p=0.5), A.InvertImg(p=0.5)],
+    "behind a function": lambda group: [A.InvertImg(p=0.5), A.Lambda(image=halved, p=0.5), group],
+}
+
+
+def halved(image: np.ndarray, **_: Any) -> np.ndarray:
+    return image.astype(np.float32) / 2
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+@pytest.mark.parametrize("group", GROUPS.values(), ids=GROUPS)
+def test_groups_wherever_they_stand(group: Any, around: Any) -> None:
+    image = photo(0, 3, "uint8", (24, 24))
+    for p in (0.5, 1.0):
+        compose = A.Compose(around(group(p)))
+        theirs, draws = keyed(compose, 0)
+        ours = ar.accelerate(compose, "exact", 0)
+        for index in range(25):
+            draws.position(ours._stream, index)
+            assert_alike(attempt(ours, {"image": image}), attempt(theirs, {"image": image}), rtol=2e-6)
+        assert not ours.why_not
 
 
 whole, moved = ComposePipeline._by_kernels, ComposePipeline.position
@@ -145,7 +189,7 @@ test_planted_faults_are_found = planted_faults(
         "draws of steps": (planted(check, recipes(MOVES), SEEDS), (ComposePipeline, "position", another_sample)),
         "draws of all": (
             planted(check_albumentations, recipes(MOVES, boxes=False), SEEDS),
-            (pipeline, "lower", lambda steps: lower(label([replace(step, id=f"{step.site}!") for step in steps]))),
+            (pipeline, "lower", lambda steps: lower([replace(step, site=f"{step.site}!") for step in steps])),
         ),
         "the dtype of masks": (
             planted(check, recipes(MOVES), SEEDS),

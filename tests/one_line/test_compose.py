@@ -345,3 +345,143 @@ def test_generators_of_an_outer_pipeline_decide() -> None:
     first = made(image=IMAGE)["image"]
     made.set_random_state(np.random.default_rng(1), random.Random(1))
     np.testing.assert_array_equal(first, made(image=IMAGE)["image"])
+
+
+# What somebody's own steps see, and may do.
+
+
+class Late(A.ImageOnlyTransform):
+    """Fails at every third call."""
+
+    def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
+        CALLS["late"] += 1
+        if CALLS["late"] % 3 == 0:
+            raise RuntimeError("now and then")
+        return img
+
+
+class Labels(A.DualTransform):
+    """Keeps the boxes whose last column is not 7."""
+
+    def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
+        return img
+
+    def apply_to_bboxes(self, bboxes: np.ndarray, **_: Any) -> np.ndarray:
+        return bboxes[bboxes[:, -1] != 7]
+
+
+class Keys(A.ImageOnlyTransform):
+    """Takes one key out of a sample and puts another in."""
+
+    def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> Any:
+        data.pop("old", None)
+        return {**data, "new": 1}
+
+
+class Seen(A.DualTransform):
+    """Notes the shapes and dtypes that come."""
+
+    def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
+        SEEN.append(("image", img.shape, img.dtype.name))
+        return img
+
+    def apply_to_mask(self, mask: np.ndarray, **_: Any) -> np.ndarray:
+        SEEN.append(("mask", mask.shape, mask.dtype.name))
+        return mask
+
+
+class Positional(A.Compose):
+    """Is called in a way of its own."""
+
+    def __call__(self, image: np.ndarray) -> Any:
+        return super().__call__(image=image)["image"]
+
+
+SEEN: list[Any] = []
+
+
+def test_an_error_of_somebodys_step_is_raised_once() -> None:
+    CALLS.clear()
+    made, errors = ar.accelerate(A.Compose([A.RandomCrop(20, 20), Late(p=1.0)])), 0
+    for _ in range(12):
+        try:
+            made(image=IMAGE)
+        except RuntimeError:
+            errors += 1
+    assert (CALLS["late"], errors) == (12, 4)
+
+
+@pytest.mark.parametrize("optimize", ["none", "exact"])
+def test_a_mask_that_somebody_makes_of_another_dtype(optimize: Any) -> None:
+    half = A.Lambda(image=lambda image, **_: image, mask=lambda mask, **_: (mask / 255).astype(np.float32))
+    made = ar.accelerate(A.Compose([A.HorizontalFlip(), half]), optimize)
+    for image in (IMAGE, IMAGE, (IMAGE / 255).astype(np.float32)):
+        mask = made(image=image, mask=IMAGE[..., 0])["mask"]
+        assert mask.dtype == np.float32
+        assert 0.4 < mask.mean() < 0.6
+
+
+@pytest.mark.parametrize(
+    ("shape", "mask"), [((60, 80), np.zeros((60, 80), np.int64)), ((60, 80, 3), np.zeros((60, 80, 1), np.uint8))]
+)
+def test_what_somebodys_step_sees(shape: tuple[int, ...], mask: np.ndarray) -> None:
+    compose = A.Compose([A.HorizontalFlip(p=1.0), Seen(p=1.0)])
+    image = np.zeros(shape, np.uint8)
+    SEEN.clear()
+    compose(image=image, mask=mask)
+    theirs = [*SEEN]
+    SEEN.clear()
+    ar.accelerate(compose)(image=image, mask=mask)
+    same = [(name, shape) for name, shape, _ in theirs]  # OpenCV makes int32 of int64
+    assert same == [(name, shape) for name, shape, _ in SEEN]
+
+
+def test_labels_that_somebodys_step_reads() -> None:
+    made = ar.accelerate(A.Compose([A.HorizontalFlip(p=1.0), Labels(p=1.0)], bbox_params=A.BboxParams("coco", ["l"])))
+    assert made(image=IMAGE, bboxes=[[1, 1, 9, 9], [2, 2, 8, 8]], l=[7, 8])["l"] == [8]
+
+
+def test_keys_that_somebodys_step_takes_and_gives() -> None:
+    made = ar.accelerate(A.Compose([A.HorizontalFlip(p=1.0), Keys(p=1.0)]))
+    assert sorted(made(image=IMAGE)) == ["image", "new"]
+    assert sorted(made(image=IMAGE, old=3)) == ["image", "new"]
+    np.testing.assert_array_equal(ar.accelerate(Positional([A.HorizontalFlip(p=1.0)]))(IMAGE), IMAGE[:, ::-1])
+
+
+def test_an_image_without_its_boxes() -> None:
+    for params in ({"bbox_params": A.BboxParams("coco")}, {"keypoint_params": A.KeypointParams("xy")}):
+        assert ar.accelerate(A.Compose([A.HorizontalFlip()], **params))(image=IMAGE).keys() == {"image"}
+    made = ar.accelerate(A.Compose([A.HorizontalFlip()], bbox_params=A.BboxParams("coco", ["l"])))
+    assert made(image=IMAGE, l=[1])["l"] == [1]
+
+
+def test_boxes_that_are_dropped_where_they_are_no_boxes() -> None:
+    params = A.BboxParams("pascal_voc", ["l"], filter_invalid_bboxes=True)
+    boxes = [(-5, 6, 20, 25), (30, 10, 50, 40), (20, 6, 5, 25), (float("nan"), 1, 2, 3)]
+    done = ar.accelerate(A.Compose([A.NoOp()], bbox_params=params))(image=IMAGE, bboxes=boxes, l=[*"abcd"])
+    np.testing.assert_allclose(done["bboxes"], [(0, 6, 20, 25), (30, 10, 50, 40)], atol=1e-3)
+    assert done["l"] == ["a", "b"]
+
+
+def test_accelerated_ones_stand_anywhere_in_another() -> None:
+    inner = ar.accelerate(A.Compose([A.HorizontalFlip()], p=0.5))
+    for steps in ([A.Normalize(), inner], [A.OneOf([inner, A.NoOp()], p=1.0), A.Normalize()]):
+        made, again = (ar.accelerate(A.Compose(steps), seed=1) for _ in range(2))
+        seen = [made(image=IMAGE)["image"].tobytes() for _ in range(40)]
+        assert len({*seen}) == 2
+        assert seen == [again(image=IMAGE)["image"].tobytes() for _ in range(40)]
+
+
+def test_what_was_learnt_and_what_was_measured_change_no_draw() -> None:
+    made = ar.accelerate(A.Compose([A.Lambda(image=to_float), A.RandomCrop(8, 8), A.HorizontalFlip()]), seed=2)
+    before = [made(image=IMAGE)["image"].tobytes() for _ in range(4)]
+    made.set_random_seed(2)
+    made.explain()
+    assert before == [made(image=IMAGE)["image"].tobytes() for _ in range(4)]
+    with pytest.raises(ValueError, match=r"give a sample, explain\(image=\.\.\.\)"):
+        ar.accelerate(A.Compose([A.RandomCrop(1000, 1000)])).explain()
+
+
+def test_lists() -> None:
+    assert len(ar.accelerate([A.HorizontalFlip(), A.VerticalFlip()])) == 1
+    assert len(ar.accelerate([A.Compose([A.HorizontalFlip()]), A.Compose([A.VerticalFlip()])])) == 2

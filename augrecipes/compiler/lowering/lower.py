@@ -70,13 +70,13 @@ def _lowered(node: Node, sites: Sites, share: str = "tile", merged: str = "") ->
     made = group(step, [*transforms_of(inside)]) if step.is_group else transform(step, merged)
     sites.append((made, step.site, share == "bag"))
     if isinstance(step, ObjectStep):
-        sites += [(part, f"{step.site}/{place}", share == "bag") for place, part in enumerate(parts_of(made))]
+        sites += [(part, site, share == "bag") for part, site in zip(parts_of(made), step.parts, strict=True)]
     return Lowered(node, made, inside)
 
 
 def parts_of(made: Any) -> Iterator[Any]:
-    """The transforms in a group that is somebody's object, and in those."""
-    for part in getattr(made, "transforms", ()):
+    """The transforms in a group that is somebody's object, and in those; none of a pipeline that keys its own."""
+    for part in () if getattr(made, "keys_draws", False) else getattr(made, "transforms", ()):
         yield part
         yield from parts_of(part)
 
@@ -132,9 +132,11 @@ def transform(step: Step, merged: str = "") -> Any:
     """The transform of a single step, with the noise that the plan wants, and as it is merged."""
     if isinstance(step, ObjectStep):
         try:
-            return deepcopy(step.source)
+            made = deepcopy(step.source)
         except Exception:  # it holds a file, a lock, a model: whoever made it shares it between threads already
-            return copy(step.source)
+            made = copy(step.source)
+        made.is_object = True
+        return made
     made = construct(step)
     if merged == "JoinedWarps":
         made = with_quick_matrix(made)
@@ -154,7 +156,7 @@ def group(step: Step, children: list[Any]) -> Any:
             made = A.OneOf(children, p=p)
             for child in children:
                 # Here a child's p is its weight, already read. SomeOf and RandomOrder would gate by it once more.
-                if isinstance(child, A.BaseCompose):
+                if isinstance(child, A.BaseCompose) and not getattr(child, "is_object", False):
                     child.p = 1.0
             return made
         case groups.SOME_OF:

@@ -57,9 +57,11 @@ class ObjectStep(Step):
 
     Attributes:
         source: the object; each pipeline, and each of its threads, runs a copy.
+        parts: the labels of the transforms in it, and in those, where it is a group.
     """
 
     source: Any = field(default=None, compare=False)
+    parts: tuple[str, ...] = ()
 
 
 def changed(step: Step, kind: type[Step]) -> Step:

@@ -66,6 +66,7 @@ class AsCompose(Displayed, Compose):
     """
 
     nests: ClassVar[bool] = False  # whether one image is a sample
+    keys_draws: ClassVar[bool] = True  # those of the steps inside
     nested: Nested | None = None
 
     compiled: Compiled

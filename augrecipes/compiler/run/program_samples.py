@@ -47,6 +47,7 @@ class ProgramPipeline(Pipeline):
     _usual: frozenset[str]
     _lowered: tuple[Lowered, ...]
     _on_the_way: OnTheWay | None = None
+    hands_all = False  # to steps at which programs stop: all of a sample, not image and mask alone
     masks_keep_dtype: ClassVar[bool] = False  # where images become floats; else they are int64 there
 
     @abstractmethod
@@ -175,7 +176,7 @@ class ProgramPipeline(Pipeline):
         if self.native.idle and self.call is None and self.native.takes(image.shape[2]):
             return self._by_steps(epoch, index, tile, targets, allocate)
         mask, key, applied = done.pop("mask", None), (epoch, index, tile), self.compiled.save_applied_params
-        walks = bool(on_it - _MASK or self.native.given or applied)
+        walks = bool(on_it - _MASK or self.native.given or applied or self.hands_all)
         try:
             on_the_way = OnTheWay(self.native, key, image, self._held(targets))
             apart = mask is not None and not self._take_mask(on_the_way, mask, image)
