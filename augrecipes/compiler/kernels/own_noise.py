@@ -1,14 +1,14 @@
-"""Noise of our own in place of OpenCV's or numpy's: added to an image, or multiplied with it, as it is made.
+"""Normal noise of our own in place of OpenCV's or numpy's: added to an image as it is made.
 
-A step draws its parameters as ever, from its own generators. Only the numbers of its noise come by counting, see
-`counter_numbers`, from the key of its sample: they are never kept in an array of their own.
+A step draws its parameters as ever, from its own generators. Only the numbers of its noise come by counting: number i
+of a key is a hash of both, so a sample's noise is told by 64 bits, and is never kept in an array of its own. Words come
+of two rounds of shift and multiply, and two normal numbers are made of each (native/normals.h). All is arithmetic of
+whole numbers, and of single floats in a fixed order: kernels make the same bits on every instruction set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from pkgutil import resolve_name
 from typing import Any
@@ -16,20 +16,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compat.albumentations import geometric, pixel, wrap_apply
+from augrecipes.compat.albumentations import geometric, pixel
 from augrecipes.compat.replaced_functions import Functions, with_functions
-from augrecipes.compiler.kernels.counter_numbers import (
-    DISTRIBUTIONS,
-    MOST,
-    Distribution,
-    numbers_by,
-    places,
-)
 from augrecipes.native.kernels import VALUES, Library, library
 from augrecipes.ops.capabilities import claims
 from augrecipes.seeds import mix
 
+MOST = 2**32  # numbers of one key
 _CHANNELS = 4  # the most of which one number is for all
+
+
+def normal_numbers(kernels: Library, key: int, count: int, mean: float, deviation: float) -> NDArray[np.float32]:
+    """Normal numbers of a key.
+
+    >>> made = normal_numbers(library(), 7, 10000, 0.0, 1.0)
+    >>> bool(abs(made.mean()) < 0.03), bool(abs(made.std() - 1) < 0.03)
+    (True, True)
+    """
+    out = np.empty(count, np.float32)
+    kernels.kernel("counter_numbers", "lffpl")(key, mean, deviation, out.ctypes.data, count)
+    return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +43,13 @@ class Noise:
     """The noise of one image, not made yet; `np.asarray` makes it, float32.
 
     Attributes:
-        distribution: of its numbers, centred at 0 and of scale 1.
         shape: H×W or H×W×C, of the image.
         shared: the channels of a pixel have the same number.
-        mean: that is added to the numbers, in the range of the image.
-        deviation: that they are multiplied with before.
+        mean: of its numbers, in the range of the image.
+        deviation: of them.
         key: of the sample and the step, 64 bits.
     """
 
-    distribution: Distribution
     shape: tuple[int, ...]
     shared: bool
     mean: float
@@ -59,26 +63,18 @@ class Noise:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         del copy
-        made = numbers_by(_kernels(), self.key, self.count, self.distribution, self.mean, self.deviation)
+        made = normal_numbers(_kernels(), self.key, self.count, self.mean, self.deviation)
         if self.shared and len(self.shape) == 3:
             made = np.broadcast_to(made.reshape(*self.shape[:2], 1), self.shape)
         return made.reshape(self.shape).astype(dtype or np.float32, copy=False)
 
     def added_to(self, image: NDArray[Any]) -> NDArray[Any]:
         """The image, uint8 or float32 (0..1), with the noise added to it: whole levels of it, to uint8."""
-        return self._by_kernel(image, multiplies=False)
-
-    def times(self, image: NDArray[Any]) -> NDArray[Any]:
-        """The image, uint8 or float32 (0..1), with each value multiplied by its number; levels are cut off."""
-        return self._by_kernel(image, multiplies=True)
-
-    def _by_kernel(self, image: NDArray[Any], *, multiplies: bool) -> NDArray[Any]:
         image = np.ascontiguousarray(image)
         out, channels = np.empty(image.shape, image.dtype), self.shape[2] if len(self.shape) == 3 else 1
-        works = _kernels().kernel("own_noise", "lpffiipplii")
-        works(
-            self.key, places(self.distribution), self.mean, self.deviation, int(multiplies),
-            VALUES[image.dtype], image.ctypes.data, out.ctypes.data, prod(self.shape[:2]), channels, int(self.shared),
+        _kernels().kernel("own_noise", "lffipplii")(
+            self.key, self.mean, self.deviation, VALUES[image.dtype], image.ctypes.data, out.ctypes.data,
+            prod(self.shape[:2]), channels, int(self.shared),
         )  # fmt: skip
         return out
 
@@ -108,12 +104,6 @@ def added(step: Any) -> None:
     with_functions(step, ("apply", "get_params_dependent_on_data"), instead, "fpixel")
 
 
-def multiplied(step: Any) -> None:
-    """For a step that multiplies an image by numbers between two."""
-    step.get_params_dependent_on_data = partial(_multipliers, step)
-    wrap_apply(step, _multiply)
-
-
 def fits(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
     """Whether an image is one that own noise is made for."""
     return dtype in (np.uint8, np.float32) and 0 < prod(shape) < MOST
@@ -132,16 +122,16 @@ def _generate(
     full = float(max_value)
     shared = spatial_mode == "shared"
     few = not shared or len(shape) == 2 or shape[2] <= _CHANNELS
-    if noise_type not in DISTRIBUTIONS or spatial_mode == "constant" or not (few and fits(shape, np.dtype(np.uint8))):
+    if noise_type != "gaussian" or spatial_mode == "constant" or not (few and fits(shape, np.dtype(np.uint8))):
         return pixel.generate_noise(
             noise_type, spatial_mode, shape, params, max_value, approximation, random_generator
         )  # fmt: skip
     key = mix(random_generator.here(), int(random_generator.integers(0, 2**16)))
-    mean, deviation = _PARAMETERS[noise_type](params, random_generator)
+    mean, deviation = _parameters(params, random_generator)
     if approximation == 1.0:
-        return Noise(noise_type, shape, shared, mean * full, deviation * full, key)
+        return Noise(shape, shared, mean * full, deviation * full, key)
     small = (*(max(1, int(side * approximation)) for side in shape[:2]), *shape[2:])
-    noise = Noise(noise_type, small, shared, mean * full, deviation * full, key)
+    noise = Noise(small, shared, mean * full, deviation * full, key)
     return geometric.resize(np.ascontiguousarray(noise), shape[:2], pixel.cv2.INTER_LINEAR)
 
 
@@ -151,44 +141,9 @@ def _add(img: NDArray[Any], noise: Any) -> NDArray[Any]:
     return noise.added_to(img)
 
 
-def _gaussian(params: dict[str, Any], rng: Any) -> tuple[float, float]:
+def _parameters(params: dict[str, Any], rng: Any) -> tuple[float, float]:
+    """Mean and deviation as parts of the full range, drawn as albumentations draws them."""
     mean, deviation = (
         low if low == high else rng.uniform(low, high) for low, high in (params["mean_range"], params["std_range"])
     )
     return mean, deviation
-
-
-def _uniform(params: dict[str, Any], rng: Any) -> tuple[float, float]:
-    del rng
-    low, high = params["ranges"][0]
-    return (low + high) / 2, (high - low) / 2
-
-
-def _laplace(params: dict[str, Any], rng: Any) -> tuple[float, float]:
-    mean = rng.uniform(*params["mean_range"])
-    return mean, rng.uniform(*params["scale_range"])
-
-
-# From a step's parameters to mean and scale, both parts of the full range.
-_PARAMETERS: dict[str, Callable[[dict[str, Any], Any], tuple[float, float]]] = {
-    "gaussian": _gaussian,
-    "uniform": _uniform,
-    "laplace": _laplace,
-}
-
-
-def _multipliers(step: Any, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    image = data["image"] if "image" in data else data["images"][0]
-    shared, channels = not step.per_channel, image.shape[2] if image.ndim == 3 else 1
-    if not (step.elementwise and fits(image.shape, image.dtype)) or (shared and channels > _CHANNELS):
-        return dict(type(step).get_params_dependent_on_data(step, params, data))
-    low, high = step.multiplier
-    key = mix(step.random_generator.here(), int(step.random_generator.integers(0, 2**32)))
-    noise = Noise("uniform", image.shape, shared, (low + high) / 2, (high - low) / 2, key)
-    return {"multiplier": noise}
-
-
-def _multiply(apply: Callable[..., Any], img: NDArray[Any], multiplier: Any, **params: Any) -> NDArray[Any]:
-    if isinstance(multiplier, Noise):
-        return multiplier.times(img)
-    return np.asarray(apply(img, multiplier=multiplier, **params))

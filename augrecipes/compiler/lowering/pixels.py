@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.executor.op import NativeOp, Seen, of, ranges
-from augrecipes.compiler.kernels import counter_numbers, noise_native, own_noise, photons
+from augrecipes.compiler.kernels import noise_native, own_noise, photons
 from augrecipes.compiler.lowering import opencv_variants
 from augrecipes.compiler.lowering.colours import uniform
 from augrecipes.native.kernels import library
@@ -97,7 +97,7 @@ def gaussian(step: Any) -> NativeOp | None:
     """Normally distributed noise: our own numbers, or those that OpenCV draws."""
     limits = ranges(step.std_range, step.mean_range)
     if step.noise_scale_factor == 1 and own_noise.is_own(step):
-        does = (float(not step.per_channel), float(counter_numbers.MOST))
+        does = (float(not step.per_channel), float(own_noise.MOST))
         return NativeOp(DRAWS.OWN_NOISE, EFFECTS.ADDS_OWN_NOISE, limits, _own, does)
     kernels, places = library(), noise_native.addresses()
     if not step.per_channel or step.noise_scale_factor != 1:
