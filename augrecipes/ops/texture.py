@@ -44,7 +44,9 @@ CAPABILITIES = (
         grids_when=lambda a: a.get("spatial_mode") == "constant",
         gain=1.0,
         own_noise="own_noise:added",
-        own_noise_when=lambda a, _: a.get("spatial_mode") != "constant" and a.get("noise_type") == "gaussian",
+        own_noise_when=lambda a, _: (
+            a["noise_type"] == "gaussian" and a["spatial_mode"] != "constant" and a["approximation"] == 1
+        ),
         native="colours:shifted",
         native_when="`noise_type` uniform; `spatial_mode` constant; `noise_params` of one range, or three",
     ),
@@ -52,13 +54,14 @@ CAPABILITIES = (
         "GaussNoise",
         gain=1.0,
         own_noise="own_noise:added",
+        own_noise_when=lambda a, _: a["noise_scale_factor"] == 1,
         native="pixels:gaussian",
         native_when="`noise_scale_factor` 1; in `exact` also `per_channel` true",
     ),
     _noise_by_pixels(
         "ISONoise",
         channels=_RGB,
-        own_noise="photons:iso",
+        own_noise="own_noise:iso",
         own_noise_when=lambda _, dtype: dtype == "uint8",
         native="pixels:photons_counted",
     ),

@@ -48,9 +48,14 @@ def numbers(key: int, count: int, first: int = 0, mean: float = 0, deviation: fl
     return made * (np.float32(deviation) * (np.float32(1) / _SPREAD)) + np.float32(mean)
 
 
+def count(noise: Noise) -> int:
+    """How many numbers it is made of."""
+    return math.prod(noise.shape[:2] if noise.shared else noise.shape)
+
+
 def array(noise: Noise) -> np.ndarray:
     """All of it, float32, of the image's shape."""
-    return in_shape(noise, numbers(noise.key, noise.count, 0, noise.mean, noise.deviation))
+    return in_shape(noise, numbers(noise.key, count(noise), 0, noise.mean, noise.deviation))
 
 
 def in_shape(noise: Noise, made: np.ndarray) -> np.ndarray:
@@ -68,7 +73,7 @@ def parts(noise: Noise) -> int:
 
 def whole_levels(noise: Noise, bits: int) -> np.ndarray:
     """Normal noise of levels: whole numbers in parts of a level, without what lies behind the point at last."""
-    made = sums(words(noise.key, 0, (noise.count + 1) // 2))[: noise.count]
+    made = sums(words(noise.key, 0, (count(noise) + 1) // 2))[: count(noise)]
     factor = int(np.rint(float(np.float32(noise.deviation)) * 2.0**bits * 32768 / float(_SPREAD)))
     made = ((made * factor >> 14) + 1 >> 1) + int(np.rint(float(np.float32(noise.mean)) * 2.0**bits))
     return np.sign(made) * (np.abs(made) >> bits)
@@ -105,7 +110,7 @@ def bounds_of(rate: float, intensity: float) -> list[int] | None:
 
 
 def iso(img: np.ndarray, color_shift: float, intensity: float, key: int) -> np.ndarray | None:
-    """As of `photons.iso_noise`."""
+    """As of `own_noise.iso_noise`."""
     pixels = img.shape[0] * img.shape[1]
     total, squares = lightness(img)
     variance = max(0.0, squares / pixels - (total / pixels) ** 2)

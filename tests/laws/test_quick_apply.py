@@ -31,7 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes w
 
 MORE = [
     Step("RandomSunFlare", Arguments({"src_radius": 30, "src_color": [7, 100, 255]})),
-    Step("RandomSunFlare", Arguments({"src_radius": 2600, "angle_range": [0, 1]})),
+    Step("RandomSunFlare", Arguments({"src_radius": 2500, "angle_range": [0, 1]})),
     Step("Superpixels", Arguments({"n_segments": [5, 7], "p_replace": [1.0, 1.0], "max_size": None})),
     Step("Superpixels", Arguments({"max_size": 20})),
     Step("UnsharpMask", Arguments({"blur_limit": [3, 3], "threshold": 0})),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from planted import COLOURS, EXACT, GEOMETRY, MOVES, draw_data, image, planted, recipe, shifted
 
 import augrecipes as ar
-from augrecipes.compiler.kernels import coarse_fields, own_noise, photons
+from augrecipes.compiler.kernels import coarse_fields, own_noise
 from augrecipes.errors import DataError
 from augrecipes.preview.sheet import save_sheet
 from augrecipes.recipe.model import Mode
@@ -287,9 +287,9 @@ def samples_alike(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def many_photons(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, more = photons.iso_noise, 1.3**0.5
+    made, more = own_noise.iso_noise, 1.3**0.5
     changed = lambda img, shift, intensity, *rest: made(img, shift / more, more * intensity, *rest)  # noqa: E731
-    monkeypatch.setattr(photons, "iso_noise", changed)
+    monkeypatch.setattr(own_noise, "iso_noise", changed)
 
 
 def other_draws(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,17 @@
-"""Normal noise of our own in place of OpenCV's or numpy's: added to an image as it is made.
+"""Noise of our own in place of OpenCV's or numpy's: normal noise added to an image as it is made, and that of sensors.
 
 A step draws its parameters as ever, from its own generators. Only the numbers of its noise come by counting: number i
 of a key is a hash of both, so a sample's noise is told by 64 bits, and is never kept in an array of its own. Words come
 of two rounds of shift and multiply, and two normal numbers are made of each (native/normals.h). All is arithmetic of
 whole numbers, and of single floats in a fixed order: kernels make the same bits on every instruction set.
+
+How many photons a sensor counts goes by a word of the pixel and by how likely each count is: the word is above so many
+bounds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from pkgutil import resolve_name
@@ -16,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compat.albumentations import geometric, pixel
+from augrecipes.compat.albumentations import pixel, wrap_apply
 from augrecipes.compat.replaced_functions import Functions, with_functions
 from augrecipes.native.kernels import VALUES, Library, library
 from augrecipes.ops.capabilities import claims
@@ -40,7 +44,7 @@ def normal_numbers(kernels: Library, key: int, count: int, mean: float, deviatio
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The noise of one image, not made yet; `np.asarray` makes it, float32.
+    """The noise of one image, which is made as it is added.
 
     Attributes:
         shape: H×W or H×W×C, of the image.
@@ -56,35 +60,17 @@ class Noise:
     deviation: float
     key: int
 
-    @property
-    def count(self) -> int:
-        """How many numbers it is made of."""
-        return prod(self.shape[:2] if self.shared else self.shape)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        del copy
-        made = normal_numbers(_kernels(), self.key, self.count, self.mean, self.deviation)
-        if self.shared and len(self.shape) == 3:
-            made = np.broadcast_to(made.reshape(*self.shape[:2], 1), self.shape)
-        return made.reshape(self.shape).astype(dtype or np.float32, copy=False)
-
     def added_to(self, image: NDArray[Any]) -> NDArray[Any]:
         """The image, uint8 or float32 (0..1), with the noise added to it: whole levels of it, to uint8."""
-        image = np.ascontiguousarray(image)
+        image, kernels = np.ascontiguousarray(image), library()
+        if kernels is None:
+            raise RuntimeError("noise of our own is made by native kernels, and there are none any more")
         out, channels = np.empty(image.shape, image.dtype), self.shape[2] if len(self.shape) == 3 else 1
-        _kernels().kernel("own_noise", "lffipplii")(
+        kernels.kernel("own_noise", "lffipplii")(
             self.key, self.mean, self.deviation, VALUES[image.dtype], image.ctypes.data, out.ctypes.data,
             prod(self.shape[:2]), channels, int(self.shared),
         )  # fmt: skip
         return out
-
-
-def _kernels() -> Library:
-    """Those of this machine, without which no step takes its noise from here."""
-    found = library()
-    if found is None:
-        raise RuntimeError("noise of our own is made by native kernels, and there are none any more")
-    return found
 
 
 def attach(step: Any) -> None:
@@ -93,15 +79,20 @@ def attach(step: Any) -> None:
 
 
 def is_own(step: Any) -> bool:
-    """Whether a transform that calls `generate_noise` takes its noise from our own generator."""
+    """Whether a transform takes its noise from our own generator."""
     seen = getattr(step.get_params_dependent_on_data, "__globals__", {}).get("fpixel")
-    return getattr(seen, "generate_noise", None) is _generate
+    return getattr(seen, "generate_noise", None) is _generate or getattr(step.apply, "func", None) is _iso
 
 
 def added(step: Any) -> None:
     """For steps that call albumentations' `generate_noise` and `add_noise`."""
     instead: Functions = {"generate_noise": _generate, "add_noise": _add}
     with_functions(step, ("apply", "get_params_dependent_on_data"), instead, "fpixel")
+
+
+def iso(step: Any) -> None:
+    """For a step that adds the noise of a camera's sensor."""
+    wrap_apply(step, _iso, step)
 
 
 def fits(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
@@ -119,20 +110,15 @@ def _generate(
     random_generator: Any,
 ) -> Any:
     """As albumentations' own: the same draws in the same order, but for the numbers of the noise itself."""
-    full = float(max_value)
-    shared = spatial_mode == "shared"
+    full, shared = float(max_value), spatial_mode == "shared"
     few = not shared or len(shape) == 2 or shape[2] <= _CHANNELS
-    if noise_type != "gaussian" or spatial_mode == "constant" or not (few and fits(shape, np.dtype(np.uint8))):
+    if not (few and fits(shape, np.dtype(np.uint8))):
         return pixel.generate_noise(
             noise_type, spatial_mode, shape, params, max_value, approximation, random_generator
         )  # fmt: skip
     key = mix(random_generator.here(), int(random_generator.integers(0, 2**16)))
     mean, deviation = _parameters(params, random_generator)
-    if approximation == 1.0:
-        return Noise(shape, shared, mean * full, deviation * full, key)
-    small = (*(max(1, int(side * approximation)) for side in shape[:2]), *shape[2:])
-    noise = Noise(small, shared, mean * full, deviation * full, key)
-    return geometric.resize(np.ascontiguousarray(noise), shape[:2], pixel.cv2.INTER_LINEAR)
+    return Noise(shape, shared, mean * full, deviation * full, key)
 
 
 def _add(img: NDArray[Any], noise: Any) -> NDArray[Any]:
@@ -147,3 +133,35 @@ def _parameters(params: dict[str, Any], rng: Any) -> tuple[float, float]:
         low if low == high else rng.uniform(low, high) for low, high in (params["mean_range"], params["std_range"])
     )
     return mean, deviation
+
+
+def _iso(
+    step: Any, apply: Callable[..., Any], img: NDArray[Any], color_shift: float, intensity: float, random_seed: int,
+    **params: Any,
+) -> NDArray[Any]:  # fmt: skip
+    done, kernels = None, library()
+    if kernels and fits(img.shape, img.dtype) and img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == 3:
+        key = mix(step.random_generator.here(), int(random_seed))
+        done = iso_noise(np.ascontiguousarray(img), color_shift, intensity, key, kernels)
+    if done is None:
+        done = apply(img, color_shift=color_shift, intensity=intensity, random_seed=random_seed, **params)
+    return np.asarray(done)
+
+
+def iso_noise(
+    img: NDArray[np.uint8], color_shift: float, intensity: float, key: int, kernels: Library
+) -> NDArray[np.uint8] | None:
+    """An RGB image as a sensor at a high gain shows it; None where it is not for us.
+
+    Args:
+        img: H×W×3, contiguous.
+        color_shift: of hues, times intensity: the deviation in degrees.
+        intensity: what a photon adds, of what is missing to white; and how many there are, times the deviation of the
+            image's lightness.
+        key: of the sample and the step.
+        kernels: that do it.
+    """
+    out = np.empty_like(img)
+    works = kernels.kernel("iso_noise", "lddppl")
+    done = works(key, color_shift, intensity, img.ctypes.data, out.ctypes.data, img.size // 3)
+    return out if done == 0 else None
