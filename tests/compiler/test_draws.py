@@ -203,7 +203,7 @@ def test_grids_that_move_make_the_same_maps(of: Any, height: int, width: int, se
 
 
 def test_a_kernel_whose_means_are_off_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maps, "_means_of_moves", _moved)
+    monkeypatch.setattr(maps, "piecewise_affine_maps", _moved)
     maps._same_bits.cache_clear()
     try:
         check((A.PiecewiseAffine, {}), (20, 30, 3), 1)
@@ -217,7 +217,7 @@ def test_same_draws_same_maps(of: tuple[type, dict[str, Any]], height: int, widt
     check(of, (height, width, 3), seed)
 
 
-right, elastic, piecewise = samplers.affine_matrix, maps.elastic, maps._means_of_moves
+right, elastic, piecewise = samplers.affine_matrix, maps.elastic, maps.piecewise_affine_maps
 
 
 def _a_bit_off(*given: Any) -> Any:
@@ -226,8 +226,8 @@ def _a_bit_off(*given: Any) -> Any:
     return made
 
 
-def _moved(*given: Any) -> Any:
-    map_x, map_y = piecewise(*given)
+def _moved(*given: Any, **named: Any) -> Any:
+    map_x, map_y = piecewise(*given, **named)
     return map_x, np.nextafter(map_y, np.float32(np.inf))
 
 
@@ -244,7 +244,7 @@ test_planted_faults_are_caught = planted_faults({
         lambda _: check((A.ElasticTransform, {"sigma": 5}), (64, 64, 3), 1), (maps, "elastic", _a_bit_off),
     ),
     "means a bit off": (
-        lambda _: check((A.PiecewiseAffine, {}), (20, 30, 3), 1), (maps, "_means_of_moves", _moved),
+        lambda _: check((A.PiecewiseAffine, {}), (20, 30, 3), 1), (maps, "piecewise_affine_maps", _moved),
         (maps, "_same_bits", lambda _: True),
     ),
 })  # fmt: skip

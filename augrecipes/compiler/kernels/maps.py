@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from types import MethodType
 from typing import Any
 
@@ -14,7 +14,6 @@ from augrecipes.compat.replaced_functions import with_functions
 from augrecipes.compiler.kernels import field_native
 from augrecipes.native.kernels import Library, library
 
-Maps = tuple[np.ndarray, np.ndarray]  # x and y, H×W float32
 _SAMPLER = "get_params_dependent_on_data"
 _F32 = np.float32
 _ROUGH, _NOTHING = 17, 1e-6  # weights of an approximate field; noise that is none
@@ -29,7 +28,9 @@ def with_quick_maps(step: Any) -> Any:
         and getattr(type(step), _SAMPLER, None) is A.ElasticTransform.get_params_dependent_on_data
     ):
         setattr(step, _SAMPLER, MethodType(elastic, step))
-    return with_functions(step, (_SAMPLER,), {"create_piecewise_affine_maps": piecewise_affine_maps})
+    if isinstance(step, A.PiecewiseAffine) and (kernels := library()) is not None and _same_bits(kernels):
+        with_functions(step, (_SAMPLER,), {"create_piecewise_affine_maps": partial(piecewise_affine_maps, kernels)})
+    return step
 
 
 def elastic(step: Any, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
@@ -56,6 +57,7 @@ def elastic(step: Any, params: dict[str, Any], data: dict[str, Any]) -> dict[str
 
 
 def piecewise_affine_maps(
+    kernels: Library,
     image_shape: tuple[int, int],
     grid: tuple[int, int],
     scale: float,
@@ -63,21 +65,13 @@ def piecewise_affine_maps(
     random_generator: np.random.Generator,
 ) -> Any:
     """Where PiecewiseAffine takes each pixel from: the mean of where points of a grid are, by how near they are."""
-    kernels, given = library(), (image_shape, grid, scale, absolute_scale, random_generator)
-    fits = min(*image_shape[:2], *grid, scale) > 0 and grid[0] * grid[1] <= _MOST
-    if kernels is None or not fits or not _same_bits(kernels):
-        return geometric.create_piecewise_affine_maps(*given)
-    return _means_of_moves(kernels, *given)
-
-
-def _means_of_moves(
-    kernels: Library, shape: tuple[int, int], grid: tuple[int, int], scale: float, absolute: bool, random: Any
-) -> Maps:
-    (height, width), (rows, columns) = shape[:2], grid
+    (height, width), (rows, columns) = image_shape[:2], grid
+    if min(height, width, rows, columns, scale) <= 0 or rows * columns > _MOST:
+        return geometric.create_piecewise_affine_maps(image_shape, grid, scale, absolute_scale, random_generator)
     down, across = np.linspace(0, height - 1, rows, dtype=_F32), np.linspace(0, width - 1, columns, dtype=_F32)
     x, y = (each.reshape(-1) for each in np.meshgrid(across, down))
-    spread = scale / 3 if absolute else scale * min(width, height) / 3
-    moved = random.normal(0, spread, (rows, columns, 2)).astype(_F32).reshape(-1, 2)
+    spread = scale / 3 if absolute_scale else scale * min(width, height) / 3
+    moved = random_generator.normal(0, spread, (rows, columns, 2)).astype(_F32).reshape(-1, 2)
     to_x, to_y = np.clip(x + moved[:, 1], 0, width - 1), np.clip(y + moved[:, 0], 0, height - 1)
     map_x, map_y = np.empty((2, height, width), _F32)
     points = np.stack([x, y, to_x, to_y]).astype(_F32, copy=False)
@@ -90,6 +84,6 @@ def _means_of_moves(
 def _same_bits(kernels: Library) -> bool:
     """Whether the kernel gives the bits of the installed numpy: asked once a process."""
     each = [((9, 21), grid, 0.1, False) for grid in _GRIDS]
-    ours = [_means_of_moves(kernels, *given, np.random.default_rng(3)) for given in each]
+    ours = [piecewise_affine_maps(kernels, *given, np.random.default_rng(3)) for given in each]
     its = [geometric.create_piecewise_affine_maps(*given, np.random.default_rng(3)) for given in each]
     return np.array_equal(ours, its)
