@@ -211,10 +211,9 @@ _FUNCTIONS: Functions = {"warp_affine": warp_affine, "perspective": perspective,
 Axes = Mapping[str, float]
 
 
-def with_quick_matrix(step: Any) -> Any:
-    """The transform, whose sampler calls `affine_matrix` instead of albumentations' function of the same arguments."""
-    functions = {"create_affine_transformation_matrix": affine_matrix}
-    return with_functions(step, ("get_params_dependent_on_data",), functions)
+def with_matrix(step: Any, matrix: Callable[..., Any]) -> Any:
+    """The transform, whose sampler makes its matrices by one of the functions below."""
+    return with_functions(step, ("get_params_dependent_on_data",), {"create_affine_transformation_matrix": matrix})
 
 
 def affine_matrix(translate: Axes, shear: Axes, scale: Axes, rotate: float, shift: tuple[float, float]) -> np.ndarray:
@@ -232,3 +231,29 @@ def affine_matrix(translate: Axes, shear: Axes, scale: Axes, rotate: float, shif
     return np.array(
         ((a, b, x + translate["x"] - a * x - b * y), (d, e, y + translate["y"] - d * x - e * y), (0.0, 0.0, 1.0))
     )
+
+
+def same_matrix(translate: Axes, shear: Axes, scale: Axes, rotate: float, shift: tuple[float, float]) -> np.ndarray:
+    """What albumentations' function of these arguments gives, to the last bit.
+
+    Without shear all its products but the last multiply by 0 and 1 only, or round once: those are written out. The last
+    is made as it makes it, since only that library knows in which order it adds.
+
+    >>> same_matrix({"x": 1, "y": 0}, {"x": 0, "y": 0}, {"x": 2, "y": 2}, 0, (1.5, 1.5)).tolist()
+    [[2.0, 0.0, -0.5], [0.0, 2.0, -1.5], [0.0, 0.0, 1.0]]
+    """
+    if shear["x"] or shear["y"]:
+        return geometric.create_affine_transformation_matrix(translate, shear, scale, rotate, shift)
+    angle = np.deg2rad(rotate % 360)
+    c, s = float(np.cos(angle)), float(np.sin(angle))
+    (x, y), kx, ky = shift, scale["x"], scale["y"]
+    # 0 is added as sums of products have it: of -0 it makes 0.
+    m: np.ndarray = np.array(
+        (
+            (c * kx + 0.0, s * ky + 0.0, translate["x"] + x + 0.0),
+            (-s * kx + 0.0, c * ky + 0.0, translate["y"] + y + 0.0),
+            (0.0, 0.0, 1.0),
+        )
+    ) @ np.array(((1.0, 0.0, -x), (0.0, 1.0, -y), (0.0, 0.0, 1.0)))
+    m[2] = 0, 0, 1
+    return m

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from typing import Any
 
 import albumentations as A
+import albumentations.augmentations.geometric.functional as geometric
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,8 +15,8 @@ from hypothesis import strategies as st
 from support.checks import planted_faults
 
 from augrecipes.compat import replaced_functions as samplers
-from augrecipes.compat.replaced_functions import with_quick_matrix
-from augrecipes.compiler.kernels import maps
+from augrecipes.compat.replaced_functions import with_matrix
+from augrecipes.compiler.kernels import maps, quick_apply
 from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.compiler.run import draws as draws_module
 from augrecipes.compiler.run.draws import CounterRandom, Draws
@@ -138,7 +139,7 @@ STEPS: list[tuple[type, dict[str, Any]]] = [
 
 
 def same_matrices(cls: type, arguments: dict[str, Any]) -> None:
-    own, quick = cls(p=1.0, **arguments), with_quick_matrix(cls(p=1.0, **arguments))
+    own, quick = cls(p=1.0, **arguments), with_matrix(cls(p=1.0, **arguments), samplers.affine_matrix)
     assert quick.get_params_dependent_on_data.__code__ is own.get_params_dependent_on_data.__code__
     params = {"shape": (101, 64, 3)}
     for seed in range(100):
@@ -155,6 +156,36 @@ def same_matrices(cls: type, arguments: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("cls", "arguments"), STEPS)
 def test_same_draws_same_matrices(cls: type, arguments: dict[str, Any]) -> None:
     same_matrices(cls, arguments)
+
+
+NUMBERS = st.one_of(
+    st.floats(-500, 500), st.integers(-400, 400), st.sampled_from([0, -0.0, 90, 180.0, 270, -90.0, 1e-9])
+)
+PAIRS = st.fixed_dictionaries({"x": NUMBERS, "y": NUMBERS})
+NO_SHEAR = st.just({"x": 0, "y": 0.0})
+
+
+def same_bits(*drawn: Any) -> None:
+    own = geometric.create_affine_transformation_matrix(*drawn)
+    assert samplers.same_matrix(*drawn).tobytes() == own.tobytes()
+
+
+@given(st.tuples(PAIRS, st.one_of(NO_SHEAR, PAIRS), PAIRS, NUMBERS, st.tuples(NUMBERS, NUMBERS)))
+def test_the_matrix_of_exact_is_albumentations_to_the_last_bit(drawn: Any) -> None:
+    same_bits(*drawn)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("cls", "arguments"), STEPS)
+def test_steps_of_exact_draw_what_albumentations_draws(cls: type, arguments: dict[str, Any]) -> None:
+    own, quick = cls(p=1.0, **arguments), cls(p=1.0, **arguments)
+    quick_apply.attach([quick])
+    for seed in range(50):
+        made = []
+        for step in (own, quick):
+            step.set_random_seed(seed)
+            made.append(step.get_params_dependent_on_data({"shape": (101, 64, 3)}, {}))
+        assert pickle.dumps(made[0]) == pickle.dumps(made[1])
 
 
 # Maps made with fewer temporaries are albumentations' own, to the last bit, for the same draws.
@@ -231,6 +262,11 @@ def _moved(*given: Any, **named: Any) -> Any:
     return map_x, np.nextafter(map_y, np.float32(np.inf))
 
 
+def _all_angles(_: Any) -> None:
+    for angle in range(90):
+        same_bits({"x": 3.3, "y": 1.7}, {"x": 0, "y": 0}, {"x": 1.1, "y": 0.7}, angle + 0.3, (99.5, 7.5))
+
+
 test_planted_faults_are_caught = planted_faults({
     "weights of another choice": (
         lambda _: check_choices(0, [[0.25, 0.25, 0.5]], 50),
@@ -240,6 +276,7 @@ test_planted_faults_are_caught = planted_faults({
         lambda _: same_matrices(A.Rotate, {"limit": 30}),
         (samplers, "affine_matrix", lambda x, y, size, angle, scale: right(x, y, size, -angle, scale)),
     ),
+    "products in another order": (_all_angles, (samplers, "same_matrix", samplers.affine_matrix)),
     "maps a bit off": (
         lambda _: check((A.ElasticTransform, {"sigma": 5}), (64, 64, 3), 1), (maps, "elastic", _a_bit_off),
     ),
