@@ -245,8 +245,6 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
         return colours ? add_photons(run, drawn, a) : REFUSED;
     case ADDS_OWN_ISO_NOISE:
         return colours ? add_own_photons(run, drawn) : REFUSED;
-    case SNOWS:
-        return colours ? snow(run, drawn[0], a) : REFUSED;
     case DOWNSCALES:
         return coarsen(run, drawn[0], a);
     case EQUALIZES:

@@ -89,8 +89,6 @@ CAPABILITIES = (
         "RandomSnow",
         grids="same",
         grids_when=lambda a: a.get("method") == "bleach",
-        native="pixels:snowed",
-        native_when="`method` bleach",
     ),
     _rgb_levels("RandomSunFlare", quick="flare"),
     _texture("Spatter", channels=_RGB, gain=1.0),

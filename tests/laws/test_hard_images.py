@@ -107,12 +107,6 @@ def lab(step: int) -> Iterator[Case]:
         yield "CLAHE", {"clip_limit": [limit, limit], "tile_grid_size": [1, 1]}, [colours(step)]
 
 
-def snow() -> Iterator[Case]:
-    levels = np.arange(0, 256, 3, dtype=np.uint8)
-    cube = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1).reshape(86, -1, 3)
-    yield "RandomSnow", {"snow_point_range": [0.5, 0.5], "brightness_coeff": 1.0}, [cube]
-
-
 def large() -> Iterator[Case]:
     """Long sides, and more rows and columns than a kernel takes at a time."""
     for shape in ((3, 16384), (16384, 2), (700, 900)):
@@ -125,7 +119,7 @@ def large() -> Iterator[Case]:
 
 
 CASES: dict[str, Callable[[], Iterator[Case]]] = {
-    "means": means, "medians": medians, "halves": halves, "jpegs": jpegs, "lab": lambda: lab(37), "snow": snow,
+    "means": means, "medians": medians, "halves": halves, "jpegs": jpegs, "lab": lambda: lab(37),
     "large": large,
 }  # fmt: skip
 

@@ -126,7 +126,7 @@ def photons_counted(step: Any) -> NativeOp | None:
     return NativeOp(DRAWS.ISO_NOISE, effect, limits, of("color_shift", "intensity", "random_seed"), does)
 
 
-# Holes, shadows, snow.
+# Holes, shadows.
 
 
 def holes(step: Any) -> NativeOp | None:
@@ -176,14 +176,6 @@ def _polygons(params: Mapping[str, Any]) -> tuple[float, ...]:
     found = zip(params["intensities"].tolist(), params["vertices_list"], strict=True)
     each = [(intensity, *corners.ravel().astype(float).tolist()) for intensity, corners in found]
     return (float(len(each)), *(number for one in each for number in one))
-
-
-def snowed(step: Any) -> NativeOp | None:
-    """What is dark made lighter."""
-    if step.method != "bleach":
-        return None
-    does = (*opencv_variants.hls(), float(step.brightness_coeff))
-    return uniform(step, EFFECTS.SNOWS, does, snow_point="snow_point_range")
 
 
 def coarsened(step: Any) -> NativeOp:
