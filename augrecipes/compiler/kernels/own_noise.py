@@ -44,7 +44,7 @@ def normal_numbers(kernels: Library, key: int, count: int, mean: float, deviatio
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The noise of one image, which is made as it is added.
+    """The noise of one image, made as it is added; `np.asarray` makes it for whoever wants to see it, float32.
 
     Attributes:
         shape: H×W or H×W×C, of the image.
@@ -59,6 +59,13 @@ class Noise:
     mean: float
     deviation: float
     key: int
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        del copy
+        kernels: Any = library()
+        shape = (*self.shape[:2], 1) if self.shared and len(self.shape) == 3 else self.shape
+        made = normal_numbers(kernels, self.key, prod(shape), self.mean, self.deviation).reshape(shape)
+        return np.broadcast_to(made, self.shape).astype(dtype or np.float32)
 
     def added_to(self, image: NDArray[Any]) -> NDArray[Any]:
         """The image, uint8 or float32 (0..1), with the noise added to it: whole levels of it, to uint8."""

@@ -11,7 +11,6 @@ from augrecipes.compat.albumentations import geometric
 from augrecipes.compiler.kernels.quick_apply import Apply
 from augrecipes.native.kernels import Library
 
-_F32 = np.float32
 _COMPACT, _TURNS = 10.0, 10  # how near to its centre a segment keeps, and how often centres move
 
 
@@ -46,7 +45,7 @@ def quick(step: Any, kernels: Library) -> Apply:
 def _segments(kernels: Library, image: np.ndarray, count: int) -> np.ndarray:
     """The number of the segment of each pixel of an image, H×W int32."""
     (height, width), channels = image.shape[:2], image.shape[2] if image.ndim > 2 else 1
-    values = np.ascontiguousarray(image.astype(_F32) / np.max(image + 1e-6), np.float64)
+    values = np.ascontiguousarray(image.astype(np.float32) / np.max(image + 1e-6), np.float64)
     step = int((height * width / count) ** 0.5)
     first = np.meshgrid(np.arange(step // 2, width, step), np.arange(step // 2, height, step))
     centres = np.stack(first, axis=-1).reshape(-1, 2).astype(np.int64)
