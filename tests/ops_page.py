@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from augrecipes.compat.albumentations import A
-from augrecipes.compiler.kernels.quick_functions import calls_quick
 from augrecipes.ops.capabilities import claims, known
 from augrecipes.ops.capability import Capability
 
+_DRAWN_QUICKER = ("ElasticTransform", "PiecewiseAffine")  # by functions of compiler/kernels/maps.py
 PAGE = Path(__file__).parent.parent / "docs" / "OPS.md"
 _HEAD = """\
 # Which steps run natively
@@ -55,7 +54,7 @@ def why(record: Capability) -> str:
         return f"draws by what is in the {' and the '.join(sorted(record.draws_from))}"
     if record.changes_dtype:
         return "its images are floats"
-    if record.quick or calls_quick(getattr(A, record.name, object)):
+    if record.quick or record.name in _DRAWN_QUICKER:
         return "it runs in albumentations, with functions of ours for what is slow there"
     return "no faster kernel for it exists here"
 

@@ -211,15 +211,9 @@ _FUNCTIONS: Functions = {"warp_affine": warp_affine, "perspective": perspective,
 Axes = Mapping[str, float]
 
 
-def with_quick_matrix(step: Any, matrix: Callable[..., Any] | None = None) -> Any:
-    """The transform, whose sampler calls `affine_matrix` instead of albumentations' function of the same arguments."""
-    functions = {"create_affine_transformation_matrix": matrix or affine_matrix}
-    return with_functions(step, ("get_params_dependent_on_data",), functions)
-
-
-def with_same_matrix(step: Any) -> Any:
-    """The same with `same_matrix`, whose bits are those of albumentations."""
-    return with_quick_matrix(step, same_matrix)
+def with_matrix(step: Any, matrix: Callable[..., Any]) -> Any:
+    """The transform, whose sampler makes its matrices by one of the functions below."""
+    return with_functions(step, ("get_params_dependent_on_data",), {"create_affine_transformation_matrix": matrix})
 
 
 def affine_matrix(translate: Axes, shear: Axes, scale: Axes, rotate: float, shift: tuple[float, float]) -> np.ndarray:

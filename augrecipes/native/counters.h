@@ -10,12 +10,6 @@ typedef struct {
     uint32_t one, two;
 } Key;
 
-/* A number is start + slope * size, where size = (word / 2) + 1/2 says how far out it is: from 2^31, in the middle, to
-   nothing. The pieces are 64 to a doubling of size. */
-typedef struct {
-    float start, slope;
-} Piece;
-
 enum { SOME = 256 }; /* numbers that are made at once: a multiple of 2 * LANES */
 
 static inline Key key_of(int64_t key) { return (Key){(uint32_t)key, (uint32_t)((uint64_t)key >> 32)}; }
@@ -38,17 +32,6 @@ static inline Words words_from(Key key, uint32_t first) {
     for (int i = 0; i < LANES; i++)
         at[i] = (uint32_t)i;
     return hashed(key, at + first);
-}
-
-/* Numbers of the distribution that the pieces tell; the last bit of a word is their sign. */
-static inline Floats numbers_from(Key key, uint32_t first, const Piece *pieces) {
-    Words word = words_from(key, first), start, slope;
-    Floats size = __builtin_convertvector((Ints)(word >> 1), Floats) + 0.5f;
-    Words piece = ((Words)size >> 17) - (0x3f000000u >> 17);
-    start = gather((const uint8_t *)pieces, (Ints)(piece * 8));
-    slope = gather((const uint8_t *)pieces, (Ints)(piece * 8 + 4));
-    Floats number = (Floats)start + (Floats)slope * size;
-    return (Floats)((Words)number ^ word << 31);
 }
 
 #endif

@@ -68,20 +68,13 @@ static inline void some_sums(Key key, uint32_t first, int16_t *to) {
         sums_of(words_from(key, (first + (uint32_t)i) / 2), to + i);
 }
 
-/* SOME numbers from number `first` on, times a deviation, plus a mean: normal where no pieces are. */
-static inline void some_numbers(Key key, uint32_t first, const Piece *pieces, float mean, float deviation, float *out) {
-    if (pieces)
-        for (int i = 0; i < SOME; i += LANES) {
-            Floats made = numbers_from(key, first + (uint32_t)i, pieces) * deviation + mean;
-            memcpy(out + i, &made, sizeof made);
-        }
-    else {
-        int16_t sums[SOME];
-        deviation *= 1.0f / SPREAD;
-        some_sums(key, first, sums);
-        for (int i = 0; i < SOME; i++)
-            out[i] = sums[i] * deviation + mean;
-    }
+/* SOME normal numbers from number `first` on, times a deviation, plus a mean. */
+static inline void some_numbers(Key key, uint32_t first, float mean, float deviation, float *out) {
+    int16_t sums[SOME];
+    deviation *= 1.0f / SPREAD;
+    some_sums(key, first, sums);
+    for (int i = 0; i < SOME; i++)
+        out[i] = sums[i] * deviation + mean;
 }
 
 #endif

@@ -10,12 +10,12 @@ typedef int16_t Shorts __attribute__((vector_size(4 * LANES)));
 
 static inline float from_zero_to(float x, float most) { return x < 0.0f ? 0.0f : x > most ? most : x; }
 
-/* Numbers, times deviation, plus mean. */
-KERNEL(counter_numbers)(int64_t key, const Piece *pieces, float mean, float deviation, float *out, int64_t count) {
+/* Normal numbers, times deviation, plus mean. */
+KERNEL(counter_numbers)(int64_t key, float mean, float deviation, float *out, int64_t count) {
     float made[SOME];
     for (int64_t i = 0; i < count; i += SOME) {
         float *to = count - i < SOME ? made : out + i;
-        some_numbers(key_of(key), (uint32_t)i, pieces, mean, deviation, to);
+        some_numbers(key_of(key), (uint32_t)i, mean, deviation, to);
         if (to == made)
             memcpy(out + i, made, (size_t)(count - i) * sizeof *out);
     }
@@ -90,42 +90,38 @@ static void add_levels(Key key, Parts parts, const uint8_t *from, uint8_t *to, i
     }
 }
 
-/* Numbers added to an image's values, or multiplied with them; what lies beyond its range is cut off.
+/* Normal numbers added to an image's values; what lies beyond its range is cut off.
 
    type: of the values; shared: the channels of a pixel, at most 4, take the same number. */
-KERNEL(own_noise)(int64_t key, const Piece *pieces, float mean, float deviation, int32_t multiplies, int32_t type,
-                  const void *from, void *to, int64_t pixels, int32_t channels, int32_t shared) {
+KERNEL(own_noise)(int64_t key, float mean, float deviation, int32_t type, const void *from, void *to, int64_t pixels,
+                  int32_t channels, int32_t shared) {
     if (channels < 1 || (shared && channels > CHANNELS) || (type != UINT8 && type != FLOAT32))
         return REFUSED;
     const int64_t each = shared ? channels : 1, count = shared ? pixels : pixels * channels;
     const Parts parts = parts_of(mean, deviation);
-    if (type == UINT8 && !multiplies && !pieces && parts.bits > 1) {
+    if (type == UINT8 && parts.bits > 1) {
         add_levels(key_of(key), parts, from, to, count, each);
         return DONE;
     }
     float few[SOME], noise[SOME * CHANNELS];
     for (int64_t i = 0; i < count; i += SOME) {
         int64_t pixels_here = MIN(SOME, count - i), some = pixels_here * each, done = i * each;
-        some_numbers(key_of(key), (uint32_t)i, pieces, mean, deviation, each == 1 ? noise : few);
+        some_numbers(key_of(key), (uint32_t)i, mean, deviation, each == 1 ? noise : few);
         spread_floats(few, pixels_here, each, noise);
         if (type == FLOAT32) {
             const float *values = (const float *)from + done;
             float *out = (float *)to + done;
             for (int64_t k = 0; k < some; k++)
-                out[k] = from_zero_to(multiplies ? values[k] * noise[k] : values[k] + noise[k], 1.0f);
+                out[k] = from_zero_to(values[k] + noise[k], 1.0f);
             continue;
         }
         const uint8_t *values = (const uint8_t *)from + done;
         uint8_t *out = (uint8_t *)to + done;
-        if (multiplies)
-            for (int64_t k = 0; k < some; k++)
-                out[k] = (uint8_t)(int32_t)from_zero_to(values[k] * noise[k], 255.0f);
-        else
-            for (int64_t k = 0; k < some; k++) { /* levels without what lies behind their point, as the step adds them */
-                float number = MAX(noise[k], -256.0f);
-                int32_t sum = values[k] + (int32_t)MIN(number, 256.0f);
-                out[k] = (uint8_t)MIN(MAX(sum, 0), 255);
-            }
+        for (int64_t k = 0; k < some; k++) { /* levels without what lies behind their point, as the step adds them */
+            float number = MAX(noise[k], -256.0f);
+            int32_t sum = values[k] + (int32_t)MIN(number, 256.0f);
+            out[k] = (uint8_t)MIN(MAX(sum, 0), 255);
+        }
     }
     return DONE;
 }

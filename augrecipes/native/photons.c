@@ -97,7 +97,7 @@ KERNEL(iso_noise)(int64_t key, double color_shift, double gain, const uint8_t *f
         const uint8_t *here = from + COLOURS * i;
         uint8_t *there = to + COLOURS * i;
         if (all) {
-            some_numbers(hues, (uint32_t)i, 0, 6.0f, shift, turns);
+            some_numbers(hues, (uint32_t)i, 6.0f, shift, turns);
             take_apart(here, some, colours);
         } else {
             memcpy(there, here, (size_t)(COLOURS * some));

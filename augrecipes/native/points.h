@@ -20,7 +20,7 @@ EXPORT int32_t JOIN(grey, ISA)(const uint8_t *, int64_t, uint8_t *);
 EXPORT int32_t JOIN(normal, ISA)(int64_t, const uint32_t *, const float *, const float *, float (*)(float),
                                  double (*)(double), double, double, float, float *, int64_t);
 EXPORT int32_t JOIN(add_noise, ISA)(const uint8_t *, const float *, uint8_t *, int64_t);
-EXPORT int32_t JOIN(own_noise, ISA)(int64_t, const void *, float, float, int32_t, int32_t, const void *, void *, int64_t,
+EXPORT int32_t JOIN(own_noise, ISA)(int64_t, float, float, int32_t, const void *, void *, int64_t,
                                     int32_t, int32_t);
 EXPORT int32_t JOIN(clahe, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t, double, const void *,
                                 uint8_t *, int64_t, uint8_t *);
@@ -127,7 +127,7 @@ static inline int64_t add_own_noise(Run *run, const double *drawn, const double 
         return REFUSED;
     TRY(instead(run, &levels, &to));
     int64_t key = (int64_t)((uint64_t)drawn[2] << 32 | (uint64_t)drawn[3]);
-    return JOIN(own_noise, ISA)(key, 0, (float)drawn[1], (float)drawn[0], 0, UINT8, levels, to, pixels,
+    return JOIN(own_noise, ISA)(key, (float)drawn[1], (float)drawn[0], UINT8, levels, to, pixels,
                                 (int32_t)v->channels, (int32_t)a[0]);
 }
 
@@ -245,8 +245,6 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
         return colours ? add_photons(run, drawn, a) : REFUSED;
     case ADDS_OWN_ISO_NOISE:
         return colours ? add_own_photons(run, drawn) : REFUSED;
-    case SNOWS:
-        return colours ? snow(run, drawn[0], a) : REFUSED;
     case DOWNSCALES:
         return coarsen(run, drawn[0], a);
     case EQUALIZES:

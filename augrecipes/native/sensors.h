@@ -10,7 +10,6 @@
 EXPORT int32_t JOIN(sensor_noise, ISA)(const uint8_t *, int64_t, int64_t, int64_t, double, double, const void *,
                                        const uint64_t *, const double *, int64_t, int32_t, uint8_t *, uint8_t *);
 EXPORT int32_t JOIN(iso_noise, ISA)(int64_t, double, double, const uint8_t *, uint8_t *, int64_t);
-EXPORT int32_t JOIN(snow, ISA)(const uint8_t *, int64_t, int64_t, const uint8_t *, int64_t, int32_t, uint8_t *);
 
 static inline int64_t add_photons(Run *run, const double *drawn, const double *a) {
     const View *v = &run->view;
@@ -32,20 +31,6 @@ static inline int64_t add_own_photons(Run *run, const double *drawn) {
         return REFUSED;
     TRY(instead(run, &levels, &to));
     return JOIN(iso_noise, ISA)((int64_t)key, drawn[0], drawn[1], levels, to, pixels);
-}
-
-/* Lightness below a point times a factor. */
-static inline int64_t snow(Run *run, double part, const double *a) {
-    const View *v = &run->view;
-    const uint8_t *levels;
-    uint8_t *to, lighter[LEVELS];
-    float point = (float)(part * 255 / 2 + 255.0 / 3), factor = (float)a[2];
-    for (int k = 0; k < LEVELS; k++) {
-        float light = (float)k * ((float)k < point ? factor : 1.0f);
-        lighter[k] = (uint8_t)MIN(MAX(light, 0.0f), 255.0f);
-    }
-    TRY(instead(run, &levels, &to));
-    return JOIN(snow, ISA)(levels, v->rows, v->columns, lighter, (int64_t)a[0], (int32_t)a[1], to);
 }
 
 /* Where OpenCV finds the next pixel to each, of so many, where sizes are a factor apart: less of them, or again more. */

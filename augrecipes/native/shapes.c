@@ -2,7 +2,7 @@
 
 #include "kernels.h"
 
-enum { LANES = 16, MOST = 512, PARTS = 8 };
+enum { LANES = 16, MOST = 128, PARTS = 8 };
 
 /* Sums of a few numbers for each pixel, in the order in which numpy adds those of a row. */
 static inline void sums_of(float (*terms)[LANES], int64_t count, float *restrict sums) {

@@ -61,8 +61,6 @@ CAPABILITIES = (
         when=lambda a: not a.get("elementwise", False),
         grids_when=lambda a: not a.get("elementwise", False),
         gain=amplify.multiplied("multiplier"),
-        own_noise="own_noise:multiplied",
-        own_noise_when=lambda a, _: bool(a.get("elementwise", False)),
         native="colours:multiplied",
         native_when="`elementwise` false",
     ),

@@ -145,7 +145,9 @@ CAPABILITIES = (
     _field(
         "ElasticTransform",
         own_noise="coarse_fields:elastic",
-        own_noise_when=lambda a, _: a["sigma"] >= _SMOOTH and not a["approximate"],
+        own_noise_when=lambda a, _: (
+            a["sigma"] >= _SMOOTH and not a["approximate"] and a["noise_distribution"] == "gaussian"
+        ),
     ),
     _field("GridDistortion", native="warps:grid", native_when=f"{_WARPS}; `num_steps` up to 126"),
     _field("GridElasticDeform", channels=(1, 3)),
@@ -169,7 +171,7 @@ CAPABILITIES = (
     _covering("ConstrainedCoarseDropout", draws_from=frozenset({"mask"})),
     _covering("Erasing", forgets={"seed": 0}),  # where it finds no place for its hole
     _covering("GridDropout", native="pixels:grid_of_holes", native_when=_COVERS),
-    _covering("MaskDropout", draws_from=frozenset({"mask"}), needs="mask", quick="covered"),
+    _covering("MaskDropout", draws_from=frozenset({"mask"}), needs="mask"),
     _geometric("PixelDropout", in_place=True, hides=True, effect="noise"),
     _covering("XYMasking"),
     _covering("TimeMasking"),

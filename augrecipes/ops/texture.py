@@ -35,7 +35,7 @@ CAPABILITIES = (
         native_when="`method` kernel; `lightness` up to 266",
     ),
     _alike("Sharpness", native="pixels:sharper"),
-    _alike("UnsharpMask"),
+    _alike("UnsharpMask", quick="unsharp"),
     _alike("RingingOvershoot"),
     # Noise and compression.
     _noise(
@@ -44,7 +44,9 @@ CAPABILITIES = (
         grids_when=lambda a: a.get("spatial_mode") == "constant",
         gain=1.0,
         own_noise="own_noise:added",
-        own_noise_when=lambda a, _: a.get("spatial_mode") != "constant" and a.get("noise_type") != "beta",
+        own_noise_when=lambda a, _: (
+            a["noise_type"] == "gaussian" and a["spatial_mode"] != "constant" and a["approximation"] == 1
+        ),
         native="colours:shifted",
         native_when="`noise_type` uniform; `spatial_mode` constant; `noise_params` of one range, or three",
     ),
@@ -52,21 +54,22 @@ CAPABILITIES = (
         "GaussNoise",
         gain=1.0,
         own_noise="own_noise:added",
+        own_noise_when=lambda a, _: a["noise_scale_factor"] == 1,
         native="pixels:gaussian",
         native_when="`noise_scale_factor` 1; in `exact` also `per_channel` true",
     ),
     _noise_by_pixels(
         "ISONoise",
         channels=_RGB,
-        own_noise="photons:iso",
+        own_noise="own_noise:iso",
         own_noise_when=lambda _, dtype: dtype == "uint8",
         native="pixels:photons_counted",
     ),
-    _noise("SaltAndPepper", gain=1.0, quick="salt"),
+    _noise("SaltAndPepper", gain=1.0),
     _noise_by_pixels("ShotNoise"),
     _compressing("ImageCompression", native="pixels:compressed", native_when="`compression_type` jpeg"),
     _compressing("Downscale", resamples=True, gain=sampled_twice, native="pixels:coarsened"),
-    _texture("Superpixels", in_levels=True),
+    _texture("Superpixels", in_levels=True, quick="superpixels"),
     _rgb_levels("ChromaticAberration", resamples=True, grids="alike", gain=sampled),
     # Light and weather.
     _alike("Illumination", gain=lit, steadied="replaced_functions:with_steady_corner"),
@@ -86,9 +89,7 @@ CAPABILITIES = (
         "RandomSnow",
         grids="same",
         grids_when=lambda a: a.get("method") == "bleach",
-        native="pixels:snowed",
-        native_when="`method` bleach",
     ),
-    _rgb_levels("RandomSunFlare"),
+    _rgb_levels("RandomSunFlare", quick="flare"),
     _texture("Spatter", channels=_RGB, gain=1.0),
 )

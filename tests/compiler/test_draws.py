@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from support.checks import planted_faults
 
 from augrecipes.compat import replaced_functions as samplers
-from augrecipes.compat.replaced_functions import with_quick_matrix
+from augrecipes.compat.replaced_functions import with_matrix
 from augrecipes.compiler.kernels import maps, quick_apply
 from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.compiler.run import draws as draws_module
 from augrecipes.compiler.run.draws import CounterRandom, Draws
 from augrecipes.seeds import finalise, mix, site_key
 
+pytestmark = pytest.mark.filterwarnings("ignore:This augmenter is very slow")
 U63 = st.integers(0, 2**63 - 1)
 
 
@@ -138,7 +139,7 @@ STEPS: list[tuple[type, dict[str, Any]]] = [
 
 
 def same_matrices(cls: type, arguments: dict[str, Any]) -> None:
-    own, quick = cls(p=1.0, **arguments), with_quick_matrix(cls(p=1.0, **arguments))
+    own, quick = cls(p=1.0, **arguments), with_matrix(cls(p=1.0, **arguments), samplers.affine_matrix)
     assert quick.get_params_dependent_on_data.__code__ is own.get_params_dependent_on_data.__code__
     params = {"shape": (101, 64, 3)}
     for seed in range(100):
@@ -211,8 +212,34 @@ def check(of: tuple[type, dict[str, Any]], shape: tuple[int, ...], seed: int) ->
     found = drawn_maps(with_quick_maps(cls(**arguments)), shape, seed)
     assert found.keys() == expected.keys()
     for key, value in expected.items():
+        if value is None:
+            assert found[key] is None
+            continue
         assert found[key].dtype == value.dtype == np.float32
         np.testing.assert_array_equal(found[key].view(np.uint32), value.view(np.uint32), err_msg=key)
+
+
+GRIDS = st.builds(
+    lambda **arguments: (A.PiecewiseAffine, arguments),
+    nb_rows=st.just((2, 13)),
+    nb_cols=st.just((2, 13)),
+    scale=st.sampled_from([(0.0, 0.0), (0.03, 0.05), (1, 3)]),
+    absolute_scale=st.booleans(),
+)
+
+
+@given(GRIDS, st.integers(1, 30), st.integers(1, 30), st.integers(0, 2**32))
+def test_grids_that_move_make_the_same_maps(of: Any, height: int, width: int, seed: int) -> None:
+    check(of, (height, width, 3), seed)
+
+
+def test_a_kernel_whose_means_are_off_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maps, "piecewise_affine_maps", _moved)
+    maps._same_bits.cache_clear()
+    try:
+        check((A.PiecewiseAffine, {}), (20, 30, 3), 1)
+    finally:
+        maps._same_bits.cache_clear()
 
 
 @given(FIELDS, st.integers(1, 70), st.integers(1, 70), st.integers(0, 2**32))
@@ -221,13 +248,18 @@ def test_same_draws_same_maps(of: tuple[type, dict[str, Any]], height: int, widt
     check(of, (height, width, 3), seed)
 
 
-right, elastic = samplers.affine_matrix, maps.elastic
+right, elastic, piecewise = samplers.affine_matrix, maps.elastic, maps.piecewise_affine_maps
 
 
 def _a_bit_off(*given: Any) -> Any:
     made = elastic(*given)
     made["map_y"][-1] = np.nextafter(made["map_y"][-1], np.float32(np.inf))
     return made
+
+
+def _moved(*given: Any, **named: Any) -> Any:
+    map_x, map_y = piecewise(*given, **named)
+    return map_x, np.nextafter(map_y, np.float32(np.inf))
 
 
 def _all_angles(_: Any) -> None:
@@ -247,5 +279,9 @@ test_planted_faults_are_caught = planted_faults({
     "products in another order": (_all_angles, (samplers, "same_matrix", samplers.affine_matrix)),
     "maps a bit off": (
         lambda _: check((A.ElasticTransform, {"sigma": 5}), (64, 64, 3), 1), (maps, "elastic", _a_bit_off),
+    ),
+    "means a bit off": (
+        lambda _: check((A.PiecewiseAffine, {}), (20, 30, 3), 1), (maps, "piecewise_affine_maps", _moved),
+        (maps, "_same_bits", lambda _: True),
     ),
 })  # fmt: skip

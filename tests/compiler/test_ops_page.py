@@ -68,7 +68,6 @@ OPAQUE_WITH: dict[str, tuple[dict[str, Any], ...]] = {
     **dict.fromkeys(("RandomResizedCrop", "RandomScale", "RandomSizedCrop", "Resize"), _RESIZES),
     "RandomShadow": ({"num_shadows_limit": [1, 8]}, {"shadow_dimension": 17}),
     "RandomSizedBBoxSafeCrop": _RESIZES,
-    "RandomSnow": ({"method": "texture"},),
     "ResizeToTarget": ({"method": "matlab_bicubic"},),
     "Rotate": (*_WARPS, {"crop_border": True}),
     **dict.fromkeys(("SafeRotate", "ShiftScaleRotate"), _WARPS),

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.kernels.counter_numbers import Distribution, pieces
 from augrecipes.compiler.kernels.own_noise import Noise
 from augrecipes.seeds import mix
 
@@ -17,7 +16,6 @@ _HALVES = [
 ]
 _PARTS = np.array([[*half, *(127 - part for part in reversed(half))] for half in _HALVES], np.int32)
 _SPREAD = np.float32(7009.9353)
-_SHIFT, _FIRST = 23 - 6, 0x3F000000 >> (23 - 6)  # from the bits of a float to its piece
 
 
 def words(key: int, first: int, count: int) -> np.ndarray:
@@ -44,26 +42,20 @@ def sums(words_of: np.ndarray) -> np.ndarray:
     return more + 127 * more_of_high - 127 * less - less_of_high
 
 
-def numbers(
-    key: int, count: int, distribution: Distribution, first: int = 0, mean: float = 0, deviation: float = 1
-) -> np.ndarray:
-    """Numbers of a distribution, float32, from number `first`, an even one, on: see `counter_numbers.quantile`."""
-    scale = np.float32(deviation)
-    if distribution == "gaussian":
-        made = sums(words(key, first // 2, (count + 1) // 2))[:count].astype(np.float32)
-        scale *= np.float32(1) / _SPREAD
-    else:
-        word, (starts, slopes) = words(key, first, count), pieces(distribution).T
-        size = (word >> np.uint32(1)).astype(np.int32).astype(np.float32) + np.float32(0.5)
-        piece = (size.view(np.uint32) >> np.uint32(_SHIFT)).astype(np.intp) - _FIRST
-        made = slopes[piece] * size + starts[piece]
-        made = (made.view(np.uint32) ^ word << np.uint32(31)).view(np.float32)
-    return made * scale + np.float32(mean)
+def numbers(key: int, count: int, first: int = 0, mean: float = 0, deviation: float = 1) -> np.ndarray:
+    """Normal numbers, float32, from number `first`, an even one, on."""
+    made = sums(words(key, first // 2, (count + 1) // 2))[:count].astype(np.float32)
+    return made * (np.float32(deviation) * (np.float32(1) / _SPREAD)) + np.float32(mean)
+
+
+def count(noise: Noise) -> int:
+    """How many numbers it is made of."""
+    return math.prod(noise.shape[:2] if noise.shared else noise.shape)
 
 
 def array(noise: Noise) -> np.ndarray:
     """All of it, float32, of the image's shape."""
-    return in_shape(noise, numbers(noise.key, noise.count, noise.distribution, 0, noise.mean, noise.deviation))
+    return in_shape(noise, numbers(noise.key, count(noise), 0, noise.mean, noise.deviation))
 
 
 def in_shape(noise: Noise, made: np.ndarray) -> np.ndarray:
@@ -81,7 +73,7 @@ def parts(noise: Noise) -> int:
 
 def whole_levels(noise: Noise, bits: int) -> np.ndarray:
     """Normal noise of levels: whole numbers in parts of a level, without what lies behind the point at last."""
-    made = sums(words(noise.key, 0, (noise.count + 1) // 2))[: noise.count]
+    made = sums(words(noise.key, 0, (count(noise) + 1) // 2))[: count(noise)]
     factor = int(np.rint(float(np.float32(noise.deviation)) * 2.0**bits * 32768 / float(_SPREAD)))
     made = ((made * factor >> 14) + 1 >> 1) + int(np.rint(float(np.float32(noise.mean)) * 2.0**bits))
     return np.sign(made) * (np.abs(made) >> bits)
@@ -89,19 +81,13 @@ def whole_levels(noise: Noise, bits: int) -> np.ndarray:
 
 def added(noise: Noise, image: np.ndarray) -> np.ndarray:
     """An image, uint8 or float32, with it."""
-    bits = parts(noise) if noise.distribution == "gaussian" and image.dtype == np.uint8 else 0
+    bits = parts(noise) if image.dtype == np.uint8 else 0
     if bits > 1:
         return np.clip(image + in_shape(noise, whole_levels(noise, bits)), 0, 255).astype(np.uint8)
     made: Any = array(noise)
     if image.dtype == np.uint8:
         return np.clip(image + np.trunc(np.clip(made, -256, 256)).astype(np.int16), 0, 255).astype(np.uint8)
     return np.asarray(np.clip(image + made, 0, 1), image.dtype)
-
-
-def multiplied(noise: Noise, image: np.ndarray) -> np.ndarray:
-    """An image times it."""
-    product: Any = image.astype(np.float32) * array(noise)
-    return np.asarray(np.clip(product, 0, 255 if image.dtype == np.uint8 else 1).astype(image.dtype))
 
 
 def lightness(img: np.ndarray) -> tuple[int, int]:
@@ -124,7 +110,7 @@ def bounds_of(rate: float, intensity: float) -> list[int] | None:
 
 
 def iso(img: np.ndarray, color_shift: float, intensity: float, key: int) -> np.ndarray | None:
-    """As of `photons.iso_noise`."""
+    """As of `own_noise.iso_noise`."""
     pixels = img.shape[0] * img.shape[1]
     total, squares = lightness(img)
     variance = max(0.0, squares / pixels - (total / pixels) ** 2)
@@ -147,7 +133,7 @@ def iso(img: np.ndarray, color_shift: float, intensity: float, key: int) -> np.n
     )
     inverse = one / (some * room)
     red, green = most == r, most == g
-    turn = numbers(mix(key, 1), pixels, "gaussian", 0, 6, np.float32(color_shift * intensity / 60))
+    turn = numbers(mix(key, 1), pixels, 0, 6, np.float32(color_shift * intensity / 60))
     centre = np.where(red, np.float32(0), np.where(green, np.float32(2), np.float32(4))) + turn
     hue = np.where(red, g - b, np.where(green, b - r, r - g)) * (inverse * room) + centre
     hue = hue - np.trunc(hue * (one / six)) * six

@@ -119,10 +119,9 @@ def test_the_greatest_of_many_normal_numbers(count: int, share: float) -> None:
 # Height, width and arguments of a step.
 CASES: list[tuple[int, int, dict[str, Any]]] = [
     (40, 64, {"alpha": 60, "sigma": 4}),
-    (64, 40, {"alpha": 9, "sigma": 6.5, "noise_distribution": "uniform"}),
+    (64, 40, {"alpha": 9, "sigma": 6.5}),
     (48, 48, {"alpha": 30, "sigma": 5, "same_dxdy": True}),
     (30, 36, {"alpha": 100, "sigma": 50}),
-    (30, 36, {"alpha": 100, "sigma": 30, "noise_distribution": "uniform"}),
 ]
 DRAWS = 1500
 

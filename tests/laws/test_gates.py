@@ -208,6 +208,28 @@ def test_windows_are_drawn_around_the_same_places(
     check_places(mask.astype(dtype), seed, **args)
 
 
+@given(
+    size=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    args=st.sampled_from([
+        {"mask_indices": [1, 2, 127, 254], "num_holes_range": (1, 3)},
+        {"mask_indices": [2], "hole_height_range": (0.5, 1.0), "fill": 9},
+    ]),
+    seed=st.integers(0, 10**6),
+)  # fmt: skip
+def test_holes_are_drawn_in_the_same_parts(size: tuple[int, int], args: dict[str, Any], seed: int) -> None:
+    mask = np.random.default_rng(seed).integers(0, 3, size, np.uint8) * np.uint8(1 + 126 * (seed % 2))
+    own, quick = (A.ConstrainedCoarseDropout(p=1, **args) for _ in range(2))
+    quick_apply.attach([quick])
+    assert "get_params_dependent_on_data" in vars(quick)
+    seen = []
+    for step in (own, quick):
+        step.set_random_seed(seed)
+        data = {"image": np.zeros((*size, 3), np.uint8), "mask": mask}
+        seen.append(step.get_params_dependent_on_data({"shape": (*size, 3)}, data))
+    np.testing.assert_array_equal(seen[0]["holes"], seen[1]["holes"], strict=True)
+    assert seen[0]["seed"] == seen[1]["seed"]
+
+
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 99))
 def test_places_are_those_of_numpy(height: int, width: int, seed: int) -> None:
     mask = np.random.default_rng(seed).integers(0, 2, (height, width), np.uint8)

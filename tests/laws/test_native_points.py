@@ -70,7 +70,6 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "GaussNoise": arguments(std_range=_range(0, 1), mean_range=_range(-1, 1)),
     "ISONoise": arguments(color_shift=_range(0, 1), intensity=_range(0, 3)),
     "RandomToneCurve": arguments(scale=st.floats(0, 1), per_channel=st.booleans()),
-    "RandomSnow": arguments(brightness_coeff=st.floats(0.01, 4), snow_point_range=_range(0, 1)),
     "Downscale": arguments(
         scale_range=st.one_of(_range(0.02, 0.99), st.just([0.5, 0.5])),
         interpolation_pair=arguments(downscale=st.sampled_from([0, 0, 1, 3]), upscale=st.sampled_from([0, 0, 1])),

@@ -29,7 +29,15 @@ from augrecipes.recipe.parse import parse_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
 
-QUICK = [step for step in STEPS if claims(step.name).quick]
+MORE = [
+    Step("RandomSunFlare", Arguments({"src_radius": 30, "src_color": [7, 100, 255]})),
+    Step("RandomSunFlare", Arguments({"src_radius": 2500, "angle_range": [0, 1]})),
+    Step("Superpixels", Arguments({"n_segments": [5, 7], "p_replace": [1.0, 1.0], "max_size": None})),
+    Step("Superpixels", Arguments({"max_size": 20})),
+    Step("UnsharpMask", Arguments({"blur_limit": [3, 3], "threshold": 0})),
+    Step("UnsharpMask", Arguments({"alpha": [1.0, 1.0], "sigma_limit": [2.0, 3.0]})),
+]
+QUICK = [step for step in STEPS if claims(step.name).quick and step.args.get("method") != "physics_based"] + MORE
 QUICK_PCA = next(step for step in QUICK if step.name == "FancyPCA")
 SIZES = st.one_of(st.tuples(st.integers(1, 70), st.integers(1, 70)), st.sampled_from([(64, 64), (1, 513), (130, 3)]))
 
@@ -232,7 +240,11 @@ CALLED = (
     ("moments", 3, np.float64(30), STRONG),
     ("channel_sums", 9, LEVEL, STRONG),
     ("channel_sums", 9, LEVEL, Step("StainJitter")),
-    ("through_tables", 3, LEVEL, Step("MaskDropout")),
+    ("through_tables", 3, LEVEL, Step("RandomSunFlare")),
+    ("discs", 0, LEVEL, Step("RandomFog")),
+    ("segments", 11, np.int32(1), Step("Superpixels", Arguments({"p_replace": [1.0, 1.0]}))),
+    ("sharpen_all", 5, np.float32(0.5), Step("UnsharpMask", Arguments({"threshold": 0}))),
+    ("sharpen_some", 5, LEVEL, Step("UnsharpMask")),
 )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from planted import COLOURS, EXACT, GEOMETRY, MOVES, draw_data, image, planted, recipe, shifted
 
 import augrecipes as ar
-from augrecipes.compiler.kernels import coarse_fields, counter_numbers, own_noise, photons
+from augrecipes.compiler.kernels import coarse_fields, own_noise
 from augrecipes.errors import DataError
 from augrecipes.preview.sheet import save_sheet
 from augrecipes.recipe.model import Mode
@@ -251,8 +251,8 @@ def test_noise_inside_degrade_is_judged(data: Path, tmp_path: Path) -> None:
 
 
 def gaussian(monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
-    drawn = own_noise._PARAMETERS["gaussian"]
-    monkeypatch.setitem(own_noise._PARAMETERS, "gaussian", lambda *given: change(*drawn(*given)))
+    drawn = own_noise._parameters
+    monkeypatch.setattr(own_noise, "_parameters", lambda *given: change(*drawn(*given)))
 
 
 def too_much(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,17 +265,20 @@ def mean_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def other_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the same deviation."""
-    by = counter_numbers.places
-    for module in (counter_numbers, own_noise):
-        monkeypatch.setattr(module, "places", lambda _: by("uniform"))
-    gaussian(monkeypatch, lambda mean, deviation: (mean, 3**0.5 * deviation))
+
+    def added(noise: own_noise.Noise, image: Any) -> Any:
+        even = np.random.default_rng(noise.key).uniform(-(3**0.5), 3**0.5, image.shape) * noise.deviation + noise.mean
+        return np.clip(image + np.trunc(even), 0, 255).astype(np.uint8)
+
+    monkeypatch.setattr(own_noise.Noise, "added_to", added)
+    gaussian(monkeypatch, lambda mean, deviation: (mean, float(np.nextafter(deviation, 2))))  # no kernel draws that
 
 
 def channels_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     init = own_noise.Noise.__init__
     monkeypatch.setattr(
         own_noise.Noise, "__init__",
-        lambda self, distribution, shape, shared, *more: init(self, distribution, shape, True, *more),
+        lambda self, shape, shared, *more: init(self, shape, True, *more),
     )  # fmt: skip
 
 
@@ -284,9 +287,9 @@ def samples_alike(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def many_photons(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, more = photons.iso_noise, 1.3**0.5
+    made, more = own_noise.iso_noise, 1.3**0.5
     changed = lambda img, shift, intensity, *rest: made(img, shift / more, more * intensity, *rest)  # noqa: E731
-    monkeypatch.setattr(photons, "iso_noise", changed)
+    monkeypatch.setattr(own_noise, "iso_noise", changed)
 
 
 def other_draws(monkeypatch: pytest.MonkeyPatch) -> None:

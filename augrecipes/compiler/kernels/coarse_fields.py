@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from augrecipes.compat.albumentations import wrap_apply
 from augrecipes.compat.replaced_functions import with_functions
-from augrecipes.compiler.kernels.counter_numbers import numbers_by
+from augrecipes.compiler.kernels.own_noise import normal_numbers
 from augrecipes.compiler.kernels.warp_native import border_of, here
 from augrecipes.native.kernels import Library, address_of, library
 from augrecipes.seeds import mix
@@ -29,7 +29,6 @@ from augrecipes.seeds import mix
 _CELLS = 1.5  # for each deviation
 _REACH = 4  # deviations, as OpenCV's blur has it
 _SMALLEST = 16  # px of a side, and rows that kernels take at once
-_UNIFORM = 1 / math.sqrt(3)  # the deviation of numbers between −1 and 1
 _WORDS = 2**32
 _FAR = 10_000  # px of displacement: kernels hold places within 30,000 of the first pixel
 
@@ -132,13 +131,9 @@ def field(kernels: Library, step: Any, height: int, width: int) -> tuple[DrawnPl
     down, across = axis(rows, step.sigma), axis(width, step.sigma)
     words = random.integers(0, _WORDS, 2).tolist()
     key = mix(random.here(), words[0])
-    uniform = step.noise_distribution == "uniform"
-    scale = step.alpha * (_UNIFORM if uniform else 1 / most_of(rows * width, (words[1] + 0.5) / _WORDS))
+    scale = step.alpha / most_of(rows * width, (words[1] + 0.5) / _WORDS)
     shape = across.cells, max(down.cells, _SMALLEST)
-    noise = numbers_by(kernels, key, math.prod(shape), "gaussian", 0.0, scale).reshape(shape)
-    if uniform:  # in its corners it is that of one pixel each
-        corners = numbers_by(kernels, mix(key), 4, "uniform", 0.0, step.alpha).reshape(2, 2)
-        noise[np.ix_((0, across.cells - 1), (0, down.cells - 1))] = corners
+    noise = normal_numbers(kernels, key, math.prod(shape), 0.0, scale).reshape(shape)
     # Kernels take no fewer columns than _SMALLEST: where there are fewer nodes, more are made of nothing.
     nodes = np.zeros((max(across.nodes, _SMALLEST), shape[1]), np.float32)
     smooth = np.zeros((max(down.nodes, _SMALLEST), len(nodes)), np.float32)

@@ -25,49 +25,30 @@ def quick(step: Any, kernels: Library) -> Apply:
     kernel = kernels.kernel("discs", "plllplppippp")
 
     def add(
-        img: np.ndarray,
-        particle_positions: Sequence[tuple[int, int]],
-        radiuses: Sequence[int],
-        intensity: float,
+        img: np.ndarray, particle_positions: Sequence[tuple[int, int]], radiuses: Sequence[int], intensity: float,
         **_: Any,
-    ) -> np.ndarray | None:
-        alpha, out = step.alpha_coef * intensity, img.copy()
-        if not takes(img) or not 0 <= alpha <= 1 or not paint(kernel, out, alpha, particle_positions, radiuses):
+    ) -> np.ndarray | None:  # fmt: skip
+        alpha, count = step.alpha_coef * intensity, min(len(particle_positions), len(radiuses))
+        if not takes(img) or not 0 <= alpha <= 1 or not count:
+            return None
+        places, out = np.empty((count, 3), np.int64), img.copy()
+        places[:, :2], places[:, 2] = particle_positions[:count], radiuses[:count]
+        least, most = int(places[:, 2].min()), int(places[:, 2].max())
+        if np.abs(places).max() >= _FAR or least < 0 or most > _LARGEST:
+            return None
+        spans, starts = _spans(least, most)
+        table = cv2.addWeighted(np.full_like(_LEVELS, 255), alpha, _LEVELS, 1 - alpha, 0).reshape(-1)
+        discs, turns = places.astype(np.int32), np.empty(1 << 16, np.uint8)
+        ends = np.empty(img.shape[0] * (img.shape[1] + 1), np.int32)
+        arrays = discs.ctypes.data, count, spans.ctypes.data, starts.ctypes.data, least
+        memory = table.ctypes.data, turns.ctypes.data, ends.ctypes.data
+        if kernel(out.ctypes.data, *out.shape, *arrays, *memory) != 0:
             return None
         size = max(3, min(img.shape[:2]) // 30)
         size += size % 2 == 0
         return np.asarray(cv2.GaussianBlur(out, (size, size), 0))
 
     return add
-
-
-def paint(
-    kernel: Any, out: np.ndarray, alpha: float, positions: Sequence[tuple[int, int]], radii: Sequence[int]
-) -> bool:
-    """Blend discs into an image; False where that is not done, and the image is as it was.
-
-    Args:
-        kernel: that paints.
-        out: H×W×C uint8 of up to three channels, contiguous.
-        alpha: how much of the light comes through, 0..1.
-        positions: x and y of each disc.
-        radii: of each.
-    """
-    count = min(len(positions), len(radii))
-    if not count:
-        return False
-    places = np.empty((count, 3), np.int64)
-    places[:, :2], places[:, 2] = positions[:count], radii[:count]
-    least, most = int(places[:, 2].min()), int(places[:, 2].max())
-    if np.abs(places).max() >= _FAR or least < 0 or most > _LARGEST:
-        return False
-    spans, starts = _spans(least, most)
-    table = cv2.addWeighted(np.full_like(_LEVELS, 255), alpha, _LEVELS, 1 - alpha, 0).reshape(-1)
-    held = places.astype(np.int32)
-    turns, ends = np.empty(1 << 16, np.uint8), np.empty(out.shape[0] * (out.shape[1] + 1), np.int32)
-    arrays = held.ctypes.data, count, spans.ctypes.data, starts.ctypes.data, least
-    memory = table.ctypes.data, turns.ctypes.data, ends.ctypes.data
-    return bool(kernel(out.ctypes.data, *out.shape, *arrays, *memory) == 0)
 
 
 @cache

@@ -11,8 +11,6 @@ import numpy as np
 from augrecipes.compat.albumentations import pixel
 from augrecipes.native.kernels import Library
 
-ARGUMENTS = "lpppppddfpl"
-
 
 @cache
 def addresses() -> tuple[int, ...] | None:
@@ -31,23 +29,17 @@ def addresses() -> tuple[int, ...] | None:
 @cache
 def same_bits(kernels: Library) -> bool:
     """Whether the kernel draws the numbers of the installed OpenCV: asked once a process."""
-    return addresses() is not None and all(
-        np.array_equal(*both(kernels, (61, 67, 3), number / 9 - 0.3, number / 3, 255, number)) for number in range(6)
-    )
-
-
-def both(
-    kernels: Library, shape: tuple[int, ...], mean: float, deviation: float, full: float, number: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Noise by the kernel, and by albumentations; of a number from 0 on."""
-    ours, theirs = np.random.default_rng(number), np.random.default_rng(number)
-    ranges = {"mean_range": (mean, mean), "std_range": (deviation, deviation)}
-    expected = pixel.generate_noise("gaussian", "per_pixel", shape, ranges, full, 1.0, theirs)
-    made = np.empty(shape, np.float32)
-    limits = (float(np.float32(one)) for one in (mean, deviation))
-    seed = int(ours.integers(0, 2**16))
-    kernels.kernel("normal", ARGUMENTS)(seed, *(addresses() or ()), *limits, full, made.ctypes.data, made.size)
-    return made, expected
+    made = np.empty((61, 67, 3), np.float32)
+    for number in range(6):
+        mean, deviation = number / 9 - 0.3, number / 3
+        ranges = {"mean_range": (mean, mean), "std_range": (deviation, deviation)}
+        ours, theirs = np.random.default_rng(number), np.random.default_rng(number)
+        expected = pixel.generate_noise("gaussian", "per_pixel", made.shape, ranges, 255, 1.0, theirs)
+        limits, seed = (float(np.float32(one)) for one in (mean, deviation)), int(ours.integers(0, 2**16))
+        kernels.kernel("normal", "lpppppddfpl")(seed, *(addresses() or ()), *limits, 255, made.ctypes.data, made.size)
+        if not np.array_equal(made, expected):
+            return False
+    return True
 
 
 @cache

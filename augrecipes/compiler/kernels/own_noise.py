@@ -1,14 +1,18 @@
-"""Noise of our own in place of OpenCV's or numpy's: added to an image, or multiplied with it, as it is made.
+"""Noise of our own in place of OpenCV's or numpy's: normal noise added to an image as it is made, and that of sensors.
 
-A step draws its parameters as ever, from its own generators. Only the numbers of its noise come by counting, see
-`counter_numbers`, from the key of its sample: they are never kept in an array of their own.
+A step draws its parameters as ever, from its own generators. Only the numbers of its noise come by counting: number i
+of a key is a hash of both, so a sample's noise is told by 64 bits, and is never kept in an array of its own. Words come
+of two rounds of shift and multiply, and two normal numbers are made of each (native/normals.h). All is arithmetic of
+whole numbers, and of single floats in a fixed order: kernels make the same bits on every instruction set.
+
+How many photons a sensor counts goes by a word of the pixel and by how likely each count is: the word is above so many
+bounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from pkgutil import resolve_name
 from typing import Any
@@ -16,79 +20,64 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compat.albumentations import geometric, pixel, wrap_apply
+from augrecipes.compat.albumentations import pixel, wrap_apply
 from augrecipes.compat.replaced_functions import Functions, with_functions
-from augrecipes.compiler.kernels.counter_numbers import (
-    DISTRIBUTIONS,
-    MOST,
-    Distribution,
-    numbers_by,
-    places,
-)
 from augrecipes.native.kernels import VALUES, Library, library
 from augrecipes.ops.capabilities import claims
 from augrecipes.seeds import mix
 
+MOST = 2**32  # numbers of one key
 _CHANNELS = 4  # the most of which one number is for all
+
+
+def normal_numbers(kernels: Library, key: int, count: int, mean: float, deviation: float) -> NDArray[np.float32]:
+    """Normal numbers of a key.
+
+    >>> made = normal_numbers(library(), 7, 10000, 0.0, 1.0)
+    >>> bool(abs(made.mean()) < 0.03), bool(abs(made.std() - 1) < 0.03)
+    (True, True)
+    """
+    out = np.empty(count, np.float32)
+    kernels.kernel("counter_numbers", "lffpl")(key, mean, deviation, out.ctypes.data, count)
+    return out
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The noise of one image, not made yet; `np.asarray` makes it, float32.
+    """The noise of one image, made as it is added; `np.asarray` makes it for whoever wants to see it, float32.
 
     Attributes:
-        distribution: of its numbers, centred at 0 and of scale 1.
         shape: H×W or H×W×C, of the image.
         shared: the channels of a pixel have the same number.
-        mean: that is added to the numbers, in the range of the image.
-        deviation: that they are multiplied with before.
+        mean: of its numbers, in the range of the image.
+        deviation: of them.
         key: of the sample and the step, 64 bits.
     """
 
-    distribution: Distribution
     shape: tuple[int, ...]
     shared: bool
     mean: float
     deviation: float
     key: int
 
-    @property
-    def count(self) -> int:
-        """How many numbers it is made of."""
-        return prod(self.shape[:2] if self.shared else self.shape)
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         del copy
-        made = numbers_by(_kernels(), self.key, self.count, self.distribution, self.mean, self.deviation)
-        if self.shared and len(self.shape) == 3:
-            made = np.broadcast_to(made.reshape(*self.shape[:2], 1), self.shape)
-        return made.reshape(self.shape).astype(dtype or np.float32, copy=False)
+        kernels: Any = library()
+        shape = (*self.shape[:2], 1) if self.shared and len(self.shape) == 3 else self.shape
+        made = normal_numbers(kernels, self.key, prod(shape), self.mean, self.deviation).reshape(shape)
+        return np.broadcast_to(made, self.shape).astype(dtype or np.float32)
 
     def added_to(self, image: NDArray[Any]) -> NDArray[Any]:
         """The image, uint8 or float32 (0..1), with the noise added to it: whole levels of it, to uint8."""
-        return self._by_kernel(image, multiplies=False)
-
-    def times(self, image: NDArray[Any]) -> NDArray[Any]:
-        """The image, uint8 or float32 (0..1), with each value multiplied by its number; levels are cut off."""
-        return self._by_kernel(image, multiplies=True)
-
-    def _by_kernel(self, image: NDArray[Any], *, multiplies: bool) -> NDArray[Any]:
-        image = np.ascontiguousarray(image)
+        image, kernels = np.ascontiguousarray(image), library()
+        if kernels is None:
+            raise RuntimeError("noise of our own is made by native kernels, and there are none any more")
         out, channels = np.empty(image.shape, image.dtype), self.shape[2] if len(self.shape) == 3 else 1
-        works = _kernels().kernel("own_noise", "lpffiipplii")
-        works(
-            self.key, places(self.distribution), self.mean, self.deviation, int(multiplies),
-            VALUES[image.dtype], image.ctypes.data, out.ctypes.data, prod(self.shape[:2]), channels, int(self.shared),
+        kernels.kernel("own_noise", "lffipplii")(
+            self.key, self.mean, self.deviation, VALUES[image.dtype], image.ctypes.data, out.ctypes.data,
+            prod(self.shape[:2]), channels, int(self.shared),
         )  # fmt: skip
         return out
-
-
-def _kernels() -> Library:
-    """Those of this machine, without which no step takes its noise from here."""
-    found = library()
-    if found is None:
-        raise RuntimeError("noise of our own is made by native kernels, and there are none any more")
-    return found
 
 
 def attach(step: Any) -> None:
@@ -97,9 +86,9 @@ def attach(step: Any) -> None:
 
 
 def is_own(step: Any) -> bool:
-    """Whether a transform that calls `generate_noise` takes its noise from our own generator."""
+    """Whether a transform takes its noise from our own generator."""
     seen = getattr(step.get_params_dependent_on_data, "__globals__", {}).get("fpixel")
-    return getattr(seen, "generate_noise", None) is _generate
+    return getattr(seen, "generate_noise", None) is _generate or getattr(step.apply, "func", None) is _iso
 
 
 def added(step: Any) -> None:
@@ -108,10 +97,9 @@ def added(step: Any) -> None:
     with_functions(step, ("apply", "get_params_dependent_on_data"), instead, "fpixel")
 
 
-def multiplied(step: Any) -> None:
-    """For a step that multiplies an image by numbers between two."""
-    step.get_params_dependent_on_data = partial(_multipliers, step)
-    wrap_apply(step, _multiply)
+def iso(step: Any) -> None:
+    """For a step that adds the noise of a camera's sensor."""
+    wrap_apply(step, _iso, step)
 
 
 def fits(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
@@ -129,20 +117,15 @@ def _generate(
     random_generator: Any,
 ) -> Any:
     """As albumentations' own: the same draws in the same order, but for the numbers of the noise itself."""
-    full = float(max_value)
-    shared = spatial_mode == "shared"
+    full, shared = float(max_value), spatial_mode == "shared"
     few = not shared or len(shape) == 2 or shape[2] <= _CHANNELS
-    if noise_type not in DISTRIBUTIONS or spatial_mode == "constant" or not (few and fits(shape, np.dtype(np.uint8))):
+    if not (few and fits(shape, np.dtype(np.uint8))):
         return pixel.generate_noise(
             noise_type, spatial_mode, shape, params, max_value, approximation, random_generator
         )  # fmt: skip
     key = mix(random_generator.here(), int(random_generator.integers(0, 2**16)))
-    mean, deviation = _PARAMETERS[noise_type](params, random_generator)
-    if approximation == 1.0:
-        return Noise(noise_type, shape, shared, mean * full, deviation * full, key)
-    small = (*(max(1, int(side * approximation)) for side in shape[:2]), *shape[2:])
-    noise = Noise(noise_type, small, shared, mean * full, deviation * full, key)
-    return geometric.resize(np.ascontiguousarray(noise), shape[:2], pixel.cv2.INTER_LINEAR)
+    mean, deviation = _parameters(params, random_generator)
+    return Noise(shape, shared, mean * full, deviation * full, key)
 
 
 def _add(img: NDArray[Any], noise: Any) -> NDArray[Any]:
@@ -151,44 +134,41 @@ def _add(img: NDArray[Any], noise: Any) -> NDArray[Any]:
     return noise.added_to(img)
 
 
-def _gaussian(params: dict[str, Any], rng: Any) -> tuple[float, float]:
+def _parameters(params: dict[str, Any], rng: Any) -> tuple[float, float]:
+    """Mean and deviation as parts of the full range, drawn as albumentations draws them."""
     mean, deviation = (
         low if low == high else rng.uniform(low, high) for low, high in (params["mean_range"], params["std_range"])
     )
     return mean, deviation
 
 
-def _uniform(params: dict[str, Any], rng: Any) -> tuple[float, float]:
-    del rng
-    low, high = params["ranges"][0]
-    return (low + high) / 2, (high - low) / 2
+def _iso(
+    step: Any, apply: Callable[..., Any], img: NDArray[Any], color_shift: float, intensity: float, random_seed: int,
+    **params: Any,
+) -> NDArray[Any]:  # fmt: skip
+    done, kernels = None, library()
+    if kernels and fits(img.shape, img.dtype) and img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == 3:
+        key = mix(step.random_generator.here(), int(random_seed))
+        done = iso_noise(np.ascontiguousarray(img), color_shift, intensity, key, kernels)
+    if done is None:
+        done = apply(img, color_shift=color_shift, intensity=intensity, random_seed=random_seed, **params)
+    return np.asarray(done)
 
 
-def _laplace(params: dict[str, Any], rng: Any) -> tuple[float, float]:
-    mean = rng.uniform(*params["mean_range"])
-    return mean, rng.uniform(*params["scale_range"])
+def iso_noise(
+    img: NDArray[np.uint8], color_shift: float, intensity: float, key: int, kernels: Library
+) -> NDArray[np.uint8] | None:
+    """An RGB image as a sensor at a high gain shows it; None where it is not for us.
 
-
-# From a step's parameters to mean and scale, both parts of the full range.
-_PARAMETERS: dict[str, Callable[[dict[str, Any], Any], tuple[float, float]]] = {
-    "gaussian": _gaussian,
-    "uniform": _uniform,
-    "laplace": _laplace,
-}
-
-
-def _multipliers(step: Any, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    image = data["image"] if "image" in data else data["images"][0]
-    shared, channels = not step.per_channel, image.shape[2] if image.ndim == 3 else 1
-    if not (step.elementwise and fits(image.shape, image.dtype)) or (shared and channels > _CHANNELS):
-        return dict(type(step).get_params_dependent_on_data(step, params, data))
-    low, high = step.multiplier
-    key = mix(step.random_generator.here(), int(step.random_generator.integers(0, 2**32)))
-    noise = Noise("uniform", image.shape, shared, (low + high) / 2, (high - low) / 2, key)
-    return {"multiplier": noise}
-
-
-def _multiply(apply: Callable[..., Any], img: NDArray[Any], multiplier: Any, **params: Any) -> NDArray[Any]:
-    if isinstance(multiplier, Noise):
-        return multiplier.times(img)
-    return np.asarray(apply(img, multiplier=multiplier, **params))
+    Args:
+        img: H×W×3, contiguous.
+        color_shift: of hues, times intensity: the deviation in degrees.
+        intensity: what a photon adds, of what is missing to white; and how many there are, times the deviation of the
+            image's lightness.
+        key: of the sample and the step.
+        kernels: that do it.
+    """
+    out = np.empty_like(img)
+    works = kernels.kernel("iso_noise", "lddppl")
+    done = works(key, color_shift, intensity, img.ctypes.data, out.ctypes.data, img.size // 3)
+    return out if done == 0 else None

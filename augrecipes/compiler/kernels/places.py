@@ -1,22 +1,23 @@
-"""One of the places where a mask is not zero, without a list of them all: what a window is drawn around."""
+"""Some of the places where a mask is not zero, without a list of them all: what windows and holes are drawn around."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import cv2
 import numpy as np
 
-from augrecipes.compat.albumentations import A
-from augrecipes.compat.replaced_functions import with_functions
+from augrecipes.compat.albumentations import A, dropout
+from augrecipes.compat.replaced_functions import with_functions, with_names
 
 _SAMPLER = "get_params_dependent_on_data"
 
 
 def with_quick_places(step: Any) -> Any:
-    """The transform, whose sampler looks up the one place that it has drawn, where it lists all to draw from."""
+    """The transform, whose sampler looks up the places that it has drawn, where it lists all to draw from."""
     if getattr(type(step), _SAMPLER, None) is A.CropNonEmptyMaskIfExists.get_params_dependent_on_data:
         with_functions(step, (_SAMPLER,), {"argwhere": places}, "np")
-    return step
+    return with_functions(step, (_SAMPLER,), {"get_holes_from_mask": _holes}, "fdropout")
 
 
 def places(mask: np.ndarray) -> Any:
@@ -43,3 +44,17 @@ class Places:
         row = int(np.searchsorted(self._ends, number, side="right"))
         columns = np.flatnonzero(self._mask[row])
         return np.array((row, columns[number - int(self._ends[row])]))
+
+
+def _points(mask: np.ndarray, num_points: int, random_generator: np.random.Generator) -> Any:
+    """Some pixels of each part of a mask, n×2, and how large their parts are; None where there is no part."""
+    _, labels, boxes, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
+    points, sizes = [], []
+    for part, (x, y, width, height, count) in enumerate(boxes.tolist()[1:], 1):
+        origin, found = (x, y), Places(labels[y : y + height, x : x + width] == part)
+        points += [found[k][::-1] + origin for k in random_generator.choice(count, size=num_points).tolist()]
+        sizes += [np.sqrt(count)] * num_points
+    return (np.array(points), np.array(sizes)) if points else None
+
+
+_holes = with_names(dropout.get_holes_from_mask, sample_points_from_components=_points)

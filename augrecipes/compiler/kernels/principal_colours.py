@@ -12,7 +12,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.channel_sums import ChannelSums
+from augrecipes.compiler.kernels.channel_sums import channel_sums
 from augrecipes.compiler.kernels.quick_apply import Apply, takes
 from augrecipes.native.kernels import Library
 
@@ -26,7 +26,6 @@ _ASIDE = 1e-12 * np.array([[1.0, -2.0, 3.0], [-2.0, -1.0, 2.0], [3.0, 2.0, 1.0]]
 
 def quick(_: Any, kernels: Library) -> Apply:
     """What FancyPCA does."""
-    total = ChannelSums(kernels, sums=True)
     sum_floats, moments = kernels.kernel("sum_floats", "plpp"), kernels.kernel("moments", "plpp")
 
     def noise(img: np.ndarray, alpha_vector: np.ndarray, **_: Any) -> np.ndarray | None:
@@ -40,7 +39,8 @@ def quick(_: Any, kernels: Library) -> Apply:
         if (aside := max(np.abs(other - matrix).sum() for other in others)) > _MOST:
             colours = cv2.LUT(img, centred[None]).reshape(-1, 3)
             matrix, aside = _directions(np.cov(colours, rowvar=False), alpha_vector), 0.0
-        done = total(img, _tables(matrix, centred), 64 * _UNIT * 255 * (1 + float(np.abs(matrix).sum())))
+        off = 64 * _UNIT * 255 * (1 + float(np.abs(matrix).sum()))
+        done = channel_sums(kernels, img, _tables(matrix, centred), off, sums=True)
         if done is None:
             return None
         out, doubtful = done

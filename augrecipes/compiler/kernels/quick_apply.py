@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import wrap_apply
-from augrecipes.compat.replaced_functions import with_functions, with_same_matrix
+from augrecipes.compat.replaced_functions import same_matrix, with_functions, with_matrix
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.compiler.kernels.places import with_quick_places
 from augrecipes.compiler.kernels.probes import holds, images
-from augrecipes.compiler.kernels.quick_functions import with_quick_functions
 from augrecipes.native.kernels import library
 from augrecipes.ops.capabilities import claims
 
@@ -32,13 +31,11 @@ _SEEDS = 2  # of what is drawn for each image
 def attach(steps: Iterable[Any]) -> None:
     """Let transforms, which no Compose has taken up yet, run by what does their work quicker, where there is any.
 
-    The functions that they share, which they call for geometry and pixels, have quicker ones, too.
+    What draws maps, matrices and places, and what samples by maps, have quicker functions, too.
     """
     warps = warp_native.here()
     for step in steps:
-        for drawn_by in (with_quick_places, with_quick_maps, with_same_matrix):
-            drawn_by(step)
-        with_quick_functions(step)
+        with_matrix(with_quick_maps(with_quick_places(step)), same_matrix)
         if warps is not None:
             with_functions(step, ("apply", "apply_to_mask"), {"remap": warps.remap})
         if (works := quicker(step)) is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.kernels.channel_sums import ChannelSums
+from augrecipes.compiler.kernels.channel_sums import channel_sums
 from augrecipes.compiler.kernels.quick_apply import Apply, takes
 from augrecipes.native.kernels import Library
 from augrecipes.ops.stain import LOG, density_matrix, through_density, white_level
@@ -22,14 +22,14 @@ _LARGEST = np.full(3, math.log(256))
 
 def quick(step: Any, kernels: Library) -> Apply:
     """What StainJitter does."""
-    product, white = ChannelSums(kernels, sums=False), step.white_threshold
+    white = step.white_threshold
     glass = _GLASS * (np.arange(256) >= white_level(white))
 
     def jitter(img: np.ndarray, factors: tuple[float, ...], shifts: tuple[float, ...], **_: Any) -> np.ndarray | None:
         if not takes(img) or img.size < 3 * _ROUND * 4:
             return None
         matrix = density_matrix(factors, shifts)
-        done = product(img, _tables(matrix, glass), 256 * _error(matrix))
+        done = channel_sums(kernels, img, _tables(matrix, glass), 256 * _error(matrix), sums=False)
         if done is None:
             return None
         out, doubtful = done

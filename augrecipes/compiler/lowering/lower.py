@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compat.replaced_functions import with_quick_matrix
+from augrecipes.compat.replaced_functions import affine_matrix, with_matrix
 from augrecipes.compiler.kernels import own_noise
 from augrecipes.compiler.rewrite.nodes import Fused, Group, Node, ObjectStep, Renoised
 from augrecipes.ops import groups
@@ -139,7 +139,7 @@ def transform(step: Step, merged: str = "") -> Any:
         return made
     made = construct(step)
     if merged == "JoinedWarps":
-        made = with_quick_matrix(made)
+        made = with_matrix(made, affine_matrix)
     if isinstance(step, Renoised):
         own_noise.attach(made)
     return made

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.executor.op import NativeOp, Seen, of, ranges
-from augrecipes.compiler.kernels import counter_numbers, noise_native, own_noise, photons
+from augrecipes.compiler.kernels import noise_native, own_noise
 from augrecipes.compiler.lowering import opencv_variants
 from augrecipes.compiler.lowering.colours import uniform
 from augrecipes.native.kernels import library
@@ -96,8 +96,8 @@ def compressed(step: Any) -> NativeOp | None:
 def gaussian(step: Any) -> NativeOp | None:
     """Normally distributed noise: our own numbers, or those that OpenCV draws."""
     limits = ranges(step.std_range, step.mean_range)
-    if step.noise_scale_factor == 1 and own_noise.is_own(step):
-        does = (float(not step.per_channel), float(counter_numbers.MOST))
+    if own_noise.is_own(step):
+        does = (float(not step.per_channel), float(own_noise.MOST))
         return NativeOp(DRAWS.OWN_NOISE, EFFECTS.ADDS_OWN_NOISE, limits, _own, does)
     kernels, places = library(), noise_native.addresses()
     if not step.per_channel or step.noise_scale_factor != 1:
@@ -114,7 +114,7 @@ def _own(params: Mapping[str, Any]) -> tuple[float, ...]:
 
 def photons_counted(step: Any) -> NativeOp | None:
     """Noise of a camera's sensor: of our own numbers, or of those that numpy draws."""
-    kernels, own = library(), photons.is_own(step)
+    kernels, own = library(), own_noise.is_own(step)
     if own:
         does: tuple[float, ...] = ()
     elif kernels is not None and (numbers := opencv_variants.numpy_normals(kernels)) is not None:
@@ -126,7 +126,7 @@ def photons_counted(step: Any) -> NativeOp | None:
     return NativeOp(DRAWS.ISO_NOISE, effect, limits, of("color_shift", "intensity", "random_seed"), does)
 
 
-# Holes, shadows, snow.
+# Holes, shadows.
 
 
 def holes(step: Any) -> NativeOp | None:
@@ -176,14 +176,6 @@ def _polygons(params: Mapping[str, Any]) -> tuple[float, ...]:
     found = zip(params["intensities"].tolist(), params["vertices_list"], strict=True)
     each = [(intensity, *corners.ravel().astype(float).tolist()) for intensity, corners in found]
     return (float(len(each)), *(number for one in each for number in one))
-
-
-def snowed(step: Any) -> NativeOp | None:
-    """What is dark made lighter."""
-    if step.method != "bleach":
-        return None
-    does = (*opencv_variants.hls(), float(step.brightness_coeff))
-    return uniform(step, EFFECTS.SNOWS, does, snow_point="snow_point_range")
 
 
 def coarsened(step: Any) -> NativeOp:
