@@ -233,13 +233,13 @@ class ComposePipeline(ProgramPipeline):
     def _leave(self, data: dict[str, Any], labels: dict[str, dict[str, Any]]) -> dict[str, Any]:
         """The sample as it came, its labels those of the boxes and keypoints that are left."""
         data = self.postprocess(data)
+        if "keypoints" in self._own_points and isinstance(data.get("keypoints"), np.ndarray):
+            data["keypoints"] = data["keypoints"].astype(np.float32, copy=False)
         for name, fields in labels.items():
             rows = np.array(data.pop(rows_of(name)), int)
             if data.get(name) is None:
                 continue
             data |= {each: _chosen(given, rows) for each, given in fields.items()}
-            if name == "keypoints" and isinstance(data[name], np.ndarray):
-                data[name] = data[name].astype(np.float32, copy=False)
         return data
 
     @cached_property
