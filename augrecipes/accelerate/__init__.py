@@ -44,8 +44,13 @@ def accelerate(transform: Any, optimize: Optimize = "exact", seed: int | None = 
     """
     if optimize not in ("none", "exact", "fast"):
         raise ValueError(f"optimize must be none, exact or fast, got {optimize!r}")
-    A = albumentations()  # noqa: N806 - as everybody calls it
     parts = transform if isinstance(transform, list | tuple) else [transform]
+    if any(each.__module__.startswith("torchvision.") for part in parts for each in type(part).__mro__):
+        from augrecipes.accelerate import torchvision
+
+        made = torchvision.accelerated(parts, optimize, seed)
+        return made if parts == [transform] else [made]
+    A = albumentations()  # noqa: N806 - as everybody calls it
     if parts and all(isinstance(each, A.BasicTransform | A.BaseCompose) for each in parts):
         from augrecipes.accelerate.compose import accelerated
 
