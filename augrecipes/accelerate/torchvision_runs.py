@@ -39,10 +39,8 @@ def _why_not(call: Call, behind: Sequence[Call], *, evaluates: bool) -> str:
     how = " ".join(str(each.args.get("interpolation")).lower() for each in call.walk())
     if any(mode in how for mode in _NAMES["smooth"]):
         return "its interpolation differs here"
-    fits = (
-        call.name != "Resize" or np.size(call.args["size"]) > 1 or any(each.name in _NAMES["crops"] for each in behind)
-    )
-    if not fits:
+    is_whole = all(each.name not in _NAMES["crops"] for each in behind)
+    if is_whole and call.name in _NAMES["shorter"] and np.size(call.args["size"]) == 1:
         return "the longer side is rounded here, cut off there"
     differs = not _names(call).isdisjoint(_NAMES["otherwise"]) or draft_of([call]).notes
     return "differs here: see docs/MIGRATING.md" if differs else ""

@@ -69,8 +69,8 @@ def call_of(value: Any) -> Call | None:
         return Call(like, {key: getattr(value, key) for key in keys}, package="torchvision.transforms")
     if getattr(value, "blended", False) or getattr(value, "choice_weights", None) is not None:
         return None
-    for text in foreign["policies"].get(name, ()):
-        first = (value.policy[0] if name == "AutoAugment" else value.ops)[0]
+    for text in foreign["policies"].get(name, ()) if vars(value) else ():
+        first = (value.policy[0] if hasattr(value, "policy") else value.ops)[0]
         spread = f"-mstd{min(first.magnitude_std, _UNIFORM + 1)}" if first.magnitude_std else ""
         hparams = {key: each for key, each in first.hparams.items() if not key.startswith("magnitude")}
         args = {"config_str": text.format(first=first, value=value, spread=spread), "hparams": hparams}
