@@ -159,7 +159,7 @@ def test_two_runs_draw_different_numbers() -> None:
     made = ar.accelerate(Compose([RandomResizedCrop(64), Lambda(), RandomResizedCrop(64), ToTensor()]), seed=0)
     seeds = [run._pipeline().compiled.seed for run in made._current() if run.calls]
     assert len(set(seeds)) == len(seeds) == 2
-    assert hows(made) == ["native", "a recipe holds no code", "native", "native"]
+    assert hows(made) == ["native", "needs Python code, and a recipe holds none", "native", "native"]
 
 
 @pytest.mark.usefixtures("stand_in")
