@@ -42,9 +42,9 @@ class Accelerated(KeyedCopy):
         made.start(seed)
         drawn = [] if made.why_not else [run for run in made._current() if any(map(is_random, run.calls))]
         if drawn and not _told:
-            _told.append("; ".join(change for run in drawn for change in draft_of(run.calls).changes()))
-            _log.warning("ar.accelerate draws other numbers than torchvision, of the same distributions; resized and "
-                         "recoloured pixels are a level apart. %s", *_told)  # fmt: skip
+            changes = [change for run in drawn for change in draft_of(run.calls).changes()]
+            _told.append("; ".join(["pixels that are resized or recoloured are a level apart", *changes]))
+            _log.warning("ar.accelerate draws other numbers than torchvision, of the same distributions; %s", *_told)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
