@@ -19,8 +19,9 @@ def accelerate(transform: Any, optimize: Optimize = "exact", seed: int | None = 
     and pickled ones go on where this one was; in a DataLoader no worker repeats another, and no epoch one before.
     `print(t)` says how each step runs, `t.explain()` measures as well.
 
-    Of torchvision comes a `Compose` of its version that takes and gives what that did. What runs natively draws other
-    random numbers, of the same distribution, which is said once.
+    Of torchvision comes a `Compose` of its version that takes and gives what that did: Pillow's images, uint8 tensors
+    and `tv_tensors.Image`, with labels or without; other samples run as they were. What runs natively draws other
+    random numbers, of the same distributions, which is said once; evaluations keep torchvision's pixels.
 
     A list of transforms gives a list of one such Compose, for trainers that take lists.
 

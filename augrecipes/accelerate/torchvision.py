@@ -61,7 +61,10 @@ class Accelerated(KeyedCopy):
         """The runs of the transforms as they are now."""
         if self._runs is None or self._seen != [*self.transforms]:
             self._seen = [*self.transforms]
-            self._runs = runs_of(self._seen, self._optimize)
+            try:
+                self._runs = runs_of(self._seen, self._optimize)
+            except Exception as error:  # never refuse what works without us
+                self._runs = [Run(self._seen, (), f"it could not be compiled: {error}", self._optimize, 0)]
         return self._runs
 
     def explain(self: Any, *inputs: Any) -> Acceleration:

@@ -97,7 +97,7 @@ class Run:
         if (kind := kind_of(image)) in self._refused:
             return self.as_it_was(image)
         try:
-            pixels = self._pipeline(by_pillow=isinstance(kind, str)).run(*key, 0, {"image": _pixels(image)})["image"]
+            pixels = self.pipeline(by_pillow=isinstance(kind, str)).run(*key, 0, {"image": _pixels(image)})["image"]
             if kind not in self._forms:
                 self._forms[kind] = self._form(image, pixels)
         except Exception as error:  # never refuse what works without us; the transforms say themselves what is wrong
@@ -119,7 +119,8 @@ class Run:
             return lambda pixels: torch.from_numpy(pixels).as_subclass(type(theirs))
         return lambda pixels: Image.fromarray(pixels if pixels.shape[2] > 1 else pixels[..., 0])
 
-    def _pipeline(self, *, by_pillow: bool = True) -> Any:
+    def pipeline(self, *, by_pillow: bool = True) -> Any:
+        """What runs it natively, for images of Pillow or tensors."""
         if by_pillow not in self._pipelines:
             recipe = replace(draft_of(self.calls, by_pillow=by_pillow).whole_recipe(), max_bytes=None)
             self._pipelines[by_pillow] = build(recipe, "train", self.optimize, self.number)
@@ -127,7 +128,7 @@ class Run:
 
     def steps(self) -> Iterator[StepReport]:
         """How each of the transforms runs."""
-        native = self._pipeline().native if self.calls else ""
+        native = self.pipeline().native if self.calls else ""
         opaque = () if isinstance(native, str) else (type(step).__name__ for step, _ in native.opaque.values())
         how = "native" if self.calls else "as it was"
         yield from (StepReport(type(each).__name__, how, self.why or ", ".join(opaque)) for each in self.transforms)
@@ -150,6 +151,7 @@ def runs_of(transforms: Sequence[Any], optimize: Optimize) -> list[Run]:
         quick = all(call.name in _NAMES["quick"] for call in inside) and "as quick as a conversion to an array"
         why = reason or quick or ""
         runs.append(Run(transforms[places[0] :][: len(places)], () if why else inside, why, optimize, len(runs)))
+        list(runs[-1].steps())  # which compiles it
     return runs
 
 

@@ -157,7 +157,7 @@ def test_draws_are_those_of_the_seed_and_no_call_repeats_another() -> None:
 @pytest.mark.usefixtures("stand_in")
 def test_two_runs_draw_different_numbers() -> None:
     made = ar.accelerate(Compose([RandomResizedCrop(64), Lambda(), RandomResizedCrop(64), ToTensor()]), seed=0)
-    seeds = [run._pipeline().compiled.seed for run in made._current() if run.calls]
+    seeds = [run.pipeline().compiled.seed for run in made._current() if run.calls]
     assert len(set(seeds)) == len(seeds) == 2
     assert hows(made) == ["native", "needs Python code, and a recipe holds none", "native", "native"]
 
@@ -244,6 +244,18 @@ def test_a_working_pipeline_is_never_refused() -> None:
     assert "normalize mean has 3 values" in made._report().steps[0].remark
     assert made(photo()).shape == (3, 16, 16)
     assert made._report().steps[0].remark == ""
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("part", ["read_transform", "build"])
+def test_what_cannot_be_compiled_runs_as_it_was(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(torchvision_runs, part, fails)
+    made = ar.accelerate(training())
+    assert made(photo()).shape == (3, 32, 32)
+    assert hows(made) == ["it could not be compiled: a fault of ours"] * 5
 
 
 @pytest.mark.usefixtures("stand_in")
