@@ -14,17 +14,17 @@ from PIL import Image
 
 from augrecipes.accelerate.keyed import KeyedCopy
 from augrecipes.accelerate.report import Acceleration, StepReport, in_turns, sample_for
-from augrecipes.accelerate.torchvision_runs import Run, draft_of, is_random, kind_of, runs_of
+from augrecipes.accelerate.torchvision_runs import TransformRun, draft_of, is_random, runs_of, signature_of
 from augrecipes.compat.torch import tree_flatten, tree_unflatten
 from augrecipes.ops.groups import COMPOSE
 from augrecipes.recipe.model import Optimize
 
 _log = logging.getLogger("augrecipes")
 _HOME = "torchvision.transforms"
-_told: list[str] = []
+_announced: list[str] = []
 
 
-class Accelerated(KeyedCopy):
+class TorchvisionCompose(KeyedCopy):
     """What makes a Compose of torchvision run through the compiler: see `augrecipes.accelerate.accelerate`.
 
     Attributes:
@@ -33,18 +33,20 @@ class Accelerated(KeyedCopy):
 
     transforms: Sequence[Any]
     _seen: list[Any] | None = None
-    _runs: list[Run] | None = None
+    _runs: list[TransformRun] | None = None
 
     @classmethod
-    def of(cls, compose: Any, optimize: Optimize, seed: int | None) -> Accelerated:
+    def of(cls, compose: Any, optimize: Optimize, seed: int | None) -> TorchvisionCompose:
         """A copy of a Compose that is accelerated."""
-        made: Accelerated = cls.copy_of(compose, optimize)
+        made: TorchvisionCompose = cls.copy_of(compose, optimize)
         made.start(seed)
         drawn = [] if made.why_not else [run for run in made._current() if any(map(is_random, run.calls))]
-        if drawn and not _told:
+        if drawn and not _announced:
             changes = [change for run in drawn for change in draft_of(run.calls).changes()]
-            _told.append("; ".join(["pixels that are resized or recoloured are a level apart", *changes]))
-            _log.warning("ar.accelerate draws other numbers than torchvision, of the same distributions; %s", *_told)
+            _announced.extend(["pixels that are resized or recoloured are a level apart", *changes])
+            _log.warning(
+                "ar.accelerate draws other numbers than torchvision, alike distributed; %s", "; ".join(_announced)
+            )
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -54,17 +56,17 @@ class Accelerated(KeyedCopy):
         """A sample, as the Compose takes and gives it, with draws that no other call makes."""
         key = self._key()
         for run in self._current():
-            inputs = _behind(run, key, inputs)
+            inputs = _run_sample(run, key, inputs)
         return inputs if len(inputs) > 1 else inputs[0]
 
-    def _current(self) -> list[Run]:
+    def _current(self) -> list[TransformRun]:
         """The runs of the transforms as they are now."""
         if self._runs is None or self._seen != [*self.transforms]:
             self._seen = [*self.transforms]
             try:
                 self._runs = runs_of(self._seen, self._optimize)
             except Exception as error:  # never refuse what works without us
-                self._runs = [Run(self._seen, (), f"it could not be compiled: {error}", self._optimize, 0)]
+                self._runs = [TransformRun(self._seen, (), f"it could not be compiled: {error}", self._optimize, 0)]
         return self._runs
 
     def explain(self: Any, *inputs: Any) -> Acceleration:
@@ -88,9 +90,9 @@ class Accelerated(KeyedCopy):
         return Acceleration(self.source.__name__, self._optimize, self.why_not, steps, self._timing)
 
 
-def _behind(run: Run, key: tuple[int, int], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def _run_sample(run: TransformRun, key: tuple[int, int], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """A sample behind a run; as it was where it is more than an image and what goes through transforms untouched."""
-    if run.calls and len(inputs) == 1 and kind_of(inputs[0]) is not None:
+    if run.calls and len(inputs) == 1 and signature_of(inputs[0]) is not None:
         return (run.image(inputs[0], key),)
     if run.calls:
         leaves, spec = tree_flatten(inputs)
@@ -100,7 +102,7 @@ def _behind(run: Run, key: tuple[int, int], inputs: tuple[Any, ...]) -> tuple[An
         }
         known = [*others.difference(plain)]
         place = min([*known, *plain], default=0)
-        if kind_of(leaves[place]) is not None and known in ([], [place]):
+        if signature_of(leaves[place]) is not None and known in ([], [place]):
             leaves[place] = run.image(leaves[place], key)
             return tuple(tree_unflatten(leaves, spec))
         run.why = "the last sample ran as it was: it is not one RGB, grey or uint8 image with labels"
@@ -108,28 +110,28 @@ def _behind(run: Run, key: tuple[int, int], inputs: tuple[Any, ...]) -> tuple[An
     return made if len(inputs) > 1 else (made,)
 
 
-def _ours(source: Any) -> Any:
+def _library_class(source: Any) -> Any:
     """The class of torchvision that a class is, or is made of; `object`: none."""
     return next((each for each in source.__mro__ if each.__module__.startswith(_HOME)), object)
 
 
 @cache
-def class_of(source: Any) -> type[Accelerated]:
+def class_of(source: Any) -> type[TorchvisionCompose]:
     """The class of what is made of a Compose of this class, of which it is one, too."""
     method = "forward" if hasattr(source, "forward") else "__call__"  # those of version 2 are modules of torch
     own = {"__module__": __name__, "source": source}
-    if getattr(source, method) is getattr(_ours(source), method):
-        own[method] = Accelerated._apply
+    if getattr(source, method) is getattr(_library_class(source), method):
+        own[method] = TorchvisionCompose._apply
     else:
         own["why_not"] = f"{source.__name__} is a class of its own, which is called as it is"
-    return type(source.__name__, (Accelerated, source), own)
+    return type(source.__name__, (TorchvisionCompose, source), own)
 
 
-def accelerated(parts: Sequence[Any], optimize: Optimize, seed: int | None) -> Accelerated:
+def accelerated(parts: Sequence[Any], optimize: Optimize, seed: int | None) -> TorchvisionCompose:
     """A Compose, or one of some transforms, that is accelerated."""
     compose = parts[0]
-    if len(parts) > 1 or _ours(type(compose)).__name__ != COMPOSE:
-        second = any(_ours(type(part)).__module__.startswith(f"{_HOME}.v2") for part in parts)
+    if len(parts) > 1 or _library_class(type(compose)).__name__ != COMPOSE:
+        second = any(_library_class(type(part)).__module__.startswith(f"{_HOME}.v2") for part in parts)
         compose = sys.modules[f"{_HOME}.v2" if second else _HOME].Compose([*parts])
     source: Any = getattr(compose, "source", type(compose))
     return class_of(source).of(compose, optimize, seed)

@@ -64,7 +64,7 @@ def draft_of(calls: Sequence[Call], *, by_pillow: bool = True) -> RecipeDraft:
 
 
 @dataclass(slots=True)
-class Run:
+class TransformRun:
     """Some transforms in a row.
 
     Attributes:
@@ -94,7 +94,7 @@ class Run:
 
     def image(self, image: Any, key: tuple[int, int]) -> Any:
         """An image with the draws of a key: natively where it is one that recipes take."""
-        if (kind := kind_of(image)) in self._refused:
+        if (kind := signature_of(image)) in self._refused:
             return self.as_it_was(image)
         try:
             pixels = self.pipeline(by_pillow=isinstance(kind, str)).run(*key, 0, {"image": _pixels(image)})["image"]
@@ -134,7 +134,7 @@ class Run:
         yield from (StepReport(type(each).__name__, how, self.why or ", ".join(opaque)) for each in self.transforms)
 
 
-def runs_of(transforms: Sequence[Any], optimize: Optimize) -> list[Run]:
+def runs_of(transforms: Sequence[Any], optimize: Optimize) -> list[TransformRun]:
     """The transforms in runs: those that one recipe holds, and between them those that run as they were."""
     calls = [read_transform(each, "pipeline", repeat(place)) for place, each in enumerate(transforms)]
     draft, evaluates, ended = draft_of(calls), not any(map(is_random, calls)), ""
@@ -144,18 +144,19 @@ def runs_of(transforms: Sequence[Any], optimize: Optimize) -> list[Run]:
         reasons.append(ended or left.get(place) or _why_not(call, calls[place + 1 :], evaluates=evaluates))
         if reasons[-1] and not set().union(*map(_names, calls[:place])).isdisjoint(_NAMES["floats"]):
             ended = "behind what is no uint8 image any more"
-    runs: list[Run] = []
+    runs: list[TransformRun] = []
     for reason, group in groupby(range(len(calls)), reasons.__getitem__):
         places = [*group]
         inside = calls[places[0] : places[-1] + 1]
         quick = all(call.name in _NAMES["quick"] for call in inside) and "as quick as a conversion to an array"
         why = reason or quick or ""
-        runs.append(Run(transforms[places[0] :][: len(places)], () if why else inside, why, optimize, len(runs)))
+        part = transforms[places[0] : places[-1] + 1]
+        runs.append(TransformRun(part, () if why else inside, why, optimize, len(runs)))
         list(runs[-1].steps())  # which compiles it
     return runs
 
 
-def kind_of(image: Any) -> object:
+def signature_of(image: Any) -> object:
     """What tells kinds of images apart, of Pillow the mode; None: no recipe takes it."""
     if isinstance(image, Image.Image):
         return image.mode if image.mode in ("RGB", "L") else None

@@ -200,7 +200,7 @@ def test_no_worker_and_no_epoch_repeats_another() -> None:
 def test_an_evaluation_has_the_pixels_of_torchvision_and_says_nothing(
     mode: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torchvision, "_told", [])
+    monkeypatch.setattr(torchvision, "_announced", [])
     plain = Compose([Resize(40), CenterCrop(33), ToTensor(), Normalize([0.5], torch.tensor([0.25]))])
     made = ar.accelerate(plain)
     assert torch.allclose(made(photo(mode)), plain(photo(mode)), atol=1e-6)
@@ -211,7 +211,7 @@ def test_an_evaluation_has_the_pixels_of_torchvision_and_says_nothing(
 
 @pytest.mark.usefixtures("stand_in")
 def test_draws_of_another_kind_are_told_once(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torchvision, "_told", [])
+    monkeypatch.setattr(torchvision, "_announced", [])
     with caplog.at_level(logging.WARNING, "augrecipes"):
         for _ in range(3):
             ar.accelerate(training())
