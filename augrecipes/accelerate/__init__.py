@@ -20,8 +20,9 @@ def accelerate(transform: Any, optimize: Optimize = "exact", seed: int | None = 
     and pickled ones go on where this one was; in a DataLoader no worker repeats another, and no epoch one before.
     `print(t)` says how each step runs, `t.explain()` measures as well.
 
-    Of torchvision comes a `Compose` of its version that takes and gives what that did. What runs natively draws other
-    random numbers, of the same distribution, which is said once.
+    Of torchvision comes a `Compose` of its version that takes and gives what that did: Pillow's images, uint8 tensors
+    and `tv_tensors.Image`, with labels or without; other samples run as they were. What runs natively draws other
+    random numbers, of the same distributions, which is said once; evaluations keep torchvision's pixels.
 
     A list of transforms gives a list of one such Compose, for trainers that take lists; one of pipelines each of them.
 
@@ -45,8 +46,13 @@ def accelerate(transform: Any, optimize: Optimize = "exact", seed: int | None = 
     """
     if optimize not in ("none", "exact", "fast"):
         raise ValueError(f"optimize must be none, exact or fast, got {optimize!r}")
-    A = albumentations()  # noqa: N806 - as everybody calls it
     parts = transform if isinstance(transform, list | tuple) else [transform]
+    if any(each.__module__.startswith("torchvision.") for part in parts for each in type(part).__mro__):
+        from augrecipes.accelerate import torchvision
+
+        made = torchvision.accelerated(parts, optimize, seed)
+        return made if parts == [transform] else [made]
+    A = albumentations()  # noqa: N806 - as everybody calls it
     if parts and all(isinstance(each, A.BasicTransform | A.BaseCompose) for each in parts):
         from augrecipes.accelerate.compose import accelerated
 

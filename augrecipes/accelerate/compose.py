@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import operator
-import os
 import random
 from collections.abc import Iterator
 from copy import copy, deepcopy
@@ -13,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.accelerate.keyed import KeyedCopy
 from augrecipes.accelerate.pipeline import CompiledCompose, ComposePipeline
 from augrecipes.accelerate.report import Acceleration, StepReport, Timing, in_turns, sample_for
 from augrecipes.accelerate.steps import converts, flat, object_step, output_and_last, sites_of, step_of
@@ -20,21 +18,19 @@ from augrecipes.compat.albumentations import A, restore_composes
 from augrecipes.compiler.lowering.lower import parts_of
 from augrecipes.compiler.rewrite import Plan, plan
 from augrecipes.compiler.rewrite.nodes import ObjectStep
-from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.draws import CounterRandom, Draws
 from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Boxes, Inputs, Optimize, Recipe
-from augrecipes.seeds import END_OF_KEYS, MASK, finalise, mix
+from augrecipes.seeds import END_OF_KEYS, finalise, mix
 
 _ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "together")
 _UNIT = 2.0**-53
 _BITS = 63
 # A class of somebody's that does one of these in its own way is called as it is.
 _METHODS = ("__call__", "preprocess", "postprocess", "check_data_post_transform")
-_MADE_ANEW = ("_pipeline", "_count", "_draws", "random_generator", "py_random")
 
 
-class Accelerated(A.Compose):  # type: ignore[misc]
+class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
     """An `A.Compose` whose steps run through the compiler: see `augrecipes.accelerate.accelerate`.
 
     Attributes:
@@ -44,34 +40,20 @@ class Accelerated(A.Compose):  # type: ignore[misc]
 
     keys_draws = True  # those of its transforms, where another pipeline keys its own
     source: Any = A.Compose
-    why_not = ""
     _pipeline: ComposePipeline | None = None
-    _timing: Timing | None = None
     _is_keyed = False  # it draws by the generators of a pipeline that keys them
     _ends: int | None = None  # transforms of which an image is known to leave as uint8
 
     @classmethod
     def of(cls, compose: Any, optimize: Optimize, seed: int | None) -> Accelerated:
         """A copy of a Compose that is accelerated."""
-        made = cls.__new__(cls)
-        try:
-            state = deepcopy(vars(compose))
-        except Exception:  # it holds what cannot be copied, and goes on with that
-            state = dict(vars(compose))
-        made.__dict__.update({name: value for name, value in state.items() if name not in _MADE_ANEW})
-        made._optimize, made._seen, made._timing = optimize, [*made.transforms], None
+        made = cls.copy_of(compose, optimize)
+        made._seen = [*made.transforms]
         if any(getattr(cls.source, name) is not getattr(A.Compose, name) for name in _METHODS):
             made.why_not = f"{cls.source.__name__} is a class of its own, which is called as it is"
         made.seed = made.seed if seed is None else seed
-        made._start(made.seed)
+        made.start(made.seed)
         return made
-
-    def _start(self, seed: int | None) -> None:
-        """Begin the draws of a seed; None: of one that chance gives."""
-        number = int.from_bytes(os.urandom(8), "little") if seed is None else mix(operator.index(seed))
-        self._number, self._home, self._count = number, streams.home(), itertools.count()
-        self._stream = END_OF_KEYS | (number & (MASK >> 1))
-        self._key_generators()
 
     def _key_generators(self) -> None:
         """Where albumentations runs it all, let its generators go by the calls of this; else none of them is used."""
@@ -86,18 +68,11 @@ class Accelerated(A.Compose):  # type: ignore[misc]
         return not self.why_not
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = {name: value for name, value in vars(self).items() if name not in _MADE_ANEW}
-        return _copy, (self.source, state, int(repr(self._count)[6:-1]))  # "count(7)"
+        return self._pickled(class_of)
 
     def __call__(self, *args: Any, **data: Any) -> dict[str, Any]:
         """A sample, as `A.Compose` takes and gives it, with draws that no other call makes."""
-        if os.getpid() != self._home:  # a worker: its own draws, in each epoch others
-            self._home = os.getpid()
-            self._stream = END_OF_KEYS | (mix(self._number, streams.of_this_process()) & (MASK >> 1))
-        if self._is_keyed:
-            epoch, index = END_OF_KEYS, self.py_random.getrandbits(_BITS)
-        else:
-            epoch, index = self._stream, next(self._count)
+        epoch, index = (END_OF_KEYS, self.py_random.getrandbits(_BITS)) if self._is_keyed else self._key()
         if self.why_not or args:
             if self.why_not and not self._is_keyed:
                 self._draws.position(epoch, index)
@@ -117,20 +92,20 @@ class Accelerated(A.Compose):  # type: ignore[misc]
     def set_random_seed(self, seed: int | None) -> None:
         """From here on draw as this seed has it: the same after each such call, in each worker its own."""
         super().set_random_seed(seed)
-        self._start(seed)
+        self.start(seed)
 
     def set_random_state(self, random_generator: Any, py_random: random.Random) -> None:
         """From here on draw as the next number of `py_random` has it; of one that is keyed as each sample's has."""
         super().set_random_state(random_generator, py_random)
         self._is_keyed = isinstance(py_random, CounterRandom)
         if not self._is_keyed:
-            self._start(py_random.getrandbits(_BITS))
+            self.start(py_random.getrandbits(_BITS))
 
     def set_deterministic(self, flag: bool, save_key: str = "replay") -> None:
         """Note what is drawn, or no longer: albumentations does that, and so it runs all steps."""
         super().set_deterministic(flag, save_key)
         self.why_not = "it notes what it draws" if flag else ""
-        self._start(self._number)
+        self.start(self._number)
 
     def set_mask_interpolation(self, mask_interpolation: int | None) -> None:
         """Set how masks are interpolated."""
@@ -171,7 +146,7 @@ class Accelerated(A.Compose):  # type: ignore[misc]
             self._pipeline = self._compiled()
         except Exception as error:  # never refuse what works without us
             self.why_not = f"it could not be compiled: {error}"
-            self._start(self._number)
+            self.start(self._number)
             self._pipeline = None
         return self._pipeline
 
@@ -208,9 +183,6 @@ class Accelerated(A.Compose):  # type: ignore[misc]
 
     # What it says of itself.
 
-    def __repr__(self) -> str:
-        return str(self._report())
-
     def explain(self, **targets: Any) -> Acceleration:
         """Which steps run natively, and how many times as fast it all is: measured on a sample.
 
@@ -226,8 +198,7 @@ class Accelerated(A.Compose):  # type: ignore[misc]
 
     def _measured(self, targets: dict[str, Any], *, drawn: bool) -> Timing:
         shape = "×".join(map(str, np.shape(targets.get("image", ()))[:2]))
-        plain, twin = self.source.__new__(self.source), copy(self)  # whose calls move no draw of this one
-        plain.__dict__.update(vars(self))
+        plain, twin = self._plain(), copy(self)  # whose calls move no draw of this one
         try:
             return in_turns(lambda: plain(**targets), lambda: twin(**targets), f"an image of {shape}")
         except Exception as error:
@@ -280,13 +251,3 @@ def accelerated(transform: Any, optimize: Optimize, seed: int | None) -> Acceler
         transform = A.Compose([deepcopy(transform)])
     source: Any = getattr(transform, "source", type(transform))
     return class_of(source).of(transform, optimize, seed)
-
-
-def _copy(source: Any, state: dict[str, Any], count: int) -> Accelerated:
-    """What was pickled, or copied: it goes on where that was."""
-    cls = class_of(source)
-    made = cls.__new__(cls)
-    made.__dict__.update(state)
-    made._count = itertools.count(count)
-    made._key_generators()
-    return made

@@ -31,6 +31,7 @@ _ALLOWED = "torch>=" + ".".join(map(str, PROVEN[0])) + ",<" + f"{PROVEN[1][0]}.{
 
 try:
     from torch._C import _remove_worker_pids
+    from torch.utils._pytree import tree_flatten, tree_unflatten
     from torch.utils.data._utils import MP_STATUS_CHECK_INTERVAL
     from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
     from torch.utils.data._utils.pin_memory import pin_memory
@@ -43,7 +44,7 @@ except (ImportError, AttributeError, KeyError) as error:
         f"torch {torch.__version__} lacks something that augrecipes needs ({error}): pip install '{_ALLOWED}'"
     ) from error
 
-__all__ = ["pin_memory"]
+__all__ = ["pin_memory", "tree_flatten", "tree_unflatten"]
 
 _LOOK_SECONDS, _CUT_OFF_SECONDS = 0.25, 1.0
 _FEEDER = "QueueFeederThread"  # as multiprocessing calls it

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
 
 from augrecipes.interop import torchvision_steps as steps
-from augrecipes.interop.draft import FOREIGN, Item, Line
+from augrecipes.interop.draft import FOREIGN, Call, Item, Line
 from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld
 from augrecipes.interop.policies import short
 from augrecipes.ops.groups import AUTO_AUGMENT, ONE_OF, RAND_AUGMENT
@@ -56,6 +59,25 @@ def timm_policy(args: Args, sample: SampleState) -> list[Item]:
         line = sample.line(AUTO_AUGMENT, policy=kind, **spread, **warp)
     line.beside += [_SAMPLED] + ([_SPREAD] if spread and deviation <= _UNIFORM else [])
     return [line]
+
+
+def call_of(value: Any) -> Call | None:
+    """An object of timm as the call that makes it; None: no call is known to make such a one."""
+    name, package, foreign = type(value).__name__, type(value).__module__, FOREIGN["timm"]
+    if like := foreign["like"].get(name):
+        keys = [key for key in ("size", "scale", "ratio", "interpolation") if hasattr(value, key)]
+        return Call(like, {key: getattr(value, key) for key in keys}, package="torchvision.transforms")
+    if getattr(value, "blended", False) or getattr(value, "choice_weights", None) is not None:
+        return None
+    for text in foreign["policies"].get(name, ()) if vars(value) else ():
+        first = (value.policy[0] if hasattr(value, "policy") else value.ops)[0]
+        spread = f"-mstd{min(first.magnitude_std, _UNIFORM + 1)}" if first.magnitude_std else ""
+        hparams = {key: each for key, each in first.hparams.items() if not key.startswith("magnitude")}
+        args = {"config_str": text.format(first=first, value=value, spread=spread), "hparams": hparams}
+        function = foreign["functions"][name]
+        if repr(getattr(sys.modules[package], function)(**deepcopy(args))) == repr(value):
+            return Call(function, args, package=package)
+    return None
 
 
 def create_transform(args: Args, sample: SampleState) -> list[Item]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -144,13 +145,15 @@ def is_object(document: Document) -> bool:
 def draft_of_object(document: Document) -> RecipeDraft:
     """What the object does, as a recipe; lines are counted as `repr` prints them, one a transform."""
     made = RecipeDraft(name_of(document.file), "a pipeline of torchvision", document.place)
-    fill(made, _read(document.value, document.file, count(1)))
+    fill(made, read_transform(document.value, document.file, count(1)))
     return made
 
 
-def _read(value: Any, file: str, lines: Iterator[int]) -> Call:
-    """The transform, and those inside it."""
+def read_transform(value: Any, file: str, lines: Iterator[int]) -> Call:
+    """An object of torchvision or timm, and those inside it, as calls; one a line."""
     place, cls = Place(file, next(lines), 1), type(value)
+    if cls.__module__.startswith("timm") and (call := timm.call_of(value)) is not None:
+        return replace(call, args={key: _plain(each) for key, each in call.args.items()}, place=place)
     if not cls.__module__.startswith(_HOME):
         name = getattr(value, "__name__", cls.__name__)
         return Call(name if name.isidentifier() else "Lambda", {}, None, place, cls.__module__)
@@ -158,7 +161,7 @@ def _read(value: Any, file: str, lines: Iterator[int]) -> Call:
     children = found.pop("transforms", None)
     if cls.__name__ == "RandomCrop" and found["padding"] and cls.__module__.startswith(f"{_HOME}.v2"):
         found["padding"] = [found["padding"][side] for side in (0, 2, 1, 3)]  # from left, right, top, bottom
-    inside = None if children is None else tuple(_read(each, file, lines) for each in children)
+    inside = None if children is None else tuple(read_transform(each, file, lines) for each in children)
     return Call(cls.__name__, {key: _plain(each) for key, each in found.items()}, inside, place, cls.__module__)
 
 
@@ -166,6 +169,7 @@ def _plain(value: Any) -> Any:
     """A value as a config would have it."""
     if isinstance(value, dict):
         return {getattr(key, "__name__", str(key)): _plain(each) for key, each in value.items()}
+    value = value.tolist() if hasattr(value, "tolist") else value  # a tensor or an array
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -8,6 +8,7 @@ from typing import Any
 
 from augrecipes.interop.draft import FOREIGN, Item, Line
 from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, numbers, photometric
+from augrecipes.ops.groups import ONE_OF
 
 INTERPOLATIONS: dict[str, str] = FOREIGN["torchvision"]["interpolations"]
 _SMOOTHED = frozenset({"linear", "cubic"})  # before torchvision makes images smaller by them
@@ -117,9 +118,12 @@ def pad(args: Args, sample: SampleState) -> list[Item]:
 
 
 def random_resized_crop(args: Args, sample: SampleState) -> list[Item]:
-    """A window of random area and proportions, at one size."""
-    sample.sides = args.size("size")
-    return [sample.line("RandomResizedCrop", size=[*sample.sides], **args.spans("scale", "ratio"), **resampling(args))]
+    """A window of random area and proportions, at one size; in one of several ways where a list has them."""
+    sample.sides, how = args.size("size"), args.get("interpolation", "bilinear")
+    ways = [resampling(Args(args, interpolation=each)) for each in (how if isinstance(how, list) else [how])]
+    same = {"size": [*sample.sides], **args.spans("scale", "ratio")}
+    found: list[Item] = [sample.line("RandomResizedCrop", **same, **way) for way in ways]
+    return found if len(found) == 1 else [Line(ONE_OF, {}, sample.place, found)]
 
 
 def random_rotation(args: Args, sample: SampleState) -> list[Item]:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import cv2
 import numpy as np
@@ -13,22 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.checks import DEAR, PLANTED
+from support.libraries import torchvision as library
 
 import augrecipes as ar
 from augrecipes.interop import torchvision_steps
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import Document, of_text
 from augrecipes.interop.source import transforms as writing
-
-
-def library(name: str = "torchvision.transforms.v2") -> Any:
-    """A module of torchvision, where that is installed; built for another torch, it lacks operators of its own."""
-    try:
-        with patch("torch.library.register_fake", lambda *_, **__: lambda function: function):
-            return import_module(name)
-    except (ImportError, RuntimeError) as error:
-        return pytest.skip(f"torchvision is not at hand: {error}")
-
 
 # A transform as a test has it: its class's name, its arguments, and the transforms inside.
 Transform = tuple[str, dict[str, Any], list[Any]]
