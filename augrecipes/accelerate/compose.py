@@ -198,9 +198,9 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
 
     def _measured(self, targets: dict[str, Any], *, drawn: bool) -> Timing:
         shape = "×".join(map(str, np.shape(targets.get("image", ()))[:2]))
-        plain, twin = self._plain(), copy(self)  # whose calls move no draw of this one
+        plain, trial = self._plain(), copy(self)  # whose calls move no draw of this one
         try:
-            return in_turns(lambda: plain(**targets), lambda: twin(**targets), f"an image of {shape}")
+            return in_turns(lambda: plain(**targets), lambda: trial(**targets), f"an image of {shape}")
         except Exception as error:
             if not drawn:
                 raise

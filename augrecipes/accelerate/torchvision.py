@@ -80,8 +80,8 @@ class TorchvisionCompose(KeyedCopy):
             What prints as a table; `ratio`, `before` and `now` (ms) are what was measured.
         """
         inputs = inputs or (Image.fromarray(sample_for({})["image"]),)
-        plain, twin = self._plain(), copy(self)  # whose calls move no draw of this one
-        self._timing = in_turns(lambda: plain(*inputs), lambda: twin(*inputs), "an image")
+        plain, trial = self._plain(), copy(self)  # whose calls move no draw of this one
+        self._timing = in_turns(lambda: plain(*inputs), lambda: trial(*inputs), "an image")
         return self._report()
 
     def _report(self) -> Acceleration:

@@ -130,7 +130,9 @@ def test_planted_faults_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_recipe_with_a_thousand_warnings_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = parse_text(f"version: 1\nrecipe: t\nsteps: [{'Blur, ' * 50}]\neval: []")
+    recipe = parse_text(
+        f"version: 1\nrecipe: t\nsteps: [{'Rotate, RandomCrop: {height: 8, width: 8}, ' * 25}]\neval: []"
+    )
     hashed: list[str] = []
     digest = vars(type(recipe))["digest"]
     monkeypatch.setattr(type(recipe), "digest", property(lambda self: hashed.append("") or digest.fget(self)))

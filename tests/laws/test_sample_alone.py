@@ -338,7 +338,8 @@ def _hands_targets_on(self: ImagePipeline, sample: Any) -> Any:
     return arrival(self, sample if self.optimize == "none" else {"image": sample.get("image")})
 
 
-PLAIN = planted(check_extra, *of_extra(POOL, 3, st.just("uint8"), st.just(False)))
+NOISE = pool("GaussNoise, ISONoise")  # of `fast`, whose own the plan for an image alone has
+PLAIN = planted(check_extra, *of_extra(NOISE, 3, st.just("uint8"), st.just(False)))
 test_planted_faults_of_extra_targets_are_caught = planted_faults(
     {
         "a plan knows of the image alone": (PLAIN, (f"{__name__}.build", _knows_of_the_image_alone)),
