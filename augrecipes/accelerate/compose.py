@@ -139,19 +139,17 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
         steps = tuple(step_of(*pair) for pair in pairs[:ends])
         rest = tuple(object_step(*pair) for pair in pairs[ends + len(last) :])
         numbers = not rest and not any(isinstance(part, ObjectStep) for step in steps for part in step.walk())
-        own = {name: processor.params for name, processor in self.processors.items()} if self.main_compose else {}
+        own = {name: processor.params for name, processor in self.processors.items() if self.main_compose}
+        outer = None if self.main_compose else (self.processors, self.check_each_transform)
         inputs = Inputs(boxes=Boxes("albumentations") if self.processors else None)
         recipe = Recipe("accelerated", inputs=inputs, steps=steps, output=output, max_bytes=None)
         plans: dict[Arrival, Plan] = {each: plan(recipe, steps, self._optimize, each) for each in _ARRIVALS}
         compiled = CompiledCompose(
             recipe, "train", self._optimize, 0, False, plans, added=dict(self.additional_targets), last=last,
-            rest=rest, params=own, checks=(self.is_check_shapes, self.strict), numbers_rows=numbers,
+            rest=rest, params=own, outer=outer, checks=(self.is_check_shapes, self.strict), numbers_rows=numbers,
             convert=self._convert,
         )  # fmt: skip
-        made = ComposePipeline(compiled)
-        if not self.main_compose:
-            made.dress(partial(_nest, self.processors, self.check_each_transform))
-        return made
+        return ComposePipeline(compiled)
 
     def _convert(self, site: str) -> None:
         """Let the transforms from this one on, which leaves no uint8 image, run as they are from the next call on."""
@@ -181,10 +179,6 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
             yield StepReport(", ".join(type(each).__name__ for each in compiled.last), "native", "one pass")
         for step in compiled.rest:
             yield StepReport(step.site, "as it was", "behind what is no uint8 image any more")
-
-
-def _nest(processors: dict[str, Any], checks: Any, pipeline: Any) -> None:
-    pipeline.nest(processors, checks)
 
 
 def accelerated(transform: Any, optimize: Optimize, seed: int | None) -> Accelerated:
