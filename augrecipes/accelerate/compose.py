@@ -24,6 +24,7 @@ from augrecipes.seeds import END_OF_KEYS, finalise, mix
 _ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "together")
 _UNIT = 2.0**-53
 _BITS = 63
+_OF_OUTER = ("main_compose", "processors", "check_each_transform")
 # A class of somebody's that does one of these in its own way is called as it is.
 _METHODS = ("__call__", "preprocess", "postprocess", "check_data_post_transform")
 
@@ -140,7 +141,7 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
         rest = tuple(object_step(*pair) for pair in pairs[ends + len(last) :])
         numbers = not rest and not any(isinstance(part, ObjectStep) for step in steps for part in step.walk())
         own = {name: processor.params for name, processor in self.processors.items() if self.main_compose}
-        outer = None if self.main_compose else (self.processors, self.check_each_transform)
+        outer = {} if self.main_compose else {name: getattr(self, name) for name in _OF_OUTER}
         inputs = Inputs(boxes=Boxes("albumentations") if self.processors else None)
         recipe = Recipe("accelerated", inputs=inputs, steps=steps, output=output, max_bytes=None)
         plans: dict[Arrival, Plan] = {each: plan(recipe, steps, self._optimize, each) for each in _ARRIVALS}

@@ -18,7 +18,7 @@ from augrecipes.compiler.rewrite import PLAIN, Compiled
 from augrecipes.compiler.rewrite.nodes import ObjectStep
 from augrecipes.compiler.run.exits import NotHereError
 from augrecipes.compiler.run.points import Points, rows_of
-from augrecipes.compiler.run.prepared import Act
+from augrecipes.compiler.run.prepared import Act, run_prepared
 from augrecipes.compiler.run.program_samples import ProgramPipeline
 from augrecipes.compiler.run.targets import mask_in
 from augrecipes.errors import DataError
@@ -42,7 +42,7 @@ class CompiledCompose(Compiled):
         last: the objects that the recipe's output stands for.
         rest: the steps behind these, which run as they are.
         params: of its `bboxes` and `keypoints`.
-        outer: of one inside another Compose, the processors of that, and those of them that filter behind each step.
+        outer: attributes that one inside another Compose has from that.
         checks: its `is_check_shapes` and `strict`.
         numbers_rows: boxes and keypoints bear numbers, by which labels are found again; not where somebody's own steps
             look at their columns.
@@ -53,7 +53,7 @@ class CompiledCompose(Compiled):
     rest: tuple[Step, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict, compare=False)
     checks: tuple[bool, bool] = (True, False)
-    outer: tuple[dict[str, Any], Sequence[Any]] | None = field(default=None, compare=False)
+    outer: Mapping[str, Any] = field(default_factory=dict, compare=False)
     numbers_rows: bool = True
     convert: Callable[[str], None] = field(default=lambda label: None, compare=False)
 
@@ -79,9 +79,8 @@ class ComposePipeline(ProgramPipeline):
         self._own_points = {name: one for name, one in self.processors.items() if name not in compiled.added.values()}
         for name, processor in self._own_points.items():
             prepare(processor, rows_of(name) if compiled.numbers_rows else None)
-        if compiled.outer is not None:
-            self.main_compose = False
-            self.processors, self.check_each_transform = compiled.outer
+        if compiled.outer:
+            self.__dict__.update(compiled.outer)
             share_processors(self, self.transforms)
         self.run_through(steps)
         self.sinks = {"image": Sink(compiled.recipe.output)}
@@ -173,11 +172,7 @@ class ComposePipeline(ProgramPipeline):
         if _TRACKED in targets:
             data = run_in_turn(self, self.transforms, targets)
         else:
-            data = targets
-            for first, p, act, filters in self.prepared:
-                if first is None or first() < p:
-                    data = act(data)
-                data = data if filters is None else filters(data)
+            data = run_prepared(self.prepared, targets)
         if converts and isinstance(data["mask"], np.ndarray):
             data["mask"] = data["mask"].astype(mask.dtype, copy=False)
         return data
