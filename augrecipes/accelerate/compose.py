@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from copy import copy, deepcopy
+from copy import deepcopy
 from functools import cache, partial
 from typing import Any
 
-import numpy as np
-
-from augrecipes.accelerate.keyed import KeyedCopy
+from augrecipes.accelerate.keyed import KeyedCopy, class_made
 from augrecipes.accelerate.pipeline import CompiledCompose, ComposePipeline
-from augrecipes.accelerate.report import Acceleration, StepReport, Timing, in_turns, sample_for
+from augrecipes.accelerate.report import StepReport, sample_for
 from augrecipes.accelerate.steps import converts, flat, object_step, output_and_last, sites_of, step_of
 from augrecipes.compat.albumentations import A, restore_composes
 from augrecipes.compiler.lowering.lower import parts_of
@@ -26,34 +24,25 @@ from augrecipes.seeds import END_OF_KEYS, finalise, mix
 _ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "together")
 _UNIT = 2.0**-53
 _BITS = 63
+_OF_OUTER = ("main_compose", "processors", "check_each_transform")
 # A class of somebody's that does one of these in its own way is called as it is.
 _METHODS = ("__call__", "preprocess", "postprocess", "check_data_post_transform")
 
 
 class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
-    """An `A.Compose` whose steps run through the compiler: see `augrecipes.accelerate.accelerate`.
-
-    Attributes:
-        transforms: copies of the transforms that it was made of.
-        why_not: why nothing is accelerated; empty: something may be.
-    """
+    """An `A.Compose` whose steps run through the compiler: see `augrecipes.accelerate.accelerate`."""
 
     keys_draws = True  # those of its transforms, where another pipeline keys its own
     source: Any = A.Compose
-    _pipeline: ComposePipeline | None = None
     _is_keyed = False  # it draws by the generators of a pipeline that keys them
     _ends: int | None = None  # transforms of which an image is known to leave as uint8
 
-    @classmethod
-    def of(cls, compose: Any, optimize: Optimize, seed: int | None) -> Accelerated:
-        """A copy of a Compose that is accelerated."""
-        made = cls.copy_of(compose, optimize)
-        made._seen = [*made.transforms]
-        if any(getattr(cls.source, name) is not getattr(A.Compose, name) for name in _METHODS):
-            made.why_not = f"{cls.source.__name__} is a class of its own, which is called as it is"
-        made.seed = made.seed if seed is None else seed
-        made.start(made.seed)
-        return made
+    @staticmethod
+    @cache
+    def class_of(source: Any) -> type[Accelerated]:
+        """The class of what is made of a Compose of this class, of which it is one, too."""
+        is_own = any(getattr(source, name) is not getattr(A.Compose, name) for name in _METHODS)
+        return Accelerated if source is A.Compose else class_made(Accelerated, source, is_own=is_own)
 
     def _key_generators(self) -> None:
         """Where albumentations runs it all, let its generators go by the calls of this; else none of them is used."""
@@ -67,9 +56,6 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
         """Whether another pipeline that is accelerated may take the transforms for its own."""
         return not self.why_not
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return self._pickled(class_of)
-
     def __call__(self, *args: Any, **data: Any) -> dict[str, Any]:
         """A sample, as `A.Compose` takes and gives it, with draws that no other call makes."""
         epoch, index = (END_OF_KEYS, self.py_random.getrandbits(_BITS)) if self._is_keyed else self._key()
@@ -82,10 +68,8 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
             data["applied_transforms"] = []
         if self.p < 1 and not force_apply and (finalise(mix(epoch, index)) >> 11) * _UNIT >= self.p:
             return data
-        pipeline = self._pipeline
-        if (pipeline is None or self.transforms != self._seen) and (pipeline := self._build()) is None:
-            return self(force_apply=True, **data)
-        return pipeline.run(epoch, index, 0, data)
+        pipeline: ComposePipeline | None = self._current()
+        return self(force_apply=True, **data) if pipeline is None else pipeline.run(epoch, index, 0, data)
 
     # What albumentations calls on the parts of a pipeline.
 
@@ -104,23 +88,23 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
     def set_deterministic(self, flag: bool, save_key: str = "replay") -> None:
         """Note what is drawn, or no longer: albumentations does that, and so it runs all steps."""
         super().set_deterministic(flag, save_key)
-        self.why_not = "it notes what it draws" if flag else ""
+        self.why_not = "it notes what it draws" if flag else type(self).why_not
         self.start(self._number)
 
     def set_mask_interpolation(self, mask_interpolation: int | None) -> None:
         """Set how masks are interpolated."""
         super().set_mask_interpolation(mask_interpolation)
-        self._pipeline = None
+        self._made = None
 
     def add_targets(self, additional_targets: dict[str, str] | None) -> None:
         """Add targets."""
         super().add_targets(additional_targets)
-        self._pipeline = None
+        self._made = None
 
     def disable_check_args_private(self) -> None:
         """From here on this is a step of another Compose, whose processors it has."""
         super().disable_check_args_private()
-        self._pipeline = None
+        self._made = None
 
     @classmethod
     def is_serializable(cls) -> bool:
@@ -139,16 +123,9 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
 
     # The pipeline.
 
-    def _build(self) -> ComposePipeline | None:
-        """What runs it; None: nothing does, and `why_not` says why."""
-        self._seen = [*self.transforms]
-        try:
-            self._pipeline = self._compiled()
-        except Exception as error:  # never refuse what works without us
-            self.why_not = f"it could not be compiled: {error}"
-            self.start(self._number)
-            self._pipeline = None
-        return self._pipeline
+    def _uncompiled(self, why_not: str) -> None:
+        self.why_not = why_not
+        self.start(self._number)
 
     def _compiled(self) -> ComposePipeline:
         transforms = flat(self.transforms)
@@ -163,58 +140,30 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
         steps = tuple(step_of(*pair) for pair in pairs[:ends])
         rest = tuple(object_step(*pair) for pair in pairs[ends + len(last) :])
         numbers = not rest and not any(isinstance(part, ObjectStep) for step in steps for part in step.walk())
-        own = {name: processor.params for name, processor in self.processors.items()} if self.main_compose else {}
+        own = {name: processor.params for name, processor in self.processors.items() if self.main_compose}
+        outer = {} if self.main_compose else {name: getattr(self, name) for name in _OF_OUTER}
         inputs = Inputs(boxes=Boxes("albumentations") if self.processors else None)
         recipe = Recipe("accelerated", inputs=inputs, steps=steps, output=output, max_bytes=None)
         plans: dict[Arrival, Plan] = {each: plan(recipe, steps, self._optimize, each) for each in _ARRIVALS}
         compiled = CompiledCompose(
             recipe, "train", self._optimize, 0, False, plans, added=dict(self.additional_targets), last=last,
-            rest=rest, params=own, checks=(self.is_check_shapes, self.strict), numbers_rows=numbers,
+            rest=rest, params=own, outer=outer, checks=(self.is_check_shapes, self.strict), numbers_rows=numbers,
             convert=self._convert,
         )  # fmt: skip
-        made = ComposePipeline(compiled)
-        if not self.main_compose:
-            made.dress(partial(_nest, self.processors, self.check_each_transform))
-        return made
+        return ComposePipeline(compiled)
 
     def _convert(self, site: str) -> None:
         """Let the transforms from this one on, which leaves no uint8 image, run as they are from the next call on."""
-        self._ends, self._pipeline = self._labels.index(site.partition("/")[0]), None
+        self._ends, self._made = self._labels.index(site.partition("/")[0]), None
 
     # What it says of itself.
 
-    def explain(self, **targets: Any) -> Acceleration:
-        """Which steps run natively, and how many times as fast it all is: measured on a sample.
-
-        Args:
-            targets: a sample, as for a call; without one a drawn image of 480×640.
-
-        Returns:
-            What prints as a table; `ratio`, `before` and `now` (ms) are what was measured.
-        """
-        if not self.why_not:
-            self._timing = self._measured(targets or sample_for(self.processors), drawn=not targets)
-        return self._report()
-
-    def _measured(self, targets: dict[str, Any], *, drawn: bool) -> Timing:
-        shape = "×".join(map(str, np.shape(targets.get("image", ()))[:2]))
-        plain, trial = self._plain(), copy(self)  # whose calls move no draw of this one
-        try:
-            return in_turns(lambda: plain(**targets), lambda: trial(**targets), f"an image of {shape}")
-        except Exception as error:
-            if not drawn:
-                raise
-            why = f"a drawn image of {shape} does not go through it ({error})"
-            raise ValueError(f"{why}: give a sample, explain(image=...)") from error
-
-    def _report(self) -> Acceleration:
-        if not self.why_not and (self._pipeline is None or self.transforms != self._seen):
-            self._build()
-        return Acceleration(self.source.__name__, self._optimize, self.why_not, [*self._steps()], self._timing)
+    def _drawn(self) -> tuple[Any, dict[str, Any]]:
+        return (), sample_for(self.processors)
 
     def _steps(self) -> Iterator[StepReport]:
         transforms = flat(self.transforms)
-        if (pipeline := self._pipeline) is None:
+        if (pipeline := self._made) is None:
             yield from (StepReport(type(each).__name__, "as it was") for each in transforms)
             return
         native, compiled = pipeline.native, pipeline.compiled
@@ -233,21 +182,10 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
             yield StepReport(step.site, "as it was", "behind what is no uint8 image any more")
 
 
-def _nest(processors: dict[str, Any], checks: Any, pipeline: Any) -> None:
-    pipeline.nest(processors, checks)
-
-
-@cache
-def class_of(source: Any) -> type[Accelerated]:
-    """The class of what is made of a Compose of this class, of which it is one, too."""
-    if source is A.Compose:
-        return Accelerated
-    return type(source.__name__, (Accelerated, source), {"__module__": __name__, "source": source})
-
-
 def accelerated(transform: Any, optimize: Optimize, seed: int | None) -> Accelerated:
     """A Compose, or one of a transform, that is accelerated."""
     if not isinstance(transform, A.Compose):
         transform = A.Compose([deepcopy(transform)])
-    source: Any = getattr(transform, "source", type(transform))
-    return class_of(source).of(transform, optimize, seed)
+    made: Accelerated = Accelerated.of(transform, optimize, transform.seed if seed is None else seed)
+    made.seed = transform.seed if seed is None else seed
+    return made

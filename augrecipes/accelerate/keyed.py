@@ -6,15 +6,16 @@ import itertools
 import operator
 import os
 from collections.abc import Callable
-from copy import deepcopy
+from copy import copy, deepcopy
+from functools import partial
 from typing import Any
 
-from augrecipes.accelerate.report import Acceleration, Timing
+from augrecipes.accelerate.report import Acceleration, in_turns
 from augrecipes.compiler.run import streams
 from augrecipes.recipe.model import Optimize
 from augrecipes.seeds import END_OF_KEYS, MASK, mix
 
-_MADE_ANEW = ("_pipeline", "_runs", "_count", "_last", "_draws", "random_generator", "py_random")
+_MADE_ANEW = ("_made", "_count", "_draws", "random_generator", "py_random")
 
 
 class KeyedCopy:
@@ -22,24 +23,32 @@ class KeyedCopy:
 
     Attributes:
         source: the class that it was made of.
+        transforms: copies of the transforms that it was made of.
         why_not: why nothing is accelerated; empty: something may be.
+
+    What is made of each library's adds `class_of` (a class: the one of what is made of it), `_compiled` and
+    `_uncompiled` (what runs the transforms, and what does where that fails), `_steps` (how each runs) and `_drawn` (a
+    sample, as arguments of a call).
     """
 
     source: Any
+    transforms: Any
     why_not = ""
     _optimize: Optimize
-    _timing: Timing | None = None
-    _report: Callable[[], Acceleration]
+    _timing = None
+    _seen: Any = None  # a list of the transforms that were compiled
+    _made: Any = None
 
     @classmethod
-    def copy_of(cls, pipeline: Any, optimize: Optimize) -> Any:
-        """A copy of a pipeline; it draws nothing yet."""
-        made = cls.__new__(cls)
+    def of(cls: Any, pipeline: Any, optimize: Optimize, seed: int | None) -> Any:
+        """A copy of a pipeline that is accelerated."""
+        made = object.__new__(cls.class_of(getattr(pipeline, "source", type(pipeline))))
         try:
             state = deepcopy(vars(pipeline))
         except Exception:  # it holds what cannot be copied, and goes on with that
             state = dict(vars(pipeline))
         made.__dict__.update(carried(state), _optimize=optimize, _timing=None)
+        made.start(seed)
         return made
 
     def start(self, seed: int | None) -> None:
@@ -59,18 +68,60 @@ class KeyedCopy:
             self._stream = END_OF_KEYS | (mix(self._number, streams.of_this_process()) & (MASK >> 1))
         return self._stream, next(self._count)
 
-    def _pickled(self, class_of: Callable[[Any], type[KeyedCopy]]) -> tuple[Any, ...]:
-        """What `__reduce__` returns, of a class that this function makes of the source."""
-        return _restored, (class_of, self.source, carried(vars(self)), int(repr(self._count)[6:-1]))  # "count(7)"
+    def _current(self: Any) -> Any:
+        """What runs the transforms as they are now."""
+        if self._made is None or self._seen != [*self.transforms]:
+            self._seen = [*self.transforms]
+            try:
+                self._made = self._compiled()
+            except Exception as error:  # never refuse what works without us
+                self._made = self._uncompiled(f"it could not be compiled: {error}")
+        return self._made
 
-    def _plain(self) -> Any:
-        """What it was made of."""
-        made = self.source.__new__(self.source)
-        made.__dict__.update(vars(self))
-        return made
+    def explain(self: Any, *inputs: Any, **targets: Any) -> Acceleration:
+        """Which steps run natively, and how many times as fast it all is: measured on a sample.
+
+        Args:
+            inputs: a sample, as for a call; without one a drawn image of 480×640.
+            targets: the same, by names.
+
+        Returns:
+            What prints as a table; `ratio`, `before` and `now` (ms) are what was measured.
+        """
+        if self.why_not:
+            return self._report()
+        drawn = not (inputs or targets)
+        if drawn:
+            inputs, targets = self._drawn()
+        plain = object.__new__(self.source)
+        plain.__dict__.update(vars(self))
+        calls = [partial(each, *inputs, **targets) for each in (plain, copy(self))]  # which moves no draw of this one
+        what = "a drawn image of 480×640" if drawn else "the sample"
+        try:
+            self._timing = in_turns(calls, what)
+        except Exception as error:
+            if not drawn:
+                raise
+            raise ValueError(f"{what} does not go through it ({error}): give a sample, explain(image=...)") from error
+        return self._report()
+
+    def _report(self: Any) -> Acceleration:
+        if not self.why_not:
+            self._current()
+        return Acceleration(self.source.__name__, self._optimize, self.why_not, [*self._steps()], self._timing)
+
+    def __reduce__(self: Any) -> tuple[Any, ...]:
+        return _restored, (self.class_of, self.source, carried(vars(self)), int(repr(self._count)[6:-1]))  # "count(7)"
 
     def __repr__(self) -> str:
         return str(self._report())
+
+
+def class_made(base: type[KeyedCopy], source: Any, *, is_own: bool, **methods: Any) -> Any:
+    """The class of what is made of a class; of somebody's own, which does things in its way, one that does the same."""
+    why_not = f"{source.__name__} is a class of its own, which is called as it is"
+    more = {"why_not": why_not} if is_own else methods
+    return type(source.__name__, (base, source), {"__module__": base.__module__, "source": source, **more})
 
 
 def carried(state: dict[str, Any]) -> dict[str, Any]:
@@ -80,8 +131,7 @@ def carried(state: dict[str, Any]) -> dict[str, Any]:
 
 def _restored(class_of: Callable[[Any], type[KeyedCopy]], source: Any, state: dict[str, Any], count: int) -> KeyedCopy:
     """What was pickled, or copied: it goes on where that was."""
-    cls = class_of(source)
-    made = cls.__new__(cls)
+    made = object.__new__(class_of(source))
     made.__dict__.update(state, _count=itertools.count(count))
     made._key_generators()
     return made

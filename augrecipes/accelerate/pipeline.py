@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from augrecipes.compiler.rewrite import PLAIN, Compiled
 from augrecipes.compiler.rewrite.nodes import ObjectStep
 from augrecipes.compiler.run.exits import NotHereError
 from augrecipes.compiler.run.points import Points, rows_of
-from augrecipes.compiler.run.prepared import Act
+from augrecipes.compiler.run.prepared import Act, run_prepared
 from augrecipes.compiler.run.program_samples import ProgramPipeline
 from augrecipes.compiler.run.targets import mask_in
 from augrecipes.errors import DataError
@@ -43,6 +42,7 @@ class CompiledCompose(Compiled):
         last: the objects that the recipe's output stands for.
         rest: the steps behind these, which run as they are.
         params: of its `bboxes` and `keypoints`.
+        outer: attributes that one inside another Compose has from that.
         checks: its `is_check_shapes` and `strict`.
         numbers_rows: boxes and keypoints bear numbers, by which labels are found again; not where somebody's own steps
             look at their columns.
@@ -53,6 +53,7 @@ class CompiledCompose(Compiled):
     rest: tuple[Step, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict, compare=False)
     checks: tuple[bool, bool] = (True, False)
+    outer: Mapping[str, Any] = field(default_factory=dict, compare=False)
     numbers_rows: bool = True
     convert: Callable[[str], None] = field(default=lambda label: None, compare=False)
 
@@ -75,9 +76,12 @@ class ComposePipeline(ProgramPipeline):
         for each, _, _ in self.sites:
             if getattr(each, "keys_draws", False):  # as a method of the class: the object's own is refused now
                 type(each).set_random_state(each, each.random_generator, each.py_random)
-        for name, processor in self.processors.items():
-            if name not in compiled.added.values():
-                prepare(processor, rows_of(name) if compiled.numbers_rows else None)
+        self._own_points = {name: one for name, one in self.processors.items() if name not in compiled.added.values()}
+        for name, processor in self._own_points.items():
+            prepare(processor, rows_of(name) if compiled.numbers_rows else None)
+        if compiled.outer:
+            self.__dict__.update(compiled.outer)
+            share_processors(self, self.transforms)
         self.run_through(steps)
         self.sinks = {"image": Sink(compiled.recipe.output)}
         self._usual = frozenset({"image", "mask", *_ARGUMENTS})
@@ -85,13 +89,6 @@ class ComposePipeline(ProgramPipeline):
         self._has_objects = any(isinstance(step, ObjectStep) for step in compiled.recipe.walk())
         self.hands_all = any(not is_gated(each) for each, _, _ in sites if not isinstance(each, A.BaseCompose))
         self._error: Exception | None = None
-
-    def nest(self, processors: dict[str, Any], checks: Sequence[Any]) -> None:
-        """Take what the steps of another Compose leave, whose processors these are."""
-        self.main_compose, self.processors, self.check_each_transform = False, processors, checks
-        steps = [*self.transforms, *self._rest]
-        share_processors(self, steps)
-        self.run_through(self.transforms)
 
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
@@ -103,10 +100,8 @@ class ComposePipeline(ProgramPipeline):
 
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
         """How a sample comes: `uint8` where kernels may take it."""
-        if not self._together.isdisjoint(targets):
-            return "together"
         image, mask = targets.get("image"), targets.get("mask")
-        if not isinstance(image, np.ndarray):
+        if not (self._together.isdisjoint(targets) and isinstance(image, np.ndarray)):
             return "together"
         native = self.optimize != "none" and not isinstance(self.native, str) and not self.native.idle
         least = _AXES if self._has_objects else 2  # somebody's own see images as they came
@@ -177,11 +172,7 @@ class ComposePipeline(ProgramPipeline):
         if _TRACKED in targets:
             data = run_in_turn(self, self.transforms, targets)
         else:
-            data = targets
-            for first, p, act, filters in self.prepared:
-                if first is None or first() < p:
-                    data = act(data)
-                data = data if filters is None else filters(data)
+            data = run_prepared(self.prepared, targets)
         if converts and isinstance(data["mask"], np.ndarray):
             data["mask"] = data["mask"].astype(mask.dtype, copy=False)
         return data
@@ -201,12 +192,8 @@ class ComposePipeline(ProgramPipeline):
     def _as_tensors(self, data: dict[str, Any]) -> dict[str, Any]:
         """A sample whose image the output has laid out, with the rest of what ToTensorV2 does."""
         if self.recipe.output.layout == "chw":
-            functions = functions_of(self.compiled.last[-1])
-            for name, value in data.items():
-                if name == "image":
-                    data[name] = _TENSORS.apply_to_mask(value)
-                elif name in functions and value is not None:
-                    data[name] = functions[name](value)
+            act = {**functions_of(self.compiled.last[-1]), "image": _TENSORS.apply_to_mask}
+            data |= {name: act[name](value) for name, value in data.items() if name in act and value is not None}
         return data
 
     def _end(self, key: tuple[int, int, int], data: dict[str, Any]) -> dict[str, Any]:
@@ -241,12 +228,6 @@ class ComposePipeline(ProgramPipeline):
                 continue
             data |= {each: _chosen(given, rows) for each, given in fields.items()}
         return data
-
-    @cached_property
-    def _own_points(self) -> dict[str, Any]:
-        """The processors of boxes and keypoints that are this Compose's own."""
-        own = self.processors.items() if self.main_compose else ()
-        return {name: processor for name, processor in own if name not in self.compiled.added.values()}
 
     def _take_points(self, data: dict[str, Any]) -> Sequence[Points]:
         return ()

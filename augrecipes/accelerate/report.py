@@ -76,18 +76,16 @@ class Acceleration(Displayed):
     __str__ = __repr__
 
 
-def in_turns(before: Callable[[], Any], now: Callable[[], Any], what: str) -> Timing:
+def in_turns(calls: Sequence[Callable[[], Any]], what: str) -> Timing:
     """Two calls timed in turns, for half a second; the first of each is not counted."""
-    times: tuple[list[float], list[float]] = ([], [])
+    times: list[list[float]] = [[], []]
     end = perf_counter() + _SECONDS
-    before()
-    now()
-    while len(times[0]) < _LEAST or perf_counter() < end:
-        for call, found in zip((before, now), times, strict=True):
+    while len(times[0]) <= _LEAST or perf_counter() < end:
+        for call, found in zip(calls, times, strict=True):
             start = perf_counter()
             call()
             found.append(1e3 * (perf_counter() - start))
-    return Timing(median(times[0]), median(times[1]), what)
+    return Timing(median(times[0][1:]), median(times[1][1:]), what)
 
 
 def sample_for(processors: Mapping[str, Any]) -> dict[str, Any]:

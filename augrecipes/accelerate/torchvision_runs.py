@@ -52,10 +52,8 @@ def draft_of(calls: Sequence[Call], *, by_pillow: bool = True) -> RecipeDraft:
     fill(draft, Call(COMPOSE, children=tuple(calls)))
     if not by_pillow:
         draft.keys["output"]["layout"] = "chw"
-    elif not {call.name for call in calls[:1]} & {
-        "PILToTensor",
-        "ToImage",
-    }:  # Pillow always smooths; its nearest pixel is another
+    elif [call.name for call in calls[:1]] not in (["PILToTensor"], ["ToImage"]):
+        # Pillow always smooths; its nearest pixel is another.
         for line in draft.lines():
             if "area_for_downscale" in takes_of(line.name):
                 exact = line.args.get("interpolation") == "nearest"
@@ -81,36 +79,34 @@ class TransformRun:
     optimize: Optimize
     number: int
     _pipelines: dict[bool, Any] = field(default_factory=dict)
-    _forms: dict[Any, Callable[[np.ndarray], Any]] = field(default_factory=dict)  # by kinds of images
-    _refused: set[Any] = field(default_factory=set)  # kinds of which none ran natively
+    # By kinds of images; None: one did not run natively, and none before it had.
+    _forms: dict[Any, Callable[[np.ndarray], Any] | None] = field(default_factory=dict)
 
-    def as_it_was(self, *inputs: Any) -> Any:
+    def as_it_was(self, *inputs: Any) -> tuple[Any, ...]:
         """A sample, by the transforms themselves."""
-        made: Any = None
         for transform in self.transforms:
             made = transform(*inputs)
             inputs = made if len(inputs) > 1 else (made,)
-        return made
+        return inputs
 
     def image(self, image: Any, key: tuple[int, int]) -> Any:
         """An image with the draws of a key: natively where it is one that recipes take."""
-        if (kind := signature_of(image)) in self._refused:
-            return self.as_it_was(image)
+        if self._forms.get(kind := signature_of(image), self._form) is None:
+            return self.as_it_was(image)[0]
         try:
             pixels = self.pipeline(by_pillow=isinstance(kind, str)).run(*key, 0, {"image": _pixels(image)})["image"]
-            if kind not in self._forms:
-                self._forms[kind] = self._form(image, pixels)
+            form = self._forms[kind] = self._forms.get(kind) or self._form(image, pixels)
         except Exception as error:  # never refuse what works without us; the transforms say themselves what is wrong
             self.why = f"the last image ran as it was: {error}"
-            self._refused |= {kind} - self._forms.keys()
-            return self.as_it_was(image)
+            self._forms.setdefault(kind, None)
+            return self.as_it_was(image)[0]
         self.why = ""
-        return self._forms[kind](pixels)
+        return form(pixels)
 
     def _form(self, image: Any, pixels: np.ndarray) -> Callable[[np.ndarray], Any]:
         """What makes of pixels what the transforms give of such an image; ValueError: pixels do not do for that."""
         with torch.random.fork_rng(devices=()):
-            theirs = self.as_it_was(image)
+            (theirs,) = self.as_it_was(image)
         is_tensor = isinstance(theirs, torch.Tensor)
         wanted = (str(theirs.dtype)[6:], len(theirs)) if is_tensor else ("uint8", len(theirs.getbands()))
         if (str(pixels.dtype), pixels.shape[0 if is_tensor else 2]) != wanted:

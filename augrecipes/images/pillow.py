@@ -198,9 +198,8 @@ def _pixels(image: Any, header: ImageHeader, channels: int | None) -> Raster:
         deep: Raster = np.asarray(image).astype(np.uint16)
         deep = deep << (16 - header.bits) if header.format == "tiff" and header.bits < 16 else deep
         return ~deep if stored.white else deep
-    mode = (
-        "RGBA" if header.alpha and channels in (None, 4) else "L" if header.color == "grey" or header.bands else "RGB"
-    )
+    plain = "L" if header.color == "grey" or header.bands else "RGB"
+    mode = "RGBA" if header.alpha and channels in (None, 4) else plain
     return np.asarray(image if image.mode == mode else image.convert(mode))
 
 

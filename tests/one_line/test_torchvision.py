@@ -124,9 +124,9 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         setattr(module, each.__name__, each)
     monkeypatch.setitem(sys.modules, "torchvision", ModuleType("torchvision"))
     monkeypatch.setitem(sys.modules, HOME, module)
-    torchvision.class_of.cache_clear()
+    torchvision.TorchvisionCompose.class_of.cache_clear()
     yield
-    torchvision.class_of.cache_clear()
+    torchvision.TorchvisionCompose.class_of.cache_clear()
 
 
 def training() -> Compose:
@@ -332,7 +332,7 @@ def assert_like(ours: Any, theirs: Any) -> None:
         assert ours == theirs
 
 
-ENDS = [
+ENDS: list[list[tuple[str, Any]]] = [
     [], [("PILToTensor", {})], [("ToTensor", {})], [("ToTensor", {}), ("Normalize", {"mean": MEAN, "std": STD})],
     [("ToImage", {})], [("ToImage", {}), ("ToDtype", {"dtype": torch.float32, "scale": True})],
     [("ToImage", {}), ("ToDtype", {"dtype": torch.float16}), ("ToPureTensor", {})],

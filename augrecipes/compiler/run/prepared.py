@@ -5,7 +5,7 @@ What is not known to run in albumentations' usual way is called as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -146,15 +146,17 @@ def _one_of(self: Any, executors: Executors) -> Act:
 def _in_turn(self: Any, chosen: Callable[[list[Prepared]], list[Prepared]], executors: Executors) -> Act:
     steps = [prepared(step, self, executors) for step in self.transforms]
 
-    def act(data: Sample) -> Sample:
-        for first, p, one, filters in chosen(steps):
-            if first is None or first() < p:
-                data = one(data)
-            if filters is not None:
-                data = filters(data)
-        return data
+    return lambda data: run_prepared(chosen(steps), data)
 
-    return act
+
+def run_prepared(steps: Iterable[Prepared], data: Sample) -> Sample:
+    """A sample behind some steps; one that misses it, by its first draw, is not called."""
+    for first, p, act, filters in steps:
+        if first is None or first() < p:
+            data = act(data)
+        if filters is not None:
+            data = filters(data)
+    return data
 
 
 _PLAINLY = Executors(_transform)

@@ -22,7 +22,7 @@ from augrecipes.compiler.run.exits import NotHereError, OnTheWay
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import Points, take_points
 from augrecipes.compiler.run.points_alone import point_steps
-from augrecipes.compiler.run.prepared import Act, Prepared, alone
+from augrecipes.compiler.run.prepared import Act, Prepared, alone, run_prepared
 from augrecipes.compiler.run.targets import check_size, mask_in, mask_out
 from augrecipes.ops.fills import mask_dtype
 
@@ -253,12 +253,7 @@ class ProgramPipeline(Pipeline):
         try:
             points = self._take_points(data)
             self.position(*key)
-            for first, p, act, filters in self._pixelless:
-                if first is None or first() < p:
-                    data = act(data)
-                if filters is not None:
-                    data = filters(data)
-            return self._put_back(data, points)
+            return self._put_back(run_prepared(self._pixelless, data), points)
         except Exception as error:  # what runs in Python then says where
             raise NotHereError from error
         finally:

@@ -26,9 +26,8 @@ def is_config(path: Sequence[str], value: Any) -> bool:
         return False
     pairs = [pair for each in entries for pair in each.items()]
     known = (isinstance(name, str) and (name in _GROUPS or registry.arguments(name)) for name, _ in pairs)
-    return "".join(path[-1:]).lower() == KEY or (
-        all(known) and all(isinstance(args, Mapping | list) for _, args in pairs)
-    )
+    is_named = "".join(path[-1:]).lower() == KEY
+    return is_named or (all(known) and all(isinstance(args, Mapping | list) for _, args in pairs))
 
 
 def compose_of(value: Any) -> Call:
