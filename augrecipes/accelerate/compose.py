@@ -15,7 +15,6 @@ from augrecipes.accelerate.steps import converts, flat, object_step, output_and_
 from augrecipes.compat.albumentations import A, restore_composes
 from augrecipes.compiler.lowering.lower import parts_of
 from augrecipes.compiler.rewrite import Plan, plan
-from augrecipes.compiler.rewrite.nodes import ObjectStep
 from augrecipes.compiler.run.draws import CounterRandom, Draws
 from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Boxes, Inputs, Optimize, Recipe
@@ -24,6 +23,8 @@ from augrecipes.seeds import END_OF_KEYS, finalise, mix
 _ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "together")
 _UNIT = 2.0**-53
 _BITS = 63
+_UNKNOWN = "no kernel knows it, or not with these arguments"
+_CHECKS = ("is_check_shapes", "strict")
 _OF_OUTER = ("main_compose", "processors", "check_each_transform")
 # A class of somebody's that does one of these in its own way is called as it is.
 _METHODS = ("__call__", "preprocess", "postprocess", "check_data_post_transform")
@@ -139,16 +140,14 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
         pairs = [*zip(transforms, self._labels, strict=True)]
         steps = tuple(step_of(*pair) for pair in pairs[:ends])
         rest = tuple(object_step(*pair) for pair in pairs[ends + len(last) :])
-        numbers = not rest and not any(isinstance(part, ObjectStep) for step in steps for part in step.walk())
         own = {name: processor.params for name, processor in self.processors.items() if self.main_compose}
-        outer = {} if self.main_compose else {name: getattr(self, name) for name in _OF_OUTER}
+        more = {name: getattr(self, name) for name in (_CHECKS if self.main_compose else _CHECKS + _OF_OUTER)}
         inputs = Inputs(boxes=Boxes("albumentations") if self.processors else None)
         recipe = Recipe("accelerated", inputs=inputs, steps=steps, output=output, max_bytes=None)
         plans: dict[Arrival, Plan] = {each: plan(recipe, steps, self._optimize, each) for each in _ARRIVALS}
         compiled = CompiledCompose(
             recipe, "train", self._optimize, 0, False, plans, added=dict(self.additional_targets), last=last,
-            rest=rest, params=own, outer=outer, checks=(self.is_check_shapes, self.strict), numbers_rows=numbers,
-            convert=self._convert,
+            rest=rest, params=own, attributes=more, convert=self._convert,
         )  # fmt: skip
         return ComposePipeline(compiled)
 
@@ -162,20 +161,16 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
         return (), sample_for(self.processors)
 
     def _steps(self) -> Iterator[StepReport]:
-        transforms = flat(self.transforms)
         if (pipeline := self._made) is None:
-            yield from (StepReport(type(each).__name__, "as it was") for each in transforms)
+            yield from (StepReport(type(each).__name__, "as it was") for each in flat(self.transforms))
             return
         native, compiled = pipeline.native, pipeline.compiled
         opaque = () if isinstance(native, str) else {id(step) for step, _ in native.opaque.values()}
         for step, made in zip(compiled.recipe.steps, pipeline.transforms, strict=True):
-            inside = [type(each).__name__ for each in (made, *parts_of(made)) if id(each) in opaque]
-            if isinstance(native, str):
-                yield StepReport(step.site, "albumentations", native)
-            elif id(made) in opaque:
-                yield StepReport(step.site, "albumentations", "no kernel knows it, or not with these arguments")
-            else:
-                yield StepReport(step.site, "native", f"but for {', '.join(inside)}" if inside else "")
+            inside = ", ".join(type(each).__name__ for each in parts_of(made) if id(each) in opaque)
+            why = native if isinstance(native, str) else _UNKNOWN if id(made) in opaque else ""
+            remark = why or (f"but for {inside}" if inside else "")
+            yield StepReport(step.site, "albumentations" if why else "native", remark)
         if compiled.last:
             yield StepReport(", ".join(type(each).__name__ for each in compiled.last), "native", "one pass")
         for step in compiled.rest:

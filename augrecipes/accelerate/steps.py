@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -40,13 +39,8 @@ def is_sequence(made: Any) -> bool:
 
 def sites_of(transforms: Sequence[Any], group: str = "") -> list[str]:
     """The labels that key the draws of some transforms, by their classes' names: of what runs natively or not."""
-    seen: Counter[str] = Counter()
-    found = []
-    for made in transforms:
-        name = type(made).__name__
-        seen[name] += 1
-        found.append(f"{group}{name}#{seen[name]}")
-    return found
+    names = [type(made).__name__ for made in transforms]
+    return [f"{group}{name}#{names[: place + 1].count(name)}" for place, name in enumerate(names)]
 
 
 def part_sites(made: Any, site: str) -> Iterator[str]:
