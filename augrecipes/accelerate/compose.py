@@ -52,11 +52,6 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
         if self.why_not:
             super().set_random_state(self.random_generator, self.py_random)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether another pipeline that is accelerated may take the transforms for its own."""
-        return not self.why_not
-
     def __call__(self, *args: Any, **data: Any) -> dict[str, Any]:
         """A sample, as `A.Compose` takes and gives it, with draws that no other call makes."""
         epoch, index = (END_OF_KEYS, self.py_random.getrandbits(_BITS)) if self._is_keyed else self._key()
@@ -133,13 +128,11 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
         parts = [part for each in transforms for part in (each, *parts_of(each))]
         if any(getattr(part, "deterministic", False) for part in parts):
             raise ValueError("a transform notes what it draws")
-        ends = next((place for place, made in enumerate(transforms) if converts(made)), len(transforms))
-        ends = ends if self._ends is None else min(ends, self._ends)
+        ends = next((k for k, made in enumerate(transforms) if k == self._ends or converts(made)), len(transforms))
         output, last = output_and_last(transforms[ends:])
         self._labels = sites_of(transforms)
-        pairs = [*zip(transforms, self._labels, strict=True)]
-        steps = tuple(step_of(*pair) for pair in pairs[:ends])
-        rest = tuple(object_step(*pair) for pair in pairs[ends + len(last) :])
+        steps = tuple(map(step_of, transforms[:ends], self._labels))
+        rest = tuple(map(object_step, transforms[ends + len(last) :], self._labels[ends + len(last) :]))
         own = {name: processor.params for name, processor in self.processors.items() if self.main_compose}
         more = {name: getattr(self, name) for name in (_CHECKS if self.main_compose else _CHECKS + _OF_OUTER)}
         inputs = Inputs(boxes=Boxes("albumentations") if self.processors else None)
