@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -166,7 +167,8 @@ class ComposePipeline(ProgramPipeline):
         mask: Any = targets.get("mask")
         known = self.arrival != "together" and not self._has_objects
         if converts := known and mask is not None and mask.dtype.kind in "iub":
-            targets["mask"] = self._warpable(mask, targets["image"])
+            with suppress(DataError):  # OpenCV warps no dtype that holds its labels
+                targets["mask"] = mask_in(mask, targets["image"], fills=self.mask_fills).reshape(mask.shape)
         if _TRACKED in targets:
             data = run_in_turn(self, self.transforms, targets)
         else:
@@ -174,13 +176,6 @@ class ComposePipeline(ProgramPipeline):
         if converts and isinstance(data["mask"], np.ndarray):
             data["mask"] = data["mask"].astype(mask.dtype, copy=False)
         return data
-
-    def _warpable(self, mask: np.ndarray, image: np.ndarray) -> np.ndarray:
-        """A mask of whole numbers in a dtype that OpenCV can warp, where there is one that holds its labels."""
-        try:
-            return mask_in(mask, image, fills=self.mask_fills).reshape(mask.shape)
-        except DataError:
-            return mask
 
     def _sink_takes(self, image: Any) -> bool:
         normalize = self.recipe.output.normalize

@@ -72,8 +72,6 @@ class Acceleration(Displayed):
     def __repr__(self) -> str:
         return self.report().text(100)
 
-    __str__ = __repr__
-
 
 def in_turns(calls: Sequence[Callable[[], Any]], what: str) -> Timing:
     """Two calls timed in turns, for half a second; the first of each is not counted."""
