@@ -154,9 +154,7 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
         return (), sample_for(self.processors)
 
     def _steps(self) -> Iterator[StepReport]:
-        if (pipeline := self._made) is None:
-            yield from (StepReport(type(each).__name__, "as it was") for each in flat(self.transforms))
-            return
+        pipeline: ComposePipeline = self._made
         native, compiled = pipeline.native, pipeline.compiled
         opaque = () if isinstance(native, str) else {id(step) for step, _ in native.opaque.values()}
         for step, made in zip(compiled.recipe.steps, pipeline.transforms, strict=True):

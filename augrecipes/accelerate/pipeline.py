@@ -169,10 +169,8 @@ class ComposePipeline(ProgramPipeline):
         if converts := known and mask is not None and mask.dtype.kind in "iub":
             with suppress(DataError):  # OpenCV warps no dtype that holds its labels
                 targets["mask"] = mask_in(mask, targets["image"], fills=self.mask_fills).reshape(mask.shape)
-        if _TRACKED in targets:
-            data = run_in_turn(self, self.transforms, targets)
-        else:
-            data = run_prepared(self.prepared, targets)
+        tracked = _TRACKED in targets
+        data = run_in_turn(self, self.transforms, targets) if tracked else run_prepared(self.prepared, targets)
         if converts and isinstance(data["mask"], np.ndarray):
             data["mask"] = data["mask"].astype(mask.dtype, copy=False)
         return data
@@ -191,9 +189,8 @@ class ComposePipeline(ProgramPipeline):
 
     def _end(self, key: tuple[int, int, int], data: dict[str, Any]) -> dict[str, Any]:
         """A sample behind the steps that run as they are."""
-        if not self._rest:
-            return data
-        self.position(*key)
+        if self._rest:
+            self.position(*key)
         return run_in_turn(self, self._rest, data)
 
     # What lies on the image.

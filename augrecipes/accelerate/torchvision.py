@@ -19,8 +19,8 @@ from augrecipes.compat.torch import tree_flatten, tree_unflatten
 from augrecipes.ops.groups import COMPOSE
 from augrecipes.recipe.model import Optimize
 
-_log = logging.getLogger("augrecipes")
 _HOME = "torchvision.transforms"
+_log = logging.getLogger("augrecipes")
 _announced: list[str] = []
 
 
@@ -52,10 +52,7 @@ class TorchvisionCompose(KeyedCopy):
         return (Image.fromarray(sample_for({})["image"]),), {}
 
     def _steps(self) -> Iterator[StepReport]:
-        if self.why_not:
-            yield from (StepReport(type(each).__name__, "as it was") for each in self.transforms)
-        else:
-            yield from (step for run in self._current() for step in run.steps())
+        return (step for run in self._current() for step in run.steps())
 
 
 def _run_sample(run: TransformRun, key: tuple[int, int], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
