@@ -64,7 +64,7 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
             data["applied_transforms"] = []
         if self.p < 1 and not force_apply and (finalise(mix(epoch, index)) >> 11) * _UNIT >= self.p:
             return data
-        pipeline: ComposePipeline | None = self._current()
+        pipeline: ComposePipeline | None = self.current()
         return self(force_apply=True, **data) if pipeline is None else pipeline.run(epoch, index, 0, data)
 
     # What albumentations calls on the parts of a pipeline.

@@ -65,7 +65,7 @@ class KeyedCopy:
             self._stream = END_OF_KEYS | (mix(self._number, streams.of_this_process()) & (MASK >> 1))
         return self._stream, next(self._count)
 
-    def _current(self: Any) -> Any:
+    def current(self: Any) -> Any:
         """What runs the transforms as they are now."""
         if self._made is None or self._seen != [*self.transforms]:
             self._seen = [*self.transforms]
@@ -104,7 +104,7 @@ class KeyedCopy:
 
     def _report(self: Any) -> Acceleration:
         if not self.why_not:
-            self._current()
+            self.current()
         plain = (StepReport(type(each).__name__, "as it was") for each in self.transforms)
         steps = [*(plain if self.why_not else self._steps())]
         return Acceleration(self.source.__name__, self._optimize, self.why_not, steps, self._timing)
