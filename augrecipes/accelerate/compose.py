@@ -15,7 +15,6 @@ from augrecipes.accelerate.steps import converts, flat, object_step, output_and_
 from augrecipes.compat.albumentations import A, restore_composes
 from augrecipes.compiler.lowering.lower import parts_of
 from augrecipes.compiler.rewrite import Plan, plan
-from augrecipes.compiler.rewrite.nodes import ObjectStep
 from augrecipes.compiler.run.draws import CounterRandom, Draws
 from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Boxes, Inputs, Optimize, Recipe
@@ -24,6 +23,8 @@ from augrecipes.seeds import END_OF_KEYS, finalise, mix
 _ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "together")
 _UNIT = 2.0**-53
 _BITS = 63
+_UNKNOWN = "no kernel knows it, or not with these arguments"
+_CHECKS = ("is_check_shapes", "strict")
 _OF_OUTER = ("main_compose", "processors", "check_each_transform")
 # A class of somebody's that does one of these in its own way is called as it is.
 _METHODS = ("__call__", "preprocess", "postprocess", "check_data_post_transform")
@@ -51,11 +52,6 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
         if self.why_not:
             super().set_random_state(self.random_generator, self.py_random)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether another pipeline that is accelerated may take the transforms for its own."""
-        return not self.why_not
-
     def __call__(self, *args: Any, **data: Any) -> dict[str, Any]:
         """A sample, as `A.Compose` takes and gives it, with draws that no other call makes."""
         epoch, index = (END_OF_KEYS, self.py_random.getrandbits(_BITS)) if self._is_keyed else self._key()
@@ -68,7 +64,7 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
             data["applied_transforms"] = []
         if self.p < 1 and not force_apply and (finalise(mix(epoch, index)) >> 11) * _UNIT >= self.p:
             return data
-        pipeline: ComposePipeline | None = self._current()
+        pipeline: ComposePipeline | None = self.current()
         return self(force_apply=True, **data) if pipeline is None else pipeline.run(epoch, index, 0, data)
 
     # What albumentations calls on the parts of a pipeline.
@@ -132,23 +128,19 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
         parts = [part for each in transforms for part in (each, *parts_of(each))]
         if any(getattr(part, "deterministic", False) for part in parts):
             raise ValueError("a transform notes what it draws")
-        ends = next((place for place, made in enumerate(transforms) if converts(made)), len(transforms))
-        ends = ends if self._ends is None else min(ends, self._ends)
+        ends = next((k for k, made in enumerate(transforms) if k == self._ends or converts(made)), len(transforms))
         output, last = output_and_last(transforms[ends:])
         self._labels = sites_of(transforms)
-        pairs = [*zip(transforms, self._labels, strict=True)]
-        steps = tuple(step_of(*pair) for pair in pairs[:ends])
-        rest = tuple(object_step(*pair) for pair in pairs[ends + len(last) :])
-        numbers = not rest and not any(isinstance(part, ObjectStep) for step in steps for part in step.walk())
+        steps = tuple(map(step_of, transforms[:ends], self._labels))
+        rest = tuple(map(object_step, transforms[ends + len(last) :], self._labels[ends + len(last) :]))
         own = {name: processor.params for name, processor in self.processors.items() if self.main_compose}
-        outer = {} if self.main_compose else {name: getattr(self, name) for name in _OF_OUTER}
+        more = {name: getattr(self, name) for name in (_CHECKS if self.main_compose else _CHECKS + _OF_OUTER)}
         inputs = Inputs(boxes=Boxes("albumentations") if self.processors else None)
         recipe = Recipe("accelerated", inputs=inputs, steps=steps, output=output, max_bytes=None)
         plans: dict[Arrival, Plan] = {each: plan(recipe, steps, self._optimize, each) for each in _ARRIVALS}
         compiled = CompiledCompose(
             recipe, "train", self._optimize, 0, False, plans, added=dict(self.additional_targets), last=last,
-            rest=rest, params=own, outer=outer, checks=(self.is_check_shapes, self.strict), numbers_rows=numbers,
-            convert=self._convert,
+            rest=rest, params=own, attributes=more, convert=self._convert,
         )  # fmt: skip
         return ComposePipeline(compiled)
 
@@ -162,20 +154,14 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
         return (), sample_for(self.processors)
 
     def _steps(self) -> Iterator[StepReport]:
-        transforms = flat(self.transforms)
-        if (pipeline := self._made) is None:
-            yield from (StepReport(type(each).__name__, "as it was") for each in transforms)
-            return
+        pipeline: ComposePipeline = self._made
         native, compiled = pipeline.native, pipeline.compiled
         opaque = () if isinstance(native, str) else {id(step) for step, _ in native.opaque.values()}
         for step, made in zip(compiled.recipe.steps, pipeline.transforms, strict=True):
-            inside = [type(each).__name__ for each in (made, *parts_of(made)) if id(each) in opaque]
-            if isinstance(native, str):
-                yield StepReport(step.site, "albumentations", native)
-            elif id(made) in opaque:
-                yield StepReport(step.site, "albumentations", "no kernel knows it, or not with these arguments")
-            else:
-                yield StepReport(step.site, "native", f"but for {', '.join(inside)}" if inside else "")
+            inside = ", ".join(type(each).__name__ for each in parts_of(made) if id(each) in opaque)
+            why = native if isinstance(native, str) else _UNKNOWN if id(made) in opaque else ""
+            remark = why or (f"but for {inside}" if inside else "")
+            yield StepReport(step.site, "albumentations" if why else "native", remark)
         if compiled.last:
             yield StepReport(", ".join(type(each).__name__ for each in compiled.last), "native", "one pass")
         for step in compiled.rest:

@@ -6,11 +6,12 @@ import itertools
 import operator
 import os
 from collections.abc import Callable
-from copy import copy, deepcopy
+from copy import copy
 from functools import partial
 from typing import Any
 
-from augrecipes.accelerate.report import Acceleration, in_turns
+from augrecipes.accelerate.report import Acceleration, StepReport, in_turns
+from augrecipes.compiler.lowering.lower import copied
 from augrecipes.compiler.run import streams
 from augrecipes.recipe.model import Optimize
 from augrecipes.seeds import END_OF_KEYS, MASK, mix
@@ -43,11 +44,7 @@ class KeyedCopy:
     def of(cls: Any, pipeline: Any, optimize: Optimize, seed: int | None) -> Any:
         """A copy of a pipeline that is accelerated."""
         made = object.__new__(cls.class_of(getattr(pipeline, "source", type(pipeline))))
-        try:
-            state = deepcopy(vars(pipeline))
-        except Exception:  # it holds what cannot be copied, and goes on with that
-            state = dict(vars(pipeline))
-        made.__dict__.update(carried(state), _optimize=optimize, _timing=None)
+        made.__dict__.update(carried(copied(vars(pipeline))), _optimize=optimize, _timing=None)
         made.start(seed)
         return made
 
@@ -68,7 +65,7 @@ class KeyedCopy:
             self._stream = END_OF_KEYS | (mix(self._number, streams.of_this_process()) & (MASK >> 1))
         return self._stream, next(self._count)
 
-    def _current(self: Any) -> Any:
+    def current(self: Any) -> Any:
         """What runs the transforms as they are now."""
         if self._made is None or self._seen != [*self.transforms]:
             self._seen = [*self.transforms]
@@ -107,8 +104,10 @@ class KeyedCopy:
 
     def _report(self: Any) -> Acceleration:
         if not self.why_not:
-            self._current()
-        return Acceleration(self.source.__name__, self._optimize, self.why_not, [*self._steps()], self._timing)
+            self.current()
+        plain = (StepReport(type(each).__name__, "as it was") for each in self.transforms)
+        steps = [*(plain if self.why_not else self._steps())]
+        return Acceleration(self.source.__name__, self._optimize, self.why_not, steps, self._timing)
 
     def __reduce__(self: Any) -> tuple[Any, ...]:
         return _restored, (self.class_of, self.source, carried(vars(self)), int(repr(self._count)[6:-1]))  # "count(7)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,19 +43,14 @@ class CompiledCompose(Compiled):
         last: the objects that the recipe's output stands for.
         rest: the steps behind these, which run as they are.
         params: of its `bboxes` and `keypoints`.
-        outer: attributes that one inside another Compose has from that.
-        checks: its `is_check_shapes` and `strict`.
-        numbers_rows: boxes and keypoints bear numbers, by which labels are found again; not where somebody's own steps
-            look at their columns.
+        attributes: of it, that what runs it has as they are: what it checks; inside another Compose what that shares.
         convert: called with the label of a step that leaves no uint8 image: those from it on are to be in `rest`.
     """
 
     last: tuple[Any, ...] = ()
     rest: tuple[Step, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    checks: tuple[bool, bool] = (True, False)
-    outer: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    numbers_rows: bool = True
+    attributes: Mapping[str, Any] = field(default_factory=dict, compare=False)
     convert: Callable[[str], None] = field(default=lambda label: None, compare=False)
 
 
@@ -70,23 +66,26 @@ class ComposePipeline(ProgramPipeline):
     def __init__(self, compiled: CompiledCompose, arrival: Arrival = "uint8") -> None:
         self._lowered, sites = lower(compiled.plans[arrival].steps)
         rest, more = lower(compiled.rest)
+        self._has_objects = any(isinstance(step, ObjectStep) for step in compiled.recipe.walk())
+        # Of boxes and points, by which labels are found again: not where somebody's own steps look at their columns.
+        self._numbers_rows = not (compiled.rest or self._has_objects)
         steps, self._rest = [*transforms_of(self._lowered)], [*transforms_of(rest)]
-        super().__init__(compiled, arrival, [*steps, *self._rest], [*sites, *more], **_arguments(compiled))
-        self.is_check_shapes, self.strict = compiled.checks
+        super().__init__(
+            compiled, arrival, [*steps, *self._rest], [*sites, *more], **_arguments(compiled, self._numbers_rows)
+        )
         for each, _, _ in self.sites:
             if getattr(each, "keys_draws", False):  # as a method of the class: the object's own is refused now
                 type(each).set_random_state(each, each.random_generator, each.py_random)
         self._own_points = {name: one for name, one in self.processors.items() if name not in compiled.added.values()}
         for name, processor in self._own_points.items():
-            prepare(processor, rows_of(name) if compiled.numbers_rows else None)
-        if compiled.outer:
-            self.__dict__.update(compiled.outer)
+            prepare(processor, rows_of(name) if self._numbers_rows else None)
+        self.__dict__.update(compiled.attributes)
+        if not self.main_compose:
             share_processors(self, self.transforms)
         self.run_through(steps)
         self.sinks = {"image": Sink(compiled.recipe.output)}
         self._usual = frozenset({"image", "mask", *_ARGUMENTS})
         self._together = _STACKS | compiled.added.keys()
-        self._has_objects = any(isinstance(step, ObjectStep) for step in compiled.recipe.walk())
         self.hands_all = any(not is_gated(each) for each, _, _ in sites if not isinstance(each, A.BaseCompose))
         self._error: Exception | None = None
 
@@ -168,21 +167,13 @@ class ComposePipeline(ProgramPipeline):
         mask: Any = targets.get("mask")
         known = self.arrival != "together" and not self._has_objects
         if converts := known and mask is not None and mask.dtype.kind in "iub":
-            targets["mask"] = self._warpable(mask, targets["image"])
-        if _TRACKED in targets:
-            data = run_in_turn(self, self.transforms, targets)
-        else:
-            data = run_prepared(self.prepared, targets)
+            with suppress(DataError):  # OpenCV warps no dtype that holds its labels
+                targets["mask"] = mask_in(mask, targets["image"], fills=self.mask_fills).reshape(mask.shape)
+        tracked = _TRACKED in targets
+        data = run_in_turn(self, self.transforms, targets) if tracked else run_prepared(self.prepared, targets)
         if converts and isinstance(data["mask"], np.ndarray):
             data["mask"] = data["mask"].astype(mask.dtype, copy=False)
         return data
-
-    def _warpable(self, mask: np.ndarray, image: np.ndarray) -> np.ndarray:
-        """A mask of whole numbers in a dtype that OpenCV can warp, where there is one that holds its labels."""
-        try:
-            return mask_in(mask, image, fills=self.mask_fills).reshape(mask.shape)
-        except DataError:
-            return mask
 
     def _sink_takes(self, image: Any) -> bool:
         normalize = self.recipe.output.normalize
@@ -198,9 +189,8 @@ class ComposePipeline(ProgramPipeline):
 
     def _end(self, key: tuple[int, int, int], data: dict[str, Any]) -> dict[str, Any]:
         """A sample behind the steps that run as they are."""
-        if not self._rest:
-            return data
-        self.position(*key)
+        if self._rest:
+            self.position(*key)
         return run_in_turn(self, self._rest, data)
 
     # What lies on the image.
@@ -210,7 +200,7 @@ class ComposePipeline(ProgramPipeline):
         labels = dict[str, dict[str, Any]]()
         for name, processor in self._own_points.items():
             forget_labels(processor)
-            if self.compiled.numbers_rows:
+            if self._numbers_rows:
                 given = data.get(name)
                 data[rows_of(name)] = [*range(0 if given is None else len(given))]
                 labels[name] = {each: data[each] for each in processor.params.label_fields[:-1] if each in data}
@@ -224,9 +214,8 @@ class ComposePipeline(ProgramPipeline):
             data["keypoints"] = data["keypoints"].astype(np.float32, copy=False)
         for name, fields in labels.items():
             rows = np.array(data.pop(rows_of(name)), int)
-            if data.get(name) is None:
-                continue
-            data |= {each: _chosen(given, rows) for each, given in fields.items()}
+            if data.get(name) is not None:
+                data |= {each: _chosen(given, rows) for each, given in fields.items()}
         return data
 
     def _take_points(self, data: dict[str, Any]) -> Sequence[Points]:
@@ -262,12 +251,12 @@ def _form(array: Any) -> Any:
     return getattr(array, "dtype", None), getattr(array, "ndim", None)
 
 
-def _arguments(compiled: CompiledCompose) -> dict[str, Any]:
+def _arguments(compiled: CompiledCompose, numbers_rows: bool) -> dict[str, Any]:
     """Arguments of a Compose for boxes and keypoints, with a label field more that numbers them where it can."""
     found = {}
     for name, given in compiled.params.items():
         params = found[f"{_ARGUMENTS[name]}_params"] = copy(given)
-        if compiled.numbers_rows and name not in compiled.added.values():
+        if numbers_rows and name not in compiled.added.values():
             params.label_fields = [*(given.label_fields or ()), rows_of(name)]
     return found
 

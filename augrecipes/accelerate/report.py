@@ -61,19 +61,16 @@ class Acceleration(Displayed):
         """The same as a report."""
         native = sum(step.how == "native" for step in self.steps)
         title = f"{self.name}, optimize={self.optimize!r}: {native} of {len(self.steps)} steps run natively"
-        rows = [tuple(step) for step in self.steps]
         notes = [Note(f"nothing is accelerated: {self.why_not}")] if self.why_not else []
         if self.timing is None:
             notes.append(Note("not measured: explain() does"))
         else:
             before, now, what = self.timing
             notes.append(Note(f"{before:.2f} ms before, {now:.2f} ms now on {what}: {before / now:.1f} times as fast"))
-        return Report(tables=[TextTable(title, (), rows)], notes=notes)
+        return Report(tables=[TextTable(title, (), [*map(tuple, self.steps)])], notes=notes)
 
     def __repr__(self) -> str:
         return self.report().text(100)
-
-    __str__ = __repr__
 
 
 def in_turns(calls: Sequence[Callable[[], Any]], what: str) -> Timing:

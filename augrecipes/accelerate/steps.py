@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,18 +34,13 @@ def flat(transforms: Sequence[Any]) -> list[Any]:
 
 def is_sequence(made: Any) -> bool:
     """Whether an object runs its transforms in turn, as albumentations' own sequences do."""
-    return type(made).__call__ in _SEQUENCES or getattr(made, "is_open", False)
+    return type(made).__call__ in _SEQUENCES or getattr(made, "why_not", None) == ""  # accelerated, step by step
 
 
 def sites_of(transforms: Sequence[Any], group: str = "") -> list[str]:
     """The labels that key the draws of some transforms, by their classes' names: of what runs natively or not."""
-    seen: Counter[str] = Counter()
-    found = []
-    for made in transforms:
-        name = type(made).__name__
-        seen[name] += 1
-        found.append(f"{group}{name}#{seen[name]}")
-    return found
+    names = [type(made).__name__ for made in transforms]
+    return [f"{group}{name}#{names[: place + 1].count(name)}" for place, name in enumerate(names)]
 
 
 def part_sites(made: Any, site: str) -> Iterator[str]:

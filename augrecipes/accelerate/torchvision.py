@@ -19,8 +19,8 @@ from augrecipes.compat.torch import tree_flatten, tree_unflatten
 from augrecipes.ops.groups import COMPOSE
 from augrecipes.recipe.model import Optimize
 
-_log = logging.getLogger("augrecipes")
 _HOME = "torchvision.transforms"
+_log = logging.getLogger("augrecipes")
 _announced: list[str] = []
 
 
@@ -38,7 +38,7 @@ class TorchvisionCompose(KeyedCopy):
     def _apply(self, *inputs: Any) -> Any:
         """A sample, as the Compose takes and gives it, with draws that no other call makes."""
         key = self._key()
-        for run in self._current():
+        for run in self.current():
             inputs = _run_sample(run, key, inputs)
         return inputs if len(inputs) > 1 else inputs[0]
 
@@ -52,10 +52,7 @@ class TorchvisionCompose(KeyedCopy):
         return (Image.fromarray(sample_for({})["image"]),), {}
 
     def _steps(self) -> Iterator[StepReport]:
-        if self.why_not:
-            yield from (StepReport(type(each).__name__, "as it was") for each in self.transforms)
-        else:
-            yield from (step for run in self._current() for step in run.steps())
+        return (step for run in self.current() for step in run.steps())
 
 
 def _run_sample(run: TransformRun, key: tuple[int, int], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -83,7 +80,7 @@ def accelerated(parts: Sequence[Any], optimize: Optimize, seed: int | None) -> T
         second = any(_library_class(type(part)).__module__.startswith(f"{_HOME}.v2") for part in parts)
         compose = sys.modules[f"{_HOME}.v2" if second else _HOME].Compose([*parts])
     made: TorchvisionCompose = TorchvisionCompose.of(compose, optimize, seed)
-    drawn = [] if made.why_not else [run for run in made._current() if any(map(is_random, run.calls))]
+    drawn = [] if made.why_not else [run for run in made.current() if any(map(is_random, run.calls))]
     if drawn and not _announced:
         changes = [change for run in drawn for change in draft_of(run.calls).changes()]
         _announced.extend(["pixels that are resized or recoloured are a level apart", *changes])

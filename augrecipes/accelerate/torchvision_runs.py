@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, repeat
+from operator import itemgetter
 from typing import Any
 
 import cv2
@@ -141,12 +142,10 @@ def runs_of(transforms: Sequence[Any], optimize: Optimize) -> list[TransformRun]
         if reasons[-1] and not set().union(*map(_names, calls[:place])).isdisjoint(_NAMES["floats"]):
             ended = "behind what is no uint8 image any more"
     runs: list[TransformRun] = []
-    for reason, group in groupby(range(len(calls)), reasons.__getitem__):
-        places = [*group]
-        inside = calls[places[0] : places[-1] + 1]
+    for reason, group in groupby(zip(reasons, transforms, calls, strict=True), itemgetter(0)):
+        _, part, inside = zip(*group, strict=True)
         quick = all(call.name in _NAMES["quick"] for call in inside) and "as quick as a conversion to an array"
         why = reason or quick or ""
-        part = transforms[places[0] : places[-1] + 1]
         runs.append(TransformRun(part, () if why else inside, why, optimize, len(runs)))
         list(runs[-1].steps())  # which compiles it
     return runs

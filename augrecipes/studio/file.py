@@ -222,9 +222,8 @@ def _round_up(value: float) -> float:
 def source(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
     """The data, as a recipe reads them; without a recipe, or where it cannot, what is wrong."""
     seed = studio.data.store and studio.data.store.about["seed"]
-    found = dict[str, Any](
-        count=0, names=[], turns=[], demo=studio.data.data is None, problem=None, seed=seed, kind=None
-    )
+    found: dict[str, Any] = {"count": 0, "names": [], "turns": [], "problem": None, "seed": seed, "kind": None}
+    found["demo"] = studio.data.data is None
     try:
         recipe = studio.recipe(request.text)
         found["kind"] = "bags" if recipe.facts.tiles else "pairs" if recipe.facts.scales else "images"

@@ -157,7 +157,7 @@ def test_draws_are_those_of_the_seed_and_no_call_repeats_another() -> None:
 @pytest.mark.usefixtures("stand_in")
 def test_two_runs_draw_different_numbers() -> None:
     made = ar.accelerate(Compose([RandomResizedCrop(64), Lambda(), RandomResizedCrop(64), ToTensor()]), seed=0)
-    seeds = [run.pipeline().compiled.seed for run in made._current() if run.calls]
+    seeds = [run.pipeline().compiled.seed for run in made.current() if run.calls]
     assert len(set(seeds)) == len(seeds) == 2
     assert hows(made) == ["native", "needs Python code, and a recipe holds none", "native", "native"]
 

@@ -74,6 +74,14 @@ def _lowered(node: Node, sites: Sites, share: str = "tile", merged: str = "") ->
     return Lowered(node, made, inside)
 
 
+def copied(made: Any) -> Any:
+    """A copy of somebody's object or mapping; one that holds a file, a lock, a model shares that with its copies."""
+    try:
+        return deepcopy(made)
+    except Exception:
+        return copy(made)
+
+
 def parts_of(made: Any) -> Iterator[Any]:
     """The transforms in a group that is somebody's object, and in those; none of a pipeline that keys its own."""
     for part in () if getattr(made, "keys_draws", False) else getattr(made, "transforms", ()):
@@ -131,10 +139,7 @@ def remade(was: Lowered, step: Step, children: list[Any], merged: str) -> Any:
 def transform(step: Step, merged: str = "") -> Any:
     """The transform of a single step, with the noise that the plan wants, and as it is merged."""
     if isinstance(step, ObjectStep):
-        try:
-            made = deepcopy(step.source)
-        except Exception:  # it holds a file, a lock, a model: whoever made it shares it between threads already
-            made = copy(step.source)
+        made = copied(step.source)
         made.is_object = True
         return made
     made = construct(step)
