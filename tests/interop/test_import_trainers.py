@@ -296,6 +296,13 @@ def test_what_is_no_aug_config_is_none(text: str) -> None:
         draft(text, "t.yaml")
 
 
+@pytest.mark.parametrize("line", ["model.train(augmentations={})", "augs = {}\nmodel.train(augmentations=augs)"])
+def test_a_list_with_groups_is_one_pipeline(line: str) -> None:
+    steps = "[A.Blur(), A.OneOf([A.CLAHE(), A.ToGray()]), A.HorizontalFlip()]"
+    found = draft(f"import albumentations as A\n{line.format(steps)}")
+    assert [each.name for each in found.recipe().steps] == ["Blur", "OneOf", "HorizontalFlip"]
+
+
 def test_lists_that_are_passed_are_found() -> None:
     found = draft("import albumentations as A\nmodel.train(data='d.yaml', augmentations=[A.Blur(p=0.1), A.D4()])")
     assert names(found.recipe().steps) == ["Blur", "D4"]

@@ -232,8 +232,10 @@ def _pipelines(reader: SourceReader) -> dict[_Key, list[Match]]:
     composes = [found for found in alone if found[1].name in COMPOSES]
     whole = [found for found in alone if found[1].name == WHOLE and found[1].path.startswith("timm.")]
     mixing = [found for found in alone if found[1].name in {*MIXING, *HOLDING} and mixes(call_of(found[1]))]
+    lists = [found for found in reader.containers if _is_list(found[1]) and inside.isdisjoint(map(id, found[1]))]
+    listed = {id(part) for _, each in lists for part in walk(each)}
     groups = [found for found in alone if found[1].name in GROUPS and found[1].path.startswith("albumentations")]
-    lists = [found for found in reader.containers if _is_list(found[1]) and inside.isdisjoint(map(id, walk(found[1])))]
+    groups = [found for found in groups if id(found[1]) not in listed]
     configs = [found for found in reader.containers if rfdetr.is_config(*found)]
     pipelines: dict[_Key, dict[str, Match]] = {}
     for kind, several in (("compose", [*composes, *whole, *mixing]), ("group", groups), ("list", [*lists, *configs])):
