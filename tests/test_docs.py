@@ -31,6 +31,8 @@ STATUS = {
     "augrecipes check train_x4.yaml": 2,
     "augrecipes diff my-recipe.yaml --set Rotate.limit=40 --without VerticalFlip": 1,
     "augrecipes import train.py --no-time -o sized.yaml": 1,  # a size is not in the file
+    "augrecipes import train_mixed.py --no-time -o mixed.yaml": 1,  # labels are smoothed in the loss
+    "augrecipes import train_rfdetr.py --no-time -o rfdetr.yaml": 1,  # a name is misspelt
 }
 
 
