@@ -61,7 +61,7 @@ class Settled:
         """What `own` gives, bit for bit; the very array, where that is what came.
 
         Args:
-            data: n × 4 or more boxes, or keypoints, in albumentations' terms.
+            data: n × 4 or more boxes, in albumentations' terms.
             shape: height and width of the image, under these names.
         """
         came = data.tobytes(), data.shape, data.dtype, shape["height"], shape["width"]
