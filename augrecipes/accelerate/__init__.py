@@ -15,10 +15,10 @@ def accelerate(transform: Any, optimize: Optimize = "exact", seed: int | None = 
 
     Of albumentations comes an `A.Compose` (of the very class that went in), to be called by the same names with the
     same arrays; it gives the same types, label fields, additional targets and tensors. Steps that no kernel knows,
-    classes of one's own and Lambdas run as they are. Boxes, points and masks go where the pixels under them go, also
-    where albumentations does otherwise; labels keep their type, and a mask its dtype. `set_random_seed` works; copies
-    and pickled ones go on where this one was; in a DataLoader no worker repeats another, and no epoch one before.
-    `print(t)` says how each step runs, `t.explain()` measures as well.
+    classes of one's own and Lambdas run as they are. Boxes, points and masks go where the pixels under them go,
+    also where albumentations does otherwise. A mask keeps its dtype, and labels their type unless some step runs as
+    it is. `set_random_seed` works; copies and pickled ones go on where this one was; in a DataLoader no worker
+    repeats another, and no epoch one before. `print(t)` says how each step runs, `t.explain()` measures as well.
 
     Of torchvision comes a `Compose` of its version that takes and gives what that did: Pillow's images, uint8 tensors
     and `tv_tensors.Image`, with labels or without; other samples run as they were. What runs natively draws other

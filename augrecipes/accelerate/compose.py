@@ -47,8 +47,9 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
 
     def _key_generators(self) -> None:
         """Where albumentations runs it all, let its generators go by the calls of this; else none of them is used."""
-        self._draws = Draws(0)
-        self.random_generator, self.py_random = self._draws.add("Compose")
+        if not self._is_keyed:
+            self._draws = Draws(0)
+            self.random_generator, self.py_random = self._draws.add("Compose")
         if self.why_not:
             super().set_random_state(self.random_generator, self.py_random)
 
@@ -72,6 +73,7 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
     def set_random_seed(self, seed: int | None) -> None:
         """From here on draw as this seed has it: the same after each such call, in each worker its own."""
         super().set_random_seed(seed)
+        self._is_keyed = False
         self.start(seed)
 
     def set_random_state(self, random_generator: Any, py_random: random.Random) -> None:

@@ -16,7 +16,7 @@ from augrecipes.compiler.run import streams
 from augrecipes.recipe.model import Optimize
 from augrecipes.seeds import END_OF_KEYS, MASK, mix
 
-_MADE_ANEW = ("_made", "_count", "_draws", "random_generator", "py_random")
+_MADE_ANEW = ("_made", "_count", "_draws", "_is_keyed", "random_generator", "py_random")
 
 
 class KeyedCopy:

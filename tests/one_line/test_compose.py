@@ -473,6 +473,17 @@ def test_accelerated_ones_stand_anywhere_in_another() -> None:
         assert seen == [again(image=IMAGE)["image"].tobytes() for _ in range(40)]
 
 
+def test_what_notes_its_draws_inside_another_draws_by_its_key() -> None:
+    inner = A.Compose([A.RandomGridShuffle(p=1.0)])
+    inner.transforms[0].set_deterministic(True, save_key="topology")
+    made, again = (ar.accelerate(A.Compose([ar.accelerate(inner), A.HorizontalFlip()]), seed=1) for _ in range(2))
+    seen = [
+        each(image=IMAGE, topology=defaultdict(dict))["image"].tobytes() for each in (made, again) for _ in range(8)
+    ]
+    assert seen[:8] == seen[8:]
+    assert len({*seen}) == 8
+
+
 def test_what_was_learnt_and_what_was_measured_change_no_draw() -> None:
     made = ar.accelerate(A.Compose([A.Lambda(image=to_float), A.RandomCrop(8, 8), A.HorizontalFlip()]), seed=2)
     before = [made(image=IMAGE)["image"].tobytes() for _ in range(4)]
