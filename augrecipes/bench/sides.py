@@ -18,7 +18,6 @@ from augrecipes import kinds
 from augrecipes.bench.timing import Work
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.compile import build, check
-from augrecipes.compiler.run.tiles import BagResult
 from augrecipes.data.packed import Packed
 from augrecipes.data.samples import Samples
 from augrecipes.errors import BenchError, DataError
@@ -257,7 +256,7 @@ class StockPipeline:
     reads = False
 
     def __init__(self, recipe: Recipe, mode: Mode = "train", seed: int = 0) -> None:
-        self._seed, self._output = seed, recipe.output
+        self._kind, self._seed, self._output = recipe.kind, seed, recipe.output
         self._dtype = np.dtype("uint8" if recipe.output.where == "device" else recipe.output.dtype)
         views, shared = recipe.views if mode == "train" else (), len(recipe.steps)
         first = replace(recipe, output=Output(dtype="uint8", layout="hwc"))
@@ -304,13 +303,13 @@ class StockPipeline:
             done["keypoints"] = np.asarray(done["keypoints"], np.float32)
         return done
 
-    def bag(self, index: int, epoch: int, tiles: Sequence[int], read: Callable[[int], Any], **more: Any) -> BagResult:
+    def bag(self, index: int, epoch: int, tiles: Sequence[int], read: Callable[[int], Any], **more: Any) -> Any:
         """The tiles of a bag, one after another."""
         del index, epoch
         images = [self._sample(image=read(k))["image"] for k in range(len(tiles))]
         out = more.get("allocate", np.empty)((len(images), *images[0].shape), images[0].dtype)
         np.stack(images, out=out)
-        return BagResult(out, tuple(range(len(tiles))))
+        return kinds.part(self._kind, "pipeline").BagResult(out, tuple(range(len(tiles))))
 
 
 def last_of(output: Output) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from augrecipes import mixtures
+from augrecipes import kinds, mixtures
 from augrecipes.compiler.compile import build, check, steps_of
 from augrecipes.compiler.explained import (
     DerivedStep,
@@ -24,7 +24,6 @@ from augrecipes.compiler.rewrite.contracts import Merge, before_each, held_from
 from augrecipes.compiler.rewrite.nodes import Steps, action_of
 from augrecipes.compiler.rewrite.rule import runs
 from augrecipes.compiler.rewrite.rules import join_colours, join_warps, rules_for, shrink_first
-from augrecipes.compiler.run.sharing import sharing
 from augrecipes.display import Displayed
 from augrecipes.errors import counted
 from augrecipes.flow import Arrival, Dtype, Flow
@@ -166,7 +165,7 @@ def _of_one(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival: Arri
         kernels=described(),
         native=native,
         steps=tuple(_source(step, depth) for step, depth in _walk(steps)),
-        shared=tuple(SharedStep(*row) for row in sharing(recipe, steps)),
+        shared=_shared(recipe, steps),
         rules=fired,
         plan=planned_steps(planned.steps, opaque),
         stayed=tuple(
@@ -184,6 +183,13 @@ def _of_one(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival: Arri
         tta=write.flow(write.views_of(recipe.tta)) if recipe.tta else "",
         pictured=(recipe,),
     )
+
+
+def _shared(recipe: Recipe, steps: Sequence[Step]) -> tuple[SharedStep, ...]:
+    """Who takes part in the draws of each step, where a sample is several images."""
+    if not (recipe.facts.scales or recipe.facts.tiles):
+        return ()
+    return tuple(SharedStep(*row) for row in kinds.part(recipe.kind, "pipeline").sharing(recipe, steps))
 
 
 def _of_views(recipe: Recipe, found: Mapping[str, Explanation]) -> Explanation:

@@ -11,8 +11,8 @@ from support.checks import read_only
 from support.every_class import SLOW, STEPS
 
 import augrecipes as ar
-from augrecipes.compiler.run import shared
 from augrecipes.kinds.pair import pipeline as pair
+from augrecipes.kinds.pair import shared
 from augrecipes.ops import bounds, records
 from augrecipes.ops.records import op_record, record_names
 from augrecipes.recipe.model import Arguments, Optimize, Step

@@ -20,19 +20,20 @@ from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
-from augrecipes.compiler.run.degrade import Degrade, Key
 from augrecipes.compiler.run.extra_targets import is_array
-from augrecipes.compiler.run.grid import Region, unit
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.program_samples import why_not_native
-from augrecipes.compiler.run.scene import Scene, common_cells
-from augrecipes.compiler.run.scene_lowering import scene_plans
-from augrecipes.compiler.run.scene_plans import ScenePlans
-from augrecipes.compiler.run.shared import Shared
 from augrecipes.compiler.run.targets import image_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
+from augrecipes.kinds.pair.degrade import Degrade, Key
+from augrecipes.kinds.pair.grid import Region, unit
+from augrecipes.kinds.pair.lowering import scene_plans
+from augrecipes.kinds.pair.programs import ScenePlans
+from augrecipes.kinds.pair.scene import Scene, common_cells
+from augrecipes.kinds.pair.shared import Shared
+from augrecipes.kinds.pair.sharing import sharing
 from augrecipes.ops import groups
 from augrecipes.recipe.model import Inputs, Step
 
@@ -302,3 +303,4 @@ def _lower(
 
 
 PIPELINE = PairPipeline
+__all__ = ["PIPELINE", "PairPipeline", "sharing"]

@@ -13,9 +13,9 @@ from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering.lower import Lowered, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError, Walk, alone
-from augrecipes.compiler.run.degrade import Degrade, Degrading
-from augrecipes.compiler.run.scene_plans import SceneExit, ScenePlans
-from augrecipes.compiler.run.shared import Shared
+from augrecipes.kinds.pair.degrade import Degrade, Degrading
+from augrecipes.kinds.pair.programs import SceneExit, ScenePlans
+from augrecipes.kinds.pair.shared import Shared
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.native_op import EXIT, IN_PYTHON, NO_OP, NativeOp
 from augrecipes.ops.resize_to_target import ResizeToTarget

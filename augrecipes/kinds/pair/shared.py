@@ -17,8 +17,8 @@ import numpy as np
 from augrecipes.compat.albumentations import A, geometric
 from augrecipes.compiler.kernels.step_draws import draw, is_plain_window, with_channels
 from augrecipes.compiler.lowering.lower import transform
-from augrecipes.compiler.run.scene import Scene
-from augrecipes.compiler.run.sharing import How, how_to_share, refusal
+from augrecipes.kinds.pair.scene import Scene
+from augrecipes.kinds.pair.sharing import How, how_to_share, refusal
 from augrecipes.ops.dihedral import symmetry_of
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import construct, effective
