@@ -1,7 +1,7 @@
 /* A job: one image warped, its colours changed, and written into its place of a batch; all that is needed for it.
 
    A job holds pointers and numbers and nothing of Python, so that many may be carried out by as many threads. Every field
-   takes eight bytes. tests/laws/test_jobs.py writes jobs, field by field in this order. */
+   takes eight bytes. tests/laws/job_cases.py writes jobs, field by field in this order. */
 
 #ifndef AUGRECIPES_JOB_H
 #define AUGRECIPES_JOB_H

@@ -104,7 +104,7 @@ def test_what_is_asked_for_ahead_lies_in_its_array(
 ) -> None:
     """Asking does no harm beside an array, and so no law would see it: these kernels read what others ask for."""
     assert {path.name for path in built.parent.iterdir()} == {built.name}  # nothing half-built stays
-    done = under_guard(built, "test_native_merges.py", "test_reading.py")
+    done = under_guard(built, "test_native_merges.py", "test_kernels.py")
     assert done.returncode == 0, done.stdout + done.stderr
     # A planted fault: one that does not look where its array ends.
     own, planted = build.fingerprint(), tmp_path / "channel_sums.c"
