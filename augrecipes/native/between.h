@@ -3,6 +3,8 @@
 #ifndef AUGRECIPES_BETWEEN_H
 #define AUGRECIPES_BETWEEN_H
 
+#include <string.h>
+
 #include "places.h"
 
 #if defined(__AVX2__)
