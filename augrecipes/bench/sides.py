@@ -28,7 +28,7 @@ from augrecipes.recipe.model import Mode, Optimize, Output, Recipe, Step
 from augrecipes.sources.arguments import as_given
 from augrecipes.sources.opening import StrPath, is_source, open_data
 from augrecipes.sources.sample import RecipeSource
-from augrecipes.sources.stored import StoredSource, left_of
+from augrecipes.sources.stored import StoredSource, remaining_recipe
 from augrecipes.store import is_store, open_store
 
 STOCK, _IMAGE = "stock", "image"
@@ -88,9 +88,9 @@ class Setting:
         """Whether a packed store is read: its samples have some of the recipe's steps behind them."""
         return isinstance(self.data, str | os.PathLike) and not is_source(self.data) and is_store(self.data)
 
-    def left_of(self, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
+    def remaining_recipe(self, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
         """What is left of a recipe to be done, and the labels of the steps that the store holds already."""
-        return left_of(recipe, open_store(self.data), self.mode, self.seed) if self.stored else (recipe, ())
+        return remaining_recipe(recipe, open_store(self.data), self.mode, self.seed) if self.stored else (recipe, ())
 
     def reader(self, recipe: Recipe, pipeline: Any) -> RecipeSource:
         """The data one by one, to inspect what the steps do."""
@@ -161,7 +161,7 @@ def sides_of(
         raise BenchError(f"recipes of one kind can be compared, these are of kind {' and '.join(found)}")
     sides: list[Side] = []
     for name, recipe in recipes.items():
-        whole, (left, _) = dataset_of(recipe, setting), setting.left_of(recipe)
+        whole, (left, _) = dataset_of(recipe, setting), setting.remaining_recipe(recipe)
         part = whole.subset(np.asarray(spread_out(len(whole), samples), np.int64))
         sides += [
             Side(name, one, with_pipeline(part, compiled(left, setting, one)), left, whole)

@@ -30,7 +30,7 @@ from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.native.described import described
 from augrecipes.native.kernels import library
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective
 from augrecipes.recipe import write
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
@@ -275,8 +275,8 @@ def _why(recipe: Recipe, step: Step, optimize: Optimize) -> str:
         return "makes a target; the steps inside run as they are"
     if step.is_group:
         return "is a group; its choice is its own, and its children are looked into"
-    record = capability(step.name)
-    if record is None:
+    record = op_record(step.name)
+    if not record.is_known:
         return "is a class of your own: nothing is known of it, so nothing is assumed"
     if read := record.statistics_for(effective(step)):
         return f"reads {read} of the whole image: a crop moved before it would change that"

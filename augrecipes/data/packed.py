@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from augrecipes.compiler.compile import build, check
 from augrecipes.compiler.executor.inputs import InMemory
-from augrecipes.compiler.prefix import rest_of
+from augrecipes.compiler.prefix import suffix_recipe
 from augrecipes.compiler.run.batch_samples import BatchSamples
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.batching import Take, native_batch
@@ -149,7 +149,7 @@ class Packed(RecipeDataset, takes=RunSettings):
     def _compiled(self, mode: Mode) -> Pipeline:
         baked = check_section(self.store, self.recipe, mode, self.seed)
         check(self.recipe)
-        rest = rest_of(self.recipe, mode, baked, self.store.about["channels"])
+        rest = suffix_recipe(self.recipe, mode, baked, self.store.about["channels"])
         pipeline = build(rest, mode, seed=self.seed, resumes=True, **self._compile)
         check_targets(self.store, pipeline.targets, mode)
         return pipeline

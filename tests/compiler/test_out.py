@@ -1,6 +1,5 @@
 """`out=`: results written into the caller's memory."""
 
-import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +12,8 @@ from support.every_class import SLOW, STEPS
 import augrecipes as ar
 from augrecipes.kinds.pair import pipeline as pair
 from augrecipes.kinds.pair import shared
-from augrecipes.ops import bounds, capabilities
-from augrecipes.ops.capabilities import claims, known
+from augrecipes.ops import bounds, records
+from augrecipes.ops.records import op_record, record_names
 from augrecipes.recipe.model import Arguments, Optimize, Step
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.write import flow
@@ -104,35 +103,6 @@ class Copies:
 def test_what_does_not_fit_is_a_data_error(out: Any, message: str) -> None:
     with pytest.raises(ar.DataError, match=message):
         of(IMAGE).compile().at(0)(image=image_of(), out=out)
-
-
-@pytest.mark.parametrize(
-    "colour", ["", "- ColorJitter: {brightness: 0.2, contrast: 0.1, saturation: 0.1, hue: 0, p: 1.0}"]
-)
-def test_nothing_large_is_allocated_for_a_sample(colour: str) -> None:
-    """The scratch has grown to what these samples need; then bookkeeping is all that is allocated."""
-    recipe = of(f"""
-steps:
-  - Rotate: {{limit: 25, border_mode: reflect_101, p: 1.0}}
-  - RandomResizedCrop: {{size: [96, 96], scale: [0.5, 1.0]}}
-  - HorizontalFlip
-  - Transpose
-  {colour}
-""")
-    pipeline, image, out = recipe.compile(optimize="fast"), image_of(200, 200), np.empty((3, 96, 96), np.float32)
-    for _ in range(2):
-        for k in range(20):
-            pipeline.at(k)(image=image, out=out)
-    tracemalloc.start()
-    try:
-        for k in range(20):
-            before = tracemalloc.get_traced_memory()[0]
-            tracemalloc.reset_peak()
-            pipeline.at(k)(image=image, out=out)
-            if k:
-                assert tracemalloc.get_traced_memory()[1] - before < 10_000
-    finally:
-        tracemalloc.stop()
 
 
 # Images that would be too large are refused before they are made, however the recipe is carried out.
@@ -238,7 +208,7 @@ def test_nothing_larger_than_the_limit_is_made(kind: str, optimize: Optimize) ->
 
 @EACH
 def test_no_other_class_makes_more_than_it_is_given(kind: str) -> None:
-    assert set(ENLARGE) == {name for name in known() if claims(name).makes is not None}
+    assert set(ENLARGE) == {name for name in record_names() if op_record(name).makes is not None}
     for step in STEPS:
         if step.name not in SLOW:
             law(step, kind)
@@ -246,7 +216,7 @@ def test_no_other_class_makes_more_than_it_is_given(kind: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(ENLARGE))
 def test_without_the_guard_the_law_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(capabilities._BY_NAME, name, replace(claims(name), makes=None))
+    monkeypatch.setitem(records._BY_NAME, name, replace(op_record(name), makes=None))
     monkeypatch.setattr(bounds, "_image", lambda *_: None)  # what is told when the recipe is checked
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         law(Step(name, Arguments(ENLARGE[name])), "pair" if name == "ResizeToTarget" else "image")

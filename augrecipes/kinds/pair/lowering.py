@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from augrecipes.compat.steps import is_gated
-from augrecipes.compiler.executor.op import IN_PYTHON, KEPT, OPAQUE, NativeOp, Op
+from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering.lower import Lowered
 from augrecipes.compiler.lowering.make_program import ProgramMaker
@@ -17,11 +17,12 @@ from augrecipes.kinds.pair.grid import Factors
 from augrecipes.kinds.pair.programs import PairExit, PairPrograms
 from augrecipes.kinds.pair.shared import PairStep
 from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.ops.native_op import EXIT, IN_PYTHON, NO_OP, NativeOp
 from augrecipes.ops.resize_to_target import ResizeToTarget
 from augrecipes.recipe.model import Output
 
-_NO_STEP = Op("", False, 1.0, KEPT)  # a step of other targets
-_DEGRADE = Op("", False, 1.0, OPAQUE, alone=True)
+_NO_STEP = Op("", False, 1.0, NO_OP)  # a step of other targets
+_DEGRADE = Op("", False, 1.0, EXIT, alone=True)
 _MOVES: dict[str, tuple[int, ...]] = {"window": (EFFECTS.CROPS, EFFECTS.PADS_AND_CROPS), "dihedral": (EFFECTS.FLIPS,)}
 _WARPS = (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE)  # whose images may be of another size
 _RESIZES = (EFFECTS.RESIZES, EFFECTS.SCALES)
@@ -80,7 +81,7 @@ def _ops(
             yield step, replace(op, label=one.node.site)
             present |= {one.made.target}
         else:
-            yield from _TargetWalk(made, name=name, present=present).keyed([one])
+            yield from _TargetWalk(made, name=name, present=present).lower([one])
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +106,16 @@ class _TargetWalk(Walk):
             yield (step.step, self._shared(step)) if takes_part else (None, replace(_NO_STEP, label=label))
             return
         first, *rest = self._unit(one, alone)
-        if first[1].numbers is OPAQUE:
+        if first[1].numbers is EXIT:
             raise OpaqueError(f"{first[1].label} chooses as only albumentations knows")
         yield from (first, *rest)
 
     def _shared(self, step: PairStep) -> Op:
         if not is_gated(step.step):  # nobody else knows when it acts
-            return Op(*self.made[id(step.step)], 1.0, OPAQUE, alone=True)
+            return Op(*self.made[id(step.step)], 1.0, EXIT, alone=True)
         op = replace(self.one(step.step, alone), alone=True)
-        if op.numbers.draw == IN_PYTHON or op.numbers.given or not self._is_native(step, op.numbers):
-            return replace(op, numbers=OPAQUE)
+        if op.numbers.draw == IN_PYTHON or op.numbers.drawn_in_python or not self._is_native(step, op.numbers):
+            return replace(op, numbers=EXIT)
         return replace(op, cell=step.factors[self.name] if step.how == "window" else 1)
 
     def _is_native(self, step: PairStep, numbers: NativeOp) -> bool:
@@ -132,8 +133,8 @@ def _degrade_program(one: Lowered, maker: ProgramMaker, call: Callable[..., Any]
     """A Degrade with a program of its steps."""
     one.made.set_target_size((1, 1))  # its steps are tried before a sample has a size
     steps = [
-        (step, replace(op, numbers=OPAQUE) if op.numbers.given else op)
-        for step, op in Walk(maker.made).keyed(one.inside)
+        (step, replace(op, numbers=EXIT) if op.numbers.drawn_in_python else op)
+        for step, op in Walk(maker.made).lower(one.inside)
     ]
     program = maker.steps(steps, Sink(_UINT8_HWC))
     exits = program.opaque

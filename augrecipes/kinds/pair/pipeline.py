@@ -17,13 +17,13 @@ from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.lowering.lower import Lowered, Sites, group, lower, remade, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
-from augrecipes.compiler.rewrite import PLAIN, Compiled
+from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.run.exits import NotHereError
 from augrecipes.compiler.run.extra_targets import is_array
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.program_samples import kept_from_plans
+from augrecipes.compiler.run.program_samples import why_not_native
 from augrecipes.compiler.run.targets import image_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
@@ -114,7 +114,7 @@ class PairPipeline(Pipeline):
     def _run(self, key: Key, images: SceneImages, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
         """What comes out of one sample, of images that have whole cells alone."""
         asked, scene = self.compiled.save_applied_params, None
-        if self.optimize == "none" or self.arrival in PLAIN:
+        if self.optimize == "none" or self.arrival in UNOPTIMIZED_INPUTS:
             scene = self._steps(key, images)
             made, unfinished = dict[str, Any](scene.arrays), self.outputs
         else:
@@ -174,7 +174,7 @@ class PairPipeline(Pipeline):
     @cached_property
     def native(self) -> PairPrograms | str:
         """What carries out samples natively, or why nothing does."""
-        if (why := kept_from_plans(self)) is not None:
+        if (why := why_not_native(self)) is not None:
             return why
         sinks = {name: self.sinks[name] for name in self.outputs}
         maker = ProgramMaker(self.sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes, self.tried)

@@ -16,8 +16,8 @@ from augrecipes.compiler.lowering.lower import transform
 from augrecipes.kinds.pair.grid import Factors, in_pixels
 from augrecipes.kinds.pair.scene import Scene
 from augrecipes.kinds.pair.sharing import How, how_to_share, refusal
-from augrecipes.ops.capabilities import capability
 from augrecipes.ops.matrices import matrix_of
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import construct, effective
 from augrecipes.recipe.model import Arguments, Step
 
@@ -138,9 +138,8 @@ def _scaled_params(params: dict[str, Any], factor: int) -> dict[str, Any]:
 
 def scaled_to(step: Step, to: int, counted: int) -> Step:
     """The step with the arguments that count pixels multiplied by `to` / `counted`."""
-    record = capability(step.name)
     merged, args = effective(step), step.args.plain()
-    for name in record.pixels if record is not None else ():
+    for name in op_record(step.name).pixels:
         value = args.get(name, merged.get(name))
         if value is not None:
             args[name] = _times(value, Fraction(to, counted), step, name)

@@ -8,7 +8,7 @@ from typing import Literal
 from augrecipes.errors import RecipeError
 from augrecipes.kinds.pair.grid import Factors, scale_factors
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import capability, carried
+from augrecipes.ops.records import op_record, rescalable
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Recipe, Step
 
@@ -21,15 +21,15 @@ def how_to_share(step: Step) -> How:
     Raises:
         RecipeError: it resamples in a way that cannot be carried from one grid to another.
     """
-    record = capability(step.name)
-    if record is None:
+    record = op_record(step.name)
+    if not record.is_known:
         return "plain"
     action = record.action_for(effective(step))
     if action in ("window", "dihedral"):
         return action
     if record.bends:
-        if step.name not in carried():
-            which = ", ".join(carried())
+        if step.name not in rescalable():
+            which = ", ".join(rescalable())
             raise refusal(step, f"cannot be shared by targets of different scale; of those that resample, {which} can")
         return "resampled"
     return "plain"
@@ -72,8 +72,8 @@ def _of_pair(step: Step, targets: tuple[str, ...], factors: Factors) -> Iterator
 
 def _counted(step: Step, targets: tuple[str, ...], factors: Factors) -> str:
     """Whose pixels the numbers of a step count, if it has some."""
-    record = capability(step.name)
-    if record is None or not record.pixels:
+    record = op_record(step.name)
+    if not record.pixels:
         return ""
     if step.at is not None:
         return f"; its numbers count pixels of {step.at}"
