@@ -100,7 +100,7 @@ def is_stale(library: Path, folder: Path | None = None) -> bool:
     if not (HERE.parents[1] / "pyproject.toml").exists():
         return False
     built = library.stat().st_mtime
-    entries = (entry for each in {folder or HERE, HERE} for entry in os.scandir(each))
+    entries = (entry for each in {folder or HERE, HERE} for entry in [*os.scandir(each)])
     newer = any(e.stat().st_mtime > built for e in entries if e.name.endswith((".c", ".h", ".def", "build.py")))
     return newer and fingerprint(folder).encode() not in library.read_bytes()
 
@@ -194,8 +194,8 @@ def codec_beside(kernels: Path = LIBRARY) -> Path:
 def build_codec(kernels: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path | None:
     """Compile what needs libjpeg-turbo; None, and no library, where that or its headers are not found.
 
-    Its own decoder of Huffman codes takes a place that libjpeg's headers do not tell of: where that is another one, as a
-    self-test finds out, libjpeg decodes them.
+    Its own decoder of Huffman codes takes a place that libjpeg's headers do not tell of: where that is another one, as
+    a self-test finds out, libjpeg decodes them.
 
     Args:
         kernels: the library that it is put beside.

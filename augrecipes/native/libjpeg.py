@@ -27,10 +27,8 @@ SPACES = {"GRAY": 1, "RGB": 3, "RGBA": 4, "CMYK": 5}  # what pixels may come as,
 _SAMPLES = {1: 1, 3: 3, 4: 4, 5: 4}
 
 
-class Window(ctypes.Structure):
-    """What is decoded of a file: `codec/window.def` says what the fields are."""
-
-    _fields_ = tuple((f.name, {"q": ctypes.c_int64, "i": ctypes.c_int32}[f.format]) for f in layout.WINDOW.fields.values())
+class Window(layout.WINDOW.structure):  # type: ignore[misc, name-defined]
+    """What is decoded of a file: `codec/window.def` says what its fields are."""
 
 
 @dataclass(slots=True)  # one for each image; frozen ones take three times as long to make

@@ -21,7 +21,7 @@ _ROOTS, _LEVELS = 3072, 4096
 
 def tables() -> np.ndarray:
     """What native/lab.h looks up, as one record, laid out as there."""
-    made = np.zeros(1, np.dtype([(f.name, f.format[0], f.count) for f in LAB.fields.values()]))
+    made = np.zeros(1, np.dtype([(name, letters[0], len(letters)) for name, letters in LAB.formats.items()]))
     level, light = np.arange(256) / 255, np.arange(_LEVELS) / _LEVELS
     made["light"] = np.rint(_LIGHT * np.where(level <= 0.04045, level / 12.92, ((level + 0.055) / 1.055) ** 2.4))
     made["there"] = np.rint(_WEIGHT * _TO_XYZ / _WHITE[:, None]).reshape(-1)
