@@ -76,7 +76,7 @@ def laid_out(parts: Sequence[Coded]) -> tuple[NDArray[np.int64], Any]:
     And what these addresses are good for as long as.
     """
     count = len(parts)
-    windows = (Window * count)(*(part.window for part in parts))
+    windows = (layout.WINDOW.structure * count)(*(part.window for part in parts))
     files = (ctypes.c_char_p * count)(*(part.data for part in parts))
     numbers = np.empty((count, 3), np.int64)
     numbers[:, 0] = np.frombuffer(memoryview(files).cast("B"), np.int64)

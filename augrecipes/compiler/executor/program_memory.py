@@ -1,4 +1,4 @@
-"""A program in memory: its ops and samples as `native/program.h` lays them out, and the calls of its kernels.
+"""A program in memory: its ops and samples as `native/layout.def` has them, and the calls of its kernels.
 
 Whatever the kernels do not take is Python's to do, with the same draws, because these depend on the sample's key alone.
 """
