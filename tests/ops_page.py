@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from augrecipes.ops.capabilities import claims, known
-from augrecipes.ops.capability import Capability
+from augrecipes.ops.record import OpRecord
+from augrecipes.ops.records import op_record, record_names
 
 _DRAWN_QUICKER = ("ElasticTransform", "PiecewiseAffine")  # by functions of compiler/kernels/maps.py
 PAGE = Path(__file__).parent.parent / "docs" / "OPS.md"
@@ -35,7 +35,7 @@ prints those of any class.
 
 def page() -> str:
     """The whole page."""
-    records = [claims(name) for name in known()]
+    records = [op_record(name) for name in record_names()]
     native = [[_name(one), one.runs, one.native_when or "any", *_both(one)] for one in records if one.runs != "opaque"]
     opaque = [[_name(one), why(one), *_both(one)] for one in records if one.runs == "opaque"]
     parts = (
@@ -48,7 +48,7 @@ def page() -> str:
     return "\n".join(parts) + "\n"
 
 
-def why(record: Capability) -> str:
+def why(record: OpRecord) -> str:
     """Why a class is opaque."""
     if record.draws_from:
         return f"draws by what is in the {' and the '.join(sorted(record.draws_from))}"
@@ -59,12 +59,12 @@ def why(record: Capability) -> str:
     return "no faster kernel for it exists here"
 
 
-def _both(record: Capability) -> tuple[str, str]:
+def _both(record: OpRecord) -> tuple[str, str]:
     """What becomes of masks and points, and what `fast` may change."""
     return record.lying, record.fast_changes or "nothing"
 
 
-def _name(record: Capability) -> str:
+def _name(record: OpRecord) -> str:
     return f"`{record.name}`"
 
 

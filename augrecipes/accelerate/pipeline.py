@@ -15,7 +15,7 @@ from augrecipes.compat.boxes import forget_labels, prepare
 from augrecipes.compat.steps import functions_of, is_gated, run_in_turn, share_processors
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
-from augrecipes.compiler.rewrite import PLAIN, Compiled
+from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import ObjectStep
 from augrecipes.compiler.run.exits import NotHereError
 from augrecipes.compiler.run.points import Points, rows_of
@@ -119,7 +119,9 @@ class ComposePipeline(ProgramPipeline):
         """One sample that comes as this pipeline's own plan takes it, checked, and with its labels."""
         data = dict(targets)
         labels = self._enter(data)
-        done = self._by_steps(*key, data, np.empty) if self.arrival in PLAIN else self._by_kernels(key, data)
+        done = (
+            self._by_steps(*key, data, np.empty) if self.arrival in UNOPTIMIZED_INPUTS else self._by_kernels(key, data)
+        )
         if done is None:
             return self.plain._whole(key, targets)
         return self._leave(self._end(key, done), labels)

@@ -12,10 +12,10 @@ from augrecipes.compiler.rewrite.nodes import ObjectStep
 from augrecipes.interop.albumentations import saved_of, written_by
 from augrecipes.interop.objects import argument_of, is_known
 from augrecipes.ops import groups, registry
-from augrecipes.ops.capabilities import claims
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.outputs import OUTPUTS
+from augrecipes.ops.records import op_record
 from augrecipes.ops.step import Step
 from augrecipes.recipe.model import Normalize, Output
 
@@ -99,7 +99,7 @@ def object_step(made: Any, site: str) -> ObjectStep:
 def converts(made: Any) -> bool:
     """Whether an object, or one inside it, changes what the dtype or the layout of an image is."""
     name = type(made).__name__
-    own = name in OUTPUTS or claims(name).changes_dtype
+    own = name in OUTPUTS or op_record(name).changes_dtype
     return own or any(map(converts, getattr(made, "transforms", ())))
 
 

@@ -117,7 +117,7 @@ def samples_sheet(
     """
     runs = []
     for name, recipe in recipes.items():
-        left, _ = setting.left_of(recipe)
+        left, _ = setting.remaining_recipe(recipe)
         pipeline = compiled(left, setting, levels[name])
         runs.append(RecipeRun(name, left, pipeline, setting.reader(left, pipeline)))
     count, show = min(len(run.reader) for run in runs), partial(run_sample, runs, epoch=0)

@@ -249,7 +249,7 @@ class _Run:
     def recipe(self, name: str, recipe: Recipe) -> RecipeRecord:
         """A recipe, its plans, and what it does."""
         options, setting, side = self.options, self.setting, self.sides[self.last[name]]
-        left, baked = setting.left_of(recipe)
+        left, baked = setting.remaining_recipe(recipe)
         levels: list[Any] = [one.side.optimize for one in self.staged if one.side.recipe == name]
         plain, lacks = albumentations_only(options.yardsticks.get(name, left))
         samples = min(options.samples, _INSPECTED)

@@ -18,7 +18,6 @@ from augrecipes import kinds
 from augrecipes.bench.timing import Work
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.compile import build, check
-from augrecipes.compiler.run.tiles import BagResult
 from augrecipes.data.packed import Packed
 from augrecipes.data.samples import Samples
 from augrecipes.errors import BenchError, DataError
@@ -29,7 +28,7 @@ from augrecipes.recipe.model import Mode, Optimize, Output, Recipe, Step
 from augrecipes.sources.arguments import as_given
 from augrecipes.sources.opening import StrPath, is_source, open_data
 from augrecipes.sources.sample import RecipeSource
-from augrecipes.sources.stored import StoredSource, left_of
+from augrecipes.sources.stored import StoredSource, remaining_recipe
 from augrecipes.store import is_store, open_store
 
 STOCK, _IMAGE = "stock", "image"
@@ -89,9 +88,9 @@ class Setting:
         """Whether a packed store is read: its samples have some of the recipe's steps behind them."""
         return isinstance(self.data, str | os.PathLike) and not is_source(self.data) and is_store(self.data)
 
-    def left_of(self, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
+    def remaining_recipe(self, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
         """What is left of a recipe to be done, and the labels of the steps that the store holds already."""
-        return left_of(recipe, open_store(self.data), self.mode, self.seed) if self.stored else (recipe, ())
+        return remaining_recipe(recipe, open_store(self.data), self.mode, self.seed) if self.stored else (recipe, ())
 
     def reader(self, recipe: Recipe, pipeline: Any) -> RecipeSource:
         """The data one by one, to inspect what the steps do."""
@@ -162,7 +161,7 @@ def sides_of(
         raise BenchError(f"recipes of one kind can be compared, these are of kind {' and '.join(found)}")
     sides: list[Side] = []
     for name, recipe in recipes.items():
-        whole, (left, _) = dataset_of(recipe, setting), setting.left_of(recipe)
+        whole, (left, _) = dataset_of(recipe, setting), setting.remaining_recipe(recipe)
         part = whole.subset(np.asarray(spread_out(len(whole), samples), np.int64))
         sides += [
             Side(name, one, with_pipeline(part, compiled(left, setting, one)), left, whole)
@@ -257,7 +256,7 @@ class StockPipeline:
     reads = False
 
     def __init__(self, recipe: Recipe, mode: Mode = "train", seed: int = 0) -> None:
-        self._seed, self._output = seed, recipe.output
+        self._kind, self._seed, self._output = recipe.kind, seed, recipe.output
         self._dtype = np.dtype("uint8" if recipe.output.where == "device" else recipe.output.dtype)
         views, shared = recipe.views if mode == "train" else (), len(recipe.steps)
         first = replace(recipe, output=Output(dtype="uint8", layout="hwc"))
@@ -304,13 +303,13 @@ class StockPipeline:
             done["keypoints"] = np.asarray(done["keypoints"], np.float32)
         return done
 
-    def bag(self, index: int, epoch: int, tiles: Sequence[int], read: Callable[[int], Any], **more: Any) -> BagResult:
+    def bag(self, index: int, epoch: int, tiles: Sequence[int], read: Callable[[int], Any], **more: Any) -> Any:
         """The tiles of a bag, one after another."""
         del index, epoch
         images = [self._sample(image=read(k))["image"] for k in range(len(tiles))]
         out = more.get("allocate", np.empty)((len(images), *images[0].shape), images[0].dtype)
         np.stack(images, out=out)
-        return BagResult(out, tuple(range(len(tiles))))
+        return kinds.part(self._kind, "pipeline").BagResult(out, tuple(range(len(tiles))))
 
 
 def last_of(output: Output) -> list[Any]:

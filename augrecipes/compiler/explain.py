@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from augrecipes import mixtures
+from augrecipes import kinds, mixtures
 from augrecipes.compiler.compile import build, check, steps_of
 from augrecipes.compiler.explained import (
     DerivedStep,
@@ -24,14 +24,13 @@ from augrecipes.compiler.rewrite.contracts import Merge, before_each, held_from
 from augrecipes.compiler.rewrite.nodes import Steps, action_of
 from augrecipes.compiler.rewrite.rule import runs
 from augrecipes.compiler.rewrite.rules import join_colours, join_warps, rules_for, shrink_first
-from augrecipes.compiler.run.sharing import sharing
 from augrecipes.display import Displayed
 from augrecipes.errors import counted
 from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.native.described import described
 from augrecipes.native.kernels import library
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective
 from augrecipes.recipe import write
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
@@ -166,7 +165,7 @@ def _of_one(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival: Arri
         kernels=described(),
         native=native,
         steps=tuple(_source(step, depth) for step, depth in _walk(steps)),
-        shared=tuple(SharedStep(*row) for row in sharing(recipe, steps)),
+        shared=_shared(recipe, steps),
         rules=fired,
         plan=planned_steps(planned.steps, opaque),
         stayed=tuple(
@@ -184,6 +183,13 @@ def _of_one(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival: Arri
         tta=write.flow(write.views_of(recipe.tta)) if recipe.tta else "",
         pictured=(recipe,),
     )
+
+
+def _shared(recipe: Recipe, steps: Sequence[Step]) -> tuple[SharedStep, ...]:
+    """Who takes part in the draws of each step, where a sample is several images."""
+    if not (recipe.facts.scales or recipe.facts.tiles):
+        return ()
+    return tuple(SharedStep(*row) for row in kinds.part(recipe.kind, "pipeline").sharing(recipe, steps))
 
 
 def _of_views(recipe: Recipe, found: Mapping[str, Explanation]) -> Explanation:
@@ -269,8 +275,8 @@ def _why(recipe: Recipe, step: Step, optimize: Optimize) -> str:
         return "makes a target; the steps inside run as they are"
     if step.is_group:
         return "is a group; its choice is its own, and its children are looked into"
-    record = capability(step.name)
-    if record is None:
+    record = op_record(step.name)
+    if not record.is_known:
         return "is a class of your own: nothing is known of it, so nothing is assumed"
     if read := record.statistics_for(effective(step)):
         return f"reads {read} of the whole image: a crop moved before it would change that"

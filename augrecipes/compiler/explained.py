@@ -8,8 +8,8 @@ from typing import Any
 
 from augrecipes.compiler.prefix import described
 from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, singles
-from augrecipes.ops.capabilities import capability
 from augrecipes.ops.own import OWN
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.derive import ONE_BY_ONE, DerivedRow, derive
 from augrecipes.recipe.model import Output, Recipe
 from augrecipes.recipe.words import brief, text
@@ -106,21 +106,21 @@ def _runs(node: Node, opaque: Collection[str] | None) -> str:
         if opaque is None:
             how = "augrecipes" if step.name in OWN else "albumentations"
         else:
-            how = f"albumentations: {why_opaque(step.name)}" if step.site in opaque else NATIVE
+            how = f"albumentations: {why_not_native(step.name)}" if step.site in opaque else NATIVE
         by.setdefault(how, []).append(step.site)
     if len(by) == 1:
         return next(iter(by))
     return "; ".join(f"{', '.join(sites)} {how}" for how, sites in by.items())
 
 
-def why_opaque(name: str) -> str:
+def why_not_native(name: str) -> str:
     """Why a step of a class runs in albumentations, and what would change that.
 
-    >>> why_opaque("Defocus"), why_opaque("Blur")
+    >>> why_not_native("Defocus"), why_not_native("Blur")
     ('no kernel does what it does', 'native only with `blur_limit` up to 15')
     """
-    record = capability(name)
-    if record is None:
+    record = op_record(name)
+    if not record.is_known:
         return "a class of your own"
     if not record.native:
         return "no kernel does what it does"

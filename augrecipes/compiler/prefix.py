@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import build, check, steps_of
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Arguments, Mode, Output, Recipe, Step
 
@@ -34,9 +34,7 @@ def draws_nothing(step: Step) -> bool:
         return False
     if step.name in (groups.SEQUENTIAL, groups.DEGRADE):
         return step.p in (None, 1) and all(draws_nothing(child) for child in step.steps)
-    record = capability(step.name)
-    if record is None:
-        return False
+    record = op_record(step.name)
     arguments = effective(step)
     return arguments["p"] == 1 and record.is_steady(arguments)
 
@@ -45,21 +43,21 @@ def is_light(step: Step) -> bool:
     """Whether the step costs little: it cuts, flips or turns, or changes each pixel for itself."""
     if step.is_group:
         return all(is_light(child) for child in step.steps)
-    record = capability(step.name)
-    return record is not None and record.action_for(effective(step)) in _LIGHT
+    record = op_record(step.name)
+    return record.action_for(effective(step)) in _LIGHT
 
 
-def leading(steps: Sequence[Step]) -> int:
+def deterministic_prefix(steps: Sequence[Step]) -> int:
     """How many steps at the beginning draw nothing."""
     return next((i for i, step in enumerate(steps) if not draws_nothing(step)), len(steps))
 
 
-def shared(recipe: Recipe) -> int:
+def common_prefix(recipe: Recipe) -> int:
     """How many leading steps draw nothing and are the same in both sections; without `eval`, those of `steps`."""
-    count = leading(recipe.steps)
+    count = deterministic_prefix(recipe.steps)
     if recipe.eval is None:
         return count
-    pairs = zip(recipe.steps[:count], recipe.eval[: leading(recipe.eval)], strict=False)
+    pairs = zip(recipe.steps[:count], recipe.eval[: deterministic_prefix(recipe.eval)], strict=False)
     same = [described(a) == described(b) for a, b in pairs]
     return same.index(False) if False in same else len(same)
 
@@ -107,11 +105,11 @@ def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> Pipelin
     return build(part, mode, "exact", seed, pauses=True, later=later)
 
 
-def rest_of(recipe: Recipe, mode: Mode, count: int, channels: int | None = None) -> Recipe:
+def suffix_recipe(recipe: Recipe, mode: Mode, count: int, channels: int | None = None) -> Recipe:
     """The recipe whose section lacks its first `count` steps; `channels`: of the images that those leave.
 
     >>> import augrecipes as ar
-    >>> [step.site for step in rest_of(ar.load("folder-128"), "train", 1).steps]
+    >>> [step.site for step in suffix_recipe(ar.load("folder-128"), "train", 1).steps]
     ['RandomCrop#1', 'HorizontalFlip#1']
     """
     part = _with_section(recipe, mode, steps_of(recipe, mode)[count:])

@@ -12,16 +12,16 @@ import numpy.typing as npt
 
 from augrecipes.compiler.compile import build, check
 from augrecipes.compiler.executor.inputs import InMemory
-from augrecipes.compiler.prefix import rest_of
+from augrecipes.compiler.prefix import suffix_recipe
 from augrecipes.compiler.run.batch_samples import BatchSamples
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.batching import Take, native_batch
 from augrecipes.data.checks import as_recipe
 from augrecipes.data.dataset import RecipeDataset, RunSettings
 from augrecipes.data.order import Indices
-from augrecipes.data.picking import Pick
-from augrecipes.data.running import picking
 from augrecipes.errors import StoreError
+from augrecipes.kinds import part
+from augrecipes.recipe.grammar import Pick
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.packed_columns import Unreadable
 from augrecipes.sources.paths import PathLike
@@ -111,7 +111,8 @@ class Packed(RecipeDataset, takes=RunSettings):
             of_bags = (max_tiles, min_tiles, pick, threads)
             if not parsed.facts.tiles and any(value is not None for value in of_bags):
                 raise ValueError("max_tiles, min_tiles, pick and threads are for stores of bags")
-            self.rule = picking(parsed, max_tiles, min_tiles, pick)
+            if parsed.facts.tiles:
+                self.rule = part(parsed.kind, "dataset").picking_rule(parsed, max_tiles, min_tiles, pick)
             return self._look()
 
         super().__init__(source, parsed, options={"threads": threads}, **how)
@@ -148,7 +149,7 @@ class Packed(RecipeDataset, takes=RunSettings):
     def _compiled(self, mode: Mode) -> Pipeline:
         baked = check_section(self.store, self.recipe, mode, self.seed)
         check(self.recipe)
-        rest = rest_of(self.recipe, mode, baked, self.store.about["channels"])
+        rest = suffix_recipe(self.recipe, mode, baked, self.store.about["channels"])
         pipeline = build(rest, mode, seed=self.seed, resumes=True, **self._compile)
         check_targets(self.store, pipeline.targets, mode)
         return pipeline

@@ -13,8 +13,8 @@ from augrecipes.compat.guard import albumentations
 from augrecipes.diff.differences import Change, Placed
 from augrecipes.errors import RecipeError
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import capability
 from augrecipes.ops.ranges import makes_draws
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective
 from augrecipes.ops.registry import plain as instance
 from augrecipes.recipe.model import Arguments, Bag, Mode, Output, Recipe, Step, canonical
@@ -93,8 +93,8 @@ def _meanings(
 
 def _at(step: Step, recipe: Recipe, targets: Sequence[str]) -> dict[str, str]:
     """The target whose pixels the numbers count; of those of one scale the first by name, as they count alike."""
-    record, scales = capability(step.name), recipe.scales
-    if record is None or not record.pixels:
+    record, scales = op_record(step.name), recipe.scales
+    if not record.pixels:
         return {}
     scale = scales[step.at] if step.at is not None else min(scales[name] for name in targets)
     return {"at": min(name for name in scales if scales[name] == scale)}
@@ -108,7 +108,7 @@ def _draws(step: Step, p: float, weight: float | None) -> bool:
     if step.steps:
         return step.name not in (groups.SEQUENTIAL, groups.DEGRADE)
     # Nothing is known of a class of the user's own, so it may draw.
-    return capability(step.name) is None or makes_draws(step)
+    return not op_record(step.name).is_known or makes_draws(step)
 
 
 def settings(a: Recipe, b: Recipe, modes: Sequence[Mode]) -> tuple[Change, ...]:

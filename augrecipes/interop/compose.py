@@ -11,10 +11,10 @@ from augrecipes.interop import outputs
 from augrecipes.interop.albumentations import is_old, lines, named
 from augrecipes.interop.draft import FOREIGN, Call, Item, Line, RecipeDraft, takes_of, walk
 from augrecipes.lint.walk import along
-from augrecipes.ops.capabilities import claims
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import COMPOSE, REPLAY_COMPOSE, SEQUENTIAL
 from augrecipes.ops.outputs import OUTPUTS
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import default_p
 from augrecipes.recipe.history import unsaid
 from augrecipes.recipe.model import Boxes, Keypoints
@@ -64,7 +64,7 @@ def fill(draft: RecipeDraft, call: Call) -> None:
     if not draft.keys["inputs"] or not _holds("inputs", draft, call.place):
         del draft.keys["inputs"]
     _note_defaults(call, draft)
-    names = sorted({line.name for line in draft.lines() if line.steps is None and claims(line.name).differs})
+    names = sorted({line.name for line in draft.lines() if line.steps is None and op_record(line.name).differs})
     if names and "inputs" in draft.keys:
         draft.note(
             "Boxes and keypoints go where the pixels under them go; albumentations 2.0.8 does otherwise in "

@@ -9,7 +9,7 @@ import numpy as np
 
 from augrecipes.compiler.timing import measure
 from augrecipes.ops.box_formats import from_corners_px
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Optimize, Recipe
 
 _SETTINGS: tuple[Optimize, ...] = ("exact", "fast")
@@ -37,7 +37,7 @@ def targets_on(recipe: Recipe, image: np.ndarray) -> dict[str, Any]:
     """An image, H×W×3 uint8, and beside it what the recipe's inputs are about: a mask, a box, a point."""
     height, width = image.shape[:2]
     given: dict[str, Any] = {"image": image}
-    if recipe.inputs.mask == "required" or any(claims(step.name).needs == "mask" for step in recipe.walk()):
+    if recipe.inputs.mask == "required" or any(op_record(step.name).needs == "mask" for step in recipe.walk()):
         given["mask"] = (image[..., 0] > median(image[::16, ::16, 0].ravel().tolist())).astype(np.uint8)
     boxes, points = recipe.inputs.boxes, recipe.inputs.keypoints
     if boxes is not None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from augrecipes.interop.draft import Call, Item, LeftOut, Line, RecipeDraft, acting, takes_of
-from augrecipes.ops.capabilities import capability
 from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
 from augrecipes.ops.outputs import OLD_TO_TENSOR, OUTPUTS, TO_FLOAT, TO_TENSOR
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.nodes import NOWHERE, Place
 from augrecipes.recipe.write import flow
@@ -86,8 +86,8 @@ def _behind(item: Item, output: Mapping[str, Any]) -> Item:
     if item.steps is not None:
         item.steps = [_behind(inner, output) for inner in item.steps]
         return item
-    record, takes = capability(item.name), takes_of(item.name)
-    if record is None or "mask" not in record.targets:
+    record, takes = op_record(item.name), takes_of(item.name)
+    if "mask" not in record.targets:
         why = "stood behind the normalisation, and works on 0..255 in a recipe: put it in front"
         return LeftOut(item.name, why, item.place)
     usual = {"border_mode": "constant"} | {key: each["default"] for key, each in takes.items() if "default" in each}

@@ -1,13 +1,16 @@
 """Kinds of recipes: what one sample is. A kind is a folder in here, and its name in `Kind`.
 
-Each module of a kind's folder belongs to a room of the house and imports what that room may:
+Each module of a kind's folder belongs to a room of the house and imports what that room may. Others find these:
 
     __init__.py  the ground   FACTS: what everybody may ask of it, as `recipe.facts`
-    pipeline.py  compiler     PIPELINE: runs a compiled recipe
-    reader.py    data         TABLE: what is known of its samples; find: lists files; check: what is wrong with them
+    pipeline.py  compiler     PIPELINE: runs a compiled recipe; with `scales` or `tiles` sharing: who shares draws
+    reader.py    sources      TABLE: what is known of its samples; find: lists files; check: what is wrong with them
     dataset.py   data         DATASET: for PyTorch
     sheet.py     preview      sheet: what a recipe does, as an image
     alone.py     tta          alone: one target of several (`scales`) as a recipe of one image
+
+What these are made of lies beside them: in `pair` grids, steps and programs of several targets (compiler), and how
+files are paired and checked (sources); in `bag` how tiles are picked, read (data) and put together (compiler).
 """
 
 from __future__ import annotations

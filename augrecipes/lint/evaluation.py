@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from augrecipes.lint.record import Finding, Findings, rule
 from augrecipes.lint.walk import along, arriving
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import capability, claims
-from augrecipes.ops.capability import IMAGE_ONLY
 from augrecipes.ops.ranges import is_neutral, makes_draws
+from augrecipes.ops.record import IMAGE_ONLY
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.derive import derive, steps_of
@@ -70,7 +70,7 @@ def eval_interpolation(recipe: Recipe) -> Findings:
 
 def _interpolations(step: Step) -> set[str]:
     """The interpolations that a resize uses, to smaller and to larger; none of other steps."""
-    if not claims(step.name).resizes:
+    if not op_record(step.name).resizes:
         return set()
     values = effective(step)
     return {str(values.get("interpolation")), *(["area"] if values.get("area_for_downscale") else [])}
@@ -83,8 +83,8 @@ def eval_dtype(recipe: Recipe) -> Findings:
         # Of training what acts on every image: some images without it are what evaluation may be like.
         certain = steps_of(derive(training, recipe.scales.plain()))
         for here, there, where in ((certain, evaluation, "evaluation"), (evaluation, training, "training")):
-            changers = [step for step in _able(here) if claims(step.name).changes_dtype]
-            if changers and not any(claims(step.name).changes_dtype for step in _able(there)):
+            changers = [step for step in _able(here) if op_record(step.name).changes_dtype]
+            if changers and not any(op_record(step.name).changes_dtype for step in _able(there)):
                 message = f"{changers[0].name} changes the dtype, and {where} has no such step; put it into both"
                 yield Finding(message, changers[0], fixes=_DERIVED)
 
@@ -111,7 +111,7 @@ def eval_step(recipe: Recipe) -> Findings:
 
 def _repaints(step: Step) -> bool:
     """Whether the step changes the values of pixels and nothing else."""
-    record = capability(step.name)
-    if record is None or record.action == "identity" or record.changes_dtype or record.resizes:
+    record = op_record(step.name)
+    if not record.is_known or record.action == "identity" or record.changes_dtype or record.resizes:
         return False
     return record.targets == IMAGE_ONLY and not is_neutral(step)

@@ -6,10 +6,10 @@ from math import cos, radians, sin
 
 from augrecipes.lint.record import Finding, Findings, rule
 from augrecipes.lint.walk import acting, after, along, on_one_grid, sections
-from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.groups import SEQUENTIAL
 from augrecipes.ops.intervals import interval
 from augrecipes.ops.ranges import is_neutral
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Recipe, Step
@@ -22,7 +22,7 @@ def resize_after_resized_crop(recipe: Recipe) -> Findings:
     for steps in (*sections(recipe), *(group.steps for group in recipe.walk() if group.name == SEQUENTIAL)):
         crop = ""
         for step in steps:
-            record = claims(step.name)
+            record = op_record(step.name)
             if crop and record.resizes in ("whole", "window"):
                 message = f"{step.name} resamples what {crop} has just resampled; give {crop} the final size instead"
                 yield Finding(message, step)
@@ -49,7 +49,7 @@ def _crops_behind(steps: tuple[Step, ...]) -> list[Step | None]:
     crop = None
     for step in reversed(steps):
         behind.append(crop)
-        crop = next((inner for inner in step.walk() if claims(inner.name).crops in ("centre", "anywhere")), crop)
+        crop = next((inner for inner in step.walk() if op_record(inner.name).crops in ("centre", "anywhere")), crop)
     return behind[::-1]
 
 
@@ -59,14 +59,14 @@ def _exposes(step: Step) -> bool:
     values = effective(step)
     if values.get("border_mode", "constant") != "constant" or values.get("crop_border") or values.get("fit_output"):
         return False
-    return any(interval("symmetric", values.get(name)) not in (None, (0, 0)) for name in claims(step.name).turns)
+    return any(interval("symmetric", values.get(name)) not in (None, (0, 0)) for name in op_record(step.name).turns)
 
 
 def _hidden(turn: Step, size: SizeBounds, crop: Step) -> bool:
     """Whether a central crop stays inside every rotated image."""
     values, window = effective(turn), effective(crop)
     # Others do more than rotate, or scale as well.
-    if "crop_border" not in values or claims(crop.name).crops != "centre" or not size.declared:
+    if "crop_border" not in values or op_record(crop.name).crops != "centre" or not size.declared:
         return False
     span = interval("symmetric", values["limit"])
     if span is None or not all(abs(end) <= 90 for end in span):
@@ -98,7 +98,7 @@ def _too_large(step: Step, size: SizeBounds, unit: str) -> Findings:
         yield from _too_large(child, size, unit)
         if step.name == SEQUENTIAL:
             size = after(child, size)
-    if step.is_group or chance(step) <= 0 or not claims(step.name).cuts_sides:
+    if step.is_group or chance(step) <= 0 or not op_record(step.name).cuts_sides:
         return
     values = effective(step)
     for side, least, most in zip(("height", "width"), size.low, size.high, strict=True):
@@ -121,7 +121,7 @@ def ragged_sizes(recipe: Recipe) -> Findings:
             elif acting(step, size).exact:
                 message = f"{step.name} decides the size but acts with p = {chance(step):g}; write `p: 1.0`"
                 found = Finding(message, step, "p", (Fix("set", "p: 1.0"),))
-            elif size.exact and all(inner.is_group or capability(inner.name) for inner in step.walk()):
+            elif size.exact and all(inner.is_group or op_record(inner.name).is_known for inner in step.walk()):
                 message = f"{step.name} leaves some {size.low[0]:g} × {size.low[1]:g} images with another size"
                 found = Finding(f"{message}; make them square before it, or fix the size after it", step)
         if found is not None:
@@ -143,13 +143,13 @@ def statistics_after_crop(recipe: Recipe) -> Findings:
 
 def _cuts(step: Step) -> bool:
     """Whether the step may cut a window at a random place."""
-    record = claims(step.name)
+    record = op_record(step.name)
     return record.crops is not None and record.random and chance(step) > 0
 
 
 def _reads(step: Step) -> str:
     """What the step reads of the whole image; empty where it reads nothing, or never acts."""
-    return "" if chance(step) <= 0 or is_neutral(step) else claims(step.name).statistics_for(effective(step))
+    return "" if chance(step) <= 0 or is_neutral(step) else op_record(step.name).statistics_for(effective(step))
 
 
 @rule("L302", "channel-count", "error")
@@ -159,8 +159,8 @@ def channel_count(recipe: Recipe) -> Findings:
         channels = recipe.inputs.channels
         for top in steps:
             for step in top.walk():
-                record = capability(step.name)
-                if channels is None or record is None or record.channels is None or chance(step) <= 0:
+                record = op_record(step.name)
+                if channels is None or record.channels is None or chance(step) <= 0:
                     continue
                 # Records list small counts; what takes 5 takes more.
                 if channels in record.channels or channels > max(record.channels) > 3:
@@ -168,7 +168,7 @@ def channel_count(recipe: Recipe) -> Findings:
                 takes = " or ".join(str(count) for count in record.channels)
                 extra = "; put ToRGB before it" if channels == 1 and 3 in record.channels else ""
                 yield Finding(f"{step.name} takes {takes} channels, but images have {channels}{extra}", step)
-            if (made := claims(top.name).channels_after) is not None and not top.target:
+            if (made := op_record(top.name).channels_after) is not None and not top.target:
                 channels = made(effective(top)) if chance(top) >= 1 else None
 
 
@@ -176,7 +176,7 @@ def channel_count(recipe: Recipe) -> Findings:
 def jitter_defaults(recipe: Recipe) -> Findings:
     """A ColorJitter that leaves the hue to its wide default."""
     for step in recipe.walk():
-        if "hue" in claims(step.name).wide and "hue" not in step.args and chance(step) > 0:
+        if "hue" in op_record(step.name).wide and "hue" not in step.args and chance(step) > 0:
             message = "without `hue` albumentations samples from the whole colour circle"
             yield Finding(f"{message}; write `hue: 0` for torchvision's default", step, fixes=(Fix("set", "hue: 0"),))
 
@@ -185,9 +185,9 @@ def jitter_defaults(recipe: Recipe) -> Findings:
 def levels_in_floats(recipe: Recipe) -> Findings:
     """Steps that round float32 images to levels: where `inputs` says that they come, or up to a step that ends them."""
     for steps in sections(recipe):
-        ends = (place for place, step in enumerate(steps) if claims(step.name).changes_dtype and chance(step) > 0)
+        ends = (place for place, step in enumerate(steps) if op_record(step.name).changes_dtype and chance(step) > 0)
         count = next(ends, len(steps) if recipe.inputs.dtype == "float32" else 0)
         for step in (step for top in steps[:count] for step in top.walk() if not step.steps and chance(step) > 0):
-            if claims(step.name).in_levels_for(effective(step)) and not is_neutral(step):
+            if op_record(step.name).in_levels_for(effective(step)) and not is_neutral(step):
                 message = f"{step.name} rounds float32 images to 256 levels; leave it out, or give the recipe uint8"
                 yield Finding(message, step, fixes=(Fix("remove"),))

@@ -8,9 +8,9 @@ from typing import Any
 from augrecipes.lint.record import Finding, Findings, rule
 from augrecipes.lint.walk import acting, along, on_one_grid, sections
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import claims
 from augrecipes.ops.constants import TABLES, to_name
 from augrecipes.ops.ranges import is_neutral, makes_draws
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective
 from augrecipes.ops.sizes import pad_to, to_sides
 from augrecipes.recipe.checks import other_default
@@ -53,7 +53,7 @@ def _random(step: Step, weighted: bool) -> Findings:
         for child in step.steps:
             yield from _random(child, weighted=False)
     elif makes_draws(step):
-        steady = claims(step.name).instead
+        steady = op_record(step.name).instead
         hint = f"; use {steady}" if steady else "; give each range one value, or leave the step out"
         fixes = (Fix("word", steady), *_REMOVE) if steady else _REMOVE
         yield Finding(f"{step.name} is random, so two evaluations differ{hint}", step, fixes=fixes)
@@ -86,7 +86,7 @@ def unreachable(recipe: Recipe) -> Findings:
     for steps in on_one_grid(recipe):
         maker = ""
         for step, size, then in along(recipe, steps):
-            record = claims(step.name)
+            record = op_record(step.name)
             to_size = record.size in (to_sides, pad_to) and record.resizes != "window"
             if to_size and size.exact and acting(step, size) == size:
                 known = f"after {maker} every image is {size.low[0]:g} × {size.low[1]:g}"
@@ -99,7 +99,7 @@ def unreachable(recipe: Recipe) -> Findings:
 def _colours(steps: tuple[Step, ...]) -> Findings:
     grey: Step | None = None
     for step in steps:
-        chroma = claims(step.name).chroma_for(effective(step))
+        chroma = op_record(step.name).chroma_for(effective(step))
         if grey is None:
             grey = step if chroma == "drops" and chance(step) >= 1 else None
         elif chroma == "turns":
@@ -166,7 +166,7 @@ def group_defaults(recipe: Recipe) -> Findings:
 def missing_target(recipe: Recipe) -> Findings:
     """Steps that read boxes or a mask that no sample has."""
     for step in recipe.walk():
-        needs = claims(step.name).needs if chance(step) > 0 else None
+        needs = op_record(step.name).needs if chance(step) > 0 else None
         if needs and not recipe.facts.annotated:
             what = "boxes" if needs == "boxes" else "a mask"
             yield Finding(f"{step.name} needs {what}, and recipes of kind {recipe.kind} have images only", step)
@@ -194,7 +194,7 @@ def left_behind(recipe: Recipe) -> Findings:
     inputs = recipe.inputs
     annotated = inputs.mask == "required" or inputs.boxes is not None or inputs.keypoints is not None
     for step in recipe.walk() if annotated else ():
-        if claims(step.name).displaces and chance(step) > 0:
+        if op_record(step.name).displaces and chance(step) > 0:
             message = f"{step.name} moves pixels, and masks, boxes and keypoints stay where they are; leave it out"
             yield Finding(message, step, None, _REMOVE)
 
@@ -204,8 +204,8 @@ def mirrored_points(recipe: Recipe) -> Findings:
     """The first mirror of points with labels, or rows, of which nobody says which change places."""
     points = recipe.inputs.keypoints
     if points is not None and points.flip_pairs is None and (points.labels or not points.remove_invisible):
-        turns = (step for step in recipe.walk() if chance(step) > 0 and claims(step.name).action == "dihedral")
-        for step in [step for step in turns if claims(step.name).native != "moves:quarter_turn"][:1]:
+        turns = (step for step in recipe.walk() if chance(step) > 0 and op_record(step.name).action == "dihedral")
+        for step in [step for step in turns if op_record(step.name).native != "moves:quarter_turn"][:1]:
             yield Finding(f"{step.name} mirrors points, not their names; write `flip_pairs:` for `keypoints`", step)
 
 
@@ -214,7 +214,7 @@ def bent_angles(recipe: Recipe) -> Findings:
     """The first step that bends an image whose points have angles."""
     points = recipe.inputs.keypoints
     if points is not None and "a" in points.format:
-        bends = (step for step in recipe.walk() if chance(step) > 0 and claims(step.name).effect == "field")
+        bends = (step for step in recipe.walk() if chance(step) > 0 and op_record(step.name).effect == "field")
         for step in [*bends][:1]:
             yield Finding(f"{step.name} bends images, but no angles; leave it out, or declare `format: xy`", step)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from augrecipes.lint.record import Finding, Findings, rule
 from augrecipes.lint.walk import by_target, moves, sections
-from augrecipes.ops.capabilities import capability, carried, claims
 from augrecipes.ops.groups import DEGRADE
 from augrecipes.ops.ranges import is_neutral
+from augrecipes.ops.records import op_record, rescalable
 from augrecipes.ops.registry import chance, effective
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.problems import Fix
@@ -22,7 +22,7 @@ _MISALIGNED = {
 def resampled_pair(recipe: Recipe) -> Findings:
     """Steps that interpolate, on two or more targets of a pair. What Degrade does to its target is its own affair."""
     for step, named, _, _ in () if recipe.allow_resampling else by_target(recipe):
-        if len(named) > 1 and claims(step.name).bends:
+        if len(named) > 1 and op_record(step.name).bends:
             message = f"{step.name} resamples aligned targets; use crops and flips, or write `allow_resampling: true`"
             yield Finding(message, step, fixes=(Fix("key", "allow_resampling: true"),))
 
@@ -37,7 +37,7 @@ def unaligned_pair(recipe: Recipe) -> Findings:
             yield Finding(_unaligned(step, ", ".join(named), ", ".join(others)), step, "target", fixes)
     for degrade in (step for steps in sections(recipe) for step in steps if step.name == DEGRADE):
         for step in (inner for child in degrade.steps for inner in child.walk()):
-            if moves(step) and claims(step.name).resizes != "whole":  # on the way to the target's size
+            if moves(step) and op_record(step.name).resizes != "whole":  # on the way to the target's size
                 message = _unaligned(step, degrade.args["target"], degrade.args["source"])
                 yield Finding(f"{message}; put it before the Degrade", step)
 
@@ -61,8 +61,8 @@ def misaligned_pad(recipe: Recipe) -> Findings:
 def unshareable_pair(recipe: Recipe) -> Findings:
     """Steps on two or more targets whose random parameters are places or maps in pixels of one image."""
     for step, named, there, _ in by_target(recipe):
-        record = capability(step.name)
-        if record is None or chance(step) <= 0:
+        record = op_record(step.name)
+        if not record.is_known or chance(step) <= 0:
             continue
         shared = named if record.bends else there
         if len(shared) < 2 or (record.bends and not recipe.allow_resampling):  # the latter is said already
@@ -72,9 +72,9 @@ def unshareable_pair(recipe: Recipe) -> Findings:
 
 
 def _unshareable(step: Step) -> str:
-    if claims(step.name).bends:
-        return f"{step.name} cannot be carried from one grid to another; what can: {', '.join(carried())}"
-    if claims(step.name).effect == "padding":
+    if op_record(step.name).bends:
+        return f"{step.name} cannot be carried from one grid to another; what can: {', '.join(rescalable())}"
+    if op_record(step.name).effect == "padding":
         return f"{step.name} pads images on their own; write `pad_if_needed: true, border_mode: reflect` on the crop"
     fix = "use windows, flips and quarter turns" if moves(step) else "limit it to one target with `target:`"
     return f"{step.name} samples each pixel, or places in pixels, of one image; {fix}"
@@ -84,8 +84,8 @@ def _unshareable(step: Step) -> str:
 def unequal_pair(recipe: Recipe) -> Findings:
     """Steps on two or more targets that are sized in pixels, interpolate, or read each target's statistics."""
     for step, _, there, _ in by_target(recipe):
-        record = capability(step.name)
-        if record is None or len(there) < 2 or chance(step) <= 0 or is_neutral(step):
+        record = op_record(step.name)
+        if not record.is_known or len(there) < 2 or chance(step) <= 0 or is_neutral(step):
             continue
         if record.grids_for(effective(step)) == "alike":
             own = record.statistics_for(effective(step))
@@ -98,6 +98,6 @@ def unequal_pair(recipe: Recipe) -> Findings:
 def degrade_before_crop(recipe: Recipe) -> Findings:
     """Shared windows behind a Degrade: a whole image is degraded, and most of it thrown away."""
     for step, named, _, degrade in by_target(recipe):
-        if degrade and claims(step.name).action == "window" and len(named) > 1 and chance(step) > 0:
+        if degrade and op_record(step.name).action == "window" and len(named) > 1 and chance(step) > 0:
             made = f"what the Degrade in line {degrade.position.line} has made of the whole image"
             yield Finding(f"{step.name} cuts {made}; put it before the Degrade", step)

@@ -10,7 +10,7 @@ from math import inf
 from typing import Any
 
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import capability, claims
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective, is_image_only
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Arguments, Recipe, Step
@@ -58,8 +58,8 @@ def acting(step: Step, size: SizeBounds) -> SizeBounds:
         case groups.SOME_OF | groups.RANDOM_ORDER:
             # Which children run, and in which order, is drawn: say something only where none changes the size.
             return size if all(after(child, size) == size for child in step.steps) else UNKNOWN
-    record = capability(step.name)
-    if record is None:
+    record = op_record(step.name)
+    if not record.is_known:
         return size if is_image_only(step.name) else UNKNOWN
     return size if record.size is None else record.size(effective(step), size)
 
@@ -82,8 +82,8 @@ def on_one_grid(recipe: Recipe) -> Iterator[tuple[Step, ...]]:
 def _counted(step: Step, scales: dict[str, int]) -> Step:
     if step.steps:
         return replace(step, steps=tuple(_counted(child, scales) for child in step.steps))
-    record = capability(step.name)
-    if record is None or not record.pixels or step.at is None:
+    record = op_record(step.name)
+    if not record.pixels or step.at is None:
         return step
     factor = Fraction(min(scales.values()), scales[step.at])
     values = effective(step)
@@ -128,5 +128,5 @@ def _inside(step: Step, named: tuple[str, ...], there: tuple[str, ...], last: St
 
 def moves(step: Step) -> bool:
     """Whether the step moves pixels, or bends the image."""
-    record = claims(step.name)
+    record = op_record(step.name)
     return record.displaces or (record.moves and record.action != "identity")

@@ -1,6 +1,6 @@
 """How hard steps amplify differences, where their arguments decide: the factor, or None where there is none.
 
-Arguments come with defaults merged. `tests/laws/test_capabilities.py` holds every factor to what albumentations does.
+Arguments come with defaults merged. `tests/laws/test_records.py` holds every factor to what albumentations does.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.records import op_record
 from augrecipes.ops.sizes import UNKNOWN
 
 Fault = tuple[str, str] | None
@@ -136,8 +136,8 @@ def _pairs(value: Any) -> Iterator[tuple[float, float]]:
 
 def _image(name: str, arguments: Mapping[str, Any], max_bytes: int) -> Fault:
     """The argument that makes every image too large. A crop makes none larger, unless it pads."""
-    record = capability(name)
-    if record is None or record.size is None:
+    record = op_record(name)
+    if record.size is None:
         return None
     if record.crops and not record.resizes and not arguments.get("pad_if_needed"):
         return None

@@ -2,7 +2,7 @@
 
 `lookup` is claimed only where albumentations itself runs a table on uint8, whatever the image's size or memory
 layout: arithmetic in float rounds differently in the vector body and in the tail of a row, and then a crop before
-the step would change its last bit. `tests/laws/test_capabilities.py` holds every claim to that.
+the step would change its last bit. `tests/laws/test_records.py` holds every claim to that.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from augrecipes.ops import amplify
-from augrecipes.ops.capability import NOTHING, Capability
+from augrecipes.ops.record import NOTHING, OpRecord
 
 _RGB = (3,)
 _GREY_OR_RGB = (1, 3)
@@ -24,11 +24,11 @@ def _ranges_of(posterize: Mapping[str, Any]) -> int | None:
     return len(bits) if isinstance(bits, list) and isinstance(bits[0], list) else None
 
 
-_colour = partial(Capability, draws_from=NOTHING)
+_colour = partial(OpRecord, draws_from=NOTHING)
 _recolouring = partial(_colour, recolours=True)
 _by_histogram = partial(_colour, statistics="the histogram", grids="alike", in_levels=True)
 
-CAPABILITIES = (
+RECORDS = (
     # Tables.
     _colour("InvertImg", "lookup", random=False, averages=1, gain=1.0, native="colours:inverted"),
     _colour("Solarize", "lookup", jumps=True, gain=amplify.solarized, native="colours:solarized"),

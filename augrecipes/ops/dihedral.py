@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,6 @@ D4 = {
 
 def symmetry_of(name: str, params: Mapping[str, Any]) -> Symmetry:
     """The symmetry that a dihedral step of class `name` applies with the parameters that it drew."""
-    if (fixed := claims(name).symmetry) is not None:
+    if (fixed := op_record(name).symmetry) is not None:
         return D4[fixed]
     return QUARTERS[params["factor"] % 4] if "factor" in params else D4[params["group_element"]]

@@ -13,9 +13,9 @@ from math import sqrt
 from typing import Any
 
 from augrecipes.ops import registry
-from augrecipes.ops.capabilities import capability
 from augrecipes.ops.intervals import Meaning, interval
 from augrecipes.ops.ranges import BY_STRENGTH, NEUTRAL, is_neutral, makes_draws, meaning_of
+from augrecipes.ops.records import op_record
 from augrecipes.ops.step import Step
 
 Arguments = Mapping[str, Any]
@@ -55,9 +55,10 @@ def counterpart(step: Step, unit: int = 1) -> EvalStep | None:
     given = step.args.plain()
     if registry.is_registered(step.name):
         return _registered(step.name, given)
-    if step.name in _PLACED or capability(step.name) is None:
+    record = op_record(step.name)
+    if step.name in _PLACED or not record.is_known:
         return None
-    if capability(step.name).action == "identity" or is_neutral(step):  # type: ignore[union-attr]
+    if record.action == "identity" or is_neutral(step):
         return EvalStep((), "changes nothing")
     values = registry.effective(step)
     if step.name in _WINDOWS:

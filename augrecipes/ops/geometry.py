@@ -8,14 +8,14 @@ from typing import Any
 
 from augrecipes.ops import output_size, sizes
 from augrecipes.ops.amplify import filled, sampled
-from augrecipes.ops.capability import EVERYTHING, NOTHING, Capability
+from augrecipes.ops.record import EVERYTHING, NOTHING, OpRecord
 
 _RESIZES = "`interpolation` nearest, linear, cubic or area"
 _WARPS = "`interpolation` nearest or linear"
 _COVERS = "`fill` of levels"
 _SMOOTH = 4  # px that a field is blurred by; less leaves too few pixels to a cell of a coarse grid
 
-_geometric = partial(Capability, targets=EVERYTHING, draws_from=NOTHING, gain=1.0)
+_geometric = partial(OpRecord, targets=EVERYTHING, draws_from=NOTHING, gain=1.0)
 _resampling = partial(_geometric, resamples=True, gain=sampled)
 _flip = partial(_geometric, action="dihedral", random=False)
 _turn = partial(_geometric, action="dihedral", size=sizes.turned)
@@ -66,7 +66,7 @@ _to_side = partial(
     native_when=f"{_RESIZES}; `max_size` of up to 30 lengths",
 )
 
-CAPABILITIES = (
+RECORDS = (
     _geometric("NoOp", "identity", random=False, native="moves:nothing"),
     # Flips, quarter turns, transposition.
     _flip("HorizontalFlip", symmetry="h", native="moves:flip"),
@@ -155,7 +155,7 @@ CAPABILITIES = (
     _field("PiecewiseAffine"),
     _field("ThinPlateSpline"),
     # Inside Degrade, on one target.
-    Capability(
+    OpRecord(
         "ResizeToTarget",
         random=False,
         resamples=True,

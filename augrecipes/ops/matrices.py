@@ -1,6 +1,6 @@
 """Where steps put pixels, as 3×3 matrices: from places in the image before a step to those behind it.
 
-Places are pixel centres, (x, y, 1). A step whose geometry is no matrix has none: see `Capability.is_matrix`.
+Places are pixel centres, (x, y, 1). A step whose geometry is no matrix has none: see `OpRecord.is_matrix`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.ops.capabilities import claims
 from augrecipes.ops.dihedral import Symmetry, symmetry_of
+from augrecipes.ops.records import op_record
 
 Matrix: TypeAlias = NDArray[np.float64]
 Size: TypeAlias = tuple[int, int]  # rows and columns
@@ -54,7 +54,7 @@ def output_size(step: Any, params: Mapping[str, Any], size: Size) -> Size:
         size: rows and columns before it.
     """
     rows, columns = size
-    record = claims(type(step).__name__)
+    record = op_record(type(step).__name__)
     if record.action == "dihedral":
         return (columns, rows) if symmetry_of(record.name, params).transpose else size
     if not record.moves or getattr(step, "keep_size", False):
@@ -95,7 +95,7 @@ def matrix_of(name: str, params: Mapping[str, Any], before: Size, after: Size) -
     >>> matrix_of("CenterCrop", {"crop_coords": (2, 1, 6, 4), "pad_params": None}, (5, 8), (3, 4))[:2, 2].tolist()
     [-2.0, -1.0]
     """
-    record = claims(name)
+    record = op_record(name)
     if record.action == "dihedral":
         return turned(symmetry_of(name, params), before)
     if record.resizes == "whole":

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.ops.capabilities import claims
 from augrecipes.ops.constants import NEAREST
 from augrecipes.ops.field_inverse import inverse_places
 from augrecipes.ops.fills import FillLevels, inherited, setting
 from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size, shifted
+from augrecipes.ops.records import op_record
 
 Points = NDArray[Any]
 _HALF, _HALF_BACK = shifted(0.5, 0.5), shifted(-0.5, -0.5)
@@ -60,7 +60,7 @@ class MatrixPlaces:
     def apply_to_mask(self, mask: Points, *args: Any, **params: Any) -> Points:
         """A mask H×W or H×W×C; resized by `nearest` each pixel is the one in whose middle it lies, or next to it."""
         step: Any = self
-        record, before = claims(type(self).__name__), params["shape"][:2]
+        record, before = op_record(type(self).__name__), params["shape"][:2]
         after = output_size(self, params, before)
         shrinks = after[0] < before[0] or after[1] < before[1]
         by_areas = shrinks and getattr(step, "area_for_downscale", None) == "image_mask"
@@ -242,7 +242,7 @@ def _bounds(bboxes: Points, outline: Points, before: Size, after: Size, move: An
 @cache
 def right_class(cls: type) -> type:
     """A transform class of albumentations, with what is wrong in it put right."""
-    record, schema = claims(cls.__name__), getattr(cls, "InitSchema", None)
+    record, schema = op_record(cls.__name__), getattr(cls, "InitSchema", None)
     mixins: list[type] = []
     if not (record.moves or cls.__module__.startswith("albumentations.")):
         return cls

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from augrecipes.ops.capabilities import capability
 from augrecipes.ops.intervals import Meaning, interval
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective, takes
 from augrecipes.ops.step import Step
 
@@ -134,8 +134,8 @@ def is_neutral(step: Step) -> bool:
 
 def makes_draws(step: Step) -> bool:
     """Whether the step, when it acts, draws anything. A registered class is taken at its word: it does not."""
-    record = capability(step.name)
-    if record is None or is_neutral(step):
+    record = op_record(step.name)
+    if not record.is_known or is_neutral(step):
         return False
     values = effective(step)
     if not record.random:

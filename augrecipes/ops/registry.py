@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 from augrecipes.compat.guard import albumentations, collected, is_validated
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import catalog, readable
-from augrecipes.ops.capabilities import capability
 from augrecipes.ops.class_schema import Schema, class_schema
 from augrecipes.ops.constants import to_name, to_number
 from augrecipes.ops.groups import GROUPS, ONE_OF, PAIR_STEPS, POLICIES
 from augrecipes.ops.own import OWN
+from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.step import Step
 
@@ -227,16 +227,16 @@ def construct(step: Step) -> Any:
     from augrecipes.compat.replaced_functions import comes_back
 
     comes_back(made)
-    record = capability(step.name)
-    if record is not None and record.steadied:
+    record = op_record(step.name)
+    if record.steadied:
         resolve_name(f"augrecipes.compat.{record.steadied}")(made)
-    if record is not None and record.overwrites is not None and record.overwrites(effective(step)):
+    if record.overwrites is not None and record.overwrites(effective(step)):
         wrap_apply(made, on_a_copy)
-    if record is not None and record.channels_of is not None and (channels := record.channels_of(effective(step))):
+    if record.channels_of is not None and (channels := record.channels_of(effective(step))):
         wrap_apply(made, of_channels, channels)
     if is_registered(step.name):
         wrap_apply(made, checked_image)
-    if record is not None and record.forgets is not None:
+    if record.forgets is not None:
         made.get_params = partial(dict, record.forgets)  # what the class draws later takes its place
     return made
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from augrecipes.ops.amplify import lit, sampled, sampled_twice
-from augrecipes.ops.capability import NOTHING, Capability
+from augrecipes.ops.record import NOTHING, OpRecord
 
 _RGB = (3,)
-_texture = partial(Capability, draws_from=NOTHING)
+_texture = partial(OpRecord, draws_from=NOTHING)
 _alike = partial(_texture, grids="alike")
 _compressing = partial(_alike, effect="compression", in_levels=True)
 _rgb_levels = partial(_texture, channels=_RGB, in_levels=True)
@@ -16,7 +16,7 @@ _noise = partial(_texture, effect="noise")
 _noise_by_pixels = partial(_noise, draws_from=frozenset({"image"}))  # photons are counted
 
 
-CAPABILITIES = (
+RECORDS = (
     # Blur and sharpening.
     _alike("AugMix", channels=(1, 3), displaces=True, in_levels=True),
     _alike("AdvancedBlur", gain=1.0),

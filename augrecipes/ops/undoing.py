@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import capability
 from augrecipes.ops.ranges import makes_draws
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective, plain
 from augrecipes.ops.step import Step
 
@@ -26,15 +26,15 @@ def obstacles(steps: Iterable[Step]) -> Iterator[tuple[Step, str]]:
 
 def _moves(step: Step) -> bool:
     """Whether the step may put pixels elsewhere; a registered class is asked what it acts on."""
-    record = capability(step.name)
-    return record.moves if record is not None else not step.is_group and "mask" in plain(step).targets
+    record = op_record(step.name)
+    return record.moves if record.is_known else not step.is_group and "mask" in plain(step).targets
 
 
 def _why(step: Step) -> str:
-    record = capability(step.name)
+    record = op_record(step.name)
     if step.is_group:
         return "leaves to chance whether steps in it move pixels"
-    if record is None:
+    if not record.is_known:
         return "is a class of your own: nothing is known of where it puts pixels"
     if chance(step) < 1:
         return "moves pixels in some samples only"

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from augrecipes.compiler.compile import steps_of
-from augrecipes.compiler.prefix import described, digest_of, draws_nothing, is_light, leading, shared
+from augrecipes.compiler.prefix import (
+    common_prefix,
+    described,
+    deterministic_prefix,
+    digest_of,
+    draws_nothing,
+    is_light,
+)
 from augrecipes.errors import RecipeError, counted, redact
 from augrecipes.packing.bake import Baker, StorePlan
 from augrecipes.packing.parts import PackPart
@@ -99,11 +106,11 @@ def plan_pack(
             raise RecipeError("epochs are epochs of training: the eval section draws nothing")
         return _with_draws(recipe, epochs, through, seed)
     steps = steps_of(recipe, mode or "train")
-    count = shared(recipe) if mode is None else leading(steps)
+    count = common_prefix(recipe) if mode is None else deterministic_prefix(steps)
     if through is not None:
         wanted = _place(steps, through) + 1
-        if wanted > leading(steps):
-            first = steps[leading(steps)]
+        if wanted > deterministic_prefix(steps):
+            first = steps[deterministic_prefix(steps)]
             raise RecipeError(f"{first.site} draws anew for every sample: to bake draws, say for how many epochs")
         if mode is None and wanted > count:
             raise RecipeError(f"the eval section does not begin with the steps up to {through}: pack with mode train")

@@ -7,7 +7,7 @@ from math import gcd
 from typing import Any
 
 from augrecipes.ops import groups, registry
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance
 from augrecipes.recipe.grammar import GROUPS
 from augrecipes.recipe.keys import Context
@@ -102,7 +102,7 @@ def _reaches(step: Step, *, drawn: bool = False) -> bool:
     """Whether the target's size is reached whenever the step's turn comes; `drawn`: its p is a weight, not a gate."""
     if not drawn and chance(step) < 1:
         return False
-    if claims(step.name).resizes == "target":
+    if op_record(step.name).resizes == "target":
         return True
     match step.name:
         case groups.SEQUENTIAL:
@@ -120,11 +120,11 @@ def _reaches(step: Step, *, drawn: bool = False) -> bool:
 
 def _changes(step: Step) -> bool:
     """Whether the step may leave another size than the target's, given that size."""
-    if claims(step.name).resizes == "target" or chance(step) <= 0:
+    if op_record(step.name).resizes == "target" or chance(step) <= 0:
         return False
     if step.steps:
         return not _reaches(step) and any(_changes(child) for child in step.steps)
-    return claims(step.name).resizes == "whole" or claims(step.name).action == "window"
+    return op_record(step.name).resizes == "whole" or op_record(step.name).action == "window"
 
 
 def _check_order(context: Context, steps: Sequence[Step]) -> None:
@@ -172,7 +172,7 @@ def _check_step(context: Context, step: Step, inherited: tuple[str, ...]) -> Non
     target = step.target or inherited
     for child in step.steps:
         _check_step(context, child, target)
-    counted = claims(step.name).pixels
+    counted = op_record(step.name).pixels
     if step.at is not None and not counted:
         where = "on the steps inside" if step.is_group else f"on a step that counts pixels; {step.name} does not"
         context.problems.add("E309", context.place(step, "at"), f"'at' stands {where}", f"{step.name}.at")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from augrecipes.ops import evaluation, groups, registry
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance
 from augrecipes.recipe.model import Arguments, Step, label
 
@@ -65,7 +65,7 @@ def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighte
         return _degrade(step, scales)
     if step.is_group:
         return _group(step, scales)
-    if picked and claims(step.name).action == "dihedral":
+    if picked and op_record(step.name).action == "dihedral":
         return DerivedRow(step, (), evaluation.GONE.why)
     made = evaluation.counterpart(step, _unit(step, scales))
     if made is None:

@@ -25,6 +25,7 @@ from augrecipes.ops.step import UNSAID, Step
 
 WORD = "derived"  # of `eval:`
 Optimize = Literal["none", "exact", "fast"]
+Pick = Literal["random", "first", "stride"]  # of tiles
 # Names of the optimiser's rules, each of which a recipe may do without.
 RuleName = Literal[
     "coarse_fields", "crop_first", "drop_noops", "join_colours", "join_warps", "own_noise", "read_scaled",
@@ -142,7 +143,7 @@ class Bag:
 
     max_tiles: int | None = None
     min_tiles: int = 1
-    pick: str = "random"
+    pick: Pick = "random"
 
 
 @dataclass(frozen=True, slots=True)

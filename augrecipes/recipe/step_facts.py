@@ -8,9 +8,9 @@ from typing import Any
 
 from augrecipes.mixtures import mixtures
 from augrecipes.ops import registry
-from augrecipes.ops.capabilities import capability
 from augrecipes.ops.groups import DEGRADE, GROUPS, POLICIES
 from augrecipes.ops.ranges import meaning_of
+from augrecipes.ops.records import op_record
 from augrecipes.recipe import grammar
 from augrecipes.recipe.arguments import Schema, bounds, expected
 from augrecipes.recipe.batch_steps import step_schemas
@@ -58,7 +58,7 @@ def _mixture_facts(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _class_facts(name: str) -> Iterator[tuple[str, str]]:
-    if record := capability(name):
+    if (record := op_record(name)).is_known:
         runs = _RUNS.get(record.runs, f"natively{record.runs.removeprefix('native')}")
         yield "runs", f"{runs}, with {record.native_when}" if record.native_when else runs
         yield "masks, boxes, keypoints", record.lying

@@ -9,8 +9,8 @@ from typing import Any
 
 from augrecipes.kinds import owners
 from augrecipes.ops import groups, judge, policies, registry
-from augrecipes.ops.capabilities import claims
 from augrecipes.ops.catalog import own_part
+from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.registry import chance
 from augrecipes.ops.schedule import ends, in_epoch, schedules_in
@@ -197,7 +197,7 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
             problems.add("E312", place, message, name)
     if name in (*GROUPS, *groups.POLICIES) or name == groups.DEGRADE:
         return True
-    if claims(name).resizes == "target" and groups.DEGRADE not in inside:
+    if op_record(name).resizes == "target" and groups.DEGRADE not in inside:
         problems.add("E312", place, "stands inside Degrade only, whose target's size it makes; use Resize", name)
         return True
     if not context.resolved.runs_plugins and registry.would_import(name):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from augrecipes.errors import RecipeError
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.grammar import TAKEN, VIEW, NamedView
 from augrecipes.recipe.keys import Context
 from augrecipes.recipe.model import Recipe, Step, label
@@ -68,14 +68,15 @@ def _view(context: Context, name: str, place: Place, body: MappingNode, before: 
 def check_places(context: Context, steps: tuple[Step, ...]) -> None:
     """Note the steps for which `correspondence:` has no matrix."""
     for step in steps:
-        record = capability(step.name)
+        record = op_record(step.name)
         if step.is_group and not step.args.get("replace"):
             check_places(context, step.steps)
         elif step.is_group:
             message = "may run a step twice, which no matrix tells; use `replace: false`"
             context.problems.add("E407", context.place(step), message, step.name)
-        elif record is None or not record.is_matrix:
-            why = "nothing is known of where it puts pixels" if record is None else "it moves pixels by no 3×3 matrix"
+        elif not (record.is_known and record.is_matrix):
+            nothing, no_matrix = "nothing is known of where it puts pixels", "it moves pixels by no 3×3 matrix"
+            why = no_matrix if record.is_known else nothing
             message = f"{why} that its draws alone tell, as `correspondence: true` needs: leave it or that key out"
             context.problems.add("E407", context.place(step), message, step.name)
 

@@ -13,7 +13,7 @@ from augrecipes.errors import DataError, Lines, counted, harmless, listed
 from augrecipes.images.format import ImageHeader, lost
 from augrecipes.images.reading import MaybeHeader
 from augrecipes.ops import registry
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Inputs, Mode, Recipe, Step
 from augrecipes.sources.files import MAX_PIXELS
 
@@ -171,7 +171,7 @@ def _first_crop(steps: Sequence[Step], units: Mapping[str, int]) -> tuple[Size, 
     for step in steps:
         if step.target and len(step.target) < len(units):
             continue  # the steps of one target leave its size alone
-        if not claims(step.name).cuts_sides:
+        if not op_record(step.name).cuts_sides:
             return None
         values = registry.effective(step)
         if values.get("pad_if_needed") or values["p"] < 1:

@@ -20,7 +20,7 @@ from augrecipes.sources.columns import Columns, Ragged, number
 from augrecipes.sources.csv_list import CsvRows, choose_split, read_rows, resolve
 from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.listing import Layout, list_folders
-from augrecipes.sources.pairs import alike, bare, by_scene, template
+from augrecipes.sources.names import by_scene, match_folders, stem, template
 from augrecipes.sources.paths import PathLike, PathTable
 
 _STEM = "{stem}"
@@ -71,14 +71,14 @@ def _match_masks(
         folder, last = os.path.split(last)
         folders, named = [folder] if folder else [], template(last.removesuffix(".*").replace(_STEM, "{}"))
     table = list_folders(folders, cache=cache, layout="flat").paths if folders else images
-    files = {k: bare(table.name(k)) for k in range(len(table))}
+    files = {k: stem(table.name(k)) for k in range(len(table))}
     theirs = by_scene(files, named)
     taken = {k for some in theirs.values() for k in some} if table is images else set()
-    own = {k: bare(images.name(k)) for k in range(len(images)) if k not in taken}
+    own = {k: stem(images.name(k)) for k in range(len(images)) if k not in taken}
     if not theirs or not own:
         what = "all files here are named {}: there are no images" if theirs else "no file here is named {}"
         raise DataError(what.format(last), ", ".join(map(os.fsdecode, folders or roots)))
-    ours, theirs = alike(by_scene(own, template("{}")), theirs)
+    ours, theirs = match_folders(by_scene(own, template("{}")), theirs)
     chosen: dict[int, int] = {}
     wrong: dict[int, str] = {}
     for scene, these in ours.items():

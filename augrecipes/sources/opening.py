@@ -8,18 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes import kinds
-from augrecipes.compiler.run.grid import unit
 from augrecipes.errors import DataError
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.remote import is_file
 from augrecipes.sources.arguments import as_given, as_list, table_in
 from augrecipes.sources.check import IMAGE, Checked, Faults, unfit
-from augrecipes.sources.defects import Defect, Size, least_sizes, size_text
+from augrecipes.sources.defects import Defect, Size, least_sizes
 from augrecipes.sources.files import MAX_PIXELS, read_image
 from augrecipes.sources.items import table_of_source
-from augrecipes.sources.pair_checks import check_roots, misfit
-from augrecipes.sources.pairs import Roots
+from augrecipes.sources.paths import Roots
 from augrecipes.sources.rows import names_source
 from augrecipes.sources.sample import RecipeSource, Sample
 
@@ -149,14 +147,11 @@ def look_at_source(recipe: Recipe, mode: Mode, data: Any, advance: Parts) -> Che
 
 def _of_sample(recipe: Recipe, mode: Mode, sample: Sample) -> Faults:
     sizes: dict[str, Size] = {name: (image.shape[0], image.shape[1]) for name, image in sample.images.items()}
-    units = unit(dict(recipe.scales)) if recipe.facts.scales else dict.fromkeys(sizes, 1)
-    first = max(sizes, key=lambda name: units[name])
-    for name, size in sizes.items():
-        if why := misfit(first, name, sizes, units):
-            yield "size", f"{sample.path}: {name} is {size_text(size)}, {first} {size_text(sizes[first])}: {why}"
-    least = () if recipe.facts.scales else least_sizes(recipe, mode, IMAGE)
+    if recipe.facts.scales:
+        yield from kinds.part(recipe.kind, "reader").size_faults(recipe, sample.path, sizes)
+        return
     boxes, points = (sample.rest.get(name) for name in ("boxes", "keypoints"))
-    yield from unfit(recipe, sample.path, sizes[first], least, boxes, points)
+    yield from unfit(recipe, sample.path, sizes["image"], least_sizes(recipe, mode, IMAGE), boxes, points)
 
 
 def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Sample:
@@ -176,7 +171,7 @@ def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPat
     if not of_files or isinstance(data, Mapping) != recipe.facts.scales or not all(map(_is_image, files.values())):
         return open_data(recipe, targets, data, masks).read(0)
     if recipe.facts.scales:
-        check_roots(recipe, targets, files)
+        kinds.part(recipe.kind, "reader").check_roots(recipe, targets, files)
     channels = recipe.inputs.channels or 3
     images = {name: read_image(path, channels=channels) for name, path in files.items()}
     return Sample(0, 0, os.fsdecode(files[targets[0]]), images)

@@ -20,6 +20,7 @@ from augrecipes.errors import redact
 from augrecipes.sharing import SpawnShared, spawning
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+Roots = PathLike | Sequence[PathLike]
 OUTSIDE = "is not in the data's folder {}; outside=True reads it all the same"
 RowAndColumn = tuple[int, int]
 NOWHERE: RowAndColumn = (-1, -1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from augrecipes import kinds
 from augrecipes.compiler.compile import steps_of
-from augrecipes.compiler.prefix import described, digest_of, rest_of
+from augrecipes.compiler.prefix import described, digest_of, suffix_recipe
 from augrecipes.errors import DataError, StoreError
 from augrecipes.images.format import MOST_CHANNELS
 from augrecipes.kinds import facts
@@ -24,7 +24,7 @@ from augrecipes.store.columns import Texts, are_offsets
 from augrecipes.store.index import SIZE
 from augrecipes.versions import warn_of_differences
 
-__all__ = ["Store", "StoredSource", "left_of", "open_store"]
+__all__ = ["Store", "StoredSource", "open_store", "remaining_recipe"]
 
 _MADE_BY = "augrecipes pack"
 _STEP: dict[str, Any] = {"step": str}
@@ -47,7 +47,7 @@ _ABOUT: dict[str, Any] = {
 }
 
 
-def left_of(recipe: Recipe, store: Store, mode: Mode, seed: int) -> tuple[Recipe, tuple[str, ...]]:
+def remaining_recipe(recipe: Recipe, store: Store, mode: Mode, seed: int) -> tuple[Recipe, tuple[str, ...]]:
     """The recipe without the steps that the store holds already, and the labels of those.
 
     Raises:
@@ -55,7 +55,7 @@ def left_of(recipe: Recipe, store: Store, mode: Mode, seed: int) -> tuple[Recipe
     """
     check_store(store, recipe)
     baked, steps = check_section(store, recipe, mode, seed), recipe.section(mode) or ()
-    return rest_of(recipe, mode, baked, store.about["channels"]), tuple(step.site for step in steps[:baked])
+    return suffix_recipe(recipe, mode, baked, store.about["channels"]), tuple(step.site for step in steps[:baked])
 
 
 class StoredSource(RecipeSource):

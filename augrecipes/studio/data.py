@@ -22,7 +22,7 @@ from augrecipes.images.encoded import Encoded
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.opening import Data, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
-from augrecipes.sources.stored import Store, StoredSource, check_targets, left_of, open_store
+from augrecipes.sources.stored import Store, StoredSource, check_targets, open_store, remaining_recipe
 from augrecipes.store import is_store
 from augrecipes.studio.jobs import LruCache
 from augrecipes.studio.requests import Refused
@@ -71,7 +71,7 @@ class StudioData:
         """
         if self.store is None or recipe.section(mode) is None:
             return recipe, ()
-        return left_of(recipe, self.store, mode, seed)
+        return remaining_recipe(recipe, self.store, mode, seed)
 
     def listed(self, recipe: Recipe, pipeline: Pipeline) -> RecipeSource:
         """The data as a recipe reads them.

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.picking import tiles_of
+from augrecipes import kinds
 from augrecipes.errors import harmless
 from augrecipes.ops import groups
 from augrecipes.ops.box_formats import corners_px
@@ -123,7 +123,9 @@ class View:
         if not self.recipe.facts.tiles or not isinstance(self.request, ViewRequest):
             return list(units)
         rule, seed = self.recipe.bag or Bag(), self.request.seed
-        picked = tiles_of(rule, len(units), self.mode, seed=seed, epoch=epoch, index=index)
+        picked = kinds.part(self.recipe.kind, "reader").tiles_of(
+            rule, len(units), self.mode, seed=seed, epoch=epoch, index=index
+        )
         if chosen := self.request.chosen:
             among = [units[tile] for tile in chosen if tile in picked]
             if not among:

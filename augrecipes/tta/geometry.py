@@ -12,8 +12,8 @@ import numpy as np
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.step_matrices import StepMatrices
-from augrecipes.ops.capabilities import claims
 from augrecipes.ops.matrices import Matrix, Size, matrix_of, shifted
+from augrecipes.ops.records import op_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,6 @@ def geometry_of(pipeline: Pipeline, size: Size, channels: int) -> Placement:
     for move in StepMatrices(pipeline.again()).moves((0, 0, 0), (*size, channels)):
         name, *_, after = move
         pixels = matrix_of(*move) @ pixels
-        if claims(name).resizes != "whole":
+        if op_record(name).resizes != "whole":
             cuts.append((pixels, after))
     return Placement(after, pixels, tuple(cut for cut in cuts if cut[0] is not pixels))

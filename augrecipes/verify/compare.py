@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe
 from augrecipes.sources.sample import Sample
 from augrecipes.verify import variants
@@ -204,7 +204,7 @@ def differing(plain: list[Any], fast: list[Any]) -> int:
     drawn: list[dict[str, Any]] = [{}, {}]
     for of, part in zip(drawn, (plain, fast), strict=True):
         for site, name, params in part:
-            if claims(name).own_noise:
+            if op_record(name).own_noise:
                 of[site] = {key: value for key, value in params.items() if isinstance(value, int | float | np.number)}
     return sum(drawn[0].get(site) != drawn[1].get(site) for site in drawn[0].keys() | drawn[1].keys())
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from augrecipes.compiler.rewrite.nodes import is_single, opened
 from augrecipes.compiler.run.instrument import instrument
 from augrecipes.flow import Dtype
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.records import op_record
 from augrecipes.sources.sample import Sample
 from augrecipes.verify.variants import only_moves
 
@@ -267,8 +267,8 @@ class RampProbe(Probe):
     def __init__(self, pipeline: Any, plan: Dtype) -> None:
         super().__init__(pipeline, plan, "float32")
         steps = [step for top in self.pipeline.compiled.plans[plan].steps for step in opened(top)]
-        records = {step.site: capability(step.name) for step in steps if is_single(step)}
-        self._resamples = {site for site, record in records.items() if record is None or record.resamples}
+        records = {step.site: op_record(step.name) for step in steps if is_single(step)}
+        self._resamples = {site for site, record in records.items() if not record.is_known or record.resamples}
         self._passed: list[NDArray[Any]] = []
         self.pipeline.dress(lambda copy: instrument(copy, self._call))
 

@@ -18,8 +18,8 @@ import numpy as np
 from augrecipes.compiler.rewrite import Plan
 from augrecipes.compiler.rewrite.nodes import Fused, Nodes, is_single, singles, with_inside
 from augrecipes.flow import Dtype
-from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.groups import NO_OP
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective, get_class
 from augrecipes.recipe.model import Arguments, Mode, Output, Recipe, Step
 
@@ -33,8 +33,8 @@ def moves_pixels(step: Step) -> bool:
     >>> moves_pixels(Step("RandomCrop")), moves_pixels(Step("ColorJitter")), moves_pixels(Step("CoarseDropout"))
     (True, False, False)
     """
-    record = capability(step.name)
-    if record is not None:
+    record = op_record(step.name)
+    if record.is_known:
         return record.moves or record.resizes == "target"
     from augrecipes.compat.albumentations import A
 
@@ -50,10 +50,10 @@ def smoothly(step: Step) -> Step | None:
     >>> smoothly(Step("RandomCrop")) == Step("RandomCrop"), smoothly(Step("GridDistortion"))
     (True, None)
     """
-    record = capability(step.name)
+    record = op_record(step.name)
     if not moves_pixels(step):
         return None
-    if record is not None and record.action == "opaque" and record.size is None and record.resizes is None:
+    if record.is_known and record.action == "opaque" and record.size is None and record.resizes is None:
         return None
     if effective(step).get("interpolation", "linear") == "linear":
         return step
@@ -88,13 +88,13 @@ def not_merged(recipe: Recipe, mode: Mode) -> Recipe:
 def only_noise(recipe: Recipe, mode: Mode) -> Recipe:
     """The recipe with the steps alone whose noise the optimiser may make itself; of a pair all steps, since no rule of
     pairs changes a bit otherwise."""
-    noisy: Change = lambda step: step if claims(step.name).own_noise and not moves_pixels(step) else None  # noqa: E731
+    noisy: Change = lambda step: step if op_record(step.name).own_noise and not moves_pixels(step) else None  # noqa: E731
     return recipe if recipe.facts.scales else _with(recipe, mode, noisy)
 
 
 def without_noise(recipe: Recipe, mode: Mode) -> Recipe:
     """The recipe without these steps, and those of `only_fields`."""
-    return _with(recipe, mode, lambda step: None if claims(step.name).own_noise else step)
+    return _with(recipe, mode, lambda step: None if op_record(step.name).own_noise else step)
 
 
 def only_fields(recipe: Recipe, mode: Mode) -> Recipe:
@@ -103,7 +103,7 @@ def only_fields(recipe: Recipe, mode: Mode) -> Recipe:
 
     def bends(step: Step) -> Step | None:
         arguments = Arguments({**step.args.plain(), "border_mode": "replicate", "interpolation": "linear"})
-        return replace(step, args=arguments) if claims(step.name).own_noise and moves_pixels(step) else None
+        return replace(step, args=arguments) if op_record(step.name).own_noise and moves_pixels(step) else None
 
     return replace(_with(recipe, mode, bends), output=Output("uint8", "hwc"), outputs=Arguments())
 

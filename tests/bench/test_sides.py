@@ -134,7 +134,7 @@ def test_samples_and_effects_are_those_of_the_files(kind: str, tmp_path: Path) -
     for one, other in zip(work_of(files, 1).start(), work_of(stored, 1).start(), strict=True):
         for name in made.scales or ["image"]:
             np.testing.assert_array_equal(one[name].numpy(), other[name].numpy())
-    left, baked = Setting(store).left_of(made)
+    left, baked = Setting(store).remaining_recipe(made)
     assert baked == (() if kind == "pair" else ("Resize#1",))
     of_files, of_store = effects(made, Setting(data), 4), effects(left, Setting(store), 4)
     assert of_store.samples == of_files.samples

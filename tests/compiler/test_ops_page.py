@@ -8,12 +8,12 @@ from ops_page import PAGE, page
 
 from augrecipes.compiler.lowering.walk import encode
 from augrecipes.native.kernels import library
-from augrecipes.ops.capabilities import claims, known
-from augrecipes.ops.capability import Capability
+from augrecipes.ops.record import OpRecord
+from augrecipes.ops.records import op_record, record_names
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Step
 
-NATIVE = [name for name in known() if claims(name).native]
+NATIVE = [name for name in record_names() if op_record(name).native]
 HAS_KERNELS = pytest.mark.skipif(library() is None, reason="no native kernels here")
 _SIDES = {"height": 9, "width": 8}
 # What a class needs to be built at all.
@@ -85,20 +85,20 @@ def numbers_of(name: str, arguments: dict[str, Any]) -> Any:
 def test_the_page_is_what_the_records_say(monkeypatch: pytest.MonkeyPatch) -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "python tests/ops_page.py writes it"
     # A planted fault: a record that says something else.
-    seen = {name: claims(name) for name in known()} | {"Blur": Capability("Blur", native="neighbours:blurred")}
-    monkeypatch.setattr("ops_page.claims", seen.__getitem__)
+    seen = {name: op_record(name) for name in record_names()} | {"Blur": OpRecord("Blur", native="neighbours:blurred")}
+    monkeypatch.setattr("ops_page.op_record", seen.__getitem__)
     assert "| `Blur` | native | any | stay |" in page()
     assert PAGE.read_text(encoding="utf-8") != page()
 
 
 def test_every_class_is_on_it_once() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", page(), flags=re.MULTILINE)
-    assert sorted(rows) == sorted(known())
+    assert sorted(rows) == sorted(record_names())
 
 
 @pytest.mark.parametrize("name", NATIVE)
 def test_what_is_said_of_arguments_names_those_that_decide(name: str) -> None:
-    said = set(re.findall(r"`(\w+)`", claims(name).native_when)) - {"exact"}
+    said = set(re.findall(r"`(\w+)`", op_record(name).native_when)) - {"exact"}
     decide = {key for arguments in OPAQUE_WITH.get(name, ()) for key, value in arguments.items() if value is not None}
     assert decide - {"scale"} == said
 
@@ -107,7 +107,7 @@ def test_what_is_said_of_arguments_names_those_that_decide(name: str) -> None:
 @pytest.mark.parametrize("name", NATIVE)
 def test_a_class_is_native_with_its_defaults(name: str) -> None:
     found = numbers_of(name, {})
-    assert (claims(name).runs == "host-drawn") == found.given
+    assert (op_record(name).runs == "host-drawn") == found.drawn_in_python
 
 
 @HAS_KERNELS

@@ -70,7 +70,7 @@ def in_parts(recipe: Recipe, count: int, key: tuple[int, int], targets: dict[str
     for value in between.values():
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
-    rest = prefix.rest_of(recipe, "train", count)
+    rest = prefix.suffix_recipe(recipe, "train", count)
     return build(rest, "train", None, 3, resumes=True).at(*key)(**between)
 
 
@@ -151,7 +151,11 @@ steps: [Resize: {height: 8, width: 8}, HorizontalFlip: {p: 1.0}, HorizontalFlip]
 eval: [Resize: {height: 8, width: 8, interpolation: linear, id: small}, VerticalFlip: {p: 1.0}]
 """
     recipe = parse_text(text)
-    assert (prefix.leading(recipe.steps), prefix.shared(recipe), prefix.shared(replace(recipe, eval=None))) == (2, 1, 2)
+    assert (
+        prefix.deterministic_prefix(recipe.steps),
+        prefix.common_prefix(recipe),
+        prefix.common_prefix(replace(recipe, eval=None)),
+    ) == (2, 1, 2)
 
 
 def test_a_digest_speaks_of_what_takes_effect() -> None:

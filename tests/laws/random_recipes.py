@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from augrecipes.compiler import compile as compiler
 from augrecipes.errors import DataError
 from augrecipes.ops import catalog
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import names, takes
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Normalize, Output, Recipe, Step, label
 
@@ -72,7 +72,7 @@ def with_defaults(channels: int) -> Pool:
     """Every class that a recipe may name with no argument at all, for images of so many channels."""
     pool = []
     for name in names():
-        record = capability(name)
+        record = op_record(name)
         wanted = record is not None and (record.channels is None or channels in record.channels)
         if wanted and name not in _NEEDS_MORE and not catalog.shipped()[name].get("required"):
             pool.append((name, {}))

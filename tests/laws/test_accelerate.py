@@ -22,7 +22,7 @@ from augrecipes.compiler.lowering.lower import lower, parts_of
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.program_samples import ProgramPipeline
 from augrecipes.errors import RecipeError
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Recipe
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -79,7 +79,7 @@ def check(recipe: Recipe, seed: int, mask: str = "uint8", *, channels: int = 3, 
         if isinstance(a, dict) and isinstance(theirs, dict):
             assert a.keys() == theirs.keys()
             for key in a:
-                turns = key == "image" and any(claims(step.name).changes_dtype for step in recipe.walk())
+                turns = key == "image" and any(op_record(step.name).changes_dtype for step in recipe.walk())
                 by_chance = (
                     turns or key in ("bboxes", "keypoints") or (key == "mask" and sample[key].dtype.itemsize == 8)
                 )

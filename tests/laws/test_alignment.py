@@ -14,10 +14,11 @@ from test_native_plan import NATIVE, ON_MASKS, WARPED, carried_out_by_albumentat
 
 from augrecipes.compat import normals
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.run import points_alone, shared
+from augrecipes.compiler.run import points_alone
 from augrecipes.compiler.run.exits import OnTheWay
-from augrecipes.compiler.run.scene import Scene
 from augrecipes.errors import DataError
+from augrecipes.kinds.pair import shared
+from augrecipes.kinds.pair.scene import Scene
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Recipe, Step
 
 TINY = 1e-4  # cells: rounding of float32 positions

@@ -12,13 +12,13 @@ from random_recipes import Pool, build, pool
 from support.checks import SEEDS, holds, planted, planted_faults
 from test_fast import Waves, run, with_border
 
-from augrecipes.compiler.executor.op import NativeOp
 from augrecipes.compiler.lowering import walk
 from augrecipes.compiler.rewrite import Plan
 from augrecipes.compiler.rewrite.nodes import singles
 from augrecipes.compiler.rewrite.rules import join_warps
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.native_op import NativeOp
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Output, Recipe, Step, label
 from augrecipes.verify import variants
@@ -143,7 +143,7 @@ def near_none_as_the_merge_is(recipe: Recipe, seed: int) -> None:
     """With noise, edges and borders `fast` is as far from `none` as one resampling from two, by what colours amplify,
     and little further, though levels saturate, and where the warp does not act."""
     steps = coloured(recipe)
-    gain = prod(max(1.0, claims(one.name).gain_for(effective(one)) or 1.0) for one in steps)
+    gain = prod(max(1.0, op_record(one.name).gain_for(effective(one)) or 1.0) for one in steps)
     for image, more in ((noise_and_edges(seed), 6), (smooth(seed), 1)):
         assert apart(recipe, seed, image) <= gain * (1.3 * apart(only(recipe, moves), seed, image) + more * len(steps))
 

@@ -37,8 +37,8 @@ from augrecipes.compiler.rewrite.rules import crop_first, open_groups
 from augrecipes.errors import DataError
 from augrecipes.kinds.image import pipeline as of_images
 from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline
-from augrecipes.ops import capabilities, groups
-from augrecipes.ops.capability import Capability
+from augrecipes.ops import groups, records
+from augrecipes.ops.record import OpRecord
 from augrecipes.ops.registry import arguments, names
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Optimize, Output, Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
@@ -144,7 +144,7 @@ def _opens_choices(step: Any) -> bool:
 
 
 BLENDED = pool("Resize: {height: 37, width: 26, mask_interpolation: area}")
-_LOOKUP = {"RandomBrightnessContrast": Capability("RandomBrightnessContrast", "lookup")}
+_LOOKUP = {"RandomBrightnessContrast": OpRecord("RandomBrightnessContrast", "lookup")}
 BY_MEAN: Pool = (("RandomBrightnessContrast", {"brightness_by_max": False}), ("RandomCrop", {"height": 9, "width": 9}))
 test_planted_faults_are_caught = planted_faults(
     {
@@ -164,7 +164,7 @@ test_planted_faults_are_caught = planted_faults(
         ),
         "a lookup claimed for a step that is none": (
             planted(check, recipes(BY_MEAN), SEEDS),
-            (capabilities, "_BY_NAME", capabilities._BY_NAME | _LOOKUP),
+            (records, "_BY_NAME", records._BY_NAME | _LOOKUP),
         ),
         **{
             f"groups are opened by {fault.__name__}": (

@@ -25,9 +25,9 @@ from augrecipes.compiler.run.targets import DTYPES
 from augrecipes.interop import plain
 from augrecipes.interop.plain import python_of, saved
 from augrecipes.ops import registry
-from augrecipes.ops.capabilities import claims
 from augrecipes.ops.judge import verdict
 from augrecipes.ops.outputs import OUTPUTS
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Arguments, Step
 
 _P = st.one_of(st.none(), st.integers(0, 1000).map(lambda thousandths: thousandths / 1000))
@@ -140,7 +140,7 @@ def test_samples_are_the_same_with_the_same_generators(compose: Any, seed: int, 
     draws = Draws(seed)
     sites, made = places(recipe.steps), objects([each for each in compose.transforms if not is_last(each)])
     assume(len(sites) == len(made))  # a group that gates twice has one around it in the recipe
-    assume(not any(claims(type(one).__name__).changes_dtype for one in made))  # what they leave of bytes ours refuse
+    assume(not any(op_record(type(one).__name__).changes_dtype for one in made))  # what they leave of bytes ours refuse
     for one, site in zip(made, sites, strict=True):
         one.random_generator, one.py_random = draws.add(site)
     image = np.random.default_rng(seed).integers(0, 256, (60, 70, 3), np.uint8)
@@ -150,7 +150,7 @@ def test_samples_are_the_same_with_the_same_generators(compose: Any, seed: int, 
     pipeline = build(recipe, "train", "none", seed)  # whatever lints say of it
     found = outcome(lambda: pipeline.at(index)(**given_to(compose, image, mask, ours=True)))
     assert isinstance(wanted, dict) == isinstance(found, dict), (wanted, found)
-    resizes = any(claims(type(one).__name__).scales for one in made)  # masks by other pixels than albumentations
+    resizes = any(op_record(type(one).__name__).scales for one in made)  # masks by other pixels than albumentations
     for key, value in wanted.items() if isinstance(wanted, dict) else ():
         if resizes and key == "mask":
             continue

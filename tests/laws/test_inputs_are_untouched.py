@@ -21,7 +21,7 @@ from augrecipes.compiler.run import exits, program_samples
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.ops import catalog, registry
-from augrecipes.ops.capabilities import claims, known
+from augrecipes.ops.records import op_record, record_names
 from augrecipes.ops.registry import construct, names
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
@@ -120,7 +120,7 @@ CLASSES = [name for name in names() if name != "Degrade"]
 
 
 def channels_of(name: str) -> tuple[int, ...]:
-    return tuple(n for n in claims(name).channels or (1, 3) if n in (1, 3))
+    return tuple(n for n in op_record(name).channels or (1, 3) if n in (1, 3))
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -144,7 +144,7 @@ def test_every_class_on_one_target_of_a_pair(name: str) -> None:
         np.testing.assert_equal(outcome(pipeline, {key: read_only(value) for key, value in given.items()}), plain)
 
 
-OVERWRITE = [name for name in known() if claims(name).overwrites is not None]
+OVERWRITE = [name for name in record_names() if op_record(name).overwrites is not None]
 TOLD = [case for name in OVERWRITE for case in cases(name)] + [ALSO]
 
 
@@ -168,7 +168,7 @@ def test_the_facts_are_those_that_the_law_finds(monkeypatch: pytest.MonkeyPatch)
     """Without the copies the law fails, for each class that the facts name, and only under the arguments they give."""
     monkeypatch.setattr("augrecipes.compat.albumentations.wrap_apply", lambda *_: None)
     for name, args in TOLD:
-        record = claims(name)
+        record = op_record(name)
         assert record.overwrites is not None
         told = record.overwrites(registry.effective(Step(name, Arguments(args))))
         if told:

@@ -130,7 +130,9 @@ def test_the_law_sees_a_border_of_one_channel_only(monkeypatch: pytest.MonkeyPat
 
     def another(step: Any, **how: bool) -> Any:
         found = own(step, **how)
-        return found and replace(found, does=(found.does[0], 114, *found.does[2:]))  # of three bytes the lowest
+        return found and replace(
+            found, effect_arguments=(found.effect_arguments[0], 114, *found.effect_arguments[2:])
+        )  # of three bytes the lowest
 
     monkeypatch.setattr(walk, "encode", another)
     with pytest.raises(AssertionError):

@@ -12,7 +12,7 @@ from support.checks import FAILURES, PLANTED, holds
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import sampler_of
-from augrecipes.compiler.executor.op import NativeOp, Op
+from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
@@ -22,6 +22,7 @@ from augrecipes.compiler.run.draws import Draws
 from augrecipes.errors import RecipeError
 from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
+from augrecipes.ops.native_op import NativeOp
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Output, Step
 
@@ -117,7 +118,7 @@ def check(name: str, found: NativeOp, made: Any, seed: int, keys: list[tuple[int
         if numbers is None:
             continue
         try:
-            wanted = list(found.seen(draw({"image": stand_in((*size, 3), np.dtype(np.uint8))})))
+            wanted = list(found.expected_draws(draw({"image": stand_in((*size, 3), np.dtype(np.uint8))})))
         except Exception:  # the image is too small
             assert not np.isfinite(numbers[0])  # left to Python, which says so
             continue

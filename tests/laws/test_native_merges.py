@@ -19,7 +19,7 @@ from augrecipes.compiler.lowering import walk
 from augrecipes.compiler.lowering.walk import encode
 from augrecipes.compiler.run.targets import arrival_of
 from augrecipes.native.kernels import Library, using
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Recipe, Step
 
 pytestmark = NEEDS_KERNELS
@@ -178,7 +178,7 @@ def as_files(recipe: Recipe, image: np.ndarray, seed: int) -> int:
 
 
 def recipe_resamples(recipe: Recipe) -> bool:
-    return any(claims(step.name).resamples or claims(step.name).action == "warp" for step in recipe.steps)
+    return any(op_record(step.name).resamples or op_record(step.name).action == "warp" for step in recipe.steps)
 
 
 def test_files_are_read_as_far_as_they_are_needed() -> None:

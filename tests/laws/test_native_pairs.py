@@ -17,11 +17,11 @@ from test_native_plan import _a_step_too_far, _before_the_last_step, carried_out
 from augrecipes.compiler.executor.inputs import InMemory
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.executor.program_memory import ProgramMemory
-from augrecipes.compiler.run import scene_lowering
-from augrecipes.compiler.run.degrade import Degrade, Degrading
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
-from augrecipes.compiler.run.scene_plans import SceneOnTheWay, ScenePlans
+from augrecipes.kinds.pair import lowering
+from augrecipes.kinds.pair.degrade import Degrade, Degrading
 from augrecipes.kinds.pair.pipeline import PairPipeline
+from augrecipes.kinds.pair.programs import SceneOnTheWay, ScenePlans
 from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step
 
@@ -56,7 +56,7 @@ def same(found: Any, wanted: Any, names: Any) -> None:
 def law(recipe: Recipe, seed: int, kernels: Library, at_end: bool, *, alike: bool, which: int = 0) -> int:
     """How many samples were carried out natively."""
     plain = build(recipe, "none", seed)
-    with using(kernels), carried_out_by_albumentations(which, scene_lowering):
+    with using(kernels), carried_out_by_albumentations(which, lowering):
         exact, asked = build(recipe, "exact", seed), build(recipe, "exact", seed, applied=True)
         native, _ = exact.native, asked.native
     scenes = [scene_of(plain, recipe, seed + k, at_end, alike=alike) for k in range(N)]
@@ -172,7 +172,7 @@ STOPS = st.just(
 )  # fmt: skip
 
 
-keyed, many, of_program = scene_lowering._of_target, ScenePlans.many, Program.many
+keyed, many, of_program = lowering._of_target, ScenePlans.many, Program.many
 begun, turn = SceneOnTheWay.__init__, iter(range(10**9))
 
 
@@ -188,7 +188,7 @@ test_planted_faults_are_caught = NEEDS_KERNELS(planted_faults(
     {
         "windows count pixels: every target is cut where the coarsest is": (
             _breaks(MOVES),
-            (scene_lowering, "_of_target", lambda *args: ((step, replace(one, cell=1)) for step, one in keyed(*args))),
+            (lowering, "_of_target", lambda *args: ((step, replace(one, cell=1)) for step, one in keyed(*args))),
         ),
         "a batch has draws of others": (
             _breaks(MOVES), (ScenePlans, "many", lambda self, epoch, indices, *rest: many(
@@ -200,7 +200,7 @@ test_planted_faults_are_caught = NEEDS_KERNELS(planted_faults(
             (Program, "many", lambda self, epoch, *rest: of_program(self, epoch + next(turn) % 2, *rest)),
         ),
         "what only some targets go through is carried out as what all do": (
-            planted(fits_as_in_python, parting(), SEEDS), (scene_lowering._WalkOfTarget, "_is_native", lambda *_: True),
+            planted(fits_as_in_python, parting(), SEEDS), (lowering._WalkOfTarget, "_is_native", lambda *_: True),
         ),
         "a step draws for another sample": (_breaks(STOPS), (SceneOnTheWay, "__init__", _for_another_sample)),
         "a sample goes on a step too far": (_breaks(STOPS), (Program, "sample", _a_step_too_far(Program.sample))),

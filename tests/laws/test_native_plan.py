@@ -16,7 +16,6 @@ from support.checks import DEAR, holds, planted_faults
 
 from augrecipes.compat import normals
 from augrecipes.compiler.executor.inputs import of_bytes
-from augrecipes.compiler.executor.op import NativeOp
 from augrecipes.compiler.executor.program import Program, Stopped
 from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.lowering import make_program, masks, walk
@@ -24,6 +23,7 @@ from augrecipes.compiler.run import program_samples
 from augrecipes.native.kernels import Library, using
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.constants import LINEAR
+from augrecipes.ops.native_op import NativeOp
 from augrecipes.recipe.model import Optimize, Output, Recipe, Step
 
 pytestmark = NEEDS_KERNELS
@@ -274,7 +274,7 @@ test_planted_faults_are_found = planted_faults({
     "a level off": (held(FLIP, image=image_of(3)), (Program, "sample", one_level_off(Program.sample))),
     "a step is taken to do nothing": (
         held(FLIP, ("Spatter", {}), image=image_of(3)),
-        (make_program, "OPAQUE", replace(make_program.OPAQUE, draw=DRAWS.NOTHING, effect=EFFECTS.KEEPS)),
+        (make_program, "EXIT", replace(make_program.EXIT, draw=DRAWS.NOTHING, effect=EFFECTS.KEEPS)),
     ),
     "bytes of masks are put together otherwise": (
         held(FLIP, TURN, image=image_of(3), dtype=np.uint16),
@@ -282,7 +282,7 @@ test_planted_faults_are_found = planted_faults({
     ),
     "masks of int16 are warped as others": (  # OpenCV warps them by an older way, which takes other pixels at times
         held(TURN, image=np.zeros((150, 170, 3), np.uint8), dtype=np.int16),
-        (masks, "_BY_MATRIX", ()), (make_program, "works_alike", lambda *_: True),
+        (masks, "_BY_MATRIX", ()), (make_program, "matches_reference", lambda *_: True),
     ),
     **{f"a sample goes on {fault.__name__}, {masked}": (
         lambda _, masked=masked: stop_anywhere(recipe_of(*STOPS), 3, 0, masked),

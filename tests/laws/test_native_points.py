@@ -16,13 +16,14 @@ from test_native_plan import OUTPUTS, SEEDS_OF_64, image_of, recipe_of
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import sampler_of
-from augrecipes.compiler.executor.op import NativeOp, Op
+from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.lowering import make_program, walk
 from augrecipes.compiler.lowering.walk import Walk, encode
 from augrecipes.native.kernels import Library, instruction_sets, load, using, where
 from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.ops.native_op import NativeOp
 from augrecipes.recipe.model import Optimize, Output, Recipe, Step
 
 LEAST = load(instruction_sets(ctypes.CDLL(str(where())))[0]) if SETS else None
@@ -193,7 +194,7 @@ def test_what_the_last_step_makes_lies_in_the_result_at_once(name: str, turn: st
 def placed(pipeline: Any) -> tuple[Any, Op]:
     """The only step of a pipeline, and what a plan knows of it."""
     made = {id(step): (label, shared) for step, label, shared in pipeline.sites}
-    ((step, keyed),) = Walk(made).keyed(pipeline._lowered)
+    ((step, keyed),) = Walk(made).lower(pipeline._lowered)
     return step, keyed
 
 
@@ -216,7 +217,7 @@ def test_draws_are_those_of_the_sampler(name: str) -> None:
                 pipeline.draws.position(1, index, tile)
                 assert found is not None
                 try:
-                    wanted = keyed.numbers.seen(draw(data))
+                    wanted = keyed.numbers.expected_draws(draw(data))
                 except ValueError:  # a hole that is larger than the image
                     continue
                 assert list(wanted) == found[: len(wanted)]
@@ -255,7 +256,7 @@ def is_left_to_albumentations(recipe: Recipe) -> None:
 
 def would_be_seen(recipe: Recipe, image: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     """Were the probe not to look, the law would."""
-    monkeypatch.setattr(make_program, "works_alike", lambda *_, **__: True)
+    monkeypatch.setattr(make_program, "matches_reference", lambda *_, **__: True)
     with pytest.raises(AssertionError):
         check(recipe, "exact", image, 3, SETS[-1])
 

@@ -10,7 +10,7 @@ from random_recipes import assert_same, build, outcome
 from support.every_class import STEPS
 
 from augrecipes.compat import replaced_functions
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Output, Recipe, Step, label
 
 pytestmark = [NEEDS_KERNELS, pytest.mark.filterwarnings("ignore")]
@@ -25,7 +25,7 @@ def check(*steps: Step, channels: tuple[int, ...] = (1, 2, 3, 4, 5)) -> None:
     inputs = Inputs(boxes=Boxes()) if about_boxes else Inputs()
     recipe = Recipe("law", steps=label(steps), inputs=inputs, output=BYTES)
     none, exact, fast = (build(recipe, optimize) for optimize in ("none", "exact", "fast"))
-    records = [claims(step.name) for step in steps]
+    records = [op_record(step.name) for step in steps]
     stays = all(record.size is None and record.action != "dihedral" for record in records)
     for seed, (rows, columns) in enumerate(((1, 1), (1, 9), (9, 1), (4, 1))):
         for count, floats in product(channels, (False, True)):

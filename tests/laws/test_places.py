@@ -11,7 +11,7 @@ from support.checks import planted_faults
 import augrecipes as ar
 from augrecipes.compiler.lowering import lower
 from augrecipes.ops import field_inverse, matrices, places
-from augrecipes.ops.capabilities import claims, known
+from augrecipes.ops.records import op_record, record_names
 from augrecipes.ops.registry import plain
 
 MODES = ("none", "exact", "fast")
@@ -181,7 +181,7 @@ def points_law(
     name: str, arguments: dict[str, Any], sample: dict[str, Any], out: dict[str, Any], rounding: float = 0.0
 ) -> int:
     """One point out for one in, each where the pixel under it is; how many could be looked at."""
-    record, image = claims(name), np.asarray(out["image"])
+    record, image = op_record(name), np.asarray(out["image"])
     assert list(out["k"]) == sample["k"], "points are lost, doubled or reordered"
     seen, limit = 0, MATRIX_PX if record.has_matrix else FIELD_PX
     for point, (x, y) in zip(sample["keypoints"], np.asarray(out["keypoints"])[:, :2], strict=True):
@@ -204,7 +204,7 @@ def points_law(
 def boxes_law(name: str, sample: dict[str, Any], out: dict[str, Any]) -> None:
     """Boxes are around what their sides' points have become, cut at the image's sides; others are dropped."""
     image, moved = np.asarray(out["image"]), np.asarray(out["keypoints"])[9:, :2].reshape(4, -1, 2) + 0.5
-    limit = MATRIX_PX if claims(name).has_matrix else FIELD_PX
+    limit = MATRIX_PX if op_record(name).has_matrix else FIELD_PX
     expected = {}
     for row, points in enumerate(moved):
         box = np.concatenate([points.min(axis=0), points.max(axis=0)])
@@ -252,7 +252,10 @@ def law(name: str, mode: str, count: int = 4) -> int:
 
 
 def test_every_class_that_moves_pixels_is_here() -> None:
-    assert {name for name in known() if claims(name).moves} - {"Degrade", "ResizeToTarget"} == ARGUMENTS.keys()
+    assert {name for name in record_names() if op_record(name).moves} - {
+        "Degrade",
+        "ResizeToTarget",
+    } == ARGUMENTS.keys()
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -22,7 +22,7 @@ from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.lowering import colours, opencv_variants
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native.kernels import using
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Recipe, Step
 from augrecipes.recipe.parse import parse_text
@@ -37,7 +37,7 @@ MORE = [
     Step("UnsharpMask", Arguments({"blur_limit": [3, 3], "threshold": 0})),
     Step("UnsharpMask", Arguments({"alpha": [1.0, 1.0], "sigma_limit": [2.0, 3.0]})),
 ]
-QUICK = [step for step in STEPS if claims(step.name).quick and step.args.get("method") != "physics_based"] + MORE
+QUICK = [step for step in STEPS if op_record(step.name).quick and step.args.get("method") != "physics_based"] + MORE
 QUICK_PCA = next(step for step in QUICK if step.name == "FancyPCA")
 SIZES = st.one_of(st.tuples(st.integers(1, 70), st.integers(1, 70)), st.sampled_from([(64, 64), (1, 513), (130, 3)]))
 
@@ -83,7 +83,7 @@ def check(step: Step, image: np.ndarray, seed: int) -> None:
     quick_apply.attach([quick])
     expected, done = outcome(own.apply, image, drawn), outcome(quick.apply, image, drawn)
     alike_in_all(done, expected, f"{step.name} {drawn}")
-    if "mask" in claims(step.name).targets:  # most are masks by the very `apply`
+    if "mask" in op_record(step.name).targets:  # most are masks by the very `apply`
         for dtype in (np.uint8, np.int16):
             mask = image[..., 0].astype(dtype)
             made, asked = (one.apply_with_params(drawn, mask=mask)["mask"] for one in (quick, own))

@@ -21,7 +21,7 @@ from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline
 from augrecipes.kinds.pair.pipeline import PairPipeline
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Output, Recipe
 from augrecipes.recipe.parse import parse_text
 
@@ -111,7 +111,7 @@ def test_draws_are_those_of_none(recipe: Recipe, seed: int, level: str) -> None:
         if level == "exact" or (isinstance(other, dict) and site in other and same(none[site][1], other[site][1])):
             assert none[site][1].keys() == optimised[site][1].keys()
             # test_own_noise has those of noise, test_coarse_fields those of fields.
-            fields = level == "fast" and bool(claims(none[site][0]).own_noise)
+            fields = level == "fast" and bool(op_record(none[site][0]).own_noise)
             drawn = {
                 k: v
                 for k, v in optimised[site][1].items()

@@ -24,7 +24,7 @@ from augrecipes.compiler.run.clock import Clock, clocked
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.native.kernels import library
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step, label
 
 # Grey images make some colour steps warn on every call, and one warp says that it is a special case of another.
@@ -128,7 +128,7 @@ def check(recipe: Recipe, optimize: Optimize, sample: Sample, seed: int) -> None
 
 def alone(pool: Pool) -> Pool:
     """Without the classes whose draws go by what lies on an image."""
-    return tuple((name, args) for name, args in pool if "BBox" not in name and "mask" not in claims(name).draws_from)
+    return tuple((name, args) for name, args in pool if "BBox" not in name and "mask" not in op_record(name).draws_from)
 
 
 JOINED: Pool = alone(WARPS + WINDOWS + COLOURS + MOVES + TABLES)

@@ -18,8 +18,8 @@ from augrecipes.compiler.rewrite.rules.shrink_first import refusals
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.kinds.image.pipeline import ImagePipeline
-from augrecipes.ops import capabilities
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops import records
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step, label
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
@@ -105,7 +105,7 @@ test_planted_faults_are_caught = planted_faults(
         **{
             f"{name} is believed to commute with means": (
                 partial(keeps_within, step, RESIZE),
-                (capabilities, "_BY_NAME", capabilities._BY_NAME | {name: replace(capability(name), averages=2)}),
+                (records, "_BY_NAME", records._BY_NAME | {name: replace(op_record(name), averages=2)}),
             )
             for name, step in SHOWN.items()
         },

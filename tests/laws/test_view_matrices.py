@@ -14,7 +14,7 @@ from support.checks import SEEDS, planted, planted_faults, tries
 from augrecipes.compiler.run import step_matrices
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.ops import matrices
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import names
 from augrecipes.recipe.model import Arguments, NamedView, Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
@@ -99,7 +99,7 @@ def one(k: int) -> Recipe:
 
 def test_no_class_with_a_matrix_is_left_out() -> None:
     """But the class with a box of its own, and the one that Degrade alone may have."""
-    records = [capability(name) for name in names()]
+    records = [op_record(name) for name in names()]
     moving = {record.name for record in records if record is not None and record.moves and record.is_matrix}
     assert moving == {name for name, _ in MOVES} | {"NoOp"}
 

@@ -11,9 +11,9 @@ from augrecipes.errors import Diagnostic
 from augrecipes.lint import lint, lints
 from augrecipes.lint.meaning import mask_hint
 from augrecipes.ops import registry
-from augrecipes.ops.capabilities import capability
 from augrecipes.ops.intervals import interval
 from augrecipes.ops.ranges import NEUTRAL, ONLY_DRAWS, is_neutral, makes_draws, meaning_of
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.parse import parse_text
@@ -188,7 +188,7 @@ def test_one_number_means_the_same_range(name, argument, meaning):
 
 @pytest.mark.parametrize("name", [name for name in NEUTRAL if name != "StainJitter"])
 def test_the_table_names_real_arguments_of_known_classes(name):
-    assert capability(name) is not None
+    assert op_record(name).is_known
     assert set(NEUTRAL[name]) <= set(registry.arguments(name)["properties"])
 
 

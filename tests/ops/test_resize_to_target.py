@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from support.checks import DEAR
 
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.ops.capabilities import capability, carried, known
 from augrecipes.ops.matlab_bicubic import imresize
+from augrecipes.ops.records import op_record, record_names, rescalable
 from augrecipes.ops.registry import construct, effective
 from augrecipes.recipe.model import Arguments, Step
 
@@ -193,15 +193,15 @@ DRAWN = ("random_seed", "seed")
 
 def image_only() -> list[tuple[str, dict[str, Any]]]:
     """Every class that changes images alone, with its defaults, and the variants above."""
-    plain = [(name, {}) for name in known() if "mask" not in capability(name).targets]  # type: ignore[union-attr]
+    plain = [(name, {}) for name in record_names() if "mask" not in op_record(name).targets]
     return [(name, args) for name, args in plain + VARIANTS if name not in ("ResizeToTarget", "FromFloat")]
 
 
-def claims(*wanted: str) -> list[Any]:
+def carried_by(*wanted: str) -> list[Any]:
     found = []
     for name, args in image_only():
         step = Step(name, Arguments(args))
-        if capability(name).grids_for(effective(step)) in wanted:  # type: ignore[union-attr]
+        if op_record(name).grids_for(effective(step)) in wanted:
             found.append(pytest.param(name, args, id="-".join([name, *args])))
     return found
 
@@ -240,9 +240,9 @@ def equal(a: Any, b: Any) -> bool:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("name", "args"), claims("same", "alike"))
+@pytest.mark.parametrize(("name", "args"), carried_by("same", "alike"))
 def test_draws_do_not_depend_on_the_grid(name: str, args: dict[str, Any]) -> None:
-    statistics = capability(name).statistics  # type: ignore[union-attr]
+    statistics = op_record(name).statistics
     small, large = scene()
     for index in range(20):
         here, there = drawn(name, args, small, index)[1], drawn(name, args, large, index)[1]
@@ -253,7 +253,7 @@ def test_draws_do_not_depend_on_the_grid(name: str, args: dict[str, Any]) -> Non
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("name", "args"), claims("same"))
+@pytest.mark.parametrize(("name", "args"), carried_by("same"))
 def test_one_draw_changes_the_same_scene(name: str, args: dict[str, Any]) -> None:
     small, large = scene()
     for index in range(20):
@@ -264,7 +264,7 @@ def test_one_draw_changes_the_same_scene(name: str, args: dict[str, Any]) -> Non
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("name", "args"), claims("never"))
+@pytest.mark.parametrize(("name", "args"), carried_by("never"))
 def test_what_is_never_shared_cannot_be(name: str, args: dict[str, Any]) -> None:
     small, large = scene()
     apart = False
@@ -280,13 +280,13 @@ def test_what_is_never_shared_cannot_be(name: str, args: dict[str, Any]) -> None
 
 @pytest.mark.filterwarnings("ignore")
 def test_geometry_says_what_the_compiler_can_carry_from_grid_to_grid() -> None:
-    geometric = {name: capability(name) for name in known() if "mask" in capability(name).targets}  # type: ignore[union-attr]
+    geometric = {name: op_record(name) for name in record_names() if "mask" in op_record(name).targets}
     able = {
         name
         for name, record in geometric.items()
         if record is not None and record.resamples and record.grids_for(effective(Step(name))) == "same"
     }
-    assert able == set(carried())
+    assert able == set(rescalable())
     for name, record in geometric.items():
         if record is not None and record.action in ("window", "dihedral"):
             assert record.grids_for(effective(Step(name))) == "same", name

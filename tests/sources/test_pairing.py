@@ -12,7 +12,7 @@ from support.checks import tries
 from test_listing import fill
 
 from augrecipes.errors import DataError
-from augrecipes.sources.pairs import PairScenes, pair
+from augrecipes.kinds.pair.pairing import PairScenes, pair
 
 # How data sets name the large and the small image of a scene, by scale.
 SCHEMES = (
@@ -156,7 +156,7 @@ def test_files_are_paired_by_name_or_named_as_a_defect(tmp_path, case):
 
 def test_a_scale_that_decides_nothing_would_be_noticed(tmp_path, monkeypatch):
     """Planted: names do not tell scales."""
-    monkeypatch.setattr("augrecipes.sources.pairs._scale_in", lambda text: None)
+    monkeypatch.setattr("augrecipes.kinds.pair.pairing._scale_in", lambda text: None)
     with pytest.raises(AssertionError):
         test_files_are_paired_by_name_or_named_as_a_defect(tmp_path, "folders of every scale")
 

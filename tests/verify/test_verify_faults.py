@@ -26,11 +26,12 @@ from planted import (
     shifted,
 )
 
-from augrecipes.compiler.executor.op import NativeOp, Op
+from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.compiler.rewrite.rules import RULES
 from augrecipes.errors import DataError
 from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.ops.native_op import NativeOp
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.verify import Verification, render_worst, replay, verify
 from augrecipes.verify.compare import Build
@@ -280,7 +281,9 @@ def too_far(steps: list[Op], labels: bool) -> list[Op]:
 
 def other_border(steps: list[Op], labels: bool) -> list[Op]:
     del labels
-    return of_warps(steps, lambda one: replace(one, does=(cv2.BORDER_REFLECT_101, *one.does[1:])))
+    return of_warps(
+        steps, lambda one: replace(one, effect_arguments=(cv2.BORDER_REFLECT_101, *one.effect_arguments[1:]))
+    )
 
 
 def other_order(steps: list[Op], labels: bool) -> list[Op]:

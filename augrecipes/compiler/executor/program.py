@@ -182,7 +182,7 @@ class Program(ProgramMemory):
             shapes = np.array([image.shape for image in images], np.int64)
         channels = int(shapes[0, 2])
         if (
-            self.given
+            self.python_draws
             or not (self.writes and self.takes(channels) and self.leaves(channels))
             or (shapes[:, 2] != channels).any()
         ):

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.executor.op import OPAQUE, Op
+from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.executor.work_sharing import of_this_thread
 from augrecipes.compiler.executor.workspace import Needs, ResultAt, Workspace, spare_workspace
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import Library
 from augrecipes.native.op_numbers import LIMITS
+from augrecipes.ops.native_op import EXIT
 from augrecipes.recipe.model import Output
 from augrecipes.seeds import MASK, mix, site_key
 
@@ -53,7 +54,7 @@ class ProgramMemory:
         labels: of its steps; empty of what is done between two of them.
         stops: labels of steps that only albumentations knows: a sample stops there, and goes on behind them.
         opaque: these steps, by their places; and whether their group has chosen them.
-        apart: sites of merged steps that run one by one.
+        unmerged: sites of merged steps that run one by one.
         idle: all of its steps are opaque, so that Python goes through them faster by itself.
         writes: results are the output's; otherwise uint8 H×W×C, which the sink makes into that.
         fill_lengths: how many channels its fills have a level each for.
@@ -74,13 +75,13 @@ class ProgramMemory:
         self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
         self._room = Workspace()
         self.labels = tuple(step.label for step in steps)
-        self.stops = tuple(step.label for step in steps if step.numbers is OPAQUE)
-        self.given: dict[int, Any] = {}
+        self.stops = tuple(step.label for step in steps if step.numbers is EXIT)
+        self.python_draws: dict[int, Any] = {}
         self.opaque: Mapping[int, tuple[Any, bool]] = {}
-        self.apart: set[str] = set()
+        self.unmerged: set[str] = set()
         self.idle, self.writes = False, True
         self.fill_lengths: frozenset[int] = frozenset()
-        self._seen = [step.numbers.seen for step in steps]
+        self._seen = [step.numbers.expected_draws for step in steps]
         self._plan = ctypes.create_string_buffer(_HEAD.size + len(steps) * _STEP.size)
         self._at, self._count = ctypes.addressof(self._plan), len(steps)
         for k, (step, numbers) in enumerate((step, step.numbers) for step in steps):
@@ -88,7 +89,7 @@ class ProgramMemory:
                 self._plan, _HEAD.size + k * _STEP.size, numbers.draw, numbers.effect, step.shared, step.cell,
                 mix(self._seed, site_key(step.label)), site_key(step.label), step.p,
                 *numbers.arguments, *[0.0] * (LIMITS.DRAW_ARGUMENTS - len(numbers.arguments)),
-                *numbers.does, *[0.0] * (LIMITS.EFFECT_ARGUMENTS - len(numbers.does)),
+                *numbers.effect_arguments, *[0.0] * (LIMITS.EFFECT_ARGUMENTS - len(numbers.effect_arguments)),
             )  # fmt: skip
         self._begun: tuple[Any, ...] = ()  # what the head says
         self._fresh: dict[Any, ResultAt | None] = {}  # results in arrays of their own, by images' shapes
@@ -117,7 +118,7 @@ class ProgramMemory:
 
     def take_given(self) -> None:
         """Take over what the steps of `given` have drawn, those that have."""
-        for place, step in self.given.items():
+        for place, step in self.python_draws.items():
             if step.params:
                 self._take(place, self._seen[place](step.params))
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from augrecipes.compat.albumentations import pixel, wrap_apply
 from augrecipes.compat.replaced_functions import Functions, with_functions
 from augrecipes.native.kernels import VALUES, Library, library
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.seeds import mix
 
 MOST = 2**32  # numbers of one key
@@ -82,7 +82,7 @@ class Noise:
 
 def attach(step: Any) -> None:
     """Let a transform, which no Compose has taken up yet, take its noise from our own generator: as its record says."""
-    resolve_name(f"{__package__}.{claims(type(step).__name__).own_noise}")(step)
+    resolve_name(f"{__package__}.{op_record(type(step).__name__).own_noise}")(step)
 
 
 def is_own(step: Any) -> bool:

@@ -13,7 +13,7 @@ _log = logging.getLogger("augrecipes")
 _KNOWN: dict[tuple[Any, ...], bool] = {}  # answers of this process
 
 
-def holds(what: tuple[Any, ...], trials: Callable[[], Iterable[bool]]) -> bool:
+def probe(what: tuple[Any, ...], trials: Callable[[], Iterable[bool]]) -> bool:
     """Whether some trials all went well, asked once a process; they did not where there is none, or one fails."""
     if what not in _KNOWN:
         try:

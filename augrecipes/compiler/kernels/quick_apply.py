@@ -19,9 +19,9 @@ from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.compiler.kernels.places import with_quick_places
-from augrecipes.compiler.kernels.probes import holds, images
+from augrecipes.compiler.kernels.probes import images, probe
 from augrecipes.native.kernels import library
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 
 # (image, **what was drawn) → the result, in memory of its own or the image itself; None: that is albumentations' to do.
 Apply = Callable[..., np.ndarray | None]
@@ -47,7 +47,7 @@ def quicker(step: Any) -> Apply | None:
 
     A class's module of this folder makes it of a transform and the kernels by `quick`.
     """
-    name, kernels = claims(type(step).__name__).quick, library()
+    name, kernels = op_record(type(step).__name__).quick, library()
     if not name or kernels is None:
         return None
     works: Apply = import_module(f"{__package__}.{name}").quick(step, kernels)
@@ -65,7 +65,7 @@ def same_bits(step: Any, works: Apply) -> bool:
     """Whether it makes of images what the class does, of what the step draws: asked once a process."""
     cls = type(step)
     known = cls, "quick", cls.apply, repr(step.get_transform_init_args()), library()
-    return holds(known, lambda: _agree(step, works))
+    return probe(known, lambda: _agree(step, works))
 
 
 def _agree(step: Any, works: Apply) -> Iterator[bool]:

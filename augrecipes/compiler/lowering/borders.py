@@ -9,9 +9,9 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import geometric
-from augrecipes.compiler.executor.op import NativeOp, of
 from augrecipes.compiler.kernels.resize_native import KERNELS
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
+from augrecipes.ops.native_op import NativeOp, params_getter
 
 _PADS = ("pad_top", "pad_bottom", "pad_left", "pad_right")
 _PAIR, _ALL_SIDES = 2, 4
@@ -35,7 +35,7 @@ def fixed_window(step: Any) -> NativeOp | None:
     """The same window of every image."""
     box = (step.x_min, step.y_min, step.x_max, step.y_max)
     if not step.pad_if_needed:
-        return NativeOp(DRAWS.NOTHING, EFFECTS.CROPS, box, of("crop_coords"))
+        return NativeOp(DRAWS.NOTHING, EFFECTS.CROPS, box, params_getter("crop_coords"))
     return _cut(step, DRAWS.PADDED_BOX, (*box, _position(step.pad_position)))
 
 
@@ -72,7 +72,7 @@ def padding_if_needed(step: Any) -> NativeOp | None:
 
 def _pads(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
     border = _border(step.border_mode, step.fill)
-    return None if border is None else NativeOp(draw, EFFECTS.PADS, arguments, of(*_PADS), border)
+    return None if border is None else NativeOp(draw, EFFECTS.PADS, arguments, params_getter(*_PADS), border)
 
 
 def cut_or_padded(step: Any) -> NativeOp | None:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat import normals
-from augrecipes.compiler.executor.op import NativeOp, of, ranges
 from augrecipes.compiler.kernels.lab import tables
 from augrecipes.compiler.lowering import opencv_variants
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
+from augrecipes.ops.native_op import NativeOp, params_getter, ranges
 from augrecipes.ops.stain import LOG, density_matrix, white_level
 
 _AMOUNTS = ("brightness", "contrast", "saturation", "hue")
@@ -25,7 +25,7 @@ _LAB = tables()
 def uniform(step: Any, effect: int, does: tuple[float, ...] = (), draw: int = DRAWS.NUMBERS, **limits: str) -> NativeOp:
     """A step that draws each parameter of `limits` evenly from the range in the attribute that is named for it."""
     ends = ranges(*(getattr(step, attribute) for attribute in limits.values()))
-    return NativeOp(draw, effect, (float(len(limits)), *ends), of(*limits), does)
+    return NativeOp(draw, effect, (float(len(limits)), *ends), params_getter(*limits), does)
 
 
 # Tables of levels: native/tables.h makes them of what is drawn.
@@ -36,12 +36,12 @@ def scaled(step: Any) -> NativeOp | None:
     if not step.brightness_by_max or step.ensure_safe_range:
         return None
     limits = ranges(step.contrast_limit, step.brightness_limit)
-    return NativeOp(DRAWS.BRIGHTNESS_CONTRAST, EFFECTS.SCALES_LEVELS, limits, of("alpha", "beta"))
+    return NativeOp(DRAWS.BRIGHTNESS_CONTRAST, EFFECTS.SCALES_LEVELS, limits, params_getter("alpha", "beta"))
 
 
 def bent(step: Any) -> NativeOp:
     """A power of each level."""
-    return NativeOp(DRAWS.HUNDREDTHS, EFFECTS.CORRECTS_GAMMA, ranges(step.gamma_limit), of("gamma"))
+    return NativeOp(DRAWS.HUNDREDTHS, EFFECTS.CORRECTS_GAMMA, ranges(step.gamma_limit), params_getter("gamma"))
 
 
 def inverted(_: Any) -> NativeOp:
@@ -66,7 +66,7 @@ def posterized(step: Any) -> NativeOp | None:
         return None
     count = float(len(bits))
     return NativeOp(
-        DRAWS.WHOLE_NUMBERS, EFFECTS.POSTERIZES, (count, *ranges(*bits)), of("num_bits"), (count,)
+        DRAWS.WHOLE_NUMBERS, EFFECTS.POSTERIZES, (count, *ranges(*bits)), params_getter("num_bits"), (count,)
     )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def multiplied(step: Any) -> NativeOp | None:
     if step.elementwise:
         return None
     arguments = (*ranges(step.multiplier), float(step.per_channel))
-    return NativeOp(DRAWS.MULTIPLIERS, EFFECTS.MULTIPLIES, arguments, of("multiplier"))
+    return NativeOp(DRAWS.MULTIPLIERS, EFFECTS.MULTIPLIES, arguments, params_getter("multiplier"))
 
 
 def shifted(step: Any) -> NativeOp | None:
@@ -84,7 +84,11 @@ def shifted(step: Any) -> NativeOp | None:
         return None
     given = step.noise_params["ranges"]
     limits = given * _RGB if len(given) == 1 else given
-    return NativeOp(DRAWS.SHIFTS, EFFECTS.SHIFTS, ranges(*limits), of("noise_map")) if len(limits) == _RGB else None
+    return (
+        NativeOp(DRAWS.SHIFTS, EFFECTS.SHIFTS, ranges(*limits), params_getter("noise_map"))
+        if len(limits) == _RGB
+        else None
+    )
 
 
 def dropped(step: Any) -> NativeOp | None:
@@ -105,7 +109,7 @@ def curved(step: Any) -> NativeOp | None:
         return None
 
     def seen(params: Mapping[str, Any]) -> tuple[float, ...]:
-        return (float(np.size(params["low_y"])), *of("low_y", "high_y")(params))
+        return (float(np.size(params["low_y"])), *params_getter("low_y", "high_y")(params))
 
     return NativeOp(DRAWS.CURVES, EFFECTS.CURVES, (float(step.scale), float(step.per_channel), normals()), seen)
 
@@ -125,13 +129,15 @@ def jittered(step: Any) -> NativeOp:
     """Brightness, contrast, saturation and hue in some order."""
     limits = ranges(*(getattr(step, name) for name in _AMOUNTS))
     does = (*opencv_variants.hsv(), opencv_variants.sums())
-    return NativeOp(DRAWS.COLOR_JITTER, EFFECTS.JITTERS_EXACTLY, limits, of(*_AMOUNTS, "order"), does)
+    return NativeOp(DRAWS.COLOR_JITTER, EFFECTS.JITTERS_EXACTLY, limits, params_getter(*_AMOUNTS, "order"), does)
 
 
 def stained(step: Any) -> NativeOp:
     """Stains jittered as `fast` does."""
     does = *(float(array.ctypes.data) for array in STAINS), float(white_level(step.white_threshold))
-    return NativeOp(DRAWS.STAINS, EFFECTS.STAINS, ranges(step.sigma, step.bias), of("factors", "shifts"), does)
+    return NativeOp(
+        DRAWS.STAINS, EFFECTS.STAINS, ranges(step.sigma, step.bias), params_getter("factors", "shifts"), does
+    )
 
 
 def _stains() -> np.ndarray:
@@ -169,7 +175,7 @@ def greyed(step: Any) -> NativeOp | None:
 
 def reordered(_: Any) -> NativeOp:
     """Channels that change places."""
-    return NativeOp(DRAWS.ORDER, EFFECTS.SHUFFLES_CHANNELS, (), of("channels_shuffled"))
+    return NativeOp(DRAWS.ORDER, EFFECTS.SHUFFLES_CHANNELS, (), params_getter("channels_shuffled"))
 
 
 def evened_out(step: Any) -> NativeOp | None:
@@ -184,7 +190,7 @@ def stretched(step: Any) -> NativeOp | None:
     """Levels of channels over the full range."""
     if step.cutoff or step.ignore is not None:
         return None
-    return NativeOp(DRAWS.NOTHING, EFFECTS.WIDENS_RANGE, does=(float(step.method == "cdf"),))
+    return NativeOp(DRAWS.NOTHING, EFFECTS.WIDENS_RANGE, effect_arguments=(float(step.method == "cdf"),))
 
 
 def equalized(step: Any) -> NativeOp | None:

@@ -7,9 +7,10 @@ from itertools import accumulate
 from typing import Any
 
 from augrecipes.compat.steps import choice_of, group_of
-from augrecipes.compiler.executor.op import NativeOp, Op, of
+from augrecipes.compiler.executor.op import Op
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 from augrecipes.ops.groups import SOME_OF
+from augrecipes.ops.native_op import NativeOp, params_getter
 
 # A step, None between steps, and its numbers.
 Unit = Sequence[tuple[Any, Op]]
@@ -33,17 +34,17 @@ def opened(group: Any, label: str, children: Sequence[Unit], *, shared: bool) ->
 
 def _one(child: Unit) -> Unit:
     """A child as one step, or as one that opens all of it."""
-    span = child[0][1].numbers.does[0] if child and child[0][1].numbers.effect == EFFECTS.GROUPS else 0
+    span = child[0][1].numbers.effect_arguments[0] if child and child[0][1].numbers.effect == EFFECTS.GROUPS else 0
     if len(child) == span + 1:
         return child
-    every = NativeOp(DRAWS.NOTHING, EFFECTS.GROUPS, does=(len(child), OPTIONS.ALL_STEPS, 0))
+    every = NativeOp(DRAWS.NOTHING, EFFECTS.GROUPS, effect_arguments=(len(child), OPTIONS.ALL_STEPS, 0))
     return [(None, Op(child[0][1].label, False, 1.0, every)), *child]
 
 
 def _numbers(group: Any, span: int, count: int) -> NativeOp | None:
     match group_of(group):
         case "all":
-            return NativeOp(DRAWS.NOTHING, EFFECTS.GROUPS, does=(span, OPTIONS.ALL_STEPS, 0))
+            return NativeOp(DRAWS.NOTHING, EFFECTS.GROUPS, effect_arguments=(span, OPTIONS.ALL_STEPS, 0))
         case "one" if count <= LIMITS.MOST_CHILDREN:
             ends = [*accumulate(group.transforms_ps)]
             shares = tuple(end / ends[-1] for end in ends)
@@ -51,13 +52,15 @@ def _numbers(group: Any, span: int, count: int) -> NativeOp | None:
                 DRAWS.BY_WEIGHT,
                 EFFECTS.GROUPS,
                 (count, *shares),
-                of("chosen"),
+                params_getter("chosen"),
                 (span, OPTIONS.ONE_STEP, 1),
             )
         case "some" if count <= LIMITS.MOST_CHILDREN:
             keeps_order = type(group).__name__ == SOME_OF
             draws = (count, group.n, keeps_order)
-            return NativeOp(DRAWS.SOME, EFFECTS.GROUPS, draws, of("chosen"), (span, OPTIONS.SOME_STEPS, group.n))
+            return NativeOp(
+                DRAWS.SOME, EFFECTS.GROUPS, draws, params_getter("chosen"), (span, OPTIONS.SOME_STEPS, group.n)
+            )
     return None
 
 

@@ -89,7 +89,7 @@ def parts_of(made: Any) -> Iterator[Any]:
         yield from parts_of(part)
 
 
-def lowered_again(was: Lowered, node: Node, remade: Remade, instead: dict[int, Any], merged: str = "") -> Lowered:
+def relower(was: Lowered, node: Node, remade: Remade, instead: dict[int, Any], merged: str = "") -> Lowered:
     """A node that was lowered with other numbers; what has the same numbers is the very same object.
 
     Args:
@@ -103,7 +103,7 @@ def lowered_again(was: Lowered, node: Node, remade: Remade, instead: dict[int, A
         return was
     merged = node.kernel if isinstance(node, Fused) else merged
     pairs = zip(was.inside, node.steps, strict=True)
-    inside = tuple(lowered_again(one, now, remade, instead, merged) for one, now in pairs)
+    inside = tuple(relower(one, now, remade, instead, merged) for one, now in pairs)
     if isinstance(node, Fused):
         return Lowered(node, None, inside)
     step = node.written if isinstance(node, Group) else node

@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.steps import is_plain
-from augrecipes.compiler.executor.op import KEPT, LEFT, OPAQUE, Op, of
+from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering import masks
 from augrecipes.compiler.lowering.lower import Lowered, Sites
 from augrecipes.compiler.lowering.masks import AS_IT_IS, MaskSink
-from augrecipes.compiler.lowering.validate import Position, draws_alike, works_alike
+from augrecipes.compiler.lowering.validate import Position, matches_reference, same_draws
 from augrecipes.compiler.lowering.walk import OpaqueError, Walk
 from augrecipes.native.kernels import Library, library
 from augrecipes.native.op_numbers import EFFECTS
-from augrecipes.ops.capabilities import capability
 from augrecipes.ops.fills import fill_lengths
+from augrecipes.ops.native_op import EXIT, NO_OP, UNKNOWN_OP, params_getter
+from augrecipes.ops.records import op_record
 
 _MOST = 1 << 28  # pixels
 _BYTES = 32  # of a pixel, at most: four channels of eight
-_SEEN = of()  # what is the same of all
+_SEEN = params_getter()  # what is the same of all
 _BYTE, _WORD = np.dtype(np.uint8), np.dtype(np.uint16)
 
 
@@ -50,8 +51,8 @@ class ProgramMaker:
     def images(self, lowered: Sequence[Lowered], sink: Sink, *, files: bool) -> Program:
         """A plan of lowered steps, for images alone, which come undecoded if they are `files`."""
         walk = Walk(self.made, files)
-        plan = self.steps(walk.keyed(lowered), sink)
-        plan.apart = walk.apart
+        plan = self.steps(walk.lower(lowered), sink)
+        plan.unmerged = walk.unmerged
         return plan
 
     def steps(self, steps: Iterable[tuple[Any, Op]], sink: Sink) -> Program:
@@ -66,24 +67,24 @@ class ProgramMaker:
         opaque: dict[int, tuple[Any, bool]] = {}
         for step, keyed in steps:
             why = ""
-            if step is not None and keyed.numbers is not OPAQUE and (known := _known(step, keyed)) not in self._tried:
+            if step is not None and keyed.numbers is not EXIT and (known := _known(step, keyed)) not in self._tried:
                 alone = Program(kernels, [keyed], sink, self._seed, self._few)
-                if not draws_alike(alone, step, keyed, self.position):
+                if not same_draws(alone, step, keyed, self.position):
                     why = "draws otherwise here"
-                elif keyed.numbers.changes and not self._works_alike(kernels, step, keyed):
+                elif keyed.numbers.changes and not self._matches_reference(kernels, step, keyed):
                     why = "changes images otherwise here"
                 else:
                     self._tried.add(known)
             if why and not keyed.alone:
                 raise OpaqueError(f"{keyed.label} {why}")
-            stops = keyed.alone and (why or keyed.numbers in (LEFT, OPAQUE))
+            stops = keyed.alone and (why or keyed.numbers in (UNKNOWN_OP, EXIT))
             if stops:
                 opaque[len(made)] = step, keyed.forced
-            elif keyed.numbers.given:
+            elif keyed.numbers.drawn_in_python:
                 given[len(made)] = step
-            made.append(replace(keyed, numbers=OPAQUE) if stops else keyed)
+            made.append(replace(keyed, numbers=EXIT) if stops else keyed)
         plan = Program(kernels, made, sink, self._seed, self._few)
-        plan.given, plan.opaque, plan.writes = given, opaque, writes
+        plan.python_draws, plan.opaque, plan.writes = given, opaque, writes
         plan.fill_lengths = fill_lengths(step for step, _ in steps if step is not None)
         if plan.fill_lengths and any(getattr(step, "num_output_channels", None) for step, _ in steps):
             raise OpaqueError("a fill has a level for each channel, and a step changes their number")
@@ -112,33 +113,33 @@ class ProgramMaker:
                 sampled as those of other dtypes.
         """
         kernels, opaque = _kernels(), images.opaque
-        walk = Walk(self.made, labels=True, apart=images.apart)
+        walk = Walk(self.made, labels=True, unmerged=images.unmerged)
         steps: list[Op] = []
         given, like = {}, _WORD if dtype == np.int16 and not exactly else dtype
-        for step, found in walk.keyed(lowered):
-            of_opaque = OPAQUE if _changes_masks(step) else KEPT
+        for step, found in walk.lower(lowered):
+            of_opaque = EXIT if _changes_masks(step) else NO_OP
             keyed = replace(found, numbers=of_opaque) if len(steps) in opaque else found
-            if keyed.numbers.given:
+            if keyed.numbers.drawn_in_python:
                 given[len(steps)] = step
             if dtype != _BYTE and (why := masks.refuses(step, keyed.numbers, dtype, exactly=exactly)):
                 raise OpaqueError(f"{keyed.label} {why}")
             if step is not None and (known := _known(step, keyed, like)) not in self._tried:
-                if not self._works_alike(kernels, step, keyed, like):
+                if not self._matches_reference(kernels, step, keyed, like):
                     raise OpaqueError(f"{keyed.label} changes masks otherwise here")
                 self._tried.add(known)
-            steps.append(replace(keyed, p=1.0) if keyed.numbers is KEPT else keyed)
+            steps.append(replace(keyed, p=1.0) if keyed.numbers is NO_OP else keyed)
         plan = Program(kernels, steps, MaskSink(wide=wide), self._seed, self._few, labels=True)
-        plan.given = given
-        plan.opaque = {place: one for place, one in opaque.items() if steps[place].numbers is OPAQUE}
+        plan.python_draws = given
+        plan.opaque = {place: one for place, one in opaque.items() if steps[place].numbers is EXIT}
         return plan
 
-    def _works_alike(self, kernels: Library, step: Any, keyed: Op, *labels: np.dtype[Any]) -> bool:
-        return works_alike(kernels, step, keyed, self._seed, self.position, *labels)
+    def _matches_reference(self, kernels: Library, step: Any, keyed: Op, *labels: np.dtype[Any]) -> bool:
+        return matches_reference(kernels, step, keyed, self._seed, self.position, *labels)
 
 
 def _known(step: Any, keyed: Op, *labels: Any) -> tuple[Any, ...]:
     """What a step is tried by once, in all epochs: all of it but the numbers that it draws by."""
-    numbers = replace(keyed.numbers, arguments=(), seen=_SEEN)
+    numbers = replace(keyed.numbers, arguments=(), expected_draws=_SEEN)
     return type(step), replace(keyed, p=float(keyed.p > 0), numbers=numbers), labels
 
 
@@ -156,5 +157,5 @@ def _writes(sink: Sink) -> bool:
 
 def _changes_masks(step: Any) -> bool:
     """Whether a step may change a mask, or look at it: of classes that nobody knows anything is."""
-    record = capability(type(step).__name__)
-    return record is None or not is_plain(step) or "mask" in record.targets
+    record = op_record(type(step).__name__)
+    return not record.is_known or not is_plain(step) or "mask" in record.targets

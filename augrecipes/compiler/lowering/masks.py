@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.executor.op import KEPT, NativeOp
 from augrecipes.compiler.kernels import cost, warp_native
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering import warps
 from augrecipes.native.op_numbers import EFFECTS, LIMITS
-from augrecipes.ops.capabilities import claims
 from augrecipes.ops.constants import LINEAR, NEAREST, NEAREST_MIDDLE
+from augrecipes.ops.native_op import NO_OP, NativeOp
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Output
 
 _BY_MATRIX = (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE)
@@ -42,11 +42,11 @@ def numbers_of(step: Any, as_numbers: Callable[[Any, int], NativeOp | None]) -> 
         step: the transform.
         as_numbers: gives its numbers, or those of what happens to the image.
     """
-    found, record = as_numbers(step, LINEAR), claims(type(step).__name__)
+    found, record = as_numbers(step, LINEAR), op_record(type(step).__name__)
     if found is None:
         return None
     if "mask" not in record.targets or (record.in_place and getattr(step, "fill_mask", None) is None):
-        return KEPT
+        return NO_OP
     other = as_numbers(_seen_by_mask(step), NEAREST)
     same = other is not None and (other.draw, other.arguments) == (found.draw, found.arguments)
     return other if same else None
@@ -72,7 +72,7 @@ def _seen_by_mask(step: Any) -> Any:
     for name, like in (("interpolation", "mask_interpolation"), ("fill", "fill_mask")):
         if hasattr(step, like):
             setattr(seen, name, getattr(step, like))
-    if claims(type(step).__name__).scales and seen.interpolation == NEAREST:
+    if op_record(type(step).__name__).scales and seen.interpolation == NEAREST:
         seen.interpolation = NEAREST_MIDDLE
     if hasattr(step, "area_for_downscale"):
         seen.area_for_downscale = _LIKE_MASK.get(step.area_for_downscale)

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from augrecipes.compiler.executor.op import NativeOp, Seen, of
 from augrecipes.compiler.kernels.resize_native import KERNELS
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 from augrecipes.ops.constants import AREA
 from augrecipes.ops.dihedral import D4, QUARTERS, Symmetry, symmetry_of
+from augrecipes.ops.native_op import Draws, NativeOp, params_getter
 
 _MOST_LENGTHS = LIMITS.DRAW_ARGUMENTS - 2
 _ANY_WINDOW = (0.0, 0.0, 1.0, 1.0)  # until one is drawn
@@ -39,8 +39,8 @@ def any_turn(step: Any) -> NativeOp:
 
 def _turned(step: Any, draw: int, symmetries: Iterable[Symmetry]) -> NativeOp:
     name = type(step).__name__
-    seen: Seen = lambda params: (_bits(symmetry_of(name, params)),)  # noqa: E731
-    return NativeOp(draw, EFFECTS.FLIPS, tuple(map(_bits, symmetries)), seen)
+    draws: Draws = lambda params: (_bits(symmetry_of(name, params)),)  # noqa: E731
+    return NativeOp(draw, EFFECTS.FLIPS, tuple(map(_bits, symmetries)), draws)
 
 
 def _bits(symmetry: Symmetry) -> float:
@@ -66,16 +66,18 @@ def sized_crop(step: Any) -> NativeOp | None:
 
 def window_about_boxes(step: Any) -> NativeOp:
     """A window that boxes have a say in."""
-    return NativeOp(DRAWS.NOTHING, EFFECTS.CROPS, _ANY_WINDOW, _window, given=True)
+    return NativeOp(DRAWS.NOTHING, EFFECTS.CROPS, _ANY_WINDOW, _window, drawn_in_python=True)
 
 
 def resized_about_boxes(step: Any) -> NativeOp | None:
     """The same, resized."""
     found = resize(step)
-    return found and replace(found, effect=EFFECTS.CROPS_AND_RESIZES, arguments=_ANY_WINDOW, seen=_window, given=True)
+    return found and replace(
+        found, effect=EFFECTS.CROPS_AND_RESIZES, arguments=_ANY_WINDOW, expected_draws=_window, drawn_in_python=True
+    )
 
 
-_window = of("crop_coords")
+_window = params_getter("crop_coords")
 
 
 def _resized(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
@@ -86,13 +88,13 @@ def _resized(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | N
 def resize(step: Any) -> NativeOp | None:
     """An image of one size."""
     both = _interpolations(step)
-    return both and NativeOp(DRAWS.NOTHING, EFFECTS.RESIZES, does=(step.height, step.width, *both))
+    return both and NativeOp(DRAWS.NOTHING, EFFECTS.RESIZES, effect_arguments=(step.height, step.width, *both))
 
 
 def to_target(step: Any) -> NativeOp | None:
     """An image of the size of a target that is being made: see `ProgramMemory.resize_to`."""
     how = step.interpolation
-    return None if how is None else NativeOp(DRAWS.NOTHING, EFFECTS.RESIZES, does=(0, 0, how, how))
+    return None if how is None else NativeOp(DRAWS.NOTHING, EFFECTS.RESIZES, effect_arguments=(0, 0, how, how))
 
 
 def shorter_side(step: Any) -> NativeOp | None:
@@ -127,7 +129,7 @@ def scaled(step: Any) -> NativeOp | None:
 
 def _scaled(step: Any, draw: int, arguments: tuple[float, ...], *, rounds: bool) -> NativeOp | None:
     both = _interpolations(step)
-    return both and NativeOp(draw, EFFECTS.SCALES, arguments, of("scale"), (*both, rounds))
+    return both and NativeOp(draw, EFFECTS.SCALES, arguments, params_getter("scale"), (*both, rounds))
 
 
 def _interpolations(step: Any) -> tuple[int, int] | None:

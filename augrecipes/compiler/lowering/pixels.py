@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.executor.op import NativeOp, Seen, of, ranges
 from augrecipes.compiler.kernels import noise_native, own_noise
 from augrecipes.compiler.lowering import opencv_variants
 from augrecipes.compiler.lowering.colours import uniform
 from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS
+from augrecipes.ops.native_op import Draws, NativeOp, params_getter, ranges
 
 _LEAST_SIDE, _MOST_LEVEL = 3, 255
 _OF_A_CORNER = 1 << LIMITS.CORNER_BITS * np.arange(3, -1, -1)
@@ -24,12 +24,16 @@ _OF_A_CORNER = 1 << LIMITS.CORNER_BITS * np.arange(3, -1, -1)
 def blurred(step: Any) -> NativeOp | None:
     """Means of squares."""
     sides = _sides(step)
-    return NativeOp(DRAWS.ODD_NUMBER, EFFECTS.BLURS, sides, of("kernel")) if sides[1] <= LIMITS.WIDEST_BLUR else None
+    return (
+        NativeOp(DRAWS.ODD_NUMBER, EFFECTS.BLURS, sides, params_getter("kernel"))
+        if sides[1] <= LIMITS.WIDEST_BLUR
+        else None
+    )
 
 
 def medians(step: Any) -> NativeOp:
     """Medians of squares."""
-    return NativeOp(DRAWS.ODD_NUMBER, EFFECTS.MEDIANS, _sides(step), of("kernel"))
+    return NativeOp(DRAWS.ODD_NUMBER, EFFECTS.MEDIANS, _sides(step), params_getter("kernel"))
 
 
 def _sides(step: Any) -> tuple[int, int]:
@@ -73,8 +77,8 @@ def motion_blurred(step: Any) -> NativeOp | None:
     return NativeOp(DRAWS.MOTION, EFFECTS.CONVOLVES, limits, seen, does) if sides[1] <= LIMITS.WIDEST_FILTER else None
 
 
-def _square(name: str) -> Seen:
-    return lambda params: (float(len(params[name])), *of(name)(params))
+def _square(name: str) -> Draws:
+    return lambda params: (float(len(params[name])), *params_getter(name)(params))
 
 
 def _convolved(step: Any, draw: int, amount: tuple[float, float], name: str) -> NativeOp | None:
@@ -104,7 +108,7 @@ def gaussian(step: Any) -> NativeOp | None:
         return None
     if kernels is None or places is None or not noise_native.same_bits(kernels):
         return None
-    return NativeOp(DRAWS.GAUSS_NOISE, EFFECTS.ADDS_NOISE, limits, does=places)
+    return NativeOp(DRAWS.GAUSS_NOISE, EFFECTS.ADDS_NOISE, limits, effect_arguments=places)
 
 
 def _own(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -123,7 +127,7 @@ def photons_counted(step: Any) -> NativeOp | None:
         return None
     effect = EFFECTS.ADDS_OWN_ISO_NOISE if own else EFFECTS.ADDS_ISO_NOISE
     limits = ranges(step.color_shift, step.intensity)
-    return NativeOp(DRAWS.ISO_NOISE, effect, limits, of("color_shift", "intensity", "random_seed"), does)
+    return NativeOp(DRAWS.ISO_NOISE, effect, limits, params_getter("color_shift", "intensity", "random_seed"), does)
 
 
 # Holes, shadows.

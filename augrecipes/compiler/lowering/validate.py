@@ -11,7 +11,7 @@ import numpy as np
 
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.executor.inputs import as_bytes, of_bytes
-from augrecipes.compiler.executor.op import IN_PYTHON, NativeOp, Op
+from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels import probes
 from augrecipes.compiler.kernels.sink import Sink
@@ -20,6 +20,7 @@ from augrecipes.compiler.lowering import control
 from augrecipes.compiler.lowering.masks import AS_IT_IS
 from augrecipes.native.kernels import Library
 from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.ops.native_op import IN_PYTHON, NativeOp
 
 _MOST = 1 << 28  # pixels
 _EPOCH = 3
@@ -38,10 +39,10 @@ _MORE: dict[int, Callable[[], tuple[np.ndarray, ...]]] = {
 }
 
 
-def draws_alike(plan: Program, step: Any, keyed: Op, position: Position) -> bool:
+def same_draws(plan: Program, step: Any, keyed: Op, position: Position) -> bool:
     """Whether the kernel draws what albumentations' sampler draws, at some keys: libm may be another here, or numpy."""
     draw = control.sampler_of(step) if keyed.numbers.effect == EFFECTS.GROUPS else sampler_of(step)
-    left = keyed.numbers.draw == IN_PYTHON or keyed.numbers.given
+    left = keyed.numbers.draw == IN_PYTHON or keyed.numbers.drawn_in_python
     for rows, columns in _SIZES:
         data = {"image": stand_in((rows, columns, 3), np.dtype(np.uint8))}
         for (index, tile), found in zip(_TRIED, plan.drawn(_EPOCH, _TRIED, rows, columns), strict=True):
@@ -53,7 +54,7 @@ def draws_alike(plan: Program, step: Any, keyed: Op, position: Position) -> bool
     return True
 
 
-def works_alike(
+def matches_reference(
     kernels: Library, step: Any, keyed: Op, seed: int, position: Position, labels: np.dtype[Any] | None = None
 ) -> bool:
     """Whether the kernel makes of some images, or of masks of a dtype, what the step does, of what it draws.
@@ -63,7 +64,7 @@ def works_alike(
     numbers, cls = keyed.numbers, type(step)
     if (
         keyed.p <= 0
-        or numbers.given
+        or numbers.drawn_in_python
         or numbers.effect in _NOTHING
         or EFFECTS.MERGES <= numbers.effect <= EFFECTS.MERGED_ENDS
     ):
@@ -71,7 +72,7 @@ def works_alike(
     apply: Any = cls.apply if labels is None else cls.apply_to_mask
     known = (
         cls, kernels, apply, repr(step.get_transform_init_args()), numbers.draw, numbers.effect, numbers.arguments,
-        numbers.does, keyed.cell, keyed.forced, keyed.p < 1, labels,
+        numbers.effect_arguments, keyed.cell, keyed.forced, keyed.p < 1, labels,
     )  # fmt: skip
 
     def trials() -> Iterator[bool]:
@@ -79,12 +80,12 @@ def works_alike(
         plan = Program(kernels, [always], Sink(AS_IT_IS), seed, _MOST, labels=labels is not None)
         act = step.apply if labels is None and numbers.effect in _OWN else partial(apply, step)
         images = _images(numbers.effect) if labels is None else _masks(labels)
-        return _does_alike(plan, step, act, position, images, labels)
+        return _compare_effects(plan, step, act, position, images, labels)
 
-    return probes.holds(known, trials)
+    return probes.probe(known, trials)
 
 
-def _does_alike(
+def _compare_effects(
     plan: Program,
     step: Any,
     act: Callable[..., Any],
@@ -117,7 +118,7 @@ def _masks(dtype: np.dtype[Any]) -> tuple[np.ndarray, ...]:
 
 def _equal(found: Sequence[float], draw: Callable[[], Mapping[str, Any]], numbers: NativeOp) -> bool:
     try:
-        wanted = numbers.seen(draw())
+        wanted = numbers.expected_draws(draw())
     except Exception:  # the image is too small for it
         return not np.isfinite(found[0])
     return list(wanted) == list(found[: len(wanted)])

@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from augrecipes.compat.steps import group_of, is_gated, is_plain
-from augrecipes.compiler.executor.op import LEFT, OPAQUE, NativeOp, Op
+from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.kernels import cost
 from augrecipes.compiler.kernels.resize_native import KERNELS, same_bits
 from augrecipes.compiler.lowering import control, masks, warps
@@ -17,8 +17,9 @@ from augrecipes.compiler.lowering.lower import Lowered
 from augrecipes.compiler.rewrite.nodes import Fused, Node, ObjectStep
 from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
-from augrecipes.ops.capabilities import claims
 from augrecipes.ops.constants import LINEAR, NEAREST, NEAREST_MIDDLE
+from augrecipes.ops.native_op import EXIT, UNKNOWN_OP, NativeOp
+from augrecipes.ops.records import op_record
 
 _COLOURS = {
     EFFECTS.JITTERS: EFFECTS.JITTERS,
@@ -33,7 +34,7 @@ AsNumbers = Callable[[Any, int], NativeOp | None]
 
 def encode(step: Any, *, joined: bool = False) -> NativeOp | None:
     """A transform as numbers, joined with others or alone; None where programs do not know it, or not like this."""
-    record = claims(type(step).__name__)
+    record = op_record(type(step).__name__)
     name = record.native_joined if joined else record.native
     return resolve_name(f"{__package__}.{name}")(step) if name else None
 
@@ -50,15 +51,15 @@ class Walk:
         made: of each that draws, by its id: its label, and whether the tiles of a bag draw as one.
         files: images come undecoded.
         labels: numbers are those of what happens to a mask.
-        apart: merged steps, by their sites, that run one by one, because not all of them are known merged.
+        unmerged: merged steps, by their sites, that run one by one, because not all of them are known merged.
     """
 
     made: Mapping[int, tuple[str, bool]]
     files: bool = False
     labels: bool = False
-    apart: set[str] = field(default_factory=set)
+    unmerged: set[str] = field(default_factory=set)
 
-    def keyed(self, plan: Sequence[Lowered]) -> Iterator[tuple[Any, Op]]:
+    def lower(self, plan: Sequence[Lowered]) -> Iterator[tuple[Any, Op]]:
         """The steps of a plan, with their numbers; None and numbers for what is done between them.
 
         Raises:
@@ -74,7 +75,7 @@ class Walk:
         if not isinstance(node, Fused):
             yield from self._unit(one, alone)
             return
-        merged = [] if node.site in self.apart else self._merged(one.inside, node)
+        merged = [] if node.site in self.unmerged else self._merged(one.inside, node)
         if not merged:
             for inside in one.inside:
                 yield from self._unit(inside, alone)
@@ -91,11 +92,11 @@ class Walk:
         """The steps of a node, merged; none where one of them is not known so: then they run one by one."""
         as_numbers = _warped if node.kernel == "JoinedWarps" else _coloured
         found = [pair for step in steps for pair in self._unit(step, as_numbers)]
-        if all(keyed.numbers not in (LEFT, OPAQUE) for _, keyed in found):
+        if all(keyed.numbers not in (UNKNOWN_OP, EXIT) for _, keyed in found):
             return found
         if self.labels:
             raise OpaqueError(f"{node.site} moves masks otherwise")
-        self.apart.add(node.site)
+        self.unmerged.add(node.site)
         return []
 
     def _unit(self, one: Lowered, as_numbers: AsNumbers) -> control.Unit:
@@ -114,7 +115,7 @@ class Walk:
                 ]
             if (group := control.opened(one.made, label, children, shared=shared)) is not None:
                 return group
-        return [(one.made, Op(label, shared, 1.0, OPAQUE, alone=True))]  # nobody else knows when it acts
+        return [(one.made, Op(label, shared, 1.0, EXIT, alone=True))]  # nobody else knows when it acts
 
     def one(self, step: Any, as_numbers: AsNumbers) -> Op:
         """A transform; OpaqueError where it runs in albumentations, whether or not it acts."""
@@ -128,7 +129,7 @@ class Walk:
         needed = [] if numbers is None else [name for how in numbers.resizes for name in KERNELS[int(how)]]
         if needed and (found is None or not all(same_bits(found, name) for name in needed)):
             numbers = None
-        return Op(label, shared, float(step.p), numbers or LEFT)
+        return Op(label, shared, float(step.p), numbers or UNKNOWN_OP)
 
 
 def _is_last(node: Node, behind: Node | None) -> bool:
@@ -139,7 +140,7 @@ def _is_last(node: Node, behind: Node | None) -> bool:
 
 def _between(effect: int, does: tuple[float, ...] = ()) -> Op:
     """What is done between steps."""
-    return Op("", False, 1.0, NativeOp(DRAWS.NOTHING, effect, does=does))
+    return Op("", False, 1.0, NativeOp(DRAWS.NOTHING, effect, effect_arguments=does))
 
 
 def _unknown(_: Any, __: int) -> None:
@@ -168,11 +169,11 @@ def _warped(step: Any, interpolation: int) -> NativeOp | None:
 
 def _coloured(step: Any, _: int) -> NativeOp | None:
     """A step that changes colours behind such a run."""
-    record = claims(type(step).__name__)
+    record = op_record(type(step).__name__)
     if not record.random and record.recolours:
         return mixed(step)
     if record.native_joined:
         return encode(step, joined=True)
     found = encode(step)
     effect = None if found is None else _COLOURS.get(found.effect)
-    return None if found is None or effect is None else replace(found, effect=effect, does=())
+    return None if found is None or effect is None else replace(found, effect=effect, effect_arguments=())

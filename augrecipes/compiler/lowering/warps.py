@@ -9,13 +9,13 @@ from typing import Any
 import cv2
 
 from augrecipes.compat import normals
-from augrecipes.compiler.executor.op import NativeOp, of
 from augrecipes.compiler.kernels import lens_native, warp_native
 from augrecipes.compiler.kernels.warp_native import Kind, border_of
 from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 from augrecipes.ops.constants import LINEAR, NEAREST
 from augrecipes.ops.enhance import CornerAffine
+from augrecipes.ops.native_op import NativeOp, params_getter
 
 _TO_NEXT = 4  # where numbers say that the next pixel is taken
 # What resamples, and how the kernel `warp` is told from where.
@@ -61,7 +61,7 @@ def perspective(step: Any) -> NativeOp | None:
     """An image seen from the side."""
     if step.fit_output or not normals():
         return None
-    seen = of("matrix", "max_height", "max_width")
+    seen = params_getter("matrix", "max_height", "max_width")
     found = NativeOp(DRAWS.PERSPECTIVE, EFFECTS.WARPS_PERSPECTIVE, (*step.scale, normals()), seen)
     return _sampled(step, found, (step.keep_size, 0))
 
@@ -75,12 +75,12 @@ def _sampled(step: Any, found: NativeOp, more: tuple[int, int] = (0, 0)) -> Nati
     fill = border_of(step.fill) if step.border_mode == cv2.BORDER_CONSTANT else 0
     if step.interpolation not in (NEAREST, LINEAR) or fill < 0:
         return None
-    return replace(found, does=(step.border_mode, fill, *more, step.interpolation == NEAREST))
+    return replace(found, effect_arguments=(step.border_mode, fill, *more, step.interpolation == NEAREST))
 
 
 def interpolation_of(warp: NativeOp) -> int:
     """How what it warps is sampled, as OpenCV numbers that."""
-    return NEAREST if warp.does[_TO_NEXT] else LINEAR
+    return NEAREST if warp.effect_arguments[_TO_NEXT] else LINEAR
 
 
 def exactly(found: NativeOp) -> NativeOp | None:
@@ -99,9 +99,13 @@ def exactly(found: NativeOp) -> NativeOp | None:
     if found.effect == EFFECTS.DISTORTS_GRID:
         return found
     if found.effect == EFFECTS.WARPS_PERSPECTIVE:
-        return replace(found, does=(*found.does[:3], body, how == NEAREST))
+        return replace(found, effect_arguments=(*found.effect_arguments[:3], body, how == NEAREST))
     shears = found.draw == DRAWS.AFFINE and any(found.arguments[10:14])
-    return replace(found, seen=of(), does=(*found.does[:2], body, shears, how == NEAREST))
+    return replace(
+        found,
+        expected_draws=params_getter(),
+        effect_arguments=(*found.effect_arguments[:2], body, shears, how == NEAREST),
+    )
 
 
 def joined(found: NativeOp, interpolation: int) -> NativeOp | None:

@@ -9,12 +9,12 @@ from augrecipes.compiler.rewrite.nodes import Fused, Nodes, action_of
 from augrecipes.compiler.rewrite.rule import Firing, apply_rules
 from augrecipes.compiler.rewrite.rules import rules_for
 from augrecipes.flow import Arrival, Flow
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.ops.schedule import in_epoch
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "encoded", "together")
-PLAIN: tuple[Arrival, ...] = ("float32", "together")  # what runs as albumentations runs it
+UNOPTIMIZED_INPUTS: tuple[Arrival, ...] = ("float32", "together")  # what runs as albumentations runs it
 _STILL = ("identity", "dihedral")
 
 
@@ -81,7 +81,7 @@ class Compiled:
 def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: Arrival) -> Plan:
     """The rewritten steps for samples that come as `arrival` says; of floats, and of several images that come
     together, which no kernel takes, the steps as they are written."""
-    if arrival in PLAIN:
+    if arrival in UNOPTIMIZED_INPUTS:
         return Plan(steps)
     nodes, fired = apply_rules(steps, flow_of(recipe, arrival), rules_for(recipe, optimize))
     return Plan(nodes, fired, reads=optimize != "none" and arrival == "encoded" and _leaves_a_part(nodes))
@@ -95,7 +95,7 @@ def _leaves_a_part(nodes: Nodes) -> bool:
         action = action_of(node)
         if not isinstance(node, Step) or node.steps or node.target or action not in (*_STILL, "window", "warp"):
             return False
-        if action == "window" or claims(node.name).resizes == "window":
+        if action == "window" or op_record(node.name).resizes == "window":
             return True
         if action == "warp":
             return False

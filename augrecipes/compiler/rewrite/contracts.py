@@ -9,7 +9,7 @@ from typing import Literal
 from augrecipes.compiler.rewrite.nodes import Fused, Node, in_turn, is_single
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
 
@@ -88,8 +88,8 @@ def _through(node: Node, levels: float, flow: Flow) -> float:
         for child in node.steps:
             levels = _through(child, levels, flow)
         return levels
-    record = capability(node.name)
-    if record is None or record.action in STILL:
+    record = op_record(node.name)
+    if not record.is_known or record.action in STILL:
         return levels
     return (levels + (flow.dtype == "uint8")) * max(1.0, record.gain_for(effective(node)) or 1.0)
 
@@ -111,8 +111,8 @@ def _leaves(step: Node) -> list[Step]:
 
 
 def _why(leaf: Step, flow: Flow, merge: Merge) -> str | None:
-    record = capability(leaf.name)
-    if record is None or record.draws_from is None:
+    record = op_record(leaf.name)
+    if record.draws_from is None:
         return "may draw by what is in the image: nothing is known of its class"
     seen = record.draws_from if merge in ("GEOMETRY", "RESAMPLES") else record.draws_from & {"image"}
     if seen and not (merge == "DISTRIBUTION" and record.effect == "noise"):

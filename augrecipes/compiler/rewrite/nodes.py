@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard
 
 from augrecipes.lint import walk
 from augrecipes.ops import groups, schedule
-from augrecipes.ops.capabilities import capability
-from augrecipes.ops.capability import Action
+from augrecipes.ops.record import Action
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
@@ -153,8 +153,9 @@ def opened(node: Node) -> Iterator[Node]:
 
 def action_of(node: Node) -> Action:
     """What the compiler may assume of a node: a step's capability, given its arguments."""
-    if not isinstance(node, Step) or (record := capability(node.name)) is None:
+    if not isinstance(node, Step):
         return "opaque"
+    record = op_record(node.name)
     return record.action if record.when is None else record.action_for(effective(node))
 
 

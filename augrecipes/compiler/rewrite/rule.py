@@ -19,7 +19,7 @@ from augrecipes.compiler.rewrite.nodes import (
 )
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Step
 
 
@@ -134,7 +134,7 @@ def apply_rules(steps: Nodes, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Node
 
 
 def _straight(steps: Nodes, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing], *, outermost: bool) -> Nodes:
-    if any((record := capability(s.name)) and record.changes_dtype for step in steps for s in singles(step)):
+    if any(op_record(s.name).changes_dtype for step in steps for s in singles(step)):
         flow = replace(flow, dtype=None)
     for rule in rules:
         if rule.opens:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from augrecipes.compiler.rewrite import PLAIN
+from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS
 from augrecipes.compiler.rewrite.nodes import Node, is_open, opened
 from augrecipes.compiler.run.pipeline import Pipeline
 
@@ -57,7 +57,7 @@ def route_steps(pipeline: Pipeline, call: Call, take: Callable[[Any], object] = 
     def dress(copy: Pipeline) -> None:
         copy.call, copy.take = call, take
         copy.run_through(copy.transforms)  # what programs there are is made again
-        if copy.optimize == "none" or copy.arrival in PLAIN:
+        if copy.optimize == "none" or copy.arrival in UNOPTIMIZED_INPUTS:
             instrument(copy, call)
         else:
             _wrap_sinks(copy, call)

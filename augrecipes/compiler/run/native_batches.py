@@ -88,7 +88,7 @@ class NativeBatches(ProgramPipeline):
         """What runs so, in words."""
         inputs = self.recipe.inputs
         points = [name for name in ("boxes", "keypoints") if (of := getattr(inputs, name)) and of.presence != "absent"]
-        if isinstance(self.at_once, Program) and self.at_once.given:
+        if isinstance(self.at_once, Program) and self.at_once.python_draws:
             return f"samples with boxes, one by one: {self.kept_apart()}"
         masks = self.kept_apart({"mask"}) if inputs.mask != "absent" else None
         moved = f", with {' and '.join(points)} moved in Python" if points else ""
@@ -104,8 +104,8 @@ class NativeBatches(ProgramPipeline):
             return found
         if self.compiled.save_applied_params:
             return "what its steps draw is asked for"
-        if found.given:
-            return f"{self.label_of(next(iter(found.given.values())))} draws by boxes"
+        if found.python_draws:
+            return f"{self.label_of(next(iter(found.python_draws.values())))} draws by boxes"
         masks = self.coming("encoded" if files and self.reads else "uint8").native_masks if "mask" in beside else None
         return masks if isinstance(masks, str) else None
 
@@ -239,4 +239,4 @@ class NativeBatches(ProgramPipeline):
 
 def _leaves_nothing(plan: Program | str) -> bool:
     """Whether no step of any sample is left to Python."""
-    return isinstance(plan, Program) and not (plan.stops or plan.given)
+    return isinstance(plan, Program) and not (plan.stops or plan.python_draws)

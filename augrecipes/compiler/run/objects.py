@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.errors import DataError
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.records import op_record
 
 OBJECT, OBJECT_OF_POINT, NUMBER, MIRRORED = "object", "keypoint_object", "keypoint_number", "_mirrored"
 # Keys of a sample with a row for each box, and for each keypoint, by albumentations' names.
@@ -29,8 +29,8 @@ def follow_mirrors(steps: Iterable[Any]) -> None:
     """Let transforms, and those in groups, turn the flag `MIRRORED` of samples that have it."""
     for step in steps:
         follow_mirrors(getattr(step, "transforms", ()))
-        record, functions = capability(type(step).__name__), getattr(step, "_key2func", {})
-        if "keypoints" in functions and (record is None or record.action in ("dihedral", "warp")):
+        record, functions = op_record(type(step).__name__), getattr(step, "_key2func", {})
+        if "keypoints" in functions and (not record.is_known or record.action in ("dihedral", "warp")):
             functions[MIRRORED] = partial(_turned, functions["keypoints"])
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.kernels import quick_apply
-from augrecipes.compiler.lowering.lower import lowered_again, transforms_of
-from augrecipes.compiler.rewrite import PLAIN
+from augrecipes.compiler.lowering.lower import relower, transforms_of
+from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS
 from augrecipes.compiler.run.as_compose import is_kept
 from augrecipes.compiler.run.output_size_guard import guard
 
@@ -32,13 +32,13 @@ def in_epoch(pipeline: Any, epoch: int, kept: Iterable[Any]) -> Any:
     made.renew(compiled)
     made.whole, made._epoch = pipeline, epoch
     pairs = zip(pipeline._lowered, compiled.plans[pipeline.arrival].steps, strict=True)
-    made._lowered = tuple(lowered_again(was, node, pipeline.remade, instead) for was, node in pairs)
+    made._lowered = tuple(relower(was, node, pipeline.remade, instead) for was, node in pairs)
     for name in ("_labels", "cells"):
         by_id = getattr(pipeline, name)
         setattr(made, name, by_id | {id(now): by_id[was] for was, now in instead.items() if was in by_id})
     made.sites = [(instead.get(id(step), step), label, shared) for step, label, shared in pipeline.sites]
     fresh = [site for site in made.sites if isinstance(site[0], A.BasicTransform) and not is_kept(site[0])]
-    if compiled.optimize != "none" and pipeline.arrival not in PLAIN:
+    if compiled.optimize != "none" and pipeline.arrival not in UNOPTIMIZED_INPUTS:
         quick_apply.attach(step for step, _, _ in fresh)
     for step, label, shared in fresh:
         step.add_targets(pipeline.additional_targets)

@@ -9,8 +9,8 @@ from typing import Any
 from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.errors import DataError
 from augrecipes.ops.bounds import size_text
-from augrecipes.ops.capabilities import claims
 from augrecipes.ops.output_size import Made
+from augrecipes.ops.records import op_record
 
 _MOST = 8  # bytes of a value
 _CHANNELS = 4  # most images have no more
@@ -27,7 +27,7 @@ def guard(sites: Sites, max_bytes: int | None, cells: Mapping[int, int] | None =
     if max_bytes is None:
         return
     for step, site, _ in sites:
-        if (size_of := claims(type(step).__name__).makes) is not None:
+        if (size_of := op_record(type(step).__name__).makes) is not None:
             step.get_params_dependent_on_data = _guarded(step, site, size_of, max_bytes, (cells or {}).get(id(step), 1))
 
 

@@ -18,7 +18,7 @@ import cv2
 from augrecipes.compat.albumentations import running
 from augrecipes.compiler.kernels import quick_apply
 from augrecipes.compiler.lowering.lower import Sites, remade
-from augrecipes.compiler.rewrite import PLAIN, Compiled
+from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Nodes
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
@@ -62,7 +62,7 @@ class Pipeline(AsCompose):
     call: Callable[..., Any] | None = None  # how steps are called that programs leave to Python
     take: Callable[[Any], object] | None = None  # what is to have each program that is made
     trace: Callable[[int, int, int, dict[str, Any]], list[tuple[str, Any]]]  # what `stages` returns, in this thread
-    remade = staticmethod(remade)  # see `lowered_again`
+    remade = staticmethod(remade)  # see `relower`
     whole: Self | None = None  # of one with the numbers of an epoch, the one that it is made of
     _epoch = 0
     floats_are_news = True  # no float32 image has come yet
@@ -73,7 +73,7 @@ class Pipeline(AsCompose):
         self, compiled: Compiled, arrival: Arrival, transforms: list[Any], sites: Sites, **processors: Any
     ) -> None:
         self.compiled, self.arrival = compiled, arrival
-        if compiled.optimize != "none" and arrival not in PLAIN:
+        if compiled.optimize != "none" and arrival not in UNOPTIMIZED_INPUTS:
             quick_apply.attach(made for made, _, _ in sites)
         super().__init__(
             transforms, is_check_shapes=False, additional_targets=dict(compiled.added) or None, **processors

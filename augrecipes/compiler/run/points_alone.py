@@ -9,8 +9,8 @@ from typing import Any
 from augrecipes.compat.steps import Sample, functions_of, sampler_of
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.run.prepared import Act, Executors, Prepared, prepared
-from augrecipes.ops.capabilities import claims
 from augrecipes.ops.matrices import output_size
+from augrecipes.ops.records import op_record
 
 _POINTS = frozenset({"boxes", "keypoints"})
 
@@ -32,7 +32,7 @@ def point_steps(
 
 def _moves_points(self: Any, takes: bool, *, draws: bool = False) -> Act:
     """What a transform does to points, and to the shape of what stands for the image."""
-    if not draws and claims(type(self).__name__).targets.isdisjoint(_POINTS):
+    if not draws and op_record(type(self).__name__).targets.isdisjoint(_POINTS):
         return lambda data: data
     draw, functions, take = sampler_of(self), functions_of(self), self.py_random.random
 

@@ -17,7 +17,7 @@ from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.lowering.lower import Lowered
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
-from augrecipes.compiler.rewrite import PLAIN
+from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import Points, take_points
@@ -32,11 +32,11 @@ _MASK, _NOTHING, _IMAGE_AND_MASK = frozenset({"mask"}), frozenset[str](), frozen
 _NATIVE = ("native", "native_masks", "_mask_plans", "_pixelless", "_opaque_steps", "_straight", "_maker")
 
 
-def kept_from_plans(pipeline: Pipeline) -> str | None:
+def why_not_native(pipeline: Pipeline) -> str | None:
     """What keeps a pipeline from programs, whatever its steps are; None: nothing does."""
     if pipeline.optimize == "none":
         return "`none` runs its steps as albumentations does"
-    if pipeline.arrival in PLAIN:
+    if pipeline.arrival in UNOPTIMIZED_INPUTS:
         return "images are no uint8, or come together with others"
     return "images come decoded" if pipeline.arrival == "encoded" and not pipeline.takes_files else None
 
@@ -81,7 +81,7 @@ class ProgramPipeline(Pipeline):
     @cached_property
     def native(self) -> Program | str:
         """What carries out samples of an image alone without Python, or why nothing does."""
-        if (why := kept_from_plans(self)) is not None:
+        if (why := why_not_native(self)) is not None:
             return why
         try:
             return self.taken(self._maker.images(self._lowered, self.sinks["image"], files=self.takes_files))
@@ -135,7 +135,7 @@ class ProgramPipeline(Pipeline):
     def _straight(self) -> Program | None:
         """What makes samples of images, and their masks, with nothing for Python to do in between."""
         native, asks = self.native, self.compiled.save_applied_params
-        straight = isinstance(native, Program) and native.writes and not (native.opaque or native.given or asks)
+        straight = isinstance(native, Program) and native.writes and not (native.opaque or native.python_draws or asks)
         return native if straight and self.arrival == "uint8" else None  # type: ignore[return-value]
 
     def _again(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any] | None:
@@ -176,7 +176,7 @@ class ProgramPipeline(Pipeline):
         if self.native.idle and self.call is None and self.native.takes(image.shape[2]):
             return self._by_steps(epoch, index, tile, targets, allocate)
         mask, key, applied = done.pop("mask", None), (epoch, index, tile), self.compiled.save_applied_params
-        walks = bool(on_it - _MASK or self.native.given or applied or self.hands_all)
+        walks = bool(on_it - _MASK or self.native.python_draws or applied or self.hands_all)
         try:
             on_the_way = OnTheWay(self.native, key, image, self._held(targets))
             apart = mask is not None and not self._take_mask(on_the_way, mask, image)

@@ -12,8 +12,8 @@ from augrecipes.compat.steps import Sample, sampler_of
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.prepared import Act, Executors, prepared
-from augrecipes.ops.capabilities import claims
 from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size
+from augrecipes.ops.records import op_record
 
 Move: TypeAlias = tuple[str, Mapping[str, Any], Size, Size]  # a step's name, what it drew, the size before it and after
 _BYTE = np.dtype(np.uint8)
@@ -55,7 +55,7 @@ class StepMatrices:
 
 def _moves(step: Any) -> bool:
     """Whether a step, or one in a group, moves places."""
-    return claims(type(step).__name__).moves or any(map(_moves, getattr(step, "transforms", ())))
+    return op_record(type(step).__name__).moves or any(map(_moves, getattr(step, "transforms", ())))
 
 
 def _followed(seen: list[Move], step: Any, takes: bool) -> Act:

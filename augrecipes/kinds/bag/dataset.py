@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.data.dataset import RecipeDataset, RunSettings, Settings
-from augrecipes.data.picking import Pick
-from augrecipes.data.running import picking
 from augrecipes.errors import DataError, listed
 from augrecipes.kinds.bag.reader import bags_of
+from augrecipes.kinds.bag.reading import picking_rule, read_bag
+from augrecipes.recipe.grammar import Pick
 from augrecipes.recipe.model import Kind, Recipe
 from augrecipes.sources.bags import BagTable
 from augrecipes.sources.files import MAX_PIXELS
@@ -98,7 +98,7 @@ class TileBags(RecipeDataset):
         **how: Unpack[Settings],
     ) -> None:
         def table() -> BagTable:
-            self.rule = picking(self.recipe, max_tiles, min_tiles, pick)
+            self.rule = picking_rule(self.recipe, max_tiles, min_tiles, pick)
             given = root.table if isinstance(root, TileBags) else root
             found = bags_of(
                 given,
@@ -129,7 +129,7 @@ class TileBags(RecipeDataset):
     @property
     def pick(self) -> Pick:
         """Which tiles of a larger bag are taken, in mode `train`."""
-        return cast("Pick", self.rule.pick)
+        return self.rule.pick
 
     def _check_sizes(self, table: BagTable) -> None:
         counts = table.counts()
@@ -227,3 +227,4 @@ class SlideBags(TileBags, takes=SlideSettings):
 
 
 DATASET = TileBags
+__all__ = ["DATASET", "SlideBags", "TileBags", "picking_rule", "read_bag"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ from augrecipes.compiler.run.batch_samples import Room
 from augrecipes.compiler.run.extra_targets import is_array
 from augrecipes.compiler.run.image_queue import Read
 from augrecipes.compiler.run.output_buffer import output_buffer
-from augrecipes.compiler.run.tiles import BagBatch, BagResult, Name, default_threads
 from augrecipes.errors import DataError
+from augrecipes.kinds.bag.tiles import BagBatch, BagResult, Name, default_threads
 from augrecipes.kinds.image.pipeline import ImagePipeline
+from augrecipes.recipe.model import Recipe, Step
 
 
 class BagPipeline(ImagePipeline):
@@ -93,6 +94,14 @@ class BagPipeline(ImagePipeline):
         lanes = mine.lanes(min(threads or self.compiled.threads or default_threads(), len(tiles)))
         batch.read(lanes, lambda k: {"image": read(k)}, evened=mine.evened)
         return batch.result(save_applied=self.compiled.save_applied_params)
+
+
+def sharing(recipe: Recipe, steps: tuple[Step, ...], share: str = "tile") -> Iterator[tuple[str, str]]:
+    """(label, whose draws it has) of each step; `share`: of those that do not say it."""
+    for step in steps:
+        own = step.share or share
+        yield step.site, "one draw for the whole bag" if own == "bag" else "a draw for every tile"
+        yield from sharing(recipe, step.steps, own)
 
 
 PIPELINE = BagPipeline

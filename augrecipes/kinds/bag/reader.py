@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from augrecipes.errors import DataError, counted
+from augrecipes.kinds.bag.picking import tiles_of
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Bag, Mode, Recipe
 from augrecipes.sources.arguments import as_given, as_list, check_source
@@ -15,6 +16,7 @@ from augrecipes.sources.sample import DataArguments, RecipeSource
 from augrecipes.sources.slide_bags import SlideFiles
 
 TABLE = BagTable
+__all__ = ["TABLE", "bags_of", "check", "find", "tiles_of"]
 
 
 def bags_of(

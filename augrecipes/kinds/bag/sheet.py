@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.picking import tiles_of
 from augrecipes.errors import DataError
+from augrecipes.kinds.bag.picking import tiles_of
 from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import rgb_of_input, rgb_of_output, size_text

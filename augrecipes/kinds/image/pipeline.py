@@ -13,7 +13,7 @@ from augrecipes.compat.boxes import forget_labels, prepare
 from augrecipes.compiler.compile import warn_of_floats
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
-from augrecipes.compiler.rewrite import PLAIN, Compiled
+from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import singles
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, take_extra_targets
 from augrecipes.compiler.run.native_batches import NativeBatches
@@ -98,7 +98,7 @@ class ImagePipeline(NativeBatches):
         """One sample that comes as this pipeline's own plan takes it."""
         if (made := self._natively(epoch, index, tile, targets, allocate)) is not None:
             return made
-        if self.optimize != "none" and self.arrival not in PLAIN:
+        if self.optimize != "none" and self.arrival not in UNOPTIMIZED_INPUTS:
             return self.plain._planned(epoch, index, tile, targets, allocate)
         return self._by_steps(epoch, index, tile, targets, allocate)
 
@@ -183,7 +183,7 @@ class ImagePipeline(NativeBatches):
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The image after each outermost step."""
         arrival = self._arrival_of(targets)
-        mine = self.coming(arrival) if arrival in PLAIN else self.plain
+        mine = self.coming(arrival) if arrival in UNOPTIMIZED_INPUTS else self.plain
         found: list[tuple[str, Any]] = []
         data, _ = mine._prepare(targets, np.empty)
         mine.position(epoch, index, tile)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from augrecipes.compiler.run.grid import unit
-from augrecipes.compiler.run.shared import scaled_to
 from augrecipes.errors import DataError
+from augrecipes.kinds.pair.grid import unit
+from augrecipes.kinds.pair.shared import scaled_to
 from augrecipes.ops import groups
 from augrecipes.recipe.model import Arguments, Recipe, Step
 

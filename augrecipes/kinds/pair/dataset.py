@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Unpack
 
 from augrecipes.data.dataset import RecipeDataset, Settings
+from augrecipes.kinds.pair.checks import Check, table_of_scenes
+from augrecipes.kinds.pair.pairing import Cropped
 from augrecipes.kinds.pair.reader import scenes_of
 from augrecipes.recipe.model import Kind, Recipe
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, report
-from augrecipes.sources.pair_checks import Check, table_of_scenes
-from augrecipes.sources.pairs import Cropped, Roots
-from augrecipes.sources.paths import PathLike
+from augrecipes.sources.paths import PathLike, Roots
 
 _log = logging.getLogger("augrecipes")
 

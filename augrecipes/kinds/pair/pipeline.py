@@ -18,21 +18,22 @@ from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.lowering.lower import Lowered, Sites, group, lower, remade, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
-from augrecipes.compiler.rewrite import PLAIN, Compiled
+from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
-from augrecipes.compiler.run.degrade import Degrade, Key
 from augrecipes.compiler.run.extra_targets import is_array
-from augrecipes.compiler.run.grid import Region, unit
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.program_samples import kept_from_plans
-from augrecipes.compiler.run.scene import Scene, common_cells
-from augrecipes.compiler.run.scene_lowering import scene_plans
-from augrecipes.compiler.run.scene_plans import ScenePlans
-from augrecipes.compiler.run.shared import Shared
+from augrecipes.compiler.run.program_samples import why_not_native
 from augrecipes.compiler.run.targets import image_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
+from augrecipes.kinds.pair.degrade import Degrade, Key
+from augrecipes.kinds.pair.grid import Region, unit
+from augrecipes.kinds.pair.lowering import scene_plans
+from augrecipes.kinds.pair.programs import ScenePlans
+from augrecipes.kinds.pair.scene import Scene, common_cells
+from augrecipes.kinds.pair.shared import Shared
+from augrecipes.kinds.pair.sharing import sharing
 from augrecipes.ops import groups
 from augrecipes.recipe.model import Inputs, Step
 
@@ -115,7 +116,7 @@ class PairPipeline(Pipeline):
     def _run(self, key: Key, images: SceneImages, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
         """What comes out of one sample, of images that have whole cells alone."""
         asked, scene = self.compiled.save_applied_params, None
-        if self.optimize == "none" or self.arrival in PLAIN:
+        if self.optimize == "none" or self.arrival in UNOPTIMIZED_INPUTS:
             scene = self._steps(key, images)
             made, unfinished = dict[str, Any](scene.arrays), self.outputs
         elif (plans := self.plans) is not None and (found := plans.sample(key, images, allocate)) is not None:
@@ -176,7 +177,7 @@ class PairPipeline(Pipeline):
     @cached_property
     def native(self) -> ScenePlans | str:
         """What carries out samples natively, or why nothing does."""
-        if (why := kept_from_plans(self)) is not None:
+        if (why := why_not_native(self)) is not None:
             return why
         sinks = {name: self.sinks[name] for name in self.outputs}
         maker = ProgramMaker(self.sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes, self.tried)
@@ -302,3 +303,4 @@ def _lower(
 
 
 PIPELINE = PairPipeline
+__all__ = ["PIPELINE", "PairPipeline", "sharing"]

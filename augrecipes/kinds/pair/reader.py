@@ -8,22 +8,22 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from augrecipes.compiler.run.grid import cells, unit
 from augrecipes.errors import DataError, counted
+from augrecipes.kinds.pair.checks import Check, check_roots, checked, find_scenes, misfit, table_of_scenes, targets_of
 from augrecipes.kinds.pair.content import compare
+from augrecipes.kinds.pair.grid import cells, unit
+from augrecipes.kinds.pair.pairing import PairScenes
 from augrecipes.progress import Parts, progress
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.sources import pair_checks
 from augrecipes.sources.arguments import as_given
-from augrecipes.sources.check import Checked, in_parallel
+from augrecipes.sources.check import Checked, Faults, in_parallel
 from augrecipes.sources.columns import Columns
-from augrecipes.sources.defects import Defect, report
+from augrecipes.sources.defects import Defect, Size, report, size_text
 from augrecipes.sources.files import read_image
-from augrecipes.sources.pair_checks import Check, checked, find_scenes
-from augrecipes.sources.pairs import PairScenes
 from augrecipes.sources.sample import DataArguments, RecipeSource
 
 TABLE = Columns
+__all__ = ["TABLE", "check", "check_roots", "find", "scenes_of", "size_faults"]
 
 
 def scenes_of(
@@ -64,13 +64,13 @@ def find(
     """The scenes as a recipe reads them."""
     roots = given.root if isinstance(given.root, Mapping) else None
     if given.files is None and roots is None:
-        pair_checks.check_roots(recipe, targets, {})
+        check_roots(recipe, targets, {})
     check: Check | None = "headers" if headers else None
     found = scenes_of(
         recipe, mode, targets, roots, given.files, check, strict=strict, decode=decode, cache=False, **given.more
     )
     left_out = tuple(defect.message for defect in found.defects)
-    return RecipeSource(pair_checks.table_of_scenes(found), recipe.inputs, decode, left_out, tuple(found.notes))
+    return RecipeSource(table_of_scenes(found), recipe.inputs, decode, left_out, tuple(found.notes))
 
 
 def check(
@@ -91,7 +91,7 @@ def check(
     Raises:
         DataError: there is nothing to look at.
     """
-    targets = pair_checks.targets_of(recipe, mode)
+    targets = targets_of(recipe, mode)
     if isinstance(data, str) and not data.lower().endswith((".csv", ".tsv")):
         wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
         raise DataError(f"recipe {recipe.name!r} is of kind pair: give {wanted}, or a CSV file", data)
@@ -130,3 +130,12 @@ def compare_scene(paths: Mapping[str, str], units: Mapping[str, int], faint: lis
     whys = {path: compare(large, image) for path, image in others}
     faint += [path for path, why in whys.items() if why == ""]
     return [Defect("content", (first, path), f"{first} and {path}: {why}") for path, why in whys.items() if why]
+
+
+def size_faults(recipe: Recipe, path: str, sizes: Mapping[str, Size]) -> Faults:
+    """What is wrong with the sizes of a scene's images, by target."""
+    units = unit(dict(recipe.scales))
+    first = max(sizes, key=lambda name: units[name])
+    for name, size in sizes.items():
+        if why := misfit(first, name, sizes, units):
+            yield "size", f"{path}: {name} is {size_text(size)}, {first} {size_text(sizes[first])}: {why}"

@@ -7,8 +7,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from augrecipes.compiler.run.grid import cells
 from augrecipes.errors import DataError
+from augrecipes.kinds.pair.grid import cells
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, size_text

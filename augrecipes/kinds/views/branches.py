@@ -11,7 +11,7 @@ import numpy as np
 
 from augrecipes.compiler.compile import build
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.prefix import rest_of
+from augrecipes.compiler.prefix import suffix_recipe
 from augrecipes.compiler.rewrite import Compiled, Plan
 from augrecipes.compiler.rewrite.nodes import Nodes, action_of, singles
 from augrecipes.compiler.run.targets import MASKS, arrival_of
@@ -150,7 +150,7 @@ class Branches:
 
     def _part(self, name: str, begin: int, end: int, of_recipe: Mapping[str, Any] = {}, **how: Any) -> ImagePipeline:
         whole = self._whole[name]
-        recipe = replace(rest_of(whole.recipe, "train", begin), steps=whole.recipe.steps[begin:end], **of_recipe)
+        recipe = replace(suffix_recipe(whole.recipe, "train", begin), steps=whole.recipe.steps[begin:end], **of_recipe)
         found = built(self._of, recipe, resumes=self._of.resumes or begin > 0, **how)
         if self._fast:  # alone, neither part would know what the other bears
             nodes, stop = whole.compiled.plans["uint8"].steps, len(self._nodes(begin or end))

@@ -20,7 +20,7 @@ from augrecipes.flow import Arrival
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.kinds.views.branches import ALL, Branches, built
 from augrecipes.kinds.views.reduced_file import LARGE, ReducedFile, scale_for
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 
 _IMAGE, _MASK = "image", "mask"
 
@@ -169,7 +169,7 @@ class ViewsPipeline(ImagePipeline):
     def _may_reduce(self) -> bool:
         """Whether all views are decoded smaller if they can be: their places are matrices."""
         steps = [step for part in self.parts.values() for step in part.recipe.walk() if not step.is_group]
-        matrices = all(claims(step.name).is_matrix for step in steps)
+        matrices = all(op_record(step.name).is_matrix for step in steps)
         return self.optimize == "fast" and matrices and all(part.reads for part in self.parts.values())
 
 

@@ -11,7 +11,7 @@ from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, Steps, action_
 from augrecipes.compiler.rewrite.rule import Edit, Rule, runs
 from augrecipes.compiler.rewrite.rules.join_warps import recolours
 from augrecipes.flow import Flow
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
 
@@ -25,7 +25,7 @@ def joins(step: Step) -> bool:
 
 def _is_steep(step: Step) -> bool:
     """Whether it makes many levels of one, and so only joins what comes behind it."""
-    return not step.is_group and claims(step.name).gain is None
+    return not step.is_group and op_record(step.name).gain is None
 
 
 def levels(run: Steps) -> int:
@@ -33,14 +33,14 @@ def levels(run: Steps) -> int:
     total, gains = 0.0, 1.0
     for leaf in (leaf for step in run for leaf in step.walk()):
         if not leaf.steps:
-            off, gain = claims(leaf.name).colour_error_for(effective(leaf))
+            off, gain = op_record(leaf.name).colour_error_for(effective(leaf))
             total, gains = total + off, gains * gain
     return ceil(min(total * gains, ALL))
 
 
 def _is_slow(step: Step) -> bool:
     """Whether it takes longer by itself than joined, with nothing to join: it has no native pass of its own."""
-    return action_of(step) == "opaque" or (_is_steep(step) and not claims(step.name).native)
+    return action_of(step) == "opaque" or (_is_steep(step) and not op_record(step.name).native)
 
 
 def _pays(run: Steps, before: Node | None) -> bool:

@@ -15,7 +15,7 @@ from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, Steps, action_
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import capability, claims
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
@@ -65,8 +65,9 @@ def _samples(run: Steps, flow: Flow) -> bool:
 
 def _bends(step: Node, behind: Nodes) -> TypeGuard[Step]:
     """Whether it is a field that jobs sample with what is behind it: a lens, where that leaves fewer pixels."""
-    if not is_single(step) or (record := capability(step.name)) is None:
+    if not is_single(step):
         return False
+    record = op_record(step.name)
     if record.native == "warps:lens":
         fewer = bool(behind) and isinstance(behind[0], Step) and _leaves_less(behind[0])
         return fewer and effective(step).get("mode", "camera") == "camera" and _is_linear(step)
@@ -85,7 +86,7 @@ def recolours(step: Step) -> bool:
     """Whether a step, or every step of a group, changes colours by little more than a matrix."""
     if step.is_group:
         return all(map(recolours, step.steps))
-    return claims(step.name).recolours_for(effective(step))
+    return op_record(step.name).recolours_for(effective(step))
 
 
 def arriving(flow: Flow) -> SizeBounds:
@@ -95,7 +96,7 @@ def arriving(flow: Flow) -> SizeBounds:
 
 def _leaves_less(step: Step) -> bool:
     """Whether a step cuts, or scales what it is given or a window of it."""
-    return action_of(step) == "window" or claims(step.name).resizes is not None
+    return action_of(step) == "window" or op_record(step.name).resizes is not None
 
 
 def _only_scales(step: Step) -> bool:
@@ -104,7 +105,7 @@ def _only_scales(step: Step) -> bool:
 
 def _is_resize(step: Step) -> bool:
     """Whether a step resizes the whole image: of a window that was scaled before, that makes one resize of both."""
-    return claims(step.name).resizes == "whole"
+    return op_record(step.name).resizes == "whole"
 
 
 def _cuts_most(run: Steps, size: SizeBounds) -> bool:
@@ -126,11 +127,11 @@ def _goes_by_pixels(step: Node) -> bool:
     if step.is_group:
         return all(map(_goes_by_pixels, step.steps))
     alone = action_of(step) in ("identity", "lookup", "matrix", "pointwise")
-    return (recolours(step) or alone) and not claims(step.name).jumps
+    return (recolours(step) or alone) and not op_record(step.name).jumps
 
 
 def _sees_mean(step: Node) -> bool:
-    return any(claims(leaf.name).statistics_for(effective(leaf)) for leaf in singles(step))
+    return any(op_record(leaf.name).statistics_for(effective(leaf)) for leaf in singles(step))
 
 
 def _shows_fewer(step: Step, size: SizeBounds, *, all_of_it: bool) -> bool:
@@ -138,7 +139,7 @@ def _shows_fewer(step: Step, size: SizeBounds, *, all_of_it: bool) -> bool:
     nothing off."""
     if step.is_group or effective(step).get("pad_if_needed"):
         return False
-    cuts = action_of(step) == "window" or claims(step.name).resizes == "window"
+    cuts = action_of(step) == "window" or op_record(step.name).resizes == "window"
     left = after(step, size)
     larger = left.low[0] * left.low[1] > size.high[0] * size.high[1]
     return _only_scales(step) and not larger and not (all_of_it and cuts)

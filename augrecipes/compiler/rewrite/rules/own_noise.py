@@ -9,7 +9,7 @@ from augrecipes.compiler.rewrite.contracts import held_from
 from augrecipes.compiler.rewrite.nodes import Nodes, Renoised, changed, is_single
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.flow import Flow
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective
 
 
@@ -19,7 +19,7 @@ def renoised(steps: Nodes, flow: Flow, *, moves: bool) -> Iterable[Edit]:
     for place, step in enumerate(steps):
         if not is_single(step) or isinstance(step, Renoised) or step.p == 0 or behind[place + 1] is not None:
             continue
-        record = claims(step.name)
+        record = op_record(step.name)
         if record.moves == moves and record.own_noise_for(effective(step), flow.dtype):
             yield Edit(place, place + 1, (changed(step, Renoised),))
 

@@ -12,7 +12,7 @@ from augrecipes.compiler.rewrite.nodes import Node, Nodes, action_of, after, is_
 from augrecipes.compiler.rewrite.rule import Edit, Rule, swaps
 from augrecipes.compiler.rewrite.rules.join_warps import arriving
 from augrecipes.flow import Flow
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Step
@@ -28,7 +28,7 @@ def averages(step: Node) -> int | None:
         return None if None in found else sum(one or 0 for one in found)
     if not is_single(step):
         return None
-    return claims(step.name).averages_for(effective(step))
+    return op_record(step.name).averages_for(effective(step))
 
 
 def refusals(steps: Nodes, flow: Flow) -> dict[int, str | None]:
@@ -54,7 +54,7 @@ def is_downscale(step: Node) -> TypeGuard[Step]:
     if not is_single(step):
         return False
     action = action_of(step)
-    return action == "window" or (action == "warp" and claims(step.name).resizes is not None)
+    return action == "window" or (action == "warp" and op_record(step.name).resizes is not None)
 
 
 def _downscales(steps: Nodes, flow: Flow) -> dict[int, str | None]:

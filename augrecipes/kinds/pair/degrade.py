@@ -13,8 +13,8 @@ from augrecipes.compat.steps import Sample
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.step_draws import with_channels
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
-from augrecipes.compiler.run.scene import Scene
 from augrecipes.errors import DataError
+from augrecipes.kinds.pair.scene import Scene
 from augrecipes.ops.resize_to_target import ResizeToTarget
 
 

@@ -1,4 +1,4 @@
-"""Capability: what the compiler may know of a step's class. What is not written down is not assumed."""
+"""The record of a class of steps: all that the compiler may know of it. What is not written down is not assumed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EVERYTHING = frozenset({"image", "mask", "boxes", "keypoints"})
 
 
 @dataclass(frozen=True, slots=True)
-class Capability:
+class OpRecord:
     """What is known of one class.
 
     Attributes:
@@ -160,6 +160,11 @@ class Capability:
     own_noise_when: Callable[[Mapping[str, Any], Dtype | None], bool] | None = None
 
     @property
+    def is_known(self) -> bool:
+        """Whether anything is known of the class: one that a program registered has no record."""
+        return bool(self.name)
+
+    @property
     def moves(self) -> bool:
         """Whether it may put pixels elsewhere, on everything that is told by their place."""
         return "mask" in self.targets and not self.in_place
@@ -220,7 +225,7 @@ class Capability:
     def is_steady(self, arguments: Mapping[str, Any]) -> bool:
         """Whether a step with `arguments` (defaults merged), when it acts, does the same to a uint8 image every time.
 
-        >>> Capability("Resize", random=False).is_steady({}), Capability("RandomCrop").is_steady({})
+        >>> OpRecord("Resize", random=False).is_steady({}), OpRecord("RandomCrop").is_steady({})
         (True, False)
         """
         fixed = self.steady_when is None or self.steady_when(arguments)
@@ -229,7 +234,7 @@ class Capability:
     def statistics_for(self, arguments: Mapping[str, Any]) -> str:
         """`statistics`, or an empty text where a step with `arguments` (defaults merged) reads none.
 
-        >>> Capability("CLAHE", statistics="the histogram").statistics_for({}), Capability("Blur").statistics_for({})
+        >>> OpRecord("CLAHE", statistics="the histogram").statistics_for({}), OpRecord("Blur").statistics_for({})
         ('the histogram', '')
         """
         holds = self.statistics_when is None or self.statistics_when(arguments)
@@ -254,7 +259,7 @@ class Capability:
     def gain_for(self, arguments: Mapping[str, Any]) -> float | None:
         """`gain` under `arguments` (defaults merged).
 
-        >>> Capability("Blur", gain=1.0).gain_for({}), Capability("Posterize").gain_for({})
+        >>> OpRecord("Blur", gain=1.0).gain_for({}), OpRecord("Posterize").gain_for({})
         (1.0, None)
         """
         return self.gain(arguments) if callable(self.gain) else self.gain
@@ -262,7 +267,7 @@ class Capability:
     def in_levels_for(self, arguments: Mapping[str, Any]) -> bool:
         """`in_levels`, or True where `arguments` (defaults merged) name what OpenCV does on uint8 alone.
 
-        >>> Capability("ToGray").in_levels_for({"method": "from_lab"}), Capability("ToGray").in_levels_for({})
+        >>> OpRecord("ToGray").in_levels_for({"method": "from_lab"}), OpRecord("ToGray").in_levels_for({})
         (True, False)
         """
         return self.in_levels or not _ON_LEVELS.isdisjoint(map(str, arguments.values()))
@@ -270,7 +275,7 @@ class Capability:
     def own_noise_for(self, arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
         """Whether a step with `arguments` (defaults merged) may take noise of our own, for images of this dtype.
 
-        >>> Capability("GaussNoise", own_noise="own_noise:added").own_noise_for({}, "uint8")
+        >>> OpRecord("GaussNoise", own_noise="own_noise:added").own_noise_for({}, "uint8")
         True
         """
         return bool(self.own_noise) and (self.own_noise_when is None or self.own_noise_when(arguments, dtype))
@@ -278,7 +283,7 @@ class Capability:
     def grids_for(self, arguments: Mapping[str, Any]) -> Grids:
         """`grids`, or `never` where `arguments` (defaults merged) do not allow it.
 
-        >>> Capability("Blur", grids="alike").grids_for({}), Capability("Spatter").grids_for({})
+        >>> OpRecord("Blur", grids="alike").grids_for({}), OpRecord("Spatter").grids_for({})
         ('alike', 'never')
         """
         if self.grids_when is not None and not self.grids_when(arguments):

@@ -10,10 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from augrecipes.compiler.compile import check, steps_of
-from augrecipes.compiler.run.grid import cells, unit
 from augrecipes.errors import DataError
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
+from augrecipes.kinds.pair.grid import cells, unit
+from augrecipes.kinds.pair.pairing import Cropped, PairScenes, pair
 from augrecipes.ops import groups
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Recipe
@@ -23,8 +24,7 @@ from augrecipes.sources.columns import Columns
 from augrecipes.sources.csv_list import choose_split, read_rows, resolve
 from augrecipes.sources.defects import Defect, Findings, Least, Size
 from augrecipes.sources.image_tables import columns_at, columns_of
-from augrecipes.sources.pairs import Cropped, PairScenes, Roots, pair
-from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.paths import PathLike, PathTable, Roots
 
 Check = Literal["headers", "names"]
 _COLUMNS = ("label", "split", "group", "weight")

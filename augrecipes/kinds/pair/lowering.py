@@ -8,20 +8,21 @@ from operator import itemgetter
 from typing import Any
 
 from augrecipes.compat.steps import is_gated
-from augrecipes.compiler.executor.op import IN_PYTHON, KEPT, OPAQUE, NativeOp, Op
+from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering.lower import Lowered, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError, Walk, alone
-from augrecipes.compiler.run.degrade import Degrade, Degrading
-from augrecipes.compiler.run.scene_plans import SceneExit, ScenePlans
-from augrecipes.compiler.run.shared import Shared
+from augrecipes.kinds.pair.degrade import Degrade, Degrading
+from augrecipes.kinds.pair.programs import SceneExit, ScenePlans
+from augrecipes.kinds.pair.shared import Shared
 from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.ops.native_op import EXIT, IN_PYTHON, NO_OP, NativeOp
 from augrecipes.ops.resize_to_target import ResizeToTarget
 from augrecipes.recipe.model import Output
 
-_OTHERS = Op("", False, 1.0, KEPT)  # a step of other targets
-_DEGRADES = Op("", False, 1.0, OPAQUE, alone=True)
+_OTHERS = Op("", False, 1.0, NO_OP)  # a step of other targets
+_DEGRADES = Op("", False, 1.0, EXIT, alone=True)
 _MOVES: dict[str, tuple[int, ...]] = {"window": (EFFECTS.CROPS, EFFECTS.PADS_AND_CROPS), "dihedral": (EFFECTS.FLIPS,)}
 _WARPS = (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE)  # whose images may be of another size
 _RESIZES = (EFFECTS.RESIZES, EFFECTS.SCALES)
@@ -50,16 +51,16 @@ class _WalkOfTarget(Walk):
             yield (step.step, self._shared(step)) if takes_part else (None, replace(_OTHERS, label=label))
             return
         first, *rest = self._unit(one, alone)
-        if first[1].numbers is OPAQUE:
+        if first[1].numbers is EXIT:
             raise OpaqueError(f"{first[1].label} chooses as only albumentations knows")
         yield from (first, *rest)
 
     def _shared(self, step: Shared) -> Op:
         if not is_gated(step.step):  # nobody else knows when it acts
-            return Op(*self.made[id(step.step)], 1.0, OPAQUE, alone=True)
+            return Op(*self.made[id(step.step)], 1.0, EXIT, alone=True)
         keyed = replace(self.one(step.step, alone), alone=True)
-        if keyed.numbers.draw == IN_PYTHON or keyed.numbers.given or not self._is_native(step, keyed.numbers):
-            return replace(keyed, numbers=OPAQUE)
+        if keyed.numbers.draw == IN_PYTHON or keyed.numbers.drawn_in_python or not self._is_native(step, keyed.numbers):
+            return replace(keyed, numbers=EXIT)
         return replace(keyed, cell=step.units[self.name] if step.how == "window" else 1)
 
     def _is_native(self, step: Shared, numbers: NativeOp) -> bool:
@@ -118,15 +119,15 @@ def _of_target(
             yield step, replace(keyed, label=one.node.site)
             present |= {one.made.target}
         else:
-            yield from _WalkOfTarget(made, name=name, present=present).keyed([one])
+            yield from _WalkOfTarget(made, name=name, present=present).lower([one])
 
 
 def _degrading(one: Lowered, maker: ProgramMaker, called: Callable[..., Any]) -> Degrading:
     """A Degrade with a plan of its steps."""
     one.made.reach((1, 1))  # its steps are tried before a sample has a size
     steps = [
-        (step, replace(keyed, numbers=OPAQUE) if keyed.numbers.given else keyed)
-        for step, keyed in Walk(maker.made).keyed(one.inside)
+        (step, replace(keyed, numbers=EXIT) if keyed.numbers.drawn_in_python else keyed)
+        for step, keyed in Walk(maker.made).lower(one.inside)
     ]
     plan = maker.steps(steps, Sink(_AS_IT_IS))
     exits = plan.opaque

@@ -17,10 +17,10 @@ import numpy as np
 from augrecipes.compat.albumentations import A, geometric
 from augrecipes.compiler.kernels.step_draws import draw, is_plain_window, with_channels
 from augrecipes.compiler.lowering.lower import transform
-from augrecipes.compiler.run.scene import Scene
-from augrecipes.compiler.run.sharing import How, how_to_share, refusal
-from augrecipes.ops.capabilities import capability
+from augrecipes.kinds.pair.scene import Scene
+from augrecipes.kinds.pair.sharing import How, how_to_share, refusal
 from augrecipes.ops.dihedral import symmetry_of
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import construct, effective
 from augrecipes.recipe.model import Arguments, Step
 
@@ -117,8 +117,8 @@ def _in_pixels(params: dict[str, Any], unit: int) -> dict[str, Any]:
 
 def scaled_to(step: Step, to: int, at: int) -> Step:
     """The step with the arguments that count pixels multiplied by `to` / `at`."""
-    record = capability(step.name)
-    pixels = record.pixels if record is not None else ()
+    record = op_record(step.name)
+    pixels = record.pixels
     merged = effective(step)
     args = step.args.plain()
     for name in pixels:

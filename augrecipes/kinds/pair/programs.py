@@ -14,10 +14,10 @@ from augrecipes.compiler.executor.program_memory import END
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.lowering.validate import Position
-from augrecipes.compiler.run.degrade import Degrading, Key
 from augrecipes.compiler.run.exits import NotHereError, in_between
-from augrecipes.compiler.run.scene import Scene
-from augrecipes.compiler.run.shared import Shared
+from augrecipes.kinds.pair.degrade import Degrading, Key
+from augrecipes.kinds.pair.scene import Scene
+from augrecipes.kinds.pair.shared import Shared
 
 
 class SceneExit(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.run.grid import Region, cells
+from augrecipes.kinds.pair.grid import Region, cells
 
 
 @dataclass(slots=True)

@@ -12,26 +12,21 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain, product
-from typing import Any, TypeVar
+from typing import Any
 
 from augrecipes.errors import DataError, counted
 from augrecipes.sources.defects import Defect, Size, size_text
-from augrecipes.sources.entries import EXTENSIONS
 from augrecipes.sources.listing import list_folders
-from augrecipes.sources.paths import PathLike
+from augrecipes.sources.names import Scenes, by_scene, match_folders, stem, template
+from augrecipes.sources.paths import Roots
 
-Roots = PathLike | Sequence[PathLike]
 _Files = Mapping[str, str]  # paths, and their names below the root, without extension
-_Key = tuple[str, str]  # of a scene: its folder and its name
-T = TypeVar("T")
 
-_EXTENSION = re.compile(rf"\.(?i:{'|'.join(sorted(os.fsdecode(name) for name in EXTENSIONS))})$")
 _LAST = re.compile(
     r"(?i)(?:[-_. ](?:hr|gt|hq|lq|lr[a-z]*\d*|bicubic|down[a-z]*|srf[-_]?\d+|\d{1,2}x)|[-_. ]?[x×]\d{1,2}m?)$"
 )
@@ -146,33 +141,17 @@ def pair(
     return found
 
 
-def template(text: str) -> re.Pattern[str]:
-    """What a file is called below its root, without the extension: ``{}x4``; folders may be part of it.
-
-    Raises:
-        DataError: it has not exactly one ``{}``.
-
-    >>> template("X4/{}x4").fullmatch("a/X4/0001x4").groups(), template("{}x4").fullmatch("0001") is None
-    (('a', '0001'), True)
-    """
-    if text.count("{}") != 1 or any(c in text.replace("{}", "") for c in "{}"):
-        raise DataError(f"names=: a template holds {{}} once, for the scene's name, such as {{}}x4; got {text!r}")
-    text = _EXTENSION.sub("", unicodedata.normalize("NFC", text).replace("\\", "/"))
-    before, after = map(re.escape, text.split("{}"))
-    return re.compile(rf"(?:(.*)/)?{before}([^/]+){after}")
-
-
-def readings(stem: str) -> Iterator[str]:
+def name_templates(name: str) -> Iterator[str]:
     """Templates that a name may be made by, besides ``{}``.
 
-    >>> list(readings("img_1_HR_x4")), list(readings("LR_baby"))
+    >>> list(name_templates("img_1_HR_x4")), list(name_templates("LR_baby"))
     (['{}_x4', '{}_HR_x4'], ['LR_{}'])
     """
-    at = len(stem)
+    at = len(name)
     for _ in range(_MOST_WAYS):
-        if (found := _LAST.search(stem, 0, at)) and (at := found.start()):
-            yield f"{{}}{stem[at:]}"
-    if found := _FIRST.match(stem):
+        if (found := _LAST.search(name, 0, at)) and (at := found.start()):
+            yield f"{{}}{name[at:]}"
+    if found := _FIRST.match(name):
         yield f"{found[0]}{{}}"
 
 
@@ -206,53 +185,26 @@ def _files(lists: Mapping[str, list[str]], *, cache: bool) -> dict[str, _Files]:
         except DataError as error:
             problems.append(f"{target}: {error}")
             continue
-        named = {paths[i]: bare(paths.name(i)) for i in range(len(paths))}
+        named = {paths[i]: stem(paths.name(i)) for i in range(len(paths))}
         files[target] = {path: named[path] for path in sorted(named, key=os.fsencode) if not path.startswith(inner)}
     if problems:
         raise DataError("\n".join(problems))
     return files
 
 
-def bare(name: str) -> str:
-    """A name without its extension, composed (NFC): some systems store é as one letter, others as e and an accent."""
-    bare = os.path.splitext(name)[0].replace(os.sep, "/")  # noqa: PTH122 (a name may end in a dot)
-    return unicodedata.normalize("NFC", bare)
-
-
-def by_scene(files: Mapping[T, str], named: re.Pattern[str]) -> dict[_Key, list[T]]:
-    """Files whose names fit a template, by the folder and the name of their scene."""
-    scenes: dict[_Key, list[T]] = defaultdict(list)
-    for file, name in files.items():
-        if found := named.fullmatch(name):
-            scenes[found[1] or "", found[2]].append(file)
-    return scenes
-
-
-def alike(ours: dict[_Key, list[T]], theirs: dict[_Key, list[T]]) -> tuple[dict[_Key, list[T]], dict[_Key, list[T]]]:
-    """The scenes of two targets; without their folders, unless both have the same ones."""
-    folders = [{folder for folder, _ in scenes} for scenes in (ours, theirs)]
-    if folders[0] == folders[1] or (folders[0] & folders[1]) - {""}:
-        return ours, theirs
-    flat: list[dict[_Key, list[T]]] = [defaultdict(list), defaultdict(list)]
-    for scenes, joined in zip((ours, theirs), flat, strict=True):
-        for (_, scene), files in scenes.items():
-            joined["", scene] += files
-    return flat[0], flat[1]
-
-
-def _find_names(large: _Files, small: _Files, ratio: Fraction) -> tuple[dict[_Key, list[str]], dict[_Key, list[str]]]:
+def _find_names(large: _Files, small: _Files, ratio: Fraction) -> tuple[Scenes[str], Scenes[str]]:
     """The scenes of both by the names under which most have both files.
 
     Of equals those that say the scale, then the shortest.
     """
     ways = []
     for files in (large, small):
-        seen = Counter(text for name in files.values() for text in readings(name.rpartition("/")[2]))
+        seen = Counter(text for name in files.values() for text in name_templates(name.rpartition("/")[2]))
         texts = ["{}", *(text for text, _ in seen.most_common(_MOST_WAYS))]
         ways.append([(text, by_scene(files, template(text))) for text in texts])
     best = (-1, False, 0), ways[0][0][1], ways[1][0][1]
     for (text, some), (said, others) in product(*ways):
-        two = alike(some, others)
+        two = match_folders(some, others)
         score = len(two[0].keys() & two[1].keys()), _scale_in(said) == ratio, -len(text + said)
         best = max(best, (score, *two), key=lambda one: one[0])
     return best[1:]
@@ -279,7 +231,7 @@ def _match(
         if given is None:
             scenes = _find_names(large, small, ratios[name])
         else:
-            scenes = alike(by_scene(large, given[first]), by_scene(small, given[name]))
+            scenes = match_folders(by_scene(large, given[first]), by_scene(small, given[name]))
         partners[name] = {}
         for scene, these in scenes[0].items():
             theirs = scenes[1].get(scene, [])

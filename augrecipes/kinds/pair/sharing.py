@@ -1,14 +1,14 @@
-"""How the targets of a pair share a step, and the tiles of a bag. Imports no albumentations."""
+"""How the targets of a pair share a step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from augrecipes.compiler.run.grid import unit
 from augrecipes.errors import RecipeError
+from augrecipes.kinds.pair.grid import unit
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import capability, carried
+from augrecipes.ops.records import op_record, rescalable
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Recipe, Step
 
@@ -21,15 +21,15 @@ def how_to_share(step: Step) -> How:
     Raises:
         RecipeError: it resamples in a way that cannot be carried from one grid to another.
     """
-    record = capability(step.name)
-    if record is None:
+    record = op_record(step.name)
+    if not record.is_known:
         return "plain"
     action = record.action_for(effective(step))
     if action in ("window", "dihedral"):
         return action
     if record.bends:
-        if step.name not in carried():
-            which = ", ".join(carried())
+        if step.name not in rescalable():
+            which = ", ".join(rescalable())
             raise refusal(step, f"cannot be shared by targets of different scale; of those that resample, {which} can")
         return "resampled"
     return "plain"
@@ -41,14 +41,10 @@ def refusal(step: Step, message: str) -> RecipeError:
 
 
 def sharing(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[str, str]]:
-    """(label, who takes part in its draws) of the steps for which that is a question."""
-    if recipe.facts.scales:
-        scales: dict[str, int] = dict(recipe.scales)
-        for step in steps:
-            yield from _of_pair(step, tuple(scales), unit(scales))
-    elif recipe.facts.tiles:
-        for step in steps:
-            yield from _of_bag(step, "tile")
+    """(label, who takes part in its draws) of each step."""
+    scales: dict[str, int] = dict(recipe.scales)
+    for step in steps:
+        yield from _of_pair(step, tuple(scales), unit(scales))
 
 
 def _of_pair(step: Step, targets: tuple[str, ...], units: Mapping[str, int]) -> Iterator[tuple[str, str]]:
@@ -76,17 +72,10 @@ def _of_pair(step: Step, targets: tuple[str, ...], units: Mapping[str, int]) -> 
 
 def _counted(step: Step, targets: tuple[str, ...], units: Mapping[str, int]) -> str:
     """Whose pixels the numbers of a step count, if it has some."""
-    record = capability(step.name)
-    if record is None or not record.pixels:
+    record = op_record(step.name)
+    if not record.pixels:
         return ""
     if step.at is not None:
         return f"; its numbers count pixels of {step.at}"
     coarsest = min(targets, key=units.__getitem__)
     return f"; its numbers count pixels of {coarsest}, the coarsest, because it has no `at`"
-
-
-def _of_bag(step: Step, share: str) -> Iterator[tuple[str, str]]:
-    share = step.share or share
-    yield step.site, "one draw for the whole bag" if share == "bag" else "a draw for every tile"
-    for child in step.steps:
-        yield from _of_bag(child, share)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
-
 import numpy as np
 import numpy.typing as npt
 
 from augrecipes.recipe.model import Bag, Mode
 from augrecipes.seeds import MASK, site_key
 
-Pick = Literal["random", "first", "stride"]
-PICKS: tuple[Pick, ...] = get_args(Pick)
 # No step's label holds a zero byte: picking shares its draws with none of them.
 _SITE = site_key("\0pick")
 

@@ -19,9 +19,9 @@ from support.every_class import EACH, SIZE, SLOW, STEPS, mask_of, neighbour, pic
 from augrecipes.compiler.prefix import draws_nothing
 from augrecipes.compiler.rewrite.nodes import action_of
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.ops import capabilities, registry
-from augrecipes.ops.capabilities import claims, known
+from augrecipes.ops import records, registry
 from augrecipes.ops.dihedral import symmetry_of
+from augrecipes.ops.records import op_record, record_names
 from augrecipes.ops.registry import construct, effective, is_registered, names
 from augrecipes.recipe.model import Arguments, Recipe, Step, label
 
@@ -43,8 +43,8 @@ def keyed(name: str, args: dict, index: int):
 
 def test_every_class_has_a_record_and_every_record_a_class() -> None:
     steps = {n for n in names() if n != "Degrade" and not is_registered(n)}
-    assert steps - set(known()) == set()
-    assert set(known()) - steps == set()
+    assert steps - set(record_names()) == set()
+    assert set(record_names()) - steps == set()
 
 
 @pytest.mark.parametrize(("name", "args"), LOOKUPS, ids=lambda v: v if isinstance(v, str) else "")
@@ -54,7 +54,7 @@ def test_a_lookup_is_one_wherever_a_pixel_stands(
     name: str, args: dict, index: int, height: int, width: int, y: int, x: int
 ) -> None:
     """On any window of the image it gives the window of what it gives on the image: body and tail of a row alike."""
-    record = claims(name)
+    record = op_record(name)
     channels = 3 if record.channels else (1, 3, 5)[index % 3]
     image = photo(index, channels, "uint8")
     window = np.ascontiguousarray(image[y : y + height, x : x + width])
@@ -77,7 +77,7 @@ def test_a_dihedral_step_is_the_symmetry_that_the_kernel_thinks(name: str, args:
 @pytest.mark.parametrize("channels", [1, 3, 5])
 @pytest.mark.parametrize(("name", "args"), POOL, ids=lambda v: v if isinstance(v, str) else "")
 def test_a_class_takes_the_channel_counts_of_its_record_and_no_others(name: str, args: dict, channels: int) -> None:
-    record = claims(name)
+    record = op_record(name)
     image = photo(3, channels, "uint8", (64, 48))
     if record.channels is None or channels in record.channels:
         assert keyed(name, args, 1)(image=image)["image"].size
@@ -139,7 +139,7 @@ def far_pixels_count(name: str, args: dict) -> bool:
 
 @pytest.mark.parametrize(("name", "args"), READERS + NO_READERS, ids=str)
 def test_statistics_are_read_by_the_steps_that_say_so(name: str, args: dict) -> None:
-    record = claims(name)
+    record = op_record(name)
     assert bool(record.statistics_for(effective(Step(name, Arguments(args))))) == far_pixels_count(name, args)
 
 
@@ -157,7 +157,7 @@ BOTH = pytest.mark.parametrize("dtype", ["uint8", "float32"])
 
 def law(step: Step, dtype: str, seeds: range, every: int = 1) -> None:
     """On images that differ a little a step draws the same, and its results differ no more than its record says."""
-    record = claims(step.name)
+    record = op_record(step.name)
     assert record.draws_from is not None
     gain = record.gain_for(effective(step))
     for seed in seeds:
@@ -186,7 +186,7 @@ def test_draws_and_gains(step: Step, dtype: str, long: bool) -> None:
 
 @EACH
 def test_who_draws_by_the_mask(step: Step) -> None:
-    record = claims(step.name)
+    record = op_record(step.name)
     assert record.draws_from is not None
     image = next(pictures(1, "uint8"))
     ran = [run(step, 1, image, mask_of(seed)) for seed in range(3)]
@@ -217,7 +217,7 @@ def test_who_draws_by_the_image(name: str) -> None:
     ],
 )
 def test_planted_claims_are_caught(name: str, claimed: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(capabilities._BY_NAME, name, replace(capabilities._BY_NAME[name], **claimed))  # type: ignore[arg-type]
+    monkeypatch.setitem(records._BY_NAME, name, replace(records._BY_NAME[name], **claimed))  # type: ignore[arg-type]
 
     with pytest.raises(AssertionError):
         for dtype in ("uint8", "float32"):
@@ -225,7 +225,7 @@ def test_planted_claims_are_caught(name: str, claimed: dict[str, object], monkey
 
 
 def test_every_class_is_among_them() -> None:
-    assert {step.name for step in STEPS} == set(capabilities.known())
+    assert {step.name for step in STEPS} == set(records.record_names())
 
 
 # A step gives the same bits however many threads OpenCV has, and wherever in memory its image and results lie.

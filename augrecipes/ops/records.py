@@ -1,0 +1,37 @@
+"""Every record, by class name. Imports no albumentations: linting must be quick."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from augrecipes.ops import color, geometry, texture
+from augrecipes.ops.record import NOTHING, OpRecord
+
+_BY_NAME = {record.name: record for family in (geometry, color, texture) for record in family.RECORDS}
+_UNKNOWN = OpRecord("", targets=NOTHING)
+
+
+def op_record(name: str) -> OpRecord:
+    """The record of the class `name`; of a class of which nothing is known one that says nothing.
+
+    >>> op_record("RandomCrop").crops, op_record("SomeClassOfYours").is_known
+    ('anywhere', False)
+    """
+    return _BY_NAME.get(name, _UNKNOWN)
+
+
+def record_names() -> tuple[str, ...]:
+    """The names that have a record, sorted."""
+    return tuple(sorted(_BY_NAME))
+
+
+@cache
+def rescalable() -> tuple[str, ...]:
+    """The names of those that resample and can be carried from one grid to another, sorted.
+
+    Perspective rescales without the half pixel, and fields of displacements are drawn pixel by pixel: those cannot.
+
+    >>> "Rotate" in rescalable(), "Perspective" in rescalable()
+    (True, False)
+    """
+    return tuple(n for n in record_names() if _BY_NAME[n].action == "warp" and _BY_NAME[n].grids_for({}) == "same")

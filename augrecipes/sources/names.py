@@ -1,0 +1,62 @@
+"""Files of one scene by their names: templates of names, and folders that count where two sets have the same."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TypeAlias, TypeVar
+
+from augrecipes.errors import DataError
+from augrecipes.sources.entries import EXTENSIONS
+
+SceneName = tuple[str, str]  # its folder, and its name there
+T = TypeVar("T")
+Scenes: TypeAlias = dict[SceneName, list[T]]
+
+_EXTENSION = re.compile(rf"\.(?i:{'|'.join(sorted(os.fsdecode(name) for name in EXTENSIONS))})$")
+
+
+def template(text: str) -> re.Pattern[str]:
+    """What a file is called below its root, without the extension: ``{}x4``; folders may be part of it.
+
+    Raises:
+        DataError: it has not exactly one ``{}``.
+
+    >>> template("X4/{}x4").fullmatch("a/X4/0001x4").groups(), template("{}x4").fullmatch("0001") is None
+    (('a', '0001'), True)
+    """
+    if text.count("{}") != 1 or any(c in text.replace("{}", "") for c in "{}"):
+        raise DataError(f"names=: a template holds {{}} once, for the scene's name, such as {{}}x4; got {text!r}")
+    text = _EXTENSION.sub("", unicodedata.normalize("NFC", text).replace("\\", "/"))
+    before, after = map(re.escape, text.split("{}"))
+    return re.compile(rf"(?:(.*)/)?{before}([^/]+){after}")
+
+
+def stem(name: str) -> str:
+    """A name without its extension, composed (NFC): some systems store é as one letter, others as e and an accent."""
+    path = os.path.splitext(name)[0].replace(os.sep, "/")  # noqa: PTH122 (a name may end in a dot)
+    return unicodedata.normalize("NFC", path)
+
+
+def by_scene(files: Mapping[T, str], named: re.Pattern[str]) -> Scenes[T]:
+    """Files whose names fit a template, by the folder and the name of their scene."""
+    scenes: Scenes[T] = defaultdict(list)
+    for file, name in files.items():
+        if found := named.fullmatch(name):
+            scenes[found[1] or "", found[2]].append(file)
+    return scenes
+
+
+def match_folders(ours: Scenes[T], theirs: Scenes[T]) -> tuple[Scenes[T], Scenes[T]]:
+    """The scenes of two targets; without their folders, unless both have the same ones."""
+    folders = [{folder for folder, _ in scenes} for scenes in (ours, theirs)]
+    if folders[0] == folders[1] or (folders[0] & folders[1]) - {""}:
+        return ours, theirs
+    flat: list[Scenes[T]] = [defaultdict(list), defaultdict(list)]
+    for scenes, joined in zip((ours, theirs), flat, strict=True):
+        for (_, scene), files in scenes.items():
+            joined["", scene] += files
+    return flat[0], flat[1]
