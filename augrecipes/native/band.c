@@ -65,7 +65,7 @@ KERNEL(bend)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
     static const double still[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     Quad whole;
     if (MIN(rows, columns) < BLOCK || !find_quad(still, rows, columns, &whole) || rows * step >= INT32_MAX / 2 ||
-        border < CONSTANT || border > REFLECT_101 || (channels != 1 && channels != COLOURS))
+        border < BORDER_CONSTANT || border > BORDER_REFLECT_101 || (channels != 1 && channels != COLOURS))
         return REFUSED;
     Source s = {source, (int32_t)rows, (int32_t)columns, (int32_t)step, 0, channels, border, fill};
     s.end = (int32_t)((rows - 1) * step + columns * channels);

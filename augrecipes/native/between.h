@@ -138,7 +138,7 @@ static __attribute__((noinline)) void fold_corners(const Source *s, const int32_
 /* The same, where a border turns back: then the two pixels lie side by side, too, or are one. False where they do not. */
 static __attribute__((noinline)) int turn_back(const Source *s, const int32_t *x, const int32_t *y, Weights *w) {
     int32_t xs[2][BLOCK], ys[2][BLOCK], strays = 0;
-    if (s->border == CONSTANT || s->border == WRAP || s->columns < 2)
+    if (s->border == BORDER_CONSTANT || s->border == BORDER_WRAP || s->columns < 2)
         return 0;
     for (int k = 0; k < 2; k++) {
         fold_block(x, k, s->columns, s->border, xs[k]);
@@ -265,7 +265,7 @@ static __attribute__((noinline)) void sample_beyond(const Source *s, const int32
                                                     int64_t stride) {
     int32_t left, right, top, bottom;
     ends(u, &left, &right), ends(v, &top, &bottom);
-    if (s->border == CONSTANT && (right < -1 || bottom < -1 || left >= s->columns || top >= s->rows))
+    if (s->border == BORDER_CONSTANT && (right < -1 || bottom < -1 || left >= s->columns || top >= s->rows))
         for (int c = 0; c < s->channels; c++)
             memset(to + c * stride, (int)(s->fill >> 8 * c & 255), BLOCK);
     else

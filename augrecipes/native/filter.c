@@ -49,7 +49,7 @@ KERNEL(filter)(const uint8_t *source, int64_t rows, int64_t columns, int64_t cha
             for (int64_t k = y ? y + reach : 0; k < MIN(y + reach + 1, rows); k++)
                 take_mirrored(source + k * length, left, count, columns, channels, reach, workspace[k % side]);
             for (int64_t k = 0; k < taps; k++) {
-                int32_t row = fold((int32_t)(y + down[k]), (int32_t)rows, REFLECT_101);
+                int32_t row = fold((int32_t)(y + down[k]), (int32_t)rows, BORDER_REFLECT_101);
                 at[k] = workspace[row % side] + right[k];
             }
             weigh(at, used, taps, 0, body, 1, target + y * length + left);

@@ -98,7 +98,7 @@ KERNEL(gaussian)(const uint8_t *source, int64_t rows, int64_t columns, int64_t c
         const int64_t most = MIN(MAX(body_of(length, fused_across) - left, 0), end);
         for (int64_t y = -far; y < rows + rows % 2 + far; y++) { /* row y lies in place (y + far) % (size + 1) */
             float *sums = workspace + (y + far) % (size + 1) * GAUSSIAN_WIDTH;
-            const uint8_t *row = source + fold((int32_t)y, (int32_t)rows, REFLECT_101) * length;
+            const uint8_t *row = source + fold((int32_t)y, (int32_t)rows, BORDER_REFLECT_101) * length;
             take_mirrored(row, left, end, columns, channels, far, line);
             along(line, 0, body, channels, weights, size, 1, sums);
             along(line, body, end, channels, weights, size, 0, sums);

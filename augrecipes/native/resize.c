@@ -184,3 +184,12 @@ static inline int32_t resize_linearly(const uint8_t *source, int64_t rows, int64
 
 RESIZED(resize, 0)
 RESIZED(enlarge, 1)
+
+/* The whole result, tall x wide, of an image resized by a factor that need not be that of the sizes. */
+KERNEL(resize_by)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, double factor,
+                  uint8_t *target, int64_t tall, int64_t wide) {
+    if ((channels != 3 && channels != 4) || !is_window(rows, columns, tall, wide, 0, 0, tall, wide))
+        return REFUSED;
+    const Scale scale = {1.0 / factor, factor, 0};
+    return resize_linearly(source, rows, columns, step, channels, &scale, &scale, target, 0, 0, tall, wide, wide * channels);
+}

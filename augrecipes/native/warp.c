@@ -45,7 +45,7 @@ static inline Floats load(const float *map, int64_t across, int64_t count) {
 
    OpenCV adds in another order behind the last column that fills its vectors. */
 static inline void find(const Places *p, int64_t x, int64_t y, int64_t count, int in_body, Floats *u, Floats *v) {
-    if (p->kind == MAPS) {
+    if (p->kind == WARP_MAPS) {
         *u = load(p->map_x + y * p->x_down + x * p->x_across, p->x_across, count);
         *v = load(p->map_y + y * p->y_down + x * p->y_across, p->y_across, count);
         return;
@@ -65,7 +65,7 @@ static inline void find(const Places *p, int64_t x, int64_t y, int64_t count, in
         *v = fuse(none + m[3], fx, none + fy * m[4]) + m[5];
         w = fuse(none + m[6], fx, none + fy * m[7]) + m[8];
     }
-    if (p->kind == PERSPECTIVE) {
+    if (p->kind == WARP_PERSPECTIVE) {
         *u /= w;
         *v /= w;
     }
@@ -95,11 +95,11 @@ static void corners_one_by_one(const Source *s, Ints x, Ints y, int64_t count, i
 /* `fold` for coordinates that lie no further outside than the image is wide. */
 static inline Ints fold_near(Ints at, int32_t n, int32_t border) {
     Ints before = at < 0, behind = at >= n, low, high;
-    if (border == WRAP)
+    if (border == BORDER_WRAP)
         low = at + n, high = at - n;
-    else if (border == REFLECT)
+    else if (border == BORDER_REFLECT)
         low = -1 - at, high = 2 * n - 1 - at;
-    else if (border == REFLECT_101)
+    else if (border == BORDER_REFLECT_101)
         low = -at, high = 2 * n - 2 - at;
     else
         low = at & 0, high = low + (n - 1);
@@ -121,7 +121,7 @@ static inline int corners_near(const Source *s, Ints x, Ints y, int channels, Wo
         xs[k] = fold_near(x + k, s->columns, s->border);
         ys[k] = fold_near(y + k, s->rows, s->border);
     }
-    if (s->border == CONSTANT) {
+    if (s->border == BORDER_CONSTANT) {
         if (!any((in_x[0] | in_x[1]) & (in_y[0] | in_y[1])))
             return 0;
         for (int k = 0; k < 4; k++)
@@ -129,7 +129,7 @@ static inline int corners_near(const Source *s, Ints x, Ints y, int channels, Wo
     }
     for (int k = 0; k < 4; k++) {
         corners[k] = words_at(s, xs[k % 2], ys[k / 2], channels);
-        if (s->border == CONSTANT)
+        if (s->border == BORDER_CONSTANT)
             corners[k] = (corners[k] & (Words)here[k]) | (s->fill & ~(Words)here[k]);
     }
     return 1;
@@ -157,7 +157,7 @@ static inline void warp_row(const Source *s, const Places *p, int64_t y, int64_t
             gather_pairs(s->pixels + s->step, at, channels, &corners[2], &corners[3]);
         } else {
             Ints far = (ix < 1 - s->columns) | (ix > 2 * s->columns - 3) | (iy < 1 - s->rows) | (iy > 2 * s->rows - 3);
-            int simple = s->border == CONSTANT || s->border == REPLICATE;
+            int simple = s->border == BORDER_CONSTANT || s->border == BORDER_REPLICATE;
             if (s->end < 8 || (!simple && any(far)))
                 corners_one_by_one(s, ix, iy, count, channels, corners);
             else if (!corners_near(s, ix, iy, channels, corners)) {
@@ -187,7 +187,7 @@ static inline void pick_row(const Source *s, const Places *p, int64_t y, int64_t
         Ints ix = nearest(u), iy = nearest(v);
         Ints outside = (Ints)((Words)ix >= (uint32_t)s->columns) | (Ints)((Words)iy >= (uint32_t)s->rows);
         Ints far = (ix < 1 - s->columns) | (ix > 2 * s->columns - 2) | (iy < 1 - s->rows) | (iy > 2 * s->rows - 2);
-        int simple = s->border == CONSTANT || s->border == REPLICATE;
+        int simple = s->border == BORDER_CONSTANT || s->border == BORDER_REPLICATE;
         if (s->end < 4 || (!simple && any(far)))
             for (int64_t i = 0; i < LANES; i++)
                 made[i] = pixel(s, ix[MIN(i, count - 1)], iy[MIN(i, count - 1)], bytes);
@@ -195,7 +195,7 @@ static inline void pick_row(const Source *s, const Places *p, int64_t y, int64_t
             made = words_at(s, ix, iy, bytes);
         else {
             made = words_at(s, fold_near(ix, s->columns, s->border), fold_near(iy, s->rows, s->border), bytes);
-            if (s->border == CONSTANT)
+            if (s->border == BORDER_CONSTANT)
                 made = (made & ~(Words)outside) | (s->fill & (Words)outside);
         }
         store_pixels(made, count, bytes, to);
@@ -216,7 +216,7 @@ static int strays(const float *map, int64_t rows, int64_t columns, int64_t down,
 static int goes_astray(const Places *p, int64_t top, int64_t left, int64_t bottom, int64_t right, double box[4]) {
     for (int k = 0; k < 4; k++) {
         double x = (double)(k % 2 ? right + LANES : left), y = (double)(k / 2 ? bottom : top);
-        double w = p->kind == AFFINE ? 1 : p->m[6] * x + p->m[7] * y + p->m[8];
+        double w = p->kind == WARP_AFFINE ? 1 : p->m[6] * x + p->m[7] * y + p->m[8];
         double u = (p->m[0] * x + p->m[1] * y + p->m[2]) / w, v = (p->m[3] * x + p->m[4] * y + p->m[5]) / w;
         if (!(w > 1e-3 && w < 1e6 && fabs(u) < FAR && fabs(v) < FAR))
             return 1;
@@ -240,7 +240,8 @@ static void bring_near(const Source *s, const double box[4], int64_t channels, i
 /* source:  rows x columns pixels of 1 to 4 bytes, which are channels of uint8, and not 2, where `linear`; step: bytes
             from row to row
    linear:  between four pixels; otherwise the one that is next
-   kind:    AFFINE and PERSPECTIVE: matrix, 3 x 3, from result to source; MAPS: map_x and map_y, with strides in floats
+   kind:    WARP_AFFINE and WARP_PERSPECTIVE: matrix, 3 x 3, from result to source; WARP_MAPS: map_x and map_y, with
+            strides in floats
    border:  as OpenCV numbers it; fill: of a constant one, a byte for each channel
    body:    columns before those in which OpenCV finds places one by one
    target:  rows top to bottom and columns left to right of the result, x channels; step_to: bytes from row to row */
@@ -249,17 +250,18 @@ KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
              int64_t y_down, int64_t y_across, int32_t border, uint32_t fill, int64_t body, uint8_t *target,
              int64_t top, int64_t left, int64_t bottom, int64_t right, int64_t step_to) {
     if (!FUSES || rows < 1 || columns < 1 || rows > FAR || columns > FAR || step < columns * channels ||
-        rows * step >= INT32_MAX / 4 || border < CONSTANT || border > REFLECT_101 || bottom > FAR || right > FAR ||
+        rows * step >= INT32_MAX / 4 || border < BORDER_CONSTANT || border > BORDER_REFLECT_101 || bottom > FAR ||
+        right > FAR ||
         top < 0 || left < 0)
         return REFUSED;
     Source s = {source, (int32_t)rows, (int32_t)columns, (int32_t)step, 0, border, fill};
     s.end = (int32_t)((rows - 1) * step + columns * channels);
     double box[4] = {0, (double)columns, 0, (double)rows};
     Places p = {kind, {0}, map_x, map_y, x_down, x_across, y_down, y_across};
-    if (kind != MAPS)
+    if (kind != WARP_MAPS)
         for (int i = 0; i < 9; i++)
             p.m[i] = (float)matrix[i];
-    if (kind == MAPS ? strays(map_x, bottom, right, x_down, x_across) || strays(map_y, bottom, right, y_down, y_across)
+    if (kind == WARP_MAPS ? strays(map_x, bottom, right, x_down, x_across) || strays(map_y, bottom, right, y_down, y_across)
                      : goes_astray(&p, top, left, bottom, right, box))
         return REFUSED;
     bring_near(&s, box, channels, (bottom - top) * (right - left));
