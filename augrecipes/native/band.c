@@ -81,12 +81,14 @@ KERNEL(bend)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
                 mix_row(from + starts[row] * columns, columns, weights + row * taps, taps, x, x + some,
                         k ? (float)y : 0, k ? 0 : 1, at[k] - x);
             }
-            for (int64_t i = 0; i < some; i += BLOCK) {
-                _Alignas(64) int32_t u[BLOCK], v[BLOCK];
-                int64_t begin = MIN(i, some - BLOCK);
-                places_of(at[0] + begin, HALF_ACROSS, u);
-                places_of(at[1] + begin, HALF_DOWN, v);
-                sample(&s, u, v, planes[0] + begin, ACROSS);
+            for (int64_t i = 0, begin, blocks; i < some; i += blocks * BLOCK) {
+                _Alignas(64) int32_t u[SPAN * BLOCK], v[SPAN * BLOCK];
+                blocks = MAX(1, MIN(SPAN, (some - i) / BLOCK)), begin = MIN(i, some - BLOCK);
+                for (int64_t k = 0; k < blocks; k++) {
+                    places_of(at[0] + begin + k * BLOCK, HALF_ACROSS, u + k * BLOCK);
+                    places_of(at[1] + begin + k * BLOCK, HALF_DOWN, v + k * BLOCK);
+                }
+                sample(&s, u, v, blocks, planes[0] + begin, ACROSS);
             }
             if (channels == COLOURS)
                 put_together(planes, some, to + COLOURS * x);

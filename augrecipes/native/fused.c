@@ -258,7 +258,7 @@ KERNEL(fused)(const Job *job) {
     for (int64_t top = 0; top < job->height; top += rows) {
         Image image = {.levels = levels, .height = rows, .width = job->width, .stride = stride, .top = top};
         for (int64_t y = top; y < top + rows; y++) {
-            _Alignas(64) int32_t u[BLOCK], v[BLOCK];
+            _Alignas(64) int32_t u[SPAN * BLOCK], v[SPAN * BLOCK];
             uint8_t *to = levels + (y - top) * job->channels * stride;
             begin_row(&path, y);
             if (as_it_is)
@@ -268,9 +268,11 @@ KERNEL(fused)(const Job *job) {
                 find_bent_places(&path, 0, y, job->width, us, vs);
                 make_upright(&lines, &source, vs[0], job->width, to, stride);
             } else
-                for (int64_t x = 0; x < job->width; x += BLOCK) {
-                    find_bent_places(&path, x, y, job->width, u, v);
-                    sample(&source, u, v, to + x, stride);
+                for (int64_t x = 0, blocks; x < job->width; x += blocks * BLOCK) {
+                    blocks = MIN(SPAN, (job->width - x + BLOCK - 1) / BLOCK);
+                    for (int64_t k = 0; k < blocks; k++)
+                        find_bent_places(&path, x + k * BLOCK, y, job->width, u + k * BLOCK, v + k * BLOCK);
+                    sample(&source, u, v, blocks, to + x, stride);
                 }
         }
         for (int64_t i = 0; i < job->count; i++)

@@ -44,7 +44,8 @@ static inline Floats load(const float *map, int64_t across, int64_t count) {
 /* The places of LANES pixels of row y from column x on; of maps no more than `count` are read.
 
    OpenCV adds in another order behind the last column that fills its vectors. */
-static inline void find(const Places *p, int64_t x, int64_t y, int64_t count, int in_body, Floats *u, Floats *v) {
+static inline __attribute__((always_inline)) void find(const Places *p, int64_t x, int64_t y, int64_t count, int in_body,
+                                                       Floats *u, Floats *v) {
     if (p->kind == WARP_MAPS) {
         *u = load(p->map_x + y * p->x_down + x * p->x_across, p->x_across, count);
         *v = load(p->map_y + y * p->y_down + x * p->y_across, p->y_across, count);
@@ -141,38 +142,86 @@ static inline Floats channel(Words words, int c) {
 
 static inline Floats between(Floats a, Floats b, Floats t) { return fuse(t, b - a, a); }
 
-static inline void warp_row(const Source *s, const Places *p, int64_t y, int64_t left, int64_t right, int64_t body,
-                            int channels, uint8_t *to) {
-    for (int64_t x = left, count; x < right; x += count, to += count * channels) {
+enum { SPAN = 256 }; /* px of a row whose places are found before any is read */
+
+/* Where the upper left ones of four pixels begin, how far each place is from there, and whether a block is whole and inside. */
+typedef struct {
+    _Alignas(64) int32_t at[SPAN];
+    Floats across[SPAN / LANES], down[SPAN / LANES];
+    int inside[SPAN / LANES];
+} Span;
+
+/* So many pixels from column x on are found alike. */
+static inline int64_t block_at(int64_t x, int64_t right, int64_t body) {
+    return MIN(LANES, MIN(x < body ? body : right, right) - x);
+}
+
+/* The places of up to SPAN pixels; behind the last of them. */
+static inline int64_t find_span(const Source *s, const Places *places, int64_t y, int64_t x, int64_t right, int64_t body,
+                                int channels, Span *span) {
+    const Places own = *places, *p = &own; /* what is stored into spans does not change it, compilers see */
+    for (int64_t k = 0, count; k < SPAN / LANES && x < right; k++, x += count) {
         Floats u, v;
-        Words corners[4], made = {0};
-        count = MIN(LANES, MIN(x < body ? body : right, right) - x);
+        count = block_at(x, right, body);
         find(p, x, y, count, x < body, &u, &v);
         Floats across = floors(u), down = floors(v);
         Ints ix = __builtin_convertvector(across, Ints), iy = __builtin_convertvector(down, Ints);
         Ints at = (Ints)((Words)iy * (uint32_t)s->step + (Words)ix * (uint32_t)channels); /* wraps, where outside */
         Ints outside = (Ints)((Words)ix >= (uint32_t)(s->columns - 1)) | (Ints)((Words)iy >= (uint32_t)(s->rows - 1));
-        if (!any(outside | (at > s->end - s->step - 8))) {
-            gather_pairs(s->pixels, at, channels, &corners[0], &corners[1]);
-            gather_pairs(s->pixels + s->step, at, channels, &corners[2], &corners[3]);
-        } else {
-            Ints far = (ix < 1 - s->columns) | (ix > 2 * s->columns - 3) | (iy < 1 - s->rows) | (iy > 2 * s->rows - 3);
-            int simple = s->border == BORDER_CONSTANT || s->border == BORDER_REPLICATE;
-            if (s->end < 8 || (!simple && any(far)))
-                corners_one_by_one(s, ix, iy, count, channels, corners);
-            else if (!corners_near(s, ix, iy, channels, corners)) {
-                store_pixels(made + s->fill, count, channels, to);
+        span->inside[k] = count == LANES && !any(outside | (at > s->end - s->step - 8));
+        span->across[k] = u - across, span->down[k] = v - down;
+        memcpy(span->at + k * LANES, &at, sizeof at);
+    }
+    return x;
+}
+
+/* Pixels of a block between the four around each. */
+static inline Words interpolate(const Words corners[4], Floats across, Floats down, int channels) {
+    Words made = {0};
+    for (int c = 0; c < channels; c++) {
+        Floats above = between(channel(corners[0], c), channel(corners[1], c), across);
+        Floats below = between(channel(corners[2], c), channel(corners[3], c), across);
+        made |= (Words)nearest(between(above, below, down)) << 8 * c;
+    }
+    return made;
+}
+
+/* A block that is cut short, or of which something lies beyond the image. */
+static __attribute__((noinline)) void warp_edge(const Source *s, const Places *p, int64_t x, int64_t y, int64_t count,
+                                                int in_body, int channels, uint8_t *to) {
+    Floats u, v;
+    Words corners[4];
+    find(p, x, y, count, in_body, &u, &v);
+    Floats across = floors(u), down = floors(v);
+    Ints ix = __builtin_convertvector(across, Ints), iy = __builtin_convertvector(down, Ints);
+    Ints far = (ix < 1 - s->columns) | (ix > 2 * s->columns - 3) | (iy < 1 - s->rows) | (iy > 2 * s->rows - 3);
+    int simple = s->border == BORDER_CONSTANT || s->border == BORDER_REPLICATE;
+    if (s->end < 8 || (!simple && any(far)))
+        corners_one_by_one(s, ix, iy, count, channels, corners);
+    else if (!corners_near(s, ix, iy, channels, corners)) {
+        store_pixels((Words){0} + s->fill, count, channels, to);
+        return;
+    }
+    store_pixels(interpolate(corners, u - across, v - down, channels), count, channels, to);
+}
+
+static inline void warp_row(const Source *s, const Places *p, int64_t y, int64_t left, int64_t right, int64_t body,
+                            int channels, uint8_t *to) {
+    Span span;
+    for (int64_t x = left, end; x < right; x = end) {
+        end = find_span(s, p, y, x, right, body, channels, &span);
+        for (int64_t k = 0, count; x < end; k++, x += count, to += count * channels) {
+            Words corners[4];
+            count = LANES;
+            if (!span.inside[k]) {
+                count = block_at(x, right, body);
+                warp_edge(s, p, x, y, count, x < body, channels, to);
                 continue;
             }
+            pairs_at(s->pixels, span.at + k * LANES, channels, &corners[0], &corners[1]);
+            pairs_at(s->pixels + s->step, span.at + k * LANES, channels, &corners[2], &corners[3]);
+            store_pixels(interpolate(corners, span.across[k], span.down[k], channels), LANES, channels, to);
         }
-        u -= across;
-        v -= down;
-        for (int c = 0; c < channels; c++) {
-            Floats above = between(channel(corners[0], c), channel(corners[1], c), u);
-            Floats below = between(channel(corners[2], c), channel(corners[3], c), u);
-            made |= (Words)nearest(between(above, below, v)) << 8 * c;
-        }
-        store_pixels(made, count, channels, to);
     }
 }
 
