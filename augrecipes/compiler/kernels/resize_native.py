@@ -13,7 +13,12 @@ from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST, NEAREST_MIDDL
 
 ARGUMENTS = "plllill" + "plllll"
 _HOW = {"resize": LINEAR, "enlarge": AREA, "cubic": CUBIC, "shrink": AREA, "blocks": AREA, "nearest": NEAREST}
-KERNELS = {NEAREST: ("nearest",), LINEAR: ("resize", "blocks"), CUBIC: ("cubic",), AREA: ("shrink", "enlarge", "blocks")}
+KERNELS = {
+    NEAREST: ("nearest",),
+    LINEAR: ("resize", "blocks"),
+    CUBIC: ("cubic",),
+    AREA: ("shrink", "enlarge", "blocks"),
+}
 KERNELS[NEAREST_MIDDLE] = ()  # is not OpenCV's
 # Images and sizes of results, and the kernels that are tried on them: larger and smaller, halves, and one pixel wide.
 _TRIED = (
