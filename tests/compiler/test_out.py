@@ -222,14 +222,14 @@ def test_without_the_guard_the_law_fails(name: str, monkeypatch: pytest.MonkeyPa
         law(Step(name, Arguments(ENLARGE[name])), "pair" if name == "ResizeToTarget" else "image")
 
 
-class OfCells(shared.Shared):
+class OfCells(shared.PairStep):
     """A step of a pair that thinks its targets have one pixel a cell."""
 
-    cell = property(lambda self: 1, lambda self, value: None)  # type: ignore[assignment]
+    largest_factor = 1  # type: ignore[assignment]
 
 
 def test_a_guard_that_takes_cells_for_pixels_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair, "Shared", OfCells)
+    monkeypatch.setattr(pair, "PairStep", OfCells)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         law(Step("Resize", Arguments(ENLARGE["Resize"])), "pair")
 
