@@ -29,7 +29,6 @@ from random_recipes import (
 )
 from support.checks import SEEDS, holds, in_a_soak, planted, planted_faults
 
-from augrecipes.compat import replaced_functions as one_pixel
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import masks
 from augrecipes.compiler.rewrite.nodes import Fused
@@ -37,7 +36,7 @@ from augrecipes.compiler.rewrite.rules import crop_first, open_groups
 from augrecipes.errors import DataError
 from augrecipes.kinds.image import pipeline as of_images
 from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline
-from augrecipes.ops import groups, records
+from augrecipes.ops import groups, pixel_mends, records
 from augrecipes.ops.record import OpRecord
 from augrecipes.ops.registry import arguments, names
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Optimize, Output, Recipe, Step, label
@@ -284,6 +283,6 @@ def test_lines_come_back_from_every_warp(name: str, args: dict[str, Any], how: A
 @pytest.mark.usefixtures("nothing_hangs")
 @pytest.mark.parametrize("name", ["Affine", "Perspective", "ElasticTransform"])
 def test_a_warp_that_does_not_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_pixel, "doubled", lambda image, interpolation, border: image)
+    monkeypatch.setattr(pixel_mends.cv2, "BORDER_REFLECT", cv2.BORDER_REFLECT_101)
     with pytest.raises(pytest.fail.Exception, match="would not come back"):
         comes_back(name, BESIDE.get(name, ({},))[0], "reflect_101", "cubic", 1)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, KERNEL_SETS, Spoilt, guarded, spoil_first, spoil_last
@@ -16,7 +17,6 @@ from augrecipes.compiler.executor import program
 from augrecipes.compiler.kernels import sink as sinks
 from augrecipes.compiler.kernels.formulas import scales_and_shifts
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded
 from augrecipes.native.kernels import Library, library, using
 from augrecipes.ops.dihedral import IDENTITY, Symmetry
 from augrecipes.recipe.model import Normalize, Output, Recipe

@@ -13,8 +13,8 @@ import numpy as np
 from augrecipes.compiler.compile import warn_of_floats
 from augrecipes.compiler.executor.inputs import InMemory
 from augrecipes.compiler.executor.program import Places
+from augrecipes.compiler.kernels.encoded_images import Undecoded
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.lowering.lower import Lowered, Sites, group, lower, remade, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
@@ -84,12 +84,12 @@ class PairPipeline(Pipeline):
         self.sinks = {name: Sink(recipe.outputs.get(name, recipe.output)) for name in scales}
 
     @staticmethod
-    def remade(was: Lowered, step: Step, children: list[Any], merged: str) -> Any:
+    def remade(was: Lowered, step: Step, children: list[Any]) -> Any:
         """As of all pipelines; steps of several targets are those of the same targets."""
         if isinstance(was.made, Shared):
             return Shared(step, was.made.names, was.made.units)
         if not isinstance(was.made, Degrade):
-            return remade(was, step, children, merged)
+            return remade(was, step, children)
         made = copy(was.made)
         made.take(children)
         return made
