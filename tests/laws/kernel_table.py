@@ -23,6 +23,7 @@ from augrecipes.compiler.kernels.counter_noise import Noise
 from augrecipes.compiler.kernels.formulas import scales_and_shifts
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.warp_native import NativeWarp
+from augrecipes.compiler.lowering import opencv_variants
 from augrecipes.compiler.lowering.opencv_variants import NumpyNormals
 from augrecipes.native.kernels import Library, using
 from augrecipes.ops import places
@@ -165,14 +166,79 @@ def is_whole(sizes: Any) -> bool:
     return all(side % to == 0 for side, to in zip(*sizes, strict=True))
 
 
+def larger_somewhere(sizes: Any) -> bool:
+    return any(to > side for side, to in zip(*sizes, strict=True))
+
+
+def factor_case(size: tuple[int, int], factor: float, channels: int, seed: int) -> dict[str, Any]:
+    return {"image": levels(seed, *size, channels), "factor": factor}
+
+
+def is_resized_by(case: dict[str, Any]) -> bool:
+    """Whether OpenCV resizes by the factor itself: it copies what keeps its size, and has other ways for halves."""
+    sides = case["image"].shape[:2]
+    to = [round(side * case["factor"]) for side in sides]
+    return all(to) and to != [*sides] and not (1 / case["factor"]).is_integer()
+
+
+def factor_row(kernel: str, interpolation: int) -> Row:
+    """The row of a kernel that makes images smaller by a factor."""
+
+    def call(kernels: Any, room: Room, image: np.ndarray, factor: float) -> np.ndarray | None:
+        height, width, channels = image.shape
+        result = room((round(height * factor), round(width * factor), channels), np.uint8)
+        answer = kernels.kernel(kernel, "plllidpll")(
+            image.ctypes.data, height, width, image.strides[0], channels, factor, result.ctypes.data, *result.shape[:2]
+        )
+        return None if answer else result
+
+    def defined(image: Any, factor: float) -> np.ndarray:
+        resized = cv2.resize(image, None, fx=factor, fy=factor, interpolation=interpolation)
+        return resized.reshape(*resized.shape[:2], image.shape[2])
+
+    cases = st.builds(factor_case, SIZE, st.floats(0.05, 0.99), st.sampled_from((3, 4)), SEED).filter(is_resized_by)
+    return Row(kernel, 6, cases, call, defined, ROWS_APART, lambda kernels: has_bits(kernels, kernel[:-3]))
+
+
 RESIZES = (
     resize_row("nearest_middle", SIZES, (1, 2, 4, 8), places.nearest),
     resize_row("nearest", SIZES, (1, 2, 3, 4), by_opencv(NEAREST)),
     resize_row("resize", SIZES.filter(lambda s: s[0] != (2 * s[1][0], 2 * s[1][1])), (3, 4), by_opencv(LINEAR)),
     resize_row("cubic", SIZES.filter(lambda s: min(s[0]) >= 4), (3,), by_opencv(CUBIC)),
     resize_row("shrink", SMALLER.filter(lambda s: not is_whole(s)), (3, 4), by_opencv(AREA)),
+    resize_row("enlarge", SIZES.filter(larger_somewhere), (3, 4), by_opencv(AREA)),
+    factor_row("resize_by", LINEAR),
+    factor_row("shrink_by", AREA),
     resize_row("blocks", WHOLE_FACTORS, (1, 2, 3, 4), by_opencv(AREA)),
 )
+
+
+# Blurs.
+
+
+def blur_case(size: tuple[int, int], channels: int, side: int, sigma: float, seed: int) -> dict[str, Any]:
+    places = np.arange(side) - side // 2
+    weights = np.exp(-0.5 * (places / sigma) ** 2)
+    return {"image": levels(seed, *size, channels), "weights": (weights / weights.sum()).astype(np.float32)}
+
+
+def blur(kernels: Any, room: Room, image: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
+    result, workspace = room(image.shape, np.uint8), room(((len(weights) + 3) * 448,), np.float32)
+    answer = kernels.kernel("gaussian", "plllplllpp")(
+        image.ctypes.data, *image.shape, weights.ctypes.data, len(weights), *opencv_variants.gaussian(),
+        workspace.ctypes.data, result.ctypes.data,
+    )  # fmt: skip
+    return None if answer else result
+
+
+GAUSSIAN = Row(
+    "gaussian", 9,
+    st.builds(
+        blur_case, st.tuples(SIDE, st.sampled_from((1, 3, 64, 127, 128, 129, 300))), st.integers(1, 4),
+        st.integers(1, 31).map(lambda half: 2 * half + 1), st.floats(0.3, 9), SEED,
+    ),
+    blur, lambda image, weights: cv2.sepFilter2D(image, -1, weights, weights).reshape(image.shape), WHOLE,
+)  # fmt: skip
 
 
 # Warps: with the bits of albumentations' own functions.
@@ -495,4 +561,4 @@ MOMENTS = Row(
     moments, moments_in_numpy, WHOLE,
 )  # fmt: skip
 
-TABLE = (*RESIZES, WARP, JOB, SINK, *NOISE, *FIELDS, MOMENTS)
+TABLE = (*RESIZES, GAUSSIAN, WARP, JOB, SINK, *NOISE, *FIELDS, MOMENTS)
