@@ -12,6 +12,7 @@ from augrecipes.compiler.lowering import opencv_variants
 from augrecipes.compiler.lowering.colours import uniform
 from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS
+from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
 from augrecipes.ops.native_op import Draws, NativeOp, params_getter, ranges
 
 _LEAST_SIDE, _MOST_LEVEL = 3, 255
@@ -182,7 +183,10 @@ def _polygons(params: Mapping[str, Any]) -> tuple[float, ...]:
     return (float(len(each)), *(number for one in each for number in one))
 
 
-def coarsened(step: Any) -> NativeOp:
+def coarsened(step: Any) -> NativeOp | None:
     """Made smaller, and larger again."""
-    does = tuple(float(step.interpolation_pair[name]) for name in ("downscale", "upscale"))
+    pair = step.interpolation_pair
+    if pair["downscale"] not in (NEAREST, LINEAR, AREA) or pair["upscale"] not in (NEAREST, LINEAR, CUBIC, AREA):
+        return None
+    does = tuple(float(pair[name]) for name in ("downscale", "upscale"))
     return uniform(step, EFFECTS.DOWNSCALES, does, scale="scale_range")
