@@ -79,6 +79,8 @@ class Noise:
 class CounterGaussNoise:
     """GaussNoise by counting."""
 
+    per_channel: bool
+
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         """Draw as the class does, but for the numbers of the noise itself."""
         step: Any = self
