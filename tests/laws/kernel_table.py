@@ -19,9 +19,9 @@ from kernel_sets import guarded, spoil_first
 from support.checks import tries
 
 from augrecipes.compat import normals
-from augrecipes.compiler.kernels import coarse_fields, own_noise, resize_native, warp_native
+from augrecipes.compiler.kernels import coarse_fields, counter_noise, resize_native, warp_native
 from augrecipes.compiler.kernels.coarse_fields import DrawnPlaces, RowMix
-from augrecipes.compiler.kernels.own_noise import Noise
+from augrecipes.compiler.kernels.counter_noise import Noise
 from augrecipes.compiler.kernels.warp_native import NativeWarp
 from augrecipes.compiler.lowering import opencv_variants
 from augrecipes.compiler.lowering.opencv_variants import NumpyNormals
@@ -343,7 +343,7 @@ def iso_case(size: Any, shift: float, near: float, intensity: float, key: int, s
 
 
 def iso(kernels: Any, room: Room, case: Any) -> np.ndarray | None:
-    result = own_noise.iso_noise(case.image, case.shift, case.intensity, case.key, kernels)
+    result = counter_noise.iso_noise(case.image, case.shift, case.intensity, case.key, kernels)
     assert (result is None) == (iso_in_numpy(case) is None)
     return result
 

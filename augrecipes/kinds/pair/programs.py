@@ -11,8 +11,8 @@ import numpy as np
 from augrecipes.compiler.executor.inputs import AnyImage, InMemory, is_image
 from augrecipes.compiler.executor.program import Program, Stopped
 from augrecipes.compiler.executor.program_memory import END
+from augrecipes.compiler.kernels.encoded_images import Undecoded
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.lowering.validate import Position
 from augrecipes.compiler.run.exits import NotHereError, in_between
 from augrecipes.kinds.pair.degrade import DegradeProgram, Key
