@@ -20,7 +20,7 @@ from augrecipes.compiler.prefix import draws_nothing
 from augrecipes.compiler.rewrite.nodes import action_of
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.ops import records, registry
-from augrecipes.ops.dihedral import symmetry_of
+from augrecipes.ops.matrices import symmetry_of
 from augrecipes.ops.records import op_record, record_names
 from augrecipes.ops.registry import construct, effective, is_registered, names
 from augrecipes.recipe.model import Arguments, Recipe, Step, label

@@ -83,12 +83,7 @@ class Noise:
 def attach(step: Any) -> None:
     """Let a transform, which no Compose has taken up yet, take its noise from our own generator: as its record says."""
     resolve_name(f"{__package__}.{op_record(type(step).__name__).own_noise}")(step)
-
-
-def is_own(step: Any) -> bool:
-    """Whether a transform takes its noise from our own generator."""
-    seen = getattr(step.get_params_dependent_on_data, "__globals__", {}).get("fpixel")
-    return getattr(seen, "generate_noise", None) is _generate or getattr(step.apply, "func", None) is _iso
+    step.has_own_noise = True
 
 
 def added(step: Any) -> None:

@@ -19,7 +19,7 @@ from augrecipes.compiler.kernels.step_draws import draw, is_plain_window, with_c
 from augrecipes.compiler.lowering.lower import transform
 from augrecipes.kinds.pair.scene import Scene
 from augrecipes.kinds.pair.sharing import How, how_to_share, refusal
-from augrecipes.ops.dihedral import symmetry_of
+from augrecipes.ops.matrices import symmetry_of
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import construct, effective
 from augrecipes.recipe.model import Arguments, Step
