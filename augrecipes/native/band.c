@@ -65,7 +65,7 @@ KERNEL(bend)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
     static const double still[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     Quad whole;
     if (MIN(rows, columns) < BLOCK || !find_quad(still, rows, columns, &whole) || rows * step >= INT32_MAX / 2 ||
-        border < CONSTANT || border > REFLECT_101 || (channels != 1 && channels != COLOURS))
+        border < BORDER_CONSTANT || border > BORDER_REFLECT_101 || (channels != 1 && channels != COLOURS))
         return REFUSED;
     Source s = {source, (int32_t)rows, (int32_t)columns, (int32_t)step, 0, channels, border, fill};
     s.end = (int32_t)((rows - 1) * step + columns * channels);
@@ -81,12 +81,14 @@ KERNEL(bend)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
                 mix_row(from + starts[row] * columns, columns, weights + row * taps, taps, x, x + some,
                         k ? (float)y : 0, k ? 0 : 1, at[k] - x);
             }
-            for (int64_t i = 0; i < some; i += BLOCK) {
-                _Alignas(64) int32_t u[BLOCK], v[BLOCK];
-                int64_t begin = MIN(i, some - BLOCK);
-                places_of(at[0] + begin, HALF_ACROSS, u);
-                places_of(at[1] + begin, HALF_DOWN, v);
-                sample(&s, u, v, planes[0] + begin, ACROSS);
+            for (int64_t i = 0, begin, blocks; i < some; i += blocks * BLOCK) {
+                _Alignas(64) int32_t u[SPAN * BLOCK], v[SPAN * BLOCK];
+                blocks = MAX(1, MIN(SPAN, (some - i) / BLOCK)), begin = MIN(i, some - BLOCK);
+                for (int64_t k = 0; k < blocks; k++) {
+                    places_of(at[0] + begin + k * BLOCK, HALF_ACROSS, u + k * BLOCK);
+                    places_of(at[1] + begin + k * BLOCK, HALF_DOWN, v + k * BLOCK);
+                }
+                sample(&s, u, v, blocks, planes[0] + begin, ACROSS);
             }
             if (channels == COLOURS)
                 put_together(planes, some, to + COLOURS * x);

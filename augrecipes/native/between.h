@@ -3,11 +3,8 @@
 #ifndef AUGRECIPES_BETWEEN_H
 #define AUGRECIPES_BETWEEN_H
 
+#include "loads.h"
 #include "places.h"
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
 
 /* Where a block's pixels lie between pixels: in 1/128 across and 1/256 down. */
 typedef struct {
@@ -21,15 +18,6 @@ typedef struct {
 } Weights;
 
 #if defined(__AVX2__)
-
-/* Eight bytes each of places k, k + 1 and l, l + 1. */
-static inline __m256i four_pairs(const uint8_t *from, const int32_t *at, int k, int l) {
-    __m128i one = _mm_loadl_epi64((const __m128i *)(from + at[k]));
-    __m128i two = _mm_loadl_epi64((const __m128i *)(from + at[l]));
-    one = _mm_castpd_si128(_mm_loadh_pd(_mm_castsi128_pd(one), (const double *)(const void *)(from + at[k + 1])));
-    two = _mm_castpd_si128(_mm_loadh_pd(_mm_castsi128_pd(two), (const double *)(const void *)(from + at[l + 1])));
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(one), two, 1);
-}
 
 /* Pixels k, k + 1 and k + 4, k + 5 as 16-bit levels, four to a pixel. */
 static inline __m256i four_pixels(const Weights *w, int k) {
@@ -138,7 +126,7 @@ static __attribute__((noinline)) void fold_corners(const Source *s, const int32_
 /* The same, where a border turns back: then the two pixels lie side by side, too, or are one. False where they do not. */
 static __attribute__((noinline)) int turn_back(const Source *s, const int32_t *x, const int32_t *y, Weights *w) {
     int32_t xs[2][BLOCK], ys[2][BLOCK], strays = 0;
-    if (s->border == CONSTANT || s->border == WRAP || s->columns < 2)
+    if (s->border == BORDER_CONSTANT || s->border == BORDER_WRAP || s->columns < 2)
         return 0;
     for (int k = 0; k < 2; k++) {
         fold_block(x, k, s->columns, s->border, xs[k]);
@@ -171,37 +159,33 @@ static inline void weigh(const Source *s, const int32_t *u, const int32_t *v, in
 }
 
 #if defined(__AVX512BW__)
-/* Eight pixels of three channels, so many bytes behind the first, as 16-bit levels, four to a pixel. x: what both sides
-   weigh, less than zero: 128 times one byte fits there alone. */
-static inline __m512i eight_pixels(const Source *s, __m512i at, __m512i x, __m512i y) {
+/* Eight pixels of three channels, every other one of a block, as 16-bit levels, four to a pixel. x: what both sides weigh,
+   less than zero: 128 times one byte fits there alone. */
+static inline __m512i eight_pixels(const Source *s, const int32_t *at, __m512i x, __m512i y) {
     const __m512i beside = _mm512_broadcast_i32x4(
         _mm_setr_epi8(0, 3, 1, 4, 2, 5, -1, -1, 8, 11, 9, 12, 10, 13, -1, -1));
-    const __m512i empty = _mm512_setzero_si512(); /* otherwise a gather waits for what its register held */
-    __m512i top = _mm512_mask_i64gather_epi64(empty, 0xff, at, s->pixels, 1);
-    __m512i bottom = _mm512_mask_i64gather_epi64(empty, 0xff, at, s->pixels + s->step, 1);
+    __m512i top = eight_pairs(s->pixels, at, 2), bottom = eight_pairs(s->pixels + s->step, at, 2);
     top = _mm512_maddubs_epi16(_mm512_shuffle_epi8(top, beside), x);
     bottom = _mm512_maddubs_epi16(_mm512_shuffle_epi8(bottom, beside), x);
     bottom = _mm512_mulhrs_epi16(_mm512_sub_epi16(top, bottom), y);
     return _mm512_mulhrs_epi16(_mm512_sub_epi16(bottom, top), _mm512_set1_epi16(1 << 8));
 }
 
-/* A block of three channels that lies inside, its even pixels and its odd ones apart. Nothing is written to memory
-   meanwhile, for which gathers might wait. */
-static inline void inside_three(const Source *s, const int32_t *us, const int32_t *vs, uint8_t *to, int64_t stride) {
+/* A block of three channels that lies inside, its even pixels and its odd ones apart. */
+static inline void inside_three(const Source *s, const int32_t *us, const int32_t *vs, const int32_t *at, uint8_t *to,
+                                int64_t stride) {
     const __m512i even = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 8, 9, 8, 9, 8, 9, 8, 9));
     const __m512i odd = _mm512_broadcast_i32x4(_mm_setr_epi8(4, 5, 4, 5, 4, 5, 4, 5, 12, 13, 12, 13, 12, 13, 12, 13));
     const __m512i apart = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 8, 4, 12, 1, 9, 5, 13, 2, 10, 6, 14, 3, 11, 7, 15));
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i lower = _mm512_set1_epi32(0xffff), one = _mm512_set1_epi32(1 << 16), first = _mm512_set1_epi64(0xffffffff);
+    const __m512i one = _mm512_set1_epi32(1 << 16);
     __m512i u = _mm512_loadu_si512(us), v = _mm512_loadu_si512(vs);
-    /* x in the lower half and y in the upper one; 128 - 255 across; 128 down */
-    __m512i at = _mm512_ternarylogic_epi32(_mm512_srli_epi32(u, 16), v, lower, 0xe4);
-    at = _mm512_madd_epi16(at, _mm512_set1_epi32(COLOURS + (s->step << 16)));
+    /* 128 - 255 across; 128 down */
     __m512i x = _mm512_ternarylogic_epi32(_mm512_srli_epi32(u, 9), _mm512_set1_epi32(127), one, 0xea);
     x = _mm512_madd_epi16(x, _mm512_set1_epi32((128 << 16) + (uint16_t)-255));
     __m512i y = _mm512_and_si512(_mm512_srli_epi32(v, 1), _mm512_set1_epi32(0x7f80));
-    __m512i evens = eight_pixels(s, _mm512_and_si512(at, first), _mm512_shuffle_epi8(x, even), _mm512_shuffle_epi8(y, even));
-    __m512i odds = eight_pixels(s, _mm512_srli_epi64(at, 32), _mm512_shuffle_epi8(x, odd), _mm512_shuffle_epi8(y, odd));
+    __m512i evens = eight_pixels(s, at, _mm512_shuffle_epi8(x, even), _mm512_shuffle_epi8(y, even));
+    __m512i odds = eight_pixels(s, at + 1, _mm512_shuffle_epi8(x, odd), _mm512_shuffle_epi8(y, odd));
     u = _mm512_permutexvar_epi32(order, _mm512_shuffle_epi8(_mm512_packus_epi16(evens, odds), apart));
     _mm_storeu_si128((__m128i *)(void *)to, _mm512_castsi512_si128(u));
     _mm_storeu_si128((__m128i *)(void *)(to + stride), _mm512_extracti32x4_epi32(u, 1));
@@ -265,27 +249,35 @@ static __attribute__((noinline)) void sample_beyond(const Source *s, const int32
                                                     int64_t stride) {
     int32_t left, right, top, bottom;
     ends(u, &left, &right), ends(v, &top, &bottom);
-    if (s->border == CONSTANT && (right < -1 || bottom < -1 || left >= s->columns || top >= s->rows))
+    if (s->border == BORDER_CONSTANT && (right < -1 || bottom < -1 || left >= s->columns || top >= s->rows))
         for (int c = 0; c < s->channels; c++)
             memset(to + c * stride, (int)(s->fill >> 8 * c & 255), BLOCK);
     else
         sample_apart(s, u, v, 0, to, stride);
 }
 
-/* A block of pixels from their places, into planes that lie `stride` apart. */
-static inline void sample(const Source *s, const int32_t *restrict u, const int32_t *restrict v, uint8_t *to,
+enum { SPAN = 16 }; /* blocks whose places are told before one is read: see loads.h */
+
+/* Blocks of pixels, no more than SPAN, from their places, into planes that lie `stride` apart. */
+static inline void sample(const Source *s, const int32_t *restrict u, const int32_t *restrict v, int64_t blocks, uint8_t *to,
                           int64_t stride) {
-    if (stray(u, s->columns - 1) | stray(v, s->rows - 2)) { /* of two rows eight bytes are read */
-        sample_beyond(s, u, v, to, stride);
-        return;
-    }
+    int beyond[SPAN];
 #if defined(__AVX512BW__)
-    if (s->channels == COLOURS && s->step <= INT16_MAX) {
-        inside_three(s, u, v, to, stride);
-        return;
-    }
+    _Alignas(64) int32_t at[SPAN * BLOCK];
+    for (int64_t i = 0; i < blocks * BLOCK && s->channels == COLOURS; i++)
+        at[i] = (int32_t)((uint32_t)(v[i] >> 16) * (uint32_t)s->step + (uint32_t)(u[i] >> 16) * COLOURS);
 #endif
-    sample_apart(s, u, v, 1, to, stride);
+    for (int64_t k = 0; k < blocks; k++) /* of two rows eight bytes are read */
+        beyond[k] = stray(u + k * BLOCK, s->columns - 1) | stray(v + k * BLOCK, s->rows - 2);
+    for (int64_t k = 0; k < blocks; k++, u += BLOCK, v += BLOCK, to += BLOCK)
+        if (beyond[k])
+            sample_beyond(s, u, v, to, stride);
+#if defined(__AVX512BW__)
+        else if (s->channels == COLOURS)
+            inside_three(s, u, v, at + k * BLOCK, to, stride);
+#endif
+        else
+            sample_apart(s, u, v, 1, to, stride);
 }
 
 #endif

@@ -40,7 +40,7 @@ KERNEL(blur)(const uint8_t *source, int64_t rows, int64_t columns, int64_t chann
         sums[i] = 0;
     for (int64_t y = -far; y <= far; y++)
         for (int64_t i = 0; i < length; i++)
-            sums[i] = (uint16_t)(sums[i] + source[fold((int32_t)y, (int32_t)rows, REFLECT_101) * length + i]);
+            sums[i] = (uint16_t)(sums[i] + source[fold((int32_t)y, (int32_t)rows, BORDER_REFLECT_101) * length + i]);
     for (int64_t y = 0; y < rows; y++) {
         for (int64_t k = 1; k <= far; k++)
             for (int64_t c = 0; c < channels; c++) {
@@ -49,8 +49,8 @@ KERNEL(blur)(const uint8_t *source, int64_t rows, int64_t columns, int64_t chann
             }
         for (int64_t i = 0; i < length; i += SOME)
             mean(workspace + i, channels, side, MIN(SOME, length - i), target + y * length + i);
-        const uint8_t *in = source + fold((int32_t)(y + far + 1), (int32_t)rows, REFLECT_101) * length;
-        move_sums(in, source + fold((int32_t)(y - far), (int32_t)rows, REFLECT_101) * length, length, sums);
+        const uint8_t *in = source + fold((int32_t)(y + far + 1), (int32_t)rows, BORDER_REFLECT_101) * length;
+        move_sums(in, source + fold((int32_t)(y - far), (int32_t)rows, BORDER_REFLECT_101) * length, length, sums);
     }
     return DONE;
 }

@@ -11,7 +11,7 @@ static inline void draw_order(Drawing *d, double *to) {
     for (int64_t k = 0; k < d->channels; k++)
         to[k] = (double)k;
     for (int64_t k = d->channels - 1; k > 0; k--) {
-        int64_t other = below(&d->stream, k + 1);
+        int64_t other = stream_below(&d->stream, k + 1);
         double was = to[k];
         to[k] = to[other], to[other] = was;
     }
@@ -19,13 +19,13 @@ static inline void draw_order(Drawing *d, double *to) {
 
 /* random.sample of few, by a list of those that are left. */
 static inline int draw_dropped(Drawing *d, const double *a, double *to) {
-    int64_t left[MOST_CHANNELS], count = whole(&d->stream, (int64_t)a[0], (int64_t)a[1]);
+    int64_t left[MOST_CHANNELS], count = stream_randint(&d->stream, (int64_t)a[0], (int64_t)a[1]);
     if (a[1] >= (double)d->channels)
         return 0;
     for (int64_t k = 0; k < d->channels; k++)
         left[k] = k, to[k] = 0;
     for (int64_t k = 0; k < count; k++) {
-        int64_t at = below(&d->stream, d->channels - k);
+        int64_t at = stream_below(&d->stream, d->channels - k);
         to[left[at]] = 1;
         left[at] = left[d->channels - k - 1];
     }
@@ -34,7 +34,8 @@ static inline int draw_dropped(Drawing *d, const double *a, double *to) {
 
 /* Polygons within a part of the image. */
 static inline int draw_shadows(Drawing *d, const double *a, double *to) {
-    int64_t count = whole(&d->stream, (int64_t)a[4], (int64_t)a[5]), corners = (int64_t)a[6], each = 1 + 2 * corners;
+    int64_t count = stream_randint(&d->stream, (int64_t)a[4], (int64_t)a[5]);
+    int64_t corners = (int64_t)a[6], each = 1 + 2 * corners;
     to[0] = (double)count;
     if (count > MOST_SHADOWS || corners > MOST_CORNERS)
         return 0;
@@ -47,19 +48,19 @@ static inline int draw_shadows(Drawing *d, const double *a, double *to) {
             to[1 + k / 2 * each + 1 + 2 * n + k % 2] = whole_number(&d->philox, least, end);
     }
     for (int64_t k = 0; k < count; k++)
-        to[1 + k * each] = number_between(&d->philox, a[7], a[8]);
+        to[1 + k * each] = philox_uniform(&d->philox, a[7], a[8]);
     return 1;
 }
 
 /* Nine weights: some share of those of an effect, in place of a pixel as it is. */
 static inline void draw_weights(int64_t kind, Drawing *d, const double *a, double *to) {
-    double share = between(&d->stream, a[0], a[1]), amount = between(&d->stream, a[2], a[3]);
+    double share = stream_uniform(&d->stream, a[0], a[1]), amount = stream_uniform(&d->stream, a[2], a[3]);
     const double sharp[9] = {-1, -1, -1, -1, 8 + amount, -1, -1, -1, -1};
     const double embossed[9] = {-1 - amount, -amount, 0, -amount, 1, amount, 0, amount, 1 + amount};
     to[0] = 3;
     for (int k = 0; k < 9; k++) {
         float still = (float)(1 - share) * (k == 4 ? 1.0f : 0.0f);
-        to[1 + k] = (double)(still + (float)share * (float)(kind == DRAWS_SHARPENING ? sharp : embossed)[k]);
+        to[1 + k] = (double)(still + (float)share * (float)(kind == DRAW_SHARPENING ? sharp : embossed)[k]);
     }
 }
 
@@ -75,21 +76,21 @@ static inline void draw_curves(Drawing *d, const double *a, double *to) {
 }
 
 static inline double odd_number(Drawing *d, const double *a) {
-    return a[0] == a[1] ? a[0] : a[0] + 2 * (double)whole(&d->stream, 0, (int64_t)(a[1] - a[0]) / 2);
+    return a[0] == a[1] ? a[0] : a[0] + 2 * (double)stream_randint(&d->stream, 0, (int64_t)(a[1] - a[0]) / 2);
 }
 
 /* The pixels of a line through a square, each with the same weight. Libraries compute its direction differently in the last
    bits: 0 where that decides. */
 static inline int draw_motion(Drawing *d, const double *a, double *to) {
     int64_t side = (int64_t)odd_number(d, a), half = side / 2, count = 0;
-    double angle = between(&d->stream, a[2], a[3]) * (3.14159265358979323846 / 180);
-    double forward = between(&d->stream, a[4], a[5]);
+    double angle = stream_uniform(&d->stream, a[2], a[3]) * (3.14159265358979323846 / 180);
+    double forward = stream_uniform(&d->stream, a[4], a[5]);
     double from = (double)-half * (1 - MAX(forward, 0.0)), end = (double)half * (1 - MAX(-forward, 0.0));
     double along[2] = {sin(angle), cos(angle)}, moved[2] = {0, 0};
     if (side > WIDEST_FILTER)
         return 0;
     for (int k = 1; k >= 0 && a[6]; k--) /* across, then down */
-        moved[k] = between(&d->stream, -1, 1) * (double)half / 2;
+        moved[k] = stream_uniform(&d->stream, -1, 1) * (double)half / 2;
     to[0] = (double)side;
     memset(to + 1, 0, (size_t)(side * side) * sizeof *to);
     for (int64_t n = 0; n < side; n++) {
@@ -111,8 +112,8 @@ static inline int draw_motion(Drawing *d, const double *a, double *to) {
 
 /* Weights that come to 1. Libraries compute powers differently in their last bits: 0 where that decides. */
 static inline int draw_gaussian(Drawing *d, const double *a, double *to) {
-    double deviation = between(&d->stream, a[0], a[1]), sum = 0, off = 4e-15;
-    int64_t size = whole(&d->stream, (int64_t)a[2], (int64_t)a[3]);
+    double deviation = stream_uniform(&d->stream, a[0], a[1]), sum = 0, off = 4e-15;
+    int64_t size = stream_randint(&d->stream, (int64_t)a[2], (int64_t)a[3]);
     if (!(deviation > 0 && deviation < MOST_WEIGHTS))
         return 0;
     size = size ? size : 2 * (int64_t)(deviation * 3.5) + 1;
@@ -137,83 +138,83 @@ static inline int draw_gaussian(Drawing *d, const double *a, double *to) {
 /* Draw; 0 where it is not known how. */
 static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double *to) {
     switch (kind) {
-    case DRAWS_NUMBERS:
+    case DRAW_NUMBERS:
         for (int k = 0; k < (int)a[0]; k++)
-            to[k] = between(&d->stream, a[1 + 2 * k], a[2 + 2 * k]);
+            to[k] = stream_uniform(&d->stream, a[1 + 2 * k], a[2 + 2 * k]);
         return 1;
-    case DRAWS_HUNDREDTHS:
-        to[0] = between(&d->stream, a[0], a[1]) / 100.0;
+    case DRAW_HUNDREDTHS:
+        to[0] = stream_uniform(&d->stream, a[0], a[1]) / 100.0;
         return 1;
-    case DRAWS_BRIGHTNESS_CONTRAST:
-        to[0] = 1.0 + between(&d->stream, a[0], a[1]);
-        to[1] = between(&d->stream, a[2], a[3]) * 255;
+    case DRAW_BRIGHTNESS_CONTRAST:
+        to[0] = 1.0 + stream_uniform(&d->stream, a[0], a[1]);
+        to[1] = stream_uniform(&d->stream, a[2], a[3]) * 255;
         return 1;
-    case DRAWS_WHOLE_NUMBERS:
+    case DRAW_WHOLE_NUMBERS:
         for (int k = 0; k < (int)a[0]; k++)
-            to[k] = (double)whole(&d->stream, (int64_t)a[1 + 2 * k], (int64_t)a[2 + 2 * k]);
+            to[k] = (double)stream_randint(&d->stream, (int64_t)a[1 + 2 * k], (int64_t)a[2 + 2 * k]);
         return 1;
-    case DRAWS_MULTIPLIERS:
+    case DRAW_MULTIPLIERS:
         for (int64_t k = 0; k < d->channels; k++)
-            to[k] = k && !a[2] ? to[0] : (double)(float)number_between(&d->philox, a[0], a[1]);
+            to[k] = k && !a[2] ? to[0] : (double)(float)philox_uniform(&d->philox, a[0], a[1]);
         return 1;
-    case DRAWS_SHIFTS:
-        integer(&d->philox, SEEDS); /* the seed of a generator that is not asked */
+    case DRAW_SHIFTS:
+        philox_integer(&d->philox, SEEDS); /* the seed of a generator that is not asked */
         for (int64_t k = 0; k < MIN(d->channels, 3); k++)
-            to[k] = number_between(&d->philox, a[2 * k], a[2 * k + 1]) * 255;
+            to[k] = philox_uniform(&d->philox, a[2 * k], a[2 * k + 1]) * 255;
         return 1;
-    case DRAWS_ORDER:
+    case DRAW_ORDER:
         draw_order(d, to);
         return 1;
-    case DRAWS_DROPPED_CHANNELS:
+    case DRAW_DROPPED_CHANNELS:
         return draw_dropped(d, a, to);
-    case DRAWS_GAUSS_NOISE:
-        to[0] = between(&d->stream, a[0], a[1]);
-        to[1] = between(&d->stream, a[2], a[3]);
-        to[2] = (double)integer(&d->philox, SEEDS);
+    case DRAW_GAUSS_NOISE:
+        to[0] = stream_uniform(&d->stream, a[0], a[1]);
+        to[1] = stream_uniform(&d->stream, a[2], a[3]);
+        to[2] = (double)philox_integer(&d->philox, SEEDS);
         return 1;
-    case DRAWS_OWN_NOISE: {
-        to[0] = between(&d->stream, a[0], a[1]) * 255;
-        to[1] = between(&d->stream, a[2], a[3]) * 255;
-        uint64_t key = mixed(mixed(GOLDEN, d->here), (uint64_t)integer(&d->philox, SEEDS));
+    case DRAW_OWN_NOISE: {
+        to[0] = stream_uniform(&d->stream, a[0], a[1]) * 255;
+        to[1] = stream_uniform(&d->stream, a[2], a[3]) * 255;
+        uint64_t key = hash_with(hash_with(GOLDEN, d->here), (uint64_t)philox_integer(&d->philox, SEEDS));
         to[2] = (double)(key >> 32), to[3] = (double)(key & 0xffffffff);
         return 1;
     }
-    case DRAWS_ISO_NOISE: {
-        uint64_t seed = (uint64_t)integer(&d->philox, UINT32_MAX), key = mixed(mixed(GOLDEN, d->here), seed);
-        to[0] = between(&d->stream, a[0], a[1]), to[1] = between(&d->stream, a[2], a[3]);
+    case DRAW_ISO_NOISE: {
+        uint64_t seed = (uint64_t)philox_integer(&d->philox, UINT32_MAX), key = hash_with(hash_with(GOLDEN, d->here), seed);
+        to[0] = stream_uniform(&d->stream, a[0], a[1]), to[1] = stream_uniform(&d->stream, a[2], a[3]);
         to[2] = (double)seed, to[3] = (double)(key >> 32), to[4] = (double)(key & 0xffffffff);
         return 1;
     }
-    case DRAWS_CURVES:
+    case DRAW_CURVES:
         draw_curves(d, a, to);
         return 1;
-    case DRAWS_HOLES:
+    case DRAW_HOLES:
         return draw_holes(d, a, to);
-    case DRAWS_GRID_OF_HOLES:
+    case DRAW_GRID_OF_HOLES:
         return draw_grid_of_holes(d, a, to);
-    case DRAWS_ODD_NUMBER:
+    case DRAW_ODD_NUMBER:
         to[0] = odd_number(d, a);
         return 1;
-    case DRAWS_MOTION:
+    case DRAW_MOTION:
         return draw_motion(d, a, to);
-    case DRAWS_SHADOWS:
+    case DRAW_SHADOWS:
         return draw_shadows(d, a, to);
-    case DRAWS_GAUSSIAN:
+    case DRAW_GAUSSIAN:
         return draw_gaussian(d, a, to);
-    case DRAWS_SHARPENING:
-    case DRAWS_EMBOSSING:
+    case DRAW_SHARPENING:
+    case DRAW_EMBOSSING:
         draw_weights(kind, d, a, to);
         return 1;
-    case DRAWS_SHARPNESS: {
-        double factor = between(&d->stream, a[0], a[1]), away = (1 - factor) / 13;
+    case DRAW_SHARPNESS: {
+        double factor = stream_uniform(&d->stream, a[0], a[1]), away = (1 - factor) / 13;
         to[0] = 3;
         for (int k = 0; k < 9; k++)
             to[1 + k] = (double)(float)(k == 4 ? factor + 5 * away : away);
         return 1;
     }
-    case DRAWS_STAINS:
+    case DRAW_STAINS:
         for (int k = 0; k < 6; k++)
-            to[k] = k < 3 ? 1.0 + between(&d->stream, a[0], a[1]) : between(&d->stream, a[2], a[3]);
+            to[k] = k < 3 ? 1.0 + stream_uniform(&d->stream, a[0], a[1]) : stream_uniform(&d->stream, a[2], a[3]);
         return 1;
     default:
         return 0;

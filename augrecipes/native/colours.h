@@ -209,16 +209,16 @@ static int add(Image *p, const Operation *o) {
     const double *n = o->numbers;
     double fitted[12];
     Shift by = {(int32_t)n[0], 0, 0};
-    const Rounded where = {(int64_t)n[3], (int64_t)n[4], (int64_t)n[5], (int64_t)n[6]}; /* of HUE and HSV */
+    const Rounded where = {(int64_t)n[3], (int64_t)n[4], (int64_t)n[5], (int64_t)n[6]}; /* of COLOUR_HUE and COLOUR_HSV */
     switch (o->kind) {
-    case MATRIX: return add_matrix(p, n);
-    case CONTRAST: return add_contrast(p, n[0]);
-    case HUE:
+    case COLOUR_MATRIX: return add_matrix(p, n);
+    case COLOUR_CONTRAST: return add_contrast(p, n[0]);
+    case COLOUR_HUE:
         if (n[1] != 0 && fit(p, by, fitted))
             return add_matrix(p, fitted);
         materialise(p, &by, &where, NULL);
         return 1;
-    case HSV:
+    case COLOUR_HSV:
         by.saturation = (int32_t)n[1], by.value = (int32_t)n[2];
         materialise(p, &by, &where, NULL);
         return 1;

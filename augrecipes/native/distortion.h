@@ -44,19 +44,19 @@ static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t rows = v->rows, columns = v->columns, row = columns * v->channels, down, across;
-    int64_t lens = step->effect == DISTORTS_LENS || step->effect == BENDS_LENS;
+    int64_t lens = step->effect == OP_DISTORTS_LENS || step->effect == OP_BENDS_LENS;
     TRY(materialise(run));
-    if (only_named(run)) {
+    if (dry_run(run)) {
         *v = whole_image(0, rows, columns, 0, v->channels);
         return DONE;
     }
-    TRY(upright(run));
-    uint8_t *to = canvas(run, rows, columns, LAST_STEP);
-    float *x = (float *)taken(run, (lens ? AT_ONCE * columns : columns) * (int64_t)sizeof *x);
-    float *y = (float *)taken(run, (lens ? AT_ONCE * columns : rows) * (int64_t)sizeof *y);
-    double *line = (double *)taken(run, lens ? columns * (int64_t)sizeof *line : 0);
-    HAVE(to && x && y && line);
-    const uint8_t *from = placed(v, &down, &across);
+    TRY(ensure_upright(run));
+    uint8_t *to = alloc_image(run, rows, columns, LAST_STEP);
+    float *x = (float *)arena_alloc(run, (lens ? AT_ONCE * columns : columns) * (int64_t)sizeof *x);
+    float *y = (float *)arena_alloc(run, (lens ? AT_ONCE * columns : rows) * (int64_t)sizeof *y);
+    double *line = (double *)arena_alloc(run, lens ? columns * (int64_t)sizeof *line : 0);
+    CHECK_ALLOC(to && x && y && line);
+    const uint8_t *from = first_pixel(v, &down, &across);
     if (!lens) {
         stretch(columns, (int)a[3], drawn, x);
         stretch(rows, (int)a[3], drawn + (int)a[3] + 1, y);
@@ -66,7 +66,7 @@ static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
             count = MIN(AT_ONCE, rows - top);
             TRY(JOIN(lens, ISA)(rows, columns, drawn[0], top, count, line, x, y));
         }
-        TRY(JOIN(warp, ISA)(from, rows, columns, down, (int32_t)v->channels, a[4] == 0, MAPS, 0, x, lens ? columns : 0, 1, y,
+        TRY(JOIN(warp, ISA)(from, rows, columns, down, (int32_t)v->channels, a[4] == 0, WARP_MAPS, 0, x, lens ? columns : 0, 1, y,
                             lens ? columns : 1, lens, (int32_t)a[0], (uint32_t)a[1], columns, to + top * row, 0, 0, count,
                             columns, row));
     }
@@ -76,8 +76,8 @@ static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
 
 /* The places of a side's pixels, in 1/65536 px, and behind them those of a block; NULL where there is no memory. */
 static inline const int32_t *grid_places(Run *run, int64_t size, int parts, const double *lengths) {
-    float *found = (float *)taken(run, size * (int64_t)sizeof *found);
-    int32_t *to = found ? (int32_t *)taken(run, (size + BLOCK) * (int64_t)sizeof *to) : 0;
+    float *found = (float *)arena_alloc(run, size * (int64_t)sizeof *found);
+    int32_t *to = found ? (int32_t *)arena_alloc(run, (size + BLOCK) * (int64_t)sizeof *to) : 0;
     if (!to)
         return 0;
     stretch(size, parts, lengths, found);
@@ -93,17 +93,17 @@ static inline int64_t bend(Run *run, const Step *step, const double *drawn) {
     Job *job = &run->merging->job;
     int64_t channels = run->view.channels, parts = (int64_t)a[3];
     Warp still = {.matrix = {{1, 0, 0, 0, 1, 0, 0, 0, 1}}, .border = (int64_t)a[0], .fill = (int64_t)a[1]};
-    TRY(run->merging->begun ? begin_afresh(run, step, &still) : DONE);
+    TRY(run->merging->begun ? flush_merged(run, step, &still) : DONE);
     if (run->program->labels)
         return distort(run, step, drawn);
     if (channels != 1 && channels != COLOURS)
         return REFUSED;
-    TRY(materialised_upright(run));
+    TRY(materialise_upright(run));
     still.height = run->view.rows, still.width = run->view.columns;
     Warped *w = merged(run);
-    *w = first_warped(&run->view, &still);
+    *w = new_warped(&run->view, &still);
     w->bent = 1;
-    job->bends = step->effect == BENDS_LENS, job->lens = job->bends ? drawn[0] : 0;
+    job->bends = step->effect == OP_BENDS_LENS, job->lens = job->bends ? drawn[0] : 0;
     if (job->bends || !run->sample->target)
         return DONE;
     job->across_grid = grid_places(run, still.width, (int)parts, drawn);

@@ -42,7 +42,7 @@ static inline int draw_grid(Drawing *d, const double *a, double *to) {
     if (parts > MOST_PARTS || d->columns < parts || d->rows < parts)
         return 0;
     for (int k = 0; k < 2 * (parts + 1); k++)
-        to[k] = 1 + between(&d->stream, a[1], a[2]);
+        to[k] = 1 + stream_uniform(&d->stream, a[1], a[2]);
     if (a[3]) {
         fit_parts(d->columns, parts, to);
         fit_parts(d->rows, parts, to + parts + 1);

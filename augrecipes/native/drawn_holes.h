@@ -20,11 +20,11 @@ static inline void hole_of(double number, int64_t *to) {
 
 /* A whole number, least <= found < end, of Generator.integers. */
 static inline double whole_number(Philox *n, int64_t least, int64_t end) {
-    return (double)(least + integer(n, (uint32_t)(end - least)));
+    return (double)(least + philox_integer(n, (uint32_t)(end - least)));
 }
 
 static inline int draw_holes(Drawing *d, const double *a, double *to) {
-    int64_t count = whole(&d->stream, (int64_t)a[0], (int64_t)a[1]);
+    int64_t count = stream_randint(&d->stream, (int64_t)a[0], (int64_t)a[1]);
     double sides[2] = {(double)d->rows, (double)d->columns}, reach[2][MOST_HOLES];
     int64_t holes[MOST_HOLES][4];
     to[0] = (double)count;
@@ -36,7 +36,7 @@ static inline int draw_holes(Drawing *d, const double *a, double *to) {
         if (!a[6] && low >= end)
             return 0;
         for (int64_t k = 0; k < count; k++)
-            reach[axis][k] = a[6] ? trunc(sides[axis] * number_between(&d->philox, least, most))
+            reach[axis][k] = a[6] ? trunc(sides[axis] * philox_uniform(&d->philox, least, most))
                                   : whole_number(&d->philox, low, end);
     }
     for (int axis = 0; axis < 2; axis++)
@@ -58,7 +58,7 @@ static inline int draw_cells(Drawing *d, int64_t size, int64_t count, int64_t *t
         return 0;
     for (int64_t k = 0; k < count; k++)
         sizes[k] = (double)(size / count + (k < size % count));
-    shuffled(&d->philox, sizes, (int)count);
+    philox_shuffle(&d->philox, sizes, (int)count);
     to[0] = 0;
     for (int64_t k = 0; k < count; k++)
         to[k + 1] = to[k] + (int64_t)sizes[k];

@@ -21,10 +21,10 @@ static inline void centre_window(const Drawing *d, int64_t height, int64_t width
 static inline void resized_crop(Drawing *d, const double *a, double *to) {
     double area = (double)(d->rows * d->columns), least = a[0] * area, most = a[1] * area;
     for (int k = 0; k < 10; k++) {
-        double wanted = between(&d->stream, least, most), ratio = exp(between(&d->stream, a[2], a[3]));
+        double wanted = stream_uniform(&d->stream, least, most), ratio = exp(stream_uniform(&d->stream, a[2], a[3]));
         double width = rint(sqrt(wanted * ratio)), height = rint(sqrt(wanted / ratio));
         if (0 < width && width <= (double)d->columns && 0 < height && height <= (double)d->rows) {
-            double down = unit(&d->stream), across = unit(&d->stream);
+            double down = stream_unit(&d->stream), across = stream_unit(&d->stream);
             place_window(d, (int64_t)height, (int64_t)width, down, across, to);
             return;
         }
@@ -49,8 +49,8 @@ static inline int move_border(Drawing *d, int64_t to_where, double *sides) {
     if (to_where == CENTER)
         return 1;
     if (to_where == RANDOM) {
-        sides[0] = (double)whole(&d->stream, 0, (int64_t)rows);
-        sides[2] = (double)whole(&d->stream, 0, (int64_t)columns);
+        sides[0] = (double)stream_randint(&d->stream, 0, (int64_t)rows);
+        sides[2] = (double)stream_randint(&d->stream, 0, (int64_t)columns);
     } else {
         sides[0] = to_where == BOTTOM_LEFT || to_where == BOTTOM_RIGHT ? rows : 0;
         sides[2] = to_where == TOP_RIGHT || to_where == BOTTOM_RIGHT ? columns : 0;
@@ -105,7 +105,7 @@ static inline double side_scale(Drawing *d, const double *a) {
     }
     double sides[4] = {[SHORTER_SIDE] = MIN(rows, columns), [LONGER_SIDE] = MAX(rows, columns), [HEIGHT] = rows,
                        [WIDTH] = columns};
-    return a[2 + (a[1] ? below(&d->stream, (int64_t)a[1]) : 0)] / sides[(int)a[0]];
+    return a[2 + (a[1] ? stream_below(&d->stream, (int64_t)a[1]) : 0)] / sides[(int)a[0]];
 }
 
 /* A window that leaves out some of each border. */
@@ -113,11 +113,11 @@ static inline int cut_borders(Drawing *d, const double *a, double *to) {
     int64_t sizes[2] = {d->columns, d->rows};
     for (int k = 0; k < 2; k++) {
         int64_t most = (int64_t)(a[2 * k] * (double)sizes[k]);
-        int64_t first = whole(&d->stream, 0, most), least = (int64_t)((1 - a[2 * k + 1]) * (double)sizes[k]);
+        int64_t first = stream_randint(&d->stream, 0, most), least = (int64_t)((1 - a[2 * k + 1]) * (double)sizes[k]);
         least = MAX(first + 1, least);
         if (most < 0 || least > sizes[k])
             return 0;
-        to[k] = (double)first, to[k + 2] = (double)whole(&d->stream, least, sizes[k]);
+        to[k] = (double)first, to[k + 2] = (double)stream_randint(&d->stream, least, sizes[k]);
     }
     return 1;
 }
@@ -146,7 +146,8 @@ static inline int cut_and_padded(Drawing *d, const double *a, double *to) {
         if (!a[1] || (a[1] == 1 && k))
             drawn[k] = a[1] ? drawn[0] : low;
         else
-            drawn[k] = a[0] ? between(&d->stream, low, high) : (double)whole(&d->stream, (int64_t)low, (int64_t)high - 1);
+            drawn[k] = a[0] ? stream_uniform(&d->stream, low, high)
+                            : (double)stream_randint(&d->stream, (int64_t)low, (int64_t)high - 1);
     }
     int64_t cuts[4];
     for (int k = 0; k < 4; k++) {

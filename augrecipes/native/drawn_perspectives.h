@@ -46,7 +46,7 @@ static inline int draw_tilt(Drawing *d, const double *a, double *to) {
     double sides[2] = {(double)d->columns, (double)d->rows}, points[4][2];
     Words64 words = words_of(d);
     Normal normal = normal_of(a[2]);
-    double deviation = between(&d->stream, a[0], a[1]);
+    double deviation = stream_uniform(&d->stream, a[0], a[1]);
     for (int k = 0; k < 8; k++) {
         int corner = k / 2, axis = k % 2, far = axis ? corner >= 2 : corner == 1 || corner == 2;
         double in = fmod(fabs(deviation * normal(&words)), 0.32);

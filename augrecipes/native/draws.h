@@ -45,97 +45,97 @@ static inline void affine(Drawing *d, const double *a, double *to) {
     Stream *s = &d->stream;
     double scale[2], shift[2] = {0, 0}, shear[2];
     for (int k = 0; k < 2 && a[14] == IN_PIXELS; k++)
-        shift[k] = (double)whole(s, (int64_t)a[6 + 2 * k], (int64_t)a[7 + 2 * k]);
+        shift[k] = (double)stream_randint(s, (int64_t)a[6 + 2 * k], (int64_t)a[7 + 2 * k]);
     for (int k = 0; k < 2 && a[14] == IN_PARTS; k++)
-        shift[k] = trunc(between(s, a[6 + 2 * k], a[7 + 2 * k]) * (double)(k ? d->rows : d->columns));
+        shift[k] = trunc(stream_uniform(s, a[6 + 2 * k], a[7 + 2 * k]) * (double)(k ? d->rows : d->columns));
     for (int k = 0; k < 2; k++)
-        shear[k] = -between(s, a[10 + 2 * k], a[11 + 2 * k]);
+        shear[k] = -stream_uniform(s, a[10 + 2 * k], a[11 + 2 * k]);
     for (int k = 0; k < 2; k++)
-        scale[k] = between(s, a[2 + 2 * k], a[3 + 2 * k]);
+        scale[k] = stream_uniform(s, a[2 + 2 * k], a[3 + 2 * k]);
     if (a[15] != 0)
         scale[1] = scale[0];
-    turn_about(d, a[16] != 0 ? 0 : 0.5, between(s, a[0], a[1]), scale, shift, shear, to);
+    turn_about(d, a[16] != 0 ? 0 : 0.5, stream_uniform(s, a[0], a[1]), scale, shift, shear, to);
 }
 
 /* Draw; 0 where it is not known how. */
 static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
     double down, across;
     switch (kind) {
-    case DRAWS_NOTHING:
+    case DRAW_NOTHING:
         for (int k = 0; k < DRAW_ARGUMENTS; k++)
             to[k] = a[k];
         return 1;
-    case DRAWS_ONE_OF_FOUR:
-        to[0] = a[whole(&d->stream, 0, 3)];
+    case DRAW_ONE_OF_FOUR:
+        to[0] = a[stream_randint(&d->stream, 0, 3)];
         return 1;
-    case DRAWS_ONE_OF_EIGHT:
-        to[0] = a[integer(&d->philox, 8)];
+    case DRAW_ONE_OF_EIGHT:
+        to[0] = a[philox_integer(&d->philox, 8)];
         return 1;
-    case DRAWS_RANDOM_CROP:
+    case DRAW_RANDOM_CROP:
         if (!pad_first(d, a, to + 4))
             return 0;
-        down = unit(&d->stream), across = unit(&d->stream);
+        down = stream_unit(&d->stream), across = stream_unit(&d->stream);
         place_window(d, (int64_t)a[0], (int64_t)a[1], down, across, to);
         return 1;
-    case DRAWS_CENTER_CROP:
+    case DRAW_CENTER_CROP:
         if (!pad_first(d, a, to + 4))
             return 0;
         centre_window(d, (int64_t)a[0], (int64_t)a[1], to);
         return 1;
-    case DRAWS_RESIZED_CROP:
+    case DRAW_RESIZED_CROP:
         resized_crop(d, a, to);
         return 1;
-    case DRAWS_SIZED_CROP: {
-        int64_t height = whole(&d->stream, (int64_t)a[0], (int64_t)a[1]), width = (int64_t)((double)height * a[2]);
-        down = unit(&d->stream), across = unit(&d->stream);
+    case DRAW_SIZED_CROP: {
+        int64_t height = stream_randint(&d->stream, (int64_t)a[0], (int64_t)a[1]), width = (int64_t)((double)height * a[2]);
+        down = stream_unit(&d->stream), across = stream_unit(&d->stream);
         place_window(d, height, width, down, across, to);
         return 1;
     }
-    case DRAWS_ROTATION: {
+    case DRAW_ROTATION: {
         const double one[2] = {1, 1}, none[2] = {0, 0};
-        turn_about(d, 0.5, between(&d->stream, a[0], a[1]), one, none, none, to);
+        turn_about(d, 0.5, stream_uniform(&d->stream, a[0], a[1]), one, none, none, to);
         return 1;
     }
-    case DRAWS_SAFE_ROTATION:
-        return turn_safely(d, between(&d->stream, a[0], a[1]), to);
-    case DRAWS_AFFINE:
+    case DRAW_SAFE_ROTATION:
+        return turn_safely(d, stream_uniform(&d->stream, a[0], a[1]), to);
+    case DRAW_AFFINE:
         affine(d, a, to);
         return 1;
-    case DRAWS_COLOR_JITTER:
+    case DRAW_COLOR_JITTER:
         for (int k = 0; k < 4; k++)
-            to[k] = between(&d->stream, a[2 * k], a[2 * k + 1]), to[4 + k] = k;
-        shuffled(&d->philox, to + 4, 4);
+            to[k] = stream_uniform(&d->stream, a[2 * k], a[2 * k + 1]), to[4 + k] = k;
+        philox_shuffle(&d->philox, to + 4, 4);
         return 1;
-    case DRAWS_SIDE_LENGTH:
+    case DRAW_SIDE_LENGTH:
         to[0] = side_scale(d, a);
         return 1;
-    case DRAWS_SCALE:
-        to[0] = between(&d->stream, a[0], a[1]) + 1.0;
+    case DRAW_SCALE:
+        to[0] = stream_uniform(&d->stream, a[0], a[1]) + 1.0;
         return 1;
-    case DRAWS_PADDING:
+    case DRAW_PADDING:
         return draw_padding(d, a, to);
-    case DRAWS_PADDED_BOX:
+    case DRAW_PADDED_BOX:
         return padded_box(d, a, to);
-    case DRAWS_BORDERS:
+    case DRAW_BORDERS:
         return cut_borders(d, a, to);
-    case DRAWS_SIDES:
+    case DRAW_SIDES:
         return cut_and_padded(d, a, to);
-    case DRAWS_BY_WEIGHT: {
-        double found = unit_number(&d->philox);
+    case DRAW_BY_WEIGHT: {
+        double found = philox_unit(&d->philox);
         to[0] = 0;
         for (int k = 0; k < (int)a[0]; k++)
             to[0] += a[1 + k] <= found;
         return to[0] < a[0];
     }
-    case DRAWS_SOME:
-        some_of(&d->philox, (int)a[0], (int)a[1], a[2] != 0, to);
+    case DRAW_SOME:
+        philox_choice(&d->philox, (int)a[0], (int)a[1], a[2] != 0, to);
         return 1;
-    case DRAWS_GRID_DISTORTION:
+    case DRAW_GRID_DISTORTION:
         return draw_grid(d, a, to);
-    case DRAWS_PERSPECTIVE:
+    case DRAW_PERSPECTIVE:
         return draw_tilt(d, a, to);
-    case DRAWS_LENS_DISTORTION:
-        to[0] = between(&d->stream, a[0], a[1]);
+    case DRAW_LENS_DISTORTION:
+        to[0] = stream_uniform(&d->stream, a[0], a[1]);
         return 1;
     default:
         return draw_colours(kind, d, a, to);

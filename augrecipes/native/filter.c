@@ -12,7 +12,7 @@ static void take(const uint8_t *restrict row, int64_t left, int64_t some, int64_
     int64_t first = left / channels - reach, count = some / channels + 2 * reach;
     for (int64_t k = 0; k < 2 * reach; k++) {
         int64_t x = k < reach ? k : count - 1 - (k - reach);
-        const uint8_t *from = row + fold((int32_t)(first + x), (int32_t)columns, REFLECT_101) * channels;
+        const uint8_t *from = row + fold((int32_t)(first + x), (int32_t)columns, BORDER_REFLECT_101) * channels;
         for (int64_t c = 0; c < channels; c++)
             to[x * channels + c] = from[c];
     }
@@ -63,7 +63,7 @@ KERNEL(filter)(const uint8_t *source, int64_t rows, int64_t columns, int64_t cha
             for (int64_t k = y ? y + reach : 0; k < MIN(y + reach + 1, rows); k++)
                 take(source + k * length, left, count, columns, channels, reach, workspace[k % side]);
             for (int64_t k = 0; k < taps; k++) {
-                int32_t row = fold((int32_t)(y + down[k]), (int32_t)rows, REFLECT_101);
+                int32_t row = fold((int32_t)(y + down[k]), (int32_t)rows, BORDER_REFLECT_101);
                 at[k] = workspace[row % side] + right[k];
             }
             weigh(at, used, taps, 0, body, 1, target + y * length + left);

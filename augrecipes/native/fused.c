@@ -125,9 +125,10 @@ static int goes_by_rows(const Job *job) {
     int pending = 0;
     for (int64_t i = 0; i < job->count; i++) {
         const Operation *o = &job->operations[i];
-        if (o->kind == CONTRAST || (o->kind == HUE && o->numbers[1] != 0) || (o->kind == MATRIX && pending))
+        if (o->kind == COLOUR_CONTRAST || (o->kind == COLOUR_HUE && o->numbers[1] != 0) ||
+            (o->kind == COLOUR_MATRIX && pending))
             return 0;
-        pending = o->kind == MATRIX;
+        pending = o->kind == COLOUR_MATRIX;
     }
     return 1;
 }
@@ -136,28 +137,28 @@ static int takes(const Job *j) {
     int fits = (j->channels == 1 || j->channels == 3) && j->rows >= 1 && j->columns >= 1 && j->rows <= INT16_MAX &&
                j->columns <= INT16_MAX && j->step >= j->columns * j->channels && j->rows * j->step < INT32_MAX / 2 &&
                j->height >= 1 && j->width >= 1 && j->height <= INT16_MAX && j->width <= INT16_MAX &&
-               j->border >= CONSTANT && j->border <= REFLECT_101 &&
+               j->border >= BORDER_CONSTANT && j->border <= BORDER_REFLECT_101 &&
                ((j->type >= UINT8 && j->type <= FLOAT16) || j->type == FLOAT32_FAR) &&
                (j->reduction == 1 || j->reduction == 2 || j->reduction == 4 || j->reduction == 8) && j->count >= 0 &&
                j->left >= 0 && j->left <= MOST_BEFORE && j->top >= 0 && j->top <= MOST_BEFORE &&
-               ((j->left == 0 && j->top == 0) || (j->reduction == 1 && j->border == CONSTANT)) &&
+               ((j->left == 0 && j->top == 0) || (j->reduction == 1 && j->border == BORDER_CONSTANT)) &&
                j->count <= MOST_OPERATIONS && (j->count == 0 || j->channels == COLOURS);
     if (j->across_grid || j->bends)
         fits &= (j->bends || j->down_grid) && j->reduction == 1 && !j->left && !j->top &&
                 (1 + fabs(j->lens)) * (double)MAX(j->rows, j->columns) < FURTHEST;
     for (int64_t i = 0; fits && i < j->count; i++) {
         const Operation *o = &j->operations[i];
-        fits = o->kind >= MATRIX && o->kind <= TABLES && (o->kind != TABLES || o->table);
-        for (int k = 0; k < 12 && o->kind != TABLES; k++)
+        fits = o->kind >= COLOUR_MATRIX && o->kind <= COLOUR_TABLES && (o->kind != COLOUR_TABLES || o->table);
+        for (int k = 0; k < 12 && o->kind != COLOUR_TABLES; k++)
             fits &= fabs(o->numbers[k]) < LARGEST;
-        if (o->kind == HUE || o->kind == HSV)
+        if (o->kind == COLOUR_HUE || o->kind == COLOUR_HSV)
             fits &= o->numbers[0] >= 0 && o->numbers[0] < 180 && fabs(o->numbers[1]) < 256 && fabs(o->numbers[2]) < 256;
     }
     return fits;
 }
 
 /* Whether the image is taken as it is, pixel by pixel: sampled there, it would be the same. */
-static int is_as_it_is(const Job *j) {
+static int is_raw_output(const Job *j) {
     static const double same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     int is = j->channels == COLOURS && j->reduction == 1 && !j->left && !j->top && j->height <= j->rows &&
              j->width <= j->columns && !j->across_grid && !j->bends;
@@ -207,7 +208,7 @@ KERNEL(fused)(const Job *job) {
         const double near = 1.0 / 512;
         if (quad.left >= -near && quad.top >= -near && quad.right <= (double)(job->columns - 1) + near &&
             quad.bottom <= (double)(job->rows - 1) + near)
-            source.border = REPLICATE; /* nothing beyond is seen: none of it may be blended in */
+            source.border = BORDER_REPLICATE; /* nothing beyond is seen: none of it may be blended in */
         double k = (double)job->reduction;
         int64_t x = ((int64_t)floor(quad.left) - MARGIN) & (job->reduction - 1);
         int64_t y = ((int64_t)floor(quad.top) - MARGIN) & (job->reduction - 1);
@@ -227,7 +228,7 @@ KERNEL(fused)(const Job *job) {
         quad.x[k] -= (double)job->left, quad.y[k] -= (double)job->top;
     if (job->across_grid && !find_grid(job, &quad))
         return REFUSED;
-    int as_it_is = is_as_it_is(job), upright = !as_it_is && !job->bends && is_upright(m);
+    int as_it_is = is_raw_output(job), upright = !as_it_is && !job->bends && is_upright(m);
     int64_t needed = rows * job->channels * stride + reduced + 3 * SLACK;
     if (upright)
         needed += upright_room(job->channels, MAX(job->columns, part.columns), &quad, job->width);
@@ -257,7 +258,7 @@ KERNEL(fused)(const Job *job) {
     for (int64_t top = 0; top < job->height; top += rows) {
         Image image = {.levels = levels, .height = rows, .width = job->width, .stride = stride, .top = top};
         for (int64_t y = top; y < top + rows; y++) {
-            _Alignas(64) int32_t u[BLOCK], v[BLOCK];
+            _Alignas(64) int32_t u[SPAN * BLOCK], v[SPAN * BLOCK];
             uint8_t *to = levels + (y - top) * job->channels * stride;
             begin_row(&path, y);
             if (as_it_is)
@@ -267,9 +268,11 @@ KERNEL(fused)(const Job *job) {
                 find_bent_places(&path, 0, y, job->width, us, vs);
                 make_upright(&lines, &source, vs[0], job->width, to, stride);
             } else
-                for (int64_t x = 0; x < job->width; x += BLOCK) {
-                    find_bent_places(&path, x, y, job->width, u, v);
-                    sample(&source, u, v, to + x, stride);
+                for (int64_t x = 0, blocks; x < job->width; x += blocks * BLOCK) {
+                    blocks = MIN(SPAN, (job->width - x + BLOCK - 1) / BLOCK);
+                    for (int64_t k = 0; k < blocks; k++)
+                        find_bent_places(&path, x + k * BLOCK, y, job->width, u + k * BLOCK, v + k * BLOCK);
+                    sample(&source, u, v, blocks, to + x, stride);
                 }
         }
         for (int64_t i = 0; i < job->count; i++)

@@ -17,8 +17,9 @@ static inline void widen(const uint8_t *restrict row, int64_t columns, int64_t c
     for (int64_t k = 1; k <= far; k++)
         for (int64_t c = 0; c < channels; c++) {
             int32_t last = (int32_t)columns - 1;
-            inner[c - k * channels] = row[fold((int32_t)-k, (int32_t)columns, REFLECT_101) * channels + c];
-            inner[(last + k) * channels + c] = row[fold(last + (int32_t)k, (int32_t)columns, REFLECT_101) * channels + c];
+            inner[c - k * channels] = row[fold((int32_t)-k, (int32_t)columns, BORDER_REFLECT_101) * channels + c];
+            inner[(last + k) * channels + c] =
+                row[fold(last + (int32_t)k, (int32_t)columns, BORDER_REFLECT_101) * channels + c];
         }
     for (int64_t i = 0; i < BLOCK; i++)
         inner[length + far * channels + i] = 0;
@@ -95,7 +96,7 @@ KERNEL(gaussian)(const uint8_t *source, int64_t rows, int64_t columns, int64_t c
     const float *about[MOST_WEIGHTS];
     for (int64_t y = -far; y < rows + far; y++) { /* row y lies in workspace y % size, and so do those before it */
         float *sums = workspace + (y + far) % size * wide;
-        widen(source + fold((int32_t)y, (int32_t)rows, REFLECT_101) * length, columns, channels, far, line);
+        widen(source + fold((int32_t)y, (int32_t)rows, BORDER_REFLECT_101) * length, columns, channels, far, line);
         along(line, 0, body, channels, weights, size, 1, sums);
         along(line, body, length, channels, weights, size, 0, sums);
         int64_t middle = y - far;

@@ -45,7 +45,7 @@ static inline int64_t spread_levels(Run *run, int equalizes, int by_counts) {
     int32_t counts[RGB][LEVELS] = {{0}};
     Levels made[RGB];
     const uint8_t *levels;
-    TRY(in_line(run, &levels));
+    TRY(contiguous_image(run, &levels));
     if (pixels > (by_counts ? 1 << 24 : INT32_MAX)) /* up to there, sums in float32 are exact */
         return REFUSED;
     if (channels == RGB) /* in this loop the compiler knows how many */

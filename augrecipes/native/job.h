@@ -1,7 +1,7 @@
 /* A job: one image warped, its colours changed, and written into its place of a batch; all that is needed for it.
 
    A job holds pointers and numbers and nothing of Python, so that many may be carried out by as many threads. Every field
-   takes eight bytes. tests/laws/test_jobs.py writes jobs, field by field in this order. */
+   takes eight bytes. tests/laws/job_cases.py writes jobs, field by field in this order. */
 
 #ifndef AUGRECIPES_JOB_H
 #define AUGRECIPES_JOB_H
@@ -17,12 +17,12 @@ enum { MOST_BEFORE = 2000 };
 
 /* What is done to colours.
 
-   MATRIX:   numbers are three rows of four: the new red, green and blue out of red, green, blue and 1
-   CONTRAST: away from the mean luma of the image, by numbers[0]; fractions are dropped
-   HUE:      turned by numbers[0] steps of two degrees, 0..179; numbers[1]: a matrix may stand for that where it fits
-   HSV:      hue turned by numbers[0] steps, saturation and value shifted by numbers[1] and numbers[2]
+   COLOUR_MATRIX:   numbers are three rows of four: the new red, green and blue out of red, green, blue and 1
+   COLOUR_CONTRAST: away from the mean luma of the image, by numbers[0]; fractions are dropped
+   COLOUR_HUE:      turned by numbers[0] steps of two degrees, 0..179; numbers[1]: a matrix may stand for that where it fits
+   COLOUR_HSV:      hue turned by numbers[0] steps, saturation and value shifted by numbers[1] and numbers[2]
    Of both:  numbers[3] to numbers[6]: left, top, right and bottom of the part where fractions are rounded, not dropped
-   TABLES:   levels exchanged: `table` is that of red, 256 bytes, and behind it those of green and blue */
+   COLOUR_TABLES:   levels exchanged: `table` is that of red, 256 bytes, and behind it those of green and blue */
 
 typedef struct {
     int64_t kind;

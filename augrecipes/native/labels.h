@@ -16,7 +16,7 @@ static inline View upright_base(const Warped *w, Matrix *matrix) {
     base.y = MIN(y, last_y), base.x = MIN(x, last_x);
     const Matrix to_base = {{(double)base.across[1], (double)base.down[1], (double)(x - base.x), (double)base.across[0],
                              (double)base.down[0], (double)(y - base.y), 0, 0, 1}};
-    *matrix = turned ? multiplied(&to_base, &w->matrix) : w->matrix;
+    *matrix = turned ? product_of_matrices(&to_base, &w->matrix) : w->matrix;
     base.rows = MAX(y, last_y) - base.y + 1, base.columns = MAX(x, last_x) - base.x + 1;
     base.down[0] = base.across[1] = 1, base.down[1] = base.across[0] = 0;
     return base;
@@ -39,14 +39,14 @@ static void cut_to_read(View *base, Matrix *matrix, const Warped *w) {
         within &= from[i] >= 0 && to[i] <= limits[i];
         from[i] = MAX(from[i], 0), to[i] = MIN(to[i], limits[i]);
     }
-    if (!within && w->border != CONSTANT && w->border != REPLICATE)
+    if (!within && w->border != BORDER_CONSTANT && w->border != BORDER_REPLICATE)
         return; /* a reflection may read from anywhere */
     if (from[0] >= to[0] || from[1] >= to[1])
         from[0] = from[1] = 0, to[0] = to[1] = 1; /* nothing of the image is seen */
     cut(base, from[0], from[1], to[0], to[1]);
     const Matrix shift = {{1, 0, (double)-from[0], 0, 1, (double)-from[1], 0, 0, 1}};
     if (from[0] || from[1])
-        *matrix = multiplied(&shift, matrix);
+        *matrix = product_of_matrices(&shift, matrix);
 }
 
 /* Warp labels. bodies: columns that OpenCV takes together, of matrices without and with a horizon. */
@@ -55,17 +55,17 @@ static int64_t pick_labels(Run *run, const Warped *w, const double *bodies) {
     Warped seen = *w;
     Matrix matrix;
     int64_t down, across, row = w->width * v->channels;
-    if (only_named(run)) {
+    if (dry_run(run)) {
         *v = whole_image(0, w->height, w->width, 0, v->channels);
         return DONE;
     }
-    TRY(made(run));
-    uint8_t *to = canvas(run, w->height, w->width, LAST_STEP);
-    HAVE(to);
+    TRY(ensure_pixels(run));
+    uint8_t *to = alloc_image(run, w->height, w->width, LAST_STEP);
+    CHECK_ALLOC(to);
     seen.moved = *v;
     View base = upright_base(&seen, &matrix);
     cut_to_read(&base, &matrix, w);
-    const uint8_t *from = placed(&base, &down, &across);
+    const uint8_t *from = first_pixel(&base, &down, &across);
     int kind = matrix.of[6] != 0 || matrix.of[7] != 0;
     int64_t body = (int64_t)bodies[kind];
     *v = whole_image(to, w->height, w->width, row, v->channels);
@@ -77,19 +77,19 @@ static int64_t pick_labels(Run *run, const Warped *w, const double *bodies) {
 }
 
 /* Carry out what is to be done to labels. */
-static int64_t labels_made(Run *run, const Costs *c, const Warped *w, const double *bodies) {
+static int64_t resample_labels(Run *run, const Costs *c, const Warped *w, const double *bodies) {
     Resized found;
-    if (w->pending && goes_in_turn(c, w)) {
-        TRY(labels_made(run, c, w->earlier, bodies));
-        const Warped alone = last_alone(w, &run->view);
-        return labels_made(run, c, &alone, bodies);
+    if (w->pending && stepwise_is_cheaper(c, w)) {
+        TRY(resample_labels(run, c, w->earlier, bodies));
+        const Warped alone = last_step(w, &run->view);
+        return resample_labels(run, c, &alone, bodies);
     }
     run->view = w->moved;
     if (!w->pending)
         return DONE;
-    if (!resized_sooner(c, w, &found))
+    if (!resize_is_cheaper(c, w, &found))
         return pick_labels(run, w, bodies);
-    return resized_part(run, &found, NEAREST_MIDDLE);
+    return resized_part(run, &found, INTERP_NEAREST_MIDDLE);
 }
 
 #endif

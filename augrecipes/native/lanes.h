@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels.h"
+#include "loads.h"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -163,21 +164,17 @@ static inline Words gather(const uint8_t *from, Ints at) {
 #endif
 }
 
-/* Of the eight bytes from each place on, the four from byte 0 on, and the four from byte `second` on. */
-static inline void gather_pairs(const uint8_t *from, Ints at, int second, Words *one, Words *two) {
+/* Of the eight bytes from each place on, the four from byte 0 on, and the four from byte `second` on; see loads.h. */
+static inline void pairs_at(const uint8_t *from, const int32_t *at, int second, Words *one, Words *two) {
 #if defined(__AVX512F__)
     const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    const __m512i empty = _mm512_setzero_si512();
-    __m512i low = _mm512_mask_i32gather_epi64(empty, 0xff, _mm512_castsi512_si256((__m512i)at), from, 1);
-    __m512i high = _mm512_mask_i32gather_epi64(empty, 0xff, _mm512_extracti64x4_epi64((__m512i)at, 1), from, 1);
+    __m512i low = eight_pairs(from, at, 1), high = eight_pairs(from, at + 8, 1);
     *one = (Words)_mm512_permutex2var_epi32(low, even, high);
     low = _mm512_srli_epi64(low, 8 * second), high = _mm512_srli_epi64(high, 8 * second);
     *two = (Words)_mm512_permutex2var_epi32(low, even, high);
 #elif defined(__AVX2__)
     /* Lanes 0, 1, 4, 5 and 2, 3, 6, 7: so a shuffle within halves puts them in order. */
-    __m256i apart = _mm256_permute4x64_epi64((__m256i)at, 0xd8);
-    __m256i low = _mm256_i32gather_epi64((const long long *)from, _mm256_castsi256_si128(apart), 1);
-    __m256i high = _mm256_i32gather_epi64((const long long *)from, _mm256_extracti128_si256(apart, 1), 1);
+    __m256i low = four_pairs(from, at, 0, 4), high = four_pairs(from, at, 2, 6);
     *one = (Words)_mm256_shuffle_ps((__m256)low, (__m256)high, 0x88);
     low = _mm256_srli_epi64(low, 8 * second), high = _mm256_srli_epi64(high, 8 * second);
     *two = (Words)_mm256_shuffle_ps((__m256)low, (__m256)high, 0x88);
@@ -204,6 +201,11 @@ static inline void store_pixels(Words words, int64_t count, int channels, uint8_
         bytes = _mm512_castsi128_si512(_mm512_cvtepi32_epi8(bytes));
     else if (channels == 2)
         bytes = _mm512_castsi256_si512(_mm512_cvtepi32_epi16(bytes));
+    if (channels == 3 && count == LANES) { /* in two parts: a store by a mask takes longer */
+        _mm256_storeu_si256((__m256i *)(void *)to, _mm512_castsi512_si256(bytes));
+        _mm_storeu_si128((__m128i *)(void *)(to + 32), _mm512_extracti32x4_epi32(bytes, 2));
+        return;
+    }
     uint64_t all = channels * count == 64 ? ~0ULL : (1ULL << channels * count) - 1;
     _mm512_mask_storeu_epi8(to, all, bytes);
 #else

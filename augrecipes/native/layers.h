@@ -10,7 +10,8 @@
 #include "view.h"
 #include "windows.h"
 
-enum { NEAREST = 0, LINEAR = 1, CUBIC = 2, AREA = 3, NEAREST_MIDDLE = 7 }; /* as OpenCV has them, and ours */
+/* Interpolations, as OpenCV numbers them; the last one is ours: the pixel at the middle, in whole numbers. */
+enum { INTERP_NEAREST = 0, INTERP_LINEAR = 1, INTERP_CUBIC = 2, INTERP_AREA = 3, INTERP_NEAREST_MIDDLE = 7 };
 enum { BLOCKS = 16, LEAST_CUBIC = 4 }; /* the most pixels each way that `blocks` takes together; the least of cubics */
 
 typedef int32_t Resize(const uint8_t *, int64_t, int64_t, int64_t, int32_t, int64_t, int64_t, uint8_t *, int64_t, int64_t,
@@ -20,18 +21,19 @@ EXPORT Resize JOIN(resize, ISA), JOIN(cubic, ISA), JOIN(blocks, ISA), JOIN(shrin
 EXPORT int32_t JOIN(moved, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t, uint8_t *, int64_t);
 
 /* What makes an image of another size with OpenCV's bits; 0: nothing here does. */
-static inline Resize *resizer(int64_t rows, int64_t columns, int64_t channels, int64_t height, int64_t width, int64_t how) {
+static inline Resize *resizer(int64_t rows, int64_t columns, int64_t channels, int64_t height, int64_t width,
+                              int64_t mode) {
     double down = 1.0 / ((double)height / (double)rows), across = 1.0 / ((double)width / (double)columns);
     int whole = down == floor(down) && across == floor(across), colours = channels >= 3;
-    if (how == NEAREST)
+    if (mode == INTERP_NEAREST)
         return JOIN(nearest, ISA);
-    if (how == NEAREST_MIDDLE)
+    if (mode == INTERP_NEAREST_MIDDLE)
         return JOIN(nearest_middle, ISA);
-    if (how == LINEAR)
+    if (mode == INTERP_LINEAR)
         return down == 2 && across == 2 ? JOIN(blocks, ISA) : colours ? JOIN(resize, ISA) : 0;
-    if (how == CUBIC)
+    if (mode == INTERP_CUBIC)
         return channels == 3 && MIN(rows, columns) >= LEAST_CUBIC ? JOIN(cubic, ISA) : 0;
-    if (how != AREA || down < 1 || across < 1 || (whole && MAX(down, across) > BLOCKS))
+    if (mode != INTERP_AREA || down < 1 || across < 1 || (whole && MAX(down, across) > BLOCKS))
         return 0;
     return whole ? JOIN(blocks, ISA) : colours ? JOIN(shrink, ISA) : 0;
 }
@@ -41,7 +43,8 @@ static inline Window under_border(const View *padded, const View *inner, Window 
     int64_t size[2] = {inner->rows, inner->columns}, first[2] = {of.top - padded->above, of.left - padded->before};
     int64_t last[2] = {of.bottom - padded->above - 1, of.right - padded->before - 1}, low[2], high[2];
     for (int k = 0; k < 2; k++) {
-        int inside = first[k] >= 0 && last[k] < size[k], folds = padded->how != CONSTANT && padded->how != REPLICATE;
+        int inside = first[k] >= 0 && last[k] < size[k];
+        int folds = padded->mode != BORDER_CONSTANT && padded->mode != BORDER_REPLICATE;
         low[k] = folds && !inside ? 0 : MIN(MAX(first[k], 0), size[k] - 1);
         high[k] = folds && !inside ? size[k] - 1 : MIN(MAX(last[k], low[k]), size[k] - 1);
     }
@@ -49,7 +52,7 @@ static inline Window under_border(const View *padded, const View *inner, Window 
 }
 
 /* Whether pixels are only to be named, not read: then these are those that the sample reads, if it is the first time. */
-static inline int only_named(Run *run) {
+static inline int dry_run(Run *run) {
     int64_t *w = run->sample->window;
     if (run->sample->target)
         return 0;
@@ -58,12 +61,12 @@ static inline int only_named(Run *run) {
         while (v.kind != PIXELS) {
             View inner = run->layers[v.layer];
             if (v.kind == PADDED) {
-                Window part = under_border(&v, &inner, seen(&v));
+                Window part = under_border(&v, &inner, visible_rect(&v));
                 cut(&inner, part.left, part.top, part.right, part.bottom);
             }
             v = inner;
         }
-        Window part = seen(&v);
+        Window part = visible_rect(&v);
         w[0] = part.top, w[1] = part.left, w[2] = part.bottom, w[3] = part.right;
         run->named = 1;
     }
@@ -71,31 +74,31 @@ static inline int only_named(Run *run) {
 }
 
 /* The image with its pixels side by side, row below row. */
-static inline int64_t upright(Run *run) {
+static inline int64_t ensure_upright(Run *run) {
     View *v = &run->view;
     int64_t down, across;
-    TRY(made(run));
-    const uint8_t *from = placed(v, &down, &across);
+    TRY(ensure_pixels(run));
+    const uint8_t *from = first_pixel(v, &down, &across);
     if (across == v->channels && down > 0)
         return DONE;
     int64_t step = v->columns * v->channels;
-    uint8_t *to = taken(run, v->rows * step);
-    HAVE(to);
+    uint8_t *to = arena_alloc(run, v->rows * step);
+    CHECK_ALLOC(to);
     TRY(JOIN(moved, ISA)(from, down, across, v->rows, v->columns, v->channels, to, step));
     *v = whole_image(to, v->rows, v->columns, step, v->channels);
     return DONE;
 }
 
 /* The same, with its tables carried out; or what will be: what is turned before is turned before it is resampled. */
-static inline int64_t materialised_upright(Run *run) {
+static inline int64_t materialise_upright(Run *run) {
     View *v = &run->view;
     int turned = v->down[0] != 1 || v->across[1] != 1;
     TRY(materialise(run));
-    if (turned && only_named(run)) {
+    if (turned && dry_run(run)) {
         *v = whole_image(0, v->rows, v->columns, 0, v->channels);
         return DONE;
     }
-    return turned ? upright(run) : DONE;
+    return turned ? ensure_upright(run) : DONE;
 }
 
 /* Pixels of a row, each at this many bytes in it. */
@@ -123,14 +126,14 @@ static inline void make_columns(const View *padded, Window of, Window part, int6
         count = MIN(SOME, end - x);
         int inside = 1;
         for (int64_t k = 0; k < count; k++) {
-            int64_t at = fold((int32_t)(x + k - padded->before), (int32_t)columns, (int32_t)padded->how);
+            int64_t at = fold((int32_t)(x + k - padded->before), (int32_t)columns, (int32_t)padded->mode);
             inside &= at >= 0;
             offsets[k] = (at - part.left) * across;
         }
         fill_pixels(padded, inside ? 0 : count, fill); /* a border of a fill has nothing else */
         uint8_t *here = to + (x - of.left) * channels;
         for (int64_t y = of.top; y < of.bottom; y++, here += step) {
-            int64_t at = fold((int32_t)(y - padded->above), (int32_t)rows, (int32_t)padded->how);
+            int64_t at = fold((int32_t)(y - padded->above), (int32_t)rows, (int32_t)padded->mode);
             const uint8_t *row = from + (at - part.top) * down;
             if (at >= 0 && !inside)
                 memcpy(here, fill, count * channels);
@@ -148,14 +151,14 @@ static inline int64_t make_border(Run *run, const View *padded, Window of, uint8
     int64_t rows = v->rows, columns = v->columns, channels = v->channels, down, across;
     Window part = under_border(padded, v, of);
     cut(v, part.left, part.top, part.right, part.bottom);
-    TRY(made(run));
-    const uint8_t *from = placed(v, &down, &across);
+    TRY(ensure_pixels(run));
+    const uint8_t *from = first_pixel(v, &down, &across);
     int64_t left = MIN(MAX(padded->before, of.left), of.right), right = MIN(MAX(padded->before + columns, left), of.right);
     int64_t step = (of.right - of.left) * channels;
     const uint8_t *filled = 0;
     uint8_t *here = to;
     for (int64_t y = of.top; y < of.bottom; y++, here += step) {
-        int64_t at = fold((int32_t)(y - padded->above), (int32_t)rows, (int32_t)padded->how);
+        int64_t at = fold((int32_t)(y - padded->above), (int32_t)rows, (int32_t)padded->mode);
         if (at >= 0 && across == channels)
             memcpy(here + (left - of.left) * channels,
                    from + (at - part.top) * down + (left - padded->before - part.left) * channels, (right - left) * channels);
@@ -172,24 +175,24 @@ static inline int64_t make_border(Run *run, const View *padded, Window of, uint8
 }
 
 /* The pixels that the image shows, where they are still to be made. */
-static inline int64_t made(Run *run) {
+static inline int64_t ensure_pixels(Run *run) {
     View image = run->view;
     if (image.kind == PIXELS)
         return DONE;
-    Window of = seen(&image);
+    Window of = visible_rect(&image);
     int64_t height = of.bottom - of.top, step = (of.right - of.left) * image.channels;
     run->view = run->layers[image.layer];
-    TRY(image.kind == RESIZED ? upright(run) : DONE);
+    TRY(image.kind == RESIZED ? ensure_upright(run) : DONE);
     int turned = image.down[0] != 1 || image.across[1] != 1;
-    uint8_t *to = turned ? taken(run, height * step) : canvas(run, height, of.right - of.left, BEHIND_STEPS);
-    HAVE(to);
+    uint8_t *to = turned ? arena_alloc(run, height * step) : alloc_image(run, height, of.right - of.left, BEHIND_STEPS);
+    CHECK_ALLOC(to);
     if (image.kind == PADDED)
         TRY(make_border(run, &image, of, to));
     else {
         View *v = &run->view;
         int64_t from_step, unused;
-        const uint8_t *from = placed(v, &from_step, &unused);
-        Resize *make = resizer(v->rows, v->columns, v->channels, image.tall, image.wide, image.how);
+        const uint8_t *from = first_pixel(v, &from_step, &unused);
+        Resize *make = resizer(v->rows, v->columns, v->channels, image.tall, image.wide, image.mode);
         TRY(make(from, v->rows, v->columns, from_step, (int32_t)v->channels, image.tall, image.wide, to, of.top, of.left,
                  height, of.right - of.left, step));
     }
@@ -199,22 +202,22 @@ static inline int64_t made(Run *run) {
 }
 
 /* Another image in place of this one, to be made of it. */
-static inline int64_t layer(Run *run, int64_t kind, int64_t height, int64_t width, int64_t how) {
+static inline int64_t add_layer(Run *run, int64_t kind, int64_t height, int64_t width, int64_t mode) {
     View *v = &run->view;
     if (height < 1 || width < 1 || height > LONGEST || width > LONGEST || height * width > run->program->most)
         return REFUSED;
     TRY(materialise(run)); /* tables are of what is seen now */
     run->deep = v->kind == PIXELS ? 0 : run->deep;
     if (run->deep == MOST_LAYERS) {
-        if (only_named(run))
+        if (dry_run(run))
             *v = whole_image(0, v->rows, v->columns, 0, v->channels);
         else
-            TRY(made(run));
+            TRY(ensure_pixels(run));
         run->deep = 0;
     }
     run->layers[run->deep] = *v;
     *v = whole_image(0, height, width, 0, v->channels);
-    v->kind = kind, v->layer = run->deep++, v->tall = height, v->wide = width, v->how = how;
+    v->kind = kind, v->layer = run->deep++, v->tall = height, v->wide = width, v->mode = mode;
     return DONE;
 }
 
@@ -226,7 +229,7 @@ static inline int64_t resize(Run *run, int64_t height, int64_t width, int64_t in
     if (height < 1 || width < 1 || v->rows > LONGEST || v->columns > LONGEST ||
         !resizer(v->rows, v->columns, v->channels, height, width, interpolation))
         return REFUSED;
-    return layer(run, RESIZED, height, width, interpolation);
+    return add_layer(run, RESIZED, height, width, interpolation);
 }
 
 /* The image of another size, by rows and columns of what it is a part of: its turns come after. */
@@ -241,7 +244,7 @@ static inline int64_t resize_upright(Run *run, int64_t height, int64_t width, in
     v->rows = MAX(was.y, last_y) - v->y + 1, v->columns = MAX(was.x, last_x) - v->x + 1;
     v->down[0] = v->across[1] = 1, v->down[1] = v->across[0] = 0;
     int64_t answer = resize(run, transposes ? width : height, transposes ? height : width, interpolation);
-    turn(v, transposes + 2 * flips_y + 4 * flips_x);
+    apply_dihedral(v, transposes + 2 * flips_y + 4 * flips_x);
     return answer;
 }
 
@@ -254,7 +257,8 @@ static inline int64_t pad(Run *run, const double *sides, int64_t border, uint32_
         if (!(sides[k] >= 0 && sides[k] <= LONGEST))
             return REFUSED;
     int64_t above = (int64_t)sides[0], before = (int64_t)sides[2];
-    int64_t answer = layer(run, PADDED, v->rows + above + (int64_t)sides[1], v->columns + before + (int64_t)sides[3], border);
+    int64_t height = v->rows + above + (int64_t)sides[1], width = v->columns + before + (int64_t)sides[3];
+    int64_t answer = add_layer(run, PADDED, height, width, border);
     v->above = above, v->before = before, v->fill = fill;
     return answer;
 }

@@ -5,14 +5,14 @@
 
 #include "view.h"
 
-static inline int64_t made(Run *run); /* see layers.h, and the next one, too */
-static inline int64_t upright(Run *run);
+static inline int64_t ensure_pixels(Run *run); /* see layers.h, and the next one, too */
+static inline int64_t ensure_upright(Run *run);
 
 /* What lies where an argument says. */
-static inline void *found_at(double address) { return (void *)(uintptr_t)address; } /* below 2^53, as all are */
+static inline void *pointer_from(double address) { return (void *)(uintptr_t)address; } /* below 2^53, as all are */
 
 /* Whether the image lies in memory of the program's own. */
-static inline int is_own(const Run *run) {
+static inline int in_scratch(const Run *run) {
     uintptr_t at = (uintptr_t)run->view.at, scratch = (uintptr_t)run->program->scratch;
     return scratch <= at && at < scratch + (uintptr_t)run->program->workspace;
 }
@@ -22,14 +22,15 @@ static inline int64_t materialise(Run *run) {
     View *v = &run->view;
     if (!run->tabled)
         return DONE;
-    TRY(made(run));
-    Window of = seen(v);
+    TRY(ensure_pixels(run));
+    Window of = visible_rect(v);
     int64_t rows = of.bottom - of.top, length = (of.right - of.left) * v->channels, step = v->step;
     const uint8_t *from = v->at + (of.top - v->top) * v->step + (of.left - v->left) * v->channels;
     uint8_t *to = (uint8_t *)v->at + (from - v->at);
-    if (!is_own(run)) {
+    if (!in_scratch(run)) {
         int turned = v->down[0] != 1 || v->across[1] != 1;
-        HAVE(to = turned ? taken(run, rows * length) : canvas(run, rows, of.right - of.left, BEHIND_STEPS));
+        to = turned ? arena_alloc(run, rows * length) : alloc_image(run, rows, of.right - of.left, BEHIND_STEPS);
+        CHECK_ALLOC(to);
         v->at = to, v->step = length, v->top = of.top, v->left = of.left;
     }
     if (step == length && v->step == length)
@@ -42,17 +43,17 @@ static inline int64_t materialise(Run *run) {
 }
 
 /* The image with its pixels side by side, each row right behind the other. */
-static inline int64_t in_line(Run *run, const uint8_t **from) {
+static inline int64_t contiguous_image(Run *run, const uint8_t **from) {
     View *v = &run->view;
     int64_t down, across, step = v->columns * v->channels;
     TRY(materialise(run));
-    TRY(upright(run));
-    const uint8_t *rows = placed(v, &down, &across); /* not `v->step` apart: what came upside down may have been turned */
+    TRY(ensure_upright(run));
+    const uint8_t *rows = first_pixel(v, &down, &across); /* `down` is not `v->step` where the image lies upside down */
     *from = rows;
     if (down == step)
         return DONE;
-    uint8_t *to = taken(run, v->rows * step);
-    HAVE(to);
+    uint8_t *to = arena_alloc(run, v->rows * step);
+    CHECK_ALLOC(to);
     for (int64_t y = 0; y < v->rows; y++)
         memcpy(to + y * step, rows + y * down, (size_t)step);
     *v = whole_image(to, v->rows, v->columns, step, v->channels);
@@ -61,31 +62,31 @@ static inline int64_t in_line(Run *run, const uint8_t **from) {
 }
 
 /* Where the image lies, and where it is to be changed: in its place, where that is the program's own. */
-static inline int64_t changing(Run *run, const uint8_t **from, uint8_t **to) {
+static inline int64_t inplace_buffers(Run *run, const uint8_t **from, uint8_t **to) {
     View *v = &run->view;
-    TRY(in_line(run, from));
+    TRY(contiguous_image(run, from));
     *to = (uint8_t *)v->at + (*from - v->at);
-    if (is_own(run))
+    if (in_scratch(run))
         return DONE;
-    HAVE(*to = canvas(run, v->rows, v->columns, LAST_STEP));
+    CHECK_ALLOC(*to = alloc_image(run, v->rows, v->columns, LAST_STEP));
     *v = whole_image(*to, v->rows, v->columns, v->columns * v->channels, v->channels);
     return DONE;
 }
 
 /* The image in memory that may be written to. */
-static inline int64_t changeable(Run *run, uint8_t **to) {
+static inline int64_t writable_image(Run *run, uint8_t **to) {
     const uint8_t *from;
-    TRY(changing(run, &from, to));
+    TRY(inplace_buffers(run, &from, to));
     if (from != *to)
         memcpy(*to, from, (size_t)(run->view.rows * run->view.columns * run->view.channels));
     return DONE;
 }
 
 /* Where the image lies, and memory for another in its place. */
-static inline int64_t instead(Run *run, const uint8_t **from, uint8_t **to) {
+static inline int64_t replacement_buffers(Run *run, const uint8_t **from, uint8_t **to) {
     View *v = &run->view;
-    TRY(in_line(run, from));
-    HAVE(*to = canvas(run, v->rows, v->columns, LAST_STEP));
+    TRY(contiguous_image(run, from));
+    CHECK_ALLOC(*to = alloc_image(run, v->rows, v->columns, LAST_STEP));
     *v = whole_image(*to, v->rows, v->columns, v->columns * v->channels, v->channels);
     return DONE;
 }

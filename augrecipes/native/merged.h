@@ -58,11 +58,11 @@ typedef struct Merging {
 
 static const double NEARLY = 1e-6, SLACKNESS = 1.02, STILL = 1e-9; /* px a pixel: no weight shows it */
 
-static inline int is_flat(const Matrix *m) { return m->of[6] == 0 && m->of[7] == 0 && m->of[8] == 1; }
+static inline int is_affine(const Matrix *m) { return m->of[6] == 0 && m->of[7] == 0 && m->of[8] == 1; }
 
-static Matrix multiplied(const Matrix *left, const Matrix *right) {
+static Matrix product_of_matrices(const Matrix *left, const Matrix *right) {
     const double *a = left->of, *b = right->of;
-    if (is_flat(left) && is_flat(right))
+    if (is_affine(left) && is_affine(right))
         return (Matrix){{a[0] * b[0] + a[1] * b[3], a[0] * b[1] + a[1] * b[4], a[0] * b[2] + a[1] * b[5] + a[2],
                          a[3] * b[0] + a[4] * b[3], a[3] * b[1] + a[4] * b[4], a[3] * b[2] + a[4] * b[5] + a[5], 0, 0,
                          1}};
@@ -78,7 +78,7 @@ static Matrix inverse(const Matrix *matrix) {
     const double *m = matrix->of;
     double a = m[0], b = m[1], c = m[2], d = m[3], e = m[4], f = m[5], g = m[6], h = m[7], i = m[8];
     double p = e * i - f * h, q = f * g - d * i, r = d * h - e * g, k = 1.0 / (a * p + b * q + c * r);
-    int flat = is_flat(matrix); /* stays so, to the last bit */
+    int flat = is_affine(matrix); /* stays so, to the last bit */
     return (Matrix){{p * k, (c * h - b * i) * k, (b * f - c * e) * k, q * k, (a * i - c * g) * k, (c * d - a * f) * k,
                      flat ? 0 : r * k, flat ? 0 : (b * g - a * h) * k, flat ? 1 : (a * e - b * d) * k}};
 }
@@ -88,10 +88,10 @@ static Matrix scaling(double x, double y, double x0, double y0) {
 }
 
 /* From a turned image, height x width, to what it was. */
-static Matrix of_turn(int64_t how, int64_t height, int64_t width) {
-    double sx = how & 4 ? -1 : 1, tx = how & 4 ? (double)width - 1 : 0;
-    double sy = how & 2 ? -1 : 1, ty = how & 2 ? (double)height - 1 : 0;
-    return how & 1 ? (Matrix){{0, sy, ty, sx, 0, tx, 0, 0, 1}} : (Matrix){{sx, 0, tx, 0, sy, ty, 0, 0, 1}};
+static Matrix dihedral_matrix(int64_t dihedral_bits, int64_t height, int64_t width) {
+    double sx = dihedral_bits & 4 ? -1 : 1, tx = dihedral_bits & 4 ? (double)width - 1 : 0;
+    double sy = dihedral_bits & 2 ? -1 : 1, ty = dihedral_bits & 2 ? (double)height - 1 : 0;
+    return dihedral_bits & 1 ? (Matrix){{0, sy, ty, sx, 0, tx, 0, 0, 1}} : (Matrix){{sx, 0, tx, 0, sy, ty, 0, 0, 1}};
 }
 
 static void through(const Matrix *matrix, double x, double y, double *u, double *v) {
@@ -109,7 +109,7 @@ static void slopes(const Matrix *matrix, double x, double y, double *to) {
     to[2] = (m[3] - m[6] * v) / w, to[3] = (m[4] - m[7] * v) / w;
 }
 
-static void seen_from(const Matrix *matrix, double u, double v, double *x, double *y) {
+static void map_back(const Matrix *matrix, double u, double v, double *x, double *y) {
     const double *m = matrix->of;
     double p = m[0] - m[6] * u, q = m[1] - m[7] * u, r = m[3] - m[6] * v, s = m[4] - m[7] * v;
     double k = m[8] * u - m[2], l = m[8] * v - m[5], area = p * s - q * r;
@@ -118,7 +118,7 @@ static void seen_from(const Matrix *matrix, double u, double v, double *x, doubl
 
 static int is_coarse(const Matrix *matrix) {
     const double *m = matrix->of;
-    if (!is_flat(matrix))
+    if (!is_affine(matrix))
         return 1;
     double total = m[0] * m[0] + m[1] * m[1] + m[3] * m[3] + m[4] * m[4], area = m[0] * m[4] - m[1] * m[3];
     return total + sqrt(MAX(0.0, total * total - 4 * area * area)) > 2 * SLACKNESS * SLACKNESS;
@@ -138,16 +138,16 @@ static double spacing(const double *slope, const double *u) {
 static int narrows(const Matrix *between, int count, const Matrix *last, int64_t height, int64_t width) {
     double right = (double)width - 1, bottom = (double)height - 1, end[4], middle[4];
     const double xs[5] = {0, right, 0, right, right / 2}, ys[5] = {0, 0, bottom, bottom, bottom / 2};
-    int flat = is_flat(last);
+    int flat = is_affine(last);
     for (int i = 0; i < count; i++)
-        flat &= is_flat(between + i);
+        flat &= is_affine(between + i);
     for (int k = 0; count && k < (flat ? 1 : 5); k++)
         for (int i = 0; i < count; i++) {
             double x = xs[k], y = ys[k], u, v;
             slopes(last, x, y, end);
             if (!flat) {
                 through(last, x, y, &u, &v);
-                seen_from(between + i, u, v, &x, &y);
+                map_back(between + i, u, v, &x, &y);
             }
             slopes(between + i, x, y, middle);
             for (int n = 0; n < 8; n++) {
@@ -160,7 +160,7 @@ static int narrows(const Matrix *between, int count, const Matrix *last, int64_t
     return 0;
 }
 
-static Warped first_warped(const View *moved, const Warp *warp) {
+static Warped new_warped(const View *moved, const Warp *warp) {
     return (Warped){.moved = *moved, .pending = 1, .neighbours = warp->border >= 0, .matrix = warp->matrix,
                     .own = warp->matrix, .height = warp->height, .width = warp->width,
                     .border = warp->border < 0 ? 1 : warp->border, .fill = warp->fill, .last = *warp};
@@ -184,7 +184,7 @@ static int stays_inside(const Warp *w, int64_t height, int64_t width) {
 }
 
 /* Whether a warp leaves an image as it is. */
-static int is_still_warp(const Warp *w, int64_t height, int64_t width) {
+static int is_identity_warp(const Warp *w, int64_t height, int64_t width) {
     const Matrix still = scaling(1, 1, 0, 0);
     int same = w->height == height && w->width == width;
     for (int i = 0; i < 9; i++)
@@ -193,15 +193,15 @@ static int is_still_warp(const Warp *w, int64_t height, int64_t width) {
 }
 
 /* Warped once more, in `next`; false where that is not the same as one after the other. */
-static int then_warped(const Warped *w, const Warp *warp, Warped *next) {
+static int append_warp(const Warped *w, const Warp *warp, Warped *next) {
     if (!w->pending) {
-        *next = first_warped(&w->moved, warp);
+        *next = new_warped(&w->moved, warp);
         return 1;
     }
     if (!stays_inside(warp, w->height, w->width) || (w->bent && enlarges(&warp->matrix)))
         return 0;
     *next = *w;
-    next->matrix = multiplied(&w->matrix, &warp->matrix);
+    next->matrix = product_of_matrices(&w->matrix, &warp->matrix);
     if (is_coarse(&w->matrix))
         next->between[next->betweens++] = w->matrix;
     next->height = warp->height, next->width = warp->width;
@@ -209,30 +209,30 @@ static int then_warped(const Warped *w, const Warp *warp, Warped *next) {
     return !narrows(next->between, next->betweens, &next->matrix, warp->height, warp->width);
 }
 
-static void seen_through(Warped *w, const Matrix *move, int64_t height, int64_t width) {
-    w->matrix = multiplied(&w->matrix, move);
-    w->own = w->earlier ? multiplied(&w->own, move) : w->matrix;
+static void append_move(Warped *w, const Matrix *move, int64_t height, int64_t width) {
+    w->matrix = product_of_matrices(&w->matrix, move);
+    w->own = w->earlier ? product_of_matrices(&w->own, move) : w->matrix;
     w->height = height, w->width = width;
 }
 
-static void cut_warped(Warped *w, int64_t x_min, int64_t y_min, int64_t x_max, int64_t y_max) {
+static void append_crop(Warped *w, int64_t x_min, int64_t y_min, int64_t x_max, int64_t y_max) {
     if (!w->pending) {
         cut(&w->moved, x_min, y_min, x_max, y_max);
         return;
     }
     const Matrix shift = {{1, 0, (double)x_min, 0, 1, (double)y_min, 0, 0, 1}};
     w->neighbours |= y_max - y_min != w->height || x_max - x_min != w->width;
-    seen_through(w, &shift, y_max - y_min, x_max - x_min);
+    append_move(w, &shift, y_max - y_min, x_max - x_min);
 }
 
-static void turn_warped(Warped *w, int64_t how) {
+static void append_dihedral(Warped *w, int64_t dihedral_bits) {
     if (!w->pending) {
-        turn(&w->moved, how);
+        apply_dihedral(&w->moved, dihedral_bits);
         return;
     }
-    int64_t height = how & 1 ? w->width : w->height, width = how & 1 ? w->height : w->width;
-    const Matrix move = of_turn(how, height, width);
-    seen_through(w, &move, height, width);
+    int64_t height = dihedral_bits & 1 ? w->width : w->height, width = dihedral_bits & 1 ? w->height : w->width;
+    const Matrix move = dihedral_matrix(dihedral_bits, height, width);
+    append_move(w, &move, height, width);
 }
 
 /* Whether labels are resized once, and turned afterwards if at all: OpenCV takes the pixel to the left and above. */
@@ -268,7 +268,7 @@ static int upright_resize(const Warped *w, Resized *to) {
 /* The one resize of which a part is left, and that part. */
 static int part_of_resize(const Warped *w, Resized *to) {
     const double *l = w->last.matrix.of, *o = w->own.of;
-    Warped whole = first_warped(&w->moved, &w->last);
+    Warped whole = new_warped(&w->moved, &w->last);
     if (w->last.border >= 0 || w->earlier || !upright_resize(&whole, to))
         return 0;
     double x = l[0], y = l[4], a = o[0] / x, b = o[1] / x, c = (o[2] - l[2]) / x;
@@ -287,7 +287,7 @@ static int part_of_resize(const Warped *w, Resized *to) {
 /* Of all rows down to the last of a part. */
 static double cost_of_decoding(const Costs *c, View moved, int64_t x_min, int64_t y_min, int64_t x_max, int64_t y_max) {
     cut(&moved, x_min, y_min, x_max, y_max);
-    return c->decoded * (double)seen(&moved).bottom * c->wide;
+    return c->decoded * (double)visible_rect(&moved).bottom * c->wide;
 }
 
 static double cost_of_resize(const Costs *c, const Warped *w, const Resized *r) {
@@ -330,7 +330,7 @@ static double cost_of_warp(const Costs *c, const Warped *w) {
            cost_of_decoding(c, w->moved, from[0], from[1], to[0], to[1]);
 }
 
-static double cost_at_once(const Costs *c, const Warped *w) {
+static double cost_merged(const Costs *c, const Warped *w) {
     Resized found;
     double warping = cost_of_warp(c, w);
     if (upright_resize(w, &found))
@@ -341,8 +341,8 @@ static double cost_at_once(const Costs *c, const Warped *w) {
 static double cost_of(const Costs *c, const Warped *w);
 
 /* The last step on what the earlier ones have left. */
-static Warped last_alone(const Warped *w, const View *image) {
-    Warped alone = first_warped(image, &w->last);
+static Warped last_step(const Warped *w, const View *image) {
+    Warped alone = new_warped(image, &w->last);
     int same = MIN(w->height, w->width) == MIN(w->last.height, w->last.width) &&
                MAX(w->height, w->width) == MAX(w->last.height, w->last.width);
     alone.matrix = alone.own = w->own;
@@ -351,27 +351,27 @@ static Warped last_alone(const Warped *w, const View *image) {
     return alone;
 }
 
-static double cost_in_turn(const Costs *c, const Warped *w) {
+static double cost_stepwise(const Costs *c, const Warped *w) {
     View image = whole_image(0, w->earlier->height, w->earlier->width, 0, w->moved.channels);
-    Warped alone = last_alone(w, &image);
+    Warped alone = last_step(w, &image);
     Costs decoded = *c;
     decoded.decoded = 0;
-    return cost_of(c, w->earlier) + cost_at_once(&decoded, &alone);
+    return cost_of(c, w->earlier) + cost_merged(&decoded, &alone);
 }
 
 static double cost_of(const Costs *c, const Warped *w) {
     if (!w->pending)
         return 0;
-    double at_once = cost_at_once(c, w);
-    return w->earlier ? MIN(at_once, cost_in_turn(c, w)) : at_once;
+    double at_once = cost_merged(c, w);
+    return w->earlier ? MIN(at_once, cost_stepwise(c, w)) : at_once;
 }
 
-static int goes_in_turn(const Costs *c, const Warped *w) {
-    return w->earlier && cost_in_turn(c, w) < cost_at_once(c, w);
+static int stepwise_is_cheaper(const Costs *c, const Warped *w) {
+    return w->earlier && cost_stepwise(c, w) < cost_merged(c, w);
 }
 
 /* The resize, or the part of one, that is had sooner than a warp. */
-static int resized_sooner(const Costs *c, const Warped *w, Resized *to) {
+static int resize_is_cheaper(const Costs *c, const Warped *w, Resized *to) {
     if (upright_resize(w, to))
         return 1;
     return part_of_resize(w, to) && cost_of_resize(c, w, to) < cost_of_warp(c, w);
@@ -381,10 +381,10 @@ static int resized_sooner(const Costs *c, const Warped *w, Resized *to) {
 static int64_t resized_part(Run *run, const Resized *found, int64_t interpolation) {
     cut(&run->view, found->x_min, found->y_min, found->x_max, found->y_max);
     int64_t answer = resize_upright(run, found->height, found->width, interpolation);
-    turn(&run->view, found->turn);
+    apply_dihedral(&run->view, found->turn);
     if (found->parts) {
         cut(&run->view, found->part[0], found->part[1], found->part[2], found->part[3]);
-        turn(&run->view, found->part_turn);
+        apply_dihedral(&run->view, found->part_turn);
     }
     return answer;
 }

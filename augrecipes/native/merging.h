@@ -5,12 +5,12 @@
 
 #include "labels.h"
 
-enum { BODY = 32 }; /* pixels that OpenCV takes from HSV to RGB at a time, with AVX2 */
+enum { BODY = 32 }; /* pixels that OpenCV takes from COLOUR_HSV to RGB at a time, with AVX2 */
 
 EXPORT int32_t JOIN(fused, ISA)(const Job *);
 
 /* The image as the next step sees it. */
-static inline void seen_size(const Run *run, int64_t *rows, int64_t *columns) {
+static inline void visible_size(const Run *run, int64_t *rows, int64_t *columns) {
     const Merging *m = run->merging;
     const Warped *w = m->chain + m->warps;
     int pending = (m->begun || m->left) && w->pending;
@@ -28,7 +28,10 @@ static inline Warped *merged(Run *run) {
     return m->chain + m->warps;
 }
 
-static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = m->reads = 0, m->reduced = 0, m->job.count = m->job.bends = 0, m->job.across_grid = 0, m->job.lens = 0; }
+static inline void begin_merging(Merging *m) {
+    m->warps = m->begun = m->left = m->reads = 0, m->reduced = 0;
+    m->job.count = m->job.bends = 0, m->job.across_grid = 0, m->job.lens = 0;
+}
 
 /* Where a job writes, and in which numbers: its fields of the same names. */
 typedef struct {
@@ -38,46 +41,46 @@ typedef struct {
 } Place;
 
 /* Whether the image is one with a border, of the very pixel that a job sees beyond it. */
-static inline int is_more_of_border(const Run *run, const Warped *w) {
+static inline int extends_border(const Run *run, const Warped *w) {
     const View *v = &run->view;
     const Merging *m = run->merging;
     uint32_t differs = (v->fill ^ (uint32_t)w->fill) & (v->channels == 1 ? 0xff : 0xffffff);
-    return v->kind == PADDED && v->how == CONSTANT && w->border == CONSTANT && !differs && m->job.reduction == 1 &&
-           !m->reads && !m->reduced && v->rows <= INT16_MAX && v->columns <= INT16_MAX &&
+    return v->kind == PADDED && v->mode == BORDER_CONSTANT && w->border == BORDER_CONSTANT && !differs &&
+           m->job.reduction == 1 && !m->reads && !m->reduced && v->rows <= INT16_MAX && v->columns <= INT16_MAX &&
            v->rows * v->columns * v->channels < INT32_MAX / 2; /* more no job takes */
 }
 
 /* The image without its border; `left` and `top`: where it begins in what was seen of that. */
-static inline int64_t peeled(Run *run, int64_t *left, int64_t *top) {
+static inline int64_t without_border(Run *run, int64_t *left, int64_t *top) {
     const View padded = run->view;
     View inner = run->layers[padded.layer];
     int64_t x = padded.x - padded.before, y = padded.y - padded.above;
     int64_t x_min = MAX(x, 0), x_max = MIN(x + padded.columns, inner.columns);
     int64_t y_min = MAX(y, 0), y_max = MIN(y + padded.rows, inner.rows);
     if (x_min >= x_max || y_min >= y_max || x_min - x > MOST_BEFORE || y_min - y > MOST_BEFORE)
-        return made(run);
+        return ensure_pixels(run);
     cut(&inner, x_min, y_min, x_max, y_max);
     *left = x_min - x, *top = y_min - y;
     run->view = inner;
-    return upright(run);
+    return ensure_upright(run);
 }
 
 /* Of an image that was decoded smaller: what lies there, and the matrix to it. */
-static inline void seen_reduced(const Run *run, const Warped *w, Job *j) {
+static inline void map_to_reduced(const Run *run, const Warped *w, Job *j) {
     const Sample *s = run->sample;
     const double part = 1.0 / (double)run->merging->reduced;
     Matrix matrix;
     const View base = upright_base(w, &matrix);
     const Matrix shift = {{1, 0, (double)(base.x - s->left), 0, 1, (double)(base.y - s->top), 0, 0, 1}};
     const Matrix smaller = scaling(part, part, 0, 0);
-    matrix = multiplied(&shift, &matrix), matrix = multiplied(&smaller, &matrix);
+    matrix = product_of_matrices(&shift, &matrix), matrix = product_of_matrices(&smaller, &matrix);
     memcpy(j->matrix, matrix.of, sizeof j->matrix);
     j->source = base.at, j->step = base.step, j->rows = s->tall, j->columns = s->wide;
-    j->border = REPLICATE; /* nothing beyond is seen: none of it may be blended in */
+    j->border = BORDER_REPLICATE; /* nothing beyond is seen: none of it may be blended in */
 }
 
 /* Carry out the job that is left, of this geometry. */
-static inline int64_t carry_out_job(Run *run, const Warped *w, Place to) {
+static inline int64_t run_job(Run *run, const Warped *w, Place to) {
     const Program *p = run->program;
     Merging *m = run->merging;
     Matrix matrix;
@@ -86,17 +89,17 @@ static inline int64_t carry_out_job(Run *run, const Warped *w, Place to) {
     Job *j = &m->job;
     j->left = j->top = 0;
     run->view = base;
-    TRY(!w->bent && is_more_of_border(run, w) ? peeled(run, &j->left, &j->top) : made(run));
+    TRY(!w->bent && extends_border(run, w) ? without_border(run, &j->left, &j->top) : ensure_pixels(run));
     base = run->view;
     if (m->reads)
         cut_to_read(&base, &matrix, w);
     j->rows = base.rows, j->columns = base.columns;
-    j->source = placed(&base, &down, &across);
+    j->source = first_pixel(&base, &down, &across);
     j->step = base.step, j->channels = base.channels;
     memcpy(j->matrix, matrix.of, sizeof j->matrix);
     j->border = w->border, j->fill = w->fill;
     if (m->reduced)
-        seen_reduced(run, w, j);
+        map_to_reduced(run, w, j);
     j->height = w->height, j->width = w->width;
     j->target = to.target, j->type = to.type, j->down = to.down, j->across = to.across, j->apart = to.apart;
     for (int c = 0; c < COLOURS; c++)
@@ -110,7 +113,7 @@ static inline int64_t carry_out_job(Run *run, const Warped *w, Place to) {
 static inline int64_t write_job(Run *run) {
     const Program *p = run->program;
     const Merging *m = run->merging;
-    return carry_out_job(run, m->chain + m->warps,
+    return run_job(run, m->chain + m->warps,
                          (Place){run->sample->target, p->type, p->down, p->across, p->apart, p->scale, p->shift});
 }
 
@@ -118,10 +121,10 @@ static inline int64_t write_job(Run *run) {
 static inline int64_t make_levels(Run *run, const Warped *w) {
     static const float ones[COLOURS] = {1, 1, 1}, zeros[COLOURS] = {0, 0, 0};
     int64_t channels = run->program->channels, rows = w->height, columns = w->width, row = columns * channels;
-    uint8_t *to = run->sample->target ? taken(run, rows * row) : 0;
-    HAVE(to || !run->sample->target);
+    uint8_t *to = run->sample->target ? arena_alloc(run, rows * row) : 0;
+    CHECK_ALLOC(to || !run->sample->target);
     const Place place = {to, UINT8, row, channels, 1, ones, zeros};
-    int64_t answer = only_named(run) ? DONE : carry_out_job(run, w, place);
+    int64_t answer = dry_run(run) ? DONE : run_job(run, w, place);
     run->view = whole_image(to, rows, columns, row, channels);
     begin_merging(run->merging);
     return answer;
@@ -146,7 +149,7 @@ static inline int64_t begin_job(Run *run, const Costs *c, const Warped *w, int r
         run->view = upright_base(w, &matrix);
         cut_to_read(&run->view, &matrix, w);
     }
-    only_named(run);
+    dry_run(run);
     return DONE;
 }
 
@@ -199,7 +202,7 @@ static inline int64_t job_of_reduced(Run *run, const Warped *w, int64_t k, Windo
 }
 
 /* Carry out this geometry. last: the sampling that it ends with is left to what follows, where that is all. */
-static int64_t image_made(Run *run, const Costs *c, const Warped *w, int reduces, int last) {
+static int64_t resample(Run *run, const Costs *c, const Warped *w, int reduces, int last) {
     Resized found;
     if (!w->pending) {
         run->view = w->moved;
@@ -210,16 +213,16 @@ static int64_t image_made(Run *run, const Costs *c, const Warped *w, int reduces
     int64_t k = c->decoded > 0 && reduces && run->reduces ? reduction(&w->matrix) : 1;
     if (k > 1 && reduced_window(run, w, k, &part))
         return job_of_reduced(run, w, k, part, last);
-    if (goes_in_turn(c, w)) {
-        TRY(image_made(run, c, w->earlier, reduces && !enlarges(&w->last.matrix), 0));
-        const Warped alone = last_alone(w, &run->view);
+    if (stepwise_is_cheaper(c, w)) {
+        TRY(resample(run, c, w->earlier, reduces && !enlarges(&w->last.matrix), 0));
+        const Warped alone = last_step(w, &run->view);
         Costs decoded = *c;
         decoded.decoded = 0;
-        return image_made(run, &decoded, &alone, 0, 0);
+        return resample(run, &decoded, &alone, 0, 0);
     }
     run->view = w->moved;
-    if (resized_sooner(c, w, &found))
-        return resized_part(run, &found, LINEAR);
+    if (resize_is_cheaper(c, w, &found))
+        return resized_part(run, &found, INTERP_LINEAR);
     int64_t answer = begin_job(run, c, w, reduces);
     return answer == DONE && !last ? make_levels(run, w) : answer;
 }
@@ -242,16 +245,16 @@ static inline int64_t end_merging(Run *run, const double *a) {
     if (!m->begun) /* there is nothing */
         return run->program->labels || follows ? DONE : make_job(run);
     m->begun = m->afresh = m->soft = 0;
-    return run->program->labels ? labels_made(run, &costs, w, a + 6) : image_made(run, &costs, w, reduces, follows);
+    return run->program->labels ? resample_labels(run, &costs, w, a + 6) : resample(run, &costs, w, reduces, follows);
 }
 
 /* Carry out what was merged so far, for a warp that finds something else there than one resampling would. `step`: of
    the run; what ends it says what things cost. */
-static inline int64_t begin_afresh(Run *run, const Step *step, const Warp *warp) {
+static inline int64_t flush_merged(Run *run, const Step *step, const Warp *warp) {
     Merging *m = run->merging;
     const Warped *w = m->chain + m->warps;
     const Program *p = run->program;
-    while (step < p->steps + p->count && step->effect != MERGED_ENDS)
+    while (step < p->steps + p->count && step->effect != OP_MERGED_ENDS)
         step++;
     if (step == p->steps + p->count)
         return REFUSED;
@@ -260,10 +263,10 @@ static inline int64_t begin_afresh(Run *run, const Step *step, const Warp *warp)
     int soft = enlarges(&w->matrix), reduces = reduces_now(run, a) && !enlarges(&warp->matrix);
     m->begun = 0;
     int64_t answer =
-        p->labels ? labels_made(run, &costs, w, a + 6) : image_made(run, &costs, w, reduces, 0);
+        p->labels ? resample_labels(run, &costs, w, a + 6) : resample(run, &costs, w, reduces, 0);
     m->afresh = 1, m->soft |= soft;
-    if (answer != DONE || !only_named(run))
-        return answer != DONE ? answer : upright(run);
+    if (answer != DONE || !dry_run(run))
+        return answer != DONE ? answer : ensure_upright(run);
     run->view = whole_image(0, run->view.rows, run->view.columns, 0, run->view.channels);
     return DONE;
 }
@@ -273,26 +276,26 @@ static inline int64_t merge_warp(Run *run, const Step *step, const Warp *warp) {
     Warped *w = merged(run);
     if (warp->height < 1 || warp->width < 1 || warp->height * warp->width > run->program->most)
         return REFUSED;
-    if (w->pending && m->warps + 1 < MOST_WARPS && then_warped(w, warp, w + 1)) {
+    if (w->pending && m->warps + 1 < MOST_WARPS && append_warp(w, warp, w + 1)) {
         m->warps++;
         return DONE;
     }
     if (w->pending && m->warps + 1 == MOST_WARPS)
         return REFUSED;
     if (w->pending) {
-        TRY(begin_afresh(run, step, warp));
+        TRY(flush_merged(run, step, warp));
         w = merged(run);
     }
     View moved = w->moved;
-    *w = first_warped(&moved, warp);
+    *w = new_warped(&moved, warp);
     return DONE;
 }
 
 /* Leave the image as it is to a job, turned before: a job would sample it. */
-static inline int64_t begin_still(Run *run, int64_t border, int64_t fill) {
+static inline int64_t begin_identity(Run *run, int64_t border, int64_t fill) {
     Merging *m = run->merging;
     TRY(materialise(run));
-    TRY(only_named(run) ? DONE : upright(run));
+    TRY(dry_run(run) ? DONE : ensure_upright(run));
     m->chain[0] = (Warped){.moved = run->view, .pending = 1, .matrix = {{1, 0, 0, 0, 1, 0, 0, 0, 1}},
                            .height = run->view.rows, .width = run->view.columns, .border = border, .fill = fill};
     m->warps = 0, m->left = 1, m->job.reduction = 1;
@@ -304,10 +307,10 @@ static inline int64_t add_operation(Run *run, const Operation *operation) {
     Job *j = &m->job;
     if (run->program->channels != COLOURS || j->count == MOST_OPERATIONS)
         return REFUSED;
-    TRY(m->left ? DONE : begin_still(run, REPLICATE, 0));
+    TRY(m->left ? DONE : begin_identity(run, BORDER_REPLICATE, 0));
     Operation *added = j->operations + j->count++;
     *added = *operation;
-    if (added->kind == HUE || added->kind == HSV) { /* OpenCV rounds what is left of a row behind whole registers */
+    if (added->kind == COLOUR_HUE || added->kind == COLOUR_HSV) { /* OpenCV rounds the tail of a row behind its vectors */
         const Warped *w = m->chain + m->warps;
         added->numbers[3] = (double)(w->width / BODY * BODY), added->numbers[4] = 0;
         added->numbers[5] = (double)w->width, added->numbers[6] = (double)w->height;
@@ -317,7 +320,7 @@ static inline int64_t add_operation(Run *run, const Operation *operation) {
 
 /* A matrix whose sums drop their fraction, or are rounded. */
 static inline Operation linear(const double rows[COLOURS][4], int truncates) {
-    Operation made = {.kind = MATRIX};
+    Operation made = {.kind = COLOUR_MATRIX};
     for (int c = 0; c < COLOURS; c++)
         for (int k = 0; k < 4; k++)
             made.numbers[4 * c + k] = k < 3 ? rows[c][k] : rows[c][k] * 255.0 - (truncates ? 0.499 : 0.0);
@@ -334,7 +337,7 @@ static inline int64_t adjust(Run *run, const double *drawn) {
 
 /* drawn: the numbers of a matrix. */
 static inline int64_t mix(Run *run, const double *drawn) {
-    Operation made = {.kind = MATRIX};
+    Operation made = {.kind = COLOUR_MATRIX};
     memcpy(made.numbers, drawn, sizeof made.numbers);
     return add_operation(run, &made);
 }
@@ -342,7 +345,7 @@ static inline int64_t mix(Run *run, const double *drawn) {
 /* drawn: what hue, saturation and value are shifted by; of the first whole steps, -1 where it has none. */
 static inline int64_t tint(Run *run, const double *drawn, int32_t steps) {
     double saturation = MIN(MAX(trunc(drawn[1]), -255), 255), value = MIN(MAX(trunc(drawn[2]), -255), 255);
-    const Operation made = {.kind = HSV, .numbers = {steps, saturation, value}};
+    const Operation made = {.kind = COLOUR_HSV, .numbers = {steps, saturation, value}};
     if (drawn[0] == 0 && drawn[1] == 0 && drawn[2] == 0)
         return DONE;
     return steps < 0 ? REFUSED : add_operation(run, &made);
@@ -354,7 +357,7 @@ static inline int64_t jitter(Run *run, const double *drawn) {
     for (int k = 0; k < 4; k++) {
         int which = (int)drawn[4 + k];
         double amount = drawn[which], rows[COLOURS][4] = {{0}};
-        Operation made = {.kind = CONTRAST, .numbers = {amount}};
+        Operation made = {.kind = COLOUR_CONTRAST, .numbers = {amount}};
         if (amount == (which < 3 ? 1.0 : 0.0))
             continue;
         for (int c = 0; c < COLOURS; c++) {
@@ -366,7 +369,7 @@ static inline int64_t jitter(Run *run, const double *drawn) {
             made = linear(rows, which == 0);
         else if (which == 3) {
             double steps = floor(180 * amount);
-            made = (Operation){.kind = HUE, .numbers = {steps - 180 * floor(steps / 180), fabs(amount) <= 0.03}};
+            made = (Operation){.kind = COLOUR_HUE, .numbers = {steps - 180 * floor(steps / 180), fabs(amount) <= 0.03}};
         }
         TRY(add_operation(run, &made));
     }

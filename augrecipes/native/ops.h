@@ -1,11 +1,12 @@
-/* The numbers of ops.def as names. */
+/* The numbers of ops.def as names: DRAW_SCALE, OP_CROPS (an effect), COLOUR_HUE (an operation); options and limits have
+   no prefix. */
 
 #ifndef AUGRECIPES_OPS_H
 #define AUGRECIPES_OPS_H
 
-#define DRAW(name, number) DRAWS_##name = number,
-#define EFFECT(name, number) name = number,
-#define OPERATION(name, number) name = number,
+#define DRAW(name, number) DRAW_##name = number,
+#define EFFECT(name, number) OP_##name = number,
+#define OPERATION(name, number) COLOUR_##name = number,
 #define OPTION(name, number) name = number,
 #define LIMIT(name, number) name = number,
 enum {

@@ -14,13 +14,13 @@ static inline int64_t merge_tilt(Run *run, const Step *step, const double *drawn
     int64_t rows, columns;
     Matrix forth, back = {{0, 0, 0, 0, 0, 0, 0, 0, 1}};
     Warp warp = {.border = (int64_t)a[0], .fill = (int64_t)a[1], .labels = run->program->labels};
-    seen_size(run, &rows, &columns);
+    visible_size(run, &rows, &columns);
     memcpy(forth.of, drawn, sizeof forth.of);
     warp.matrix = inverse(&forth);
     warp.height = (int64_t)drawn[9], warp.width = (int64_t)drawn[10];
     if (a[2]) {
         back.of[0] = drawn[10] / (double)columns, back.of[4] = drawn[9] / (double)rows;
-        warp.matrix = multiplied(&warp.matrix, &back);
+        warp.matrix = product_of_matrices(&warp.matrix, &back);
         warp.height = rows, warp.width = columns;
     }
     return merge_warp(run, step, &warp);
@@ -42,17 +42,17 @@ static inline int64_t tilt(Run *run, const double *drawn, const double *a) {
         forth.of[k] = scale[k / 3] * drawn[k];
     if (height < 1 || width < 1 || height * width > run->program->most)
         return REFUSED;
-    if (only_named(run)) {
+    if (dry_run(run)) {
         *v = whole_image(0, height, width, 0, v->channels);
         return DONE;
     }
     int64_t row = width * v->channels;
-    TRY(upright(run));
-    uint8_t *to = canvas(run, height, width, LAST_STEP);
-    HAVE(to);
-    const uint8_t *from = placed(v, &step, &across);
+    TRY(ensure_upright(run));
+    uint8_t *to = alloc_image(run, height, width, LAST_STEP);
+    CHECK_ALLOC(to);
+    const uint8_t *from = first_pixel(v, &step, &across);
     back = inverse(&forth);
-    TRY(JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, PERSPECTIVE, back.of, 0, 0, 0, 0,
+    TRY(JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, WARP_PERSPECTIVE, back.of, 0, 0, 0, 0,
                         0, 0, (int32_t)a[0], (uint32_t)a[1], width / body * body, to, 0, 0, height, width, row));
     *v = whole_image(to, height, width, row, v->channels);
     return DONE;

@@ -80,7 +80,7 @@ static inline int64_t chosen(Key key, uint32_t first, int64_t some, int32_t boun
    lightness varies. Hues vary by color_shift times it, in degrees. Where that is little, most pixels stay as they are:
    those that get photons are taken out and put back. */
 KERNEL(iso_noise)(int64_t key, double color_shift, double gain, const uint8_t *from, uint8_t *to, int64_t pixels) {
-    const Key counts = key_of(key), hues = key_of((int64_t)mixed(mixed(GOLDEN, (uint64_t)key), 1));
+    const Key counts = key_of(key), hues = key_of((int64_t)hash_with(hash_with(GOLDEN, (uint64_t)key), 1));
     const float intensity = (float)gain, shift = (float)(color_shift * gain / 60); /* a sixth of the circle is 1 */
     int32_t bounds[BOUNDS];
     if (!(color_shift * gain <= MOST_TURNED) || !bounds_of(sqrt(variance_of(from, pixels)) / 510 * gain, gain, bounds))

@@ -15,14 +15,14 @@ typedef struct {
 
 /* The same for a block; a division for each would take long, and is seldom needed. */
 static __attribute__((noinline)) void fold_block(const int32_t *restrict at, int32_t more, int32_t n, int32_t border, int32_t *restrict to) {
-    int32_t strays = 0, edge = border == REFLECT_101;
-    if (border == CONSTANT)
+    int32_t strays = 0, edge = border == BORDER_REFLECT_101;
+    if (border == BORDER_CONSTANT)
         for (int i = 0; i < BLOCK; i++)
             to[i] = (uint32_t)(at[i] + more) < (uint32_t)n ? at[i] + more : -1;
-    else if (border == REPLICATE)
+    else if (border == BORDER_REPLICATE)
         for (int i = 0; i < BLOCK; i++)
             to[i] = MIN(MAX(at[i] + more, 0), n - 1);
-    else if (border == WRAP)
+    else if (border == BORDER_WRAP)
         for (int i = 0; i < BLOCK; i++) {
             int32_t a = at[i] + more, b = a < 0 ? a + n : a;
             to[i] = b >= n ? b - n : b;

@@ -1,4 +1,4 @@
-/* Steps that change values by more than a table, and move no pixel: through HSV, grey, noise, holes. */
+/* Steps that change values by more than a table, and move no pixel: through COLOUR_HSV, grey, noise, holes. */
 
 #ifndef AUGRECIPES_POINTS_H
 #define AUGRECIPES_POINTS_H
@@ -45,7 +45,7 @@ static inline int64_t shift_hsv(Run *run, double hue, double saturation, double 
         return REFUSED;
     if (hue == 0 && saturation == 0 && value == 0)
         return DONE;
-    TRY(changing(run, &levels, &to));
+    TRY(inplace_buffers(run, &levels, &to));
     return JOIN(hsv, ISA)(levels, v->rows, v->columns, turn, (int32_t)MIN(MAX(saturation, -255), 255),
                           (int32_t)MIN(MAX(value, -255), 255), (int64_t)a[0], (int32_t)a[1], to);
 }
@@ -67,10 +67,10 @@ static inline int64_t jitter_one(Run *run, int which, double amount, const doubl
         return DONE;
     }
     if (which == 2) {
-        TRY(changing(run, &levels, &to));
+        TRY(inplace_buffers(run, &levels, &to));
         return JOIN(saturate, ISA)(levels, count, (float)amount, (float)(1 - amount), (int32_t)a[2], to);
     }
-    TRY(in_line(run, &levels));
+    TRY(contiguous_image(run, &levels));
     JOIN(luma_sum, ISA)(levels, count, &sum);
     double mean = (double)sum / (double)count;
     if (amount == 0)
@@ -97,7 +97,7 @@ static inline int64_t reorder(Run *run, const double *drawn) {
     uint8_t *to, order[MOST_CHANNELS];
     for (int64_t c = 0; c < v->channels; c++)
         order[c] = (uint8_t)drawn[c];
-    TRY(instead(run, &levels, &to));
+    TRY(replacement_buffers(run, &levels, &to));
     return JOIN(reordered, ISA)(levels, v->rows * v->columns, v->channels, order, to);
 }
 
@@ -106,14 +106,14 @@ static inline int64_t add_noise(Run *run, const double *drawn, const double *a) 
     int64_t count = run->view.rows * run->view.columns * run->view.channels;
     const uint8_t *levels;
     uint8_t *to;
-    TRY(instead(run, &levels, &to));
-    float *noise = (float *)taken(run, count * (int64_t)sizeof *noise);
-    HAVE(noise);
+    TRY(replacement_buffers(run, &levels, &to));
+    float *noise = (float *)arena_alloc(run, count * (int64_t)sizeof *noise);
+    CHECK_ALLOC(noise);
     float (*logarithm)(float);
     double (*exponential)(double);
-    void *functions[2] = {found_at(a[3]), found_at(a[4])};
+    void *functions[2] = {pointer_from(a[3]), pointer_from(a[4])};
     memcpy(&logarithm, functions, sizeof logarithm), memcpy(&exponential, functions + 1, sizeof exponential);
-    JOIN(normal, ISA)((int64_t)drawn[2], found_at(a[0]), found_at(a[1]), found_at(a[2]), logarithm, exponential,
+    JOIN(normal, ISA)((int64_t)drawn[2], pointer_from(a[0]), pointer_from(a[1]), pointer_from(a[2]), logarithm, exponential,
                       (float)drawn[1], (float)drawn[0], 255, noise, count);
     return JOIN(add_noise, ISA)(levels, noise, to, count);
 }
@@ -125,7 +125,7 @@ static inline int64_t add_own_noise(Run *run, const double *drawn, const double 
     uint8_t *to;
     if ((double)(pixels * v->channels) >= a[1])
         return REFUSED;
-    TRY(instead(run, &levels, &to));
+    TRY(replacement_buffers(run, &levels, &to));
     int64_t key = (int64_t)((uint64_t)drawn[2] << 32 | (uint64_t)drawn[3]);
     return JOIN(own_noise, ISA)(key, (float)drawn[1], (float)drawn[0], UINT8, levels, to, pixels,
                                 (int32_t)v->channels, (int32_t)a[0]);
@@ -138,7 +138,7 @@ static inline int64_t fill_holes(Run *run, const double *drawn, const double *a)
         return DONE;
     if (a[0] && a[0] != (double)channels)
         return REFUSED;
-    TRY(changeable(run, &levels));
+    TRY(writable_image(run, &levels));
     for (int64_t k = 0; k < (int64_t)drawn[0]; k++) {
         int64_t hole[4];
         hole_of(drawn[1 + k], hole);
@@ -157,9 +157,9 @@ static inline int64_t cast_shadows(Run *run, const double *drawn, int corners) {
     const View *v = &run->view;
     int64_t rows = v->rows, columns = v->columns, channels = v->channels;
     uint8_t *levels;
-    TRY(changeable(run, &levels));
-    uint8_t *mask = taken(run, rows * columns);
-    HAVE(mask);
+    TRY(writable_image(run, &levels));
+    uint8_t *mask = arena_alloc(run, rows * columns);
+    CHECK_ALLOC(mask);
     for (int64_t k = 0; k < (int64_t)drawn[0]; k++) {
         const double *shadow = drawn + 1 + k * (1 + 2 * corners);
         int64_t places[MOST_CORNERS][2];
@@ -189,9 +189,9 @@ static inline int64_t even_out_contrast(Run *run, double clip, const double *a) 
     int64_t size = 3072 * across + 256 * across * down + 8 * v->columns + 1280;
     const uint8_t *levels;
     uint8_t *to;
-    TRY(instead(run, &levels, &to));
-    uint8_t *workspace = taken(run, size);
-    return workspace ? JOIN(clahe, ISA)(levels, v->rows, v->columns, v->channels, down, across, clip, found_at(a[2]),
+    TRY(replacement_buffers(run, &levels, &to));
+    uint8_t *workspace = arena_alloc(run, size);
+    return workspace ? JOIN(clahe, ISA)(levels, v->rows, v->columns, v->channels, down, across, clip, pointer_from(a[2]),
                                         workspace, size, to)
                      : run->sample->answer;
 }
@@ -200,9 +200,9 @@ static inline int64_t jitter_stains(Run *run, const double *drawn, const double 
     int64_t count = run->view.rows * run->view.columns;
     const uint8_t *levels;
     uint8_t *to;
-    TRY(instead(run, &levels, &to));
-    return JOIN(stain, ISA)(levels, count, drawn[0], drawn[1], drawn[2], drawn[3], drawn[4], drawn[5], found_at(a[0]),
-                            found_at(a[1]), a[2], to);
+    TRY(replacement_buffers(run, &levels, &to));
+    return JOIN(stain, ISA)(levels, count, drawn[0], drawn[1], drawn[2], drawn[3], drawn[4], drawn[5], pointer_from(a[0]),
+                            pointer_from(a[1]), a[2], to);
 }
 
 /* Do what was drawn to values. */
@@ -211,45 +211,45 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
     const uint8_t *from;
     uint8_t *levels;
-    if (step->effect <= CURVES)
+    if (step->effect <= OP_CURVES)
         return tabulate(run, step, drawn);
     /* OpenCV's Python takes planes of such images for numbers with four parts. */
     int colours = v->channels == RGB && !(v->rows == 4 && v->columns == 1);
-    if (only_named(run))
+    if (dry_run(run))
         return DONE;
     switch (step->effect) {
-    case SHIFTS_HSV:
+    case OP_SHIFTS_HSV:
         return colours ? shift_hsv(run, drawn[0], drawn[1], drawn[2], a) : REFUSED;
-    case JITTERS_EXACTLY:
+    case OP_JITTERS_EXACTLY:
         return colours ? jitter_exactly(run, drawn, a) : REFUSED;
-    case GRAYS:
+    case OP_GRAYS:
         if (!colours || MIN(v->rows, v->columns) == 1) /* it loses a side of one pixel */
             return REFUSED;
-        TRY(changing(run, &from, &levels));
+        TRY(inplace_buffers(run, &from, &levels));
         return JOIN(grey, ISA)(from, v->rows * v->columns, levels);
-    case SHUFFLES_CHANNELS:
+    case OP_SHUFFLES_CHANNELS:
         return v->channels == 1 ? DONE : reorder(run, drawn);
-    case ADDS_NOISE:
+    case OP_ADDS_NOISE:
         return add_noise(run, drawn, a);
-    case ADDS_OWN_NOISE:
+    case OP_ADDS_OWN_NOISE:
         return add_own_noise(run, drawn, a);
-    case FILLS_HOLES:
+    case OP_FILLS_HOLES:
         return fill_holes(run, drawn, a);
-    case CASTS_SHADOWS:
+    case OP_CASTS_SHADOWS:
         return cast_shadows(run, drawn, (int)a[0]);
-    case APPLIES_CLAHE:
+    case OP_APPLIES_CLAHE:
         return v->channels == 1 || colours ? even_out_contrast(run, drawn[0], a) : REFUSED;
-    case STAINS:
+    case OP_STAINS:
         return colours ? jitter_stains(run, drawn, a) : REFUSED;
-    case ADDS_ISO_NOISE:
+    case OP_ADDS_ISO_NOISE:
         return colours ? add_photons(run, drawn, a) : REFUSED;
-    case ADDS_OWN_ISO_NOISE:
+    case OP_ADDS_OWN_ISO_NOISE:
         return colours ? add_own_photons(run, drawn) : REFUSED;
-    case DOWNSCALES:
+    case OP_DOWNSCALES:
         return coarsen(run, drawn[0], a);
-    case EQUALIZES:
-    case WIDENS_RANGE:
-        return v->channels == 1 || colours ? spread_levels(run, step->effect == EQUALIZES, (int)a[0]) : REFUSED;
+    case OP_EQUALIZES:
+    case OP_WIDENS_RANGE:
+        return v->channels == 1 || colours ? spread_levels(run, step->effect == OP_EQUALIZES, (int)a[0]) : REFUSED;
     default:
         return look_around(run, step->effect, drawn, a, colours);
     }

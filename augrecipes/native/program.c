@@ -13,8 +13,8 @@ EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *, int64_t, int64_t, int64_t, i
 
 int64_t ar_nanoseconds(void);
 
-/* From now on time belongs to what has this place among `spent`; of -1 to nothing. */
-static void lap(Run *run, int64_t place) {
+/* Start charging elapsed time to slot `place` of `spent` (-1: none). */
+static void charge_time(Run *run, int64_t place) {
     int64_t *spent = run->program->spent;
     if (!spent)
         return;
@@ -44,107 +44,107 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t rows, columns;
     Warp warp = {.border = -1, .labels = run->program->labels};
-    TRY(run->merging->begun ? DONE : materialised_upright(run));
-    seen_size(run, &rows, &columns);
-    switch (step->effect - MERGES) {
-    case WARPS_PERSPECTIVE:
+    TRY(run->merging->begun ? DONE : materialise_upright(run));
+    visible_size(run, &rows, &columns);
+    switch (step->effect - OP_MERGES) {
+    case OP_WARPS_PERSPECTIVE:
         return merge_tilt(run, step, drawn, a);
-    case BENDS_GRID - MERGES:
-    case BENDS_LENS - MERGES:
+    case OP_BENDS_GRID - OP_MERGES:
+    case OP_BENDS_LENS - OP_MERGES:
         return bend(run, step, drawn);
-    case CROPS:
+    case OP_CROPS:
         if (!is_inside(drawn, rows, columns))
             return REFUSED;
-        cut_warped(merged(run), (int64_t)drawn[0], (int64_t)drawn[1], (int64_t)drawn[2], (int64_t)drawn[3]);
+        append_crop(merged(run), (int64_t)drawn[0], (int64_t)drawn[1], (int64_t)drawn[2], (int64_t)drawn[3]);
         return DONE;
-    case FLIPS:
-        turn_warped(merged(run), (int64_t)drawn[0]);
+    case OP_FLIPS:
+        append_dihedral(merged(run), (int64_t)drawn[0]);
         return DONE;
-    case RESIZES:
+    case OP_RESIZES:
         warp.matrix = scaling((double)columns / a[1], (double)rows / a[0], 0, 0);
         break;
-    case SCALES:
+    case OP_SCALES:
         if (!scaled_size(drawn[0], rows, columns, a[2] != 0, &warp.height, &warp.width))
             return REFUSED;
         warp.matrix = scaling((double)columns / (double)warp.width, (double)rows / (double)warp.height, 0, 0);
-        return is_still_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
-    case CROPS_AND_RESIZES:
+        return is_identity_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
+    case OP_CROPS_AND_RESIZES:
         warp.matrix = scaling((drawn[2] - drawn[0]) / a[1], (drawn[3] - drawn[1]) / a[0], drawn[0], drawn[1]);
         break;
-    case WARPS: {
+    case OP_WARPS: {
         const Matrix forth = {{drawn[0], drawn[1], drawn[2], drawn[3], drawn[4], drawn[5], 0, 0, 1}};
         warp.matrix = inverse(&forth);
         warp.height = (int64_t)drawn[6], warp.width = (int64_t)drawn[7];
         warp.border = (int64_t)a[0], warp.fill = (int64_t)a[1];
-        return is_still_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
+        return is_identity_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
     }
     default:
         return REFUSED;
     }
     warp.height = (int64_t)a[0], warp.width = (int64_t)a[1];
-    return is_still_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
+    return is_identity_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
 }
 
 /* Do what was drawn. */
-static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
+static int64_t apply_effect(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
     const double *a = step->arguments + DRAW_ARGUMENTS;
-    if (step->effect == MERGED_ENDS)
+    if (step->effect == OP_MERGED_ENDS)
         return end_merging(run, a);
-    if (step->effect == JITTERS)
+    if (step->effect == OP_JITTERS)
         return jitter(run, drawn);
-    if (step->effect == ADJUSTS)
+    if (step->effect == OP_ADJUSTS)
         return adjust(run, drawn);
-    if (step->effect == MIXES)
+    if (step->effect == OP_MIXES)
         return mix(run, drawn);
-    if (step->effect == SHIFTS_HUES)
+    if (step->effect == OP_SHIFTS_HUES)
         return tint(run, drawn, turn_of(drawn[0]));
-    if (step->effect == MATERIALISES)
+    if (step->effect == OP_MATERIALISES)
         return make_job(run);
-    if (MERGES <= step->effect && step->effect < MERGED_ENDS)
+    if (OP_MERGES <= step->effect && step->effect < OP_MERGED_ENDS)
         return merge(run, step, drawn);
     TRY(make_job(run)); /* this is no operation of a job */
     int64_t rows = v->rows, columns = v->columns;
     uint32_t fill = (uint32_t)a[MIN(v->channels, MOST_CHANNELS)];
-    int by_matrix = step->effect == WARPS || step->effect == WARPS_PERSPECTIVE;
+    int by_matrix = step->effect == OP_WARPS || step->effect == OP_WARPS_PERSPECTIVE;
     if (by_matrix && v->channels == 2 && !run->program->labels)
         return REFUSED; /* OpenCV warps pixels of two bytes by an older way, and takes others */
-    if (step->effect == PADS_AND_CROPS)
+    if (step->effect == OP_PADS_AND_CROPS)
         TRY(pad(run, drawn + 4, (int64_t)a[0], fill));
-    if (step->effect == CROPS || step->effect == CROPS_AND_RESIZES || step->effect == PADS_AND_CROPS ||
-        step->effect == CROPS_AND_PADS) {
+    if (step->effect == OP_CROPS || step->effect == OP_CROPS_AND_RESIZES || step->effect == OP_PADS_AND_CROPS ||
+        step->effect == OP_CROPS_AND_PADS) {
         if (!is_inside(drawn, v->rows, v->columns))
             return REFUSED;
         cut(v, (int64_t)drawn[0], (int64_t)drawn[1], (int64_t)drawn[2], (int64_t)drawn[3]);
     }
     switch (step->effect) {
-    case CROPS:
-    case KEEPS:
-    case PADS_AND_CROPS:
+    case OP_CROPS:
+    case OP_KEEPS:
+    case OP_PADS_AND_CROPS:
         return DONE;
-    case FLIPS:
-        turn(v, (int64_t)drawn[0]);
+    case OP_FLIPS:
+        apply_dihedral(v, (int64_t)drawn[0]);
         return DONE;
-    case RESIZES:
-    case CROPS_AND_RESIZES: {
+    case OP_RESIZES:
+    case OP_CROPS_AND_RESIZES: {
         int shrinks = (double)v->rows > a[0] || (double)v->columns > a[1];
         return resize(run, (int64_t)a[0], (int64_t)a[1], (int64_t)a[shrinks ? 3 : 2]);
     }
-    case SCALES:
+    case OP_SCALES:
         if (!scaled_size(drawn[0], v->rows, v->columns, a[2] != 0, &rows, &columns))
             return REFUSED;
         return resize(run, rows, columns, (int64_t)a[drawn[0] < 1]);
-    case PADS:
+    case OP_PADS:
         return pad(run, drawn, (int64_t)a[0], fill);
-    case WARPS:
+    case OP_WARPS:
         TRY(materialise(run));
         return warp_exactly(run, drawn, a);
-    case WARPS_PERSPECTIVE:
+    case OP_WARPS_PERSPECTIVE:
         return tilt(run, drawn, a);
-    case DISTORTS_GRID:
-    case DISTORTS_LENS:
+    case OP_DISTORTS_GRID:
+    case OP_DISTORTS_LENS:
         return distort(run, step, drawn);
-    case CROPS_AND_PADS:
+    case OP_CROPS_AND_PADS:
         TRY(pad(run, drawn + 4, (int64_t)a[0], fill));
         return a[6] >= 0 ? resize(run, rows, columns, (int64_t)a[6]) : DONE;
     default:
@@ -158,7 +158,7 @@ static inline void widen(const uint8_t *restrict from, int64_t across, int64_t c
 }
 
 /* Whether a result is levels, channels side by side. */
-static int is_as_it_is(const Program *p) {
+static int is_raw_output(const Program *p) {
     int answer = p->type == UINT8 && p->apart == 1 && p->across == p->channels;
     for (int64_t c = 0; c < p->channels; c++)
         answer &= p->scale[c] == 1 && p->shift[c] == 0;
@@ -166,8 +166,8 @@ static int is_as_it_is(const Program *p) {
 }
 
 /* Where an image of the result's size can be made at once; 0 where its bytes lie otherwise. No image is read there. */
-static uint8_t *place_of(const Program *p, const Sample *s) {
-    return is_as_it_is(p) && p->down == s->width * p->channels ? s->target : 0;
+static uint8_t *inplace_target(const Program *p, const Sample *s) {
+    return is_raw_output(p) && p->down == s->width * p->channels ? s->target : 0;
 }
 
 /* The result, into its place; what is read after it is asked for meanwhile. */
@@ -175,10 +175,10 @@ static int64_t finish(Run *run, Ahead *ahead) {
     const Program *p = run->program;
     Sample *s = run->sample;
     int64_t height = s->height, width = s->width;
-    seen_size(run, &s->height, &s->width);
+    visible_size(run, &s->height, &s->width);
     if (s->target && (s->height != height || s->width != width))
         return REFUSED; /* it does not fit there */
-    if (only_named(run))
+    if (dry_run(run))
         return DONE;
     if (run->merging->left) {
         run->place = 0; /* what is made in between is read while the result is written */
@@ -188,11 +188,11 @@ static int64_t finish(Run *run, Ahead *ahead) {
         ask_beside(ahead, 0, 1);
         ahead->rows = 0;
     }
-    const int as_it_is = is_as_it_is(p);
+    const int as_it_is = is_raw_output(p);
     int64_t place[3];
     TRY(materialise(run));
-    TRY(as_it_is || run->view.down[0] ? made(run) : upright(run)); /* columns are slow to read */
-    place[0] = (int64_t)(intptr_t)placed(&run->view, &place[1], &place[2]);
+    TRY(as_it_is || run->view.down[0] ? ensure_pixels(run) : ensure_upright(run)); /* columns are slow to read */
+    place[0] = (int64_t)(intptr_t)first_pixel(&run->view, &place[1], &place[2]);
     if (as_it_is && place[0] == (int64_t)(intptr_t)s->target && place[1] == p->down && place[2] == p->channels)
         return DONE; /* made there */
     if (p->type == INT64) {
@@ -224,17 +224,17 @@ static int64_t finish(Run *run, Ahead *ahead) {
 
 enum { STOPPED = -2 }; /* at a step that albumentations carries out */
 
-/* Behind a step, or a group with all that is in it. */
-static int64_t behind(const Program *p, int64_t k) {
+/* The index of the step after this one, or after this group and all that is in it. */
+static int64_t next_index(const Program *p, int64_t k) {
     const Step *step = p->steps + k;
-    return k + 1 + (step->effect == GROUPS ? (int64_t)step->arguments[DRAW_ARGUMENTS] : 0);
+    return k + 1 + (step->effect == OP_GROUPS ? (int64_t)step->arguments[DRAW_ARGUMENTS] : 0);
 }
 
 static int64_t run_steps(Run *run, int64_t from, int64_t to, int last);
 
 /* A window, and what is added before it is cut, from cells to pixels. */
-static void count_pixels(const Step *step, double *drawn) {
-    int count = step->effect == CROPS ? 4 : step->effect == PADS_AND_CROPS ? 8 : 0;
+static void cells_to_pixels(const Step *step, double *drawn) {
+    int count = step->effect == OP_CROPS ? 4 : step->effect == OP_PADS_AND_CROPS ? 8 : 0;
     for (int k = 0; k < count; k++)
         drawn[k] *= (double)step->cell;
 }
@@ -251,43 +251,43 @@ static Ahead ahead_of(const Program *p, const Sample *s) {
 /* Carry out a step, or a group; one that is `forced` acts whatever its first draw would be, which is not made. A group's
    own time is that of its choice. `last`: none comes behind it. */
 static int64_t run_step(Run *run, int64_t at, int forced, int last) {
-    lap(run, at);
+    charge_time(run, at);
     const Program *p = run->program;
     const Sample *s = run->sample;
     const Step *step = p->steps + at;
-    uint64_t tile = step->shared ? 0 : s->tile, hash = mixed(mixed(mixed(GOLDEN, p->epoch), s->index), tile);
-    Drawing d = drawing(p, step, s, hash, tile);
+    uint64_t tile = step->shared ? 0 : s->tile, hash = hash_with(hash_with(hash_with(GOLDEN, p->epoch), s->index), tile);
+    Drawing d = keyed_drawing(p, step, s, hash, tile);
     double drawn[DRAWN];
-    seen_size(run, &d.rows, &d.columns);
+    visible_size(run, &d.rows, &d.columns);
     d.rows /= step->cell, d.columns /= step->cell;
-    if (!forced && step->p < 1 && !(step->p > 0 && unit(&d.stream) < step->p))
+    if (!forced && step->p < 1 && !(step->p > 0 && stream_unit(&d.stream) < step->p))
         return DONE;
-    if (run->behind >= 0 && step->effect != GROUPS) { /* done already; gates and choices go by the key alone */
-        run->behind = at == run->behind ? -1 : run->behind;
+    if (run->resume_after >= 0 && step->effect != OP_GROUPS) { /* done already; gates and choices go by the key alone */
+        run->resume_after = at == run->resume_after ? -1 : run->resume_after;
         return DONE;
     }
-    if (step->effect == EXITS) {
+    if (step->effect == OP_EXITS) {
         run->stopped = at;
         return STOPPED;
     }
     if (!draw(step->draw, &d, step->arguments, drawn))
         return REFUSED;
-    count_pixels(step, drawn);
-    if (step->effect != GROUPS) {
+    cells_to_pixels(step, drawn);
+    if (step->effect != OP_GROUPS) {
         run->last = last;
-        int64_t done = carry_out(run, step, drawn);
-        if (done == REFUSED && (step->effect == RESIZES || step->effect == SCALES)) {
+        int64_t done = apply_effect(run, step, drawn);
+        if (done == REFUSED && (step->effect == OP_RESIZES || step->effect == OP_SCALES)) {
             run->stopped = at; /* no kernel makes this size: so far there is an image, with which others may go on */
             return STOPPED;
         }
-        run->sample->changed |= step->effect != KEEPS;
+        run->sample->changed |= step->effect != OP_KEEPS;
         return done;
     }
     const double *a = step->arguments + DRAW_ARGUMENTS;
-    int64_t end = behind(p, at), starts[MOST_CHILDREN], count = 0;
+    int64_t end = next_index(p, at), starts[MOST_CHILDREN], count = 0;
     if (a[1] == ALL_STEPS)
         return run_steps(run, at + 1, end, last);
-    for (int64_t k = at + 1; k < end && count < MOST_CHILDREN; k = behind(p, k))
+    for (int64_t k = at + 1; k < end && count < MOST_CHILDREN; k = next_index(p, k))
         starts[count++] = k;
     for (int64_t k = 0, more = (int64_t)a[2]; k < more; k++)
         TRY(drawn[k] < (double)count ? run_step(run, starts[(int64_t)drawn[k]], a[1] == ONE_STEP, last && k + 1 == more)
@@ -298,14 +298,14 @@ static int64_t run_step(Run *run, int64_t at, int forced, int last) {
 /* Carry out steps in order. */
 static int64_t run_steps(Run *run, int64_t from, int64_t to, int last) {
     for (int64_t k = from, next; k < to; k = next) {
-        next = behind(run->program, k);
+        next = next_index(run->program, k);
         TRY(run_step(run, k, 0, last && next == to));
     }
     return DONE;
 }
 
 /* Where the pixels of a sample lie; NULL where they cannot be had. */
-static const uint8_t *pixels_of(const Program *p, const Sample *s) {
+static const uint8_t *decoded_pixels(const Program *p, const Sample *s) {
     char said[SAID];
     if (!s->target || !s->file)
         return s->at;
@@ -317,7 +317,7 @@ static const uint8_t *pixels_of(const Program *p, const Sample *s) {
 enum { NEAR_END = 4 }; /* samples that no thread takes before it is done with another: none waits for it then */
 
 /* The next sample that no thread has begun with; of one thread alone that behind `last`. */
-static inline int64_t next_sample(int64_t *begun, int64_t last) {
+static inline int64_t claim_sample(int64_t *begun, int64_t last) {
     return begun ? __atomic_fetch_add(begun, 1, __ATOMIC_RELAXED) : last + 1;
 }
 
@@ -325,8 +325,8 @@ static inline int64_t next_sample(int64_t *begun, int64_t last) {
 static int64_t run_sample(Run *run, const Sample *next) {
     const Program *p = run->program;
     Sample *s = run->sample;
-    lap(run, p->count + (s->target && s->file));
-    const uint8_t *at = pixels_of(p, s);
+    charge_time(run, p->count + (s->target && s->file));
+    const uint8_t *at = decoded_pixels(p, s);
     if (s->target && !at)
         return REFUSED;
     run->view = whole_image(at, s->rows, s->columns, s->step, p->channels);
@@ -334,14 +334,14 @@ static int64_t run_sample(Run *run, const Sample *next) {
     s->changed = 0;
     run->reduces = s->target ? s->reduce > 1 : s->reduce == 0;
     s->reduce = s->target ? s->reduce : 1;
-    run->place = place_of(p, s);
+    run->place = inplace_target(p, s);
     int64_t answer = run_steps(run, 0, p->count, LAST_STEP);
     if (answer != DONE && answer != STOPPED)
         return answer;
     if (s->target && run->stopped != s->stop)
         return REFUSED; /* what fits there is another image */
     s->stop = run->stopped;
-    lap(run, p->count);
+    charge_time(run, p->count);
     run->last = BEHIND_STEPS;
     Ahead ahead = {0};
     if (next && !run->merging->left)
@@ -355,14 +355,15 @@ static int64_t run_sample(Run *run, const Sample *next) {
      own: then UNLIKE says nothing */
 KERNEL(program)(const Program *program, Sample *samples, int64_t count, int64_t *begun) {
     Merging merging;
-    for (int64_t k = next_sample(begun, -1), next; k < count; k = next >= 0 ? next : next_sample(begun, k)) {
-        next = !begun || k + NEAR_END < count ? next_sample(begun, k) : -1;
+    for (int64_t k = claim_sample(begun, -1), next; k < count; k = next >= 0 ? next : claim_sample(begun, k)) {
+        next = !begun || k + NEAR_END < count ? claim_sample(begun, k) : -1;
         Sample *s = samples + k;
-        Run run = {.program = program, .sample = s, .merging = &merging, .behind = s->begin, .stopped = -1, .timed = -1};
+        Run run = {.program = program, .sample = s, .merging = &merging,
+                   .resume_after = s->begin, .stopped = -1, .timed = -1};
         begin_merging(&merging);
         merging.afresh = merging.soft = 0;
         s->answer = run_sample(&run, next >= 0 && next < count ? samples + next : NULL);
-        lap(&run, -1);
+        charge_time(&run, -1);
     }
     for (int64_t k = 0; k < count && !begun; k++)
         if (samples[k].answer != DONE || samples[k].stop >= 0 || samples[k].height != samples->height ||
@@ -378,9 +379,9 @@ KERNEL(program_draws)(const Program *program, Sample *samples, int64_t count, do
     for (int64_t k = 0; k < count; k++) {
         Sample *s = samples + k;
         uint64_t tile = step->shared ? 0 : s->tile;
-        uint64_t hash = mixed(mixed(mixed(GOLDEN, program->epoch), s->index), tile);
-        Drawing d = drawing(program, step, s, hash, tile);
-        if (step->p < 1 && !(step->p > 0 && unit(&d.stream) < step->p))
+        uint64_t hash = hash_with(hash_with(hash_with(GOLDEN, program->epoch), s->index), tile);
+        Drawing d = keyed_drawing(program, step, s, hash, tile);
+        if (step->p < 1 && !(step->p > 0 && stream_unit(&d.stream) < step->p))
             s->answer = IDLE;
         else
             s->answer = draw(step->draw, &d, step->arguments, drawn + k * DRAWN) ? DONE : REFUSED;

@@ -23,7 +23,7 @@ static Part part_of(const Source *s, const Quad *q, int64_t k, int64_t x, int64_
     int64_t left = (int64_t)floor(q->left) - MARGIN, right = (int64_t)floor(q->right) + MARGIN + 2;
     int64_t top = (int64_t)floor(q->top) - MARGIN, bottom = (int64_t)floor(q->bottom) + MARGIN + 2;
     Part p = {x, y, left, top, right - left, bottom - top, 0, 0};
-    if (s->border == CONSTANT || s->border == REPLICATE) {
+    if (s->border == BORDER_CONSTANT || s->border == BORDER_REPLICATE) {
         int64_t columns = s->columns / k, rows = s->rows / k;
         p.left = MIN(MAX(left, -MARGIN), columns), p.columns = MAX(MIN(right, columns + MARGIN) - p.left, 1);
         p.top = MIN(MAX(top, -MARGIN), rows), p.rows = MAX(MIN(bottom, rows + MARGIN) - p.top, 1);

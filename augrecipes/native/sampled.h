@@ -5,19 +5,20 @@
 
 #include "kernels.h"
 
-enum { CONSTANT = 0, REPLICATE = 1, REFLECT = 2, WRAP = 3, REFLECT_101 = 4 }; /* borders, as OpenCV numbers them */
-enum { AFFINE = 0, PERSPECTIVE = 1, MAPS = 2 }; /* how `warp` is told where pixels are taken from */
+/* Border modes, as OpenCV numbers them. */
+enum { BORDER_CONSTANT = 0, BORDER_REPLICATE = 1, BORDER_REFLECT = 2, BORDER_WRAP = 3, BORDER_REFLECT_101 = 4 };
+enum { WARP_AFFINE = 0, WARP_PERSPECTIVE = 1, WARP_MAPS = 2 }; /* how `warp` is told where pixels are taken from */
 enum { LINE = 64, NEAR = 3 << 19 }; /* bytes that processors read at once, and that they have at hand */
 
 /* A coordinate that may lie outside of 0..n-1, as the border folds it back; -1 where a constant stands there. */
 static inline int32_t fold(int32_t at, int32_t n, int32_t border) {
     if ((uint32_t)at < (uint32_t)n)
         return at;
-    if (border == CONSTANT)
+    if (border == BORDER_CONSTANT)
         return -1;
-    if (border == REPLICATE || n == 1)
+    if (border == BORDER_REPLICATE || n == 1)
         return at < 0 ? 0 : n - 1;
-    int32_t edge = border == REFLECT_101, period = border == WRAP ? n : 2 * (n - edge);
+    int32_t edge = border == BORDER_REFLECT_101, period = border == BORDER_WRAP ? n : 2 * (n - edge);
     at %= period;
     at = at < 0 ? at + period : at;
     return at < n ? at : period - 1 + edge - at;

@@ -15,11 +15,11 @@ static inline int64_t add_photons(Run *run, const double *drawn, const double *a
     const View *v = &run->view;
     const uint8_t *levels;
     uint8_t *to;
-    TRY(instead(run, &levels, &to));
-    uint8_t *counts = taken(run, v->rows * v->columns);
-    HAVE(counts);
-    return JOIN(sensor_noise, ISA)(levels, v->rows, v->columns, (int64_t)drawn[2], drawn[0], drawn[1], found_at(a[2]),
-                                   found_at(a[3]), found_at(a[4]), (int64_t)a[0], (int32_t)a[1], counts, to);
+    TRY(replacement_buffers(run, &levels, &to));
+    uint8_t *counts = arena_alloc(run, v->rows * v->columns);
+    CHECK_ALLOC(counts);
+    return JOIN(sensor_noise, ISA)(levels, v->rows, v->columns, (int64_t)drawn[2], drawn[0], drawn[1], pointer_from(a[2]),
+                                   pointer_from(a[3]), pointer_from(a[4]), (int64_t)a[0], (int32_t)a[1], counts, to);
 }
 
 static inline int64_t add_own_photons(Run *run, const double *drawn) {
@@ -29,7 +29,7 @@ static inline int64_t add_own_photons(Run *run, const double *drawn) {
     uint8_t *to;
     if (pixels > UINT32_MAX / 3)
         return REFUSED;
-    TRY(instead(run, &levels, &to));
+    TRY(replacement_buffers(run, &levels, &to));
     return JOIN(iso_noise, ISA)((int64_t)key, drawn[0], drawn[1], levels, to, pixels);
 }
 
@@ -49,7 +49,7 @@ static inline int64_t coarsen(Run *run, double factor, const double *a) {
     int64_t tall = (int64_t)rint((double)rows * factor), wide = (int64_t)rint((double)columns * factor);
     if (!(factor > 0 && factor <= 1) || tall < 1 || wide < 1 || columns > LONGEST)
         return REFUSED;
-    if (a[0] != NEAREST) { /* where OpenCV's steps are those of the sizes */
+    if (a[0] != INTERP_NEAREST) { /* where OpenCV's steps are those of the sizes */
         if ((double)tall / (double)rows != factor || (double)wide / (double)columns != factor)
             return REFUSED;
         TRY(resize(run, tall, wide, (int64_t)a[0]));
@@ -57,12 +57,12 @@ static inline int64_t coarsen(Run *run, double factor, const double *a) {
     }
     const uint8_t *from;
     uint8_t *to;
-    int straight = a[1] == NEAREST;
+    int straight = a[1] == INTERP_NEAREST;
     int64_t height = straight ? rows : tall, width = straight ? columns : wide;
     double inverse = 1.0 / factor, down = 1.0 / ((double)rows / (double)tall), across = 1.0 / ((double)columns / (double)wide);
-    TRY(in_line(run, &from));
-    int32_t *at = (int32_t *)(void *)taken(run, width * (int64_t)sizeof *at);
-    HAVE(at && (to = taken(run, height * width * channels)));
+    TRY(contiguous_image(run, &from));
+    int32_t *at = (int32_t *)(void *)arena_alloc(run, width * (int64_t)sizeof *at);
+    CHECK_ALLOC(at && (to = arena_alloc(run, height * width * channels)));
     for (int64_t x = 0; x < width; x++)
         at[x] = (int32_t)(nearest_of(straight ? nearest_of(x, across, wide) : x, inverse, columns) * channels);
     run->view = whole_image(to, height, width, width * channels, channels);

@@ -20,8 +20,8 @@ static inline int64_t blur(Run *run, int64_t side) {
     const View *v = &run->view;
     const uint8_t *levels;
     uint8_t *to;
-    TRY(instead(run, &levels, &to));
-    uint16_t *workspace = (uint16_t *)taken(run, 2 * (v->columns + side) * v->channels);
+    TRY(replacement_buffers(run, &levels, &to));
+    uint16_t *workspace = (uint16_t *)arena_alloc(run, 2 * (v->columns + side) * v->channels);
     return workspace ? JOIN(blur, ISA)(levels, v->rows, v->columns, v->channels, side, workspace, to) : run->sample->answer;
 }
 
@@ -47,7 +47,7 @@ static inline int64_t convolve(Run *run, const double *drawn, const double *a, i
         return REFUSED;
     for (int64_t k = 0; k < side * side; k++)
         weights[k] = (float)drawn[1 + k];
-    TRY(instead(run, &levels, &to));
+    TRY(replacement_buffers(run, &levels, &to));
     TRY(JOIN(filter, ISA)(levels, v->rows, v->columns, v->channels, weights, side, (int32_t)a[0], to));
     return all ? DONE : keep_edges(v, levels, to);
 }
@@ -65,9 +65,9 @@ static inline int64_t smooth(Run *run, const double *drawn, const double *a) {
         return DONE;
     for (int64_t k = 0; k < size; k++)
         weights[k] = (float)drawn[1 + k];
-    TRY(instead(run, &levels, &to));
-    float *workspace = (float *)taken(run, numbers * (int64_t)sizeof *workspace);
-    HAVE(workspace);
+    TRY(replacement_buffers(run, &levels, &to));
+    float *workspace = (float *)arena_alloc(run, numbers * (int64_t)sizeof *workspace);
+    CHECK_ALLOC(workspace);
     return JOIN(gaussian, ISA)(levels, v->rows, v->columns, v->channels, weights, size, (int64_t)a[0], (int64_t)a[1], workspace,
                                to);
 }
@@ -76,8 +76,8 @@ static inline int64_t take_medians(Run *run, int64_t side) {
     const View *v = &run->view;
     const uint8_t *levels;
     uint8_t *to;
-    TRY(instead(run, &levels, &to));
-    uint8_t *workspace = taken(run, side * ((v->columns + side) * v->channels + 64));
+    TRY(replacement_buffers(run, &levels, &to));
+    uint8_t *workspace = arena_alloc(run, side * ((v->columns + side) * v->channels + 64));
     return workspace ? JOIN(median, ISA)(levels, v->rows, v->columns, v->channels, side, workspace, to) : run->sample->answer;
 }
 
@@ -86,9 +86,9 @@ static inline int64_t compress(Run *run, int32_t quality) {
     const uint8_t *levels;
     uint8_t *to;
     int64_t size = JPEG_COLUMN * ((v->columns + 63) / 64 * 64) + JPEG_REST;
-    TRY(instead(run, &levels, &to));
-    uint8_t *workspace = taken(run, size);
-    HAVE(workspace);
+    TRY(replacement_buffers(run, &levels, &to));
+    uint8_t *workspace = arena_alloc(run, size);
+    CHECK_ALLOC(workspace);
     return JOIN(jpeg_round_trip, ISA)(levels, v->rows, v->columns, v->columns * v->channels, v->channels, quality, workspace,
                                       size, to);
 }
@@ -96,16 +96,16 @@ static inline int64_t compress(Run *run, int32_t quality) {
 /* Do what was drawn; `colours`: whether images are of three colours, and OpenCV's Python sees that. */
 static inline int64_t look_around(Run *run, int64_t effect, const double *drawn, const double *a, int colours) {
     switch (effect) {
-    case BLURS:
+    case OP_BLURS:
         return blur(run, (int64_t)drawn[0]);
-    case CONVOLVES:
-    case CONVOLVES_INSIDE:
-        return colours ? convolve(run, drawn, a, effect == CONVOLVES) : REFUSED;
-    case COMPRESSES:
+    case OP_CONVOLVES:
+    case OP_CONVOLVES_INSIDE:
+        return colours ? convolve(run, drawn, a, effect == OP_CONVOLVES) : REFUSED;
+    case OP_COMPRESSES:
         return compress(run, (int32_t)drawn[0]);
-    case SMOOTHS:
+    case OP_SMOOTHS:
         return smooth(run, drawn, a);
-    case MEDIANS:
+    case OP_MEDIANS:
         return take_medians(run, (int64_t)drawn[0]);
     default:
         return REFUSED;

@@ -12,14 +12,14 @@
 #define GOLDEN 0x9E3779B97F4A7C15u
 
 /* SplitMix64's finaliser. */
-static inline uint64_t finalised(uint64_t x) {
+static inline uint64_t splitmix64(uint64_t x) {
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
     return x ^ (x >> 31);
 }
 
 /* One more integer in a hash, as seeds.mix has it. */
-static inline uint64_t mixed(uint64_t state, uint64_t value) { return finalised(state * 3 + GOLDEN + value); }
+static inline uint64_t hash_with(uint64_t state, uint64_t value) { return splitmix64(state * 3 + GOLDEN + value); }
 
 /* The words of random.Random: `next` is the word that comes. */
 typedef struct {
@@ -28,27 +28,27 @@ typedef struct {
 
 static inline Stream stream_at(uint64_t state) { return (Stream){state, state}; }
 
-static inline uint64_t word(Stream *s) {
+static inline uint64_t stream_word(Stream *s) {
     uint64_t found = s->next;
     s->state += GOLDEN;
-    s->next = finalised(s->state);
+    s->next = splitmix64(s->state);
     return found;
 }
 
 /* random(): in [0, 1). */
-static inline double unit(Stream *s) { return (double)(word(s) >> 11) * 0x1p-53; }
+static inline double stream_unit(Stream *s) { return (double)(stream_word(s) >> 11) * 0x1p-53; }
 
 /* uniform(low, high). */
-static inline double between(Stream *s, double low, double high) { return low + (high - low) * unit(s); }
+static inline double stream_uniform(Stream *s, double low, double high) { return low + (high - low) * stream_unit(s); }
 
 /* An integer in [0, n), n below 2^32: the upper half of a word times n. */
-static inline int64_t below(Stream *s, int64_t n) {
-    uint64_t x = word(s), m = (uint64_t)n;
+static inline int64_t stream_below(Stream *s, int64_t n) {
+    uint64_t x = stream_word(s), m = (uint64_t)n;
     return (int64_t)(((x >> 32) * m + ((x & 0xffffffff) * m >> 32)) >> 32);
 }
 
 /* randint(low, high): both may come. */
-static inline int64_t whole(Stream *s, int64_t low, int64_t high) { return low + below(s, high - low + 1); }
+static inline int64_t stream_randint(Stream *s, int64_t low, int64_t high) { return low + stream_below(s, high - low + 1); }
 
 /* numpy's generator over Philox4x64-10. */
 typedef struct {
@@ -67,7 +67,7 @@ static inline uint64_t product(uint64_t a, uint64_t b, uint64_t *high) {
     return (uint64_t)whole;
 }
 
-static inline uint64_t number(Philox *n) {
+static inline uint64_t philox_word(Philox *n) {
     if (n->at < 4)
         return n->made[n->at++];
     for (int k = 0; k < 4 && !++n->counter[k]; k++)
@@ -85,41 +85,41 @@ static inline uint64_t number(Philox *n) {
 }
 
 /* Half of a number: the lower half comes first. */
-static inline uint32_t half_number(Philox *n) {
+static inline uint32_t philox_half(Philox *n) {
     if (n->kept)
         return n->kept = 0, n->half;
-    uint64_t whole = number(n);
+    uint64_t whole = philox_word(n);
     n->kept = 1, n->half = (uint32_t)(whole >> 32);
     return (uint32_t)whole;
 }
 
 /* Generator.integers(0, n), n from 1 to 2^32: Lemire's way, which draws again where some values would come too often. */
-static inline int64_t integer(Philox *n, uint32_t count) {
+static inline int64_t philox_integer(Philox *n, uint32_t count) {
     if (count == 1)
         return 0;
-    uint64_t m = (uint64_t)half_number(n) * count;
+    uint64_t m = (uint64_t)philox_half(n) * count;
     if ((uint32_t)m < count) {
         uint32_t least = (uint32_t)(UINT32_MAX - (count - 1)) % count;
         while ((uint32_t)m < least)
-            m = (uint64_t)half_number(n) * count;
+            m = (uint64_t)philox_half(n) * count;
     }
     return (int64_t)(m >> 32);
 }
 
 /* Generator.random(): in [0, 1). */
-static inline double unit_number(Philox *n) { return (double)(number(n) >> 11) * 0x1p-53; }
+static inline double philox_unit(Philox *n) { return (double)(philox_word(n) >> 11) * 0x1p-53; }
 
 /* Generator.uniform(low, high). */
-static inline double number_between(Philox *n, double low, double high) { return low + (high - low) * unit_number(n); }
+static inline double philox_uniform(Philox *n, double low, double high) { return low + (high - low) * philox_unit(n); }
 
 /* Generator.shuffle of a list: `n` below 2^32. */
-static inline void shuffled(Philox *n, double *list, int count) {
+static inline void philox_shuffle(Philox *n, double *list, int count) {
     for (int i = count - 1; i > 0; i--) {
         uint32_t mask = (uint32_t)i, found;
         for (int k = 1; k < 32; k *= 2)
             mask |= mask >> k;
         do
-            found = half_number(n) & mask;
+            found = philox_half(n) & mask;
         while (found > (uint32_t)i);
         double other = list[i];
         list[i] = list[found], list[found] = other;
@@ -128,9 +128,9 @@ static inline void shuffled(Philox *n, double *list, int count) {
 
 /* Generator.choice(most, count, replace=False), both below 10,000: Floyd's way, then a shuffle by whole numbers; sorted
    after that, if so. */
-static inline void some_of(Philox *n, int most, int count, int sorted, double *to) {
+static inline void philox_choice(Philox *n, int most, int count, int sorted, double *to) {
     for (int k = 0; k < count; k++) {
-        double last = most - count + k, found = (double)integer(n, (uint32_t)last + 1);
+        double last = most - count + k, found = (double)philox_integer(n, (uint32_t)last + 1);
         for (int i = 0; i < k; i++)
             if (to[i] == found) {
                 found = last;
@@ -139,7 +139,7 @@ static inline void some_of(Philox *n, int most, int count, int sorted, double *t
         to[k] = found;
     }
     for (int i = count - 1; i > 0; i--) {
-        int k = (int)integer(n, (uint32_t)i + 1);
+        int k = (int)philox_integer(n, (uint32_t)i + 1);
         double other = to[i];
         to[i] = to[k], to[k] = other;
     }

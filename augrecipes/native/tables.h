@@ -64,26 +64,26 @@ static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) 
     if (!run->sample->target)
         return DONE;
     switch (step->effect) {
-    case SCALES_LEVELS:
+    case OP_SCALES_LEVELS:
         scale_levels((float)drawn[0], (float)drawn[1], made[0]);
         break;
-    case CORRECTS_GAMMA:
+    case OP_CORRECTS_GAMMA:
         if (!bend_levels(drawn[0], made[0]))
             return REFUSED;
         break;
-    case INVERTS:
+    case OP_INVERTS:
         for (int v = 0; v < LEVELS; v++)
             made[0][v] = (uint8_t)(LEVELS - 1 - v);
         break;
-    case SOLARIZES:
+    case OP_SOLARIZES:
         for (int v = 0; v < LEVELS; v++)
             made[0][v] = (uint8_t)((double)v >= drawn[0] * 255 ? LEVELS - 1 - v : v);
         break;
-    case LIGHTENS_DARK:
+    case OP_LIGHTENS_DARK:
         for (int v = 0; v < LEVELS; v++)
             made[0][v] = (uint8_t)(2 * v < LEVELS ? MIN(v + (int)(drawn[0] * 255 + 1e-6), LEVELS - 1) : v);
         break;
-    case POSTERIZES:
+    case OP_POSTERIZES:
         alike = a[0] == 1;
         if (!alike && a[0] != (double)channels)
             return REFUSED;
@@ -91,13 +91,13 @@ static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) 
             for (int v = 0; v < LEVELS; v++)
                 made[c][v] = (uint8_t)(v & ~((1 << (8 - (int)drawn[c])) - 1));
         break;
-    case MULTIPLIES:
+    case OP_MULTIPLIES:
         if (channels == 1 || run->view.rows * run->view.columns == 1) /* multiplied in another way */
             return REFUSED;
         for (int64_t c = 0; c < channels; c++, alike = 0)
             scale_levels((float)drawn[c], 0, made[c]);
         break;
-    case SHIFTS:
+    case OP_SHIFTS:
         /* As below: OpenCV's Python takes a grey image of this size for a number with four parts. */
         if (channels > 3 || (channels == 1 && run->view.rows == 4 && run->view.columns == 1))
             return REFUSED;
@@ -105,12 +105,12 @@ static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) 
             for (int v = 0; v < LEVELS; v++)
                 made[c][v] = (uint8_t)MIN(MAX((double)v + trunc(drawn[c]), 0), 255);
         break;
-    case DROPS_CHANNELS:
+    case OP_DROPS_CHANNELS:
         for (int64_t c = 0; c < channels; c++, alike = 0)
             for (int v = 0; v < LEVELS; v++)
                 made[c][v] = (uint8_t)(drawn[c] ? (int)a[0] : v);
         break;
-    case CURVES: {
+    case OP_CURVES: {
         int64_t count = (int64_t)drawn[0];
         alike = count == 1;
         /* OpenCV's Python takes planes of such images for numbers with four parts. */

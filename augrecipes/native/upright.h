@@ -117,7 +117,7 @@ static void make_upright(Upright *u, const Source *s, int32_t v, int64_t width, 
         if (count > 0)
             mix_rows(rows[0] + first, rows[1] + first, down, count, line + u->begin * channels);
         u->above = above, u->below = below, u->down = down, u->known = 1;
-        for (int64_t x = 0; x < u->wide && s->border != CONSTANT; x++) {
+        for (int64_t x = 0; x < u->wide && s->border != BORDER_CONSTANT; x++) {
             if (x == u->begin && count > 0)
                 x = u->end;
             if (x < u->wide) {

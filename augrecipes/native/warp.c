@@ -44,8 +44,9 @@ static inline Floats load(const float *map, int64_t across, int64_t count) {
 /* The places of LANES pixels of row y from column x on; of maps no more than `count` are read.
 
    OpenCV adds in another order behind the last column that fills its vectors. */
-static inline void find(const Places *p, int64_t x, int64_t y, int64_t count, int in_body, Floats *u, Floats *v) {
-    if (p->kind == MAPS) {
+static inline __attribute__((always_inline)) void find(const Places *p, int64_t x, int64_t y, int64_t count, int in_body,
+                                                       Floats *u, Floats *v) {
+    if (p->kind == WARP_MAPS) {
         *u = load(p->map_x + y * p->x_down + x * p->x_across, p->x_across, count);
         *v = load(p->map_y + y * p->y_down + x * p->y_across, p->y_across, count);
         return;
@@ -65,7 +66,7 @@ static inline void find(const Places *p, int64_t x, int64_t y, int64_t count, in
         *v = fuse(none + m[3], fx, none + fy * m[4]) + m[5];
         w = fuse(none + m[6], fx, none + fy * m[7]) + m[8];
     }
-    if (p->kind == PERSPECTIVE) {
+    if (p->kind == WARP_PERSPECTIVE) {
         *u /= w;
         *v /= w;
     }
@@ -95,11 +96,11 @@ static void corners_one_by_one(const Source *s, Ints x, Ints y, int64_t count, i
 /* `fold` for coordinates that lie no further outside than the image is wide. */
 static inline Ints fold_near(Ints at, int32_t n, int32_t border) {
     Ints before = at < 0, behind = at >= n, low, high;
-    if (border == WRAP)
+    if (border == BORDER_WRAP)
         low = at + n, high = at - n;
-    else if (border == REFLECT)
+    else if (border == BORDER_REFLECT)
         low = -1 - at, high = 2 * n - 1 - at;
-    else if (border == REFLECT_101)
+    else if (border == BORDER_REFLECT_101)
         low = -at, high = 2 * n - 2 - at;
     else
         low = at & 0, high = low + (n - 1);
@@ -121,7 +122,7 @@ static inline int corners_near(const Source *s, Ints x, Ints y, int channels, Wo
         xs[k] = fold_near(x + k, s->columns, s->border);
         ys[k] = fold_near(y + k, s->rows, s->border);
     }
-    if (s->border == CONSTANT) {
+    if (s->border == BORDER_CONSTANT) {
         if (!any((in_x[0] | in_x[1]) & (in_y[0] | in_y[1])))
             return 0;
         for (int k = 0; k < 4; k++)
@@ -129,7 +130,7 @@ static inline int corners_near(const Source *s, Ints x, Ints y, int channels, Wo
     }
     for (int k = 0; k < 4; k++) {
         corners[k] = words_at(s, xs[k % 2], ys[k / 2], channels);
-        if (s->border == CONSTANT)
+        if (s->border == BORDER_CONSTANT)
             corners[k] = (corners[k] & (Words)here[k]) | (s->fill & ~(Words)here[k]);
     }
     return 1;
@@ -141,38 +142,86 @@ static inline Floats channel(Words words, int c) {
 
 static inline Floats between(Floats a, Floats b, Floats t) { return fuse(t, b - a, a); }
 
-static inline void warp_row(const Source *s, const Places *p, int64_t y, int64_t left, int64_t right, int64_t body,
-                            int channels, uint8_t *to) {
-    for (int64_t x = left, count; x < right; x += count, to += count * channels) {
+enum { SPAN = 256 }; /* px of a row whose places are found before any is read */
+
+/* Where the upper left ones of four pixels begin, how far each place is from there, and whether a block is whole and inside. */
+typedef struct {
+    _Alignas(64) int32_t at[SPAN];
+    Floats across[SPAN / LANES], down[SPAN / LANES];
+    int inside[SPAN / LANES];
+} Span;
+
+/* So many pixels from column x on are found alike. */
+static inline int64_t block_at(int64_t x, int64_t right, int64_t body) {
+    return MIN(LANES, MIN(x < body ? body : right, right) - x);
+}
+
+/* The places of up to SPAN pixels; behind the last of them. */
+static inline int64_t find_span(const Source *s, const Places *places, int64_t y, int64_t x, int64_t right, int64_t body,
+                                int channels, Span *span) {
+    const Places own = *places, *p = &own; /* what is stored into spans does not change it, compilers see */
+    for (int64_t k = 0, count; k < SPAN / LANES && x < right; k++, x += count) {
         Floats u, v;
-        Words corners[4], made = {0};
-        count = MIN(LANES, MIN(x < body ? body : right, right) - x);
+        count = block_at(x, right, body);
         find(p, x, y, count, x < body, &u, &v);
         Floats across = floors(u), down = floors(v);
         Ints ix = __builtin_convertvector(across, Ints), iy = __builtin_convertvector(down, Ints);
         Ints at = (Ints)((Words)iy * (uint32_t)s->step + (Words)ix * (uint32_t)channels); /* wraps, where outside */
         Ints outside = (Ints)((Words)ix >= (uint32_t)(s->columns - 1)) | (Ints)((Words)iy >= (uint32_t)(s->rows - 1));
-        if (!any(outside | (at > s->end - s->step - 8))) {
-            gather_pairs(s->pixels, at, channels, &corners[0], &corners[1]);
-            gather_pairs(s->pixels + s->step, at, channels, &corners[2], &corners[3]);
-        } else {
-            Ints far = (ix < 1 - s->columns) | (ix > 2 * s->columns - 3) | (iy < 1 - s->rows) | (iy > 2 * s->rows - 3);
-            int simple = s->border == CONSTANT || s->border == REPLICATE;
-            if (s->end < 8 || (!simple && any(far)))
-                corners_one_by_one(s, ix, iy, count, channels, corners);
-            else if (!corners_near(s, ix, iy, channels, corners)) {
-                store_pixels(made + s->fill, count, channels, to);
+        span->inside[k] = count == LANES && !any(outside | (at > s->end - s->step - 8));
+        span->across[k] = u - across, span->down[k] = v - down;
+        memcpy(span->at + k * LANES, &at, sizeof at);
+    }
+    return x;
+}
+
+/* Pixels of a block between the four around each. */
+static inline Words interpolate(const Words corners[4], Floats across, Floats down, int channels) {
+    Words made = {0};
+    for (int c = 0; c < channels; c++) {
+        Floats above = between(channel(corners[0], c), channel(corners[1], c), across);
+        Floats below = between(channel(corners[2], c), channel(corners[3], c), across);
+        made |= (Words)nearest(between(above, below, down)) << 8 * c;
+    }
+    return made;
+}
+
+/* A block that is cut short, or of which something lies beyond the image. */
+static __attribute__((noinline)) void warp_edge(const Source *s, const Places *p, int64_t x, int64_t y, int64_t count,
+                                                int in_body, int channels, uint8_t *to) {
+    Floats u, v;
+    Words corners[4];
+    find(p, x, y, count, in_body, &u, &v);
+    Floats across = floors(u), down = floors(v);
+    Ints ix = __builtin_convertvector(across, Ints), iy = __builtin_convertvector(down, Ints);
+    Ints far = (ix < 1 - s->columns) | (ix > 2 * s->columns - 3) | (iy < 1 - s->rows) | (iy > 2 * s->rows - 3);
+    int simple = s->border == BORDER_CONSTANT || s->border == BORDER_REPLICATE;
+    if (s->end < 8 || (!simple && any(far)))
+        corners_one_by_one(s, ix, iy, count, channels, corners);
+    else if (!corners_near(s, ix, iy, channels, corners)) {
+        store_pixels((Words){0} + s->fill, count, channels, to);
+        return;
+    }
+    store_pixels(interpolate(corners, u - across, v - down, channels), count, channels, to);
+}
+
+static inline void warp_row(const Source *s, const Places *p, int64_t y, int64_t left, int64_t right, int64_t body,
+                            int channels, uint8_t *to) {
+    Span span;
+    for (int64_t x = left, end; x < right; x = end) {
+        end = find_span(s, p, y, x, right, body, channels, &span);
+        for (int64_t k = 0, count; x < end; k++, x += count, to += count * channels) {
+            Words corners[4];
+            count = LANES;
+            if (!span.inside[k]) {
+                count = block_at(x, right, body);
+                warp_edge(s, p, x, y, count, x < body, channels, to);
                 continue;
             }
+            pairs_at(s->pixels, span.at + k * LANES, channels, &corners[0], &corners[1]);
+            pairs_at(s->pixels + s->step, span.at + k * LANES, channels, &corners[2], &corners[3]);
+            store_pixels(interpolate(corners, span.across[k], span.down[k], channels), LANES, channels, to);
         }
-        u -= across;
-        v -= down;
-        for (int c = 0; c < channels; c++) {
-            Floats above = between(channel(corners[0], c), channel(corners[1], c), u);
-            Floats below = between(channel(corners[2], c), channel(corners[3], c), u);
-            made |= (Words)nearest(between(above, below, v)) << 8 * c;
-        }
-        store_pixels(made, count, channels, to);
     }
 }
 
@@ -187,7 +236,7 @@ static inline void pick_row(const Source *s, const Places *p, int64_t y, int64_t
         Ints ix = nearest(u), iy = nearest(v);
         Ints outside = (Ints)((Words)ix >= (uint32_t)s->columns) | (Ints)((Words)iy >= (uint32_t)s->rows);
         Ints far = (ix < 1 - s->columns) | (ix > 2 * s->columns - 2) | (iy < 1 - s->rows) | (iy > 2 * s->rows - 2);
-        int simple = s->border == CONSTANT || s->border == REPLICATE;
+        int simple = s->border == BORDER_CONSTANT || s->border == BORDER_REPLICATE;
         if (s->end < 4 || (!simple && any(far)))
             for (int64_t i = 0; i < LANES; i++)
                 made[i] = pixel(s, ix[MIN(i, count - 1)], iy[MIN(i, count - 1)], bytes);
@@ -195,7 +244,7 @@ static inline void pick_row(const Source *s, const Places *p, int64_t y, int64_t
             made = words_at(s, ix, iy, bytes);
         else {
             made = words_at(s, fold_near(ix, s->columns, s->border), fold_near(iy, s->rows, s->border), bytes);
-            if (s->border == CONSTANT)
+            if (s->border == BORDER_CONSTANT)
                 made = (made & ~(Words)outside) | (s->fill & (Words)outside);
         }
         store_pixels(made, count, bytes, to);
@@ -216,7 +265,7 @@ static int strays(const float *map, int64_t rows, int64_t columns, int64_t down,
 static int goes_astray(const Places *p, int64_t top, int64_t left, int64_t bottom, int64_t right, double box[4]) {
     for (int k = 0; k < 4; k++) {
         double x = (double)(k % 2 ? right + LANES : left), y = (double)(k / 2 ? bottom : top);
-        double w = p->kind == AFFINE ? 1 : p->m[6] * x + p->m[7] * y + p->m[8];
+        double w = p->kind == WARP_AFFINE ? 1 : p->m[6] * x + p->m[7] * y + p->m[8];
         double u = (p->m[0] * x + p->m[1] * y + p->m[2]) / w, v = (p->m[3] * x + p->m[4] * y + p->m[5]) / w;
         if (!(w > 1e-3 && w < 1e6 && fabs(u) < FAR && fabs(v) < FAR))
             return 1;
@@ -240,7 +289,8 @@ static void bring_near(const Source *s, const double box[4], int64_t channels, i
 /* source:  rows x columns pixels of 1 to 4 bytes, which are channels of uint8, and not 2, where `linear`; step: bytes
             from row to row
    linear:  between four pixels; otherwise the one that is next
-   kind:    AFFINE and PERSPECTIVE: matrix, 3 x 3, from result to source; MAPS: map_x and map_y, with strides in floats
+   kind:    WARP_AFFINE and WARP_PERSPECTIVE: matrix, 3 x 3, from result to source; WARP_MAPS: map_x and map_y, with
+            strides in floats
    border:  as OpenCV numbers it; fill: of a constant one, a byte for each channel
    body:    columns before those in which OpenCV finds places one by one
    target:  rows top to bottom and columns left to right of the result, x channels; step_to: bytes from row to row */
@@ -249,17 +299,18 @@ KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
              int64_t y_down, int64_t y_across, int32_t border, uint32_t fill, int64_t body, uint8_t *target,
              int64_t top, int64_t left, int64_t bottom, int64_t right, int64_t step_to) {
     if (!FUSES || rows < 1 || columns < 1 || rows > FAR || columns > FAR || step < columns * channels ||
-        rows * step >= INT32_MAX / 4 || border < CONSTANT || border > REFLECT_101 || bottom > FAR || right > FAR ||
+        rows * step >= INT32_MAX / 4 || border < BORDER_CONSTANT || border > BORDER_REFLECT_101 || bottom > FAR ||
+        right > FAR ||
         top < 0 || left < 0)
         return REFUSED;
     Source s = {source, (int32_t)rows, (int32_t)columns, (int32_t)step, 0, border, fill};
     s.end = (int32_t)((rows - 1) * step + columns * channels);
     double box[4] = {0, (double)columns, 0, (double)rows};
     Places p = {kind, {0}, map_x, map_y, x_down, x_across, y_down, y_across};
-    if (kind != MAPS)
+    if (kind != WARP_MAPS)
         for (int i = 0; i < 9; i++)
             p.m[i] = (float)matrix[i];
-    if (kind == MAPS ? strays(map_x, bottom, right, x_down, x_across) || strays(map_y, bottom, right, y_down, y_across)
+    if (kind == WARP_MAPS ? strays(map_x, bottom, right, x_down, x_across) || strays(map_y, bottom, right, y_down, y_across)
                      : goes_astray(&p, top, left, bottom, right, box))
         return REFUSED;
     bring_near(&s, box, channels, (bottom - top) * (right - left));

@@ -83,15 +83,15 @@ static inline int64_t warp_exactly(Run *run, const double *drawn, const double *
         return DONE;
     if (still || !certain_inverse(m, back) || height < 1 || width < 1 || height * width > run->program->most)
         return REFUSED;
-    if (only_named(run)) {
+    if (dry_run(run)) {
         *v = whole_image(0, height, width, 0, v->channels);
         return DONE;
     }
-    TRY(upright(run));
+    TRY(ensure_upright(run));
     int64_t step, across, row = width * v->channels, body = (int64_t)a[2];
-    uint8_t *to = canvas(run, height, width, LAST_STEP);
-    HAVE(to);
-    const uint8_t *from = placed(v, &step, &across);
+    uint8_t *to = alloc_image(run, height, width, LAST_STEP);
+    CHECK_ALLOC(to);
+    const uint8_t *from = first_pixel(v, &step, &across);
     TRY(JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, 0, back, 0, 0, 0, 0, 0, 0,
                         (int32_t)a[0], (uint32_t)a[1], width / body * body, to, 0, 0, height, width, row));
     *v = whole_image(to, height, width, row, v->channels);

@@ -1,6 +1,5 @@
 """`out=`: results written into the caller's memory."""
 
-import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -104,35 +103,6 @@ class Copies:
 def test_what_does_not_fit_is_a_data_error(out: Any, message: str) -> None:
     with pytest.raises(ar.DataError, match=message):
         of(IMAGE).compile().at(0)(image=image_of(), out=out)
-
-
-@pytest.mark.parametrize(
-    "colour", ["", "- ColorJitter: {brightness: 0.2, contrast: 0.1, saturation: 0.1, hue: 0, p: 1.0}"]
-)
-def test_nothing_large_is_allocated_for_a_sample(colour: str) -> None:
-    """The scratch has grown to what these samples need; then bookkeeping is all that is allocated."""
-    recipe = of(f"""
-steps:
-  - Rotate: {{limit: 25, border_mode: reflect_101, p: 1.0}}
-  - RandomResizedCrop: {{size: [96, 96], scale: [0.5, 1.0]}}
-  - HorizontalFlip
-  - Transpose
-  {colour}
-""")
-    pipeline, image, out = recipe.compile(optimize="fast"), image_of(200, 200), np.empty((3, 96, 96), np.float32)
-    for _ in range(2):
-        for k in range(20):
-            pipeline.at(k)(image=image, out=out)
-    tracemalloc.start()
-    try:
-        for k in range(20):
-            before = tracemalloc.get_traced_memory()[0]
-            tracemalloc.reset_peak()
-            pipeline.at(k)(image=image, out=out)
-            if k:
-                assert tracemalloc.get_traced_memory()[1] - before < 10_000
-    finally:
-        tracemalloc.stop()
 
 
 # Images that would be too large are refused before they are made, however the recipe is carried out.

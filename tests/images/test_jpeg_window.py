@@ -192,12 +192,12 @@ def test_a_library_of_other_pixels_is_not_used() -> None:
 
 
 FAULTS = {
-    "levels go on over a restart marker": ("    memset(c->levels, 0, sizeof c->levels);\n}\n\n/* The next", "}\n/* "),
-    "what follows a block's end is left out with it": ("next >= ENDS + LAST", "next > ENDS + LAST"),
+    "levels go on over a restart marker": ("    memset(c->dc, 0, sizeof c->dc);\n}\n\n/* The next", "}\n/* "),
+    "what follows a block's end is left out with it": ("next >= BLOCK_END + LAST", "next > BLOCK_END + LAST"),
     "bits of a coefficient that lie behind are not left out": ("used += length + size", "used += length"),
     "more is left out than is at hand": ("WIDE = 14", "WIDE = 20"),
     "long codes are one longer": ("length = LOOK + 1; length <= LONGEST", "length = LOOK + 2; length <= LONGEST"),
-    "what is not there is zeros": ("if (b.count < c->bytes.made)", "if (0)"),
+    "what is not there is zeros": ("if (b.count < c->bytes.padding)", "if (0)"),
 }
 
 

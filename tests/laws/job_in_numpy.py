@@ -87,22 +87,32 @@ def warped(job: Job) -> np.ndarray:
         m = [m[i] - (x0 if i < 3 else y0) * m[6 + i % 3] for i in range(6)] + m[6:]
         left, top = left + x0 * k, top + y0 * k
     u, v = places(m, height, width)
-    u, v = u + 256, v + 128
-    x, y, across, down = u >> 16, v >> 16, u >> 9 & 127, v >> 8 & 255
 
-    def at(dx: int, dy: int) -> np.ndarray:
+    def at(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         if k == 1:
-            return pixels(job, x + dx, y + dy, border)
+            return pixels(job, x, y, border)
         total: Any = k * k // 2
         for i in range(k):
             for j in range(k):
-                total = total + pixels(job, (x + dx) * k + left + j, (y + dy) * k + top + i, border)
+                total = total + pixels(job, x * k + left + j, y * k + top + i, border)
         return np.asarray(total // (k * k))
 
-    across, down = across[..., None], down[..., None]
-    above = at(0, 0) * (128 - across) + at(1, 0) * across
-    below = at(0, 1) * (128 - across) + at(1, 1) * across
-    if m[1] == m[3] == m[6] == m[7] == 0 and m[8] == 1:  # rows before columns, and rounded once
+    return between(at, u, v, upright=m[1] == m[3] == m[6] == m[7] == 0 and m[8] == 1)
+
+
+def between(at: Any, u: np.ndarray, v: np.ndarray, *, upright: bool = False) -> np.ndarray:
+    """Levels between the four pixels around places, which are counted in 1/65536 px.
+
+    Args:
+        at: the pixels of columns and rows.
+        u: of each place the column.
+        v: the row.
+        upright: rows come before columns, and are rounded once.
+    """
+    u, v = u + 256, v + 128
+    x, y, across, down = u >> 16, v >> 16, (u >> 9 & 127)[..., None], (v >> 8 & 255)[..., None]
+    above, below = (at(x, y + j) * (128 - across) + at(x + 1, y + j) * across for j in (0, 1))
+    if upright:
         return ((above * (256 - down) + below * down + (1 << 14)) >> 15).astype(np.uint8)
     return ((above + (((below - above) * down + 128) >> 8) + 64) >> 7).astype(np.uint8)
 

@@ -109,18 +109,18 @@ def bounds_of(rate: float, intensity: float) -> list[int] | None:
     return made
 
 
-def iso(img: np.ndarray, color_shift: float, intensity: float, key: int) -> np.ndarray | None:
+def iso(image: np.ndarray, shift: float, intensity: float, key: int) -> np.ndarray | None:
     """As of `own_noise.iso_noise`."""
-    pixels = img.shape[0] * img.shape[1]
-    total, squares = lightness(img)
+    pixels = image.shape[0] * image.shape[1]
+    total, squares = lightness(image)
     variance = max(0.0, squares / pixels - (total / pixels) ** 2)
     bounds = bounds_of(math.sqrt(variance) / 510 * intensity, intensity)
-    if bounds is None or color_shift * intensity > 50:
+    if bounds is None or shift * intensity > 50:
         return None
     word = (words(key, 0, pixels) >> np.uint32(1)).astype(np.int32)
     counted: Any = sum(((word > bound).astype(np.float32) for bound in bounds), np.zeros(pixels, np.float32))
     brighter = counted * np.float32(intensity)
-    r, g, b = (img[..., k].ravel().astype(np.float32) for k in range(3))
+    r, g, b = (image[..., k].ravel().astype(np.float32) for k in range(3))
     most, least = np.maximum(np.maximum(r, g), b), np.minimum(np.minimum(r, g), b)
     span, one, six, full = most - least, np.float32(1), np.float32(6), np.float32(255)
     light = (most + least) * np.float32(0.5)
@@ -133,14 +133,14 @@ def iso(img: np.ndarray, color_shift: float, intensity: float, key: int) -> np.n
     )
     inverse = one / (some * room)
     red, green = most == r, most == g
-    turn = numbers(mix(key, 1), pixels, 0, 6, np.float32(color_shift * intensity / 60))
+    turn = numbers(mix(key, 1), pixels, 0, 6, np.float32(shift * intensity / 60))
     centre = np.where(red, np.float32(0), np.where(green, np.float32(2), np.float32(4))) + turn
     hue = np.where(red, g - b, np.where(green, b - r, r - g)) * (inverse * room) + centre
     hue = hue - np.trunc(hue * (one / six)) * six
     span = span * left * (inverse * some)
     darkest = lighter - span * np.float32(0.5) + np.float32(0.5)
     two, three, four = (np.float32(k) for k in (2, 3, 4))
-    out = np.empty_like(img)
+    out = np.empty_like(image)
     for channel, share in enumerate((np.abs(hue - three) - one, two - np.abs(hue - two), two - np.abs(hue - four))):
-        out[..., channel] = np.trunc(darkest + span * np.clip(share, np.float32(0), one)).reshape(img.shape[:2])
+        out[..., channel] = np.trunc(darkest + span * np.clip(share, np.float32(0), one)).reshape(image.shape[:2])
     return out

@@ -15,11 +15,10 @@ import pytest
 from albumentations.augmentations.geometric.functional import generate_displacement_fields
 from hypothesis import example, given
 from hypothesis import strategies as st
-from job_in_numpy import Job, pixels
-from kernel_sets import EACH_SET, NEEDS_KERNELS, Spoilt, guarded, spoil_first, spoil_last
+from kernel_sets import EACH_SET, NEEDS_KERNELS
 
 from augrecipes.compiler.kernels import coarse_fields
-from augrecipes.compiler.kernels.coarse_fields import Axis, DrawnPlaces, RowMix, axis, most_of
+from augrecipes.compiler.kernels.coarse_fields import Axis, RowMix, axis, most_of
 from augrecipes.compiler.rewrite.nodes import Renoised
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native.kernels import Library, library, using
@@ -30,36 +29,6 @@ from augrecipes.recipe.parse import parse_text
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (70, 90, 3), np.uint8)
 MASK = np.arange(70 * 90).reshape(70, 90).astype(np.int32).astype(np.uint8)
-
-
-@EACH_SET
-def test_kernels_mix_rows_as_numpy_does(kernels: Library) -> None:
-    @given(
-        columns=st.integers(16, 150), rows=st.integers(1, 9), taps=st.integers(1, 5), more=st.integers(0, 4),
-        slopes=st.tuples(st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0])), seed=st.integers(0, 99),
-    )  # fmt: skip
-    def law(columns: int, rows: int, taps: int, more: int, slopes: Any, seed: int) -> None:
-        mixed(kernels, columns, rows, taps, more, slopes, seed)
-
-    law()
-    with pytest.raises(AssertionError):
-        mixed(Spoilt(kernels, 7, spoil_last), 40, 3, 4, 2, (1.0, 0.0), 1)  # type: ignore[arg-type]
-
-
-def mixed(kernels: Library, columns: int, rows: int, taps: int, more: int, slopes: Any, seed: int) -> None:
-    random = np.random.default_rng(seed)
-    given_rows = random.standard_normal((taps + more, columns), np.float32)
-    mixture = RowMix(random.standard_normal((rows, taps), np.float32), random.integers(0, more + 1, rows))
-    weights, read, to = (
-        guarded(one, at_end=bool(seed % 2))
-        for one in (mixture.weights, given_rows, np.zeros((rows, columns), np.float32))
-    )
-    found = RowMix(weights, mixture.starts).of(kernels, read, to, 0, *slopes)
-    for y in range(rows):
-        wanted = np.arange(columns, dtype=np.float32) * np.float32(slopes[0]) + np.float32(y * slopes[1])
-        for k in range(taps):
-            wanted += given_rows[mixture.starts[y] + k] * mixture.weights[y, k]
-        np.testing.assert_array_equal(found[y], wanted)
 
 
 def dense(mixture: RowMix, columns: int) -> np.ndarray:
@@ -229,46 +198,6 @@ def test_a_field_is_told_by_its_key_and_moves_no_other_draw() -> None:
             assert not np.array_equal(field, none["ElasticTransform"][axis_name])
             seen.append(field)
     assert len(seen) >= 4
-
-
-@EACH_SET
-def test_kernels_bend_images_as_numpy_does(kernels: Library) -> None:
-    @given(
-        sides=st.tuples(st.integers(16, 70), st.integers(16, 600)), channels=st.sampled_from([1, 3]),
-        border=st.integers(0, 4), same=st.booleans(), far=st.sampled_from([0.0, 2.0, 90.0, 1e5]),
-        seed=st.integers(0, 99),
-    )  # fmt: skip
-    def law(sides: tuple[int, int], channels: int, border: int, same: bool, far: float, seed: int) -> None:
-        bent(kernels, sides, channels, border, same, far, seed)
-
-    law()
-    with pytest.raises(AssertionError):
-        bent(Spoilt(kernels, 12, spoil_first, "bend"), (20, 300), 3, 4, False, 3.0, 1)  # type: ignore[arg-type]
-
-
-def bent(
-    kernels: Library, sides: tuple[int, int], channels: int, border: int, same: bool, far: float, seed: int
-) -> None:
-    """The kernel's image is that of job_in_numpy, to the last bit, from the places that numpy makes of the rows."""
-    random, (height, width) = np.random.default_rng(seed), sides
-    image = random.integers(0, 256, (height, width, channels), np.uint8)
-    rows, count = np.float32(far) * random.standard_normal((5, width), np.float32), height if same else 2 * height
-    mixture = RowMix(random.random((count, 4), np.float32), random.integers(0, 2, count))
-    if far and seed % 5 == 0:
-        rows[2, 3] = np.nan
-    read, weights, source = (guarded(one, at_end=bool(seed % 2)) for one in (rows, mixture.weights, image))
-    drawn = [DrawnPlaces(sides, read, RowMix(weights, mixture.starts), first) for first in (None, count - height)]
-    with using(kernels):
-        made, x, y = coarse_fields.bend(source, drawn[0], drawn[1], border, 0x304050), *map(np.asarray, drawn)
-    assert made is not None
-    u, v = (np.trunc(np.clip(np.nan_to_num(one, nan=-30000), -30000, 30000) * np.float32(65536)) for one in (x, y))
-    u, v = u.astype(np.int64) + 256, v.astype(np.int64) + 128
-    job = Job(image, [], sides, border, (0x50, 0x40, 0x30))
-    at = {(i, j): pixels(job, (u >> 16) + i, (v >> 16) + j, border) for i in (0, 1) for j in (0, 1)}
-    across, down = (u >> 9 & 127)[..., None], (v >> 8 & 255)[..., None]
-    above, below = (at[0, j] * (128 - across) + at[1, j] * across for j in (0, 1))
-    wanted = ((above + (((below - above) * down + 128) >> 8) + 64) >> 7).astype(np.uint8)
-    np.testing.assert_array_equal(made, wanted)
 
 
 @EACH_SET

@@ -9,7 +9,6 @@ from itertools import product
 from typing import Any
 
 import albumentations as A
-import albumentations.augmentations.geometric.functional as geometric
 import cv2
 import numpy as np
 import pytest
@@ -188,102 +187,12 @@ KINDS: list[warp_native.Kind] = ["affine", "perspective", "maps"]
 # Levels whose bits are those of the OpenCV that is installed; on an old processor, none.
 NATIVE = [k for k in KERNEL_SETS if k is not None and NativeWarp(k).body("maps", cv2.INTER_LINEAR)]
 SIDES = st.integers(1, 70)
-FILLS = st.one_of(
-    st.floats(-20, 300), st.integers(-20, 300), st.lists(st.floats(-20, 300), min_size=1, max_size=4).map(tuple)
-)
-
-
-def image_of(height: int, width: int, channels: int, seed: int, lies: str = "whole") -> np.ndarray:
-    random = np.random.default_rng(seed)
-    image: Any = random.integers(0, 256, (height, width, channels), np.uint8)
-    image[random.random(image.shape) < 0.5] = 255
-    if lies == "rows apart":
-        wide = np.pad(image, ((1, 1), (2, 3), (0, 0)))
-        return wide[1:-1, 2:-3]
-    return image
-
-
-def forward_matrix(seed: int, height: int, width: int, tilt: float) -> np.ndarray:
-    random = np.random.default_rng(seed)
-    angle, scale = random.uniform(-4, 4), 4.0 ** random.uniform(-1, 1)
-    c, s = scale * np.cos(angle), scale * np.sin(angle)
-    shift = random.uniform(-0.5, 0.5, 2) * (width, height)
-    rows = [[c, s, shift[0] + width / 2 * (1 - c)], [-s, c * random.uniform(0.5, 2), shift[1] + height / 3]]
-    return np.array([*rows, [*(random.uniform(-tilt, tilt, 2)), 1.0]])
-
-
-def maps_of(seed: int, source: tuple[int, int], size: tuple[int, int], wild: float) -> tuple[np.ndarray, np.ndarray]:
-    random = np.random.default_rng(seed)
-    (h, w), reach = source, wild * max(source)
-    return (
-        random.uniform(-reach, w + reach, size).astype(np.float32),
-        random.uniform(-reach, h + reach, size).astype(np.float32),
-    )
-
-
-def check_warps(
-    native: NativeWarp,
-    image: np.ndarray,
-    size: tuple[int, int],
-    kind: str,
-    border: int,
-    fill: Any,
-    seed: int,
-    sampling: int = cv2.INTER_LINEAR,
-) -> bool:
-    """Holds what is sampled to albumentations' own functions; says whether the kernel did the work."""
-    before, worked = image.copy(), []
-    sampled = native.sampled
-
-    def counted(*given: Any, **named: Any) -> Any:
-        worked.append(sampled(*given, **named))
-        return worked[-1]
-
-    native.sampled = counted  # type: ignore[method-assign]
-    height, width = image.shape[:2]
-    matrix = forward_matrix(seed, height, width, 0.0 if kind == "affine" else 2e-3)
-    if kind == "maps":
-        given: Any = (image, *maps_of(seed, (height, width), size, seed % 4), sampling, border, fill)
-        found, expected = native.remap(*given), geometric.remap(*given)
-    else:
-        if kind == "affine":
-            value = [fill] * image.shape[2] if isinstance(fill, float) else fill
-            expected = geometric.warp_affine(image, matrix, sampling, fill, border, size)
-            back = warp_native._inverse(matrix.ravel().tolist())
-        else:
-            value = fill
-            expected = geometric.perspective(image, matrix, size[1], size[0], fill, border, False, sampling)
-            back = cv2.invert(matrix)[1].ravel().tolist()
-        made = native.sampled(kind, image, sampling, border, value, size, back)  # type: ignore[arg-type]
-        found = expected if made is None else made
-    del native.sampled  # type: ignore[attr-defined]
-    np.testing.assert_array_equal(found, expected)
-    assert found.shape == expected.shape
-    assert found.dtype == expected.dtype
-    np.testing.assert_array_equal(image, before)
-    return any(one is not None for one in worked)
-
-
-@pytest.mark.skipif(not NATIVE, reason="no native kernel gives this OpenCV's bits")
-@given(
-    st.sampled_from(NATIVE or [None]), SIDES, SIDES, SIDES, SIDES, st.sampled_from([1, 2, 3, 4, 5]),
-    st.sampled_from(KINDS), st.integers(0, 4), FILLS, st.integers(0, 2**32), st.sampled_from(["whole", "rows apart"]),
-    st.sampled_from([cv2.INTER_NEAREST, cv2.INTER_LINEAR]), st.sampled_from(["uint8", "uint16", "int16", "float32"]),
-)  # fmt: skip
-def test_the_bits_are_those_of_opencv(
-    kernels: Library, h: int, w: int, height: int, width: int, channels: int, kind: str, border: int, fill: Any,
-    seed: int, lies: str, sampling: int, dtype: str,
-) -> None:  # fmt: skip
-    image = image_of(h, w, channels, seed, lies)
-    if dtype != "uint8":
-        image = image.astype(dtype)
-    check_warps(NativeWarp(kernels), image, (height, width), kind, border, fill, seed, sampling)
 
 
 @pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30])
 def test_places_that_are_no_numbers_are_left_to_opencv(kernels: Library, bad: float) -> None:
-    native, image = NativeWarp(kernels), image_of(20, 30, 3, 0)
+    native, image, rng = NativeWarp(kernels), noise(20, 30), np.random.default_rng(0)
     for place in range(9):
         matrix = np.eye(3).ravel() * 1.5
         matrix[place] = bad
@@ -293,7 +202,7 @@ def test_places_that_are_no_numbers_are_left_to_opencv(kernels: Library, bad: fl
         matrix[place] = bad
         assert native.sampled("affine", image, 1, 4, 0, (20, 20), matrix.tolist()) is None
     for which in (0, 1):
-        maps = maps_of(0, (20, 30), (9, 9), 0)
+        maps = [rng.uniform(0, side, (9, 9)).astype(np.float32) for side in (30, 20)]
         maps[which][3, 5] = bad
         assert native.sampled("maps", image, 1, 4, 0, (9, 9), maps=maps) is None
 

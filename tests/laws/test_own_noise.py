@@ -1,4 +1,4 @@
-"""Noise of our own: the bits that numpy defines, of the distribution that is asked for, and of nothing but the key."""
+"""Noise of our own is of the distribution that is asked for, and of nothing but the key."""
 
 import ctypes
 import hashlib
@@ -9,79 +9,15 @@ from typing import Any
 import noise_in_numpy as numpys
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from kernel_sets import EACH_SET, SETS, Spoilt, spoil_last
+from kernel_sets import SETS
+from kernel_table import STILL
 from noise_in_numpy import numbers
 
-from augrecipes.compiler.kernels import own_noise
 from augrecipes.compiler.kernels.own_noise import Noise
 from augrecipes.compiler.rewrite.nodes import Renoised, opened
-from augrecipes.native.kernels import Library, instruction_sets, load, using, where
+from augrecipes.native.kernels import instruction_sets, load, using, where
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
-
-KEYS = st.integers(0, 2**64 - 1)
-SHAPES = st.one_of(
-    st.tuples(st.integers(1, 70), st.integers(1, 70), st.integers(1, 6)),
-    st.tuples(st.integers(1, 70), st.integers(1, 70)),
-    st.just((33, 512, 3)),
-    st.just((120, 120, 3)),
-)
-
-
-def image_of(shape: tuple[int, ...], seed: int, dtype: str = "uint8", view: bool = False) -> np.ndarray:
-    """An image, read-only; as a view: every second column of a larger one, from the right."""
-    rng = np.random.default_rng(seed)
-    wide = (shape[0], 2 * shape[1], *shape[2:]) if view else shape
-    image = rng.choice(np.array([0, 1, 127, 255], np.uint8), wide) if seed % 3 else rng.integers(0, 256, wide, np.uint8)
-    made = image.astype(np.float32) / np.float32(255) if dtype == "float32" else image
-    made = made[:, ::-2] if view else made
-    made.setflags(write=False)
-    return made
-
-
-def alike(noise: Noise, image: np.ndarray, kernels: Any) -> None:
-    """Holds kernels to numpy: the numbers, and images with them."""
-    with using(kernels):
-        made, ours = noise.added_to(image), np.asarray(noise)
-    np.testing.assert_array_equal(made, numpys.added(noise, image), strict=True)
-    np.testing.assert_array_equal(ours, numpys.array(noise), strict=True)
-
-
-@EACH_SET
-def test_kernels_give_the_bits_of_numpy(kernels: Library) -> None:
-    @given(
-        shape=SHAPES, key=KEYS, shared=st.booleans(), dtype=st.sampled_from(["uint8", "float32"]),
-        mean=st.floats(-300, 300, width=32), deviation=st.floats(0, 1000, width=32),
-        seed=st.integers(0, 99), view=st.booleans(),
-    )  # fmt: skip
-    def law(
-        shape: Any, key: int, shared: bool, dtype: str, mean: float, deviation: float, seed: int, view: bool
-    ) -> None:
-        shared = shared and (len(shape) == 2 or shape[2] <= 4)
-        alike(Noise(shape, shared, mean, deviation, key), image_of(shape, seed, dtype, view), kernels)
-
-    law()
-
-
-@EACH_SET
-def test_photons_have_the_bits_of_numpy(kernels: Library) -> None:
-    @given(
-        size=st.tuples(st.integers(1, 70), st.integers(1, 70)), key=KEYS,
-        shift=st.floats(0, 1), intensity=st.floats(0, 4), seed=st.integers(0, 99),
-        near=st.sampled_from([0.5, 0.99, 1.01, 1.5]),
-    )  # fmt: skip
-    def law(size: Any, key: int, shift: float, intensity: float, seed: int, near: float) -> None:
-        image = np.ascontiguousarray(image_of((*size, 3), seed))
-        for turned in (shift, near * STILL / max(intensity, 0.01)):
-            given = image, turned, intensity, key
-            compare(own_noise.iso_noise(*given, kernels), numpys.iso(*given))
-
-    law()
-
-
-STILL = 60 * 0.49 / 255 / 4.2  # degrees: kernels leave pixels without photons alone where hues vary by no more
 
 
 def moved_without_photons(turned: float) -> bool:
@@ -97,24 +33,6 @@ def moved_without_photons(turned: float) -> bool:
 def test_hues_that_vary_little_move_no_level() -> None:
     assert not moved_without_photons(STILL)
     assert moved_without_photons(1.3 * STILL)
-
-
-def compare(one: Any, other: Any) -> None:
-    assert (one is None) == (other is None)
-    if one is not None:
-        np.testing.assert_array_equal(one, other)
-
-
-@EACH_SET
-def test_the_law_sees_kernels_that_are_one_bit_off(kernels: Library) -> None:
-    image = image_of((20, 30, 3), 0)
-    noise = Noise(image.shape, False, 0.0, 20.0, 5)
-    for target, name in ((3, "counter_numbers"), (5, "own_noise"), (4, "iso_noise")):
-        spoilt: Any = Spoilt(kernels, target, spoil_last, name)
-        with pytest.raises(AssertionError):
-            if name in ("counter_numbers", "own_noise"):
-                alike(noise, image, spoilt)
-            compare(own_noise.iso_noise(image, 0.5, 0.5, 9, spoilt), numpys.iso(image, 0.5, 0.5, 9))
 
 
 # Quality: what is measured is 0 but for chance, in standard errors.
@@ -254,7 +172,7 @@ STEPS = """
             spatial_mode: shared
             noise_params: {mean_range: [0, 0], std_range: [0.1, 0.1]}
 """
-IMAGE = image_of((60, 80, 3), 0)
+IMAGE = np.random.default_rng(0).choice(np.array([0, 1, 127, 255], np.uint8), (60, 80, 3))
 
 
 def recipe(steps: str = STEPS, more: str = "") -> Recipe:

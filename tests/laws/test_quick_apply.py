@@ -289,26 +289,6 @@ def test_principal_colours_that_the_order_of_sums_would_decide(kernels: Any, mon
             law()
 
 
-@EACH_SET
-@pytest.mark.parametrize("count", [1, 2, 63, 4096, 4097, 12_291])
-def test_moments_are_added_in_one_order(kernels: Any, count: int) -> None:
-    """That of numpy's running sums, of two pixels at a time and of 4096 together: the same bits on every set."""
-    rng = np.random.default_rng(count)
-    pixels, numbers = rng.integers(0, 256, (count, 3), np.uint8), rng.normal(size=(3, 256))
-    entries, sums = np.zeros((3, 256, 4)), np.empty((3, 4))
-    for c in range(3):
-        entries[c, :, c] = numbers[c]
-    kernels.kernel("moments", "plpp")(pixels.ctypes.data, count, entries.ctypes.data, sums.ctypes.data)
-    seen = np.zeros((count + count % 2, 3))
-    seen[:count] = numbers[np.arange(3), pixels]
-    expected = np.zeros((3, 3))
-    for first in range(0, count, 4096):
-        some = seen[first : first + 4096]
-        for k, each in enumerate((some, some * some, some * np.roll(some, -1, axis=1))):
-            expected[k] += np.add.accumulate(each[::2] + each[1::2])[-1]
-    np.testing.assert_array_equal(sums[:, :3], expected)
-
-
 @pytest.mark.parametrize("field", ["light", "there", "back", "roots", "steps", "levels"])
 def test_the_probe_sees_a_number_of_the_tables_of_lab_that_is_one_off(
     field: str, monkeypatch: pytest.MonkeyPatch
@@ -323,13 +303,6 @@ def test_the_probe_sees_a_number_of_the_tables_of_lab_that_is_one_off(
         plan: Any = recipe_of(("CLAHE", {"p": 1.0})).compile(optimize="exact").native
         seen += len(plan.opaque)
     assert seen >= (3 if field == "roots" else 5)
-
-
-@EACH_SET
-def test_numbers_are_those_of_numpy(kernels: Any) -> None:
-    for seed, count in ((0, 1), (2**32 - 1, 3000), (3, 10**6)):
-        made = opencv_variants.NumpyNormals(kernels).made(seed, count)
-        np.testing.assert_array_equal(made, np.random.default_rng(seed).normal(size=count))
 
 
 @EACH_SET

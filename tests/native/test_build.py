@@ -104,7 +104,7 @@ def test_what_is_asked_for_ahead_lies_in_its_array(
 ) -> None:
     """Asking does no harm beside an array, and so no law would see it: these kernels read what others ask for."""
     assert {path.name for path in built.parent.iterdir()} == {built.name}  # nothing half-built stays
-    done = under_guard(built, "test_native_merges.py", "test_reading.py")
+    done = under_guard(built, "test_native_merges.py", "test_kernels.py")
     assert done.returncode == 0, done.stdout + done.stderr
     # A planted fault: one that does not look where its array ends.
     own, planted = build.fingerprint(), tmp_path / "channel_sums.c"
@@ -325,7 +325,9 @@ SORTS = {
     "OPTION": op_numbers.OPTIONS, "LIMIT": op_numbers.LIMITS,
 }  # fmt: skip
 PLURALS = {f"{sort}S": vars(numbers) for sort, numbers in SORTS.items()}
-IN_C = {f"DRAWS_{name}" for name in PLURALS["DRAWS"]}.union(*(PLURALS[sort] for sort in PLURALS if sort != "DRAWS"))
+# What ops.h puts before the names of a sort.
+PREFIXES = {"DRAWS": "DRAW_", "EFFECTS": "OP_", "OPERATIONS": "COLOUR_", "OPTIONS": "", "LIMITS": ""}
+IN_C = {f"{prefix}{name}" for sort, prefix in PREFIXES.items() for name in PLURALS[sort]}
 
 # Where modules of Python number what plans hold; elsewhere WIDTH, say, is another one.
 TAKE_PART = ("compiler/lowering/", "compiler/run/", "compiler/kernels/jobs.py", "native/")
@@ -380,13 +382,13 @@ def test_no_number_stands_beside_ops_def() -> None:
 @pytest.mark.parametrize(
     ("planted", "name"),
     [
-        ("enum { OTHER, CROPS = 0 };", "CROPS"),
-        ("enum {\n    DRAWS_CENTER_CROP, /* a window */\n};", "DRAWS_CENTER_CROP"),
+        ("enum { OTHER, OP_CROPS = 0 };", "OP_CROPS"),
+        ("enum {\n    DRAW_CENTER_CROP, /* a window */\n};", "DRAW_CENTER_CROP"),
         ("#define MOST_HOLES 256\n", "MOST_HOLES"),
     ],
 )
 def test_a_number_planted_in_c_is_found(planted: str, name: str) -> None:
-    assert numbered_in_c(f"/* enum {{ CROPS }}; */\nenum {{ AT_ONCE = 4 }};\n{planted}") == {name}
+    assert numbered_in_c(f"/* enum {{ OP_CROPS }}; */\nenum {{ AT_ONCE = 4 }};\n{planted}") == {name}
 
 
 @pytest.mark.parametrize(

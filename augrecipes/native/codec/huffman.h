@@ -22,27 +22,27 @@ struct bits {
 /* Bytes that are not read yet, and how many of the bits at hand stand for bytes that are not there. */
 struct bytes {
     const uint8_t *at, *end;
-    int64_t made;
+    int64_t padding;
 };
 
-/* A block of a unit: its codes, the level of its component's last block, and whether it is made into pixels. */
-struct of_block {
-    const struct codes *levels, *waves;
-    int32_t *level, needed;
+/* A block of an MCU: its tables, the DC value of its component's last block, and whether it is made into pixels. */
+struct block_state {
+    const struct huffman *dc_table, *ac_table;
+    int32_t *dc, needed;
 };
 
 /* Where reading stands. */
-struct coded {
+struct entropy {
     j_decompress_ptr jpeg;
     const uint8_t *begin;
     struct bytes bytes;
     struct bits bits;
-    int32_t levels[MAX_COMPS_IN_SCAN]; /* of the last block of each component */
-    struct of_block blocks[D_MAX_BLOCKS_IN_MCU];
-    uint32_t column, first, last;      /* of units: the next, and those that are looked at */
-    uint32_t left, marker;             /* units until the next restart marker, and its number */
-    int64_t above;                     /* units above the interval that reading begins in: they are left as they are */
-    struct codes levels_of[NUM_HUFF_TBLS], waves_of[NUM_HUFF_TBLS];
+    int32_t dc[MAX_COMPS_IN_SCAN]; /* of the last block of each component */
+    struct block_state blocks[D_MAX_BLOCKS_IN_MCU];
+    uint32_t column, first, last;      /* of MCUs: the next, and those that are wanted */
+    uint32_t mcus_left, marker;        /* MCUs until the next restart marker, and its number */
+    int64_t mcus_above;                /* MCUs above the interval that reading begins in: they are left as they are */
+    struct huffman dc_tables[NUM_HUFF_TBLS], ac_tables[NUM_HUFF_TBLS];
 };
 
 /* The beginning of libjpeg's entropy decoder, of which its header says nothing. */
@@ -51,13 +51,13 @@ struct jpeg_entropy_decoder {
     boolean (*decode_mcu)(j_decompress_ptr, JBLOCKROW *);
 };
 
-/* Where coefficients lie in a block, in the order in which they come; behind the last all lie at the level. */
-static const uint8_t PLACES[LAST + UNSAID + 1] = {
+/* Where coefficients lie in a block, in zigzag order; whatever lies behind the last goes where the DC value will. */
+static const uint8_t PLACES[LAST + UNKNOWN + 1] = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
     41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
 
-static inline int has_255(uint64_t bytes) {
+static inline int has_ff(uint64_t bytes) {
     return (((bytes & 0x7f7f7f7f7f7f7f7f) + 0x0101010101010101) & bytes & 0x8080808080808080) != 0;
 }
 
@@ -67,7 +67,7 @@ static inline uint64_t eight_bytes(const uint8_t *at) {
 }
 
 /* One byte after another, zeros where a marker stands or nothing is left. */
-static SELDOM struct bits filled_slowly(struct bytes *bytes, struct bits b) {
+static SELDOM struct bits fill_slowly(struct bytes *bytes, struct bits b) {
     while (b.count < FULL) {
         uint64_t byte = 0;
         if (bytes->at < bytes->end && *bytes->at != 0xff)
@@ -75,7 +75,7 @@ static SELDOM struct bits filled_slowly(struct bytes *bytes, struct bits b) {
         else if (bytes->end - bytes->at >= 2 && !bytes->at[1])
             byte = 0xff, bytes->at += 2;
         else
-            bytes->made += 8;
+            bytes->padding += 8;
         b.next |= byte << (56 - b.count);
         b.count += 8;
     }
@@ -83,81 +83,81 @@ static SELDOM struct bits filled_slowly(struct bytes *bytes, struct bits b) {
 }
 
 /* At least FULL bits. */
-static inline struct bits filled(struct bytes *bytes, struct bits b) {
+static inline struct bits fill(struct bytes *bytes, struct bits b) {
     uint64_t more = bytes->end - bytes->at >= 8 ? eight_bytes(bytes->at) : ~0ull;
-    if (has_255(more))
-        return filled_slowly(bytes, b);
+    if (has_ff(more))
+        return fill_slowly(bytes, b);
     b.next |= more >> b.count;
     bytes->at += (63 - b.count) >> 3;
     b.count |= FULL;
     return b;
 }
 
-static inline struct bits behind(struct bits b, uint32_t count) {
+static inline struct bits skip_bits(struct bits b, uint32_t count) {
     b.next <<= count & 63, b.count -= count & 63;
     return b;
 }
 
-static inline uint32_t further(uint32_t said) { return said >> 8 & 255; }
+static inline uint32_t advance(uint32_t said) { return said >> 8 & 255; }
 
-/* How long the next code is, of which its table says nothing, and what it stands for. */
-static SELDOM uint32_t meant(j_decompress_ptr jpeg, uint64_t next, const struct codes *codes) {
+/* The length and the value of a code that is longer than the look-ahead. */
+static SELDOM uint32_t long_code(j_decompress_ptr jpeg, uint64_t next, const struct huffman *codes) {
     for (int32_t length = LOOK + 1; length <= LONGEST; length++) {
         int32_t code = (int32_t)(next >> (64 - length));
-        if (code <= codes->most[length])
-            return (uint32_t)length | (uint32_t)codes->table.huffval[(code + codes->place[length]) & 255] << 16;
+        if (code <= codes->maxcode[length])
+            return (uint32_t)length | (uint32_t)codes->table.huffval[(code + codes->valoffset[length]) & 255] << 16;
     }
     ERREXIT(jpeg, JERR_BAD_STATE);
     return 0;
 }
 
-/* What comes next where a table alone does not tell, of full bits: a coefficient, how far on it is, or the end. */
-static inline struct bits next_alone(struct coded *c, struct bits b, const struct codes *codes, int32_t *number,
+/* The next symbol where the tables alone do not tell, of full bits: a coefficient, how far on it is, or the end. */
+static inline struct bits next_symbol(struct entropy *c, struct bits b, const struct huffman *codes, int32_t *number,
                                      uint32_t *on) {
-    uint32_t said = codes->by[b.next >> (64 - LOOK)].one;
-    if (further(said) != UNSAID) {
-        *number = (int32_t)said >> 16, *on = further(said);
-        return filled(&c->bytes, behind(b, said));
+    uint32_t said = codes->look[b.next >> (64 - LOOK)].one;
+    if (advance(said) != UNKNOWN) {
+        *number = (int32_t)said >> 16, *on = advance(said);
+        return fill(&c->bytes, skip_bits(b, said));
     }
     if (!(said & 255))
-        said = meant(c->jpeg, b.next, codes);
-    b = behind(b, said);
+        said = long_code(c->jpeg, b.next, codes);
+    b = skip_bits(b, said);
     uint32_t size = said >> 16 & 15, run = said >> 20 & 15;
-    *number = extended((int32_t)(b.next >> 1 >> (63 - size)), (int32_t)size);
-    *on = size ? run + 1 : run == 15 ? 16 : ENDS;
-    return filled(&c->bytes, behind(b, size));
+    *number = extend_sign((int32_t)(b.next >> 1 >> (63 - size)), (int32_t)size);
+    *on = size ? run + 1 : run == 15 ? 16 : BLOCK_END;
+    return fill(&c->bytes, skip_bits(b, size));
 }
 
-/* The level of the next block, of full bits, which it leaves. */
-static inline struct bits level(struct coded *c, struct bits b, const struct of_block *of) {
+/* The DC value of the next block, of full bits, which it leaves. */
+static inline struct bits decode_dc(struct entropy *c, struct bits b, const struct block_state *state) {
     uint32_t on;
     int32_t number;
-    b = next_alone(c, b, of->levels, &number, &on);
-    number += *of->level;
+    b = next_symbol(c, b, state->dc_table, &number, &on);
+    number += *state->dc;
     if (number != (JCOEF)number)
         ERREXIT(c->jpeg, JERR_BAD_STATE);
-    *of->level = number;
+    *state->dc = number;
     return b;
 }
 
-/* The waves of a block, of full bits: five times LOOK of them at a time. Coefficients are written before it is asked
-   whether they are any; what was none lies at the level, which is to be written last. */
-static inline struct bits waves(struct coded *c, struct bits b, const struct codes *codes, JCOEF *block) {
+/* The AC coefficients of a block, of full bits: five times LOOK of them at a time. Coefficients are written before it is
+   asked whether they are any; what was none lies where the DC value is, which is to be written last. */
+static inline struct bits decode_ac(struct entropy *c, struct bits b, const struct huffman *codes, JCOEF *block) {
     uint32_t at = 0, on;
     int32_t number;
-    for (;; b = filled(&c->bytes, b)) {
+    for (;; b = fill(&c->bytes, b)) {
         for (int more = 5; more; more--) {
-            struct next said = codes->by[b.next >> (64 - LOOK)];
-            uint32_t next = at + further(said.two);
-            block[PLACES[at + further(said.one)]] = (JCOEF)(said.one >> 16);
+            struct entries said = codes->look[b.next >> (64 - LOOK)];
+            uint32_t next = at + advance(said.two);
+            block[PLACES[at + advance(said.one)]] = (JCOEF)(said.one >> 16);
             block[PLACES[next]] = (JCOEF)(said.two >> 16);
             if (next < LAST) {
-                b = behind(b, said.two), at = next;
+                b = skip_bits(b, said.two), at = next;
                 continue;
             }
-            if (next - ENDS < LAST) /* the last coefficient has no end behind it */
-                return behind(b, said.two);
-            b = next_alone(c, filled(&c->bytes, b), codes, &number, &on);
+            if (next - BLOCK_END < LAST) /* the last coefficient has no end behind it */
+                return skip_bits(b, said.two);
+            b = next_symbol(c, fill(&c->bytes, b), codes, &number, &on);
             at += on;
             if (number && at > LAST)
                 ERREXIT(c->jpeg, JERR_BAD_STATE);
@@ -170,24 +170,24 @@ static inline struct bits waves(struct coded *c, struct bits b, const struct cod
 }
 
 /* The same without the coefficients: four times WIDE bits at a time. */
-static inline struct bits behind_waves(struct coded *c, struct bits b, const struct codes *codes) {
+static inline struct bits skip_ac(struct entropy *c, struct bits b, const struct huffman *codes) {
     uint32_t at = 0, on;
     int32_t number;
     for (int more = 4;; more = 4) {
         while (more--) {
-            uint32_t said = codes->some[b.next >> (64 - BROAD)], next = at + (said >> 8);
+            uint32_t said = codes->skip[b.next >> (64 - BROAD)], next = at + (said >> 8);
             if (next >= LAST) {
-                if (next > LAST && (next < ENDS || next >= ENDS + LAST))
+                if (next > LAST && (next < BLOCK_END || next >= BLOCK_END + LAST))
                     break;
-                return behind(b, said);
+                return skip_bits(b, said);
             }
-            b = behind(b, said);
+            b = skip_bits(b, said);
             at = next;
         }
-        b = filled(&c->bytes, b);
+        b = fill(&c->bytes, b);
         if (more < 0)
             continue;
-        b = next_alone(c, b, codes, &number, &on);
+        b = next_symbol(c, b, codes, &number, &on);
         at += on;
         if (number && at > LAST)
             ERREXIT(c->jpeg, JERR_BAD_STATE);
@@ -197,74 +197,74 @@ static inline struct bits behind_waves(struct coded *c, struct bits b, const str
 }
 
 /* Over a restart marker, which has to stand right here. */
-static void restart(struct coded *c) {
+static void restart(struct entropy *c) {
     struct bytes *bytes = &c->bytes;
     const uint8_t *at = bytes->at;
-    if (c->bits.count - bytes->made >= 8 || bytes->end - at < 2 || at[0] != 0xff || at[1] != JPEG_RST0 + c->marker)
+    if (c->bits.count - bytes->padding >= 8 || bytes->end - at < 2 || at[0] != 0xff || at[1] != JPEG_RST0 + c->marker)
         ERREXIT(c->jpeg, JERR_BAD_STATE);
     *bytes = (struct bytes){.at = at + 2, .end = bytes->end};
     c->bits = (struct bits){0};
-    c->left = c->jpeg->restart_interval, c->marker = (c->marker + 1) & 7;
-    memset(c->levels, 0, sizeof c->levels);
+    c->mcus_left = c->jpeg->restart_interval, c->marker = (c->marker + 1) & 7;
+    memset(c->dc, 0, sizeof c->dc);
 }
 
-/* The next unit, into its blocks, if any. */
-static void next_unit(struct coded *c, JBLOCKROW *blocks) {
+/* The next MCU, into its blocks, if any. */
+static void next_mcu(struct entropy *c, JBLOCKROW *blocks) {
     j_decompress_ptr jpeg = c->jpeg;
     struct bits b;
-    int seen = blocks && c->first <= c->column && c->column <= c->last;
+    int wanted = blocks && c->first <= c->column && c->column <= c->last;
     c->column = c->column + 1 < jpeg->MCUs_per_row ? c->column + 1 : 0;
-    if (c->above) {
-        c->above--;
+    if (c->mcus_above) {
+        c->mcus_above--;
         return;
     }
     if (jpeg->restart_interval) {
-        if (!c->left)
+        if (!c->mcus_left)
             restart(c);
-        c->left--;
+        c->mcus_left--;
     }
     b = c->bits;
     for (int k = 0; k < jpeg->blocks_in_MCU; k++) {
-        const struct of_block *of = c->blocks + k;
-        b = level(c, filled(&c->bytes, b), of);
-        if (seen && of->needed) {
-            b = waves(c, b, of->waves, blocks[k][0]);
-            blocks[k][0][0] = (JCOEF)*of->level;
+        const struct block_state *state = c->blocks + k;
+        b = decode_dc(c, fill(&c->bytes, b), state);
+        if (wanted && state->needed) {
+            b = decode_ac(c, b, state->ac_table, blocks[k][0]);
+            blocks[k][0][0] = (JCOEF)*state->dc;
         } else
-            b = behind_waves(c, b, of->waves);
+            b = skip_ac(c, b, state->ac_table);
     }
     c->bits = b;
-    if (b.count < c->bytes.made) /* more was read than there is */
+    if (b.count < c->bytes.padding) /* more was read than there is */
         ERREXIT(jpeg, JERR_BAD_STATE);
 }
 
-/* Begin at a restart interval of a scan of all components, of whose units columns `first` to `last` are looked at. */
-static void begin_coded(struct coded *c, const uint8_t *at, const uint8_t *end, int64_t interval, uint32_t first,
+/* Begin at a restart interval of a scan of all components, of whose MCUs columns `first` to `last` are wanted. */
+static void begin_scan(struct entropy *c, const uint8_t *at, const uint8_t *end, int64_t interval, uint32_t first,
                         uint32_t last) {
     j_decompress_ptr jpeg = c->jpeg;
     c->begin = at;
     c->bytes = (struct bytes){.at = at, .end = end};
     c->bits = (struct bits){0};
     c->column = 0, c->first = first, c->last = last;
-    c->left = jpeg->restart_interval, c->marker = interval & 7, c->above = interval * jpeg->restart_interval;
-    memset(c->levels, 0, sizeof c->levels);
+    c->mcus_left = jpeg->restart_interval, c->marker = interval & 7, c->mcus_above = interval * jpeg->restart_interval;
+    memset(c->dc, 0, sizeof c->dc);
     for (int k = 0; k < jpeg->comps_in_scan; k++) {
-        int level = jpeg->cur_comp_info[k]->dc_tbl_no, wave = jpeg->cur_comp_info[k]->ac_tbl_no;
-        prepare(c->levels_of + level, jpeg->dc_huff_tbl_ptrs[level], 1);
-        prepare(c->waves_of + wave, jpeg->ac_huff_tbl_ptrs[wave], 0);
+        int dc = jpeg->cur_comp_info[k]->dc_tbl_no, ac = jpeg->cur_comp_info[k]->ac_tbl_no;
+        build_tables(c->dc_tables + dc, jpeg->dc_huff_tbl_ptrs[dc], 1);
+        build_tables(c->ac_tables + ac, jpeg->ac_huff_tbl_ptrs[ac], 0);
     }
     for (int k = 0; k < jpeg->blocks_in_MCU; k++) {
         int which = jpeg->MCU_membership[k];
         const jpeg_component_info *component = jpeg->cur_comp_info[which];
-        c->blocks[k] = (struct of_block){c->levels_of + component->dc_tbl_no, c->waves_of + component->ac_tbl_no,
-                                         c->levels + which, component->component_needed};
+        c->blocks[k] = (struct block_state){c->dc_tables + component->dc_tbl_no, c->ac_tables + component->ac_tbl_no,
+                                            c->dc + which, component->component_needed};
     }
 }
 
 /* The first byte that holds none of what was read. */
-static const uint8_t *behind_coded(const struct coded *c) {
+static const uint8_t *unread_byte(const struct entropy *c) {
     const uint8_t *at = c->bytes.at;
-    for (int64_t whole = (c->bits.count - c->bytes.made) / 8; whole > 0 && at > c->begin; whole--)
+    for (int64_t whole = (c->bits.count - c->bytes.padding) / 8; whole > 0 && at > c->begin; whole--)
         at -= at - c->begin >= 2 && at[-1] == 0 && at[-2] == 0xff ? 2 : 1;
     return at;
 }

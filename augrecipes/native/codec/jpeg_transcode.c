@@ -4,7 +4,7 @@
 #include "said.h"
 
 struct writer {
-    struct said said;
+    struct messages messages;
     struct jpeg_decompress_struct from;
     struct jpeg_compress_struct to;
     struct jpeg_destination_mgr target;
@@ -30,11 +30,11 @@ static int unfinished(j_decompress_ptr jpeg) {
 EXPORT int64_t ar_jpeg_transcode(const uint8_t *data, int64_t size, uint8_t *out, int64_t capacity, char *text) {
     struct writer w;
     memset(&w, 0, sizeof w);
-    listen(&w.said, text, 1);
-    w.from.err = w.to.err = &w.said.errors;
+    catch_messages(&w.messages, text, 1);
+    w.from.err = w.to.err = &w.messages.errors;
     w.target = (struct jpeg_destination_mgr){out, (size_t)capacity, nothing, full, nothing};
     volatile int64_t answer = -1;
-    if (!setjmp(w.said.out)) {
+    if (!setjmp(w.messages.out)) {
         jpeg_create_decompress(&w.from);
         jpeg_create_compress(&w.to);
         jpeg_mem_src(&w.from, (unsigned char *)data, (unsigned long)size);

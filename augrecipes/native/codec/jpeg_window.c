@@ -21,12 +21,12 @@ struct window {
 /* A decoder, and what it had to say first. */
 struct decoder {
     struct jpeg_decompress_struct jpeg;
-    struct said said;
-    struct coded *coded;
+    struct messages messages;
+    struct entropy *entropy;
 };
 
 /* Where the next marker begins, or NULL: FF, but not before 00, which is a coded byte, nor before FF, which fills. */
-static const uint8_t *marker(const uint8_t *at, const uint8_t *end) {
+static const uint8_t *next_marker(const uint8_t *at, const uint8_t *end) {
     while (at < end && (at = memchr(at, 0xff, (size_t)(end - at))) && at + 1 < end) {
         if (at[1] != 0x00 && at[1] != 0xff)
             return at;
@@ -36,9 +36,9 @@ static const uint8_t *marker(const uint8_t *at, const uint8_t *end) {
 }
 
 /* Where a restart interval begins, in front of which the markers have to be there and in order. */
-static const uint8_t *interval(j_decompress_ptr jpeg, const uint8_t *at, const uint8_t *end, int64_t number) {
+static const uint8_t *restart_interval(j_decompress_ptr jpeg, const uint8_t *at, const uint8_t *end, int64_t number) {
     for (int64_t k = 0; k < number; k++) {
-        if (!(at = marker(at, end)) || at[1] != JPEG_RST0 + k % 8)
+        if (!(at = next_marker(at, end)) || at[1] != JPEG_RST0 + k % 8)
             ERREXIT(jpeg, JERR_BAD_STATE);
         at += 2;
     }
@@ -47,18 +47,18 @@ static const uint8_t *interval(j_decompress_ptr jpeg, const uint8_t *at, const u
 
 /* Whether what follows the last row that was decoded is the end marker, as the whole decode finds it: or, where restart
    markers stand, whether there is one at all. */
-static int ends(j_decompress_ptr jpeg) {
+static int has_end_marker(j_decompress_ptr jpeg) {
     const uint8_t *at = jpeg->src->next_input_byte, *end = at + jpeg->src->bytes_in_buffer;
     if (!jpeg->restart_interval)
-        return (at = marker(at, end)) && at[1] == JPEG_EOI;
+        return (at = next_marker(at, end)) && at[1] == JPEG_EOI;
     for (const uint8_t *tail = end - 2; tail >= at; tail--)
         if (tail[0] == 0xff && tail[1] == JPEG_EOI)
             return 1;
     return 0;
 }
 
-static boolean read_unit(j_decompress_ptr jpeg, JBLOCKROW *blocks) {
-    next_unit(((struct decoder *)jpeg)->coded, blocks);
+static boolean read_mcu(j_decompress_ptr jpeg, JBLOCKROW *blocks) {
+    next_mcu(((struct decoder *)jpeg)->entropy, blocks);
     return TRUE;
 }
 
@@ -72,17 +72,17 @@ static void read_codes(struct decoder *d, const struct window *w) {
     int down = DCTSIZE / w->reduce * (alone ? 1 : jpeg->max_v_samp_factor);
     const uint8_t *at = jpeg->src->next_input_byte, *end = at + jpeg->src->bytes_in_buffer;
     int64_t number = jpeg->restart_interval ? (int64_t)(w->y0 / down) * jpeg->MCUs_per_row / jpeg->restart_interval : 0;
-    d->coded->jpeg = jpeg;
-    begin_coded(d->coded, interval(jpeg, at, end, number), end, number, (uint32_t)(w->x0 / across),
+    d->entropy->jpeg = jpeg;
+    begin_scan(d->entropy, restart_interval(jpeg, at, end, number), end, number, (uint32_t)(w->x0 / across),
                 (uint32_t)((w->x1 - 1) / across));
-    jpeg->entropy->decode_mcu = read_unit;
+    jpeg->entropy->decode_mcu = read_mcu;
 }
 
 /* libjpeg goes on behind what was read here. */
-static void hand_back(struct decoder *d) {
+static void resume_libjpeg(struct decoder *d) {
     struct jpeg_source_mgr *source = d->jpeg.src;
     const uint8_t *end = source->next_input_byte + source->bytes_in_buffer;
-    source->next_input_byte = behind_coded(d->coded);
+    source->next_input_byte = unread_byte(d->entropy);
     source->bytes_in_buffer = (size_t)(end - source->next_input_byte);
 }
 
@@ -120,10 +120,10 @@ static void decode(struct decoder *d, const uint8_t *data, const struct window *
         jpeg_read_scanlines(jpeg, rows, (JDIMENSION)count);
     }
     if (w->codes)
-        hand_back(d);
+        resume_libjpeg(d);
     if (jpeg->output_scanline == jpeg->output_height)
         jpeg_finish_decompress(jpeg);
-    else if (!ends(jpeg))
+    else if (!has_end_marker(jpeg))
         ERREXIT(jpeg, JERR_BAD_STATE);
 }
 
@@ -133,11 +133,11 @@ EXPORT int32_t ar_jpeg_window(const uint8_t *data, const void *window, void *mem
     const struct window *w = window;
     struct decoder d;
     memset(&d, 0, sizeof d);
-    d.coded = memory;
-    listen(&d.said, text, w->strict);
-    d.jpeg.err = &d.said.errors;
+    d.entropy = memory;
+    catch_messages(&d.messages, text, w->strict);
+    d.jpeg.err = &d.messages.errors;
     int32_t answer = SAID;
-    if (!setjmp(d.said.out)) {
+    if (!setjmp(d.messages.out)) {
         jpeg_create_decompress(&d.jpeg);
         decode(&d, data, w, out);
         answer = DONE;
@@ -147,7 +147,7 @@ EXPORT int32_t ar_jpeg_window(const uint8_t *data, const void *window, void *mem
 }
 
 /* Bytes of the memory that windows are decoded with, zeros at first, by one thread at a time. */
-EXPORT int64_t ar_jpeg_memory(void) { return sizeof(struct coded); }
+EXPORT int64_t ar_jpeg_memory(void) { return sizeof(struct entropy); }
 
 /* The sources that this was built from. */
 EXPORT const char *ar_sources(void) { return SOURCES; }

@@ -24,7 +24,7 @@
 
 enum { DONE = 0, SAID = 1 };
 
-struct said {
+struct messages {
     struct jpeg_error_mgr errors; /* the first field: libjpeg hands out its address */
     jmp_buf out;
     char *text; /* of JMSG_LENGTH_MAX bytes */
@@ -32,7 +32,7 @@ struct said {
 };
 
 static void on_error(j_common_ptr jpeg) {
-    struct said *said = (struct said *)jpeg->err;
+    struct messages *said = (struct messages *)jpeg->err;
     if (!said->text[0])
         said->errors.format_message(jpeg, said->text);
     longjmp(said->out, 1);
@@ -42,11 +42,11 @@ static void on_message(j_common_ptr jpeg, int level) {
     if (level >= 0)
         return;
     jpeg->err->num_warnings++;
-    if (((struct said *)jpeg->err)->strict)
+    if (((struct messages *)jpeg->err)->strict)
         on_error(jpeg);
 }
 
-static void listen(struct said *said, char *text, int strict) {
+static void catch_messages(struct messages *said, char *text, int strict) {
     jpeg_std_error(&said->errors);
     said->errors.error_exit = on_error;
     said->errors.emit_message = on_message;

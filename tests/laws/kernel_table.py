@@ -1,0 +1,498 @@
+"""Kernels beside their definitions in numpy, OpenCV or albumentations: rows for tests/laws/test_kernels.py."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import albumentations.augmentations.geometric.functional as geometric
+import cv2
+import job_cases
+import job_in_numpy
+import noise_in_numpy
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from kernel_sets import guarded, spoil_first
+from support.checks import tries
+
+from augrecipes.compat import normals
+from augrecipes.compiler.kernels import coarse_fields, own_noise, resize_native, warp_native
+from augrecipes.compiler.kernels.coarse_fields import DrawnPlaces, RowMix
+from augrecipes.compiler.kernels.formulas import scales_and_shifts
+from augrecipes.compiler.kernels.own_noise import Noise
+from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.compiler.kernels.warp_native import NativeWarp
+from augrecipes.compiler.lowering.opencv_variants import NumpyNormals
+from augrecipes.native.kernels import Library, using
+from augrecipes.ops import places
+from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
+from augrecipes.ops.dihedral import Symmetry
+from augrecipes.recipe.model import Normalize, Output
+
+Room = Callable[..., Any]
+"""Makes an array of a shape and a dtype for a result, between pages that nobody may touch."""
+Layout = Callable[[np.ndarray], np.ndarray]
+
+
+def window(array: np.ndarray) -> np.ndarray:
+    padded = np.pad(array, ((2, 3), (5, 1), *[(0, 0)] * (array.ndim - 2)), constant_values=7)
+    return padded[2:-3, 5:-1]
+
+
+# How one array may lie: between guard pages, whose rows follow one another; with rows apart; in any other order.
+WHOLE: dict[str, Layout] = {
+    "behind a page": lambda array: guarded(array, at_end=False),
+    "in front of a page": lambda array: guarded(array, at_end=True),
+}
+ROWS_APART: dict[str, Layout] = {**WHOLE, "a window": window}
+ANY_ORDER: dict[str, Layout] = {
+    **ROWS_APART,
+    "every other pixel": lambda a: np.repeat(np.repeat(a, 2, axis=0), 2, axis=1)[::2, ::2],
+    "some of more channels": lambda a: np.concatenate([a, a[..., :1]], axis=2)[..., :-1],
+    "columns first": lambda a: np.ascontiguousarray(a.swapaxes(0, 1)).swapaxes(0, 1),
+    "backwards": lambda a: np.ascontiguousarray(a[::-1, ::-1])[::-1, ::-1],
+}
+
+
+OFTEN = tries(200)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A kernel and what it should do.
+
+    Attributes:
+        kernel: its name.
+        result: which of its arguments is the address of the result.
+        cases: arguments of both functions, arrays among them.
+        call: the kernel's result, by `kernels` and `room`; None where it leaves the work to Python.
+        definition: the result by its definition.
+        layouts: how arrays of a case may lie.
+        exists: whether an instruction set has this kernel's bits.
+        spoil: plants a fault at the address that argument `result` is.
+        python: whether `call` does the work without kernels, too.
+        tried: how many cases.
+    """
+
+    kernel: str
+    result: int
+    cases: st.SearchStrategy[dict[str, Any]]
+    call: Callable[..., Any]
+    definition: Callable[..., Any]
+    layouts: dict[str, Layout]
+    exists: Callable[[Library], bool] = lambda kernels: True
+    spoil: Callable[[int], None] = spoil_first
+    python: bool = False
+    tried: settings = OFTEN
+
+
+def law(row: Row, kernels: Any, case: dict[str, Any], layout: Layout) -> bool:
+    """Compare a kernel with its definition, bit for bit, inputs with what they were; whether it did the work."""
+    at_end = layout is WHOLE["in front of a page"]
+    laid = {name: layout(value) if isinstance(value, np.ndarray) else value for name, value in case.items()}
+    for value in laid.values():
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+    with using(kernels):
+        result = row.call(kernels, lambda shape, dtype: guarded(np.zeros(shape, dtype), at_end), **laid)
+    for name, value in laid.items():
+        np.testing.assert_array_equal(value, case[name], err_msg=f"{name} was written to")
+    if result is None:
+        return False
+    np.testing.assert_array_equal(result, row.definition(**case), strict=True)
+    return True
+
+
+def levels(seed: int, *shape: int) -> np.ndarray:
+    """Noise of all levels or, in one of three images, of few."""
+    rng = np.random.default_rng(seed)
+    some: Any = rng.choice(np.array([0, 1, 127, 255], np.uint8), shape)
+    return some if seed % 3 == 0 else rng.integers(0, 256, shape, np.uint8)
+
+
+SIDE, SEED, KEY = st.integers(1, 70), st.integers(0, 99), st.integers(0, 2**64 - 1)
+SIZE = st.tuples(SIDE, SIDE)
+
+
+# Resizes: a window of the result.
+
+
+def resize_case(size: tuple[int, int], to: tuple[int, int], channels: int, seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    first = [int(rng.integers(side)) for side in to]
+    sides = [int(rng.integers(1, side - begin + 1)) for side, begin in zip(to, first, strict=True)]
+    return {"image": rng.integers(0, 256, (*size, channels), np.uint8), "to": to, "part": (*first, *sides)}
+
+
+def resize_row(kernel: str, sizes: Any, channels: tuple[int, ...], definition: Callable[..., np.ndarray]) -> Row:
+    """The row of a kernel that resizes images of some (size, size of the result)."""
+
+    def call(kernels: Any, room: Room, image: np.ndarray, to: Any, part: Any) -> np.ndarray | None:
+        result = room((*part[2:], image.shape[2]), np.uint8)
+        answer = kernels.kernel(kernel, resize_native.ARGUMENTS)(
+            image.ctypes.data, *image.shape[:2], image.strides[0], image.shape[2], *to,
+            result.ctypes.data, *part, result.strides[0],
+        )  # fmt: skip
+        return None if answer else result
+
+    def defined(image: np.ndarray, to: Any, part: Any) -> np.ndarray:
+        top, left, height, width = part
+        return definition(image, to)[top : top + height, left : left + width]
+
+    cases = st.builds(lambda sides, *more: resize_case(*sides, *more), sizes, st.sampled_from(channels), SEED)
+    return Row(kernel, 7, cases, call, defined, ROWS_APART, lambda kernels: has_bits(kernels, kernel))
+
+
+def has_bits(kernels: Library, kernel: str) -> bool:
+    return kernel == "nearest_middle" or resize_native.same_bits(kernels, kernel)
+
+
+def by_opencv(interpolation: int) -> Callable[..., np.ndarray]:
+    return lambda image, to: cv2.resize(image, to[::-1], interpolation=interpolation).reshape(*to, image.shape[2])
+
+
+# Which sizes a kernel is for stands in native/layers.h: OpenCV resizes others in another way.
+SIZES = st.tuples(SIZE, SIZE)
+SMALLER = SIZES.map(lambda s: (tuple(map(max, *s)), tuple(map(min, *s))))
+FACTORS = st.tuples(st.integers(1, 16), st.integers(1, 16))
+WHOLE_FACTORS = st.builds(
+    lambda to, by: ((to[0] * by[0], to[1] * by[1]), to), st.tuples(*[st.integers(1, 20)] * 2), FACTORS
+)
+
+
+def is_whole(sizes: Any) -> bool:
+    return all(side % to == 0 for side, to in zip(*sizes, strict=True))
+
+
+RESIZES = (
+    resize_row("nearest_middle", SIZES, (1, 2, 4, 8), places.nearest),
+    resize_row("nearest", SIZES, (1, 2, 3, 4), by_opencv(NEAREST)),
+    resize_row("resize", SIZES.filter(lambda s: s[0] != (2 * s[1][0], 2 * s[1][1])), (3, 4), by_opencv(LINEAR)),
+    resize_row("cubic", SIZES.filter(lambda s: min(s[0]) >= 4), (3,), by_opencv(CUBIC)),
+    resize_row("shrink", SMALLER.filter(lambda s: not is_whole(s)), (3, 4), by_opencv(AREA)),
+    resize_row("blocks", WHOLE_FACTORS, (1, 2, 3, 4), by_opencv(AREA)),
+)
+
+
+# Warps: with the bits of albumentations' own functions.
+
+FILLS = st.one_of(
+    st.floats(-20, 300), st.integers(-20, 300), st.lists(st.floats(-20, 300), min_size=1, max_size=4).map(tuple)
+)
+DTYPES = ("uint8", "uint8", "uint8", "uint16", "int16", "float32")
+
+
+def warp_case(
+    kind: str, dtype: str, channels: int, size: Any, to: Any, border: int, fill: Any, sampling: int, seed: int
+) -> dict[str, Any]:
+    rng, (height, width) = np.random.default_rng(seed), size
+    image: Any = rng.integers(0, 256, (*size, channels), np.uint8)
+    image[rng.random(image.shape) < 0.5] = 255
+    angle, scale, tilt = rng.uniform(-4, 4), 4.0 ** rng.uniform(-1, 1), 2e-3 * (kind == "perspective")
+    c, s, shift = scale * np.cos(angle), scale * np.sin(angle), rng.uniform(-0.5, 0.5, 2) * (width, height)
+    forward = [[c, s, shift[0] + width / 2 * (1 - c)], [-s, c * rng.uniform(0.5, 2), shift[1] + height / 3]]
+    forward.append([*rng.uniform(-tilt, tilt, 2).tolist(), 1.0])
+    reach = seed % 4 * max(size)
+    maps = [rng.uniform(-reach, side + reach, to).astype(np.float32) for side in (width, height)]
+    return {
+        "kind": kind, "image": image.astype(dtype), "forward": np.array(forward), "map_x": maps[0], "map_y": maps[1],
+        "to": to, "border": border, "fill": fill, "sampling": sampling,
+    }  # fmt: skip
+
+
+def warp(
+    kernels: Any, room: Room, kind: Any, image: np.ndarray, forward: Any, map_x: Any, map_y: Any, to: Any, border: int,
+    fill: Any, sampling: int,
+) -> np.ndarray | None:  # fmt: skip
+    body = NativeWarp(getattr(kernels, "kernels", kernels)).body(kind, sampling)
+    matrix: Any = warp_native._EYE
+    if kind == "affine":
+        fill = [fill] * image.shape[2] if isinstance(fill, float) else fill
+        matrix = warp_native._inverse(forward.ravel().tolist())
+    elif kind == "perspective":
+        matrix = cv2.invert(np.array(forward))[1].ravel().tolist()
+    maps = (map_x, map_y) if kind == "maps" else ()
+    return NativeWarp(kernels).sampled(kind, image, sampling, border, fill, to, matrix, maps, body)
+
+
+def warp_by_albumentations(
+    kind: str, image: np.ndarray, forward: Any, map_x: Any, map_y: Any, to: Any, border: int, fill: Any, sampling: int
+) -> Any:
+    if kind == "maps":
+        return geometric.remap(image, map_x, map_y, sampling, border, fill)
+    if kind == "affine":
+        return geometric.warp_affine(image, forward, sampling, fill, border, to)
+    return geometric.perspective(image, forward, to[1], to[0], fill, border, False, sampling)
+
+
+WARP = Row(
+    "warp", 17,
+    st.builds(
+        warp_case, st.sampled_from(("affine", "perspective", "maps")), st.sampled_from(DTYPES),
+        st.sampled_from((1, 2, 3, 3, 4, 5)), SIZE, SIZE, st.integers(0, 4), FILLS, st.sampled_from((NEAREST, LINEAR)),
+        SEED,
+    ),
+    warp, warp_by_albumentations, ROWS_APART, lambda kernels: NativeWarp(kernels).body("maps", LINEAR) > 0,
+)  # fmt: skip
+
+
+# Jobs: what warps, colours and writes an image in one pass.
+
+JOB = Row(
+    "fused", 0, job_cases.CASES, job_cases.by_kernel, job_cases.by_definition, ROWS_APART,
+    spoil=job_cases.spoil_result,
+)  # fmt: skip
+
+
+# The sink: an output's arithmetic, however the image and the memory of the result lie.
+
+MEMORY = ("its own", "between pages", "a row of a batch", "values apart", "part of a large block", "odd bytes")
+OUTPUTS = st.builds(
+    Output,
+    dtype=st.sampled_from(["uint8", "float32", "float16"]),
+    layout=st.sampled_from(["chw", "hwc"]),
+    color=st.sampled_from(["rgb", "rgb", "bgr", "gray", "y"]),
+    normalize=st.sampled_from([None, Normalize((0.25,), (0.5,)), Normalize((0.0,), (1.0,))]),
+    range=st.sampled_from([(0.0, 1.0), (0.0, 255.0), (-1.0, 1.0)]),
+)
+# 8×8 and 16×64: planes side by side begin at the same place of a 64-byte line; 7×9: they do not.
+SINK_SIZES = ((1, 1), (1, 7), (7, 9), (8, 8), (16, 64), (33, 31), (3, 513), (70, 64))
+
+
+def sink_case(
+    output: Output, size: tuple[int, int], channels: int, symmetry: Symmetry, memory: str, floats: bool, seed: int
+) -> dict[str, Any]:
+    image = levels(seed, *size, channels if output.color == "rgb" else 3)
+    values = image.astype(np.float32) / np.float32(255) if floats else image
+    return {"output": output, "image": values, "symmetry": symmetry, "memory": memory}
+
+
+def sink(kernels: Any, room: Room, output: Output, image: np.ndarray, symmetry: Symmetry, memory: str) -> np.ndarray:
+    view, sink_of = symmetry.view(image), Sink(output)
+    if memory == "its own":
+        result = sink_of(view)
+        assert result.flags.c_contiguous
+        assert not np.shares_memory(result, image)
+        return result
+    blocks: list[tuple[np.ndarray, slice]] = []
+
+    def placed(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        size, step = prod(shape), 2 if memory == "values apart" else 1
+        if memory == "odd bytes":
+            return np.zeros(size * np.dtype(dtype).itemsize + 1, np.uint8)[1:].view(dtype).reshape(shape)
+        if memory == "between pages":
+            return room(shape, dtype)
+        block = np.zeros(max(step * size + 80, (1 << 22) * (memory == "part of a large block")), dtype)
+        begin = -block.ctypes.data % 64 // block.itemsize + size % 3
+        part = slice(begin, begin + step * size, step)
+        blocks.append((block, part))
+        return block[part].reshape(shape)
+
+    result = sink_of(view, placed)
+    for block, part in blocks:  # nothing is written beside it
+        rest = block.copy()
+        rest[part] = 0
+        assert not rest.any()
+    return result
+
+
+def sink_by_formulas(output: Output, image: np.ndarray, symmetry: Symmetry, memory: str) -> np.ndarray:
+    """Channel by channel."""
+    image = np.ascontiguousarray(symmetry.view(image))
+    full = 255.0 if image.dtype == np.uint8 else 1.0
+    if output.color in ("gray", "y"):
+        # One channel out of three has a law of its own (tests/device): here only where it lies must not matter.
+        with using(None):
+            return Sink(output)(image)
+    planes = [image[..., c] for c in range(image.shape[2])]
+    planes = planes[::-1] if output.color == "bgr" else planes
+    if output.dtype == "uint8":
+        planes = [p if full == 255 else np.rint(np.clip(p * np.float32(255), 0, 255)).astype(np.uint8) for p in planes]
+    else:
+        numbers = scales_and_shifts(output, len(planes), full)
+        planes = [
+            (plane.astype(np.float32) * np.float32(scale) + np.float32(shift)).astype(output.dtype)
+            for plane, (scale, shift) in zip(planes, numbers, strict=True)
+        ]
+    return np.stack(planes, axis=0 if output.layout == "chw" else -1)
+
+
+SINK = Row(
+    "sink", 8,
+    st.builds(
+        sink_case, OUTPUTS, st.sampled_from(SINK_SIZES), st.integers(1, 5),
+        st.builds(Symmetry, st.booleans(), st.booleans(), st.booleans()), st.sampled_from(MEMORY),
+        st.sampled_from([False, False, True]), SEED,
+    ),
+    sink, sink_by_formulas, ANY_ORDER, python=True, tried=tries(800),
+)  # fmt: skip
+
+
+# Noise of our own.
+
+NOISE_SHAPES = st.one_of(
+    st.tuples(SIDE, SIDE, st.integers(1, 6)), SIZE, st.just((33, 512, 3)), st.just((120, 120, 3))
+)  # fmt: skip
+
+
+def noise_case(
+    shape: tuple[int, ...], shared: bool, mean: float, deviation: float, key: int, floats: bool, seed: int
+) -> dict[str, Any]:
+    shared = shared and (len(shape) == 2 or shape[2] <= 4)
+    image = levels(seed, *shape)
+    values = image.astype(np.float32) / np.float32(255) if floats else image
+    return {"noise": Noise(shape, shared, mean, deviation, key), "image": values}
+
+
+NOISES = st.builds(
+    noise_case, NOISE_SHAPES, st.booleans(), st.floats(-300, 300, width=32), st.floats(0, 1000, width=32), KEY,
+    st.booleans(), SEED,
+)  # fmt: skip
+STILL = 60 * 0.49 / 255 / 4.2  # degrees: kernels leave pixels without photons alone where hues vary by no more
+
+
+def iso_case(size: Any, shift: float, near: float, intensity: float, key: int, seed: int) -> dict[str, Any]:
+    shift = near * STILL / max(intensity, 0.01) if near else shift
+    return {"image": levels(seed, *size, 3), "shift": shift, "intensity": intensity, "key": key}
+
+
+def iso(kernels: Any, room: Room, image: np.ndarray, shift: float, intensity: float, key: int) -> np.ndarray | None:
+    result = own_noise.iso_noise(image, shift, intensity, key, kernels)
+    assert (result is None) == (noise_in_numpy.iso(image, shift, intensity, key) is None)
+    return result
+
+
+NOISE = (
+    Row(
+        "counter_numbers", 3, NOISES, lambda kernels, room, noise, image: np.asarray(noise),
+        lambda noise, image: noise_in_numpy.array(noise), WHOLE,
+    ),
+    Row(
+        "own_noise", 5, NOISES, lambda kernels, room, noise, image: noise.added_to(image),
+        noise_in_numpy.added, ROWS_APART,
+    ),
+    Row(
+        "iso_noise", 4,
+        st.builds(
+            iso_case, SIZE, st.floats(0, 1), st.sampled_from([0, 0.5, 0.99, 1.01, 1.5]), st.floats(0, 4), KEY, SEED
+        ),
+        iso, noise_in_numpy.iso, WHOLE,
+    ),
+    Row(
+        "numpy_normals", 4, st.builds(lambda seed, count: {"seed": seed, "count": count},
+            st.one_of(st.integers(0, 2**32 - 1)), st.sampled_from((1, 2, 3000, 10**5))),
+        lambda kernels, room, seed, count: NumpyNormals(kernels).made(seed, count),
+        lambda seed, count: np.random.default_rng(seed).normal(size=count), WHOLE, lambda kernels: bool(normals()),
+    ),
+)  # fmt: skip
+
+
+# Fields that are drawn on a coarse grid, and images bent by them.
+
+
+def mix_case(columns: int, rows: int, taps: int, more: int, slopes: Any, seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    return {
+        "source": rng.standard_normal((taps + more, columns), np.float32), "slopes": slopes,
+        "weights": rng.standard_normal((rows, taps), np.float32), "starts": rng.integers(0, more + 1, rows),
+    }  # fmt: skip
+
+
+def mix(kernels: Any, room: Room, source: Any, slopes: Any, weights: Any, starts: Any) -> np.ndarray:
+    return RowMix(weights, starts).of(kernels, source, room((len(weights), source.shape[1]), np.float32), 0, *slopes)
+
+
+def mix_in_numpy(source: Any, slopes: Any, weights: Any, starts: Any) -> np.ndarray:
+    y, x = np.mgrid[: len(weights), : source.shape[1]].astype(np.float32)
+    total = x * np.float32(slopes[0]) + y * np.float32(slopes[1])
+    for k in range(weights.shape[1]):
+        total += source[starts + k] * weights[:, k : k + 1]
+    return total
+
+
+def bend_case(
+    sides: Any, channels: int, border: int, same: bool, far: float, no_number: bool, seed: int
+) -> dict[str, Any]:
+    rng, (height, width) = np.random.default_rng(seed), sides
+    source, count = np.float32(far) * rng.standard_normal((5, width), np.float32), height if same else 2 * height
+    if far and no_number:
+        source[2, 3] = np.nan
+    return {
+        "image": rng.integers(0, 256, (height, width, channels), np.uint8), "source": source, "border": border,
+        "weights": rng.random((count, 4), np.float32), "starts": rng.integers(0, 2, count),
+    }  # fmt: skip
+
+
+def fields(image: Any, source: Any, weights: Any, starts: Any) -> list[DrawnPlaces]:
+    sides, mixes = image.shape[:2], RowMix(weights, starts)
+    return [DrawnPlaces(sides, source, mixes, first) for first in (None, len(weights) - sides[0])]
+
+
+def bend(kernels: Any, room: Room, image: Any, source: Any, border: int, weights: Any, starts: Any) -> Any:
+    x, y = fields(image, source, weights, starts)
+    return coarse_fields.bend(image, x, y, border, 0x304050)
+
+
+def bend_in_numpy(image: Any, source: Any, border: int, weights: Any, starts: Any) -> np.ndarray:
+    x, y = map(np.asarray, fields(image, source, weights, starts))
+    u, v = (np.trunc(np.clip(np.nan_to_num(one, nan=-30000), -30000, 30000) * np.float32(65536)) for one in (x, y))
+    job = job_in_numpy.Job(image, [], image.shape[:2], border, (0x50, 0x40, 0x30))
+    return job_in_numpy.between(
+        lambda x, y: job_in_numpy.pixels(job, x, y, border), u.astype(np.int64), v.astype(np.int64)
+    )
+
+
+FIELDS = (
+    Row(
+        "mix_rows", 7,
+        st.builds(
+            mix_case, st.integers(16, 150), st.integers(1, 9), st.integers(1, 5), st.integers(0, 4),
+            st.tuples(st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0])), SEED,
+        ),
+        mix, mix_in_numpy, WHOLE,
+    ),
+    Row(
+        "bend", 12,
+        st.builds(
+            bend_case, st.tuples(st.integers(16, 70), st.integers(16, 600)), st.sampled_from([1, 3]), st.integers(0, 4),
+            st.booleans(), st.sampled_from([0.0, 2.0, 90.0, 1e5]), st.sampled_from([False] * 4 + [True]), SEED,
+        ),
+        bend, bend_in_numpy, WHOLE,
+    ),
+)  # fmt: skip
+
+
+# Sums of tables' numbers, added in one order: numpy's running sums, of two pixels at a time and of 4096 together.
+
+
+def moments(kernels: Any, room: Room, pixels: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    entries, sums = np.zeros((3, 256, 4)), room((3, 4), np.float64)
+    for c in range(3):
+        entries[c, :, c] = numbers[c]
+    kernels.kernel("moments", "plpp")(pixels.ctypes.data, len(pixels), entries.ctypes.data, sums.ctypes.data)
+    return np.array(sums[:, :3])
+
+
+def moments_in_numpy(pixels: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    values, total = np.zeros((len(pixels) + len(pixels) % 2, 3)), np.zeros((3, 3))
+    values[: len(pixels)] = numbers[np.arange(3), pixels]
+    for first in range(0, len(pixels), 4096):
+        some = values[first : first + 4096]
+        for k, each in enumerate((some, some * some, some * np.roll(some, -1, axis=1))):
+            total[k] += np.add.accumulate(each[::2] + each[1::2])[-1]
+    return total
+
+
+MOMENTS = Row(
+    "moments", 3,
+    st.builds(
+        lambda count, seed: {
+            "pixels": levels(seed, count, 3), "numbers": np.random.default_rng(seed).normal(size=(3, 256)),
+        },
+        st.sampled_from([1, 2, 63, 4096, 4097, 12_291]), SEED,
+    ),
+    moments, moments_in_numpy, WHOLE,
+)  # fmt: skip
+
+TABLE = (*RESIZES, WARP, JOB, SINK, *NOISE, *FIELDS, MOMENTS)
