@@ -23,11 +23,11 @@ from augrecipes.compiler.kernels.formulas import scales_and_shifts
 from augrecipes.compiler.kernels.own_noise import Noise
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.warp_native import NativeWarp
-from augrecipes.compiler.lowering.opencv_variants import NumpyNormals
 from augrecipes.native.kernels import Library, using
 from augrecipes.ops import places
 from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
 from augrecipes.ops.dihedral import Symmetry
+from augrecipes.ops.opencv_variants import NumpyNormals
 from augrecipes.recipe.model import Normalize, Output
 
 Room = Callable[..., Any]

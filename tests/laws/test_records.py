@@ -1,4 +1,4 @@
-"""What the capability records claim, held against albumentations itself."""
+"""What the records claim, held against albumentations itself."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -149,7 +149,7 @@ def test_a_planted_claim_is_found() -> None:
     assert far_pixels_count("ColorJitter", {"contrast": 0.2})
 
 
-# What the capability records say of draws and of amplification, held against what albumentations does.
+# What the records say of draws and of amplification, held against what albumentations does.
 
 
 BOTH = pytest.mark.parametrize("dtype", ["uint8", "float32"])

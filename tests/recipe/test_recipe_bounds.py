@@ -76,7 +76,7 @@ def cases(name: str) -> list[Case]:
     """Each argument of a class alone, with each number everywhere in it and at either end of its default."""
     found = []
     for argument, schema in catalog.shipped()[name]["properties"].items():
-        ends = bounds.LIMITS.get((name, argument)) or bounds.LIMITS.get(argument, ())
+        ends = op_record(name).limits.get(argument) or bounds.LIMITS.get(argument, ())
         default = schema.get("default")
         for number in dict.fromkeys((*NUMBERS, *ends)) if argument != "p" else ():
             for value in placed(schema, number):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from augrecipes.compat.albumentations import wrap_apply
 from augrecipes.compat.replaced_functions import with_functions
 from augrecipes.compiler.kernels.own_noise import normal_numbers
-from augrecipes.compiler.kernels.warp_native import border_of, here
+from augrecipes.compiler.kernels.warp_native import border_word, here
 from augrecipes.native.kernels import Library, address_of, library
 from augrecipes.seeds import mix
 
@@ -195,7 +195,7 @@ def _by_maps(apply: Any, target: Any, map_x: Any, map_y: Any, **params: Any) -> 
 
 def _bent(step: Any, apply: Any, img: NDArray[Any], map_x: Any, map_y: Any, **params: Any) -> Any:
     """What the step makes of an image: between its pixels, where they are levels, without a map."""
-    fill = border_of(step.fill) if step.border_mode == cv2.BORDER_CONSTANT else 0
+    fill = border_word(step.fill) if step.border_mode == cv2.BORDER_CONSTANT else 0
     fits = isinstance(map_x, DrawnPlaces) and img.dtype == np.uint8 and img.flags.c_contiguous
     if fits and step.interpolation == cv2.INTER_LINEAR and abs(step.alpha) < _FAR and fill >= 0:
         made = bend(img, map_x, map_y, step.border_mode, fill)
