@@ -86,9 +86,9 @@ class NativeOp:
         return self.effect_arguments[6:] if keeps_size else ()
 
 
-def is_own(step: Any) -> bool:
-    """Whether a transform takes its noise, or its field, from our own generator."""
-    return getattr(step, "has_own_noise", False)
+def counts_noise(step: Any) -> bool:
+    """Whether a transform takes its noise from our own generator, which counts."""
+    return getattr(step, "counts_noise", False)
 
 
 NO_OP = NativeOp(DRAWS.NOTHING, EFFECTS.KEEPS)

@@ -70,8 +70,8 @@ class OpRecord:
         channels_of: for how many channels the arguments (defaults merged) have a value each, where the class does not
             look whether the image has as many; None: for any.
         forgets: parameters that the class at times leaves out of its draws, and then lacks; what stands in for them.
-        steadied: of one whose result hangs on where memory lies, on how many threads OpenCV has, or on sides of one
-            pixel: what lets it give the same each time; module and name in compat.
+        mend: of one whose pixels depend on where memory lies or on how many threads OpenCV has, or that fails on some
+            images: the class in front of it that puts that right; module and name in ops.
         recolours: it changes colours by little more than a matrix: `fast` joins it with others that do.
         colour_error: from the arguments (defaults merged) to the levels by which it may differ then, and how hard it
             amplifies; None: two levels, and `gain`.
@@ -122,13 +122,14 @@ class OpRecord:
             draw; None: the middles of `neutral`, where these are all that it draws.
         module: of one of our own, where it lives.
         joins_warps: a field that `fast` samples together with warps behind it.
-        quick: of a class without a native op, what does its `apply` quicker, bit for bit: a module of compiler/kernels.
+        fast: of a class without a native op, what does its work faster, bit for bit: module and name in
+            compiler/kernels.
         native: what makes it a part of plans that run without Python, from a transform to its numbers.
         host_drawn: the kernels do what it does, and Python draws it, by boxes.
         native_when: the arguments with which it is one, in words for people; "": with any.
         native_joined: the same where `fast` joins its colours with others: its pass alone is no part of plans.
-        own_noise: what lets `fast` make its noise, or its field of displacements, with a generator of our own: module
-            and name in compiler/kernels.
+        own_noise: the class in front of it by which `fast` counts its noise, or makes its field of displacements:
+            module and name in compiler/kernels.
         own_noise_when: from the arguments (defaults merged) and the image's dtype, None where that is not known, to
             whether it can.
     """
@@ -149,7 +150,7 @@ class OpRecord:
     grids_when: Callable[[Mapping[str, Any]], bool] | None = None
     averages: int | None = None
     forgets: Mapping[str, Any] | None = None
-    steadied: str = ""
+    mend: str = ""
     recolours: bool = False
     colour_error: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
     jumps: bool = False
@@ -187,7 +188,7 @@ class OpRecord:
     settled: Settled | None = None
     module: str = ""
     joins_warps: Literal["always", "where it leaves fewer pixels"] | None = None
-    quick: str = ""
+    fast: str = ""
     native: Encoder | None = None
     native_when: str = ""
     native_joined: Encoder | None = None

@@ -92,7 +92,6 @@ def _stain_jitter(step: Any) -> NativeOp:
 
 _recolouring = partial(of_values, recolours=True)
 _by_histogram = partial(of_values, statistics="the histogram", grids="alike", in_levels=True)
-_STEADY_GREY = "replaced_functions:with_whole_channels"
 _HSV = dict.fromkeys(("hue_shift_limit", "sat_shift_limit", "val_shift_limit"), 0)
 _SHIFTS = dict.fromkeys(("r_shift_limit", "g_shift_limit", "b_shift_limit"), 0)
 
@@ -114,7 +113,7 @@ RECORDS = (
         gain=amplify.to_gray,
         chroma="drops",
         limits={"num_output_channels": (1, 128)},
-        steadied=_STEADY_GREY,
+        mend="pixel_mends:NarrowGrey",
         native=_to_gray,
         native_joined=channel_mix,
         native_when="`method` weighted_average; `num_output_channels` 3",
@@ -127,7 +126,7 @@ RECORDS = (
         grids="same",
         gain=1.0,
         channels_after=lambda a: int(a.get("num_output_channels", 3)),
-        steadied=_STEADY_GREY,
+        mend="pixel_mends:NarrowGrey",
     ),
     _recolouring(
         "ChannelShuffle",
@@ -190,7 +189,11 @@ RECORDS = (
         native_when="`mode` cv; `by_channels` true",
     ),
     of_values(
-        "FancyPCA", statistics="the principal colours", grids="alike", neutral={"alpha": 0}, quick="principal_colours"
+        "FancyPCA",
+        statistics="the principal colours",
+        grids="alike",
+        neutral={"alpha": 0},
+        fast="principal_colours:fancy_pca",
     ),
     of_values(
         "HEStain",
@@ -209,7 +212,7 @@ RECORDS = (
         neutral={"sigma": 0, "bias": 0},
         unsigned=("sigma", "bias"),
         module="augrecipes.ops.stain",
-        quick="stain_jitter",
+        fast="stain_jitter:stain_jitter",
         native_joined=_stain_jitter,
     ),
     of_values("FromFloat", random=False, changes_dtype=True, grids="same"),

@@ -220,7 +220,13 @@ RECORDS = (
     ),
     _fixed_size("AtLeastOneBBoxRandomCrop", in_eval=_anywhere, native=_window_about_boxes, host_drawn=True),
     # These read the mask's pixels, or a key of their own: opaque.
-    _crop("CropNonEmptyMaskIfExists", draws_from=frozenset({"mask"}), needs="mask", in_eval=_anywhere),
+    _crop(
+        "CropNonEmptyMaskIfExists",
+        draws_from=frozenset({"mask"}),
+        needs="mask",
+        in_eval=_anywhere,
+        fast="mask_crop:FastMaskCrop",
+    ),
     _crop("RandomCropNearBBox", crops="placed", size=sizes.unpredictable, in_eval=(None, "no window stands for it")),
     _crop(
         "BBoxSafeRandomCrop",

@@ -12,7 +12,6 @@ from augrecipes.ops.families.base import geometric, of_values
 from augrecipes.ops.native_op import Draws, NativeOp, flat, params_getter, ranges
 
 _LEAST_SIDE = 3
-_KERNEL = {"blur_limit": (3, 1001)}
 
 
 def _check_advanced(a: Arguments) -> Fault:
@@ -90,24 +89,13 @@ def _motion_blur(step: Any) -> NativeOp | None:
 
 _filter = partial(of_values, grids="alike")
 _blur = partial(_filter, gain=1.0)
-_side_range = partial(_blur, only_draws=("blur_limit",), meanings={"blur_limit": "from_three"})
+_odd = partial(_filter, limits={"blur_limit": (3, 1001)}, rising={"blur_limit": 0}, check=odd_kernel)
+_odd_blur = partial(_odd, gain=1.0)
+_only_side = partial(_odd_blur, only_draws=("blur_limit",), meanings={"blur_limit": "from_three"})
 
 RECORDS = (
-    _blur(
-        "AdvancedBlur",
-        limits=_KERNEL,
-        rising={"blur_limit": 0},
-        above_zero=("noise_limit", "sigma_x_limit", "sigma_y_limit"),
-        check=_check_advanced,
-    ),
-    _side_range(
-        "Blur",
-        limits=_KERNEL,
-        rising={"blur_limit": 0},
-        check=odd_kernel,
-        native=_box_blur,
-        native_when="`blur_limit` up to 15",
-    ),
+    _odd_blur("AdvancedBlur", above_zero=("noise_limit", "sigma_x_limit", "sigma_y_limit"), check=_check_advanced),
+    _only_side("Blur", native=_box_blur, native_when="`blur_limit` up to 15"),
     _blur("Defocus", limits={"radius": (0, 500)}),
     _blur(
         "GaussianBlur",
@@ -120,39 +108,23 @@ RECORDS = (
         "GlassBlur",
         gain=1.0,
         limits={"iterations": (1, 100), "max_delta": (1, 100), "sigma": (0.1, 100)},
-        quick="glass",
+        fast="glass:glass_blur",
     ),
-    _side_range(
-        "MedianBlur",
-        in_levels=True,
-        limits={"blur_limit": (3, 255)},
-        rising={"blur_limit": 0},
-        check=odd_kernel,
-        native=_median_blur,
-    ),
-    _blur(
-        "MotionBlur",
-        limits=_KERNEL,
-        rising={"blur_limit": 0},
-        check=odd_kernel,
-        native=_motion_blur,
-        native_when="`blur_limit` up to 11",
-    ),
+    _only_side("MedianBlur", in_levels=True, limits={"blur_limit": (3, 255)}, native=_median_blur),
+    _odd_blur("MotionBlur", native=_motion_blur, native_when="`blur_limit` up to 11"),
     _blur("ZoomBlur", limits={"max_factor": (1, 10), "step_factor": (0.001, 1_000_000)}),
     _filter("Emboss", neutral={"alpha": 0}, native=_emboss, native_when="`strength` up to 266"),
     _filter(
         "Sharpen",
-        steadied="replaced_functions:with_whole_channels",
+        mend="pixel_mends:GreySharpen",
         neutral={"alpha": 0},
         only_draws=("alpha", "lightness"),
         native=_sharpen,
         native_when="`method` kernel; `lightness` up to 266",
     ),
     _filter("Sharpness", neutral={"factor": 1}, module="augrecipes.ops.enhance", native=_sharpness),
-    _filter(
-        "UnsharpMask", neutral={"alpha": 0}, limits=_KERNEL, rising={"blur_limit": 0}, check=odd_kernel, quick="unsharp"
-    ),
-    _filter("RingingOvershoot", limits=_KERNEL, rising={"blur_limit": 0}, above_zero=("cutoff",), check=odd_kernel),
+    _odd("UnsharpMask", neutral={"alpha": 0}, fast="unsharp:unsharp_mask"),
+    _odd("RingingOvershoot", above_zero=("cutoff",)),
     geometric("Morphological", grids="alike", in_place=True, limits={"scale": (1, 1000)}),
     _filter("AugMix", channels=(1, 3), displaces=True, in_levels=True, module="augrecipes.ops.augmix"),
 )

@@ -9,8 +9,9 @@ from typing import Any
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.amplify import sampled, sampled_twice
 from augrecipes.ops.checks import Arguments, Fault, is_number
+from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
 from augrecipes.ops.families.base import GREY_OR_RGB, RGB, of_values
-from augrecipes.ops.native_op import NativeOp, is_own, params_getter, ranges, uniform
+from augrecipes.ops.native_op import NativeOp, counts_noise, params_getter, ranges, uniform
 
 _CHANNELS = 3
 _NUMBERS_OF_A_KEY = 1 << 32
@@ -57,7 +58,7 @@ def _constant(step: Any) -> NativeOp | None:
 def _gaussian(step: Any) -> NativeOp | None:
     """Our own numbers, or those that OpenCV draws."""
     limits = ranges(step.std_range, step.mean_range)
-    if is_own(step):
+    if counts_noise(step):
         shared = float(not step.per_channel), float(_NUMBERS_OF_A_KEY)
         return NativeOp(DRAWS.OWN_NOISE, EFFECTS.ADDS_OWN_NOISE, limits, _own_key, shared)
     if not step.per_channel or step.noise_scale_factor != 1:
@@ -82,7 +83,7 @@ def _iso(step: Any) -> NativeOp | None:
     from augrecipes.ops import opencv_variants
 
     limits, drawn = ranges(step.color_shift, step.intensity), params_getter("color_shift", "intensity", "random_seed")
-    if is_own(step):
+    if counts_noise(step):
         return NativeOp(DRAWS.ISO_NOISE, EFFECTS.ADDS_OWN_ISO_NOISE, limits, drawn)
     kernels = library()
     numbers = None if kernels is None else opencv_variants.numpy_normals(kernels)
@@ -97,8 +98,12 @@ def _jpeg(step: Any) -> NativeOp | None:
     return compress(step) if step.compression_type == "jpeg" else None
 
 
-def _interpolations(step: Any) -> tuple[float, ...]:
-    return tuple(float(step.interpolation_pair[way]) for way in ("downscale", "upscale"))
+def _downscale(step: Any) -> NativeOp | None:
+    down, up = (step.interpolation_pair[way] for way in ("downscale", "upscale"))
+    if down not in (NEAREST, LINEAR, AREA) or up not in (NEAREST, LINEAR, CUBIC, AREA):
+        return None
+    ways = float(down), float(up)
+    return uniform(EFFECTS.DOWNSCALES, effect_arguments=lambda _: ways, scale="scale_range")(step)
 
 
 _noise = partial(of_values, effect="noise")
@@ -124,10 +129,6 @@ RECORDS = (
         grids_when=lambda a: a.get("spatial_mode") == "constant",
         gain=1.0,
         check=_check_params,
-        own_noise="own_noise:added",
-        own_noise_when=lambda a, _: (
-            a["noise_type"] == "gaussian" and a["spatial_mode"] != "constant" and a["approximation"] == 1
-        ),
         native=_constant,
         native_when="`noise_type` uniform; `spatial_mode` constant; `noise_params` of one range, or three",
     ),
@@ -135,7 +136,7 @@ RECORDS = (
         "GaussNoise",
         gain=1.0,
         neutral={"std_range": 0, "mean_range": 0},
-        own_noise="own_noise:added",
+        own_noise="counter_noise:CounterGaussNoise",
         own_noise_when=lambda a, _: a["noise_scale_factor"] == 1,
         native=_gaussian,
         native_when="`noise_scale_factor` 1; in `exact` also `per_channel` true",
@@ -143,7 +144,7 @@ RECORDS = (
     _by_pixels(
         "ISONoise",
         channels=RGB,
-        own_noise="own_noise:iso",
+        own_noise="counter_noise:CounterISONoise",
         own_noise_when=lambda _, dtype: dtype == "uint8",
         native=_iso,
     ),
@@ -158,14 +159,14 @@ RECORDS = (
         gain=sampled_twice,
         only_draws=("scale_range",),
         limits={"scale_range": (0.01, 1)},
-        native=uniform(EFFECTS.DOWNSCALES, effect_arguments=_interpolations, scale="scale_range"),
+        native=_downscale,
     ),
     of_values(
         "Superpixels",
         in_levels=True,
         neutral={"p_replace": 0},
         limits={"max_size": (16, 1_000_000), "n_segments": (1, 500)},
-        quick="superpixels",
+        fast="superpixels:superpixels",
     ),
     of_values("ChromaticAberration", channels=RGB, in_levels=True, resamples=True, grids="alike", gain=sampled),
 )

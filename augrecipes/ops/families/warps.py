@@ -161,7 +161,8 @@ RECORDS = (
         "ElasticTransform",
         neutral={"alpha": 0},
         limits={"sigma": (0, 250)},
-        own_noise="coarse_fields:elastic",
+        fast="elastic:FastElastic",
+        own_noise="coarse_fields:CoarseElastic",
         own_noise_when=lambda a, _: (
             a["sigma"] >= _SMOOTH and not a["approximate"] and a["noise_distribution"] == "gaussian"
         ),
@@ -183,6 +184,11 @@ RECORDS = (
         native=_lens,
         native_when=f"{_WARPS}; `mode` camera",
     ),
-    _by_field("PiecewiseAffine", neutral={"scale": 0}, limits={"nb_cols": (2, 100), "nb_rows": (2, 100)}),
+    _by_field(
+        "PiecewiseAffine",
+        fast="piecewise_affine:FastPiecewiseAffine",
+        neutral={"scale": 0},
+        limits={"nb_cols": (2, 100), "nb_rows": (2, 100)},
+    ),
     _by_field("ThinPlateSpline", limits={"num_control_points": (2, 20)}),
 )

@@ -35,14 +35,14 @@ def _polygons(params: Mapping[str, Any]) -> tuple[float, ...]:
 _weather = partial(of_values, channels=RGB, in_levels=True)
 
 RECORDS = (
-    of_values("Illumination", grids="alike", gain=illumination, steadied="replaced_functions:with_steady_corner"),
+    of_values("Illumination", grids="alike", gain=illumination, mend="pixel_mends:SteadyCorner"),
     of_values(
         "PlasmaBrightnessContrast",
         statistics="the mean (for its contrast)",
         neutral={"brightness_range": 0, "contrast_range": 0},
     ),
     of_values("PlasmaShadow", gain=1.0),
-    _weather("RandomFog", gain=1.0, quick="fog"),
+    _weather("RandomFog", gain=1.0, fast="fog:random_fog"),
     _weather("RandomGravel", limits={"number_of_patches": (1, 1000)}, check=region("gravel_roi")),
     _weather("RandomRain", gain=1.0, limits={"blur_value": (1, 1001), "drop_width": (1, 1000)}),
     of_values(
@@ -59,7 +59,7 @@ RECORDS = (
         "RandomSunFlare",
         limits={"num_flare_circles_range": (1, 1000), "src_color": (0, 255), "src_radius": (2, 10_000)},
         check=region("flare_roi"),
-        quick="flare",
+        fast="flare:sun_flare",
     ),
     of_values("Spatter", channels=RGB, gain=1.0, limits={"gauss_sigma": (0, 250)}, check=_check_color),
 )
