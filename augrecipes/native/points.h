@@ -214,7 +214,7 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     if (step->effect <= OP_CURVES)
         return tabulate(run, step, drawn);
     /* OpenCV's Python takes planes of such images for numbers with four parts. */
-    int colours = v->channels == RGB && !(v->rows == 4 && v->columns == 1);
+    int colours = v->channels == COLOURS && !(v->rows == 4 && v->columns == 1);
     if (dry_run(run))
         return DONE;
     switch (step->effect) {
