@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 from augrecipes.compat.guard import albumentations, collected, is_validated
@@ -16,7 +16,6 @@ from augrecipes.ops import catalog, readable
 from augrecipes.ops.class_schema import Schema, class_schema
 from augrecipes.ops.constants import to_name, to_number
 from augrecipes.ops.groups import GROUPS, ONE_OF, PAIR_STEPS, POLICIES
-from augrecipes.ops.own import OWN
 from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.step import Step
@@ -150,8 +149,8 @@ def get_class(name: str) -> type:
         return _registered[name]
     if name in _installed():
         return _load(name)
-    if name in OWN:
-        return resolve_name(OWN[name])
+    if module := op_record(name).module:
+        return getattr(import_module(module), name)
     if name not in catalog.shipped() or name in PAIR_STEPS:
         raise KeyError(name)
     return getattr(albumentations(), name)
@@ -207,10 +206,11 @@ def effective(step: Step) -> dict[str, Any]:
     return merged
 
 
-def construct(step: Step) -> Any:
+def construct(step: Step, *mixins: type) -> Any:
     """The transform of one step (no group), with constants as OpenCV's integers.
 
-    Nothing is silent: what albumentations only warns of (unknown arguments, corrected values) is an error.
+    Nothing is silent: what albumentations only warns of (unknown arguments, corrected values) is an error. `mixins`
+    come right in front of albumentations' class.
 
     Raises:
         RecipeError: the class does not take these arguments; or no class stands behind the step's name.
@@ -222,14 +222,10 @@ def construct(step: Step) -> Any:
     """
     from augrecipes.ops.places import right_class  # numpy, which reading a recipe does without
 
-    made = _built(step, right_class)
+    made = _built(step, lambda cls: right_class(cls, *mixins))
     from augrecipes.compat.albumentations import checked_image, of_channels, on_a_copy, wrap_apply
-    from augrecipes.compat.replaced_functions import comes_back
 
-    comes_back(made)
     record = op_record(step.name)
-    if record.steadied:
-        resolve_name(f"augrecipes.compat.{record.steadied}")(made)
     if record.overwrites is not None and record.overwrites(effective(step)):
         wrap_apply(made, on_a_copy)
     if record.channels_of is not None and (channels := record.channels_of(effective(step))):

@@ -1,8 +1,9 @@
-"""Warps in one native pass, with the bits of the installed OpenCV, and remaps by it in steps as they are written."""
+"""Warps in one native pass, with the bits of the installed OpenCV."""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import cache
 from itertools import product
 from typing import Any, Literal
@@ -12,7 +13,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import geometric
 from augrecipes.native.kernels import Library, library
-from augrecipes.ops.constants import LINEAR, NEAREST
+from augrecipes.ops.constants import LINEAR, NEAREST, border_word
 
 Kind = Literal["affine", "perspective", "maps"]
 _NUMBERS: dict[Kind, int] = {"affine": 0, "perspective": 1, "maps": 2}  # as warp.c numbers them
@@ -45,7 +46,7 @@ class NativeWarp:
         border_mode: int,
         value: Any = None,
     ) -> np.ndarray:
-        """Albumentations' function of this name: an image whose pixels are taken from where two maps H×W say."""
+        """The function below by these kernels, where they take the image."""
         made = None
         if map_x.dtype == map_y.dtype == np.float32:
             made = self.sampled("maps", img, interpolation, border_mode, value, map_x.shape, maps=(map_x, map_y))
@@ -112,6 +113,15 @@ def here() -> NativeWarp | None:
     return None if found is None else _of(found)
 
 
+def remap(
+    img: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, interpolation: int, border_mode: int, value: Any = None
+) -> np.ndarray:
+    """Albumentations' function of this name: an image whose pixels are taken from where two maps H×W say."""
+    warps = here()
+    by: Callable[..., np.ndarray] = geometric.remap if warps is None else warps.remap
+    return by(img, map_x, map_y, interpolation, border_mode, value)
+
+
 @cache
 def _of(kernels: Library) -> NativeWarp:
     return NativeWarp(kernels)
@@ -124,21 +134,11 @@ def _channels(image: np.ndarray) -> int:
 def as_word(fill: Any, dtype: np.dtype[Any]) -> int:
     """What OpenCV makes of a border's value, a pixel's bytes as a number; −1: that is for it to say."""
     values = fill if isinstance(fill, tuple | list) else [fill]
-    if not 0 < len(values) <= 4 or not all(isinstance(v, int | float) and abs(v) < 1 << 30 for v in values):
-        return -1
-    if dtype == np.uint8:
-        return sum(min(max(round(v), 0), 255) << 8 * c for c, v in enumerate(values))
+    word = border_word(values)
+    if dtype == np.uint8 or word < 0:
+        return word
     first: float = values[0]
     return min(max(round(first), 0), 65535) if dtype == np.uint16 else int(np.float32(first).view(np.uint32))
-
-
-def border_of(fill: Any) -> int:
-    """A border of a uint8 image, as albumentations fills it: a number is that of every channel. −1 as `as_word`.
-
-    >>> hex(border_of(2)), hex(border_of((1, 2, 3)))
-    ('0x2020202', '0x30201')
-    """
-    return as_word([fill] * 4 if isinstance(fill, int | float) else fill, np.dtype(np.uint8))
 
 
 def _inverse(values: list[float]) -> tuple[float, ...]:
