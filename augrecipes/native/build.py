@@ -50,6 +50,8 @@ _FLAGS = (
     "-fno-trapping-math",
     "-fvisibility=hidden",
 )
+# Two cursors of a JPEG are no vector: as one they are slower than one alone.
+_SCALAR = "-fno-tree-slp-vectorize"
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY = HERE / "built" / f"kernels{_SUFFIX}"  # in a folder of its own: it is no module of Python
 
@@ -177,7 +179,7 @@ def build_codec(kernels: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path | 
         NoCompilerError: there is none.
     """
     to = codec_beside(kernels)
-    command = [*compiler(), *_FLAGS, f'-DSOURCES="{fingerprint(CODEC)}"', *extra, "-shared"]
+    command = [*compiler(), *_FLAGS, _SCALAR, f'-DSOURCES="{fingerprint(CODEC)}"', *extra, "-shared"]
     with tempfile.TemporaryDirectory() as name:
         linked = Path(name, to.name)
         for where in _libjpeg():
