@@ -69,7 +69,7 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "RandomToneCurve": arguments(scale=st.floats(0, 1), per_channel=st.booleans()),
     "Downscale": arguments(
         scale_range=st.one_of(_range(0.02, 0.99), st.just([0.5, 0.5])),
-        interpolation_pair=arguments(downscale=st.sampled_from([0, 0, 1, 3]), upscale=st.sampled_from([0, 0, 1])),
+        interpolation_pair=arguments(downscale=st.sampled_from([0, 0, 1, 3]), upscale=st.sampled_from([0, 0, 1, 2, 3])),
     ),
     "CoarseDropout": st.builds(
         lambda count, sides, fill: {

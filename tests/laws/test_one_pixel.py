@@ -12,7 +12,7 @@ from random_recipes import assert_same, build, outcome
 from support.checks import in_a_soak
 from support.every_class import STEPS
 
-from augrecipes.compat import replaced_functions
+from augrecipes.ops import pixel_mends
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import arguments, names
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Optimize, Output, Recipe, Step, label
@@ -63,7 +63,7 @@ def test_steps_behind_other_channels_take_them_or_are_named(step: Step, behind: 
 
 @pytest.mark.parametrize("name", ["ToGray", "ToRGB", "Sharpen"])
 def test_lost_axes_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replaced_functions, "with_whole_channels", lambda step: step)
+    monkeypatch.delattr(pixel_mends.GreySharpen if name == "Sharpen" else pixel_mends.NarrowGrey, "apply")
     with pytest.raises(AssertionError):
         check(Step(name, Arguments({"method": "gaussian"} if name == "Sharpen" else {}), p=1.0))
 
@@ -144,6 +144,6 @@ def test_lines_come_back_from_every_warp(name: str, args: dict[str, Any], how: A
 @pytest.mark.usefixtures("nothing_hangs")
 @pytest.mark.parametrize("name", ["Affine", "Perspective", "ElasticTransform"])
 def test_a_warp_that_does_not_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replaced_functions, "doubled", lambda image, interpolation, border: image)
+    monkeypatch.setattr(pixel_mends.cv2, "BORDER_REFLECT", cv2.BORDER_REFLECT_101)
     with pytest.raises(pytest.fail.Exception, match="would not come back"):
         comes_back(name, BESIDE.get(name, ({},))[0], "reflect_101", "cubic", 1)

@@ -12,7 +12,7 @@ from random_pairs import recipes as recipes_pairs
 from random_recipes import Picture, assert_same, build, outcome, recipes, steps_for, targets
 from support.checks import DEAR, SEEDS, holds, planted, planted_faults
 
-from augrecipes.compiler.kernels.own_noise import Noise
+from augrecipes.compiler.kernels.counter_noise import Noise
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan, plan
 from augrecipes.compiler.rewrite.nodes import Fused, Nodes
 from augrecipes.compiler.rewrite.rule import Rule, apply_rules

@@ -16,6 +16,7 @@ from augrecipes.errors import DataError
 from augrecipes.kinds.pair.scene import Scene
 from augrecipes.ops.matrices import Size
 from augrecipes.ops.resize_to_target import ResizeToTarget
+from augrecipes.recipe.model import Step
 
 Key = tuple[int, int, int]  # epoch, index and tile
 
@@ -26,21 +27,15 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
     The steps may change the size on the way; the last size must be the target's, which ResizeToTarget brings about.
 
     Args:
-        source: the target that is read.
-        target: the target that is made.
-        steps: the transforms.
-        labels: of the steps.
+        step: as it was written.
+        transforms: of the steps inside.
     """
 
-    def __init__(self, source: str, target: str, steps: list[Any], labels: list[str]) -> None:
-        super().__init__(steps, p=1.0)
-        self.source, self.target, self.labels = source, target, labels
-        self.take(steps)
-
-    def take(self, steps: list[Any]) -> None:
-        """Let it run these."""
-        self.transforms = steps
-        self._resizes = [step for step in _leaves(steps) if isinstance(step, ResizeToTarget)]
+    def __init__(self, step: Step, transforms: list[Any]) -> None:
+        super().__init__([], p=1.0)  # which would seed them
+        self.source, self.target = step.args["source"], step.args["target"]
+        self.transforms, self.labels = transforms, [child.site for child in step.steps]
+        self._resizes = [inner for inner in _leaves(transforms) if isinstance(inner, ResizeToTarget)]
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The scene (`scene=`) with the target that was made; it is changed in place."""

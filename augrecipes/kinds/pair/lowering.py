@@ -1,4 +1,4 @@
-"""The steps of a pair as programs, one a target: what each step is to it, and where samples leave them."""
+"""The steps of a pair lowered, and as programs, one a target: what each step is to it, and where samples leave them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from augrecipes.compat.steps import is_gated
 from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.compiler.lowering.lower import Lowered
+from augrecipes.compiler.lowering.lower import Lowered, group, lower, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError, Walk, alone
 from augrecipes.kinds.pair.degrade import Degrade, DegradeProgram
@@ -17,9 +17,10 @@ from augrecipes.kinds.pair.grid import Factors
 from augrecipes.kinds.pair.programs import PairExit, PairPrograms
 from augrecipes.kinds.pair.shared import PairStep
 from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.ops import groups
 from augrecipes.ops.native_op import EXIT, IN_PYTHON, NO_OP, NativeOp
 from augrecipes.ops.resize_to_target import ResizeToTarget
-from augrecipes.recipe.model import Output
+from augrecipes.recipe.model import Output, Step
 
 _NO_STEP = Op("", False, 1.0, NO_OP)  # a step of other targets
 _DEGRADE = Op("", False, 1.0, EXIT, alone=True)
@@ -27,6 +28,25 @@ _MOVES: dict[str, tuple[int, ...]] = {"window": (EFFECTS.CROPS, EFFECTS.PADS_AND
 _WARPS = (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE)  # whose images may be of another size
 _RESIZES = (EFFECTS.RESIZES, EFFECTS.SCALES)
 _UINT8_HWC = Output(dtype="uint8", layout="hwc")
+
+
+def lower_pair(step: Step, targets: tuple[str, ...], factors: Factors) -> Lowered:
+    """A step of a pair recipe, lowered; `targets` are those of the group around it."""
+    if step.name == groups.DEGRADE:
+        inside, _ = lower(step.steps)
+        return Lowered(step, Degrade(step, [*transforms_of(inside)]), inside)
+    targets = step.target or targets
+    if not step.is_group:
+        return Lowered(step, PairStep(step, targets, factors))
+    inside = tuple(lower_pair(child, targets, factors) for child in step.steps)
+    return Lowered(step, group(step, [*transforms_of(inside)]), inside)
+
+
+def opened(lowered: Sequence[Lowered]) -> Iterator[Lowered]:
+    """The steps, and those inside them."""
+    for one in lowered:
+        yield one
+        yield from opened(one.inside)
 
 
 def pair_programs(
@@ -50,7 +70,8 @@ def pair_programs(
     """
     names = frozenset(sinks)
     programs = {name: maker.steps(_ops(lowered, name, names, maker.made), sink) for name, sink in sinks.items()}
-    steps: dict[int, Any] = {id(step.step): step for step in _leaves(lowered) if isinstance(step, PairStep)}
+    every = (one.made for one in opened(lowered))
+    steps: dict[int, Any] = {id(step.step): step for step in every if isinstance(step, PairStep)}
     steps |= {id(one.made): _degrade_program(one, maker, call) for one in lowered if isinstance(one.made, Degrade)}
     opaque = {place: found for program in programs.values() for place, found in program.opaque.items()}
     exits, stops = dict[int, PairExit](), list[str]()
@@ -58,16 +79,8 @@ def pair_programs(
         step = steps[id(transform)]
         exits[place] = PairExit(step, forced, tuple(name for name, of in programs.items() if place in of.opaque))
         stops += step.program.stops if isinstance(step, DegradeProgram) else [maker.made[id(transform)][0]]
-    return PairPrograms(programs, exits, factors, maker.position, call, tuple(stops))
-
-
-def _leaves(lowered: Sequence[Lowered]) -> Iterator[Any]:
-    """The steps, groups opened."""
-    for one in lowered:
-        if one.node.is_group:
-            yield from _leaves(one.inside)
-        else:
-            yield one.made
+    unfinished = tuple(name for name, program in programs.items() if not program.writes)
+    return PairPrograms(programs, exits, factors, maker.position, call, tuple(stops), unfinished)
 
 
 def _ops(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, cast
@@ -12,9 +11,9 @@ import numpy as np
 
 from augrecipes.compiler.compile import warn_of_floats
 from augrecipes.compiler.executor.inputs import InMemory
+from augrecipes.compiler.kernels.encoded_images import Undecoded
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.kernels.undecoded import Undecoded
-from augrecipes.compiler.lowering.lower import Lowered, Sites, group, lower, remade, transforms_of
+from augrecipes.compiler.lowering.lower import Lowered, Sites, remade, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
@@ -29,12 +28,11 @@ from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.pair.degrade import Degrade, Key
 from augrecipes.kinds.pair.grid import Factors, common_size, scale_factors, window_shown
-from augrecipes.kinds.pair.lowering import pair_programs
+from augrecipes.kinds.pair.lowering import lower_pair, opened, pair_programs
 from augrecipes.kinds.pair.programs import PairPrograms, PairRun, TargetArray
 from augrecipes.kinds.pair.scene import Scene
 from augrecipes.kinds.pair.shared import PairStep
 from augrecipes.kinds.pair.sharing import sharing
-from augrecipes.ops import groups
 from augrecipes.recipe.model import Inputs, Step
 
 SceneImages = Mapping[str, np.ndarray | Undecoded]
@@ -51,8 +49,8 @@ class PairPipeline(Pipeline):
     """A compiled recipe of kind pair.
 
     Targets in: one array H×W or H×W×C a target of `scales:`, all uint8 (0..255) or all float32 (0..1), or images that
-    are not decoded yet; those that a
-    Degrade makes are not given. Up to scale − 1 pixels too many are cut off at the bottom and at the right.
+    are not decoded yet; those that a Degrade makes are not given. Up to scale − 1 pixels too many are cut off at the
+    bottom and at the right.
     Targets out: every target of `scales:`, each as its output says; with `save_applied_params` also `window`: of each
     input target the (y0, x0, y1, x1) that the output shows, in pixels, before flips and turns; None where a step has
     padded or resampled. `out={target: array}` is written to, and its arrays come out; functions (shape, dtype) → array
@@ -65,32 +63,32 @@ class PairPipeline(Pipeline):
     natively = "samples of pairs, and batches of packed ones"  # what may run so, in words
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
-        recipe = compiled.recipe
-        scales: dict[str, int] = dict(recipe.scales)
-        sites: Sites = []
-        labels: list[tuple[Any, str]] = []
+        recipe, scales = compiled.recipe, dict[str, int](compiled.recipe.scales)
         self.factors = scale_factors(scales)
         steps = cast("Steps", compiled.plans[arrival].steps)  # rules of pairs merge none
-        self._lowered = tuple(_lower(step, tuple(scales), self.factors, sites, labels) for step in steps)
-        self.cells = {id(made.step): made.largest_factor for made, _ in labels if isinstance(made, PairStep)}
+        self._lowered = tuple(lower_pair(step, tuple(scales), self.factors) for step in steps)
+        every = [*opened(self._lowered)]
+        own = {id(one.made): one.made for one in every if isinstance(one.made, PairStep)}
+        self.cells = {id(step.step): step.largest_factor for step in own.values()}
+        sites: Sites = [
+            (own[id(one.made)].step if id(one.made) in own else one.made, one.node.site, False)
+            for one in every
+            if not isinstance(one.made, Degrade)
+        ]
         super().__init__(compiled, arrival, [*transforms_of(self._lowered)], sites)
-        self._labels |= {id(made): site for made, site in labels}
-        made = {step.args["target"] for step in steps if isinstance(step, Step) and step.name == groups.DEGRADE}
+        self._labels |= {id(one.made): one.node.site for one in every}
+        degraded = {one.made.target for one in every if isinstance(one.made, Degrade)}
         self.outputs = tuple(name for name in scales if name not in compiled.later)
-        self.targets = tuple(name for name in self.outputs if name not in made)
+        self.targets = tuple(name for name in self.outputs if name not in degraded)
         self._inputs = {name: _inputs_of(name, recipe.inputs, self.factors) for name in self.targets}
         self.sinks = {name: Sink(recipe.outputs.get(name, recipe.output)) for name in scales}
 
     @staticmethod
-    def remade(was: Lowered, step: Step, children: list[Any], merged: str) -> Any:
+    def remade(was: Lowered, step: Step, children: list[Any]) -> Any:
         """As of all pipelines; steps of several targets are those of the same targets."""
         if isinstance(was.made, PairStep):
             return PairStep(step, was.made.names, was.made.factors)
-        if not isinstance(was.made, Degrade):
-            return remade(was, step, children, merged)
-        made = copy(was.made)
-        made.take(children)
-        return made
+        return Degrade(step, children) if isinstance(was.made, Degrade) else remade(was, step, children)
 
     def add_targets(self, additional_targets: dict[str, str] | None) -> None:
         """Refused: a target of a pair has a scale."""
@@ -216,8 +214,9 @@ class PairPipeline(Pipeline):
 
     def _whole_cells(self, images: SceneImages) -> SceneImages:
         """These targets without what they have beyond their last whole cells."""
-        rows, columns = common_size({name: image.shape[:2] for name, image in images.items()}, self.factors)
-        return {name: image[: rows * k, : columns * k] for name, image in images.items() for k in (self.factors[name],)}
+        factors = self.factors
+        rows, columns = common_size({name: image.shape for name, image in images.items()}, factors)
+        return {name: image[: rows * factors[name], : columns * factors[name]] for name, image in images.items()}
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
         wrong, others = "", given.keys() - set(self.outputs)
@@ -270,34 +269,6 @@ def _inputs_of(name: str, inputs: Inputs, factors: Factors) -> Inputs:
     coarsest = min(factors.values())
     height, width = (-(-n * factors[name] // coarsest) for n in inputs.min_size)
     return replace(inputs, min_size=(height, width))
-
-
-def _lower(
-    step: Step,
-    targets: tuple[str, ...],
-    factors: Factors,
-    sites: Sites,
-    labels: list[tuple[Any, str]],
-) -> Lowered:
-    """One step, lowered; `targets` are those of the group around it."""
-    made: Any
-    if step.name == groups.DEGRADE:
-        inside, more = lower(step.steps)
-        sites += more
-        children = [child.site for child in step.steps]
-        made = Degrade(step.args["source"], step.args["target"], [*transforms_of(inside)], children)
-        labels.append((made, step.site))
-        return Lowered(step, made, inside)
-    targets = step.target or targets
-    if step.is_group:
-        inside = tuple(_lower(child, targets, factors, sites, labels) for child in step.steps)
-        made = group(step, [*transforms_of(inside)])
-        sites.append((made, step.site, False))
-        return Lowered(step, made, inside)
-    made = PairStep(step, targets, factors)
-    sites.append((made.step, step.site, False))
-    labels.append((made, step.site))
-    return Lowered(step, made)
 
 
 PIPELINE = PairPipeline

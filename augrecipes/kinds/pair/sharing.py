@@ -67,15 +67,6 @@ def _of_pair(step: Step, targets: tuple[str, ...], factors: Factors) -> Iterator
             "resampled": f"one geometry for {names}, scaled {cell}",
             "plain": f"one draw for {names}, the same parameters",
         }[how_to_share(step)]
-        yield step.site, how + _counted(step, targets, factors)
-
-
-def _counted(step: Step, targets: tuple[str, ...], factors: Factors) -> str:
-    """Whose pixels the numbers of a step count, if it has some."""
-    record = op_record(step.name)
-    if not record.pixels:
-        return ""
-    if step.at is not None:
-        return f"; its numbers count pixels of {step.at}"
-    coarsest = min(targets, key=factors.__getitem__)
-    return f"; its numbers count pixels of {coarsest}, the coarsest, because it has no `at`"
+        coarsest = f"{min(targets, key=factors.__getitem__)}, the coarsest, because it has no `at`"
+        counted = f"; its numbers count pixels of {step.at or coarsest}" if op_record(step.name).pixels else ""
+        yield step.site, how + counted
