@@ -12,8 +12,8 @@ from augrecipes.lint import lint, lints
 from augrecipes.lint.meaning import mask_hint
 from augrecipes.ops import registry
 from augrecipes.ops.intervals import interval
-from augrecipes.ops.ranges import NEUTRAL, ONLY_DRAWS, is_neutral, makes_draws, meaning_of
-from augrecipes.ops.records import op_record
+from augrecipes.ops.ranges import is_neutral, makes_draws, meaning_of
+from augrecipes.ops.records import op_record, record_names
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.parse import parse_text
@@ -109,11 +109,12 @@ def test_advice_is_told_by_check_alone_and_once(caplog):
 
 
 @pytest.mark.parametrize("base", ["ImageOnlyTransform", "DualTransform"])
-def test_of_own_classes_nothing_is_said_that_is_not_known(base, monkeypatch):
+@pytest.mark.usefixtures("own_classes")
+def test_of_own_classes_nothing_is_said_that_is_not_known(base):
     import albumentations as A
 
     own = type("Own", (type("Between", (getattr(A, base),), {}),), {"apply": lambda self, img, **params: img})
-    monkeypatch.setitem(registry._registered, "Own", own)
+    registry.register(own)
     assert codes_of("- RandomCrop: {height: 9, width: 9}\n- Own") == []
     known = base == "ImageOnlyTransform"  # masks stay as they are, and so do pixels
     assert codes_of("- Resize: {height: 9, width: 9}\n- Own\n- CenterCrop: {height: 12, width: 9}") == ["L203"] * known
@@ -170,8 +171,8 @@ def takes_a_number(schema) -> bool:
 
 
 def scalars():
-    for name in sorted({*NEUTRAL, *ONLY_DRAWS}):
-        for argument in dict.fromkeys((*NEUTRAL.get(name, ()), *ONLY_DRAWS.get(name, ()))):
+    for name in record_names():
+        for argument in dict.fromkeys((*op_record(name).neutral, *op_record(name).only_draws)):
             if name not in APART and takes_a_number(registry.arguments(name)["properties"][argument]):
                 yield pytest.param(name, argument, meaning_of(name, argument), id=f"{name}.{argument}")
 
@@ -186,10 +187,9 @@ def test_one_number_means_the_same_range(name, argument, meaning):
     assert interval(meaning, value) == pytest.approx(kept)
 
 
-@pytest.mark.parametrize("name", [name for name in NEUTRAL if name != "StainJitter"])
-def test_the_table_names_real_arguments_of_known_classes(name):
-    assert op_record(name).is_known
-    assert set(NEUTRAL[name]) <= set(registry.arguments(name)["properties"])
+@pytest.mark.parametrize("name", [name for name in record_names() if op_record(name).neutral])
+def test_records_name_real_arguments(name):
+    assert set(op_record(name).neutral) <= set(registry.arguments(name)["properties"])
 
 
 @pytest.mark.parametrize(
