@@ -6,7 +6,7 @@
    it. `flush_merged` resamples what was merged so far, where the next warp may not be merged with it.
 
    Bits: those of `fused` and of OpenCV's resizes.
-   Law: tests/laws/test_native_merges.py, tests/laws/test_colours_behind_warps.py, tests/laws/test_views_of_files.py. */
+   Law: tests/laws/test_native_merges.py, tests/laws/test_colours_behind_warps.py. */
 
 #ifndef AUGRECIPES_MERGING_H
 #define AUGRECIPES_MERGING_H
