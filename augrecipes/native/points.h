@@ -101,7 +101,7 @@ static inline int64_t reorder(Run *run, const double *drawn) {
     return JOIN(reordered, ISA)(levels, v->rows * v->columns, v->channels, order, to);
 }
 
-/* As noise_native.py hands the numbers on: rounded to float32. */
+/* As ops/opencv_normals.py hands the numbers on: rounded to float32. */
 static inline int64_t add_noise(Run *run, const double *drawn, const double *a) {
     int64_t count = run->view.rows * run->view.columns * run->view.channels;
     const uint8_t *levels;

@@ -4,7 +4,7 @@
    of uniform numbers (Knuth), as numpy's Generator.poisson draws them. `normal_strips` reads the ziggurat's tables off
    numpy's own function by bisection, so that none is copied.
 
-   Bits: numpy's for numbers, OpenCV's for colours; compiler/lowering/opencv_variants.py probes how both round here.
+   Bits: numpy's for numbers, OpenCV's for colours; ops/opencv_variants.py probes how both round here.
    Where a library's exp or log decides a last bit, the sample is refused.
    Law: tests/laws/test_kernels.py (row `numpy_normals`), tests/laws/test_native_points.py. */
 
