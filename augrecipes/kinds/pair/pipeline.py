@@ -13,7 +13,7 @@ from augrecipes.compiler.compile import warn_of_floats
 from augrecipes.compiler.executor.inputs import InMemory
 from augrecipes.compiler.kernels.encoded_images import Undecoded
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.lowering.lower import Lowered, Sites, remade, transforms_of
+from augrecipes.compiler.lowering.lower import Lowered, Sites, rebuild, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
@@ -84,11 +84,11 @@ class PairPipeline(Pipeline):
         self.sinks = {name: Sink(recipe.outputs.get(name, recipe.output)) for name in scales}
 
     @staticmethod
-    def remade(was: Lowered, step: Step, children: list[Any]) -> Any:
+    def rebuild(was: Lowered, step: Step, children: list[Any]) -> Any:
         """As of all pipelines; steps of several targets are those of the same targets."""
         if isinstance(was.made, PairStep):
             return PairStep(step, was.made.names, was.made.factors)
-        return Degrade(step, children) if isinstance(was.made, Degrade) else remade(was, step, children)
+        return Degrade(step, children) if isinstance(was.made, Degrade) else rebuild(was, step, children)
 
     def add_targets(self, additional_targets: dict[str, str] | None) -> None:
         """Refused: a target of a pair has a scale."""
