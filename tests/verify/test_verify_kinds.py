@@ -306,8 +306,8 @@ def other_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def too_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    most = coarse_fields.most_of
-    monkeypatch.setattr(coarse_fields, "most_of", lambda count, share: most(count, share) / 1.3)
+    most = coarse_fields.maximum_quantile
+    monkeypatch.setattr(coarse_fields, "maximum_quantile", lambda count, share: most(count, share) / 1.3)
 
 
 def too_smooth(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import cv2
 
 from augrecipes.compat import normals
 from augrecipes.compiler.kernels import lens_native, warp_native
-from augrecipes.compiler.kernels.warp_native import Kind, border_of
+from augrecipes.compiler.kernels.warp_native import Kind, border_bytes
 from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 from augrecipes.ops.constants import LINEAR, NEAREST
@@ -72,7 +72,7 @@ def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None
 
 def _sampled(step: Any, found: NativeOp, more: tuple[int, int] = (0, 0)) -> NativeOp | None:
     """The same with how pixels are taken, and what lies beyond them."""
-    fill = border_of(step.fill) if step.border_mode == cv2.BORDER_CONSTANT else 0
+    fill = border_bytes(step.fill) if step.border_mode == cv2.BORDER_CONSTANT else 0
     if step.interpolation not in (NEAREST, LINEAR) or fill < 0:
         return None
     return replace(found, effect_arguments=(step.border_mode, fill, *more, step.interpolation == NEAREST))
@@ -88,7 +88,7 @@ def exactly(found: NativeOp) -> NativeOp | None:
 
     Its matrix has other last bits than albumentations' own, which no image shows: see native/warped.h.
     """
-    native = warp_native.here()
+    native = warp_native.native_warp()
     how = interpolation_of(found)
     body = 0 if native is None else native.body(_KINDS[found.effect], how)
     if not body:
