@@ -6,17 +6,8 @@
 #define AUGRECIPES_LAB_H
 
 #include "lanes.h"
+#include "layout.h"
 #include "planes.h"
-
-/* What the conversion looks up; compiler/kernels/lab.py makes it, and has the same fields. */
-typedef struct {
-    float light[256];      /* of a level: its light, 0..2040 */
-    float there[9];        /* from the light of red, green and blue to X, Y and Z, times 4096 */
-    int32_t back[9];       /* and from X, Y and Z to red, green and blue */
-    uint16_t roots[3073];  /* of X, Y or Z, 0..2040, times 2^15; one more may be read */
-    uint16_t steps[512];   /* of L: Y, and its root, each times 2^14 */
-    uint8_t levels[4099];  /* of light, 0..4095; three more may be read */
-} Lab;
 
 static inline Ints root(const Lab *lab, Floats red, Floats green, Floats blue, const float *weights) {
     Floats sum = red * weights[0] + green * weights[1] + blue * weights[2] + 2048.0f;

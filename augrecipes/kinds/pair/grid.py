@@ -9,7 +9,7 @@ d = (c + 1/2)·k − 1/2, so a matrix M between cells is S·M·S⁻¹ between pi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import gcd
 
 import numpy as np
@@ -31,11 +31,11 @@ def scale_factors(scales: Mapping[str, int]) -> dict[str, int]:
     return {name: scale // common for name, scale in scales.items()}
 
 
-def common_size(sizes: Mapping[str, Size], factors: Factors) -> Size:
+def common_size(sizes: Mapping[str, Sequence[int]], factors: Factors) -> Size:
     """Rows and columns of cells that all targets cover.
 
     Args:
-        sizes: (height, width) of each target, px.
+        sizes: height and width of each target, px; or its whole shape.
         factors: of every target in `sizes`.
 
     Raises:
@@ -45,9 +45,13 @@ def common_size(sizes: Mapping[str, Size], factors: Factors) -> Size:
     >>> common_size({"lr": (75, 112), "hr": (300, 451)}, {"lr": 1, "hr": 4})
     (75, 112)
     """
-    in_cells = {(height // factors[name], width // factors[name]) for name, (height, width) in sizes.items()}
-    if len(in_cells) > 1 or 0 in (size := in_cells.pop()):
-        raise DataError(_problem(sizes, factors))
+    found = set()
+    for name, shape in sizes.items():
+        k = factors[name]
+        found.add((shape[0] // k, shape[1] // k))
+    size: Size = found.pop()
+    if found or 0 in size:
+        raise DataError(_problem({name: (shape[0], shape[1]) for name, shape in sizes.items()}, factors))
     return size
 
 

@@ -79,7 +79,8 @@ def pair_programs(
         step = steps[id(transform)]
         exits[place] = PairExit(step, forced, tuple(name for name, of in programs.items() if place in of.opaque))
         stops += step.program.stops if isinstance(step, DegradeProgram) else [maker.made[id(transform)][0]]
-    return PairPrograms(programs, exits, factors, maker.position, call, tuple(stops))
+    unfinished = tuple(name for name, program in programs.items() if not program.writes)
+    return PairPrograms(programs, exits, factors, maker.position, call, tuple(stops), unfinished)
 
 
 def _ops(

@@ -214,8 +214,9 @@ class PairPipeline(Pipeline):
 
     def _whole_cells(self, images: SceneImages) -> SceneImages:
         """These targets without what they have beyond their last whole cells."""
-        rows, columns = common_size({name: image.shape[:2] for name, image in images.items()}, self.factors)
-        return {name: image[: rows * k, : columns * k] for name, image in images.items() for k in (self.factors[name],)}
+        factors = self.factors
+        rows, columns = common_size({name: image.shape for name, image in images.items()}, factors)
+        return {name: image[: rows * factors[name], : columns * factors[name]] for name, image in images.items()}
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
         wrong, others = "", given.keys() - set(self.outputs)

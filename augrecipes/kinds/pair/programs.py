@@ -51,6 +51,7 @@ class PairPrograms:
         position: moves the generators of all steps to a sample's key.
         call: calls a step at an exit: (step, what it does, its arguments) → what it leaves.
         stops: labels of the steps that albumentations carries out.
+        unfinished: the targets whose results still go to their sinks.
     """
 
     by_target: Mapping[str, Program]
@@ -59,15 +60,11 @@ class PairPrograms:
     position: Position
     call: Callable[..., Any]
     stops: tuple[str, ...]
+    unfinished: tuple[str, ...]
 
     def __iter__(self) -> Iterator[Program]:
         yield from self.by_target.values()
         yield from (each.step.program for each in self.exits.values() if isinstance(each.step, DegradeProgram))
-
-    @property
-    def unfinished(self) -> list[str]:
-        """The targets whose results still go to their sinks."""
-        return [name for name, program in self.by_target.items() if not program.writes]
 
     def run_batch(
         self, epoch: int, indices: Sequence[int] | np.ndarray, images: Mapping[str, InMemory], array: TargetArray
@@ -117,11 +114,12 @@ class PairRun:
     __slots__ = ("_begins", "_exits", "_images", "_key", "_programs", "_results")
 
     def __init__(self, programs: PairPrograms, key: Key, images: Mapping[str, AnyImage]) -> None:
-        if not all(is_image(image, files=False) or isinstance(image, EncodedWindow) for image in images.values()):
-            raise NotHereError
+        for image in images.values():
+            if not (is_image(image, files=False) or isinstance(image, EncodedWindow)):
+                raise NotHereError
         self._programs, self._key = programs, key
         self._images: dict[str, Any] = {**images}
-        self._begins = dict.fromkeys(images, END)
+        self._begins: dict[str, int] = {}
         self._exits: dict[str, int] = {}  # the targets that are at one
         self._results: dict[str, Any] = {}
 
@@ -147,7 +145,7 @@ class PairRun:
         """Carry a target to its next exit, or to its end."""
         program = self._programs.by_target[name]
         memory = allocate(name) if program.writes else np.empty
-        made = program.sample(*self._key, self._images[name], memory, self._begins[name])
+        made = program.sample(*self._key, self._images[name], memory, self._begins.get(name, END))
         if made is None:
             raise NotHereError
         if isinstance(made, Stopped):

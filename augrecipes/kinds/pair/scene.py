@@ -40,7 +40,7 @@ class Scene:
 
     def size(self) -> Size:
         """Rows and columns of cells; DataError where the targets no longer fit together."""
-        return common_size({name: array.shape[:2] for name, array in self.arrays.items()}, self.factors)
+        return common_size({name: array.shape for name, array in self.arrays.items()}, self.factors)
 
     def stand_in(self) -> np.ndarray:
         """A read-only array with one pixel a cell, and no memory: what windows and turns are drawn on."""
