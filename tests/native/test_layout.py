@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from augrecipes.compiler.kernels import lab
-from augrecipes.native import build, kernels, layout, libjpeg
+from augrecipes.native import build, kernels, lab, layout, libjpeg
 from augrecipes.native.layout import Layout
 
 DEF = (build.HERE / "layout.def").read_text(encoding="utf-8")
