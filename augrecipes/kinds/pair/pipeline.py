@@ -68,12 +68,10 @@ class PairPipeline(Pipeline):
         steps = cast("Steps", compiled.plans[arrival].steps)  # rules of pairs merge none
         self._lowered = tuple(lower_pair(step, tuple(scales), self.factors) for step in steps)
         every = [*opened(self._lowered)]
-        own = {id(one.made): one.made for one in every if isinstance(one.made, PairStep)}
-        self.cells = {id(step.step): step.largest_factor for step in own.values()}
+        self.cells = {id(one.made.step): one.made.largest_factor for one in every if isinstance(one.made, PairStep)}
+        draw = (one for one in every if not isinstance(one.made, Degrade))
         sites: Sites = [
-            (own[id(one.made)].step if id(one.made) in own else one.made, one.node.site, False)
-            for one in every
-            if not isinstance(one.made, Degrade)
+            (one.made.step if isinstance(one.made, PairStep) else one.made, one.node.site, False) for one in draw
         ]
         super().__init__(compiled, arrival, [*transforms_of(self._lowered)], sites)
         self._labels |= {id(one.made): one.node.site for one in every}
