@@ -122,4 +122,4 @@ def test_every_struct_of_the_list_is_read() -> None:
 
 
 def test_tables_of_lab_are_one_record_of_the_kernels_layout() -> None:
-    assert lab.tables().nbytes == layout.LAB.size
+    assert lab.TABLES.nbytes == layout.LAB.size
