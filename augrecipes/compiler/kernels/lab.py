@@ -16,12 +16,13 @@ _WHITE = np.array([0.950456, 1.0, 1.088754])
 _WEIGHT, _LIGHT, _ROOT, _BACK = 1 << 12, 255 << 3, 1 << 15, 1 << 14  # what these are counted in
 _ROOTS, _LEVELS = 3072, 4096
 _FIELDS = [
-    ("light", np.float32, 256),
     ("there", np.float32, 9),
     ("back", np.int32, 9),
-    ("roots", np.uint16, _ROOTS + 1),
-    ("steps", np.uint16, 512),
-    ("levels", np.uint8, _LEVELS + 3),
+    ("ys", np.uint16, 256),
+    ("root_ys", np.uint16, 256),
+    ("light", np.uint16, 256),
+    ("roots", np.uint16, _ROOTS),
+    ("levels", np.uint8, _LEVELS),
 ]
 
 
@@ -32,10 +33,10 @@ def tables() -> np.ndarray:
     made["light"] = np.rint(_LIGHT * np.where(level <= 0.04045, level / 12.92, ((level + 0.055) / 1.055) ** 2.4))
     made["there"] = np.rint(_WEIGHT * _TO_XYZ / _WHITE[:, None]).reshape(-1)
     made["back"] = np.rint(_WEIGHT * _FROM_XYZ * _WHITE).reshape(-1)
-    made["roots"][0, :_ROOTS] = _roots(np.arange(_ROOTS) / _LIGHT)
-    made["steps"] = _steps(np.arange(256)).reshape(-1)
+    made["roots"] = _roots(np.arange(_ROOTS) / _LIGHT)
+    made["ys"], made["root_ys"] = _ys(np.arange(256))
     given = np.where(light <= 0.0031308, light * 12.92, light ** (1 / 2.4) * 1.055 - 0.055)
-    made["levels"][0, :_LEVELS] = np.rint(255 * given)
+    made["levels"] = np.rint(255 * given)
     return made
 
 
@@ -45,10 +46,10 @@ def _roots(x: np.ndarray) -> np.ndarray:
     return np.rint(roots.astype(np.float32) * np.float32(_ROOT))
 
 
-def _steps(level: np.ndarray) -> np.ndarray:
-    """256×2: Y of each L, and its root."""
+def _ys(level: np.ndarray) -> np.ndarray:
+    """2×256: Y of each L, and its root."""
     root = level * 100 * _BACK / (255 * 116) + 16 * _BACK / 116
     near_black = level <= 20
     y = np.where(near_black, level * _BACK * 180 / (17 * 29**3), root**3 / _BACK**2)
     line = _BACK * (16 / 116 + level * 5 / (3 * 17 * 29))
-    return np.rint(np.stack([y, np.where(near_black, line, root)], axis=1))
+    return np.rint(np.stack([y, np.where(near_black, line, root)]))
