@@ -125,7 +125,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         ("test_a_fork_after_batches", "test_every_backend", "test_planted_faults_in_bags"), RESIZES
     ),
     "test_alignment.py": {"test_planted_faults_are_found": RESIZES},
-    "test_quick_apply.py": {"test_the_probe_sees": "CLAHE"},
+    "test_fast_apply.py": {"test_the_probe_sees": "CLAHE"},
     "test_native_merges.py": {"test_a_planted_fault": RESIZES, "test_plans_make_them": RESIZES},
     "test_native_plan.py": {"test_other_draws": RESIZES},
     "test_native_points.py": {

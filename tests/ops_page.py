@@ -6,7 +6,6 @@ from pathlib import Path
 from augrecipes.ops.record import OpRecord
 from augrecipes.ops.records import op_record, record_names
 
-_DRAWN_QUICKER = ("ElasticTransform", "PiecewiseAffine")  # by functions of compiler/kernels/maps.py
 PAGE = Path(__file__).parent.parent / "docs" / "OPS.md"
 _HEAD = """\
 # Which steps run natively
@@ -54,7 +53,7 @@ def why(record: OpRecord) -> str:
         return f"draws by what is in the {' and the '.join(sorted(record.draws_from))}"
     if record.changes_dtype:
         return "its images are floats"
-    if record.quick or record.name in _DRAWN_QUICKER:
+    if record.fast:
         return "it runs in albumentations, with functions of ours for what is slow there"
     return "no faster kernel for it exists here"
 

@@ -82,6 +82,17 @@ def wrap_apply(step: Any, by: Callable[..., Any], *more: Any) -> None:
     step._set_keys()  # albumentations keeps the functions that it calls
 
 
+def change_class(step: Any, cls: type) -> None:
+    """Make a transform one of a subclass. Only before it is put into a group."""
+    step.__class__ = cls
+    step._set_keys()
+
+
+def preprocessed_mask(step: Any, mask: np.ndarray) -> np.ndarray:
+    """A mask as CropNonEmptyMaskIfExists looks for places in it."""
+    return np.asarray(step._preprocess_mask(mask))
+
+
 def of_channels(channels: int, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
     """Refuse an image of other channels than there are values for: albumentations leaves the rest as memory was."""
     has = img.shape[2] if img.ndim > 2 else 1

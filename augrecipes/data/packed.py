@@ -221,7 +221,7 @@ class Packed(RecipeDataset, takes=RunSettings):
         if facts.scales:
             whole = self.recipe.inputs.min_size is None and not self.store.encodes  # others are read one by one
             images = in_memory(self.store, pipeline.targets, stored, decodes=True) if whole else None
-            return None if images is None else cast("Any", pipeline).many(epoch, virtual, images, take)
+            return None if images is None else cast("Any", pipeline).run_batch(epoch, virtual, images, take)
         targets, files = self._taken(), pipeline.reads and self.store.format == "jpeg"
         if pipeline.kept_apart({*targets}, files=files) is not None:
             return None

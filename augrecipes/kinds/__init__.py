@@ -10,7 +10,8 @@ Each module of a kind's folder belongs to a room of the house and imports what t
     alone.py     tta          alone: one target of several (`scales`) as a recipe of one image
 
 What these are made of lies beside them: in `pair` grids, steps and programs of several targets (compiler), and how
-files are paired and checked (sources); in `bag` how tiles are picked, read (data) and put together (compiler).
+files are paired and checked (sources); in `bag` the tables of tiles and of slides, how tiles are picked (sources), read
+(data), put together (compiler) and mapped (preview).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 /* Images that are bent: along a grid whose columns and rows are stretched, or as by a lens. Where each pixel is taken
    from is found a line, or some rows, at a time.
 
-   Beside compiler/kernels/maps.py, which gives these places their bits. */
+   The bits of these places are albumentations'. */
 
 #ifndef AUGRECIPES_DISTORTION_H
 #define AUGRECIPES_DISTORTION_H

@@ -6,20 +6,6 @@
 
 enum { ACROSS = 512, WIDEST = 4, AT_A_TIME = 4, AT_ONCE = 4, MOST = WIDEST_FILTER * WIDEST_FILTER };
 
-/* Bytes of a row as numbers, with `reach` pixels before them and behind. */
-static void take(const uint8_t *restrict row, int64_t left, int64_t some, int64_t columns, int64_t channels, int64_t reach,
-                 float *restrict to) {
-    int64_t first = left / channels - reach, count = some / channels + 2 * reach;
-    for (int64_t k = 0; k < 2 * reach; k++) {
-        int64_t x = k < reach ? k : count - 1 - (k - reach);
-        const uint8_t *from = row + fold((int32_t)(first + x), (int32_t)columns, BORDER_REFLECT_101) * channels;
-        for (int64_t c = 0; c < channels; c++)
-            to[x * channels + c] = from[c];
-    }
-    for (int64_t i = 0; i < some; i++)
-        to[reach * channels + i] = row[left + i];
-}
-
 /* Levels from numbers at several addresses, weighed: of `from` to `end`. Some more are read of each. */
 static inline void weigh(const float *const *at, const Floats *weights, int64_t taps, int64_t from, int64_t end,
                          int fused, uint8_t *restrict to) {
@@ -61,7 +47,7 @@ KERNEL(filter)(const uint8_t *source, int64_t rows, int64_t columns, int64_t cha
         for (int64_t y = 0; y < rows; y++) {
             /* Row k lies in workspace k % side, and so do those about y. */
             for (int64_t k = y ? y + reach : 0; k < MIN(y + reach + 1, rows); k++)
-                take(source + k * length, left, count, columns, channels, reach, workspace[k % side]);
+                take_mirrored(source + k * length, left, count, columns, channels, reach, workspace[k % side]);
             for (int64_t k = 0; k < taps; k++) {
                 int32_t row = fold((int32_t)(y + down[k]), (int32_t)rows, BORDER_REFLECT_101);
                 at[k] = workspace[row % side] + right[k];

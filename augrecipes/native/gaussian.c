@@ -1,29 +1,13 @@
 /* Sums of weighed pixels along rows, then along columns, bit for bit as OpenCV's sepFilter2D has them where weights are
    alike on both sides and no whole numbers of 256ths: in float, from the first of a row on, from the middle of a column
-   outwards. */
+   outwards. Strips of columns, whose rows stay in the nearest cache, come one after another; of each, two rows at a time,
+   which share what they read. */
 
 #include "lanes.h"
 #include "ops.h"
 #include "sampled.h"
 
-enum { AT_ONCE = 4, BLOCK = AT_ONCE * LANES };
-
-/* A row as numbers, with so many pixels before it and behind it, mirrored; what follows them is filled up. */
-static inline void widen(const uint8_t *restrict row, int64_t columns, int64_t channels, int64_t far, float *restrict to) {
-    int64_t length = columns * channels;
-    float *inner = to + far * channels;
-    for (int64_t i = 0; i < length; i++)
-        inner[i] = row[i];
-    for (int64_t k = 1; k <= far; k++)
-        for (int64_t c = 0; c < channels; c++) {
-            int32_t last = (int32_t)columns - 1;
-            inner[c - k * channels] = row[fold((int32_t)-k, (int32_t)columns, BORDER_REFLECT_101) * channels + c];
-            inner[(last + k) * channels + c] =
-                row[fold(last + (int32_t)k, (int32_t)columns, BORDER_REFLECT_101) * channels + c];
-        }
-    for (int64_t i = 0; i < BLOCK; i++)
-        inner[length + far * channels + i] = 0;
-}
+enum { AT_ONCE = 4, BLOCK = AT_ONCE * LANES, PAIR = 2, PART = PAIR * LANES };
 
 /* Along a row, of numbers `apart` from each other: the sums from `i` to `end`; what lies behind them is written to, too. */
 static inline void along(const float *restrict from, int64_t i, int64_t end, int64_t apart, const float *weights,
@@ -41,23 +25,36 @@ static inline void along(const float *restrict from, int64_t i, int64_t end, int
     }
 }
 
-/* Across rows, the nearest levels; rows[0] is the one in the middle, then those above and below it in turn. */
+/* The nearest levels, of which `count` are put down. */
+static inline void put_levels(const Floats *sums, int64_t count, uint8_t *to) {
+    uint8_t levels[PART], *at = count < PART ? levels : to;
+    for (int n = 0; n < PAIR; n++)
+        to_bytes(nearest(sums[n]), at + n * LANES);
+    if (count < PART)
+        memcpy(to, levels, (size_t)count);
+}
+
+/* Across rows, the nearest levels of two of them: those of rows[far] and, if `next`, of rows[far + 1]. */
 static inline void across(const float *const *rows, int64_t i, int64_t end, const float *weights, int64_t far, int fused,
-                          uint8_t *restrict to) {
-    for (; i < end; i += BLOCK) {
-        Floats sums[AT_ONCE], weight = weights[far] - (Floats){0};
-        uint8_t levels[BLOCK];
-        for (int n = 0; n < AT_ONCE; n++)
-            sums[n] = some(rows[0] + i + n * LANES) * weight;
-        for (int64_t k = 1; k <= far; k++) {
-            const float *above = rows[2 * k - 1] + i, *below = rows[2 * k] + i;
-            weight = weights[far + k] - (Floats){0};
-            for (int n = 0; n < AT_ONCE; n++)
-                sums[n] = times_add(some(below + n * LANES) + some(above + n * LANES), weight, sums[n], fused);
+                          uint8_t *restrict to, uint8_t *restrict next) {
+    for (; i < end; i += PART) {
+        Floats above[PAIR], below[PAIR], sums[PAIR], sums_next[PAIR], weight = weights[far] - (Floats){0};
+        for (int n = 0; n < PAIR; n++) {
+            above[n] = some(rows[far] + i + n * LANES), below[n] = some(rows[far + 1] + i + n * LANES);
+            sums[n] = above[n] * weight, sums_next[n] = below[n] * weight;
         }
-        for (int n = 0; n < AT_ONCE; n++)
-            to_bytes(nearest(sums[n]), levels + n * LANES);
-        memcpy(to + i, levels, (size_t)MIN(BLOCK, end - i));
+        for (int64_t k = 1; k <= far; k++) {
+            weight = weights[far + k] - (Floats){0};
+            for (int n = 0; n < PAIR; n++) {
+                Floats farther = some(rows[far - k] + i + n * LANES), last = some(rows[far + 1 + k] + i + n * LANES);
+                sums[n] = times_add(below[n] + farther, weight, sums[n], fused);
+                sums_next[n] = times_add(last + above[n], weight, sums_next[n], fused);
+                above[n] = farther, below[n] = last;
+            }
+        }
+        put_levels(sums, end - i, to + i);
+        if (next)
+            put_levels(sums_next, end - i, next + i);
     }
 }
 
@@ -80,32 +77,40 @@ static inline int are_known(const float *weights, int64_t size) {
 
 /* An image blurred, mirrored at its borders.
 
-   source, target: rows x columns x channels uint8, each row behind the other, apart
+   source, target: rows x columns x channels uint8, each row behind the other, apart; channels: 1 to 4
    weights: `size` of them, odd, at most 63; at least 0, alike on both sides, together 1
    fused_along, fused_across: how many numbers OpenCV takes at a time where it rounds products and sums at once, which it
      does not in what is left; 0: nowhere
-   workspace: size * (columns * channels + 64) + (columns + size) * channels + 64 floats to work in */
+   workspace: (size + 3) * GAUSSIAN_WIDTH floats to work in */
 KERNEL(gaussian)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, const float *weights, int64_t size,
                  int64_t fused_along, int64_t fused_across, float *workspace, uint8_t *target) {
-    if (rows < 1 || columns < 1 || channels < 1 || size < 1 || size > MOST_WEIGHTS || size % 2 == 0 || fused_along < 0 ||
-        fused_across < 0 || !are_known(weights, size))
+    enum { STRIP = GAUSSIAN_WIDTH - BLOCK };
+    if (rows < 1 || columns < 1 || channels < 1 || channels > MOST_CHANNELS || size < 1 || size > MOST_WEIGHTS ||
+        size % 2 == 0 || fused_along < 0 || fused_across < 0 || !are_known(weights, size))
         return REFUSED;
-    int64_t far = size / 2, length = columns * channels, wide = length + BLOCK;
-    int64_t body = body_of(length, fused_along), most = body_of(length, fused_across);
-    float *line = workspace + size * wide;
-    const float *about[MOST_WEIGHTS];
-    for (int64_t y = -far; y < rows + far; y++) { /* row y lies in workspace y % size, and so do those before it */
-        float *sums = workspace + (y + far) % size * wide;
-        widen(source + fold((int32_t)y, (int32_t)rows, BORDER_REFLECT_101) * length, columns, channels, far, line);
-        along(line, 0, body, channels, weights, size, 1, sums);
-        along(line, body, length, channels, weights, size, 0, sums);
-        int64_t middle = y - far;
-        if (middle < 0)
-            continue;
-        for (int64_t k = 0; k < size; k++)
-            about[k] = workspace + (middle + far + (k % 2 ? -(k + 1) / 2 : k / 2)) % size * wide;
-        across(about, 0, most, weights, far, 1, target + middle * length);
-        across(about, most, length, weights, far, 0, target + middle * length);
+    const int64_t far = size / 2, length = columns * channels, strip = STRIP - STRIP % channels;
+    const float *about[MOST_WEIGHTS + 1];
+    float *line = workspace + (size + 1) * GAUSSIAN_WIDTH;
+    memset(line, 0, 2 * GAUSSIAN_WIDTH * sizeof *line);
+    for (int64_t left = 0; left < length; left += strip) {
+        const int64_t end = MIN(strip, length - left);
+        const int64_t body = MIN(MAX(body_of(length, fused_along) - left, 0), end);
+        const int64_t most = MIN(MAX(body_of(length, fused_across) - left, 0), end);
+        for (int64_t y = -far; y < rows + rows % 2 + far; y++) { /* row y lies in place (y + far) % (size + 1) */
+            float *sums = workspace + (y + far) % (size + 1) * GAUSSIAN_WIDTH;
+            const uint8_t *row = source + fold((int32_t)y, (int32_t)rows, BORDER_REFLECT_101) * length;
+            take_mirrored(row, left, end, columns, channels, far, line);
+            along(line, 0, body, channels, weights, size, 1, sums);
+            along(line, body, end, channels, weights, size, 0, sums);
+            const int64_t first = y - far - 1;
+            if (first < 0 || first % 2)
+                continue;
+            for (int64_t k = 0; k <= size; k++)
+                about[k] = workspace + (first + k) % (size + 1) * GAUSSIAN_WIDTH;
+            uint8_t *to = target + first * length + left, *next = first + 1 < rows ? to + length : 0;
+            across(about, 0, most, weights, far, 1, to, next);
+            across(about, most, end, weights, far, 0, to, next);
+        }
     }
     return DONE;
 }

@@ -16,7 +16,7 @@ enum { BLOCKS = 16, LEAST_CUBIC = 4 }; /* the most pixels each way that `blocks`
 
 typedef int32_t Resize(const uint8_t *, int64_t, int64_t, int64_t, int32_t, int64_t, int64_t, uint8_t *, int64_t, int64_t,
                        int64_t, int64_t, int64_t);
-EXPORT Resize JOIN(resize, ISA), JOIN(cubic, ISA), JOIN(blocks, ISA), JOIN(shrink, ISA), JOIN(nearest, ISA),
+EXPORT Resize JOIN(resize, ISA), JOIN(enlarge, ISA), JOIN(cubic, ISA), JOIN(blocks, ISA), JOIN(shrink, ISA), JOIN(nearest, ISA),
     JOIN(nearest_middle, ISA);
 EXPORT int32_t JOIN(moved, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t, uint8_t *, int64_t);
 
@@ -33,7 +33,9 @@ static inline Resize *resizer(int64_t rows, int64_t columns, int64_t channels, i
         return down == 2 && across == 2 ? JOIN(blocks, ISA) : colours ? JOIN(resize, ISA) : 0;
     if (mode == INTERP_CUBIC)
         return channels == 3 && MIN(rows, columns) >= LEAST_CUBIC ? JOIN(cubic, ISA) : 0;
-    if (mode != INTERP_AREA || down < 1 || across < 1 || (whole && MAX(down, across) > BLOCKS))
+    if (mode == INTERP_AREA && (down < 1 || across < 1))
+        return colours ? JOIN(enlarge, ISA) : 0;
+    if (mode != INTERP_AREA || (whole && MAX(down, across) > BLOCKS))
         return 0;
     return whole ? JOIN(blocks, ISA) : colours ? JOIN(shrink, ISA) : 0;
 }
@@ -115,7 +117,13 @@ static inline void fill_pixels(const View *padded, int64_t count, uint8_t *to) {
             *to++ = (uint8_t)(padded->fill >> 8 * c);
 }
 
-/* Columns from `x` to `end`, all of the border or all of the image, of a window, in all rows but those of the fill. `from`: the
+/* Whether a row shows one of the image's that the window has, too, and so is a copy of that. */
+static inline int is_copy(const View *padded, Window of, int64_t y, int64_t at) {
+    int64_t first = padded->above + at;
+    return at >= 0 && first != y && of.top <= first && first < of.bottom;
+}
+
+/* Columns from `x` to `end`, all of the border or all of the image, of a window, in all rows but those of the fill and copies. `from`: the
    part of the image that is read, its pixels `across` bytes apart and its rows `down`. */
 static inline void make_columns(const View *padded, Window of, Window part, int64_t rows, int64_t columns, const uint8_t *from,
                                 int64_t down, int64_t across, int64_t x, int64_t end, uint8_t *to) {
@@ -135,6 +143,8 @@ static inline void make_columns(const View *padded, Window of, Window part, int6
         for (int64_t y = of.top; y < of.bottom; y++, here += step) {
             int64_t at = fold((int32_t)(y - padded->above), (int32_t)rows, (int32_t)padded->mode);
             const uint8_t *row = from + (at - part.top) * down;
+            if (is_copy(padded, of, y, at))
+                continue;
             if (at >= 0 && !inside)
                 memcpy(here, fill, count * channels);
             else if (at >= 0 && channels == 3) /* most have, and it is the quicker for being known here */
@@ -159,7 +169,7 @@ static inline int64_t make_border(Run *run, const View *padded, Window of, uint8
     uint8_t *here = to;
     for (int64_t y = of.top; y < of.bottom; y++, here += step) {
         int64_t at = fold((int32_t)(y - padded->above), (int32_t)rows, (int32_t)padded->mode);
-        if (at >= 0 && across == channels)
+        if (at >= 0 && across == channels && !is_copy(padded, of, y, at))
             memcpy(here + (left - of.left) * channels,
                    from + (at - part.top) * down + (left - padded->before - part.left) * channels, (right - left) * channels);
         else if (at < 0 && filled)
@@ -171,6 +181,11 @@ static inline int64_t make_border(Run *run, const View *padded, Window of, uint8
     if (across != channels)
         make_columns(padded, of, part, rows, columns, from, down, across, left, right, to);
     make_columns(padded, of, part, rows, columns, from, down, across, right, of.right, to);
+    for (int64_t y = of.top; y < of.bottom; y++) {
+        int64_t at = fold((int32_t)(y - padded->above), (int32_t)rows, (int32_t)padded->mode);
+        if (is_copy(padded, of, y, at))
+            memcpy(to + (y - of.top) * step, to + (padded->above + at - of.top) * step, (size_t)step);
+    }
     return DONE;
 }
 

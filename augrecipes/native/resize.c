@@ -1,4 +1,5 @@
-/* Images made larger or smaller, linear between pixels: OpenCV's arithmetic in whole numbers, 11 bits of weight.
+/* Images made larger or smaller, linear between pixels: OpenCV's arithmetic in whole numbers, 11 bits of weight. So does
+   it with areas where one side or both become larger, and has the pixels in other places then.
 
    Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. */
 
@@ -18,9 +19,26 @@ typedef struct {
     int group;
 } Columns;
 
+/* Along one side: how many pixels of the image one of the result is wide, and the inverse; whether pixels are areas. */
+typedef struct {
+    double step, inverse;
+    int areas;
+} Scale;
+
+static inline Scale scale_of(int64_t size, int64_t from, int areas) {
+    double inverse = (double)size / (double)from;
+    return (Scale){1.0 / inverse, inverse, areas};
+}
+
 /* The place of a pixel of the result: the pixel before it, and what the next one weighs. */
-static inline int32_t place(int64_t to, double scale, float *weight) {
-    float at = (float)(((double)to + 0.5) * scale - 0.5);
+static inline int32_t place(int64_t to, const Scale *scale, float *weight) {
+    if (scale->areas) { /* the next one weighs what lies behind its left border */
+        double first = floor((double)to * scale->step);
+        float behind = (float)((double)(to + 1) - (first + 1) * scale->inverse);
+        *weight = behind <= 0 ? 0 : behind - floorf(behind);
+        return (int32_t)first;
+    }
+    float at = (float)(((double)to + 0.5) * scale->step - 0.5);
     float below = floorf(at);
     *weight = at - below;
     return (int32_t)below;
@@ -41,7 +59,8 @@ static void find_groups(Columns *c, int64_t count, int channels) {
 }
 #endif
 
-static void find_columns(Columns *c, int64_t first, int64_t count, double scale, int64_t columns, int channels) {
+static void find_columns(Columns *c, int64_t first, int64_t count, const Scale *scale, int64_t columns,
+                         int channels) {
     for (int64_t x = 0; x < count; x++) {
         float weight;
         int32_t at = place(first + x, scale, &weight);
@@ -154,10 +173,10 @@ static inline void blend_rows(const int16_t *restrict above, const int16_t *rest
         }
 }
 
-/* `first`: which row of the whole result the first of `height` rows is, each `scale` rows of the image high. */
+/* `first`: which row of the whole result the first of `height` rows is, each `scale->step` rows of the image high. */
 static inline void resize_columns(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int channels,
                                   const Columns *c, int64_t count, uint8_t *target, int64_t first, int64_t height,
-                                  double scale, int64_t step_to) {
+                                  const Scale *scale, int64_t step_to) {
     int16_t values[2][4 * ACROSS];
     int64_t held[2] = {-1, -1}, asked = -1; /* asked: the last row that is on its way */
     float unused;
@@ -182,16 +201,9 @@ static inline void resize_columns(const uint8_t *source, int64_t rows, int64_t c
     }
 }
 
-/* source:  rows x columns x channels of uint8, channels 3 or 4; step: bytes from row to row
-   tall, wide: of the whole result
-   target:  a window of it, height x width x channels, whose first pixel is at row top, column left; step_to: bytes from
-            row to row */
-KERNEL(resize)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall,
-               int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
-               int64_t step_to) {
-    if ((channels != 3 && channels != 4) || !is_window(rows, columns, tall, wide, top, left, height, width))
-        return REFUSED;
-    double down = 1.0 / ((double)tall / (double)rows), across = 1.0 / ((double)wide / (double)columns);
+static inline int32_t resize_linearly(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels,
+                                      const Scale *down, const Scale *across, uint8_t *target, int64_t top, int64_t left,
+                                      int64_t height, int64_t width, int64_t step_to) {
     Columns c;
     for (int64_t x = 0; x < width; x += ACROSS) {
         int64_t count = MIN(ACROSS, width - x);
@@ -202,4 +214,30 @@ KERNEL(resize)(const uint8_t *source, int64_t rows, int64_t columns, int64_t ste
             resize_columns(source, rows, columns, step, 4, &c, count, target + x * 4, top, height, down, step_to);
     }
     return DONE;
+}
+
+/* source:  rows x columns x channels of uint8, channels 3 or 4; step: bytes from row to row
+   tall, wide: of the whole result
+   target:  a window of it, height x width x channels, whose first pixel is at row top, column left; step_to: bytes from
+            row to row */
+#define RESIZED(name, areas) \
+    KERNEL(name)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall, \
+                 int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width, int64_t step_to) { \
+        if ((channels != 3 && channels != 4) || !is_window(rows, columns, tall, wide, top, left, height, width)) \
+            return REFUSED; \
+        const Scale down = scale_of(tall, rows, areas), across = scale_of(wide, columns, areas); \
+        return resize_linearly(source, rows, columns, step, channels, &down, &across, target, top, left, height, width, \
+                               step_to); \
+    }
+
+RESIZED(resize, 0)
+RESIZED(enlarge, 1)
+
+/* The whole result, tall x wide, of an image resized by a factor that need not be that of the sizes. */
+KERNEL(resize_by)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, double factor,
+                  uint8_t *target, int64_t tall, int64_t wide) {
+    if ((channels != 3 && channels != 4) || !is_window(rows, columns, tall, wide, 0, 0, tall, wide))
+        return REFUSED;
+    const Scale scale = {1.0 / factor, factor, 0};
+    return resize_linearly(source, rows, columns, step, channels, &scale, &scale, target, 0, 0, tall, wide, wide * channels);
 }

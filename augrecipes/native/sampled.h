@@ -9,6 +9,7 @@
 enum { BORDER_CONSTANT = 0, BORDER_REPLICATE = 1, BORDER_REFLECT = 2, BORDER_WRAP = 3, BORDER_REFLECT_101 = 4 };
 enum { WARP_AFFINE = 0, WARP_PERSPECTIVE = 1, WARP_MAPS = 2 }; /* how `warp` is told where pixels are taken from */
 enum { LINE = 64, NEAR = 3 << 19 }; /* bytes that processors read at once, and that they have at hand */
+enum { GAUSSIAN_WIDTH = 448 }; /* numbers of a row in the workspace of `gaussian` */
 
 /* A coordinate that may lie outside of 0..n-1, as the border folds it back; -1 where a constant stands there. */
 static inline int32_t fold(int32_t at, int32_t n, int32_t border) {
@@ -22,6 +23,21 @@ static inline int32_t fold(int32_t at, int32_t n, int32_t border) {
     at %= period;
     at = at < 0 ? at + period : at;
     return at < n ? at : period - 1 + edge - at;
+}
+
+/* `count` bytes of a row from `left` on as numbers, with `reach` pixels before them and behind, mirrored at the borders. */
+static inline void take_mirrored(const uint8_t *restrict row, int64_t left, int64_t count, int64_t columns, int64_t channels,
+                                 int64_t reach, float *restrict to) {
+    int64_t first = left / channels - reach, pixels = count / channels + 2 * reach;
+    int64_t before = MIN(MAX(-first, 0), pixels), inside = MAX(MIN(columns - first, pixels), before);
+    const uint8_t *from = row + first * channels;
+    for (int64_t i = before * channels; i < inside * channels; i++)
+        to[i] = from[i];
+    for (int64_t x = before ? 0 : inside; x < pixels; x = x + 1 == before ? inside : x + 1) {
+        const uint8_t *pixel = row + fold((int32_t)(first + x), (int32_t)columns, BORDER_REFLECT_101) * channels;
+        for (int64_t c = 0; c < channels; c++)
+            to[x * channels + c] = pixel[c];
+    }
 }
 
 /* Read some bytes of a row line by line: gathering from memory that is far away takes twice as long. */

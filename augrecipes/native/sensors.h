@@ -33,6 +33,9 @@ static inline int64_t add_own_photons(Run *run, const double *drawn) {
     return JOIN(iso_noise, ISA)((int64_t)key, drawn[0], drawn[1], levels, to, pixels);
 }
 
+EXPORT int32_t JOIN(resize_by, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int32_t, double, uint8_t *, int64_t, int64_t);
+EXPORT int32_t JOIN(shrink_by, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int32_t, double, uint8_t *, int64_t, int64_t);
+
 /* Where OpenCV finds the next pixel to each, of so many, where sizes are a factor apart: less of them, or again more. */
 static inline int64_t nearest_of(int64_t at, double inverse, int64_t size) {
     return MIN((int64_t)floor((double)at * inverse), size - 1);
@@ -49,17 +52,28 @@ static inline int64_t coarsen(Run *run, double factor, const double *a) {
     int64_t tall = (int64_t)rint((double)rows * factor), wide = (int64_t)rint((double)columns * factor);
     if (!(factor > 0 && factor <= 1) || tall < 1 || wide < 1 || columns > LONGEST)
         return REFUSED;
-    if (a[0] != INTERP_NEAREST) { /* where OpenCV's steps are those of the sizes */
-        if ((double)tall / (double)rows != factor || (double)wide / (double)columns != factor)
-            return REFUSED;
-        TRY(resize(run, tall, wide, (int64_t)a[0]));
-        return resize(run, rows, columns, (int64_t)a[1]);
-    }
     const uint8_t *from;
     uint8_t *to;
+    double inverse = 1.0 / factor;
+    if (a[0] != INTERP_NEAREST) {
+        if ((double)tall / (double)rows == factor && (double)wide / (double)columns == factor) {
+            TRY(resize(run, tall, wide, (int64_t)a[0]));
+            return resize(run, rows, columns, (int64_t)a[1]);
+        }
+        if (inverse == floor(inverse)) /* OpenCV has other ways with whole numbers */
+            return REFUSED;
+        if (tall == rows && wide == columns) /* it copies those of the same size */
+            return DONE;
+        TRY(contiguous_image(run, &from));
+        CHECK_ALLOC(to = arena_alloc(run, tall * wide * channels));
+        TRY((a[0] == INTERP_LINEAR ? JOIN(resize_by, ISA) : JOIN(shrink_by, ISA))(
+            from, rows, columns, columns * channels, (int32_t)channels, factor, to, tall, wide));
+        run->view = whole_image(to, tall, wide, wide * channels, channels);
+        return resize(run, rows, columns, (int64_t)a[1]);
+    }
     int straight = a[1] == INTERP_NEAREST;
     int64_t height = straight ? rows : tall, width = straight ? columns : wide;
-    double inverse = 1.0 / factor, down = 1.0 / ((double)rows / (double)tall), across = 1.0 / ((double)columns / (double)wide);
+    double down = 1.0 / ((double)rows / (double)tall), across = 1.0 / ((double)columns / (double)wide);
     TRY(contiguous_image(run, &from));
     int32_t *at = (int32_t *)(void *)arena_alloc(run, width * (int64_t)sizeof *at);
     CHECK_ALLOC(at && (to = arena_alloc(run, height * width * channels)));

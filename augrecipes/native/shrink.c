@@ -40,6 +40,7 @@ static Share share_of(int64_t at, double scale, int64_t size) {
     if (end - (double)two > 1e-3) {
         s.count++;
         s.behind = (float)(MIN(MIN(end - (double)two, 1.0), width) / width);
+        s.before = s.count == 1 ? s.behind : s.before; /* all of the last pixel, and nothing before it */
     }
     return s;
 }
@@ -238,17 +239,9 @@ static inline void shrink_columns(const uint8_t *source, int64_t rows, int64_t c
     }
 }
 
-/* source:  rows x columns x channels of uint8, channels 3 or 4; step: bytes from row to row
-   tall, wide: of the whole result, neither larger
-   target:  a window of it, height x width x channels, whose first pixel is at row top, column left; step_to: bytes from
-            row to row */
-KERNEL(shrink)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall,
-               int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
-               int64_t step_to) {
-    if ((channels != 3 && channels != 4) || tall > rows || wide > columns ||
-        !is_window(rows, columns, tall, wide, top, left, height, width))
-        return REFUSED;
-    double down = 1.0 / ((double)tall / (double)rows), across = 1.0 / ((double)wide / (double)columns);
+static int32_t shrink_areas(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, double down,
+                            double across, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
+                            int64_t step_to) {
     Share shares[ACROSS];
     for (int64_t x = 0; x < width; x += ACROSS) {
         int64_t count = MIN(ACROSS, width - x);
@@ -260,4 +253,28 @@ KERNEL(shrink)(const uint8_t *source, int64_t rows, int64_t columns, int64_t ste
             shrink_columns(source, rows, columns, step, 4, shares, count, target + x * 4, top, height, down, step_to);
     }
     return DONE;
+}
+
+/* source:  rows x columns x channels of uint8, channels 3 or 4; step: bytes from row to row
+   tall, wide: of the whole result, neither larger
+   target:  a window of it, height x width x channels, whose first pixel is at row top, column left; step_to: bytes from
+            row to row */
+KERNEL(shrink)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall,
+               int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
+               int64_t step_to) {
+    if ((channels != 3 && channels != 4) || tall > rows || wide > columns ||
+        !is_window(rows, columns, tall, wide, top, left, height, width))
+        return REFUSED;
+    return shrink_areas(source, rows, columns, step, channels, 1.0 / ((double)tall / (double)rows),
+                        1.0 / ((double)wide / (double)columns), target, top, left, height, width, step_to);
+}
+
+/* The whole result, tall x wide, of an image made smaller by a factor that need not be that of the sizes. */
+KERNEL(shrink_by)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, double factor,
+                  uint8_t *target, int64_t tall, int64_t wide) {
+    if ((channels != 3 && channels != 4) || !(factor <= 1) ||
+        !is_window(rows, columns, tall, wide, 0, 0, tall, wide))
+        return REFUSED;
+    return shrink_areas(source, rows, columns, step, channels, 1.0 / factor, 1.0 / factor, target, 0, 0, tall, wide,
+                        wide * channels);
 }

@@ -57,8 +57,7 @@ static inline int64_t smooth(Run *run, const double *drawn, const double *a) {
     const uint8_t *levels;
     uint8_t *to;
     float weights[MOST_WEIGHTS];
-    int64_t size = (int64_t)drawn[0], length = v->columns * v->channels;
-    int64_t numbers = size * (length + 64) + length + size * v->channels + 64;
+    int64_t size = (int64_t)drawn[0];
     if (size > MOST_WEIGHTS)
         return REFUSED;
     if (size == 1)
@@ -66,7 +65,7 @@ static inline int64_t smooth(Run *run, const double *drawn, const double *a) {
     for (int64_t k = 0; k < size; k++)
         weights[k] = (float)drawn[1 + k];
     TRY(replacement_buffers(run, &levels, &to));
-    float *workspace = (float *)arena_alloc(run, numbers * (int64_t)sizeof *workspace);
+    float *workspace = (float *)arena_alloc(run, (size + 3) * GAUSSIAN_WIDTH * (int64_t)sizeof *workspace);
     CHECK_ALLOC(workspace);
     return JOIN(gaussian, ISA)(levels, v->rows, v->columns, v->channels, weights, size, (int64_t)a[0], (int64_t)a[1], workspace,
                                to);

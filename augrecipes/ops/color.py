@@ -89,7 +89,7 @@ RECORDS = (
         averages=2,
         gain=amplify.greyed,
         chroma="drops",
-        steadied="replaced_functions:with_whole_channels",
+        mend="pixel_mends:NarrowGrey",
         native="colours:greyed",
         native_when="`method` weighted_average; `num_output_channels` 3",
     ),
@@ -101,7 +101,7 @@ RECORDS = (
         grids="same",
         gain=1.0,
         channels_after=lambda a: int(a.get("num_output_channels", 3)),
-        steadied="replaced_functions:with_whole_channels",
+        mend="pixel_mends:NarrowGrey",
     ),
     _colour("RGBShift", "pointwise", channels=_GREY_OR_RGB, gain=1.0, native="colours:shifted"),
     _recolouring("ChannelShuffle", "pointwise", averages=0, gain=1.0, chroma="swaps", native="colours:reordered"),
@@ -136,7 +136,7 @@ RECORDS = (
         native="colours:equalized",
         native_when="`mode` cv; `by_channels` true",
     ),
-    _colour("FancyPCA", statistics="the principal colours", grids="alike", quick="principal_colours"),
+    _colour("FancyPCA", statistics="the principal colours", grids="alike", fast="principal_colours:fancy_pca"),
     _colour(
         "HEStain",
         statistics="the stains",
@@ -145,7 +145,12 @@ RECORDS = (
         grids="alike",
     ),
     _recolouring(  # it jumps at what is glass
-        "StainJitter", "pointwise", jumps=True, channels=_RGB, quick="stain_jitter", native_joined="colours:stained"
+        "StainJitter",
+        "pointwise",
+        jumps=True,
+        channels=_RGB,
+        fast="stain_jitter:stain_jitter",
+        native_joined="colours:stained",
     ),
     _colour("FromFloat", random=False, changes_dtype=True, grids="same"),
 )

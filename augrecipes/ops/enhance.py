@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import AfterValidator
 
 from augrecipes.compat.albumentations import A, BaseTransformInitSchema, check_range_bounds, nondecreasing
-from augrecipes.compat.replaced_functions import about_corner
+from augrecipes.ops.matrices import shifted
 
 _ORDERED = AfterValidator(nondecreasing)
 
@@ -24,7 +24,14 @@ class CornerAffine(A.Affine):  # type: ignore[misc]
     [[0, 0, 1, 1], [0, 0, 1, 1], [4, 4, 5, 5], [4, 4, 5, 5]]
     """
 
-    get_params_dependent_on_data = about_corner
+    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+        """Draw a matrix about the outer corner of the first pixel; with `fit_output` both are the same."""
+        drawn: dict[str, Any] = super().get_params_dependent_on_data(params, data)
+        if not self.fit_output:
+            height, width = params["shape"][:2]
+            back, there = shifted(-width / 2, -height / 2), shifted(width / 2, height / 2)
+            drawn |= {name: back @ drawn[name] @ there for name in ("matrix", "bbox_matrix")}
+        return drawn
 
 
 class Sharpness(A.ImageOnlyTransform):  # type: ignore[misc]

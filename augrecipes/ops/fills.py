@@ -28,7 +28,7 @@ class FillLevels:
     def apply(self, img: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
         """An image H×W×C, or several as albumentations puts them together, H×W×(N·C)."""
         step: Any = self
-        apply: Any = inherited(self, "apply", super())
+        apply: Any = super().apply  # type: ignore[misc]
         fill: Any = getattr(step, "fill", None)
         if isinstance(drops := getattr(step, "drop_value", None), tuple | list):
             check_length(drops, img, "image")
@@ -45,7 +45,7 @@ class FillLevels:
     def apply_to_mask(self, mask: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
         """A mask H×W or H×W×C."""
         step: Any = self
-        apply: Any = inherited(self, "apply_to_mask", super())
+        apply: Any = super().apply_to_mask  # type: ignore[misc]
         fill: Any = getattr(step, "fill_mask", None)
         if _is_list(step, fill) and len({*fill}) > 1:
             check_length(fill, mask, "mask")
@@ -73,13 +73,6 @@ class FillLevels:
     def apply_to_masks3d(self, masks3d: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
         """Masks N×D×H×W."""
         return _one_by_one(self, "apply_to_mask", super().apply_to_masks3d, masks3d, 2, args, params)  # type: ignore[misc]
-
-
-def inherited(step: Any, name: str, parent: Any) -> Callable[..., Any]:
-    """A method of a transform as the classes behind ours have it, or what stands in for that in this object."""
-    method: Callable[..., Any] = getattr(parent, name)
-    is_ours = method.__module__.startswith("augrecipes.ops")
-    return method if is_ours else vars(step).get("beneath", {}).get(name, method)
 
 
 def _one_by_one(

@@ -83,7 +83,7 @@ RECORDS = (
     _crop("RandomCropFromBorders", "window", crops="placed", size=sizes.unpredictable, native="moves:inner_window"),
     _window("AtLeastOneBBoxRandomCrop", native="moves:window_about_boxes"),
     # These read the mask's pixels, a key of their own, or may resize: opaque.
-    _crop("CropNonEmptyMaskIfExists", draws_from=frozenset({"mask"}), needs="mask"),
+    _crop("CropNonEmptyMaskIfExists", draws_from=frozenset({"mask"}), needs="mask", fast="mask_crop:FastMaskCrop"),
     _crop("RandomCropNearBBox", crops="placed", size=sizes.unpredictable),
     _crop("BBoxSafeRandomCrop", size=sizes.unpredictable, needs="boxes", native="moves:window_about_boxes"),
     _resized_crop(
@@ -144,7 +144,8 @@ RECORDS = (
     # Dense displacement fields.
     _field(
         "ElasticTransform",
-        own_noise="coarse_fields:elastic",
+        fast="elastic:FastElastic",
+        own_noise="coarse_fields:CoarseElastic",
         own_noise_when=lambda a, _: (
             a["sigma"] >= _SMOOTH and not a["approximate"] and a["noise_distribution"] == "gaussian"
         ),
@@ -152,7 +153,7 @@ RECORDS = (
     _field("GridDistortion", native="warps:grid", native_when=f"{_WARPS}; `num_steps` up to 126"),
     _field("GridElasticDeform", channels=(1, 3)),
     _field("OpticalDistortion", native="warps:lens", native_when=f"{_WARPS}; `mode` camera"),
-    _field("PiecewiseAffine"),
+    _field("PiecewiseAffine", fast="piecewise_affine:FastPiecewiseAffine"),
     _field("ThinPlateSpline"),
     # Inside Degrade, on one target.
     OpRecord(

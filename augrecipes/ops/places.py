@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC
 from functools import cache
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 
 from augrecipes.ops.constants import NEAREST
 from augrecipes.ops.field_inverse import inverse_places
-from augrecipes.ops.fills import FillLevels, inherited, setting
+from augrecipes.ops.fills import FillLevels, setting
 from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size, shifted
+from augrecipes.ops.pixel_mends import NarrowWarp
 from augrecipes.ops.records import op_record
 
 Points = NDArray[Any]
@@ -60,18 +62,19 @@ class MatrixPlaces:
     def apply_to_mask(self, mask: Points, *args: Any, **params: Any) -> Points:
         """A mask H×W or H×W×C; resized by `nearest` each pixel is the one in whose middle it lies, or next to it."""
         step: Any = self
+        apply: Any = super().apply_to_mask  # type: ignore[misc]
         record, before = op_record(type(self).__name__), params["shape"][:2]
         after = output_size(self, params, before)
         shrinks = after[0] < before[0] or after[1] < before[1]
         by_areas = shrinks and getattr(step, "area_for_downscale", None) == "image_mask"
         if not record.scales or step.mask_interpolation != NEAREST or by_areas:
-            return inherited(self, "apply_to_mask", super())(mask, *args, **params)
+            return np.asarray(apply(mask, *args, **params))
         if record.resizes == "window":
             x_min, y_min, x_max, y_max = params["crop_coords"]
             mask = mask[y_min:y_max, x_min:x_max]
         elif record.resizes is None:  # cut and padded first
             with setting(step, "keep_size", False):
-                mask = inherited(self, "apply_to_mask", super())(mask, *args, **params)
+                mask = apply(mask, *args, **params)
         return nearest(mask, after)
 
 
@@ -93,7 +96,7 @@ class FieldPlaces:
 
     def apply_to_mask(self, mask: Points, *args: Any, **params: Any) -> Points:
         """A mask H×W or H×W×C; channels of a mesh four by four, as OpenCV loses more."""
-        apply = inherited(self, "apply_to_mask", super())
+        apply: Any = super().apply_to_mask  # type: ignore[misc]
         if "generated_mesh" not in params or mask.ndim == 2:
             return apply(mask, *args, **params)
         parts = [apply(mask[..., k : k + 4], *args, **params) for k in range(0, mask.shape[2], 4)]
@@ -240,21 +243,25 @@ def _bounds(bboxes: Points, outline: Points, before: Size, after: Size, move: An
 
 
 @cache
-def right_class(cls: type) -> type:
-    """A transform class of albumentations, with what is wrong in it put right."""
-    record, schema = op_record(cls.__name__), getattr(cls, "InitSchema", None)
-    mixins: list[type] = []
+def right_class(cls: type, *mixins: type) -> type:
+    """A transform class of albumentations, with what is wrong in it put right; `mixins` come right in front of it."""
+    record, fields = op_record(cls.__name__), getattr(getattr(cls, "InitSchema", None), "model_fields", {}).keys()
+    mends: list[type] = []
     if not (record.moves or cls.__module__.startswith("albumentations.")):
         return cls
     if record.effect == "field":
-        mixins.append(FieldPlaces)
+        mends.append(FieldPlaces)
     elif record.has_matrix and record.action != "identity":
-        mixins.append(MatrixPlaces)
+        mends.append(MatrixPlaces)
     elif record.hides:
-        mixins.append(HolePlaces)
-    if not {"fill", "drop_value"}.isdisjoint(getattr(schema, "model_fields", ())):
-        mixins.append(FillLevels)
-    if not mixins:
+        mends.append(HolePlaces)
+    if fields & {"fill", "drop_value"}:
+        mends.append(FillLevels)
+    if fields >= {"border_mode", "interpolation"} and (record.action == "warp" or record.effect == "field"):
+        mends.append(NarrowWarp)
+    if record.mend:
+        mends.append(resolve_name(f"augrecipes.ops.{record.mend}"))
+    if not (mends or mixins):
         return cls
     # ABC keeps it out of albumentations' register of classes, in which it would take the other's place.
-    return type(cls)(cls.__name__, (*mixins, cls, ABC), {"__module__": cls.__module__, "__doc__": cls.__doc__})
+    return type(cls)(cls.__name__, (*mends, *mixins, cls, ABC), {"__module__": cls.__module__, "__doc__": cls.__doc__})

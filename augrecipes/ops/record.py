@@ -65,8 +65,8 @@ class OpRecord:
         channels_of: for how many channels the arguments (defaults merged) have a value each, where the class does not
             look whether the image has as many; None: for any.
         forgets: parameters that the class at times leaves out of its draws, and then lacks; what stands in for them.
-        steadied: of one whose result hangs on where memory lies, on how many threads OpenCV has, or on sides of one
-            pixel: what lets it give the same each time; module and name in compat.
+        mend: of one whose pixels depend on where memory lies or on how many threads OpenCV has, or that fails on some
+            images: the class in front of it that puts that right; module and name in ops.
         recolours: it changes colours by little more than a matrix: `fast` joins it with others that do.
         colour_error: from the arguments (defaults merged) to the levels by which it may differ then, and how hard it
             amplifies; None: two levels, and `gain`.
@@ -101,12 +101,13 @@ class OpRecord:
         channels_after: from the arguments (defaults merged) to how many channels it makes; None: as many as before.
         wide: the arguments whose default is far wider than that of the same step elsewhere.
         instead: what stands for it in an evaluation that is written by hand.
-        quick: of a class without a native op, what does its `apply` quicker, bit for bit: a module of compiler/kernels.
+        fast: of a class without a native op, what does its work faster, bit for bit: module and name in
+            compiler/kernels.
         native: what makes it a part of plans that run without Python: module and name in compiler/lowering.
         native_when: the arguments with which it is one, in words for people; "": with any.
         native_joined: the same where `fast` joins its colours with others: its pass alone is no part of plans.
-        own_noise: what lets `fast` make its noise, or its field of displacements, with a generator of our own: module
-            and name in compiler/kernels.
+        own_noise: the class in front of it by which `fast` counts its noise, or makes its field of displacements:
+            module and name in compiler/kernels.
         own_noise_when: from the arguments (defaults merged) and the image's dtype, None where that is not known, to
             whether it can.
     """
@@ -127,7 +128,7 @@ class OpRecord:
     grids_when: Callable[[Mapping[str, Any]], bool] | None = None
     averages: int | None = None
     forgets: Mapping[str, Any] | None = None
-    steadied: str = ""
+    mend: str = ""
     recolours: bool = False
     colour_error: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
     jumps: bool = False
@@ -152,7 +153,7 @@ class OpRecord:
     channels_after: Callable[[Mapping[str, Any]], int] | None = None
     wide: tuple[str, ...] = ()
     instead: str = ""
-    quick: str = ""
+    fast: str = ""
     native: str = ""
     native_when: str = ""
     native_joined: str = ""
@@ -275,7 +276,7 @@ class OpRecord:
     def own_noise_for(self, arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
         """Whether a step with `arguments` (defaults merged) may take noise of our own, for images of this dtype.
 
-        >>> OpRecord("GaussNoise", own_noise="own_noise:added").own_noise_for({}, "uint8")
+        >>> OpRecord("GaussNoise", own_noise="counter_noise:CounterGaussNoise").own_noise_for({}, "uint8")
         True
         """
         return bool(self.own_noise) and (self.own_noise_when is None or self.own_noise_when(arguments, dtype))

@@ -207,10 +207,11 @@ def effective(step: Step) -> dict[str, Any]:
     return merged
 
 
-def construct(step: Step) -> Any:
+def construct(step: Step, *mixins: type) -> Any:
     """The transform of one step (no group), with constants as OpenCV's integers.
 
-    Nothing is silent: what albumentations only warns of (unknown arguments, corrected values) is an error.
+    Nothing is silent: what albumentations only warns of (unknown arguments, corrected values) is an error. `mixins`
+    come right in front of albumentations' class.
 
     Raises:
         RecipeError: the class does not take these arguments; or no class stands behind the step's name.
@@ -222,14 +223,10 @@ def construct(step: Step) -> Any:
     """
     from augrecipes.ops.places import right_class  # numpy, which reading a recipe does without
 
-    made = _built(step, right_class)
+    made = _built(step, lambda cls: right_class(cls, *mixins))
     from augrecipes.compat.albumentations import checked_image, of_channels, on_a_copy, wrap_apply
-    from augrecipes.compat.replaced_functions import comes_back
 
-    comes_back(made)
     record = op_record(step.name)
-    if record.steadied:
-        resolve_name(f"augrecipes.compat.{record.steadied}")(made)
     if record.overwrites is not None and record.overwrites(effective(step)):
         wrap_apply(made, on_a_copy)
     if record.channels_of is not None and (channels := record.channels_of(effective(step))):

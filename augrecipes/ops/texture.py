@@ -23,19 +23,19 @@ RECORDS = (
     _alike("Blur", gain=1.0, native="pixels:blurred", native_when="`blur_limit` up to 15"),
     _alike("Defocus", gain=1.0),
     _alike("GaussianBlur", gain=1.0, native="pixels:smoothed"),
-    _texture("GlassBlur", gain=1.0, quick="glass"),
+    _texture("GlassBlur", gain=1.0, fast="glass:glass_blur"),
     _alike("MedianBlur", gain=1.0, in_levels=True, native="pixels:medians"),
     _alike("MotionBlur", gain=1.0, native="pixels:motion_blurred", native_when="`blur_limit` up to 11"),
     _alike("ZoomBlur", gain=1.0),
     _alike("Emboss", native="pixels:embossed", native_when="`strength` up to 266"),
     _alike(
         "Sharpen",
-        steadied="replaced_functions:with_whole_channels",
+        mend="pixel_mends:GreySharpen",
         native="pixels:sharpened",
         native_when="`method` kernel; `lightness` up to 266",
     ),
     _alike("Sharpness", native="pixels:sharper"),
-    _alike("UnsharpMask", quick="unsharp"),
+    _alike("UnsharpMask", fast="unsharp:unsharp_mask"),
     _alike("RingingOvershoot"),
     # Noise and compression.
     _noise(
@@ -43,17 +43,13 @@ RECORDS = (
         grids="same",
         grids_when=lambda a: a.get("spatial_mode") == "constant",
         gain=1.0,
-        own_noise="own_noise:added",
-        own_noise_when=lambda a, _: (
-            a["noise_type"] == "gaussian" and a["spatial_mode"] != "constant" and a["approximation"] == 1
-        ),
         native="colours:shifted",
         native_when="`noise_type` uniform; `spatial_mode` constant; `noise_params` of one range, or three",
     ),
     _noise(
         "GaussNoise",
         gain=1.0,
-        own_noise="own_noise:added",
+        own_noise="counter_noise:CounterGaussNoise",
         own_noise_when=lambda a, _: a["noise_scale_factor"] == 1,
         native="pixels:gaussian",
         native_when="`noise_scale_factor` 1; in `exact` also `per_channel` true",
@@ -61,7 +57,7 @@ RECORDS = (
     _noise_by_pixels(
         "ISONoise",
         channels=_RGB,
-        own_noise="own_noise:iso",
+        own_noise="counter_noise:CounterISONoise",
         own_noise_when=lambda _, dtype: dtype == "uint8",
         native="pixels:photons_counted",
     ),
@@ -69,13 +65,13 @@ RECORDS = (
     _noise_by_pixels("ShotNoise"),
     _compressing("ImageCompression", native="pixels:compressed", native_when="`compression_type` jpeg"),
     _compressing("Downscale", resamples=True, gain=sampled_twice, native="pixels:coarsened"),
-    _texture("Superpixels", in_levels=True, quick="superpixels"),
+    _texture("Superpixels", in_levels=True, fast="superpixels:superpixels"),
     _rgb_levels("ChromaticAberration", resamples=True, grids="alike", gain=sampled),
     # Light and weather.
-    _alike("Illumination", gain=lit, steadied="replaced_functions:with_steady_corner"),
+    _alike("Illumination", gain=lit, mend="pixel_mends:SteadyCorner"),
     _texture("PlasmaBrightnessContrast", statistics="the mean (for its contrast)"),
     _texture("PlasmaShadow", gain=1.0),
-    _rgb_levels("RandomFog", gain=1.0, quick="fog"),
+    _rgb_levels("RandomFog", gain=1.0, fast="fog:random_fog"),
     _rgb_levels("RandomGravel"),
     _rgb_levels("RandomRain", gain=1.0),
     _texture(
@@ -90,6 +86,6 @@ RECORDS = (
         grids="same",
         grids_when=lambda a: a.get("method") == "bleach",
     ),
-    _rgb_levels("RandomSunFlare", quick="flare"),
+    _rgb_levels("RandomSunFlare", fast="flare:sun_flare"),
     _texture("Spatter", channels=_RGB, gain=1.0),
 )

@@ -1,25 +1,19 @@
-"""What is drawn over an image: masks, boxes, keypoints, outlines of crops, and the tiles of a bag."""
+"""What is drawn over an image: masks, boxes, keypoints and outlines of crops."""
 
 from __future__ import annotations
 
 import colorsys
 import zlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.preview.cells import Cell
-from augrecipes.preview.display import EMPTY, Colour, RgbImage, render_text, width_px
+from augrecipes.preview.display import Colour, RgbImage, render_text, width_px
 
 Place = tuple[int, int, int, int]  # of a tag: left, top, right, bottom; px, ends exclusive
-
-SHOWN: Colour = (213, 94, 0)
-PICKED: Colour = (128, 146, 166)
-LEFT: Colour = (206, 206, 202)
-_EDGE, _SQUARE, _LEAST, _LARGEST = 8, 26, 240, 480  # px of a map: around its squares, a square, and its sides
 
 # Okabe and Ito's colours (2008), which colour-blind people tell apart; more are made by turning the hue.
 _NAMED: tuple[Colour, ...] = (
@@ -164,59 +158,3 @@ def render_tag(image: RgbImage, place: Place, name: str, colour: Colour) -> None
     ink = (20, 20, 20) if sum(c * w for c, w in zip(colour, (2, 5, 1), strict=True)) > 8 * 105 else (255, 255, 255)
     at = (left + right) // 2, bottom - (bottom - top - 8) // 2
     render_text(image, name, at, size_px=_LABEL_PX, colour=ink, align="center")
-
-
-def map_of_tiles(
-    places: NDArray[np.int64],
-    picked: Collection[int],
-    shown: Collection[int],
-    slide: tuple[RgbImage, float, float] | None,
-) -> Cell | None:
-    """A map of a bag's tiles: those that are shown, those that were picked, and the others as outlines.
-
-    Args:
-        places: int (n, 2), x and y of each tile in any unit; −1 where it is not known.
-        picked: numbers of the tiles that are part of the sample.
-        shown: numbers of the tiles that the sheet shows.
-        slide: the slide made small, its whole width and the side of a tile, in the unit of the places; None: the map's
-            ground is empty.
-
-    Returns:
-        None where fewer than two places are known, and there is no slide.
-
-    >>> tiles = map_of_tiles(np.array([[0, 0], [256, 0], [0, 256]]), {0, 1}, {0}, None)
-    >>> tiles.image.shape
-    (240, 240, 3)
-    >>> map_of_tiles(np.full((5, 2), -1), {0}, {0}, None) is None
-    True
-    """
-    known = np.nonzero((places >= 0).all(1))[0]
-    corners = places[known].astype(np.float64)
-    if slide is not None:
-        ground, whole, side = slide
-        per, edge = ground.shape[1] / whole, np.zeros(2)
-    else:
-        if len(np.unique(corners, axis=0)) < 2:
-            return None
-        # From one tile to its neighbour: the commonest step between different x, or y.
-        steps = [np.unique(np.diff(np.unique(corners[:, axis])), return_counts=True) for axis in (0, 1)]
-        side = min(float(step[count.argmax()]) for step, count in steps if len(step))
-        corners -= corners.min(0)
-        extent = corners.max(0) + side
-        per = min(_SQUARE / side, _LARGEST / extent.max())
-        edge = np.maximum((_LEAST - extent * per) / 2, _EDGE)
-        width, height = np.rint(extent * per + 2 * edge).astype(int).tolist()
-        ground = np.full((height, width, 3), EMPTY, np.uint8)
-
-    def over(image: RgbImage, scale: float) -> None:
-        # The shown ones last: where squares are smaller than a pixel, they must not be hidden.
-        for k in sorted(range(len(known)), key=lambda k: (known[k] in shown, known[k] in picked)):
-            is_shown, is_picked = known[k] in shown, known[k] in picked
-            (left, top), (right, bottom) = (((corners[k] + more) * per + edge) * scale for more in (0, side))
-            left, top, right, bottom = int(left), int(top), int(right), int(bottom)
-            gap = 2 if right - left >= 5 else 1
-            line = -1 if slide is None and (is_shown or is_picked) else 2 if is_shown and right - left >= 8 else 1
-            end = max(right - gap, left), max(bottom - gap, top)
-            cv2.rectangle(image, (left, top), end, SHOWN if is_shown else PICKED if is_picked else LEFT, line)
-
-    return Cell(ground, over=over)

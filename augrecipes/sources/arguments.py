@@ -8,6 +8,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from augrecipes import kinds
 from augrecipes.errors import DataError
 from augrecipes.paths import is_archive
 from augrecipes.recipe.grammar import Presence
@@ -21,7 +22,6 @@ from augrecipes.sources.image_tables import table_of_csv, table_of_folders
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.sample import DataArguments
-from augrecipes.sources.slide_bags import SLIDES, slides_of
 
 FILES = "files"  # of a mapping that names files and how they are read, not folders by target
 # The first three go with every CSV file.
@@ -108,8 +108,8 @@ def _by_name(recipe: Recipe, data: Mapping[str, Any]) -> DataArguments:
             raise DataError(f"{', '.join(f'{name}=' for name in strange)}: {what}")
         more = {name: value for name, value in data.items() if name in OF_FILES}
         return DataArguments(data.get("images"), data[FILES], more)
-    if SLIDES in data and recipe.facts.tiles:
-        return DataArguments(slides_of(data))
+    if recipe.facts.tiles and "slides" in data:
+        return DataArguments(kinds.part(recipe.kind, "reader").slides_of(data))
     if recipe.facts.scales:
         return DataArguments(data)
     names = ", ".join(f"{name}=" for name in data)

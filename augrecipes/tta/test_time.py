@@ -8,7 +8,7 @@ from functools import cache, lru_cache, partial
 from itertools import product
 from typing import Any
 
-from augrecipes.compiler.kernels.undecoded import is_encoded
+from augrecipes.compiler.kernels.encoded_images import is_encoded
 from augrecipes.compiler.run.extra_targets import is_array
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.kinds import part

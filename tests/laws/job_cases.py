@@ -121,7 +121,7 @@ def memory_for(seed: int, size: tuple[int, int], channels: int, dtype: str) -> n
     return np.zeros((channels, height + 2, 2 * width + 1), dtype)[:, 1:-1, 1::2].transpose(1, 2, 0)[:, :, ::-1]
 
 
-def case(
+def case_of(
     source: tuple[int, int], size: tuple[int, int], channels: int, border: int, reduction: int, tilt: float, count: int,
     dtype: str, seed: int,
 ) -> dict[str, Any]:  # fmt: skip
@@ -145,16 +145,17 @@ def case(
 
 SIDES = st.tuples(st.integers(1, 70), st.integers(1, 70))
 CASES = st.builds(
-    case, SIDES, SIDES, st.sampled_from([1, 3]), st.integers(0, 4), st.sampled_from([1, 1, 2, 4, 8]),
+    case_of, SIDES, SIDES, st.sampled_from([1, 3]), st.integers(0, 4), st.sampled_from([1, 1, 2, 4, 8]),
     st.sampled_from([0.0, 0.0, 0.5]), st.integers(0, 4), st.sampled_from(("uint8", "float32", "float16")),
     st.integers(0, 2**32),
 )  # fmt: skip
 
 
-def by_kernel(kernels: Any, room: Any, image: np.ndarray, job: Job, memory: int) -> np.ndarray | None:
-    out = memory_for(memory, job.size, image.shape[2], job.dtype)
-    return out if carry_out(kernels, replace(job, source=image), out) else None
+def by_kernel(kernels: Any, room: Any, case: Any) -> np.ndarray | None:
+    job = replace(case.job, source=case.image)
+    out = memory_for(case.memory, job.size, case.image.shape[2], job.dtype)
+    return out if carry_out(kernels, job, out) else None
 
 
-def by_definition(image: np.ndarray, job: Job, memory: int) -> np.ndarray:
-    return made(replace(job, source=image))
+def by_definition(case: Any) -> np.ndarray:
+    return made(replace(case.job, source=case.image))

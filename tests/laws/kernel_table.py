@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import albumentations.augmentations.geometric.functional as geometric
@@ -11,28 +12,27 @@ import job_cases
 import job_in_numpy
 import noise_in_numpy
 import numpy as np
+import sink_cases
 from hypothesis import settings
 from hypothesis import strategies as st
 from kernel_sets import guarded, spoil_first
 from support.checks import tries
 
 from augrecipes.compat import normals
-from augrecipes.compiler.kernels import coarse_fields, own_noise, resize_native, warp_native
+from augrecipes.compiler.kernels import coarse_fields, counter_noise, resize_native, warp_native
 from augrecipes.compiler.kernels.coarse_fields import DrawnPlaces, RowMix
-from augrecipes.compiler.kernels.formulas import scales_and_shifts
-from augrecipes.compiler.kernels.own_noise import Noise
-from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.compiler.kernels.counter_noise import Noise
 from augrecipes.compiler.kernels.warp_native import NativeWarp
+from augrecipes.compiler.lowering import opencv_variants
 from augrecipes.compiler.lowering.opencv_variants import NumpyNormals
 from augrecipes.native.kernels import Library, using
 from augrecipes.ops import places
 from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
-from augrecipes.ops.dihedral import Symmetry
-from augrecipes.recipe.model import Normalize, Output
 
 Room = Callable[..., Any]
 """Makes an array of a shape and a dtype for a result, between pages that nobody may touch."""
 Layout = Callable[[np.ndarray], np.ndarray]
+Case: Any = SimpleNamespace
 
 
 def window(array: np.ndarray) -> np.ndarray:
@@ -65,9 +65,9 @@ class Row:
     Attributes:
         kernel: its name.
         result: which of its arguments is the address of the result.
-        cases: arguments of both functions, arrays among them.
-        call: the kernel's result, by `kernels` and `room`; None where it leaves the work to Python.
-        definition: the result by its definition.
+        cases: what both functions are called with, by name, arrays among them.
+        call: the kernel's result, of kernels, a `Room` and a case; None where it leaves the work to Python.
+        definition: the result of a case by its definition.
         layouts: how arrays of a case may lie.
         exists: whether an instruction set has this kernel's bits.
         spoil: plants a fault at the address that argument `result` is.
@@ -95,12 +95,12 @@ def law(row: Row, kernels: Any, case: dict[str, Any], layout: Layout) -> bool:
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
     with using(kernels):
-        result = row.call(kernels, lambda shape, dtype: guarded(np.zeros(shape, dtype), at_end), **laid)
+        result = row.call(kernels, lambda shape, dtype: guarded(np.zeros(shape, dtype), at_end), Case(**laid))
     for name, value in laid.items():
         np.testing.assert_array_equal(value, case[name], err_msg=f"{name} was written to")
     if result is None:
         return False
-    np.testing.assert_array_equal(result, row.definition(**case), strict=True)
+    np.testing.assert_array_equal(result, row.definition(Case(**case)), strict=True)
     return True
 
 
@@ -128,17 +128,17 @@ def resize_case(size: tuple[int, int], to: tuple[int, int], channels: int, seed:
 def resize_row(kernel: str, sizes: Any, channels: tuple[int, ...], definition: Callable[..., np.ndarray]) -> Row:
     """The row of a kernel that resizes images of some (size, size of the result)."""
 
-    def call(kernels: Any, room: Room, image: np.ndarray, to: Any, part: Any) -> np.ndarray | None:
-        result = room((*part[2:], image.shape[2]), np.uint8)
+    def call(kernels: Any, room: Room, case: Any) -> np.ndarray | None:
+        image, result = case.image, room((*case.part[2:], case.image.shape[2]), np.uint8)
         answer = kernels.kernel(kernel, resize_native.ARGUMENTS)(
-            image.ctypes.data, *image.shape[:2], image.strides[0], image.shape[2], *to,
-            result.ctypes.data, *part, result.strides[0],
+            image.ctypes.data, *image.shape[:2], image.strides[0], image.shape[2], *case.to,
+            result.ctypes.data, *case.part, result.strides[0],
         )  # fmt: skip
         return None if answer else result
 
-    def defined(image: np.ndarray, to: Any, part: Any) -> np.ndarray:
-        top, left, height, width = part
-        return definition(image, to)[top : top + height, left : left + width]
+    def defined(case: Any) -> np.ndarray:
+        top, left, height, width = case.part
+        return definition(case.image, case.to)[top : top + height, left : left + width]
 
     cases = st.builds(lambda sides, *more: resize_case(*sides, *more), sizes, st.sampled_from(channels), SEED)
     return Row(kernel, 7, cases, call, defined, ROWS_APART, lambda kernels: has_bits(kernels, kernel))
@@ -165,14 +165,79 @@ def is_whole(sizes: Any) -> bool:
     return all(side % to == 0 for side, to in zip(*sizes, strict=True))
 
 
+def larger_somewhere(sizes: Any) -> bool:
+    return any(to > side for side, to in zip(*sizes, strict=True))
+
+
+def factor_case(size: tuple[int, int], factor: float, channels: int, seed: int) -> dict[str, Any]:
+    return {"image": levels(seed, *size, channels), "factor": factor}
+
+
+def is_resized_by(case: dict[str, Any]) -> bool:
+    """Whether OpenCV resizes by the factor itself: it copies what keeps its size, and has other ways for halves."""
+    sides = case["image"].shape[:2]
+    to = [round(side * case["factor"]) for side in sides]
+    return all(to) and to != [*sides] and not (1 / case["factor"]).is_integer()
+
+
+def factor_row(kernel: str, interpolation: int) -> Row:
+    """The row of a kernel that makes images smaller by a factor."""
+
+    def call(kernels: Any, room: Room, image: np.ndarray, factor: float) -> np.ndarray | None:
+        height, width, channels = image.shape
+        result = room((round(height * factor), round(width * factor), channels), np.uint8)
+        answer = kernels.kernel(kernel, "plllidpll")(
+            image.ctypes.data, height, width, image.strides[0], channels, factor, result.ctypes.data, *result.shape[:2]
+        )
+        return None if answer else result
+
+    def defined(image: Any, factor: float) -> np.ndarray:
+        resized = cv2.resize(image, None, fx=factor, fy=factor, interpolation=interpolation)
+        return resized.reshape(*resized.shape[:2], image.shape[2])
+
+    cases = st.builds(factor_case, SIZE, st.floats(0.05, 0.99), st.sampled_from((3, 4)), SEED).filter(is_resized_by)
+    return Row(kernel, 6, cases, call, defined, ROWS_APART, lambda kernels: has_bits(kernels, kernel[:-3]))
+
+
 RESIZES = (
     resize_row("nearest_middle", SIZES, (1, 2, 4, 8), places.nearest),
     resize_row("nearest", SIZES, (1, 2, 3, 4), by_opencv(NEAREST)),
     resize_row("resize", SIZES.filter(lambda s: s[0] != (2 * s[1][0], 2 * s[1][1])), (3, 4), by_opencv(LINEAR)),
     resize_row("cubic", SIZES.filter(lambda s: min(s[0]) >= 4), (3,), by_opencv(CUBIC)),
     resize_row("shrink", SMALLER.filter(lambda s: not is_whole(s)), (3, 4), by_opencv(AREA)),
+    resize_row("enlarge", SIZES.filter(larger_somewhere), (3, 4), by_opencv(AREA)),
+    factor_row("resize_by", LINEAR),
+    factor_row("shrink_by", AREA),
     resize_row("blocks", WHOLE_FACTORS, (1, 2, 3, 4), by_opencv(AREA)),
 )
+
+
+# Blurs.
+
+
+def blur_case(size: tuple[int, int], channels: int, side: int, sigma: float, seed: int) -> dict[str, Any]:
+    places = np.arange(side) - side // 2
+    weights = np.exp(-0.5 * (places / sigma) ** 2)
+    return {"image": levels(seed, *size, channels), "weights": (weights / weights.sum()).astype(np.float32)}
+
+
+def blur(kernels: Any, room: Room, image: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
+    result, workspace = room(image.shape, np.uint8), room(((len(weights) + 3) * 448,), np.float32)
+    answer = kernels.kernel("gaussian", "plllplllpp")(
+        image.ctypes.data, *image.shape, weights.ctypes.data, len(weights), *opencv_variants.gaussian(),
+        workspace.ctypes.data, result.ctypes.data,
+    )  # fmt: skip
+    return None if answer else result
+
+
+GAUSSIAN = Row(
+    "gaussian", 9,
+    st.builds(
+        blur_case, st.tuples(SIDE, st.sampled_from((1, 3, 64, 127, 128, 129, 300))), st.integers(1, 4),
+        st.integers(1, 31).map(lambda half: 2 * half + 1), st.floats(0.3, 9), SEED,
+    ),
+    blur, lambda image, weights: cv2.sepFilter2D(image, -1, weights, weights).reshape(image.shape), WHOLE,
+)  # fmt: skip
 
 
 # Warps: with the bits of albumentations' own functions.
@@ -201,29 +266,27 @@ def warp_case(
     }  # fmt: skip
 
 
-def warp(
-    kernels: Any, room: Room, kind: Any, image: np.ndarray, forward: Any, map_x: Any, map_y: Any, to: Any, border: int,
-    fill: Any, sampling: int,
-) -> np.ndarray | None:  # fmt: skip
-    body = NativeWarp(getattr(kernels, "kernels", kernels)).body(kind, sampling)
-    matrix: Any = warp_native._EYE
-    if kind == "affine":
-        fill = [fill] * image.shape[2] if isinstance(fill, float) else fill
-        matrix = warp_native._inverse(forward.ravel().tolist())
-    elif kind == "perspective":
-        matrix = cv2.invert(np.array(forward))[1].ravel().tolist()
-    maps = (map_x, map_y) if kind == "maps" else ()
-    return NativeWarp(kernels).sampled(kind, image, sampling, border, fill, to, matrix, maps, body)
+def warp(kernels: Any, room: Room, case: Any) -> np.ndarray | None:
+    body = NativeWarp(getattr(kernels, "kernels", kernels)).body(case.kind, case.sampling)
+    matrix, fill = warp_native._EYE, case.fill
+    if case.kind == "affine":
+        fill = [fill] * case.image.shape[2] if isinstance(fill, float) else fill
+        matrix = warp_native._inverse(case.forward.ravel().tolist())
+    elif case.kind == "perspective":
+        matrix = cv2.invert(np.array(case.forward))[1].ravel().tolist()
+    maps = (case.map_x, case.map_y) if case.kind == "maps" else ()
+    return NativeWarp(kernels).sampled(
+        case.kind, case.image, case.sampling, case.border, fill, case.to, matrix, maps, body
+    )
 
 
-def warp_by_albumentations(
-    kind: str, image: np.ndarray, forward: Any, map_x: Any, map_y: Any, to: Any, border: int, fill: Any, sampling: int
-) -> Any:
-    if kind == "maps":
-        return geometric.remap(image, map_x, map_y, sampling, border, fill)
-    if kind == "affine":
-        return geometric.warp_affine(image, forward, sampling, fill, border, to)
-    return geometric.perspective(image, forward, to[1], to[0], fill, border, False, sampling)
+def warp_by_albumentations(case: Any) -> Any:
+    if case.kind == "maps":
+        return geometric.remap(case.image, case.map_x, case.map_y, case.sampling, case.border, case.fill)
+    if case.kind == "affine":
+        return geometric.warp_affine(case.image, case.forward, case.sampling, case.fill, case.border, case.to)
+    height, width = case.to
+    return geometric.perspective(case.image, case.forward, width, height, case.fill, case.border, False, case.sampling)
 
 
 WARP = Row(
@@ -245,87 +308,9 @@ JOB = Row(
 )  # fmt: skip
 
 
-# The sink: an output's arithmetic, however the image and the memory of the result lie.
-
-MEMORY = ("its own", "between pages", "a row of a batch", "values apart", "part of a large block", "odd bytes")
-OUTPUTS = st.builds(
-    Output,
-    dtype=st.sampled_from(["uint8", "float32", "float16"]),
-    layout=st.sampled_from(["chw", "hwc"]),
-    color=st.sampled_from(["rgb", "rgb", "bgr", "gray", "y"]),
-    normalize=st.sampled_from([None, Normalize((0.25,), (0.5,)), Normalize((0.0,), (1.0,))]),
-    range=st.sampled_from([(0.0, 1.0), (0.0, 255.0), (-1.0, 1.0)]),
-)
-# 8×8 and 16×64: planes side by side begin at the same place of a 64-byte line; 7×9: they do not.
-SINK_SIZES = ((1, 1), (1, 7), (7, 9), (8, 8), (16, 64), (33, 31), (3, 513), (70, 64))
-
-
-def sink_case(
-    output: Output, size: tuple[int, int], channels: int, symmetry: Symmetry, memory: str, floats: bool, seed: int
-) -> dict[str, Any]:
-    image = levels(seed, *size, channels if output.color == "rgb" else 3)
-    values = image.astype(np.float32) / np.float32(255) if floats else image
-    return {"output": output, "image": values, "symmetry": symmetry, "memory": memory}
-
-
-def sink(kernels: Any, room: Room, output: Output, image: np.ndarray, symmetry: Symmetry, memory: str) -> np.ndarray:
-    view, sink_of = symmetry.view(image), Sink(output)
-    if memory == "its own":
-        result = sink_of(view)
-        assert result.flags.c_contiguous
-        assert not np.shares_memory(result, image)
-        return result
-    blocks: list[tuple[np.ndarray, slice]] = []
-
-    def placed(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        size, step = prod(shape), 2 if memory == "values apart" else 1
-        if memory == "odd bytes":
-            return np.zeros(size * np.dtype(dtype).itemsize + 1, np.uint8)[1:].view(dtype).reshape(shape)
-        if memory == "between pages":
-            return room(shape, dtype)
-        block = np.zeros(max(step * size + 80, (1 << 22) * (memory == "part of a large block")), dtype)
-        begin = -block.ctypes.data % 64 // block.itemsize + size % 3
-        part = slice(begin, begin + step * size, step)
-        blocks.append((block, part))
-        return block[part].reshape(shape)
-
-    result = sink_of(view, placed)
-    for block, part in blocks:  # nothing is written beside it
-        rest = block.copy()
-        rest[part] = 0
-        assert not rest.any()
-    return result
-
-
-def sink_by_formulas(output: Output, image: np.ndarray, symmetry: Symmetry, memory: str) -> np.ndarray:
-    """Channel by channel."""
-    image = np.ascontiguousarray(symmetry.view(image))
-    full = 255.0 if image.dtype == np.uint8 else 1.0
-    if output.color in ("gray", "y"):
-        # One channel out of three has a law of its own (tests/device): here only where it lies must not matter.
-        with using(None):
-            return Sink(output)(image)
-    planes = [image[..., c] for c in range(image.shape[2])]
-    planes = planes[::-1] if output.color == "bgr" else planes
-    if output.dtype == "uint8":
-        planes = [p if full == 255 else np.rint(np.clip(p * np.float32(255), 0, 255)).astype(np.uint8) for p in planes]
-    else:
-        numbers = scales_and_shifts(output, len(planes), full)
-        planes = [
-            (plane.astype(np.float32) * np.float32(scale) + np.float32(shift)).astype(output.dtype)
-            for plane, (scale, shift) in zip(planes, numbers, strict=True)
-        ]
-    return np.stack(planes, axis=0 if output.layout == "chw" else -1)
-
-
 SINK = Row(
-    "sink", 8,
-    st.builds(
-        sink_case, OUTPUTS, st.sampled_from(SINK_SIZES), st.integers(1, 5),
-        st.builds(Symmetry, st.booleans(), st.booleans(), st.booleans()), st.sampled_from(MEMORY),
-        st.sampled_from([False, False, True]), SEED,
-    ),
-    sink, sink_by_formulas, ANY_ORDER, python=True, tried=tries(800),
+    "sink", 8, sink_cases.CASES, sink_cases.by_kernel, sink_cases.by_formulas, ANY_ORDER, python=True,
+    tried=tries(800),
 )  # fmt: skip
 
 
@@ -357,33 +342,37 @@ def iso_case(size: Any, shift: float, near: float, intensity: float, key: int, s
     return {"image": levels(seed, *size, 3), "shift": shift, "intensity": intensity, "key": key}
 
 
-def iso(kernels: Any, room: Room, image: np.ndarray, shift: float, intensity: float, key: int) -> np.ndarray | None:
-    result = own_noise.iso_noise(image, shift, intensity, key, kernels)
-    assert (result is None) == (noise_in_numpy.iso(image, shift, intensity, key) is None)
+def iso(kernels: Any, room: Room, case: Any) -> np.ndarray | None:
+    result = counter_noise.iso_noise(case.image, case.shift, case.intensity, case.key, kernels)
+    assert (result is None) == (iso_in_numpy(case) is None)
     return result
+
+
+def iso_in_numpy(case: Any) -> np.ndarray | None:
+    return noise_in_numpy.iso(case.image, case.shift, case.intensity, case.key)
 
 
 NOISE = (
     Row(
-        "counter_numbers", 3, NOISES, lambda kernels, room, noise, image: np.asarray(noise),
-        lambda noise, image: noise_in_numpy.array(noise), WHOLE,
+        "counter_numbers", 3, NOISES, lambda kernels, room, case: np.asarray(case.noise),
+        lambda case: noise_in_numpy.array(case.noise), WHOLE,
     ),
     Row(
-        "own_noise", 5, NOISES, lambda kernels, room, noise, image: noise.added_to(image),
-        noise_in_numpy.added, ROWS_APART,
+        "own_noise", 5, NOISES, lambda kernels, room, case: case.noise.added_to(case.image),
+        lambda case: noise_in_numpy.added(case.noise, case.image), ROWS_APART,
     ),
     Row(
         "iso_noise", 4,
         st.builds(
             iso_case, SIZE, st.floats(0, 1), st.sampled_from([0, 0.5, 0.99, 1.01, 1.5]), st.floats(0, 4), KEY, SEED
         ),
-        iso, noise_in_numpy.iso, WHOLE,
+        iso, iso_in_numpy, WHOLE,
     ),
     Row(
-        "numpy_normals", 4, st.builds(lambda seed, count: {"seed": seed, "count": count},
-            st.one_of(st.integers(0, 2**32 - 1)), st.sampled_from((1, 2, 3000, 10**5))),
-        lambda kernels, room, seed, count: NumpyNormals(kernels).made(seed, count),
-        lambda seed, count: np.random.default_rng(seed).normal(size=count), WHOLE, lambda kernels: bool(normals()),
+        "numpy_normals", 4,
+        st.fixed_dictionaries({"seed": st.integers(0, 2**32 - 1), "count": st.sampled_from((1, 2, 3000, 10**5))}),
+        lambda kernels, room, case: NumpyNormals(kernels).made(case.seed, case.count),
+        lambda case: np.random.default_rng(case.seed).normal(size=case.count), WHOLE, lambda kernels: bool(normals()),
     ),
 )  # fmt: skip
 
@@ -399,15 +388,16 @@ def mix_case(columns: int, rows: int, taps: int, more: int, slopes: Any, seed: i
     }  # fmt: skip
 
 
-def mix(kernels: Any, room: Room, source: Any, slopes: Any, weights: Any, starts: Any) -> np.ndarray:
-    return RowMix(weights, starts).of(kernels, source, room((len(weights), source.shape[1]), np.float32), 0, *slopes)
+def mix(kernels: Any, room: Room, case: Any) -> np.ndarray:
+    to = room((len(case.weights), case.source.shape[1]), np.float32)
+    return RowMix(case.weights, case.starts).of(kernels, case.source, to, 0, *case.slopes)
 
 
-def mix_in_numpy(source: Any, slopes: Any, weights: Any, starts: Any) -> np.ndarray:
-    y, x = np.mgrid[: len(weights), : source.shape[1]].astype(np.float32)
-    total = x * np.float32(slopes[0]) + y * np.float32(slopes[1])
-    for k in range(weights.shape[1]):
-        total += source[starts + k] * weights[:, k : k + 1]
+def mix_in_numpy(case: Any) -> np.ndarray:
+    y, x = np.mgrid[: len(case.weights), : case.source.shape[1]].astype(np.float32)
+    total = x * np.float32(case.slopes[0]) + y * np.float32(case.slopes[1])
+    for k in range(case.weights.shape[1]):
+        total += case.source[case.starts + k] * case.weights[:, k : k + 1]
     return total
 
 
@@ -424,23 +414,24 @@ def bend_case(
     }  # fmt: skip
 
 
-def fields(image: Any, source: Any, weights: Any, starts: Any) -> list[DrawnPlaces]:
-    sides, mixes = image.shape[:2], RowMix(weights, starts)
-    return [DrawnPlaces(sides, source, mixes, first) for first in (None, len(weights) - sides[0])]
+def fields(case: Any) -> list[DrawnPlaces]:
+    sides, mixes = case.image.shape[:2], RowMix(case.weights, case.starts)
+    return [DrawnPlaces(sides, case.source, mixes, first) for first in (None, len(case.weights) - sides[0])]
 
 
-def bend(kernels: Any, room: Room, image: Any, source: Any, border: int, weights: Any, starts: Any) -> Any:
-    x, y = fields(image, source, weights, starts)
-    return coarse_fields.bend(image, x, y, border, 0x304050)
+def bend(kernels: Any, room: Room, case: Any) -> Any:
+    x, y = fields(case)
+    return coarse_fields.bend(case.image, x, y, case.border, 0x304050)
 
 
-def bend_in_numpy(image: Any, source: Any, border: int, weights: Any, starts: Any) -> np.ndarray:
-    x, y = map(np.asarray, fields(image, source, weights, starts))
-    u, v = (np.trunc(np.clip(np.nan_to_num(one, nan=-30000), -30000, 30000) * np.float32(65536)) for one in (x, y))
-    job = job_in_numpy.Job(image, [], image.shape[:2], border, (0x50, 0x40, 0x30))
-    return job_in_numpy.between(
-        lambda x, y: job_in_numpy.pixels(job, x, y, border), u.astype(np.int64), v.astype(np.int64)
+def bend_in_numpy(case: Any) -> np.ndarray:
+    u, v = (
+        np.trunc(np.clip(np.nan_to_num(np.asarray(field), nan=-30000), -30000, 30000) * np.float32(65536))
+        for field in fields(case)
     )
+    job = job_in_numpy.Job(case.image, [], case.image.shape[:2], case.border, (0x50, 0x40, 0x30))
+    at = partial(job_in_numpy.pixels, job, border=case.border)
+    return job_in_numpy.between(at, u.astype(np.int64), v.astype(np.int64))
 
 
 FIELDS = (
@@ -466,18 +457,19 @@ FIELDS = (
 # Sums of tables' numbers, added in one order: numpy's running sums, of two pixels at a time and of 4096 together.
 
 
-def moments(kernels: Any, room: Room, pixels: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+def moments(kernels: Any, room: Room, case: Any) -> np.ndarray:
     entries, sums = np.zeros((3, 256, 4)), room((3, 4), np.float64)
     for c in range(3):
-        entries[c, :, c] = numbers[c]
-    kernels.kernel("moments", "plpp")(pixels.ctypes.data, len(pixels), entries.ctypes.data, sums.ctypes.data)
+        entries[c, :, c] = case.numbers[c]
+    kernels.kernel("moments", "plpp")(case.pixels.ctypes.data, len(case.pixels), entries.ctypes.data, sums.ctypes.data)
     return np.array(sums[:, :3])
 
 
-def moments_in_numpy(pixels: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    values, total = np.zeros((len(pixels) + len(pixels) % 2, 3)), np.zeros((3, 3))
-    values[: len(pixels)] = numbers[np.arange(3), pixels]
-    for first in range(0, len(pixels), 4096):
+def moments_in_numpy(case: Any) -> np.ndarray:
+    count = len(case.pixels)
+    values, total = np.zeros((count + count % 2, 3)), np.zeros((3, 3))
+    values[:count] = case.numbers[np.arange(3), case.pixels]
+    for first in range(0, count, 4096):
         some = values[first : first + 4096]
         for k, each in enumerate((some, some * some, some * np.roll(some, -1, axis=1))):
             total[k] += np.add.accumulate(each[::2] + each[1::2])[-1]
@@ -495,4 +487,4 @@ MOMENTS = Row(
     moments, moments_in_numpy, WHOLE,
 )  # fmt: skip
 
-TABLE = (*RESIZES, WARP, JOB, SINK, *NOISE, *FIELDS, MOMENTS)
+TABLE = (*RESIZES, GAUSSIAN, WARP, JOB, SINK, *NOISE, *FIELDS, MOMENTS)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.kernels.own_noise import Noise
+from augrecipes.compiler.kernels.counter_noise import Noise
 from augrecipes.seeds import mix
 
 _HALVES = [
@@ -110,7 +110,7 @@ def bounds_of(rate: float, intensity: float) -> list[int] | None:
 
 
 def iso(image: np.ndarray, shift: float, intensity: float, key: int) -> np.ndarray | None:
-    """As of `own_noise.iso_noise`."""
+    """As of `counter_noise.iso_noise`."""
     pixels = image.shape[0] * image.shape[1]
     total, squares = lightness(image)
     variance = max(0.0, squares / pixels - (total / pixels) ** 2)

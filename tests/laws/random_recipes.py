@@ -7,8 +7,8 @@ from typing import Any
 
 import cv2
 import numpy as np
-import yaml
 from hypothesis import strategies as st
+from support.every_class import Pool, pool
 
 from augrecipes.compiler import compile as compiler
 from augrecipes.errors import DataError
@@ -16,15 +16,6 @@ from augrecipes.ops import catalog
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import names, takes
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Normalize, Output, Recipe, Step, label
-
-Pool = tuple[tuple[str, dict[str, Any]], ...]
-
-
-def pool(text: str) -> Pool:
-    """Classes and their arguments, listed as recipes list steps."""
-    steps = yaml.safe_load(f"[{text}]")
-    return tuple((step, {}) if isinstance(step, str) else next(iter(step.items())) for step in steps)
-
 
 # Arguments are small and quick; `p` is drawn. Windows pad, so that any order of steps is valid.
 MOVES: Pool = pool("""

@@ -118,23 +118,23 @@ def test_padding_is_whole_cells(scales: Scales, border: str) -> None:
         assert all((out[name] == small[0].repeat(k, axis=0).repeat(k, axis=1)).all() for name, k in units.items())
 
 
-act = shared.Shared.act
+act = shared.PairStep.act
 
 
-def _each_for_itself(self: shared.Shared, scene: Scene, names: list[str]) -> None:
+def _each_for_itself(self: shared.PairStep, scene: Scene, names: list[str]) -> None:
     for name in names:
-        one = Scene({name: scene.arrays[name]}, scene.units, scene.region)
+        one = Scene({name: scene.arrays[name]}, scene.factors, scene.matrix)
         act(self, one, [name])
         scene.arrays[name] = one.arrays[name]
 
 
-def _one_pixel_off_on_the_finest(self: shared.Shared, scene: Scene, names: list[str]) -> None:
+def _one_pixel_off_on_the_finest(self: shared.PairStep, scene: Scene, names: list[str]) -> None:
     if self.how == "window":
         scene.arrays[names[-1]] = np.roll(np.asarray(scene.arrays[names[-1]]), 1, axis=0)
     act(self, scene, names)
 
 
-def _a_turn_that_one_misses(self: shared.Shared, scene: Scene, names: list[str]) -> None:
+def _a_turn_that_one_misses(self: shared.PairStep, scene: Scene, names: list[str]) -> None:
     act(self, scene, names[:-1] if self.how == "dihedral" else names)
 
 
@@ -147,12 +147,12 @@ FOUR: Scales = {"lr": 1, "hr": 4}
 ALIGNED, OTHERS = planted(law, moves(FOUR), SEEDS), planted(law, moves({"a": 2, "b": 3}), SEEDS)
 test_planted_faults_are_caught = planted_faults(
     {
-        "each target draws for itself": (ALIGNED, (shared.Shared, "act", _each_for_itself)),
-        "a window one pixel off": (ALIGNED, (shared.Shared, "act", _one_pixel_off_on_the_finest)),
-        "a turn that one target misses": (OTHERS, (shared.Shared, "act", _a_turn_that_one_misses)),
+        "each target draws for itself": (ALIGNED, (shared.PairStep, "act", _each_for_itself)),
+        "a window one pixel off": (ALIGNED, (shared.PairStep, "act", _one_pixel_off_on_the_finest)),
+        "a turn that one target misses": (OTHERS, (shared.PairStep, "act", _a_turn_that_one_misses)),
         "a matrix without the half pixel": (
             lambda _: warps_are_aligned(FOUR, WARPS[0]),
-            (shared, "between_pixels", _without_the_half_pixel),
+            (shared, "in_pixels", _without_the_half_pixel),
         ),
     },
     (*FAILURES, DataError),

@@ -19,7 +19,7 @@ from kernel_sets import EACH_SET, NEEDS_KERNELS
 
 from augrecipes.compiler.kernels import coarse_fields
 from augrecipes.compiler.kernels.coarse_fields import Axis, RowMix, axis, most_of
-from augrecipes.compiler.rewrite.nodes import Renoised
+from augrecipes.compiler.rewrite.nodes import CounterNoiseStep
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native.kernels import Library, library, using
 from augrecipes.ops.field_inverse import inverse_places
@@ -245,7 +245,7 @@ def test_boxes_and_keypoints_follow_the_same_field() -> None:
 )
 def test_rough_fields_and_those_that_others_draw_by_stay_as_they_are(steps: str) -> None:
     plan = recipe(f" {steps}").compile().compiled.plans["uint8"]
-    assert not any(isinstance(step, Renoised) for step in plan.steps if step.name == "ElasticTransform")  # type: ignore[union-attr]
+    assert not any(isinstance(step, CounterNoiseStep) for step in plan.steps if step.name == "ElasticTransform")  # type: ignore[union-attr]
 
 
 @NEEDS_KERNELS

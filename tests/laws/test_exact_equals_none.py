@@ -1,11 +1,8 @@
 """Promise 2: `exact` makes the draws of `none` and gives its bits."""
 
-from collections.abc import Callable
 from functools import partial
-from itertools import product
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -27,21 +24,15 @@ from random_recipes import (
     steps_for,
     targets,
 )
-from support.checks import SEEDS, holds, in_a_soak, planted, planted_faults
+from support.checks import SEEDS, holds, planted, planted_faults
 
-from augrecipes.compat import replaced_functions as one_pixel
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import masks
-from augrecipes.compiler.rewrite.nodes import Fused
 from augrecipes.compiler.rewrite.rules import crop_first, open_groups
-from augrecipes.errors import DataError
 from augrecipes.kinds.image import pipeline as of_images
-from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline
 from augrecipes.ops import groups, records
 from augrecipes.ops.record import OpRecord
-from augrecipes.ops.registry import arguments, names
-from augrecipes.recipe.model import Arguments, Boxes, Inputs, Optimize, Output, Recipe, Step, label
-from augrecipes.recipe.parse import parse_text
+from augrecipes.recipe.model import Arguments, Boxes, Inputs, Recipe, Step, label
 
 # Grey images make some colour steps warn on every call.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -175,115 +166,3 @@ test_planted_faults_are_caught = planted_faults(
         },
     },
 )
-
-
-def test_what_stood_in_groups_is_joined_with_what_stands_beside_them() -> None:
-    text = """
-version: 1
-recipe: law
-steps:
-  - HorizontalFlip
-  - Sequential: {p: 1.0, steps: [{Sequential: {steps: [Rotate]}}, {RandomCrop: {height: 9, width: 9}}]}
-"""
-    (only,) = build(parse_text(text), "fast").compiled.plans["uint8"].steps
-    assert isinstance(only, Fused)
-    assert [step.name for step in only.steps] == ["HorizontalFlip", "Rotate", "RandomCrop"]
-
-
-@pytest.mark.parametrize(
-    "group", ["{p: 0.9, steps: [VerticalFlip]}", "{p: 1.0, share: bag, steps: [VerticalFlip]}"], ids=["p", "share"]
-)
-def test_what_may_miss_or_shares_its_draws_stays_a_group(group: str) -> None:
-    kind = "kind: bag\n" if "share" in group else ""
-    recipe = parse_text(f"version: 1\nrecipe: law\n{kind}steps: [{{Sequential: {group}}}]\n")
-    assert [step.site for step in build(recipe, "exact").compiled.plans["uint8"].steps] == ["Sequential#1"]
-
-
-# Images of one row or column come back from every warp, border and interpolation, with the pixels that they have.
-
-
-BORDERS = ("replicate", "reflect", "reflect_101")  # of these nothing but pixels of the image comes in
-OPTIMIZE: tuple[Optimize, ...] = ("none", "exact", "fast")
-UINT8 = Output("uint8", "hwc")
-
-BESIDE: dict[str, tuple[dict[str, Any], ...]] = {  # in place of no arguments
-    "Affine": ({"rotate": [-40, 40], "scale": [0.5, 2.0]}, {"shear": [-20, 20], "fit_output": True}),
-    "CropAndPad": ({"px": 1}, {"px": 1, "keep_size": False}),
-    "GridDistortion": ({"num_steps": 1},),
-    "Perspective": ({}, {"keep_size": False}, {"scale": [0.2, 0.3]}),
-    "Rotate": ({}, {"crop_border": True}),
-}
-
-
-def warps() -> list[tuple[str, dict[str, Any]]]:
-    """All classes that sample an image and look beyond it."""
-    looking = {"border_mode", "interpolation"}
-    found = [name for name in names() if looking <= ((arguments(name) or {}).get("properties") or {}).keys()]
-    return [(name, args) for name in found for args in BESIDE.get(name, ({},))]
-
-
-def coming_back(call: Callable[..., Any], interpolation: str) -> Callable[..., Any]:
-    """A function of OpenCV that says where it would not come back."""
-
-    def safely(image: np.ndarray, *args: Any, **how: Any) -> Any:
-        sampling = how.get(interpolation, 0) & ~cv2.WARP_INVERSE_MAP
-        hangs = 1 in image.shape[:2] and (sampling, how.get("borderMode")) == (cv2.INTER_CUBIC, cv2.BORDER_REFLECT_101)
-        if hangs:
-            pytest.fail("OpenCV would not come back")  # no Exception: those of steps become DataErrors
-        return call(image, *args, **how)
-
-    return safely
-
-
-@pytest.fixture
-def nothing_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, interpolation in (("warpAffine", "flags"), ("warpPerspective", "flags"), ("remap", "interpolation")):
-        monkeypatch.setattr(cv2, name, coming_back(getattr(cv2, name), interpolation))
-
-
-def made(pipeline: Pipeline, index: int, sample: dict[str, np.ndarray]) -> dict[str, Any] | None:
-    try:
-        return pipeline.at(index, 0)(**sample)
-    except DataError as error:
-        if "x_min < x_max" in str(error):  # a crop leaves nothing of it
-            return None
-        raise
-
-
-def comes_back(name: str, args: dict[str, Any], border: str, sampling: str, times: int) -> None:
-    """The law: what `none` makes `exact` makes too, `fast` as large; and of one pixel nothing but that pixel comes.
-
-    `fast` makes one warp of those that come `times` over.
-    """
-    given = {**args, "border_mode": border, "interpolation": sampling, "mask_interpolation": sampling}
-    recipe = Recipe("law", steps=label((Step(name, Arguments(given), p=1.0),) * times), output=UINT8)
-    pipelines = [build(recipe, optimize) for optimize in OPTIMIZE]
-    for index, shape in enumerate(product((1, 2, 3), repeat=2)):
-        rng = np.random.default_rng(index)
-        sample = {"image": rng.integers(0, 256, (*shape, 3), np.uint8), "mask": rng.integers(0, 9, shape, np.uint8)}
-        none, exact, fast = (made(pipeline, index, sample) for pipeline in pipelines)
-        assert (none is None) == (exact is None) == (fast is None)
-        if none is None or exact is None or fast is None:
-            continue
-        for target, given_one in sample.items():
-            assert np.array_equal(none[target], exact[target])
-            assert none[target].shape == fast[target].shape
-            if shape == (1, 1):
-                assert (none[target] == given_one).all()
-                assert (fast[target] == given_one).all()
-
-
-@pytest.mark.usefixtures("nothing_hangs")
-@in_a_soak("how", (("linear", "cubic"), (1,)), (("nearest", "linear", "cubic", "area", "lanczos4"), (1, 2)))
-@pytest.mark.parametrize(("name", "args"), warps())
-def test_lines_come_back_from_every_warp(name: str, args: dict[str, Any], how: Any) -> None:
-    for border, sampling, times in product(BORDERS, *how):
-        comes_back(name, args, border, sampling, times)
-
-
-@pytest.mark.usefixtures("nothing_hangs")
-@pytest.mark.parametrize("name", ["Affine", "Perspective", "ElasticTransform"])
-def test_a_warp_that_does_not_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_pixel, "doubled", lambda image, interpolation, border: image)
-    with pytest.raises(pytest.fail.Exception, match="would not come back"):
-        comes_back(name, BESIDE.get(name, ({},))[0], "reflect_101", "cubic", 1)

@@ -16,11 +16,12 @@ from support.checks import FAILURES, SEEDS, holds, planted, planted_faults
 from augrecipes.compat import steps as run_by
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import gate_of, is_plain
-from augrecipes.compiler.kernels import places, quick_apply
+from augrecipes.compiler.kernels import fast_apply, mask_crop
 from augrecipes.compiler.run import prepared
 from augrecipes.compiler.run.draws import CounterRandom, Draws
 from augrecipes.compiler.run.prepared import as_it_is
-from augrecipes.recipe.model import Recipe
+from augrecipes.ops.registry import construct
+from augrecipes.recipe.model import Arguments, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
@@ -177,10 +178,12 @@ DTYPES = st.sampled_from([np.uint8, np.uint16, np.int16, np.float32])
 
 
 def check_places(mask: np.ndarray, seed: int, **args: Any) -> None:
-    own, quick = (A.CropNonEmptyMaskIfExists(3, 5, p=1, **args) for _ in range(2))
-    quick_apply.attach([quick])
+    arguments = Arguments({"height": 3, "width": 5, **args})
+    own, fast = (construct(Step("CropNonEmptyMaskIfExists", arguments)) for _ in range(2))
+    fast_apply.attach([fast])
+    assert isinstance(fast, mask_crop.FastMaskCrop)
     seen = []
-    for step in (own, quick):
+    for step in (own, fast):
         step.py_random = random.Random(seed)
         data = {"image": mask, "mask": mask}
         params = step.update_transform_params({}, data)
@@ -208,40 +211,8 @@ def test_windows_are_drawn_around_the_same_places(
     check_places(mask.astype(dtype), seed, **args)
 
 
-@given(
-    size=st.tuples(st.integers(1, 40), st.integers(1, 40)),
-    args=st.sampled_from([
-        {"mask_indices": [1, 2, 127, 254], "num_holes_range": (1, 3)},
-        {"mask_indices": [2], "hole_height_range": (0.5, 1.0), "fill": 9},
-    ]),
-    seed=st.integers(0, 10**6),
-)  # fmt: skip
-def test_holes_are_drawn_in_the_same_parts(size: tuple[int, int], args: dict[str, Any], seed: int) -> None:
-    mask = np.random.default_rng(seed).integers(0, 3, size, np.uint8) * np.uint8(1 + 126 * (seed % 2))
-    own, quick = (A.ConstrainedCoarseDropout(p=1, **args) for _ in range(2))
-    quick_apply.attach([quick])
-    assert "get_params_dependent_on_data" in vars(quick)
-    seen = []
-    for step in (own, quick):
-        step.set_random_seed(seed)
-        data = {"image": np.zeros((*size, 3), np.uint8), "mask": mask}
-        seen.append(step.get_params_dependent_on_data({"shape": (*size, 3)}, data))
-    np.testing.assert_array_equal(seen[0]["holes"], seen[1]["holes"], strict=True)
-    assert seen[0]["seed"] == seen[1]["seed"]
-
-
-@given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 99))
-def test_places_are_those_of_numpy(height: int, width: int, seed: int) -> None:
-    mask = np.random.default_rng(seed).integers(0, 2, (height, width), np.uint8)
-    expected, found = np.argwhere(mask), places.places(mask)
-    assert len(found) == len(expected)
-    for number, place in enumerate(expected):
-        assert found[number].dtype == place.dtype
-        np.testing.assert_array_equal(found[number], place)
-
-
 def test_the_law_sees_a_place_that_is_one_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places.np, "flatnonzero", lambda row: np.nonzero(row)[0][::-1])
+    monkeypatch.setattr(mask_crop.np, "flatnonzero", lambda row: np.nonzero(row)[0][::-1])
     with pytest.raises(AssertionError):
         for seed in range(9):
             check_places(np.random.default_rng(seed).integers(0, 2, (20, 30), np.uint8), seed)

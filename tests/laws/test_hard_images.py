@@ -8,7 +8,6 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-import albumentations as A
 import cv2
 import numpy as np
 import pytest
@@ -19,10 +18,12 @@ from random_recipes import build, one_level_off
 from test_native_plan import recipe_of
 
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.kernels import field_native, maps, warp_native
+from augrecipes.compiler.kernels import elastic, fast_apply, warp_native
 from augrecipes.compiler.kernels.warp_native import NativeWarp
 from augrecipes.native.kernels import Library, using
 from augrecipes.ops.constants import NEAREST
+from augrecipes.ops.registry import construct
+from augrecipes.recipe.model import Arguments, Step
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
 
@@ -230,7 +231,7 @@ def test_labels_on_an_axis_of_one_are_the_kernels_too() -> None:
 
 # The maps of warps that go by a smooth field, or by a grid.
 
-SMOOTH = [kernels for kernels in KERNEL_SETS if kernels is not None and field_native.same_bits(kernels)]
+SMOOTH = [kernels for kernels in KERNEL_SETS if kernels is not None and elastic.same_bits(kernels)]
 SIGMAS = st.sampled_from((0.7, 0.8, 1.0, 1.5, 3.3, 6.0, 11.0, 50.0))  # 7 to 401 weights, of each remainder by four
 
 
@@ -238,10 +239,12 @@ SIGMAS = st.sampled_from((0.7, 0.8, 1.0, 1.5, 3.3, 6.0, 11.0, 50.0))  # 7 to 401
 def test_displacements_are_those_of_albumentations(
     rows: int, columns: int, sigma: float, alpha: float, same: bool, rough: bool, distribution: str
 ) -> None:
-    given_to: Any = {"same_dxdy": same, "approximate": rough, "noise_distribution": distribution}
-    own, quick = (A.ElasticTransform(alpha=alpha, **given_to) for _ in range(2))
+    arguments = {"alpha": alpha, "same_dxdy": same, "approximate": rough, "noise_distribution": distribution}
+    own, fast = (construct(Step("ElasticTransform", Arguments(arguments))) for _ in range(2))
+    with using(KERNEL_SETS[-1]):
+        fast_apply.attach([fast])
     drawn = []
-    for step in (own, maps.with_quick_maps(quick)):
+    for step in (own, fast):
         step.sigma, step.random_generator = sigma, np.random.Generator(np.random.Philox(3))
         made = step.get_params_dependent_on_data({"shape": (rows, columns, 3)}, {})
         drawn.append((made["map_x"], made["map_y"], step.random_generator.bit_generator.random_raw()))
@@ -251,16 +254,17 @@ def test_displacements_are_those_of_albumentations(
 
 def test_a_transform_runs_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    own = field_native.smoothed
+    own = elastic.smoothed
 
     def counting(*given: Any) -> bool:
         asked.append(given)
         return own(*given)
 
-    monkeypatch.setattr(field_native, "smoothed", counting)
+    monkeypatch.setattr(elastic, "smoothed", counting)
     for kernels in SMOOTH:
-        step = maps.with_quick_maps(A.ElasticTransform(alpha=50, sigma=6))
+        step = construct(Step("ElasticTransform", Arguments({"alpha": 50, "sigma": 6})))
         with using(kernels):
+            fast_apply.attach([step])
             asked.clear()
             step.get_params_dependent_on_data({"shape": (20, 30, 3)}, {})
         assert asked.pop()[:1] == (kernels,)

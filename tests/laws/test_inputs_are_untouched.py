@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, build, photo
 from support.checks import DEAR, in_a_soak, planted_faults, read_only
+from support.every_class import SIZE, STEPS
 
 from augrecipes.compat import albumentations
 from augrecipes.compiler.kernels import sink as conversion
@@ -29,33 +30,16 @@ from augrecipes.recipe.parse import parse_text
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
 
 CASE = tuple[str, dict[str, Any]]
-SIZE = (40, 52)
-NEEDED: dict[str, Any] = {
-    "height": 20,
-    "width": 22,
-    "size": [20, 22],
-    "min_max_height": [15, 20],
-    "num_grid_xy": [3, 3],
-    "magnitude": 4,
-}
-MORE: dict[str, dict[str, Any]] = {
-    "LongestMaxSize": {"max_size": 30},
-    "SmallestMaxSize": {"max_size": 30},
-    "CropAndPad": {"px": 3},
-    "ConstrainedCoarseDropout": {"mask_indices": [1, 2]},
-    "ResizeToTarget": {},
-}
 # An argument that is not one of a few values, under which a class does its work in another way.
 ALSO: CASE = ("Posterize", {"num_bits": [[2, 3], [3, 4], [4, 5]]})
 INPUTS = Inputs(boxes=Boxes(), keypoints=Keypoints())
 
 
 def cases(name: str) -> Iterator[CASE]:
-    """The class with its defaults, and with every value of each argument that is one of a few."""
-    schema = catalog.shipped()[name]
-    base = {key: NEEDED[key] for key in schema.get("required", ())} | MORE.get(name, {})
+    """The class as others try it, and with every value of each argument that is one of a few."""
+    base = next(step.args.plain() for step in STEPS if step.name == name)
     yield name, base
-    for argument, part in schema["properties"].items():
+    for argument, part in catalog.shipped()[name]["properties"].items():
         for value in part.get("enum", (True, False) if part.get("type") == "boolean" else ()):
             if value != part.get("default"):
                 yield name, {**base, argument: value}

@@ -19,9 +19,9 @@ from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.executor.program_memory import ProgramMemory
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
 from augrecipes.kinds.pair import lowering
-from augrecipes.kinds.pair.degrade import Degrade, Degrading
+from augrecipes.kinds.pair.degrade import Degrade, DegradeProgram
 from augrecipes.kinds.pair.pipeline import PairPipeline
-from augrecipes.kinds.pair.programs import SceneOnTheWay, ScenePlans
+from augrecipes.kinds.pair.programs import PairPrograms, PairRun
 from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step
 
@@ -68,7 +68,7 @@ def law(recipe: Recipe, seed: int, kernels: Library, at_end: bool, *, alike: boo
             same(told(lambda k=k, coming=coming: exact.at(indices[k], EPOCH)(**coming)), wanted[k], exact.outputs)
         same(told(lambda k=k, scene=scene: asked.at(indices[k], EPOCH)(**scene)), wanted[k], exact.outputs)
     images = {name: InMemory.of([scene[name] for scene in scenes]) for name in exact.targets}
-    batch = told(lambda: exact.many(EPOCH, indices, images, lambda _, shape, dtype: np.empty((N, *shape), dtype)))
+    batch = told(lambda: exact.run_batch(EPOCH, indices, images, lambda _, shape, dtype: np.empty((N, *shape), dtype)))
     if any(isinstance(one, tuple) for one in wanted):
         assert batch is None or batch == next(one for one in wanted if isinstance(one, tuple))
         return 0
@@ -77,10 +77,17 @@ def law(recipe: Recipe, seed: int, kernels: Library, at_end: bool, *, alike: boo
         return 0
     for k, one in enumerate(wanted):
         same({name: batch[name][k] for name in exact.outputs}, one, exact.outputs)
-    return 0 if isinstance(native, str) else sum(
-        native.sample((EPOCH, index, 0), exact._whole_cells(scene), lambda _: np.empty) is not None
-        for index, scene in zip(indices, scenes, strict=True)
-    )  # fmt: skip
+    pairs = zip(indices, scenes, strict=True)
+    return sum(runs_natively(native, (EPOCH, index, 0), exact._whole_cells(scene)) for index, scene in pairs)
+
+
+def runs_natively(native: PairPrograms | str, key: Any, scene: Any) -> bool:
+    if isinstance(native, str):
+        return False
+    try:
+        return bool(PairRun(native, key, scene).finish(lambda _: np.empty))
+    except NotHereError:
+        return False
 
 
 def check(kernels: Library, examples: Any, pool: Any) -> int:
@@ -119,8 +126,11 @@ def test_fast_makes_the_same_whoever_asks(recipe: Recipe, seed: int) -> None:
         same(told(lambda coming=coming: fast.at(seed, EPOCH)(**coming)), wanted, fast.outputs)
     same(told(lambda: asked.at(seed, EPOCH)(**scene)), wanted, fast.outputs)
     images = {name: InMemory.of([array]) for name, array in scene.items()}
-    batch = told(lambda: fast.many(EPOCH, [seed], images, lambda _, shape, dtype: np.empty((1, *shape), dtype)))
-    same({name: rows[0] for name, rows in batch.items()} if isinstance(batch, dict) else batch, wanted, fast.outputs)
+    batch = told(lambda: fast.run_batch(EPOCH, [seed], images, lambda _, shape, dtype: np.empty((1, *shape), dtype)))
+    if batch is not None:
+        same(
+            {name: rows[0] for name, rows in batch.items()} if isinstance(batch, dict) else batch, wanted, fast.outputs
+        )
 
 
 @NEEDS_KERNELS
@@ -172,12 +182,12 @@ STOPS = st.just(
 )  # fmt: skip
 
 
-keyed, many, of_program = lowering._of_target, ScenePlans.many, Program.many
-begun, turn = SceneOnTheWay.__init__, iter(range(10**9))
+ops, run_batch, of_program = lowering._ops, PairPrograms.run_batch, Program.many
+begun, turn = PairRun.__init__, iter(range(10**9))
 
 
-def _for_another_sample(self: SceneOnTheWay, plans: ScenePlans, *rest: Any) -> None:
-    begun(self, replace(plans, position=lambda epoch, *key: plans.position(epoch + 1, *key)), *rest)
+def _for_another_sample(self: PairRun, programs: PairPrograms, *rest: Any) -> None:
+    begun(self, replace(programs, position=lambda epoch, *key: programs.position(epoch + 1, *key)), *rest)
 
 
 def _breaks(pool: Any) -> Any:
@@ -188,10 +198,10 @@ test_planted_faults_are_caught = NEEDS_KERNELS(planted_faults(
     {
         "windows count pixels: every target is cut where the coarsest is": (
             _breaks(MOVES),
-            (lowering, "_of_target", lambda *args: ((step, replace(one, cell=1)) for step, one in keyed(*args))),
+            (lowering, "_ops", lambda *args: ((step, replace(one, cell=1)) for step, one in ops(*args))),
         ),
         "a batch has draws of others": (
-            _breaks(MOVES), (ScenePlans, "many", lambda self, epoch, indices, *rest: many(
+            _breaks(MOVES), (PairPrograms, "run_batch", lambda self, epoch, indices, *rest: run_batch(
                 self, epoch, [k + 1 for k in indices], *rest)),
         ),
         "what lies beyond the last whole cell is cut from": (_breaks(MOVES), (InMemory, "first", lambda self, _: self)),
@@ -200,9 +210,9 @@ test_planted_faults_are_caught = NEEDS_KERNELS(planted_faults(
             (Program, "many", lambda self, epoch, *rest: of_program(self, epoch + next(turn) % 2, *rest)),
         ),
         "what only some targets go through is carried out as what all do": (
-            planted(fits_as_in_python, parting(), SEEDS), (lowering._WalkOfTarget, "_is_native", lambda *_: True),
+            planted(fits_as_in_python, parting(), SEEDS), (lowering._TargetWalk, "_is_native", lambda *_: True),
         ),
-        "a step draws for another sample": (_breaks(STOPS), (SceneOnTheWay, "__init__", _for_another_sample)),
+        "a step draws for another sample": (_breaks(STOPS), (PairRun, "__init__", _for_another_sample)),
         "a sample goes on a step too far": (_breaks(STOPS), (Program, "sample", _a_step_too_far(Program.sample))),
         "a sample goes on before the last step": (
             _breaks(STOPS), (Program, "sample", _before_the_last_step(Program.sample)),
@@ -216,7 +226,7 @@ test_planted_faults_are_caught = NEEDS_KERNELS(planted_faults(
 @pytest.mark.soak
 def test_a_step_that_comes_too_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is carried out before all of its targets have come to it."""
-    monkeypatch.setattr(SceneOnTheWay, "_first", lambda self: max(self._stops.values()))
+    monkeypatch.setattr(PairRun, "_next_exit", lambda self: max(self._exits.values()))
     with pytest.raises(FAILURES):
         check(SETS[-1], PLANTED, STOPS)
 
@@ -308,13 +318,13 @@ def natively(recipe: Recipe, level: Any) -> tuple[tuple[str, ...], int]:
     with using(level):
         pipeline = build(recipe, "exact", 0)
         native = pipeline.native
-    assert isinstance(native, ScenePlans)
+    assert isinstance(native, PairPrograms)
     given = {"hr": np.random.default_rng(0).integers(0, 256, (160, 136, 3), np.uint8)}
     act, by_python = Degrade.act, list[Degrade]()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Degrade, "act", lambda self, *given: (by_python.append(self), act(self, *given))[1])
-        made = [native.sample((0, index, 0), given, lambda _: np.empty) for index in range(10)]
-    return native.stops, sum(one is not None for one in made) - len(by_python)
+        made = [runs_natively(native, (0, index, 0), given) for index in range(10)]
+    return native.stops, sum(made) - len(by_python)
 
 
 @pytest.mark.parametrize("level", QUICK, ids=lambda level: level.isa)
@@ -333,8 +343,10 @@ def test_samples_go_through_degrade_natively(
 
 
 def test_a_size_that_was_not_told_makes_samples_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped, act = [], Degrading._act
-    monkeypatch.setattr(Degrading, "_act", lambda self, place, data: (stopped.append(place), act(self, place, data))[1])
+    stopped, run_step = [], DegradeProgram.run_step
+    monkeypatch.setattr(
+        DegradeProgram, "run_step", lambda self, place, data: (stopped.append(place), run_step(self, place, data))[1]
+    )
     assert natively(degrading([], "area"), QUICK[-1])[1] == 10
     assert not stopped
     monkeypatch.setattr(ProgramMemory, "resize_to", lambda *_: None)
@@ -343,7 +355,7 @@ def test_a_size_that_was_not_told_makes_samples_stop(monkeypatch: pytest.MonkeyP
 
 
 def test_what_a_plan_does_not_take_degrades_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Degrading, "made", nowhere)
+    monkeypatch.setattr(DegradeProgram, "run", nowhere)
     recipe = degrading([WORSE[1], WORSE[0]], "area")
     check_degrades(recipe, QUICK[-1], 0)
     assert natively(recipe, QUICK[-1])[1] == 0

@@ -6,21 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
 from random_recipes import Pool, build, label, outcome, pool, recipes
-from support.checks import DEAR, SEEDS, holds
-from test_native_draws import arguments
+from support.checks import SEEDS, holds
+from test_native_draws import KEYS, arguments, draws_are_those
 from test_native_plan import OUTPUTS, SEEDS_OF_64, image_of, recipe_of
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compat.steps import sampler_of
-from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.lowering import make_program, walk
-from augrecipes.compiler.lowering.walk import Walk, encode
+from augrecipes.compiler.lowering.walk import encode
 from augrecipes.native.kernels import Library, instruction_sets, load, using, where
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.native_op import NativeOp
@@ -73,7 +69,7 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "RandomToneCurve": arguments(scale=st.floats(0, 1), per_channel=st.booleans()),
     "Downscale": arguments(
         scale_range=st.one_of(_range(0.02, 0.99), st.just([0.5, 0.5])),
-        interpolation_pair=arguments(downscale=st.sampled_from([0, 0, 1, 3]), upscale=st.sampled_from([0, 0, 1])),
+        interpolation_pair=arguments(downscale=st.sampled_from([0, 0, 1, 3]), upscale=st.sampled_from([0, 0, 1, 2, 3])),
     ),
     "CoarseDropout": st.builds(
         lambda count, sides, fill: {
@@ -191,13 +187,6 @@ def test_what_the_last_step_makes_lies_in_the_result_at_once(name: str, turn: st
         check(recipe, "exact", image, 3, SETS[-1])
 
 
-def placed(pipeline: Any) -> tuple[Any, Op]:
-    """The only step of a pipeline, and what a plan knows of it."""
-    made = {id(step): (label, shared) for step, label, shared in pipeline.sites}
-    ((step, keyed),) = Walk(made).lower(pipeline._lowered)
-    return step, keyed
-
-
 def is_made(name: str, arguments: dict[str, Any], optimize: Optimize = "exact") -> bool:
     """Whether a step alone, in images of any size, is made by a plan."""
     recipe = recipe_of((name, {**arguments, "p": 1.0}))
@@ -206,23 +195,9 @@ def is_made(name: str, arguments: dict[str, Any], optimize: Optimize = "exact") 
 
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))
 def test_draws_are_those_of_the_sampler(name: str) -> None:
-    def law(arguments: dict[str, Any], seed: int, rows: int, columns: int) -> None:
-        with using(SETS[-1]):
-            pipeline = build(recipe_of((name, {**arguments, "p": 1.0})), "exact", seed)
-            step, keyed = placed(pipeline)
-            plan = Program(SETS[-1], [keyed], pipeline.sinks["image"], seed, 1 << 20)
-            draw, numbers = sampler_of(step), np.random.default_rng(seed).integers(0, 2**40, 25).tolist()
-            data, keys = {"image": stand_in((rows, columns, 3), np.dtype(np.uint8))}, [(k, k // 3) for k in numbers]
-            for (index, tile), found in zip(keys, plan.drawn(1, keys, rows, columns), strict=True):
-                pipeline.draws.position(1, index, tile)
-                assert found is not None
-                try:
-                    wanted = keyed.numbers.expected_draws(draw(data))
-                except ValueError:  # a hole that is larger than the image
-                    continue
-                assert list(wanted) == found[: len(wanted)]
-
-    holds(law, ARGUMENTS[name], SEEDS, st.integers(20, 90), st.integers(20, 90), tried=settings(DEAR, max_examples=8))
+    sides = st.integers(20, 90)
+    same = st.just(lambda op: op)
+    holds(draws_are_those, st.just(name), ARGUMENTS[name], SEEDS, KEYS, st.tuples(sides, sides), st.just(1.0), same)
 
 
 USUAL: dict[str, dict[str, Any]] = {"RandomGamma": {"gamma_limit": [50, 90]}}

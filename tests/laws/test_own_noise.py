@@ -13,8 +13,8 @@ from kernel_sets import SETS
 from kernel_table import STILL
 from noise_in_numpy import numbers
 
-from augrecipes.compiler.kernels.own_noise import Noise
-from augrecipes.compiler.rewrite.nodes import Renoised, opened
+from augrecipes.compiler.kernels.counter_noise import Noise
+from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, opened
 from augrecipes.native.kernels import instruction_sets, load, using, where
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
@@ -163,14 +163,8 @@ STEPS = """
   - SomeOf: {n: 2, replace: true, steps: [ISONoise, GaussNoise: {p: 1}]}
   - Sequential:
       steps:
-        - AdditiveNoise:
-            noise_type: gaussian
-            spatial_mode: per_pixel
-            noise_params: {mean_range: [0, 0.1], std_range: [0.1, 0.2]}
-        - AdditiveNoise:
-            noise_type: gaussian
-            spatial_mode: shared
-            noise_params: {mean_range: [0, 0], std_range: [0.1, 0.1]}
+        - GaussNoise: {mean_range: [0, 0.1], std_range: [0.1, 0.2]}
+        - GaussNoise: {per_channel: false, std_range: [0.1, 0.1]}
 """
 IMAGE = np.random.default_rng(0).choice(np.array([0, 1, 127, 255], np.uint8), (60, 80, 3))
 
@@ -187,10 +181,12 @@ def samples(pipeline: Any, count: int = 12) -> list[Any]:
 
 def test_all_steps_with_noise_have_it_also_in_groups() -> None:
     plans = recipe().compile(optimize="fast").compiled.plans
-    assert all(isinstance(step, Renoised) for top in plans["uint8"].steps for step in opened(top) if not step.steps)
+    assert all(
+        isinstance(step, CounterNoiseStep) for top in plans["uint8"].steps for step in opened(top) if not step.steps
+    )
     others = [recipe().compile(optimize=optimize).compiled.plans["uint8"] for optimize in ("none", "exact")]  # type: ignore[arg-type]
     for steps in (plans["float32"].steps, *(plan.steps for plan in others)):
-        assert not any(isinstance(step, Renoised) for top in steps for step in opened(top))
+        assert not any(isinstance(step, CounterNoiseStep) for top in steps for step in opened(top))
 
 
 def test_without_the_rule_samples_are_those_of_none() -> None:
@@ -231,10 +227,8 @@ def test_noise_is_of_seed_epoch_index_and_site_alone() -> None:
 
 
 def test_a_step_that_a_group_runs_twice_has_the_parameters_of_none_both_times() -> None:
-    steps = (
-        "\n  - SomeOf: {n: 4, replace: true, steps: [AdditiveNoise: {noise_type: gaussian, spatial_mode: per_pixel, "
-        "noise_params: {mean_range: [-0.5, 0.5], std_range: [0, 0.001]}, p: 1}, NoOp: {p: 1}]}\n"
-    )
+    noise = "GaussNoise: {mean_range: [-0.5, 0.5], std_range: [0, 0.001], p: 1}"
+    steps = f"\n  - SomeOf: {{n: 4, replace: true, steps: [{noise}, NoOp: {{p: 1}}]}}\n"
     image = np.full((40, 40, 3), 128, np.uint8)
     none, fast = (recipe(steps).compile(optimize=o) for o in ("none", "fast"))  # type: ignore[arg-type]
     for index in range(12):

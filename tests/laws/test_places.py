@@ -182,22 +182,19 @@ def points_law(
 ) -> int:
     """One point out for one in, each where the pixel under it is; how many could be looked at."""
     record, image = op_record(name), np.asarray(out["image"])
+    columns, rows = np.moveaxis(image[..., :2] * UNIT, 2, 0).copy()
+    bare = not rounding and arguments.get("border_mode", "constant") == "constant"
+    certain = np.pad(image[2:-2, 2:-2, 2] > 1 - 1e-4, 2)  # shows the image alone
     assert list(out["k"]) == sample["k"], "points are lost, doubled or reordered"
     seen, limit = 0, MATRIX_PX if record.has_matrix else FIELD_PX
     for point, (x, y) in zip(sample["keypoints"], np.asarray(out["keypoints"])[:, :2], strict=True):
-        found = taken_at(image, x, y)
-        shown = np.abs(image[..., :2] * UNIT - point).max(axis=2).min()
-        if found is not None and found[1] < 8 and shown < 0.5:  # not at a seam, nor where a field folds over it
+        found, away = taken_at(image, x, y), np.maximum(np.abs(columns - point[0]), np.abs(rows - point[1]))
+        if found is not None and found[1] < 8 and away.min() < 0.5:  # not at a seam, nor where a field folds over it
             seen += 1
             allowed = limit * max(1.0, found[1] / 2) + rounding
             assert np.abs(found[0] - point).max() < allowed, (point, (x, y), found)
-        elif (
-            not rounding
-            and arguments.get("border_mode", "constant") == "constant"
-            and not (0 <= x < image.shape[1] and 0 <= y < image.shape[0])
-        ):
-            apart = np.abs(image[2:-2, 2:-2, :2] * UNIT - point).max(axis=2)
-            assert not (apart[image[2:-2, 2:-2, 2] > 1 - 1e-4] < 0.1).any(), f"{point} can be seen, and is at {x, y}"
+        elif bare and not (0 <= x < image.shape[1] and 0 <= y < image.shape[0]):
+            assert not (away[certain] < 0.1).any(), f"{point} can be seen, and is at {x, y}"
     return seen
 
 

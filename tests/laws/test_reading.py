@@ -10,7 +10,7 @@ from random_recipes import MOVES, Picture, Pool, assert_same, build, outcome, po
 from support.checks import DEAR, SEEDS, holds
 
 from augrecipes.compiler.executor import program
-from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded
+from augrecipes.compiler.kernels.encoded_images import Undecoded, is_encoded
 from augrecipes.native.kernels import library
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text

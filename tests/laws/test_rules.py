@@ -12,7 +12,7 @@ from random_pairs import recipes as recipes_pairs
 from random_recipes import Picture, assert_same, build, outcome, recipes, steps_for, targets
 from support.checks import DEAR, SEEDS, holds, planted, planted_faults
 
-from augrecipes.compiler.kernels.own_noise import Noise
+from augrecipes.compiler.kernels.counter_noise import Noise
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan, plan
 from augrecipes.compiler.rewrite.nodes import Fused, Nodes
 from augrecipes.compiler.rewrite.rule import Rule, apply_rules
@@ -235,3 +235,28 @@ def test_no_more_is_read_than_the_window() -> None:
             assert len(images[name].read) == 1
             y0, x0, y1, x1, _ = images[name].read[0]
             assert sorted((y1 - y0, x1 - x0)) == [6 * k, 8 * k]
+
+
+# Steps of groups that always act stand among those around them.
+
+
+def test_what_stood_in_groups_is_joined_with_what_stands_beside_them() -> None:
+    text = """
+version: 1
+recipe: law
+steps:
+  - HorizontalFlip
+  - Sequential: {p: 1.0, steps: [{Sequential: {steps: [Rotate]}}, {RandomCrop: {height: 9, width: 9}}]}
+"""
+    (only,) = build(parse_text(text), "fast").compiled.plans["uint8"].steps
+    assert isinstance(only, Fused)
+    assert [step.name for step in only.steps] == ["HorizontalFlip", "Rotate", "RandomCrop"]
+
+
+@pytest.mark.parametrize(
+    "group", ["{p: 0.9, steps: [VerticalFlip]}", "{p: 1.0, share: bag, steps: [VerticalFlip]}"], ids=["p", "share"]
+)
+def test_what_may_miss_or_shares_its_draws_stays_a_group(group: str) -> None:
+    kind = "kind: bag\n" if "share" in group else ""
+    recipe = parse_text(f"version: 1\nrecipe: law\n{kind}steps: [{{Sequential: {group}}}]\n")
+    assert [step.site for step in build(recipe, "exact").compiled.plans["uint8"].steps] == ["Sequential#1"]

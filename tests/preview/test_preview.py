@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 import augrecipes as ar
 from augrecipes.demo.dataset import DemoData, Scenes, draw_dataset, draw_scenes
+from augrecipes.kinds.bag.tile_map import NOT_PICKED, PICKED, SHOWN, tile_map
 from augrecipes.kinds.pair import sheet as pairs
 from augrecipes.preview import preview, sample_grid
 from augrecipes.preview import sheet_of as preview_sheet
 from augrecipes.preview.cells import APART, MARGIN, CellGroup, SheetRow, layout_of
 from augrecipes.preview.display import rgb_of_output
-from augrecipes.preview.overlay import LEFT, PICKED, SHOWN, map_of_tiles
 from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.parse import as_recipe, parse_text
@@ -247,7 +247,7 @@ def count(image: NDArray[np.uint8], colour: tuple[int, int, int]) -> int:
 
 def drawn(places: NDArray[np.int64], picked: set[int], shown: set[int]) -> NDArray[np.uint8]:
     """A map, as large as it is made."""
-    made = map_of_tiles(places, picked, shown, None)
+    made = tile_map(places, picked, shown, None)
     return made.at(made.image.shape[:2])
 
 
@@ -256,7 +256,7 @@ def test_squares_are_filled_where_tiles_were_picked() -> None:
     made = drawn(coords, set(range(10)), {0, 1})
     square = count(made, SHOWN) / 2
     assert count(made, PICKED) == 8 * square
-    assert 0 < count(made, LEFT) < 10 * square / 2, "outlines only"
+    assert 0 < count(made, NOT_PICKED) < 10 * square / 2, "outlines only"
     assert count(made[: made.shape[0] // 2], SHOWN) == 2 * square
 
 

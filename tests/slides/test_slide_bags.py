@@ -16,7 +16,7 @@ from support.checks import planted_faults, tries
 from support.slides import Slide, tissue, write_slide
 
 import augrecipes as ar
-from augrecipes.sources import slide_bags
+from augrecipes.kinds.bag import slides as slide_bags
 from augrecipes.sources.slides import listing
 from augrecipes.sources.slides import tissue as tissues
 from augrecipes.sources.slides.pyramid import Level, Part, SlideWindow

@@ -23,7 +23,7 @@ from support.slides import KINDS, Slide, tissue, write_slide
 
 from augrecipes import DataError, cache
 from augrecipes.cache import SLIDES
-from augrecipes.sources.slide_bags import SlideFiles, SlideTable
+from augrecipes.kinds.bag.slides import SlideFiles, SlideTable
 from augrecipes.sources.slides import jpeg_tiles, listing
 from augrecipes.sources.slides.jpeg_tiles import RecentTiles
 from augrecipes.sources.slides.listing import Windows

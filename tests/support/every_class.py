@@ -7,107 +7,83 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import yaml
 
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.ops.registry import construct, names
 from augrecipes.recipe.model import Arguments, Step
 
+Pool = tuple[tuple[str, dict[str, Any]], ...]
+
+
+def pool(text: str) -> Pool:
+    """Classes and their arguments, listed as recipes list steps."""
+    steps = yaml.safe_load(f"[{text}]")
+    return tuple((step, {}) if isinstance(step, str) else next(iter(step.items())) for step in steps)
+
+
 SIZE = (68, 76)
-_SIDES = {"height": 40, "width": 44}
-_HOLES = ({"fill": "random"}, {"fill": "inpaint_telea"}, {"fill": "inpaint_ns"})
 # In place of no argument at all, and beside it.
-_NEEDED: dict[str, dict[str, Any]] = {
-    "Crop": {"x_min": 2, "y_min": 1, "x_max": 50, "y_max": 48},
-    **dict.fromkeys(("CenterCrop", "RandomCrop", "AtLeastOneBBoxRandomCrop", "CropNonEmptyMaskIfExists"), _SIDES),
-    **dict.fromkeys(("Resize", "RandomSizedBBoxSafeCrop"), _SIDES),
-    "LongestMaxSize": {"max_size": 50},
-    "SmallestMaxSize": {"max_size": 50},
-    "CropAndPad": {"px": 5},
-    "GridElasticDeform": {"num_grid_xy": [4, 4], "magnitude": 5},
-    "RandomResizedCrop": {"size": [40, 50]},
-    "RandomSizedCrop": {"min_max_height": [30, 50], "size": [40, 45]},
-    "RandomCropNearBBox": {"max_part_shift": 0.1},
-    "ConstrainedCoarseDropout": {"mask_indices": [1]},
-}
-_BESIDE: dict[str, tuple[dict[str, Any], ...]] = {
-    "AdditiveNoise": ({"spatial_mode": "per_pixel"}, {"spatial_mode": "shared"}),
-    "Affine": ({"scale": [0.7, 1.4], "rotate": [-20, 20]}, {"rotate": [-30, 30], "interpolation": "cubic"}),
-    "AutoContrast": ({"cutoff": 10}, {"method": "pil"}),
-    "ChannelDropout": ({"fill": 90},),
-    "ChromaticAberration": ({"mode": "red_blue"}, {"interpolation": "cubic"}),
-    "CoarseDropout": _HOLES,
-    "ColorJitter": (
-        {"hue": 0},
-        {"hue": 0, "saturation": [0.5, 3]},
-        {"hue": 0, "brightness": [0.5, 2], "contrast": 0, "saturation": 0},
-        {"hue": 0, "brightness": 0, "contrast": [0.5, 2], "saturation": 0},
-        {"hue": 0.5},
-    ),
-    "Downscale": ({"interpolation_pair": {"downscale": "linear", "upscale": "cubic"}},),
-    "ElasticTransform": ({"interpolation": "cubic", "alpha": 50, "sigma": 5},),
-    "Emboss": ({"alpha": [1, 1], "strength": [1, 1]},),
-    "Equalize": ({"mode": "pil"}, {"by_channels": False}),
-    "FancyPCA": ({"alpha": 0.5},),
-    "GridDropout": _HOLES,
-    "HEStain": ({"method": "macenko"}, {"method": "vahadane"}),
-    "HueSaturationValue": (
-        {"sat_shift_limit": 0, "val_shift_limit": 0},
-        {"hue_shift_limit": 0, "val_shift_limit": 0},
-        {"hue_shift_limit": 0, "sat_shift_limit": 0},
-    ),
-    "Illumination": ({"mode": "corner"}, {"mode": "gaussian"}, {"intensity_range": [0.2, 0.2]}),
-    "ImageCompression": ({"compression_type": "webp"}, {"quality_range": [20, 30]}),
-    "MedianBlur": ({"blur_limit": [5, 7]},),
-    "Morphological": ({"operation": "erosion"},),
-    "MultiplicativeNoise": ({"elementwise": True}, {"multiplier": [0.5, 2]}),
-    "PixelDropout": ({"drop_value": None, "per_channel": True},),
-    "PlanckianJitter": ({"mode": "cied"},),
-    "PlasmaBrightnessContrast": ({"contrast_range": [0.5, 0.9]},),
-    "Posterize": ({"num_bits": 1}, {"num_bits": [2, 6]}),
-    "RGBShift": ({"r_shift_limit": 50},),
-    "RandomBrightnessContrast": (
-        {"brightness_by_max": False},
-        {"contrast_limit": 0.5},
-        {"contrast_limit": [-0.5, 0], "brightness_limit": [-1.0, 1.0], "brightness_by_max": False},
-        {"ensure_safe_range": True},
-    ),
-    "RandomFog": ({"alpha_coef": 0.3, "fog_coef_range": [0.5, 0.9]},),
-    "RandomGamma": ({"gamma_limit": [30, 300]}, {"gamma_limit": [100, 200]}, {"gamma_limit": [40, 100]}),
-    "RandomShadow": ({"shadow_intensity_range": [0.9, 0.9]},),
-    "RandomSnow": ({"method": "texture"}, {"method": "bleach"}),
-    "RandomSunFlare": ({"method": "physics_based"},),
-    "RandomToneCurve": ({"scale": 0.5}, {"per_channel": True}),
-    "Resize": tuple(
-        {"height": side, "width": side + 7, "interpolation": name}
-        for side, name in (
-            (40, "cubic"),
-            (90, "lanczos4"),
-            (40, "area"),
-            (40, "nearest"),
-            (90, "cubic"),
-            (90, "linear"),
-        )
-    ),
-    "RingingOvershoot": ({"cutoff": [0.2, 0.3]},),
-    "Rotate": ({"interpolation": "cubic"}, {"interpolation": "lanczos4"}),
-    "Sharpen": ({"method": "gaussian"}, {"alpha": [0.2, 0.2], "lightness": [0.5, 0.5]}),
-    "ShotNoise": ({"scale_range": [0.01, 0.02]},),
-    "Solarize": ({"threshold_range": [0.2, 0.8]},),
-    "Spatter": ({"mode": "mud"}, {"mode": "rain"}),
-    "StainJitter": (),
-    "ToGray": tuple({"method": method} for method in ("average", "desaturation", "from_lab", "max", "pca")),
-    "UnsharpMask": ({"alpha": [1, 1], "threshold": 0},),
-    "XYMasking": tuple(
-        {"num_masks_x": 2, "num_masks_y": 2, "mask_x_length": 5, "mask_y_length": 5, **fill} for fill in ({}, *_HOLES)
-    ),
-}
+_NEEDED = dict(
+    pool("""
+    Crop: {x_min: 2, y_min: 1, x_max: 50, y_max: 48}, CenterCrop: {height: 40, width: 44},
+    RandomCrop: {height: 40, width: 44}, AtLeastOneBBoxRandomCrop: {height: 40, width: 44},
+    CropNonEmptyMaskIfExists: {height: 40, width: 44}, Resize: {height: 40, width: 44},
+    RandomSizedBBoxSafeCrop: {height: 40, width: 44}, LongestMaxSize: {max_size: 50}, SmallestMaxSize: {max_size: 50},
+    CropAndPad: {px: 5}, GridElasticDeform: {num_grid_xy: [4, 4], magnitude: 5}, RandomResizedCrop: {size: [40, 50]},
+    RandomSizedCrop: {min_max_height: [30, 50], size: [40, 45]}, RandomCropNearBBox: {max_part_shift: 0.1},
+    ConstrainedCoarseDropout: {mask_indices: [1]}
+""")
+)
+_BESIDE = pool("""
+    AdditiveNoise: {spatial_mode: per_pixel}, AdditiveNoise: {spatial_mode: shared},
+    Affine: {scale: [0.7, 1.4], rotate: [-20, 20]}, Affine: {rotate: [-30, 30], interpolation: cubic},
+    AutoContrast: {cutoff: 10}, AutoContrast: {method: pil}, ChannelDropout: {fill: 90},
+    ChromaticAberration: {mode: red_blue}, ChromaticAberration: {interpolation: cubic}, CoarseDropout: {fill: random},
+    CoarseDropout: {fill: inpaint_telea}, CoarseDropout: {fill: inpaint_ns}, ColorJitter: {hue: 0},
+    ColorJitter: {hue: 0, saturation: [0.5, 3]},
+    ColorJitter: {hue: 0, brightness: [0.5, 2], contrast: 0, saturation: 0},
+    ColorJitter: {hue: 0, brightness: 0, contrast: [0.5, 2], saturation: 0}, ColorJitter: {hue: 0.5},
+    Downscale: {interpolation_pair: {downscale: linear, upscale: cubic}},
+    ElasticTransform: {interpolation: cubic, alpha: 50, sigma: 5}, Emboss: {alpha: [1, 1], strength: [1, 1]},
+    Equalize: {mode: pil}, Equalize: {by_channels: false}, FancyPCA: {alpha: 0.5}, GridDropout: {fill: random},
+    GridDropout: {fill: inpaint_telea}, GridDropout: {fill: inpaint_ns}, HEStain: {method: macenko},
+    HEStain: {method: vahadane}, HueSaturationValue: {sat_shift_limit: 0, val_shift_limit: 0},
+    HueSaturationValue: {hue_shift_limit: 0, val_shift_limit: 0},
+    HueSaturationValue: {hue_shift_limit: 0, sat_shift_limit: 0}, Illumination: {mode: corner},
+    Illumination: {mode: gaussian}, Illumination: {intensity_range: [0.2, 0.2]},
+    ImageCompression: {compression_type: webp}, ImageCompression: {quality_range: [20, 30]},
+    MedianBlur: {blur_limit: [5, 7]}, Morphological: {operation: erosion}, MultiplicativeNoise: {elementwise: true},
+    MultiplicativeNoise: {multiplier: [0.5, 2]}, PixelDropout: {drop_value: null, per_channel: true},
+    PlanckianJitter: {mode: cied}, PlasmaBrightnessContrast: {contrast_range: [0.5, 0.9]}, Posterize: {num_bits: 1},
+    Posterize: {num_bits: [2, 6]}, RGBShift: {r_shift_limit: 50}, RandomBrightnessContrast: {brightness_by_max: false},
+    RandomBrightnessContrast: {contrast_limit: 0.5},
+    RandomBrightnessContrast: {contrast_limit: [-0.5, 0], brightness_limit: [-1.0, 1.0], brightness_by_max: false},
+    RandomBrightnessContrast: {ensure_safe_range: true}, RandomFog: {alpha_coef: 0.3, fog_coef_range: [0.5, 0.9]},
+    RandomGamma: {gamma_limit: [30, 300]}, RandomGamma: {gamma_limit: [100, 200]},
+    RandomGamma: {gamma_limit: [40, 100]}, RandomShadow: {shadow_intensity_range: [0.9, 0.9]},
+    RandomSnow: {method: texture}, RandomSnow: {method: bleach}, RandomSunFlare: {method: physics_based},
+    RandomToneCurve: {scale: 0.5}, RandomToneCurve: {per_channel: true},
+    Resize: {height: 40, width: 47, interpolation: cubic}, Resize: {height: 90, width: 97, interpolation: lanczos4},
+    Resize: {height: 40, width: 47, interpolation: area}, Resize: {height: 40, width: 47, interpolation: nearest},
+    Resize: {height: 90, width: 97, interpolation: cubic}, Resize: {height: 90, width: 97, interpolation: linear},
+    RingingOvershoot: {cutoff: [0.2, 0.3]}, Rotate: {interpolation: cubic}, Rotate: {interpolation: lanczos4},
+    Sharpen: {method: gaussian}, Sharpen: {alpha: [0.2, 0.2], lightness: [0.5, 0.5]},
+    ShotNoise: {scale_range: [0.01, 0.02]}, Solarize: {threshold_range: [0.2, 0.8]}, Spatter: {mode: mud},
+    Spatter: {mode: rain}, ToGray: {method: average}, ToGray: {method: desaturation}, ToGray: {method: from_lab},
+    ToGray: {method: max}, ToGray: {method: pca}, UnsharpMask: {alpha: [1, 1], threshold: 0},
+    XYMasking: {num_masks_x: 2, num_masks_y: 2, mask_x_length: 5, mask_y_length: 5},
+    XYMasking: {num_masks_x: 2, num_masks_y: 2, mask_x_length: 5, mask_y_length: 5, fill: random},
+    XYMasking: {num_masks_x: 2, num_masks_y: 2, mask_x_length: 5, mask_y_length: 5, fill: inpaint_telea},
+    XYMasking: {num_masks_x: 2, num_masks_y: 2, mask_x_length: 5, mask_y_length: 5, fill: inpaint_ns}
+""")
 # Slow on every call: a few samples must do.
 SLOW = frozenset({"Superpixels", "HEStain", "GlassBlur"})
 STEPS = tuple(
     Step(name, Arguments(args), p=1.0, site=f"{name}#1")
     for name in names()
     if name != "Degrade"
-    for args in (_NEEDED.get(name, {}), *_BESIDE.get(name, ()))
+    for args in (_NEEDED.get(name, {}), *(args for other, args in _BESIDE if other == name))
 )
 EACH = pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step.name} {step.args.plain() or ''}".strip())
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from planted import COLOURS, EXACT, GEOMETRY, MOVES, draw_data, image, planted, recipe, shifted
 
 import augrecipes as ar
-from augrecipes.compiler.kernels import coarse_fields, own_noise
+from augrecipes.compat.albumentations import A
+from augrecipes.compiler.kernels import coarse_fields, counter_noise
 from augrecipes.errors import DataError
 from augrecipes.preview.sheet import save_sheet
 from augrecipes.recipe.model import Mode
@@ -251,8 +252,11 @@ def test_noise_inside_degrade_is_judged(data: Path, tmp_path: Path) -> None:
 
 
 def gaussian(monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
-    drawn = own_noise._parameters
-    monkeypatch.setattr(own_noise, "_parameters", lambda *given: change(*drawn(*given)))
+    init = counter_noise.Noise.__init__
+    monkeypatch.setattr(
+        counter_noise.Noise, "__init__",
+        lambda self, shape, shared, mean, deviation, key: init(self, shape, shared, *change(mean, deviation), key),
+    )  # fmt: skip
 
 
 def too_much(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,41 +264,45 @@ def too_much(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def mean_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    gaussian(monkeypatch, lambda mean, deviation: (mean + 0.01, deviation))
+    gaussian(monkeypatch, lambda mean, deviation: (mean + 2.55, deviation))
 
 
 def other_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the same deviation."""
 
-    def added(noise: own_noise.Noise, image: Any) -> Any:
+    def added(noise: counter_noise.Noise, image: Any) -> Any:
         even = np.random.default_rng(noise.key).uniform(-(3**0.5), 3**0.5, image.shape) * noise.deviation + noise.mean
         return np.clip(image + np.trunc(even), 0, 255).astype(np.uint8)
 
-    monkeypatch.setattr(own_noise.Noise, "added_to", added)
-    gaussian(monkeypatch, lambda mean, deviation: (mean, float(np.nextafter(deviation, 2))))  # no kernel draws that
+    monkeypatch.setattr(counter_noise.Noise, "added_to", added)
+    gaussian(monkeypatch, lambda mean, deviation: (mean, float(np.nextafter(deviation, 300))))  # no kernel draws that
 
 
 def channels_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    init = own_noise.Noise.__init__
+    init = counter_noise.Noise.__init__
     monkeypatch.setattr(
-        own_noise.Noise, "__init__",
+        counter_noise.Noise, "__init__",
         lambda self, shape, shared, *more: init(self, shape, True, *more),
     )  # fmt: skip
 
 
 def samples_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_noise, "mix", lambda *_: 7)
+    monkeypatch.setattr(counter_noise, "mix", lambda *_: 7)
 
 
 def many_photons(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, more = own_noise.iso_noise, 1.3**0.5
+    made, more = counter_noise.iso_noise, 1.3**0.5
     changed = lambda img, shift, intensity, *rest: made(img, shift / more, more * intensity, *rest)  # noqa: E731
-    monkeypatch.setattr(own_noise, "iso_noise", changed)
+    monkeypatch.setattr(counter_noise, "iso_noise", changed)
 
 
 def other_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    attach = own_noise.attach
-    monkeypatch.setattr(own_noise, "attach", lambda step: (attach(step), setattr(step, "intensity", (0.2, 0.2))))
+    sampler = "get_params_dependent_on_data"
+
+    def draw(step: Any, **known: Any) -> dict[str, Any]:
+        return {**getattr(A.ISONoise, sampler)(step, **known), "intensity": 0.2}
+
+    monkeypatch.setattr(counter_noise.CounterISONoise, sampler, draw, raising=False)
 
 
 def too_far(monkeypatch: pytest.MonkeyPatch) -> None:

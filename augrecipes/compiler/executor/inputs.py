@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from augrecipes.compiler.executor.work_sharing import mapped, of_this_thread
-from augrecipes.compiler.kernels.undecoded import Decodable, Undecoded, is_encoded, undecoded
+from augrecipes.compiler.kernels.encoded_images import Decodable, Undecoded, is_encoded, undecoded
 from augrecipes.errors import DataError
 from augrecipes.native.libjpeg import Coded
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -19,10 +19,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compat.albumentations import wrap_apply
-from augrecipes.compat.replaced_functions import with_functions
-from augrecipes.compiler.kernels.own_noise import normal_numbers
-from augrecipes.compiler.kernels.warp_native import border_of, here
+from augrecipes.compiler.kernels.counter_noise import normal_numbers
+from augrecipes.compiler.kernels.elastic import FastRemap
+from augrecipes.compiler.kernels.warp_native import border_of
 from augrecipes.native.kernels import Library, address_of, library
 from augrecipes.seeds import mix
 
@@ -173,32 +172,27 @@ def most_of(count: int, share: float) -> float:
     return -NormalDist().inv_cdf(-math.expm1(math.log(share) / count) / 2)
 
 
-def elastic(step: Any) -> None:
-    """Let ElasticTransform, which no Compose has taken up yet, draw its fields so, where images are not tiny."""
-    if (warps := here()) is not None:
-        with_functions(step, ("apply", "apply_to_mask"), {"remap": warps.remap})
-    step.get_params_dependent_on_data = partial(_drawn, step)
-    step.apply_to_mask = partial(_by_maps, step.apply_to_mask)
-    wrap_apply(step, _bent, step)
+class CoarseElastic(FastRemap):
+    """ElasticTransform whose fields are drawn so, where images are not tiny."""
 
+    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+        """Draw fields, or what the class draws."""
+        (height, width), kernels = params["shape"][:2], library()
+        draw: Any = super().get_params_dependent_on_data  # type: ignore[misc]
+        if kernels is None or min(height, width) < _SMALLEST:
+            return dict(draw(params, data))
+        return dict(zip(("map_x", "map_y"), field(kernels, self, height, width), strict=True))
 
-def _drawn(step: Any, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    (height, width), kernels = params["shape"][:2], library()
-    if kernels is None or min(height, width) < _SMALLEST:
-        return dict(type(step).get_params_dependent_on_data(step, params, data))
-    return dict(zip(("map_x", "map_y"), field(kernels, step, height, width), strict=True))
+    def apply(self, img: NDArray[Any], map_x: Any, map_y: Any, **_: Any) -> NDArray[Any]:
+        """An image: between its pixels, where they are levels, without a map."""
+        step: Any = self
+        fill = border_of(step.fill) if step.border_mode == cv2.BORDER_CONSTANT else 0
+        fits = isinstance(map_x, DrawnPlaces) and img.dtype == np.uint8 and img.flags.c_contiguous
+        bent = None
+        if fits and step.interpolation == cv2.INTER_LINEAR and abs(step.alpha) < _FAR and fill >= 0:
+            bent = bend(img, map_x, map_y, step.border_mode, fill)
+        return super().apply(img, np.asarray(map_x), np.asarray(map_y)) if bent is None else bent
 
-
-def _by_maps(apply: Any, target: Any, map_x: Any, map_y: Any, **params: Any) -> Any:
-    return apply(target, np.asarray(map_x), np.asarray(map_y), **params)
-
-
-def _bent(step: Any, apply: Any, img: NDArray[Any], map_x: Any, map_y: Any, **params: Any) -> Any:
-    """What the step makes of an image: between its pixels, where they are levels, without a map."""
-    fill = border_of(step.fill) if step.border_mode == cv2.BORDER_CONSTANT else 0
-    fits = isinstance(map_x, DrawnPlaces) and img.dtype == np.uint8 and img.flags.c_contiguous
-    if fits and step.interpolation == cv2.INTER_LINEAR and abs(step.alpha) < _FAR and fill >= 0:
-        made = bend(img, map_x, map_y, step.border_mode, fill)
-    else:
-        made = None
-    return _by_maps(apply, img, map_x, map_y, **params) if made is None else made
+    def apply_to_mask(self, mask: NDArray[Any], map_x: Any, map_y: Any, **_: Any) -> NDArray[Any]:
+        """A mask."""
+        return super().apply_to_mask(mask, np.asarray(map_x), np.asarray(map_y))

@@ -8,13 +8,13 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import pixel
-from augrecipes.compiler.kernels.quick_apply import Apply, takes
+from augrecipes.compiler.kernels.fast_apply import Apply, takes
 from augrecipes.native.kernels import Library
 
 _LEVELS = np.arange(256, dtype=np.uint8)
 
 
-def quick(step: Any, kernels: Library) -> Apply:
+def sun_flare(step: Any, kernels: Library) -> Apply:
     """What RandomSunFlare does."""
     through_tables, rings = kernels.kernel("through_tables", "plpp"), step.src_radius // 10
 

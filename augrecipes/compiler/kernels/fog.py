@@ -12,7 +12,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.quick_apply import Apply, takes
+from augrecipes.compiler.kernels.fast_apply import Apply, takes
 from augrecipes.native.kernels import Library
 
 _LEVELS = np.arange(256, dtype=np.uint8)
@@ -20,7 +20,7 @@ _FAR = 1 << 15
 _LARGEST = 512  # radius of a disc
 
 
-def quick(step: Any, kernels: Library) -> Apply:
+def random_fog(step: Any, kernels: Library) -> Apply:
     """What RandomFog does."""
     kernel = kernels.kernel("discs", "plllplppippp")
 

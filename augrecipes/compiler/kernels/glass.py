@@ -8,11 +8,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.kernels.quick_apply import Apply
+from augrecipes.compiler.kernels.fast_apply import Apply
 from augrecipes.native.kernels import Library
 
 
-def quick(step: Any, kernels: Library) -> Apply:
+def glass_blur(step: Any, kernels: Library) -> Apply:
     """What GlassBlur does."""
     swap_all, swap_each = kernels.kernel("swap_all", "ppplllll"), kernels.kernel("swap_each", "ppllllli")
 

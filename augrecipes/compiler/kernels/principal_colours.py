@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.channel_sums import channel_sums
-from augrecipes.compiler.kernels.quick_apply import Apply, takes
+from augrecipes.compiler.kernels.fast_apply import Apply, takes
 from augrecipes.native.kernels import Library
 
 _LEVELS = np.arange(256, dtype=np.float32) / 255
@@ -24,7 +24,7 @@ _MOST = 1e-10  # what the order of the sums may change, where it makes no differ
 _ASIDE = 1e-12 * np.array([[1.0, -2.0, 3.0], [-2.0, -1.0, 2.0], [3.0, 2.0, 1.0]])
 
 
-def quick(_: Any, kernels: Library) -> Apply:
+def fancy_pca(_: Any, kernels: Library) -> Apply:
     """What FancyPCA does."""
     sum_floats, moments = kernels.kernel("sum_floats", "plpp"), kernels.kernel("moments", "plpp")
 

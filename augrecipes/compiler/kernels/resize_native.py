@@ -12,18 +12,23 @@ from augrecipes.native.kernels import Library
 from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST, NEAREST_MIDDLE
 
 ARGUMENTS = "plllill" + "plllll"
-_HOW = {"resize": LINEAR, "cubic": CUBIC, "shrink": AREA, "blocks": AREA, "nearest": NEAREST}
-KERNELS = {NEAREST: ("nearest",), LINEAR: ("resize", "blocks"), CUBIC: ("cubic",), AREA: ("shrink", "blocks")}
+_HOW = {"resize": LINEAR, "enlarge": AREA, "cubic": CUBIC, "shrink": AREA, "blocks": AREA, "nearest": NEAREST}
+KERNELS = {
+    NEAREST: ("nearest",),
+    LINEAR: ("resize", "blocks"),
+    CUBIC: ("cubic",),
+    AREA: ("shrink", "enlarge", "blocks"),
+}
 KERNELS[NEAREST_MIDDLE] = ()  # is not OpenCV's
 # Images and sizes of results, and the kernels that are tried on them: larger and smaller, halves, and one pixel wide.
 _TRIED = (
-    ("resize cubic nearest", (61, 47, 3), (90, 133)),
+    ("resize enlarge cubic nearest", (61, 47, 3), (90, 133)),
     ("resize cubic shrink nearest", (61, 97, 3), (23, 41)),
     ("cubic blocks nearest", (90, 80, 3), (45, 40)),
-    ("resize nearest", (33, 50, 4), (64, 31)),
+    ("resize enlarge nearest", (33, 50, 4), (64, 31)),
     ("resize nearest", (2, 300, 3), (7, 290)),
     ("resize shrink nearest", (300, 1, 3), (270, 1)),
-    ("resize nearest", (1, 1, 4), (3, 3)),
+    ("resize enlarge nearest", (1, 1, 4), (3, 3)),
     ("resize cubic shrink nearest", (64, 64, 3), (64, 50)),
     ("blocks nearest", (66, 42, 1), (33, 21)),
     ("blocks nearest", (99, 33, 2), (33, 11)),
@@ -37,7 +42,7 @@ _TRIED = (
     ("resize cubic shrink nearest", (400, 50, 3), (400, 6)),
     ("resize cubic shrink nearest", (50, 400, 3), (6, 400)),
     ("resize cubic shrink nearest", (50, 50, 3), (30, 30)),
-    ("resize cubic nearest", (4, 5, 3), (12, 15)),
+    ("resize enlarge cubic nearest", (4, 5, 3), (12, 15)),
 )
 
 

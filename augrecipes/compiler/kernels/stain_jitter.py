@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.kernels.channel_sums import channel_sums
-from augrecipes.compiler.kernels.quick_apply import Apply, takes
+from augrecipes.compiler.kernels.fast_apply import Apply, takes
 from augrecipes.native.kernels import Library
 from augrecipes.ops.stain import LOG, density_matrix, through_density, white_level
 
@@ -20,7 +20,7 @@ _GLASS = 8.0  # its cube is the product of a pixel that stays: see native/channe
 _LARGEST = np.full(3, math.log(256))
 
 
-def quick(step: Any, kernels: Library) -> Apply:
+def stain_jitter(step: Any, kernels: Library) -> Apply:
     """What StainJitter does."""
     white = step.white_threshold
     glass = _GLASS * (np.arange(256) >= white_level(white))

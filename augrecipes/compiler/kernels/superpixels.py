@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import geometric
-from augrecipes.compiler.kernels.quick_apply import Apply
+from augrecipes.compiler.kernels.fast_apply import Apply
 from augrecipes.native.kernels import Library
 
 _COMPACT, _TURNS = 10.0, 10  # how near to its centre a segment keeps, and how often centres move
 
 
-def quick(step: Any, kernels: Library) -> Apply:
+def superpixels(step: Any, kernels: Library) -> Apply:
     """What Superpixels does."""
 
     def superpixels(img: np.ndarray, replace_samples: Sequence[bool], n_segments: int, **_: Any) -> np.ndarray | None:

@@ -7,13 +7,13 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.quick_apply import Apply, takes
+from augrecipes.compiler.kernels.fast_apply import Apply, takes
 from augrecipes.native.kernels import Library
 
 _UNIT = np.arange(256, dtype=np.float32) / 255  # levels as parts of the full range
 
 
-def quick(step: Any, kernels: Library) -> Apply:
+def unsharp_mask(step: Any, kernels: Library) -> Apply:
     """What UnsharpMask does."""
     sharpen, mix = kernels.kernel("sharpen_all", "pplffpp"), kernels.kernel("sharpen_some", "pplppp")
 

@@ -1,8 +1,9 @@
-"""Warps in one native pass, with the bits of the installed OpenCV, and remaps by it in steps as they are written."""
+"""Warps in one native pass, with the bits of the installed OpenCV."""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import cache
 from itertools import product
 from typing import Any, Literal
@@ -45,7 +46,7 @@ class NativeWarp:
         border_mode: int,
         value: Any = None,
     ) -> np.ndarray:
-        """Albumentations' function of this name: an image whose pixels are taken from where two maps H×W say."""
+        """The function below by these kernels, where they take the image."""
         made = None
         if map_x.dtype == map_y.dtype == np.float32:
             made = self.sampled("maps", img, interpolation, border_mode, value, map_x.shape, maps=(map_x, map_y))
@@ -110,6 +111,15 @@ def here() -> NativeWarp | None:
     """The native warp of this machine; None where there is none."""
     found = library()
     return None if found is None else _of(found)
+
+
+def remap(
+    img: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, interpolation: int, border_mode: int, value: Any = None
+) -> np.ndarray:
+    """Albumentations' function of this name: an image whose pixels are taken from where two maps H×W say."""
+    warps = here()
+    by: Callable[..., np.ndarray] = geometric.remap if warps is None else warps.remap
+    return by(img, map_x, map_y, interpolation, border_mode, value)
 
 
 @cache

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compat.replaced_functions import affine_matrix, with_matrix
-from augrecipes.compiler.kernels import own_noise
-from augrecipes.compiler.rewrite.nodes import Fused, Group, Node, ObjectStep, Renoised
+from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, Fused, Group, Node, ObjectStep
 from augrecipes.ops import groups
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, construct
 from augrecipes.recipe.model import Step
 
@@ -34,8 +34,8 @@ class Lowered:
     inside: tuple[Lowered, ...] = ()
 
 
-# Makes the object of a step with other numbers, of what was lowered, what is inside now, and how it is merged.
-Remade = Callable[[Lowered, Step, list[Any], str], Any]
+# Makes the object of a step with other numbers, of what was lowered and what is inside now.
+Remade = Callable[[Lowered, Step, list[Any]], Any]
 
 
 def transforms_of(lowered: Sequence[Lowered]) -> Iterator[Any]:
@@ -53,21 +53,20 @@ def lower(nodes: Sequence[Node]) -> tuple[tuple[Lowered, ...], Sites]:
     return tuple(_lowered(node, sites) for node in nodes), sites
 
 
-def _lowered(node: Node, sites: Sites, share: str = "tile", merged: str = "") -> Lowered:
+def _lowered(node: Node, sites: Sites, share: str = "tile") -> Lowered:
     """One node.
 
     Args:
         node: of the plan.
         sites: grows.
         share: that of the group around it.
-        merged: how the steps are merged that it is one of.
     """
     if isinstance(node, Fused):
-        return Lowered(node, None, tuple(_lowered(step, sites, share, node.kernel) for step in node.steps))
+        return Lowered(node, None, tuple(_lowered(step, sites, share) for step in node.steps))
     step = node.written if isinstance(node, Group) else node
     share = step.share or share
-    inside = tuple(_lowered(child, sites, share, merged) for child in node.steps)
-    made = group(step, [*transforms_of(inside)]) if step.is_group else transform(step, merged)
+    inside = tuple(_lowered(child, sites, share) for child in node.steps)
+    made = group(step, [*transforms_of(inside)]) if step.is_group else transform(step)
     sites.append((made, step.site, share == "bag"))
     if isinstance(step, ObjectStep):
         sites += [(part, site, share == "bag") for part, site in zip(parts_of(made), step.parts, strict=True)]
@@ -89,7 +88,7 @@ def parts_of(made: Any) -> Iterator[Any]:
         yield from parts_of(part)
 
 
-def relower(was: Lowered, node: Node, remade: Remade, instead: dict[int, Any], merged: str = "") -> Lowered:
+def relower(was: Lowered, node: Node, remade: Remade, instead: dict[int, Any]) -> Lowered:
     """A node that was lowered with other numbers; what has the same numbers is the very same object.
 
     Args:
@@ -97,17 +96,15 @@ def relower(was: Lowered, node: Node, remade: Remade, instead: dict[int, Any], m
         node: as it is now.
         remade: makes each object whose numbers are others, or what is inside it.
         instead: takes these, by the ids of those before.
-        merged: how the steps are merged that it is one of.
     """
     if node is was.node:
         return was
-    merged = node.kernel if isinstance(node, Fused) else merged
     pairs = zip(was.inside, node.steps, strict=True)
-    inside = tuple(relower(one, now, remade, instead, merged) for one, now in pairs)
+    inside = tuple(relower(one, now, remade, instead) for one, now in pairs)
     if isinstance(node, Fused):
         return Lowered(node, None, inside)
     step = node.written if isinstance(node, Group) else node
-    made = remade(was, step, [*transforms_of(inside)], merged)
+    made = remade(was, step, [*transforms_of(inside)])
     instead |= {id(one): now for one, now in zip(_and_inside(was.made), _and_inside(made), strict=True)}
     return Lowered(node, made, inside)
 
@@ -116,10 +113,10 @@ def _and_inside(made: Any) -> list[Any]:
     return [made, *getattr(made, "transforms", ())]
 
 
-def remade(was: Lowered, step: Step, children: list[Any], merged: str) -> Any:
+def remade(was: Lowered, step: Step, children: list[Any]) -> Any:
     """The transform of a step, or a group of these, with other numbers than the one before."""
     if isinstance(was.node, Step) and not step.is_group and step.args != was.node.args:
-        return transform(step, merged)
+        return transform(step)
     made = copy(was.made)  # a new group would seed its children
     made.p = chance(step)
     if not step.is_group:
@@ -136,18 +133,15 @@ def remade(was: Lowered, step: Step, children: list[Any], merged: str) -> Any:
     return made
 
 
-def transform(step: Step, merged: str = "") -> Any:
-    """The transform of a single step, with the noise that the plan wants, and as it is merged."""
+def transform(step: Step) -> Any:
+    """The transform of a single step, with the noise that the plan wants."""
     if isinstance(step, ObjectStep):
         made = copied(step.source)
         made.is_object = True
         return made
-    made = construct(step)
-    if merged == "JoinedWarps":
-        made = with_matrix(made, affine_matrix)
-    if isinstance(step, Renoised):
-        own_noise.attach(made)
-    return made
+    if isinstance(step, CounterNoiseStep):
+        return construct(step, resolve_name(f"augrecipes.compiler.kernels.{op_record(step.name).own_noise}"))
+    return construct(step)
 
 
 def group(step: Step, children: list[Any]) -> Any:

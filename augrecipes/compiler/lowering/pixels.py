@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.kernels import noise_native, own_noise
+from augrecipes.compiler.kernels import noise_native
+from augrecipes.compiler.kernels.counter_noise import MOST, CounterGaussNoise, CounterISONoise
 from augrecipes.compiler.lowering import opencv_variants
 from augrecipes.compiler.lowering.colours import uniform
 from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS
+from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
 from augrecipes.ops.native_op import Draws, NativeOp, params_getter, ranges
 
 _LEAST_SIDE, _MOST_LEVEL = 3, 255
@@ -100,8 +102,8 @@ def compressed(step: Any) -> NativeOp | None:
 def gaussian(step: Any) -> NativeOp | None:
     """Normally distributed noise: our own numbers, or those that OpenCV draws."""
     limits = ranges(step.std_range, step.mean_range)
-    if own_noise.is_own(step):
-        does = (float(not step.per_channel), float(own_noise.MOST))
+    if isinstance(step, CounterGaussNoise):
+        does = (float(not step.per_channel), float(MOST))
         return NativeOp(DRAWS.OWN_NOISE, EFFECTS.ADDS_OWN_NOISE, limits, _own, does)
     kernels, places = library(), noise_native.addresses()
     if not step.per_channel or step.noise_scale_factor != 1:
@@ -118,7 +120,7 @@ def _own(params: Mapping[str, Any]) -> tuple[float, ...]:
 
 def photons_counted(step: Any) -> NativeOp | None:
     """Noise of a camera's sensor: of our own numbers, or of those that numpy draws."""
-    kernels, own = library(), own_noise.is_own(step)
+    kernels, own = library(), isinstance(step, CounterISONoise)
     if own:
         does: tuple[float, ...] = ()
     elif kernels is not None and (numbers := opencv_variants.numpy_normals(kernels)) is not None:
@@ -182,7 +184,10 @@ def _polygons(params: Mapping[str, Any]) -> tuple[float, ...]:
     return (float(len(each)), *(number for one in each for number in one))
 
 
-def coarsened(step: Any) -> NativeOp:
+def coarsened(step: Any) -> NativeOp | None:
     """Made smaller, and larger again."""
-    does = tuple(float(step.interpolation_pair[name]) for name in ("downscale", "upscale"))
+    pair = step.interpolation_pair
+    if pair["downscale"] not in (NEAREST, LINEAR, AREA) or pair["upscale"] not in (NEAREST, LINEAR, CUBIC, AREA):
+        return None
+    does = tuple(float(pair[name]) for name in ("downscale", "upscale"))
     return uniform(step, EFFECTS.DOWNSCALES, does, scale="scale_range")

@@ -47,8 +47,8 @@ class Fused:
 
 
 @dataclass(frozen=True, slots=True)
-class Renoised(Step):
-    """A step as it was written, whose noise, or field of displacements, comes from a generator of our own."""
+class CounterNoiseStep(Step):
+    """A step as it was written, whose noise, or field of displacements, is made by counting."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.kernels import quick_apply
+from augrecipes.compiler.kernels import fast_apply
 from augrecipes.compiler.lowering.lower import relower, transforms_of
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS
 from augrecipes.compiler.run.as_compose import is_kept
@@ -39,7 +39,7 @@ def in_epoch(pipeline: Any, epoch: int, kept: Iterable[Any]) -> Any:
     made.sites = [(instead.get(id(step), step), label, shared) for step, label, shared in pipeline.sites]
     fresh = [site for site in made.sites if isinstance(site[0], A.BasicTransform) and not is_kept(site[0])]
     if compiled.optimize != "none" and pipeline.arrival not in UNOPTIMIZED_INPUTS:
-        quick_apply.attach(step for step, _, _ in fresh)
+        fast_apply.attach(step for step, _, _ in fresh)
     for step, label, shared in fresh:
         step.add_targets(pipeline.additional_targets)
         step.set_processors(pipeline.processors)

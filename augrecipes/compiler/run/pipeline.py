@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 import cv2
 
 from augrecipes.compat.albumentations import running
-from augrecipes.compiler.kernels import quick_apply
+from augrecipes.compiler.kernels import fast_apply
 from augrecipes.compiler.lowering.lower import Sites, remade
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Nodes
@@ -74,7 +74,7 @@ class Pipeline(AsCompose):
     ) -> None:
         self.compiled, self.arrival = compiled, arrival
         if compiled.optimize != "none" and arrival not in UNOPTIMIZED_INPUTS:
-            quick_apply.attach(made for made, _, _ in sites)
+            fast_apply.attach(made for made, _, _ in sites)
         super().__init__(
             transforms, is_check_shapes=False, additional_targets=dict(compiled.added) or None, **processors
         )

@@ -8,8 +8,8 @@ from typing import Any
 import cv2
 import numpy as np
 
+from augrecipes.compiler.kernels.encoded_images import is_encoded, undecoded
 from augrecipes.compiler.kernels.sink import is_free
-from augrecipes.compiler.kernels.undecoded import is_encoded, undecoded
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops.fills import holds, mask_dtype

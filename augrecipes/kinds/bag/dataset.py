@@ -13,12 +13,12 @@ from augrecipes.data.dataset import RecipeDataset, RunSettings, Settings
 from augrecipes.errors import DataError, listed
 from augrecipes.kinds.bag.reader import bags_of
 from augrecipes.kinds.bag.reading import picking_rule, read_bag
+from augrecipes.kinds.bag.slides import SlideFiles
+from augrecipes.kinds.bag.table import BagTable
 from augrecipes.recipe.grammar import Pick
 from augrecipes.recipe.model import Kind, Recipe
-from augrecipes.sources.bags import BagTable
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.paths import PathLike
-from augrecipes.sources.slide_bags import SlideFiles
 from augrecipes.sources.slides.listing import Tissue, Windows
 
 
@@ -42,7 +42,7 @@ class TileBags(RecipeDataset):
         root: a folder of bags, `root/<bag>/**/tile`, or a list of such folders; with `labels.csv` in it (columns `bag`
             and `label`) the bags have labels. Or another dataset of bags, such as SlideBags, whose tiles are read.
         recipe: a Recipe of kind bag, the name of a gallery recipe, or the path of a recipe file.
-        files: instead of `root`: a CSV file with a row for each tile, see `augrecipes.sources.bags`.
+        files: instead of `root`: a CSV file with a row for each tile, see `augrecipes.kinds.bag.table`.
         labels: with `root`: another CSV file of labels, for all roots.
         max_tiles: at most so many tiles of a bag; None takes what the recipe says.
         min_tiles: bags of fewer tiles are an error, or skipped; None takes what the recipe says.

@@ -6,17 +6,17 @@ from typing import Any
 
 from augrecipes.errors import DataError, counted
 from augrecipes.kinds.bag.picking import tiles_of
+from augrecipes.kinds.bag.slides import SlideFiles, slides_of
+from augrecipes.kinds.bag.table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Bag, Mode, Recipe
 from augrecipes.sources.arguments import as_given, as_list, check_source
-from augrecipes.sources.bags import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.sources.check import Checked, look_at_files
 from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.sample import DataArguments, RecipeSource
-from augrecipes.sources.slide_bags import SlideFiles
 
 TABLE = BagTable
-__all__ = ["TABLE", "bags_of", "check", "find", "tiles_of"]
+__all__ = ["TABLE", "bags_of", "check", "find", "slides_of", "tiles_of"]
 
 
 def bags_of(

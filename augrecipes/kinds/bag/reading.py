@@ -15,10 +15,10 @@ from augrecipes.data.epochs import Skipped, current
 from augrecipes.data.indexed import IndexedRows
 from augrecipes.errors import DataError, listed
 from augrecipes.kinds.bag.picking import tiles_of
+from augrecipes.kinds.bag.table import BagTable
 from augrecipes.kinds.bag.tiles import BagResult, default_threads
 from augrecipes.recipe.grammar import Pick
 from augrecipes.recipe.model import Bag, Recipe
-from augrecipes.sources.bags import BagTable
 from augrecipes.sources.sample import RecipeSource
 from augrecipes.sources.stored import StoredSource
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from augrecipes.errors import DataError
 from augrecipes.kinds.bag.picking import tiles_of
 from augrecipes.kinds.bag.pipeline import BagPipeline
+from augrecipes.kinds.bag.table import BagTable
+from augrecipes.kinds.bag.tile_map import NOT_PICKED, PICKED, SHOWN, tile_map
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import rgb_of_input, rgb_of_output, size_text
-from augrecipes.preview.overlay import LEFT, PICKED, SHOWN, map_of_tiles
 from augrecipes.preview.rows import SheetRequest, label_text, left_out, output_text, stage_groups
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Bag, Recipe
-from augrecipes.sources.bags import BagTable
 from augrecipes.sources.sample import Held
 
 EPOCHS = 2
@@ -29,7 +29,7 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     pipeline, files = request.opened(recipe, threads=1)
     bags = _Bags(pipeline, files, request)
     rows, skipped = request.shown(files if isinstance(files, Held) else files.table, bags.row)
-    legend = [(SHOWN, "shown here"), (PICKED, "picked"), *([(LEFT, "not picked")] if bags.left else [])]
+    legend = [(SHOWN, "shown here"), (PICKED, "picked"), *([(NOT_PICKED, "not picked")] if bags.left else [])]
     mapped = any(row.source is not None and row.source.cells for row in rows)
     output = recipe.output.dtype if bags.output is None else f"{output_text(bags.output)} a tile"
     lines = request.lines(pipeline, "picked and drawn anew in every epoch", output)
@@ -89,7 +89,7 @@ class _Bags:
         ]
         slide = table.overview(row, _OVERVIEW)
         small = None if slide is None else (slide[0], float(slide[1].width), slide[2])
-        found = map_of_tiles(table.places(row, np.arange(count)), picked[0], tiles.keys(), small)
+        found = tile_map(table.places(row, np.arange(count)), picked[0], tiles.keys(), small)
         return SheetRow(strips, CellGroup([found] if found else []), table.bags.name(row), notes)
 
     def _strip(self, tiles: dict[int, NDArray[Any]], key: int, epoch: int, picked: frozenset[int]) -> CellGroup:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from augrecipes.errors import DataError
-from augrecipes.kinds.pair.grid import unit
+from augrecipes.kinds.pair.grid import scale_factors
 from augrecipes.kinds.pair.shared import scaled_to
 from augrecipes.ops import groups
 from augrecipes.recipe.model import Arguments, Recipe, Step
@@ -24,9 +24,9 @@ def alone(recipe: Recipe, target: str) -> Recipe:
     >>> alone(ar.load(pair | {"eval": [crop]}), "lr").eval[0].args["height"]
     16
     """
-    units = unit(recipe.scales)
-    if units[target] != 1:
-        coarsest = [name for name in recipe.scales if units[name] == 1]
+    factors = scale_factors(recipe.scales)
+    if factors[target] != 1:
+        coarsest = [name for name in recipe.scales if factors[name] == 1]
         raise DataError(f"views are made of a target on the common grid, {' or '.join(coarsest)}, not of {target}")
 
     def of_target(steps: Iterable[Step], targets: tuple[str, ...]) -> Iterator[Step]:
@@ -39,8 +39,8 @@ def alone(recipe: Recipe, target: str) -> Recipe:
                 if inside := tuple(of_target(step.steps, acts)):
                     yield replace(step, steps=inside, target=())
             elif target in acts:
-                at = step.at or min(acts, key=units.__getitem__)
-                yield replace(scaled_to(step, 1, units[at]), target=(), at=None)
+                at = step.at or min(acts, key=factors.__getitem__)
+                yield replace(scaled_to(step, 1, factors[at]), target=(), at=None)
 
     return replace(
         recipe,

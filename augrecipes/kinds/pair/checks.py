@@ -13,7 +13,7 @@ from augrecipes.compiler.compile import check, steps_of
 from augrecipes.errors import DataError
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
-from augrecipes.kinds.pair.grid import cells, unit
+from augrecipes.kinds.pair.grid import common_size, scale_factors
 from augrecipes.kinds.pair.pairing import Cropped, PairScenes, pair
 from augrecipes.ops import groups
 from augrecipes.progress import Progress
@@ -132,9 +132,9 @@ def checked(
         advance: called with how many headers are read, and of how many.
         decode: arguments of `read_image`.
     """
-    targets, units, exif = found.targets, unit(dict(recipe.scales)), decode.pop("exif", "apply")
+    targets, factors, exif = found.targets, scale_factors(dict(recipe.scales)), decode.pop("exif", "apply")
     decode["channels"] = channels = decode.get("channels") or recipe.inputs.channels or 3
-    least = defects.least_sizes(recipe, mode, units)
+    least = defects.least_sizes(recipe, mode, factors)
     paths = list(dict.fromkeys(path for scene in found.scenes for path in scene))
     reasons: dict[str, str] = {}
     headers: dict[str, Any] = {}
@@ -152,16 +152,16 @@ def checked(
         if headers and not problems:
             sizes = {name: defects.upright(headers[path], exif) for name, path in zip(targets, scene, strict=True)}
             problems = [
-                *_sizes(scene, sizes, units, least),
+                *_sizes(scene, sizes, factors, least),
                 *_channels(scene, [headers[path] for path in scene], channels),
             ]
         wrong |= {defect.message: defect for defect in problems if defect.message not in wrong}
         if problems:
             continue
         fine.append(position)
-        rows, columns = cells(sizes, units) if sizes else (0, 0)
+        rows, columns = common_size(sizes, factors) if sizes else (0, 0)
         for path, (name, size) in zip(scene, sizes.items(), strict=False):
-            used = rows * units[name], columns * units[name]
+            used = rows * factors[name], columns * factors[name]
             if used != size:
                 cuts[name].append((path, size, used))
     cropped = tuple(
@@ -188,18 +188,18 @@ def _unreadable(targets: Sequence[str], paths: Sequence[str], reasons: Mapping[s
 
 
 def _sizes(
-    paths: tuple[str, ...], sizes: Mapping[str, Size], units: Mapping[str, int], least: Least
+    paths: tuple[str, ...], sizes: Mapping[str, Size], factors: Mapping[str, int], least: Least
 ) -> Iterator[Defect]:
     texts = [f"{path} {defects.size_text(size)}" for path, size in zip(paths, sizes.values(), strict=True)]
     first, *others = sizes
-    misfits = [(k, misfit(first, name, sizes, units)) for k, name in enumerate(others, 1)]
+    misfits = [(k, misfit(first, name, sizes, factors)) for k, name in enumerate(others, 1)]
     for k, why in misfits:
         if why:
             yield Defect("size", (paths[0], paths[k]), f"{texts[0]} and {texts[k]}: {why}")
     if not any(why for _, why in misfits):
-        if (there := _cells(sizes, units)) is None:  # of a single target
+        if (there := _cells(sizes, factors)) is None:  # of a single target
             yield Defect("size", paths, f"{' and '.join(texts)}: smaller than one common cell")
-        elif why := defects.too_small(there, least, {name: units[name] for name in sizes}):
+        elif why := defects.too_small(there, least, {name: factors[name] for name in sizes}):
             yield Defect("small", paths, f"{' and '.join(texts)}: {why}")
 
 
@@ -214,35 +214,36 @@ def _channels(paths: tuple[str, ...], headers: Sequence[ImageHeader], channels: 
         yield Defect("channels", paths, f"{text}: {' and '.join(filter(None, (alpha, color)))}")
 
 
-def misfit(large: str, small: str, sizes: Mapping[str, Size], units: Mapping[str, int]) -> str | None:
+def misfit(large: str, small: str, sizes: Mapping[str, Size], factors: Mapping[str, int]) -> str | None:
     """Why two targets do not fit, and what they look like; None where they do.
 
     >>> misfit("hr", "lr", {"hr": (300, 451), "lr": (150, 225)}, {"hr": 4, "lr": 1})
     'lr should be 112×75 at ×4; this looks like ×2'
     """
     a, b = sizes[large], sizes[small]
-    if _cells({large: a, small: b}, units) is not None:
+    if _cells({large: a, small: b}, factors) is not None:
         return None
-    if tiny := [name for name in (large, small) if min(sizes[name]) < units[name]]:
-        return f"{tiny[0]} is smaller than one common cell of {units[tiny[0]]} px"
-    height, width = (n // units[large] * units[small] for n in a)
-    more = f" (or up to {units[small] - 1} px more)" if units[small] > 1 else ""
+    if tiny := [name for name in (large, small) if min(sizes[name]) < factors[name]]:
+        return f"{tiny[0]} is smaller than one common cell of {factors[tiny[0]]} px"
+    height, width = (n // factors[large] * factors[small] for n in a)
+    more = f" (or up to {factors[small] - 1} px more)" if factors[small] > 1 else ""
     times = next((k for k in range(2, _LARGEST_RATIO + 1) if (a[0] // k, a[1] // k) == b), None)
     if a == b:
         looks = "; both have one size: was it enlarged already?"
     elif b[0] >= a[0] and b[1] >= a[1]:
         looks = f"; the two look swapped: {small} is the larger one"
-    elif _cells({large: a, small: b[::-1]}, units) is not None:
+    elif _cells({large: a, small: b[::-1]}, factors) is not None:
         looks = "; it fits when one of them is turned by a quarter (an EXIF orientation?)"
     else:
         looks = f"; this looks like ×{times}" if times else ""
-    return f"{small} should be {defects.size_text((height, width))}{more} at ×{units[large] / units[small]:g}{looks}"
+    ratio = factors[large] / factors[small]
+    return f"{small} should be {defects.size_text((height, width))}{more} at ×{ratio:g}{looks}"
 
 
-def _cells(sizes: Mapping[str, Size], units: Mapping[str, int]) -> Size | None:
+def _cells(sizes: Mapping[str, Size], factors: Mapping[str, int]) -> Size | None:
     """Rows and columns of common cells, or None where the targets do not fit each other."""
     try:
-        return cells(sizes, units)
+        return common_size(sizes, factors)
     except DataError:
         return None
 

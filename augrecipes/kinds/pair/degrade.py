@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +14,11 @@ from augrecipes.compiler.kernels.step_draws import with_channels
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.scene import Scene
+from augrecipes.ops.matrices import Size
 from augrecipes.ops.resize_to_target import ResizeToTarget
+from augrecipes.recipe.model import Step
+
+Key = tuple[int, int, int]  # epoch, index and tile
 
 
 class Degrade(A.BaseCompose):  # type: ignore[misc]
@@ -24,21 +27,15 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
     The steps may change the size on the way; the last size must be the target's, which ResizeToTarget brings about.
 
     Args:
-        source: the target that is read.
-        target: the target that is made.
-        steps: the transforms.
-        labels: of the steps.
+        step: as it was written.
+        transforms: of the steps inside.
     """
 
-    def __init__(self, source: str, target: str, steps: list[Any], labels: list[str]) -> None:
-        super().__init__(steps, p=1.0)
-        self.source, self.target, self.labels = source, target, labels
-        self.take(steps)
-
-    def take(self, steps: list[Any]) -> None:
-        """Let it run these."""
-        self.transforms = steps
-        self._resizes = [step for step in _leaves(steps) if isinstance(step, ResizeToTarget)]
+    def __init__(self, step: Step, transforms: list[Any]) -> None:
+        super().__init__([], p=1.0)  # which would seed them
+        self.source, self.target = step.args["source"], step.args["target"]
+        self.transforms, self.labels = transforms, [child.site for child in step.steps]
+        self._resizes = [inner for inner in _leaves(transforms) if isinstance(inner, ResizeToTarget)]
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The scene (`scene=`) with the target that was made; it is changed in place."""
@@ -48,22 +45,22 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
 
     def act(self, scene: Scene) -> None:
         """Make the target of a scene."""
-        rows, columns = scene.shape()
-        size = (rows * scene.units[self.target], columns * scene.units[self.target])
-        self.reach(size)
+        rows, columns = scene.size()
+        size = (rows * scene.factors[self.target], columns * scene.factors[self.target])
+        self.set_target_size(size)
         inner: dict[str, Any] = {"image": scene.arrays[self.source]}
         for step, label in zip(self.transforms, self.labels, strict=True):
             inner = step(**inner)
-            scene.show(label, **{self.target: with_channels(inner["image"])})
-        made = with_channels(inner["image"])
-        if made.shape[:2] != size:
+            scene.add_stage(label, **{self.target: with_channels(inner["image"])})
+        image = with_channels(inner["image"])
+        if image.shape[:2] != size:
             raise DataError(
-                f"Degrade leaves {made.shape[0]}×{made.shape[1]} px, {self.target} is {size[0]}×{size[1]} px here: "
+                f"Degrade leaves {image.shape[0]}×{image.shape[1]} px, {self.target} is {size[0]}×{size[1]} px here: "
                 "end its steps in ResizeToTarget"
             )
-        scene.arrays[self.target] = made
+        scene.arrays[self.target] = image
 
-    def reach(self, size: tuple[int, int]) -> None:
+    def set_target_size(self, size: Size) -> None:
         """Let the steps that resize to the target make it of this height and width, px."""
         for step in self._resizes:
             step.size = size
@@ -77,42 +74,33 @@ def _leaves(steps: list[Any]) -> Iterator[Any]:
             yield step
 
 
-Key = tuple[int, int, int]  # epoch, index and tile
-
-
-@dataclass(frozen=True)
-class Degrading:
+class DegradeProgram(NamedTuple):
     """A Degrade whose steps a program carries out.
 
     Attributes:
         degrade: as the pipeline has it.
-        plan: of its steps: from uint8 to uint8, H×W×C.
-        sized: those that resize to the target natively, by their places.
-        called: as of `ScenePlans`.
+        program: of its steps: from uint8 to uint8, H×W×C.
+        resizes: places of those that resize to the target there.
+        call: calls a step at an exit, as of `PairPrograms`.
     """
 
     degrade: Degrade
-    plan: Program
-    sized: Mapping[int, Any]
-    called: Callable[..., Any]
+    program: Program
+    resizes: tuple[int, ...]
+    call: Callable[..., Any]
 
-    def made(self, key: Key, image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-        """What becomes of an image of the source, at this height and width.
-
-        Args:
-            key: of the sample.
-            image: of the source.
-            size: of the target, px.
-        """
-        self.degrade.reach(size)
-        for place in self.sized:
-            self.plan.resize_to(place, size)
-        made, _ = OnTheWay(self.plan, key, image).end(np.empty, self._act)
-        if made.shape[:2] != size:
+    def run(self, key: Key, image: np.ndarray, size: Size) -> np.ndarray:
+        """The target's image of this height and width, px, out of the source's."""
+        self.degrade.set_target_size(size)
+        for place in self.resizes:
+            self.program.resize_to(place, size)
+        target, _ = OnTheWay(self.program, key, image).end(np.empty, self.run_step)
+        if target.shape[:2] != size:
             raise NotHereError
-        return made
+        return target
 
-    def _act(self, place: int, data: Sample) -> Sample:
-        step, forced = self.plan.opaque[place]
-        done: Sample = self.called(step, step, **({"force_apply": True} if forced else {}), **data)
+    def run_step(self, place: int, data: Sample) -> Sample:
+        """What the step at an exit leaves."""
+        step, forced = self.program.opaque[place]
+        done: Sample = self.call(step, step, **({"force_apply": True} if forced else {}), **data)
         return done

@@ -1,94 +1,97 @@
 """The grids of a pair: one scene, sampled by every target at its own scale.
 
-The coarsest common grid has cells that are a whole number of pixels on every target. Windows are drawn in cells, and a
-cell is cut from every target or from none: that is what keeps crops aligned, for any number of scales.
+A pixel of the common grid, a cell, is a whole number of pixels on every target. Windows are drawn in cells, and a cell
+is cut from every target or from none: that keeps crops aligned, for any number of scales.
+
+Places are pixel centres. A cell c and a pixel d of a target with k pixels a cell show the same point where
+d = (c + 1/2)·k − 1/2, so a matrix M between cells is S·M·S⁻¹ between pixels, where S multiplies by k and adds (k−1)/2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from math import gcd
 
+import numpy as np
+
 from augrecipes.errors import DataError
-from augrecipes.ops.dihedral import IDENTITY, Symmetry
+from augrecipes.ops.matrices import Matrix, Size, scaled
+
+Factors = Mapping[str, int]
+"""Scale factors by target: pixels along a cell of the common grid."""
 
 
-def unit(scales: Mapping[str, int]) -> dict[str, int]:
-    """Pixels along the side of one common cell, by target.
+def scale_factors(scales: Mapping[str, int]) -> dict[str, int]:
+    """The scale factors of targets of these relative scales.
 
-    >>> unit({"lr": 1, "hr": 4}), unit({"a": 2, "b": 3}), unit({"lr": 2, "hr": 4})
+    >>> scale_factors({"lr": 1, "hr": 4}), scale_factors({"a": 2, "b": 3}), scale_factors({"lr": 2, "hr": 4})
     ({'lr': 1, 'hr': 4}, {'a': 2, 'b': 3}, {'lr': 1, 'hr': 2})
     """
     common = gcd(*scales.values())
     return {name: scale // common for name, scale in scales.items()}
 
 
-def cells(sizes: Mapping[str, tuple[int, int]], units: Mapping[str, int]) -> tuple[int, int]:
-    """Rows and columns of common cells that all targets cover.
+def common_size(sizes: Mapping[str, Sequence[int]], factors: Factors) -> Size:
+    """Rows and columns of cells that all targets cover.
 
     Args:
-        sizes: (height, width) of each target, px.
-        units: of every target in `sizes`, see `unit`.
+        sizes: height and width of each target, px; or its whole shape.
+        factors: of every target in `sizes`.
 
     Raises:
         DataError: the targets are not one scene. What is left of a target beyond its last whole cell is less than a
             cell (the field's mod-crop: it is cut off at the bottom and at the right).
 
-    >>> cells({"lr": (75, 112), "hr": (300, 451)}, {"lr": 1, "hr": 4})
+    >>> common_size({"lr": (75, 112), "hr": (300, 451)}, {"lr": 1, "hr": 4})
     (75, 112)
     """
-    found = {name: (height // units[name], width // units[name]) for name, (height, width) in sizes.items()}
-    first = next(iter(found))
-    for name, size in found.items():
-        if size != found[first]:
-            raise DataError(_misfit(first, name, sizes, units))
-    if 0 in found[first]:
-        raise DataError(f"{first} is {_px(sizes[first])}, less than one common cell of {units[first]} px")
-    return found[first]
+    found = set()
+    for name, shape in sizes.items():
+        k = factors[name]
+        found.add((shape[0] // k, shape[1] // k))
+    size: Size = found.pop()
+    if found or 0 in size:
+        raise DataError(_problem({name: (shape[0], shape[1]) for name, shape in sizes.items()}, factors))
+    return size
 
 
-def _misfit(first: str, name: str, sizes: Mapping[str, tuple[int, int]], units: Mapping[str, int]) -> str:
-    fine, coarse = (name, first) if units[name] >= units[first] else (first, name)
-    least = [n // units[coarse] * units[fine] for n in sizes[coarse]]
-    wanted = " × ".join(f"{n}..{n + units[fine] - 1}" if units[fine] > 1 else f"{n}" for n in least)
-    return (
-        f"{fine} is {_px(sizes[fine])} and {coarse} is {_px(sizes[coarse])}: "
-        f"at scales {units[coarse]}:{units[fine]}, {fine} must be {wanted} px (height × width)"
-    )
+def _problem(sizes: Mapping[str, Size], factors: Factors) -> str:
+    first, *others = sizes
+    for name in others:
+        fine, coarse = (name, first) if factors[name] >= factors[first] else (first, name)
+        k, low = factors[fine], [n // factors[coarse] * factors[fine] for n in sizes[coarse]]
+        if any(not least <= n < least + k for least, n in zip(low, sizes[fine], strict=True)):
+            wanted = " × ".join(f"{n}..{n + k - 1}" if k > 1 else f"{n}" for n in low)
+            return (
+                f"{fine} is {_px(sizes[fine])} and {coarse} is {_px(sizes[coarse])}: "
+                f"at scales {factors[coarse]}:{k}, {fine} must be {wanted} px (height × width)"
+            )
+    return f"{first} is {_px(sizes[first])}, less than one common cell of {factors[first]} px"
 
 
-def _px(size: tuple[int, int]) -> str:
+def _px(size: Size) -> str:
     return f"{size[0]}×{size[1]} px"
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
-    """Which cells of the scene are still there, and how they are turned.
+def in_pixels(matrix: Matrix, factor: int) -> Matrix:
+    """A 3×3 matrix between cells as one between pixels of a target: S·M·S⁻¹.
 
-    Attributes:
-        y0, x0, y1, x1: cells of the scene as it arrived, ends exclusive.
-        symmetry: applied to them.
+    >>> in_pixels(np.array([[1.0, 0, 2], [0, 1, 0], [0, 0, 1]]), 4)[0].tolist()
+    [1.0, 0.0, 8.0]
     """
+    to_pixels = scaled(factor, factor)
+    return np.asarray(to_pixels @ matrix @ np.linalg.inv(to_pixels))
 
-    y0: int
-    x0: int
-    y1: int
-    x1: int
-    symmetry: Symmetry = IDENTITY
 
-    def cut(self, x_min: int, y_min: int, x_max: int, y_max: int) -> Region:
-        """Cut to a window of the turned region, ends exclusive."""
-        height, width = self.y1 - self.y0, self.x1 - self.x0
-        if self.symmetry.transpose:
-            height, width = width, height
-        x_min, y_min, x_max, y_max = self.symmetry.before((x_min, y_min, x_max, y_max), height, width)
-        return Region(self.y0 + y_min, self.x0 + x_min, self.y0 + y_max, self.x0 + x_max, self.symmetry)
+def window_shown(matrix: Matrix, size: Size, factor: int) -> tuple[int, int, int, int]:
+    """The window (y0, x0, y1, x1) of a target as it came, px, that is left of a scene that was cut, flipped and turned.
 
-    def turned(self, symmetry: Symmetry) -> Region:
-        """Turned once more."""
-        return Region(self.y0, self.x0, self.y1, self.x1, self.symmetry.then(symmetry))
-
-    def pixels(self, unit: int) -> tuple[int, int, int, int]:
-        """(y0, x0, y1, x1) in pixels of a target with cells of `unit` px."""
-        return self.y0 * unit, self.x0 * unit, self.y1 * unit, self.x1 * unit
+    Args:
+        matrix: from cells of the scene as it came to those that are left.
+        size: rows and columns of these.
+        factor: of the target.
+    """
+    rows, columns = size
+    corners = np.linalg.inv(matrix) @ [[-0.5, columns - 0.5], [-0.5, rows - 0.5], [1, 1]]
+    (x0, x1), (y0, y1) = (np.sort(np.rint(corners[:2] + 0.5), axis=1).astype(int) * factor).tolist()
+    return y0, x0, y1, x1

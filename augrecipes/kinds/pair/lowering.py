@@ -1,36 +1,104 @@
-"""The steps of a pair as programs: what each is to each target, and where samples stop."""
+"""The steps of a pair lowered, and as programs, one a target: what each step is to it, and where samples leave them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import Any
 
 from augrecipes.compat.steps import is_gated
 from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.compiler.lowering.lower import Lowered, transforms_of
+from augrecipes.compiler.lowering.lower import Lowered, group, lower, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError, Walk, alone
-from augrecipes.kinds.pair.degrade import Degrade, Degrading
-from augrecipes.kinds.pair.programs import SceneExit, ScenePlans
-from augrecipes.kinds.pair.shared import Shared
+from augrecipes.kinds.pair.degrade import Degrade, DegradeProgram
+from augrecipes.kinds.pair.grid import Factors
+from augrecipes.kinds.pair.programs import PairExit, PairPrograms
+from augrecipes.kinds.pair.shared import PairStep
 from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.ops import groups
 from augrecipes.ops.native_op import EXIT, IN_PYTHON, NO_OP, NativeOp
 from augrecipes.ops.resize_to_target import ResizeToTarget
-from augrecipes.recipe.model import Output
+from augrecipes.recipe.model import Output, Step
 
-_OTHERS = Op("", False, 1.0, NO_OP)  # a step of other targets
-_DEGRADES = Op("", False, 1.0, EXIT, alone=True)
+_NO_STEP = Op("", False, 1.0, NO_OP)  # a step of other targets
+_DEGRADE = Op("", False, 1.0, EXIT, alone=True)
 _MOVES: dict[str, tuple[int, ...]] = {"window": (EFFECTS.CROPS, EFFECTS.PADS_AND_CROPS), "dihedral": (EFFECTS.FLIPS,)}
 _WARPS = (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE)  # whose images may be of another size
 _RESIZES = (EFFECTS.RESIZES, EFFECTS.SCALES)
-_AS_IT_IS = Output(dtype="uint8", layout="hwc")
+_UINT8_HWC = Output(dtype="uint8", layout="hwc")
+
+
+def lower_pair(step: Step, targets: tuple[str, ...], factors: Factors) -> Lowered:
+    """A step of a pair recipe, lowered; `targets` are those of the group around it."""
+    if step.name == groups.DEGRADE:
+        inside, _ = lower(step.steps)
+        return Lowered(step, Degrade(step, [*transforms_of(inside)]), inside)
+    targets = step.target or targets
+    if not step.is_group:
+        return Lowered(step, PairStep(step, targets, factors))
+    inside = tuple(lower_pair(child, targets, factors) for child in step.steps)
+    return Lowered(step, group(step, [*transforms_of(inside)]), inside)
+
+
+def opened(lowered: Sequence[Lowered]) -> Iterator[Lowered]:
+    """The steps, and those inside them."""
+    for one in lowered:
+        yield one
+        yield from opened(one.inside)
+
+
+def pair_programs(
+    lowered: Sequence[Lowered],
+    maker: ProgramMaker,
+    sinks: Mapping[str, Sink],
+    factors: Factors,
+    call: Callable[..., Any],
+) -> PairPrograms:
+    """The steps of a pair's pipeline as programs.
+
+    Args:
+        lowered: the steps, in order.
+        maker: of the pipeline's programs.
+        sinks: of the targets that come out.
+        factors: scale factors, by target.
+        call: see `PairPrograms`.
+
+    Raises:
+        OpaqueError: they do not run as such; it says why.
+    """
+    names = frozenset(sinks)
+    programs = {name: maker.steps(_ops(lowered, name, names, maker.made), sink) for name, sink in sinks.items()}
+    every = (one.made for one in opened(lowered))
+    steps: dict[int, Any] = {id(step.step): step for step in every if isinstance(step, PairStep)}
+    steps |= {id(one.made): _degrade_program(one, maker, call) for one in lowered if isinstance(one.made, Degrade)}
+    opaque = {place: found for program in programs.values() for place, found in program.opaque.items()}
+    exits, stops = dict[int, PairExit](), list[str]()
+    for place, (transform, forced) in sorted(opaque.items()):
+        step = steps[id(transform)]
+        exits[place] = PairExit(step, forced, tuple(name for name, of in programs.items() if place in of.opaque))
+        stops += step.program.stops if isinstance(step, DegradeProgram) else [maker.made[id(transform)][0]]
+    unfinished = tuple(name for name, program in programs.items() if not program.writes)
+    return PairPrograms(programs, exits, factors, maker.position, call, tuple(stops), unfinished)
+
+
+def _ops(
+    lowered: Sequence[Lowered], name: str, names: frozenset[str], made: Mapping[int, tuple[str, bool]]
+) -> Iterator[tuple[Any, Op]]:
+    """The steps of a pair's pipeline as ops of one target of several."""
+    present = names.difference(one.made.target for one in lowered if isinstance(one.made, Degrade))
+    for one in lowered:
+        if isinstance(one.made, Degrade):
+            step, op = (one.made, _DEGRADE) if name == one.made.source else (None, _NO_STEP)
+            yield step, replace(op, label=one.node.site)
+            present |= {one.made.target}
+        else:
+            yield from _TargetWalk(made, name=name, present=present).lower([one])
 
 
 @dataclass(frozen=True, slots=True)
-class _WalkOfTarget(Walk):
+class _TargetWalk(Walk):
     """A way through the steps of a pair, as one of its targets goes.
 
     Attributes:
@@ -42,28 +110,28 @@ class _WalkOfTarget(Walk):
     present: frozenset[str] = frozenset()
 
     def _node(self, one: Lowered, last: bool = False, *, decodes: bool = False) -> Iterator[tuple[Any, Op]]:
-        """A step, or the steps of a group, with what they are to the target."""
+        """A step, or the steps of a group, as ops of the target."""
         del last, decodes
         step = one.made
-        if isinstance(step, Shared):
+        if isinstance(step, PairStep):
             takes_part = self.name in self.present.intersection(step.names)
             label = self.made[id(step.step)][0]
-            yield (step.step, self._shared(step)) if takes_part else (None, replace(_OTHERS, label=label))
+            yield (step.step, self._shared(step)) if takes_part else (None, replace(_NO_STEP, label=label))
             return
         first, *rest = self._unit(one, alone)
         if first[1].numbers is EXIT:
             raise OpaqueError(f"{first[1].label} chooses as only albumentations knows")
         yield from (first, *rest)
 
-    def _shared(self, step: Shared) -> Op:
+    def _shared(self, step: PairStep) -> Op:
         if not is_gated(step.step):  # nobody else knows when it acts
             return Op(*self.made[id(step.step)], 1.0, EXIT, alone=True)
-        keyed = replace(self.one(step.step, alone), alone=True)
-        if keyed.numbers.draw == IN_PYTHON or keyed.numbers.drawn_in_python or not self._is_native(step, keyed.numbers):
-            return replace(keyed, numbers=EXIT)
-        return replace(keyed, cell=step.units[self.name] if step.how == "window" else 1)
+        op = replace(self.one(step.step, alone), alone=True)
+        if op.numbers.draw == IN_PYTHON or op.numbers.drawn_in_python or not self._is_native(step, op.numbers):
+            return replace(op, numbers=EXIT)
+        return replace(op, cell=step.factors[self.name] if step.how == "window" else 1)
 
-    def _is_native(self, step: Shared, numbers: NativeOp) -> bool:
+    def _is_native(self, step: PairStep, numbers: NativeOp) -> bool:
         """Whether the kernels do what such a step does to its targets, and all still fit: nobody asks behind it."""
         together = self.present.intersection(step.names)
         if numbers.effect == EFFECTS.KEEPS:
@@ -74,74 +142,17 @@ class _WalkOfTarget(Walk):
         return step.how == "plain" and len(together) == 1 and numbers.changes and numbers.effect not in _WARPS
 
 
-def scene_plans(
-    lowered: Sequence[Lowered],
-    maker: ProgramMaker,
-    sinks: Mapping[str, Sink],
-    units: Mapping[str, int],
-    called: Callable[..., Any],
-) -> ScenePlans:
-    """The steps of a pair's pipeline as programs.
-
-    Args:
-        lowered: the steps, in order.
-        maker: of the pipeline's plans.
-        sinks: of the targets that come out.
-        units: pixels along a common cell, by target.
-        called: see `ScenePlans`.
-
-    Raises:
-        OpaqueError: they do not run as such; it says why.
-    """
-    made, names = maker.made, frozenset(sinks)
-    plans = {name: maker.steps(_of_target(lowered, name, names, made), sink) for name, sink in sinks.items()}
-    leaves = _leaves([*transforms_of(lowered)])
-    whose: dict[int, Any] = {id(step.step): step for step in leaves if isinstance(step, Shared)}
-    whose |= {id(one.made): _degrading(one, maker, called) for one in lowered if isinstance(one.made, Degrade)}
-    exits, stops = dict[int, SceneExit](), list[str]()
-    opaque = {place: found for plan in plans.values() for place, found in plan.opaque.items()}
-    for place, (step, forced) in sorted(opaque.items(), key=itemgetter(0)):
-        runs = whose[id(step)]
-        exits[place] = SceneExit(runs, forced, tuple(name for name, plan in plans.items() if place in plan.opaque))
-        stops += runs.plan.stops if isinstance(runs, Degrading) else [made[id(step)][0]]
-    unfinished = tuple(name for name, plan in plans.items() if not plan.writes)
-    return ScenePlans(plans, exits, units, maker.position, called, tuple(stops), unfinished)
-
-
-def _of_target(
-    lowered: Sequence[Lowered], name: str, names: frozenset[str], made: Mapping[int, tuple[str, bool]]
-) -> Iterator[tuple[Any, Op]]:
-    """The steps of a pair's pipeline with what they are to one target of several."""
-    present = names.difference(one.made.target for one in lowered if isinstance(one.made, Degrade))
-    for one in lowered:
-        if isinstance(one.made, Degrade):
-            step, keyed = (one.made, _DEGRADES) if name == one.made.source else (None, _OTHERS)
-            yield step, replace(keyed, label=one.node.site)
-            present |= {one.made.target}
-        else:
-            yield from _WalkOfTarget(made, name=name, present=present).lower([one])
-
-
-def _degrading(one: Lowered, maker: ProgramMaker, called: Callable[..., Any]) -> Degrading:
-    """A Degrade with a plan of its steps."""
-    one.made.reach((1, 1))  # its steps are tried before a sample has a size
+def _degrade_program(one: Lowered, maker: ProgramMaker, call: Callable[..., Any]) -> DegradeProgram:
+    """A Degrade with a program of its steps."""
+    one.made.set_target_size((1, 1))  # its steps are tried before a sample has a size
     steps = [
-        (step, replace(keyed, numbers=EXIT) if keyed.numbers.drawn_in_python else keyed)
-        for step, keyed in Walk(maker.made).lower(one.inside)
+        (step, replace(op, numbers=EXIT) if op.numbers.drawn_in_python else op)
+        for step, op in Walk(maker.made).lower(one.inside)
     ]
-    plan = maker.steps(steps, Sink(_AS_IT_IS))
-    exits = plan.opaque
-    resize = [(place, step, keyed) for place, (step, keyed) in enumerate(steps) if keyed.numbers.effect in _RESIZES]
-    # Samples stop where the kernels lack a size, too.
-    plan.opaque = {place: (step, keyed.forced) for place, step, keyed in resize} | dict(exits)
-    sized = {place: step for place, step, _ in resize if isinstance(step, ResizeToTarget) and place not in exits}
-    return Degrading(one.made, plan, sized, called)
-
-
-def _leaves(transforms: Sequence[Any]) -> Iterator[Any]:
-    """The steps, groups opened."""
-    for step in transforms:
-        if isinstance(step, Shared | Degrade):
-            yield step
-        else:
-            yield from _leaves(step.transforms)
+    program = maker.steps(steps, Sink(_UINT8_HWC))
+    exits = program.opaque
+    resizes = {place: pair for place, pair in enumerate(steps) if pair[1].numbers.effect in _RESIZES}
+    # Samples leave the program where the kernels lack a size, too.
+    program.opaque = {place: (step, op.forced) for place, (step, op) in resizes.items()} | dict(exits)
+    to_target = (place for place, (step, _) in resizes.items() if isinstance(step, ResizeToTarget))
+    return DegradeProgram(one.made, program, tuple(place for place in to_target if place not in exits), call)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, cast
@@ -12,14 +11,14 @@ import numpy as np
 
 from augrecipes.compiler.compile import warn_of_floats
 from augrecipes.compiler.executor.inputs import InMemory
-from augrecipes.compiler.executor.program import Places
+from augrecipes.compiler.kernels.encoded_images import Undecoded
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.kernels.undecoded import Undecoded
-from augrecipes.compiler.lowering.lower import Lowered, Sites, group, lower, remade, transforms_of
+from augrecipes.compiler.lowering.lower import Lowered, Sites, remade, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
+from augrecipes.compiler.run.exits import NotHereError
 from augrecipes.compiler.run.extra_targets import is_array
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
@@ -28,23 +27,21 @@ from augrecipes.compiler.run.targets import image_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.pair.degrade import Degrade, Key
-from augrecipes.kinds.pair.grid import Region, unit
-from augrecipes.kinds.pair.lowering import scene_plans
-from augrecipes.kinds.pair.programs import ScenePlans
-from augrecipes.kinds.pair.scene import Scene, common_cells
-from augrecipes.kinds.pair.shared import Shared
+from augrecipes.kinds.pair.grid import Factors, common_size, scale_factors, window_shown
+from augrecipes.kinds.pair.lowering import lower_pair, opened, pair_programs
+from augrecipes.kinds.pair.programs import PairPrograms, PairRun, TargetArray
+from augrecipes.kinds.pair.scene import Scene
+from augrecipes.kinds.pair.shared import PairStep
 from augrecipes.kinds.pair.sharing import sharing
-from augrecipes.ops import groups
 from augrecipes.recipe.model import Inputs, Step
 
-Take = Callable[[str, tuple[int, ...], np.dtype[Any]], np.ndarray]
 SceneImages = Mapping[str, np.ndarray | Undecoded]
 
 # What lies on one image cannot lie on a scene of several.
 _FOREIGN = ("image", "images", "mask", "masks", "boxes", "bboxes", "keypoints")
 
 
-class _UnevenError(Exception):
+class _RaggedError(Exception):
     """Samples that were to lie side by side differ in size."""
 
 
@@ -52,8 +49,8 @@ class PairPipeline(Pipeline):
     """A compiled recipe of kind pair.
 
     Targets in: one array H×W or H×W×C a target of `scales:`, all uint8 (0..255) or all float32 (0..1), or images that
-    are not decoded yet; those that a
-    Degrade makes are not given. Up to scale − 1 pixels too many are cut off at the bottom and at the right.
+    are not decoded yet; those that a Degrade makes are not given. Up to scale − 1 pixels too many are cut off at the
+    bottom and at the right.
     Targets out: every target of `scales:`, each as its output says; with `save_applied_params` also `window`: of each
     input target the (y0, x0, y1, x1) that the output shows, in pixels, before flips and turns; None where a step has
     padded or resampled. `out={target: array}` is written to, and its arrays come out; functions (shape, dtype) → array
@@ -66,33 +63,32 @@ class PairPipeline(Pipeline):
     natively = "samples of pairs, and batches of packed ones"  # what may run so, in words
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
-        recipe = compiled.recipe
-        scales: dict[str, int] = dict(recipe.scales)
-        sites: Sites = []
-        labels: list[tuple[Any, str]] = []
-        self.units = unit(scales)
+        recipe, scales = compiled.recipe, dict[str, int](compiled.recipe.scales)
+        self.factors = scale_factors(scales)
         steps = cast("Steps", compiled.plans[arrival].steps)  # rules of pairs merge none
-        self._lowered = tuple(_lower(step, tuple(scales), self.units, sites, labels) for step in steps)
-        shared = [made for made, _ in labels if isinstance(made, Shared)]
-        self.cells = {id(made.step): made.cell for made in shared}
+        self._lowered = tuple(lower_pair(step, tuple(scales), self.factors) for step in steps)
+        every = [*opened(self._lowered)]
+        own = {id(one.made): one.made for one in every if isinstance(one.made, PairStep)}
+        self.cells = {id(step.step): step.largest_factor for step in own.values()}
+        sites: Sites = [
+            (own[id(one.made)].step if id(one.made) in own else one.made, one.node.site, False)
+            for one in every
+            if not isinstance(one.made, Degrade)
+        ]
         super().__init__(compiled, arrival, [*transforms_of(self._lowered)], sites)
-        self._labels |= {id(made): site for made, site in labels}
-        made = {step.args["target"] for step in steps if isinstance(step, Step) and step.name == groups.DEGRADE}
+        self._labels |= {id(one.made): one.node.site for one in every}
+        degraded = {one.made.target for one in every if isinstance(one.made, Degrade)}
         self.outputs = tuple(name for name in scales if name not in compiled.later)
-        self.targets = tuple(name for name in self.outputs if name not in made)
-        self._inputs = {name: _inputs_of(name, recipe.inputs, self.units) for name in self.targets}
+        self.targets = tuple(name for name in self.outputs if name not in degraded)
+        self._inputs = {name: _inputs_of(name, recipe.inputs, self.factors) for name in self.targets}
         self.sinks = {name: Sink(recipe.outputs.get(name, recipe.output)) for name in scales}
 
     @staticmethod
-    def remade(was: Lowered, step: Step, children: list[Any], merged: str) -> Any:
+    def remade(was: Lowered, step: Step, children: list[Any]) -> Any:
         """As of all pipelines; steps of several targets are those of the same targets."""
-        if isinstance(was.made, Shared):
-            return Shared(step, was.made.names, was.made.units)
-        if not isinstance(was.made, Degrade):
-            return remade(was, step, children, merged)
-        made = copy(was.made)
-        made.take(children)
-        return made
+        if isinstance(was.made, PairStep):
+            return PairStep(step, was.made.names, was.made.factors)
+        return Degrade(step, children) if isinstance(was.made, Degrade) else remade(was, step, children)
 
     def add_targets(self, additional_targets: dict[str, str] | None) -> None:
         """Refused: a target of a pair has a scale."""
@@ -119,21 +115,26 @@ class PairPipeline(Pipeline):
         if self.optimize == "none" or self.arrival in UNOPTIMIZED_INPUTS:
             scene = self._steps(key, images)
             made, unfinished = dict[str, Any](scene.arrays), self.outputs
-        elif (plans := self.plans) is not None and (found := plans.sample(key, images, allocate)) is not None:
-            made, unfinished = found, plans.unfinished
         else:
-            return self.plain._run(key, images, allocate)
+            try:
+                if isinstance(programs := self.native, str):
+                    raise NotHereError(programs)
+                made, unfinished = PairRun(programs, key, images).finish(allocate), programs.unfinished
+            except NotHereError:
+                return self.plain._run(key, images, allocate)
         for name in unfinished:
             made[name] = self.sinks[name](made[name], allocate(name))
         if asked:
             scene = scene or self._steps(key, images)  # what programs draw, drawn once more
-            region = scene.region
-            made["applied"] = self.applied()
-            made["window"] = {name: region and region.pixels(self.units[name]) for name in self.targets}
+            made["applied"], matrix, size = self.applied(), scene.matrix, scene.size()
+            made["window"] = {
+                name: None if matrix is None else window_shown(matrix, size, self.factors[name])
+                for name in self.targets
+            }
         return made
 
-    def many(
-        self, epoch: int, indices: Sequence[int] | np.ndarray, images: Mapping[str, InMemory], take: Take
+    def run_batch(
+        self, epoch: int, indices: Sequence[int] | np.ndarray, images: Mapping[str, InMemory], allocate: TargetArray
     ) -> dict[str, np.ndarray] | None:
         """Several samples side by side, each as `at` gives it; None where they come out with different sizes.
 
@@ -141,53 +142,47 @@ class PairPipeline(Pipeline):
             epoch: of the draws.
             indices: that key the draws.
             images: by target, as an earlier part of the recipe left them: not checked again.
-            take: gives the memory for a target's results: (target, shape of one, dtype) → array (n, *shape).
+            allocate: gives the memory for a target's results.
         """
-        mine, out, everything = self.for_this_thread(epoch), dict[str, np.ndarray](), range(len(indices))
+        mine, results = self.for_this_thread(epoch), dict[str, np.ndarray]()
 
-        def room(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-            if name not in out:
-                out[name] = take(name, shape, dtype)
-            if out[name].shape[1:] != shape:
-                raise _UnevenError
-            return out[name]
+        def array(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+            if name not in results:
+                results[name] = allocate(name, shape, dtype)
+            if results[name].shape[1:] != shape:
+                raise _RaggedError
+            return results[name]
 
-        places: Callable[[str], Places] = lambda name: lambda *made: (room(name, *made), everything)  # noqa: E731
-        plans = mine.plans
-        left = everything if plans is None else plans.many(epoch, indices, images, places)
         try:
+            left: Sequence[int] | None = range(len(indices))
+            if not isinstance(mine.native, str):
+                left = mine.native.run_batch(epoch, indices, images, array)
             for k in left or ():
-                row: Callable[[str], Allocate] = lambda name, k=k: lambda *made: room(name, *made)[k]  # type: ignore[misc]  # noqa: E731
-                one = mine._whole_cells({name: lying.array(k) for name, lying in images.items()})
-                mine._run((epoch, int(indices[k]), 0), one, row)
-        except _UnevenError:
+                whole = mine._whole_cells({name: mapped.array(k) for name, mapped in images.items()})
+                mine._run((epoch, int(indices[k]), 0), whole, lambda name, k=k: lambda *form: array(name, *form)[k])  # type: ignore[misc]
+        except _RaggedError:
             return None
-        return None if left is None else out
+        return None if left is None else results
 
     @property
-    def plans(self) -> ScenePlans | None:
-        """What carries out samples now; None: nothing does."""
-        return self.native if isinstance(self.native, ScenePlans) else None
-
-    @property
-    def at_once(self) -> ScenePlans | str:
+    def at_once(self) -> PairPrograms | str:
         """What carries out its samples natively, however they come; or why nothing does."""
         return self.native
 
     @cached_property
-    def native(self) -> ScenePlans | str:
+    def native(self) -> PairPrograms | str:
         """What carries out samples natively, or why nothing does."""
         if (why := why_not_native(self)) is not None:
             return why
         sinks = {name: self.sinks[name] for name in self.outputs}
         maker = ProgramMaker(self.sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes, self.tried)
         try:
-            plans = scene_plans(self._lowered, maker, sinks, self.units, self.called)
+            programs = pair_programs(self._lowered, maker, sinks, self.factors, self.called)
         except OpaqueError as reason:
             return str(reason)
-        for plan in plans.each():
-            self.taken(plan)
-        return plans
+        for program in programs:
+            self.taken(program)
+        return programs
 
     def _outs(self, targets: dict[str, Any]) -> dict[str, tuple[Any, Allocate]]:
         """What the results are to be written into, by target; taken out of the targets."""
@@ -214,13 +209,14 @@ class PairPipeline(Pipeline):
             images[name] = image_in(rest.pop(name), self._inputs[name], name, lazily=self.reads)
             warn_of_floats(self, images[name])
         if not self.compiled.resumes:  # what steps have left may differ
-            _check_alike(images)
+            _check_same_form(images)
         return self._whole_cells(images), rest
 
     def _whole_cells(self, images: SceneImages) -> SceneImages:
         """These targets without what they have beyond their last whole cells."""
-        rows, columns = common_cells(images, self.units)
-        return {name: one[: rows * self.units[name], : columns * self.units[name]] for name, one in images.items()}
+        factors = self.factors
+        rows, columns = common_size({name: image.shape for name, image in images.items()}, factors)
+        return {name: image[: rows * factors[name], : columns * factors[name]] for name, image in images.items()}
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
         wrong, others = "", given.keys() - set(self.outputs)
@@ -237,22 +233,23 @@ class PairPipeline(Pipeline):
 
     def _steps(self, key: Key, images: SceneImages, stages: list[tuple[str, Any]] | None = None) -> Scene:
         """The scene behind the steps, every step at its key."""
-        arrays = {name: one.array() if isinstance(one, Undecoded) else one for name, one in images.items()}
-        scene = Scene(arrays, self.units, Region(0, 0, *common_cells(arrays, self.units)), stages)
+        arrays = {name: image.array() if isinstance(image, Undecoded) else image for name, image in images.items()}
+        matrix = np.eye(3) if self.compiled.save_applied_params else None
+        scene = Scene(arrays, self.factors, matrix, stages)
         self.position(*key)
         with self.blaming():
             for step in self.transforms:
                 step(scene=scene)
-                if not isinstance(step, Degrade):  # it has shown its own steps
-                    scene.show(self.label_of(step))
-            scene.shape()
+                if not isinstance(step, Degrade):  # it has added its own steps
+                    scene.add_stage(self.label_of(step))
+            scene.size()
         for name, array in scene.arrays.items():
             if array.dtype not in (np.uint8, np.float32):
                 raise DataError(f"the steps left {name} as {array.dtype}; images are uint8 or float32")
         return scene
 
 
-def _check_alike(arrays: Mapping[str, np.ndarray | Undecoded]) -> None:
+def _check_same_form(arrays: Mapping[str, np.ndarray | Undecoded]) -> None:
     """DataError unless all targets have the same channels and dtype."""
     (first, one), *others = arrays.items()
     for name, array in others:
@@ -265,41 +262,13 @@ def _named(out: Any) -> str:
     return f"the keys {', '.join(map(repr, out))}" if isinstance(out, Mapping) else type(out).__name__
 
 
-def _inputs_of(name: str, inputs: Inputs, units: Mapping[str, int]) -> Inputs:
+def _inputs_of(name: str, inputs: Inputs, factors: Factors) -> Inputs:
     """The inputs of one target: `min_size` counts pixels of the coarsest."""
     if inputs.min_size is None:
         return inputs
-    coarsest = min(units.values())
-    height, width = (-(-n * units[name] // coarsest) for n in inputs.min_size)
+    coarsest = min(factors.values())
+    height, width = (-(-n * factors[name] // coarsest) for n in inputs.min_size)
     return replace(inputs, min_size=(height, width))
-
-
-def _lower(
-    step: Step,
-    targets: tuple[str, ...],
-    units: Mapping[str, int],
-    sites: Sites,
-    labels: list[tuple[Any, str]],
-) -> Lowered:
-    """One step, lowered; `targets` are those of the group around it."""
-    made: Any
-    if step.name == groups.DEGRADE:
-        inside, more = lower(step.steps)
-        sites += more
-        children = [child.site for child in step.steps]
-        made = Degrade(step.args["source"], step.args["target"], [*transforms_of(inside)], children)
-        labels.append((made, step.site))
-        return Lowered(step, made, inside)
-    targets = step.target or targets
-    if step.is_group:
-        inside = tuple(_lower(child, targets, units, sites, labels) for child in step.steps)
-        made = group(step, [*transforms_of(inside)])
-        sites.append((made, step.site, False))
-        return Lowered(step, made, inside)
-    made = Shared(step, targets, units)
-    sites.append((made.step, step.site, False))
-    labels.append((made, step.site))
-    return Lowered(step, made)
 
 
 PIPELINE = PairPipeline

@@ -11,7 +11,7 @@ from typing import Any
 from augrecipes.errors import DataError, counted
 from augrecipes.kinds.pair.checks import Check, check_roots, checked, find_scenes, misfit, table_of_scenes, targets_of
 from augrecipes.kinds.pair.content import compare
-from augrecipes.kinds.pair.grid import cells, unit
+from augrecipes.kinds.pair.grid import common_size, scale_factors
 from augrecipes.kinds.pair.pairing import PairScenes
 from augrecipes.progress import Parts, progress
 from augrecipes.recipe.model import Mode, Recipe
@@ -103,10 +103,10 @@ def check(
     found = checked(found, recipe, mode, advance=partial(advance, "reading headers"))
     defects, notes, fine = found.defects, list(found.notes), len(found.scenes)
     if content and len(found.targets) > 1:
-        units = unit(dict(recipe.scales))
+        factors = scale_factors(dict(recipe.scales))
         scenes = [dict(zip(found.targets, paths, strict=True)) for paths in found.scenes]
         faint: list[str] = []  # as threads come to them
-        wrong = [*in_parallel(lambda paths: compare_scene(paths, units, faint), scenes, advance, "comparing")]
+        wrong = [*in_parallel(lambda paths: compare_scene(paths, factors, faint), scenes, advance, "comparing")]
         defects, fine = [*defects, *chain(*wrong)], wrong.count([])
         if faint:
             what = "with too little to see for a comparison, such as a clear sky"
@@ -115,7 +115,7 @@ def check(
     return Checked("scene", listed, fine, defects, notes, {"cropped": [asdict(cut) for cut in found.cropped]})
 
 
-def compare_scene(paths: Mapping[str, str], units: Mapping[str, int], faint: list[str]) -> list[Defect]:
+def compare_scene(paths: Mapping[str, str], factors: Mapping[str, int], faint: list[str]) -> list[Defect]:
     """What the images of a scene, by target and the largest first, do not show alike; `faint`: what cannot be told."""
     images = {}
     for name, path in paths.items():
@@ -123,9 +123,9 @@ def compare_scene(paths: Mapping[str, str], units: Mapping[str, int], faint: lis
             images[name] = read_image(path)
         except DataError as error:
             return [Defect("unreadable", tuple(paths.values()), str(error))]
-    rows, columns = cells({name: image.shape[:2] for name, image in images.items()}, units)
+    rows, columns = common_size({name: image.shape[:2] for name, image in images.items()}, factors)
     (first, large), *others = [
-        (paths[name], image[: rows * units[name], : columns * units[name]]) for name, image in images.items()
+        (paths[name], image[: rows * factors[name], : columns * factors[name]]) for name, image in images.items()
     ]
     whys = {path: compare(large, image) for path, image in others}
     faint += [path for path, why in whys.items() if why == ""]
@@ -134,8 +134,8 @@ def compare_scene(paths: Mapping[str, str], units: Mapping[str, int], faint: lis
 
 def size_faults(recipe: Recipe, path: str, sizes: Mapping[str, Size]) -> Faults:
     """What is wrong with the sizes of a scene's images, by target."""
-    units = unit(dict(recipe.scales))
-    first = max(sizes, key=lambda name: units[name])
+    factors = scale_factors(dict(recipe.scales))
+    first = max(sizes, key=lambda name: factors[name])
     for name, size in sizes.items():
-        if why := misfit(first, name, sizes, units):
+        if why := misfit(first, name, sizes, factors):
             yield "size", f"{path}: {name} is {size_text(size)}, {first} {size_text(sizes[first])}: {why}"

@@ -1,15 +1,14 @@
-"""A pair on its way through the steps: the arrays of one scene, which every step keeps aligned."""
+"""The scene of a pair between two steps: an array for each target, which every step keeps aligned."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.kinds.pair.grid import Region, cells
+from augrecipes.kinds.pair.grid import Factors, common_size
+from augrecipes.ops.matrices import Matrix, Size
 
 
 @dataclass(slots=True)
@@ -18,44 +17,32 @@ class Scene:
 
     Attributes:
         arrays: by target, H×W×C; targets that a Degrade makes appear when it has run.
-        units: pixels of each target along one common cell.
-        region: the cells of the scene that are left, or None once a step has padded or resampled them.
-        stages: where images after each step are kept, (label, {target: image}); None: nowhere.
+        factors: pixels along a cell of the common grid, by target.
+        matrix: from cells of the scene as it came to those of now; None where nobody asks, or a step has padded or
+            resampled them.
+        stages: takes the images after each step, (label, {target: image}); None: nobody asks.
     """
 
     arrays: dict[str, np.ndarray]
-    units: Mapping[str, int]
-    region: Region | None = None
+    factors: Factors
+    matrix: Matrix | None = None
     stages: list[tuple[str, dict[str, np.ndarray]]] | None = None
 
-    def show(self, label: str, **more: np.ndarray) -> None:
-        """Keep copies of the images as they are now; `more`: instead of those of the same name, or beside them."""
+    def add_stage(self, label: str, **more: np.ndarray) -> None:
+        """Copy the images as they are now to `stages`; `more`: instead of those of the same name, or beside them."""
         if self.stages is not None:
             images = {**self.arrays, **more}
-            self.stages.append((label, {name: np.array(images[name]) for name in self.units if name in images}))
+            self.stages.append((label, {name: np.array(images[name]) for name in self.factors if name in images}))
 
     def present(self, names: tuple[str, ...]) -> list[str]:
         """The targets of `names` that are there, the coarsest first, and by name where they are of one scale."""
-        return sorted((name for name in names if name in self.arrays), key=lambda name: (self.units[name], name))
+        return sorted((name for name in names if name in self.arrays), key=lambda name: (self.factors[name], name))
 
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of common cells; DataError where the targets no longer fit together."""
-        return common_cells(self.arrays, self.units)
+    def size(self) -> Size:
+        """Rows and columns of cells; DataError where the targets no longer fit together."""
+        return common_size({name: array.shape for name, array in self.arrays.items()}, self.factors)
 
     def stand_in(self) -> np.ndarray:
         """A read-only array with one pixel a cell, and no memory: what windows and turns are drawn on."""
         array = next(iter(self.arrays.values()))
-        return stand_in((*self.shape(), array.shape[2]), array.dtype)
-
-
-def common_cells(images: Mapping[str, Any], units: Mapping[str, int]) -> tuple[int, int]:
-    """Rows and columns of common cells of images, which may not be decoded yet; DataError where they do not fit."""
-    found = set()
-    for name, image in images.items():
-        k = units[name]
-        height, width = image.shape[:2]
-        found.add((height // k, width // k))
-    size: tuple[int, int] = found.pop()
-    if found or 0 in size:  # `cells` says what is wrong, and takes several times as long
-        return cells({name: (one.shape[0], one.shape[1]) for name, one in images.items()}, units)
-    return size
+        return stand_in((*self.size(), array.shape[2]), array.dtype)

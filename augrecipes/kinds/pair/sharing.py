@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal
 
 from augrecipes.errors import RecipeError
-from augrecipes.kinds.pair.grid import unit
+from augrecipes.kinds.pair.grid import Factors, scale_factors
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record, rescalable
 from augrecipes.ops.registry import effective
@@ -44,10 +44,10 @@ def sharing(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[str, str]
     """(label, who takes part in its draws) of each step."""
     scales: dict[str, int] = dict(recipe.scales)
     for step in steps:
-        yield from _of_pair(step, tuple(scales), unit(scales))
+        yield from _of_pair(step, tuple(scales), scale_factors(scales))
 
 
-def _of_pair(step: Step, targets: tuple[str, ...], units: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+def _of_pair(step: Step, targets: tuple[str, ...], factors: Factors) -> Iterator[tuple[str, str]]:
     if step.name == groups.DEGRADE:
         yield step.site, f"makes {step.args['target']} out of {step.args['source']}"
         return
@@ -56,26 +56,17 @@ def _of_pair(step: Step, targets: tuple[str, ...], units: Mapping[str, int]) -> 
     if step.is_group:
         yield step.site, f"one choice for {names}"
         for child in step.steps:
-            yield from _of_pair(child, targets, units)
+            yield from _of_pair(child, targets, factors)
     elif len(targets) == 1:
         yield step.site, f"{names} alone"
     else:
-        cell = " : ".join(str(units[name]) for name in targets)
+        cell = " : ".join(str(factors[name]) for name in targets)
         how = {
             "window": f"one window for {names}, whole cells of {cell} px",
             "dihedral": f"one draw for {names}",
             "resampled": f"one geometry for {names}, scaled {cell}",
             "plain": f"one draw for {names}, the same parameters",
         }[how_to_share(step)]
-        yield step.site, how + _counted(step, targets, units)
-
-
-def _counted(step: Step, targets: tuple[str, ...], units: Mapping[str, int]) -> str:
-    """Whose pixels the numbers of a step count, if it has some."""
-    record = op_record(step.name)
-    if not record.pixels:
-        return ""
-    if step.at is not None:
-        return f"; its numbers count pixels of {step.at}"
-    coarsest = min(targets, key=units.__getitem__)
-    return f"; its numbers count pixels of {coarsest}, the coarsest, because it has no `at`"
+        coarsest = f"{min(targets, key=factors.__getitem__)}, the coarsest, because it has no `at`"
+        counted = f"; its numbers count pixels of {step.at or coarsest}" if op_record(step.name).pixels else ""
+        yield step.site, how + counted

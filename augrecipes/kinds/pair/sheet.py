@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.kinds.pair.grid import cells
+from augrecipes.kinds.pair.grid import common_size
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, size_text
@@ -39,7 +39,8 @@ def _scene(one: DrawnSample, pipeline: PairPipeline, request: SheetRequest) -> S
     images, names, recipe = one.sample.images, pipeline.outputs, pipeline.recipe
     base, whole = next(iter(images.items()))
     sizes = {name: (image.shape[0], image.shape[1]) for name, image in images.items()}
-    used = tuple(count * pipeline.units[base] for count in cells(sizes, pipeline.units))  # what all targets share
+    # What all targets share.
+    used = tuple(count * pipeline.factors[base] for count in common_size(sizes, pipeline.factors))
     windows = [out["window"][base] for out in one.outputs]
     # A window that is the whole image needs no outline.
     outlined = [k for k, window in enumerate(windows) if window is not None and window != (0, 0, *used)]

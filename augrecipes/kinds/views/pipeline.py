@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compiler.kernels.encoded_images import is_encoded
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.kernels.undecoded import is_encoded
 from augrecipes.compiler.rewrite import Compiled
 from augrecipes.compiler.rewrite.nodes import Nodes
 from augrecipes.compiler.run.output_buffer import output_buffer

@@ -7,7 +7,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.undecoded import Decodable
+from augrecipes.compiler.kernels.encoded_images import Decodable
 from augrecipes.native.libjpeg import Coded
 
 LARGE = 1 << 20  # px: below, a file is decoded about as soon as it is known how small it may be

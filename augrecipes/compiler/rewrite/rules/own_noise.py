@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from augrecipes.compiler.rewrite.contracts import held_from
-from augrecipes.compiler.rewrite.nodes import Nodes, Renoised, changed, is_single
+from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, Nodes, changed, is_single
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.flow import Flow
 from augrecipes.ops.records import op_record
@@ -17,11 +17,11 @@ def renoised(steps: Nodes, flow: Flow, *, moves: bool) -> Iterable[Edit]:
     """Single steps that take their random numbers from our own generator: those that move pixels, or the others."""
     behind = held_from(steps, flow, "GEOMETRY" if moves else "DISTRIBUTION")
     for place, step in enumerate(steps):
-        if not is_single(step) or isinstance(step, Renoised) or step.p == 0 or behind[place + 1] is not None:
+        if not is_single(step) or isinstance(step, CounterNoiseStep) or step.p == 0 or behind[place + 1] is not None:
             continue
         record = op_record(step.name)
         if record.moves == moves and record.own_noise_for(effective(step), flow.dtype):
-            yield Edit(place, place + 1, (changed(step, Renoised),))
+            yield Edit(place, place + 1, (changed(step, CounterNoiseStep),))
 
 
 RULE = Rule(

@@ -5,43 +5,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.checks import tries
 
 import augrecipes as ar
 from augrecipes.recipe.model import Recipe
 
 _MOVES = {"interpolation": st.sampled_from(["nearest", "linear"]), "fill": st.integers(0, 255)}
-_POLICIES = st.one_of(
-    st.fixed_dictionaries(
-        {
-            "RandAugment": st.fixed_dictionaries(
-                {
-                    "n": st.integers(1, 3),
-                    "m": st.integers(0, 30),
-                    "mstd": st.sampled_from([0, 1.5, 9]),
-                    "ops": st.sampled_from(["torchvision", "timm", "timm-increasing"]),
-                    "op_p": st.sampled_from([0.5, 1.0]),
-                    **_MOVES,
-                }
-            )
-        }
-    ),
-    st.fixed_dictionaries({"TrivialAugment": st.fixed_dictionaries(_MOVES)}),
-    st.fixed_dictionaries(
-        {
-            "AutoAugment": st.fixed_dictionaries(
-                {
-                    "policy": st.sampled_from(["imagenet", "cifar10", "svhn", "original", "v0", "3a"]),
-                    **_MOVES,
-                }
-            )
-        }
-    ),
-    st.fixed_dictionaries(
-        {"AugMix": st.fixed_dictionaries({"severity": st.integers(1, 10), "all_ops": st.booleans()})}
-    ),
-)
+_ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "RandAugment": {
+        "n": st.integers(1, 3), "m": st.integers(0, 30), "mstd": st.sampled_from([0, 1.5, 9]),
+        "ops": st.sampled_from(["torchvision", "timm", "timm-increasing"]), "op_p": st.sampled_from([0.5, 1.0]),
+        **_MOVES,
+    },
+    "TrivialAugment": _MOVES,
+    "AutoAugment": {"policy": st.sampled_from(["imagenet", "cifar10", "svhn", "original", "v0", "3a"]), **_MOVES},
+    "AugMix": {"severity": st.integers(1, 10), "all_ops": st.booleans()},
+}  # fmt: skip
+_POLICIES = st.one_of(*(st.fixed_dictionaries({name: st.fixed_dictionaries(a)}) for name, a in _ARGUMENTS.items()))
 _SIZES = st.tuples(st.integers(5, 70), st.integers(5, 70))
 _OUTPUT = {"dtype": "uint8", "layout": "hwc"}
 
@@ -67,7 +49,7 @@ def law(
     assert (image == before).all()
 
 
-@settings(max_examples=40, deadline=None)
+@tries(60)
 @given(step=_POLICIES, size=_SIZES, seed=st.integers(0, 2**32))
 def test_policies_keep_their_bits(step: dict[str, Any], size: tuple[int, int], seed: int) -> None:
     law(step, size, seed)

@@ -1,27 +1,26 @@
-"""What does the work of a class's `apply` quicker, bit for bit, where no native op does.
+"""What does the work of a class faster, bit for bit, where no native op does: its record in ops/ names it, as `fast`.
 
-A class's record in ops/ names it. Plans of `exact` and `fast` run by it, once it has shown, at first use in a process,
-that its bits are those of albumentations on the OpenCV that is installed.
+Either a class, put in front of albumentations', or a function that makes of a transform and the kernels what does the
+work of its `apply`. Plans of `exact` and `fast` run by this once it has shown, at first use in a process, that its bits
+are those of albumentations on the OpenCV that is installed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
 from itertools import product
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.albumentations import wrap_apply
-from augrecipes.compat.replaced_functions import same_matrix, with_functions, with_matrix
+from augrecipes.compat.albumentations import change_class, wrap_apply
 from augrecipes.compat.steps import sampler_of
-from augrecipes.compiler.kernels import warp_native
-from augrecipes.compiler.kernels.maps import with_quick_maps
-from augrecipes.compiler.kernels.places import with_quick_places
 from augrecipes.compiler.kernels.probes import images, probe
 from augrecipes.native.kernels import library
+from augrecipes.ops.places import right_class
 from augrecipes.ops.records import op_record
+from augrecipes.ops.registry import get_class
 
 # (image, **what was drawn) → the result, in memory of its own or the image itself; None: that is albumentations' to do.
 Apply = Callable[..., np.ndarray | None]
@@ -29,28 +28,29 @@ _SEEDS = 2  # of what is drawn for each image
 
 
 def attach(steps: Iterable[Any]) -> None:
-    """Let transforms, which no Compose has taken up yet, run by what does their work quicker, where there is any.
-
-    What draws maps, matrices and places, and what samples by maps, have quicker functions, too.
-    """
-    warps = warp_native.here()
+    """Let transforms, which no Compose has taken up yet, run by what does their work faster, where there is any."""
     for step in steps:
-        with_matrix(with_quick_maps(with_quick_places(step)), same_matrix)
-        if warps is not None:
-            with_functions(step, ("apply", "apply_to_mask"), {"remap": warps.remap})
-        if (works := quicker(step)) is not None:
+        fast = _fast(step)
+        if isinstance(fast, type):
+            base = get_class(type(step).__name__)
+            if type(step) is right_class(base):
+                change_class(step, right_class(base, fast))
+        elif (works := fast_function(step)) is not None:
             wrap_apply(step, _first, works)
 
 
-def quicker(step: Any) -> Apply | None:
-    """What does the work of a transform's `apply`; None where there is nothing, or its bits are others.
+def _fast(step: Any) -> Any:
+    """What the record of a transform's class names; None where it names nothing, or there are no kernels."""
+    name = op_record(type(step).__name__).fast
+    return resolve_name(f"{__package__}.{name}") if name and library() is not None else None
 
-    A class's module of this folder makes it of a transform and the kernels by `quick`.
-    """
-    name, kernels = op_record(type(step).__name__).quick, library()
-    if not name or kernels is None:
+
+def fast_function(step: Any) -> Apply | None:
+    """What does the work of a transform's `apply`; None where there is nothing, or its bits are others."""
+    make, kernels = _fast(step), library()
+    if make is None or isinstance(make, type) or kernels is None:
         return None
-    works: Apply = import_module(f"{__package__}.{name}").quick(step, kernels)
+    works: Apply = make(step, kernels)
     return works if same_bits(step, works) else None
 
 
@@ -64,7 +64,7 @@ def takes(img: np.ndarray) -> bool:
 def same_bits(step: Any, works: Apply) -> bool:
     """Whether it makes of images what the class does, of what the step draws: asked once a process."""
     cls = type(step)
-    known = cls, "quick", cls.apply, repr(step.get_transform_init_args()), library()
+    known = cls, "fast", cls.apply, repr(step.get_transform_init_args()), library()
     return probe(known, lambda: _agree(step, works))
 
 
@@ -83,6 +83,6 @@ def _agree(step: Any, works: Apply) -> Iterator[bool]:
 
 
 def _first(works: Apply, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
-    """What the quick way makes of an image or, where it makes nothing of it, what the class does."""
+    """What the faster way makes of an image or, where it makes nothing of it, what the class does."""
     done = None if args else works(img, **params)
     return apply(img, *args, **params) if done is None else done

@@ -1,5 +1,6 @@
-"""A warp by itself, made in one pass with the output where that follows, is what the step makes of it."""
+"""What `fast` merges is near `none`: a warp with the output, warps with one another, and every class behind a merge."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_recipes import build, pool
+from support.checks import planted_faults
 from support.every_class import EACH, SIZE, SLOW, STEPS, mask_of, pictures, states
-from test_exact_equals_none import build
 
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import opencv_variants, walk
@@ -39,6 +41,7 @@ WARPS = st.sampled_from(
 FILLS = st.one_of(st.integers(0, 255), st.lists(st.integers(0, 255), min_size=3, max_size=3))
 BORDERS = st.sampled_from(["constant", "constant", "replicate", "reflect", "wrap", "reflect_101"])
 TURNS = st.lists(st.sampled_from(["HorizontalFlip", "Transpose", "D4", "RandomRotate90"]), max_size=2)
+KERNELS = pytest.mark.skipif(library() is None, reason="no native kernels")
 HSV = ("HueSaturationValue", {"hue_shift_limit": [-20, 20], "sat_shift_limit": [-30, 30], "val_shift_limit": [-20, 20]})
 
 
@@ -67,8 +70,8 @@ def kernels_of(recipe: Recipe, arrival: Any = "uint8") -> list[str]:
     return [step.kernel if isinstance(step, Fused) else step.name for step in steps]
 
 
-def check(recipe: Recipe, image: np.ndarray, seed: int, most: float) -> None:
-    """`fast` beside `none`."""
+def check(recipe: Recipe, image: np.ndarray, seed: int, most: float = 255, mean: float = 0.15) -> None:
+    """`fast` beside `none`: how many levels they may be from each other."""
     plain, fast = (build(recipe, how, seed) for how in ("none", "fast"))
     assert not isinstance(fast.native, str)
     for index in range(3):
@@ -76,10 +79,10 @@ def check(recipe: Recipe, image: np.ndarray, seed: int, most: float) -> None:
         assert found.shape == wanted.shape
         off = np.abs(found - wanted)
         assert off.max() <= most + 1e-3
-        assert off.mean() <= 0.15
+        assert off.mean() <= mean
 
 
-@pytest.mark.skipif(library() is None, reason="no native kernels")
+@KERNELS
 @given(warp=WARPS, border=BORDERS, fill=FILLS, turns=TURNS, seed=st.integers(0, 2**31), grey=st.booleans())
 def test_levels_are_those_of_the_step(warp: Any, border: str, fill: Any, turns: Any, seed: int, grey: bool) -> None:
     name, args = warp
@@ -89,12 +92,7 @@ def test_levels_are_those_of_the_step(warp: Any, border: str, fill: Any, turns: 
     check(recipe, image_of(seed, 1 if grey else 3), seed, 3)
 
 
-def body() -> int:
-    """How many pixels of a row OpenCV takes at a time from HSV on this processor."""
-    return opencv_variants.hsv()[0]
-
-
-@pytest.mark.skipif(library() is None, reason="no native kernels")
+@KERNELS
 @given(seed=st.integers(0, 2**31), turn=st.sampled_from([None, "Transpose", "HorizontalFlip", "VerticalFlip"]))
 def test_hue_saturation_and_value_are_those_of_the_step(seed: int, turn: str | None) -> None:
     """Of an image that the warp leaves as it is: behind one that moves it a level may become several.
@@ -104,10 +102,10 @@ def test_hue_saturation_and_value_are_those_of_the_step(seed: int, turn: str | N
     still = ("Affine", {"scale": [1.0, 1.0]})
     recipe = recipe_of(still, *([(turn, {})] if turn else []), HSV)
     assert {"JoinedWarps", "JoinedColours"} <= set(kernels_of(recipe))
-    check(recipe, image_of(seed, wide=1 if body() == BODY else 64), seed, 2)
+    check(recipe, image_of(seed, wide=1 if opencv_variants.hsv()[0] == BODY else 64), seed, 2)
 
 
-@pytest.mark.skipif(library() is None, reason="no native kernels")
+@KERNELS
 @pytest.mark.parametrize(
     "named",
     [
@@ -122,31 +120,83 @@ def test_what_is_left_as_it_is(named: list[tuple[str, dict[str, Any]]]) -> None:
     assert kernels_of(recipe_of(*named)) == [name for name, _ in named]
 
 
-@pytest.mark.skipif(library() is None, reason="no native kernels")
-def test_the_law_sees_a_border_of_one_channel_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = recipe_of(("Affine", {"scale": [0.6, 0.7], "fill": 114}))
-    check(recipe, image_of(1), 1, 3)
+BENDS = pool("""
+    GridDistortion: {distort_limit: [-0.5, 0.5]}, OpticalDistortion: {distort_limit: [-1.5, 1.5]},
+    OpticalDistortion: {distort_limit: [-0.2, 0.2]}
+""")
+BEHIND = pool("""
+    HorizontalFlip, Transpose, RandomCrop: {height: 40, width: 44}, Resize: {height: 41, width: 47},
+    Rotate: {limit: [-30, 30]}
+""")
+
+
+def slopes_of(height: int, width: int) -> np.ndarray:
+    """Levels that tell columns, rows and both, a level to a pixel or less: sampled twice they are what they were."""
+    y, x = np.mgrid[:height, :width]
+    return np.stack([10 + x, 240 - y, 20 + (x + y) // 2], -1).astype(np.uint8)
+
+
+def bent(*named: tuple[str, dict[str, Any]], border: str) -> Recipe:
+    warps = {"GridDistortion", "OpticalDistortion", "Rotate"}
+    return recipe_of(*((name, {**args, "border_mode": border} if name in warps else args) for name, args in named))
+
+
+@KERNELS
+@given(
+    before=st.sampled_from([[], [("Rotate", {"limit": 30})], [("HorizontalFlip", {})]]),
+    bend=st.sampled_from(BENDS),
+    behind=st.lists(st.sampled_from(BEHIND), min_size=1, max_size=3),
+    border=st.sampled_from(["replicate", "reflect_101"]),
+    sides=st.tuples(st.integers(64, 140), st.integers(64, 140)),
+    seed=st.integers(0, 2**31),
+)
+def test_what_is_behind_a_field_is_sampled_with_it(
+    before: Any, bend: Any, behind: Any, border: str, sides: tuple[int, int], seed: int
+) -> None:
+    """In one pass, where `none` rounds once more."""
+    check(bent(*before, bend, *behind, border=border), slopes_of(*sides), seed, mean=0.4)
+
+
+STILL = recipe_of(("Affine", {"scale": [1.0, 1.0]}), ("RandomBrightnessContrast", {}))
+FILLED = recipe_of(("Affine", {"scale": [0.6, 0.7], "fill": 114}))
+LENS = bent(
+    ("OpticalDistortion", {"distort_limit": [0.9, 1.0]}), ("Resize", {"height": 90, "width": 80}), border="reflect_101"
+)
+FAULTY: dict[str, Callable[[], None]] = {
+    "a shift of the value": lambda: check(STILL, image_of(1, wide=64), 1, 3),
+    "a border of one channel only": lambda: check(FILLED, image_of(1), 1, 3),
+    "a lens that bends more": lambda: check(LENS, slopes_of(140, 120), 1, mean=0.4),
+}
+
+
+@KERNELS
+def test_without_faults_the_laws_hold() -> None:
+    for law in FAULTY.values():
+        law()
+
+
+def encoded(name: str, change: Callable[[Any], dict[str, Any]]) -> tuple[Any, ...]:
+    """Steps of a class by other numbers."""
     own = walk.encode
 
     def another(step: Any, **how: bool) -> Any:
         found = own(step, **how)
-        return found and replace(
-            found, effect_arguments=(found.effect_arguments[0], 114, *found.effect_arguments[2:])
-        )  # of three bytes the lowest
+        return found and replace(found, **(change(found) if type(step).__name__ == name else {}))
 
-    monkeypatch.setattr(walk, "encode", another)
-    with pytest.raises(AssertionError):
-        check(recipe, image_of(1), 1, 3)
+    return walk, "encode", another
 
 
-@pytest.mark.skipif(library() is None, reason="no native kernels")
-def test_the_law_sees_a_shift_of_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = recipe_of(("Affine", {"scale": [1.0, 1.0]}), ("RandomBrightnessContrast", {}))
-    check(recipe, image_of(1, wide=64), 1, 3)
-    own = Program.sample
-    monkeypatch.setattr(Program, "sample", lambda *args: own(*args) + np.float32(4))
-    with pytest.raises(AssertionError):
-        check(recipe, image_of(1, wide=64), 1, 3)
+sample = Program.sample
+FAULTS: dict[str, tuple[Any, ...]] = {
+    "a shift of the value": (Program, "sample", lambda *args: sample(*args) + np.float32(4)),
+    "a border of one channel only": encoded(  # of three bytes the lowest
+        "Affine", lambda found: {"effect_arguments": (found.effect_arguments[0], 114, *found.effect_arguments[2:])}
+    ),
+    "a lens that bends more": encoded("OpticalDistortion", lambda _: {"arguments": (1.2, 1.2)}),
+}
+test_planted_faults_are_found = KERNELS(
+    planted_faults({name: (lambda _, law=law: law(), FAULTS[name]) for name, law in FAULTY.items()})
+)
 
 
 def _fused(steps: str) -> list[str]:
@@ -154,7 +204,7 @@ def _fused(steps: str) -> list[str]:
     return [step.site for step in parse_text(text).compile(optimize="fast").compiled.plans["uint8"].steps]
 
 
-@pytest.mark.skipif(library() is None, reason="no native kernels")
+@KERNELS
 def test_stain_stands_first_among_the_colours_that_are_joined() -> None:
     stain, tone = "StainJitter: {p: 1.0}", "RandomBrightnessContrast: {brightness_limit: 0.1, contrast_limit: 0.1}"
     assert _fused(f"[{stain}]") == ["JoinedColours(StainJitter#1)"]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError, listed
-from augrecipes.sources.bags import BagTable, label_files, labels_of_bags
+from augrecipes.kinds.bag.table import BagTable, label_files, labels_of_bags
 from augrecipes.sources.columns import GivenTable, digest_of
 from augrecipes.sources.defects import Findings
 from augrecipes.sources.paths import PathLike, PathTable
@@ -21,8 +21,7 @@ from augrecipes.sources.slides.listing import ListedSlide, Windows, list_slides,
 from augrecipes.sources.slides.opened import OPENED
 from augrecipes.sources.slides.pyramid import Level, Pixels, thumbnail, window_of
 
-SLIDES = "slides"
-"""Of a mapping that names slides and what is taken of them."""
+_SLIDES = "slides"  # of a mapping that names slides, and what is taken of them
 _log = logging.getLogger("augrecipes")
 
 
@@ -209,14 +208,14 @@ def slides_of(named: Mapping[str, Any]) -> SlideFiles:
     >>> slides_of({"slides": "a.svs", "mpp": "1", "tissue": "none"}).windows.mpp
     1.0
     """
-    strange = [name for name in named if name != SLIDES and name not in _WORDS]
+    strange = [name for name in named if name != _SLIDES and name not in _WORDS]
     if strange:
         known = ", ".join(f"{name}=" for name in _WORDS)
         raise DataError(f"{', '.join(f'{name}=' for name in strange)}: beside slides= there may be {known}")
-    said = {name: _value(name, value) for name, value in named.items() if name != SLIDES}
+    said = {name: _value(name, value) for name, value in named.items() if name != _SLIDES}
     try:
         labels = said.pop("labels", None)
-        return SlideFiles(named[SLIDES], Windows(**said), labels)
+        return SlideFiles(named[_SLIDES], Windows(**said), labels)
     except (TypeError, ValueError) as error:
         raise DataError(f"what stands beside slides= makes no sense: {error}") from None
 

@@ -1,7 +1,8 @@
-"""A quick `apply` does what that of its class does, to the bit, whatever is drawn and whatever image comes."""
+"""A faster `apply` does what that of its class does, to the bit, whatever is drawn and whatever image comes."""
 
 import ctypes
 import pickle
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,7 +18,7 @@ from support.every_class import STEPS
 from test_native_plan import recipe_of
 
 from augrecipes.compat import normals
-from augrecipes.compiler.kernels import principal_colours, probes, quick_apply, stain_jitter
+from augrecipes.compiler.kernels import fast_apply, principal_colours, probes, stain_jitter
 from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.lowering import colours, opencv_variants
 from augrecipes.compiler.run.draws import Draws
@@ -37,8 +38,13 @@ MORE = [
     Step("UnsharpMask", Arguments({"blur_limit": [3, 3], "threshold": 0})),
     Step("UnsharpMask", Arguments({"alpha": [1.0, 1.0], "sigma_limit": [2.0, 3.0]})),
 ]
-QUICK = [step for step in STEPS if op_record(step.name).quick and step.args.get("method") != "physics_based"] + MORE
-QUICK_PCA = next(step for step in QUICK if step.name == "FancyPCA")
+FUNCTION = re.compile("[a-z_]+:[a-z_]+")  # others are classes in front of albumentations'
+FAST = [
+    step
+    for step in STEPS
+    if FUNCTION.fullmatch(op_record(step.name).fast) and step.args.get("method") != "physics_based"
+] + MORE
+PCA = next(step for step in FAST if step.name == "FancyPCA")
 SIZES = st.one_of(st.tuples(st.integers(1, 70), st.integers(1, 70)), st.sampled_from([(64, 64), (1, 513), (130, 3)]))
 
 
@@ -71,8 +77,8 @@ def outcome(apply: Any, image: np.ndarray, drawn: dict[str, Any]) -> Any:
 
 
 def check(step: Step, image: np.ndarray, seed: int) -> None:
-    """Holds a quick way to its class, for one draw and one image."""
-    own, quick = construct(step), construct(step)
+    """Holds a faster way to its class, for one draw and one image."""
+    own, fast = construct(step), construct(step)
     draws = Draws(seed)
     own.random_generator, own.py_random = draws.add(step.name)
     draws.position(0, seed)
@@ -80,13 +86,13 @@ def check(step: Step, image: np.ndarray, seed: int) -> None:
         drawn = draw(own, {"image": image, "mask": image[..., 0] // 86})
     except Exception:
         return  # it takes no such image at all
-    quick_apply.attach([quick])
-    expected, done = outcome(own.apply, image, drawn), outcome(quick.apply, image, drawn)
+    fast_apply.attach([fast])
+    expected, done = outcome(own.apply, image, drawn), outcome(fast.apply, image, drawn)
     alike_in_all(done, expected, f"{step.name} {drawn}")
     if "mask" in op_record(step.name).targets:  # most are masks by the very `apply`
         for dtype in (np.uint8, np.int16):
             mask = image[..., 0].astype(dtype)
-            made, asked = (one.apply_with_params(drawn, mask=mask)["mask"] for one in (quick, own))
+            made, asked = (one.apply_with_params(drawn, mask=mask)["mask"] for one in (fast, own))
             alike_in_all(made, asked, f"{step.name} {drawn} of a mask")
 
 
@@ -99,7 +105,7 @@ def alike_in_all(done: Any, expected: Any, message: str) -> None:
         assert done == expected
 
 
-@pytest.mark.parametrize("step", QUICK, ids=lambda step: f"{step.name} {step.args.plain() or ''}".strip())
+@pytest.mark.parametrize("step", FAST, ids=lambda step: f"{step.name} {step.args.plain() or ''}".strip())
 def test_it_gives_the_bits_of_its_class(step: Step) -> None:
     @given(
         image=IMAGES,
@@ -116,11 +122,14 @@ def test_it_gives_the_bits_of_its_class(step: Step) -> None:
 
 
 def test_each_shows_its_bits_on_the_opencv_that_is_installed() -> None:
-    assert QUICK
+    assert FAST
     for level in KERNEL_SETS:
         with using(level):
-            for step in QUICK:
-                assert (quick_apply.quicker(construct(step)) is not None) == (level is not None), (step.name, level)
+            for step in FAST:
+                assert (fast_apply.fast_function(construct(step)) is not None) == (level is not None), (
+                    step.name,
+                    level,
+                )
 
 
 RECIPE = """
@@ -170,45 +179,45 @@ def test_samples_are_those_of_none(level: Any) -> None:
 
 @contextmanager
 def instead(monkeypatch: pytest.MonkeyPatch, works: Callable[..., Any]) -> Iterator[None]:
-    """Inside, `works(step, quick, image, **drawn)` is what stands for FancyPCA, by its own quick way."""
-    own = principal_colours.quick
+    """Inside, `works(step, fast, image, **drawn)` is what stands for FancyPCA, by its own faster way."""
+    own = principal_colours.fancy_pca
     with monkeypatch.context() as planted:
-        planted.setattr(principal_colours, "quick", lambda step, kernels: partial(works, step, own(step, kernels)))
+        planted.setattr(principal_colours, "fancy_pca", lambda step, kernels: partial(works, step, own(step, kernels)))
         planted.setattr(probes, "_KNOWN", {})
         yield
 
 
-def _off(step: Any, quick: Any, *args: Any, **drawn: Any) -> Any:
+def _off(step: Any, fast: Any, *args: Any, **drawn: Any) -> Any:
     """As on an OpenCV that rounds otherwise."""
     made = type(step).apply(step, *args, **drawn).copy()
     made[-1, -1, 0] ^= 1
     return made
 
 
-def _outgrown(step: Any, quick: Any, img: Any, *, alphas: Any, **drawn: Any) -> Any:
+def _outgrown(step: Any, fast: Any, img: Any, *, alphas: Any, **drawn: Any) -> Any:
     """As if the class had come to draw something else."""
-    return quick(img, **drawn)
+    return fast(img, **drawn)
 
 
 def test_one_with_other_bits_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = samples(recipe().compile(optimize="none"))
     with instead(monkeypatch, _off):
         alike(samples(recipe().compile(optimize="exact")), expected)
-        monkeypatch.setattr(quick_apply, "same_bits", lambda *_: True)
+        monkeypatch.setattr(fast_apply, "same_bits", lambda *_: True)
         with pytest.raises(AssertionError):  # the law sees it
             alike(samples(recipe().compile(optimize="exact")), expected)
 
 
 def test_one_that_the_class_has_outgrown_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     with instead(monkeypatch, _outgrown):
-        assert quick_apply.quicker(construct(QUICK_PCA)) is None
+        assert fast_apply.fast_function(construct(PCA)) is None
         alike(samples(recipe().compile(optimize="exact")), samples(recipe().compile(optimize="none")))
-    assert quick_apply.quicker(construct(QUICK_PCA)) is not None
+    assert fast_apply.fast_function(construct(PCA)) is not None
 
 
 @EACH_SET
 def test_stain_jitter_is_sure_of_what_it_does_not_do_twice(kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    (step,) = (step for step in QUICK if step.name == "StainJitter")
+    (step,) = (step for step in FAST if step.name == "StainJitter")
     rng = np.random.default_rng(3)
     with using(kernels):
         for seed in range(6):
@@ -234,7 +243,7 @@ def _add(address: int, by: Any) -> None:
 
 STRONG = Step("FancyPCA", Arguments({"alpha": 2}))
 LEVEL = np.uint8(1)
-# A kernel; which of its arguments is the result, and by how much that errs; and a step whose `apply` it makes quicker.
+# A kernel; which of its arguments is the result, and by how much that errs; and a step whose `apply` it makes faster.
 CALLED = (
     ("sum_floats", 3, np.float32(3), STRONG),
     ("moments", 3, np.float64(30), STRONG),
@@ -250,7 +259,7 @@ CALLED = (
 
 @EACH_SET
 @pytest.mark.parametrize("called", CALLED, ids=lambda called: f"{called[0]} of {called[3].name}")
-def test_a_quick_apply_that_calls_it_is_not_used_and_would_be_seen(
+def test_a_fast_apply_that_calls_it_is_not_used_and_would_be_seen(
     kernels: Any, called: tuple[str, int, np.generic, Step], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, target, by, step = called
@@ -261,7 +270,7 @@ def test_a_quick_apply_that_calls_it_is_not_used_and_would_be_seen(
 
     with using(one_spoilt(kernels, name, target, by)):
         law()
-        monkeypatch.setattr(quick_apply, "same_bits", lambda *_: True)
+        monkeypatch.setattr(fast_apply, "same_bits", lambda *_: True)
         with pytest.raises(AssertionError):
             law()
     with using(kernels):

@@ -1,20 +1,66 @@
-"""Fields of displacements made smooth in one native pass, with the bits of the installed OpenCV."""
+"""ElasticTransform with albumentations' bits: native passes smooth its field and sample its image."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, lru_cache
+from typing import Any
 
 import cv2
 import numpy as np
 
+from augrecipes.compiler.kernels.warp_native import remap
 from augrecipes.native.kernels import Library, library
+
+_F32 = np.float32
+_ROUGH, _NOTHING = 17, 1e-6  # weights of an approximate field; noise that is none
 
 _DEVIATIONS = 8  # that float weights reach, both ways together, as OpenCV has it
 # Fields and deviations at which the bits tell how many numbers OpenCV takes at once, and where it fuses.
 _PROBED = (
     ((40, 67), 2.0), ((9, 100), 6.0), ((26, 45), 1.0), ((7, 7), 11.0), ((5, 66), 1.3), ((2, 2), 3.0), ((90, 11), 0.8),
 )  # fmt: skip
+
+
+class FastRemap:
+    """A field of displacements that takes pixels from elsewhere: see `remap`."""
+
+    def apply(self, img: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, **_: Any) -> np.ndarray:
+        """An image."""
+        step: Any = self
+        return remap(img, map_x, map_y, step.interpolation, step.border_mode, step.fill)
+
+    def apply_to_mask(self, mask: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, **_: Any) -> np.ndarray:
+        """A mask."""
+        step: Any = self
+        return remap(mask, map_x, map_y, step.mask_interpolation, step.border_mode, step.fill_mask)
+
+
+class FastElastic(FastRemap):
+    """ElasticTransform."""
+
+    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+        """Draw what the class draws: where each pixel is, and a smooth field of noise on top.
+
+        Albumentations adds in float64 and rounds, which is what adding in float32 gives.
+        """
+        del data
+        step: Any = self
+        height, width = params["shape"][:2]
+        shape, size = (1 if step.same_dxdy else 2, height, width), _ROUGH * step.approximate
+        if step.noise_distribution == "gaussian":
+            noise = step.random_generator.standard_normal(shape, dtype=_F32)
+            most = max(noise.max(), -noise.min())
+            if most > _NOTHING:
+                noise /= most
+        else:
+            noise = step.random_generator.uniform(-1, 1, size=shape).astype(_F32)
+        flat = noise.reshape(-1, width)
+        if not smooth(flat, step.sigma, size, step.alpha):
+            cv2.GaussianBlur(flat, (size, size), step.sigma, dst=flat, borderType=cv2.BORDER_REPLICATE)
+            noise *= step.alpha
+        across, down = np.arange(width, dtype=_F32), np.arange(height, dtype=_F32)[:, None]
+        return {"map_x": noise[0] + across, "map_y": noise[-1] + down}
 
 
 def smooth(field: np.ndarray, deviation: float, size: int, times: float) -> bool:

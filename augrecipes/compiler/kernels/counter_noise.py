@@ -1,0 +1,145 @@
+"""Noise by counting in place of OpenCV's or numpy's: normal noise added to an image as it is made, and that of sensors.
+
+A step draws its parameters as ever, from its own generators. Number i of the noise of a key is a hash of both, so a
+sample's noise is told by 64 bits, and is never kept in an array of its own. Words come of two rounds of shift and
+multiply, and two normal numbers are made of each (native/normals.h). All is arithmetic of whole numbers, and of single
+floats in a fixed order: kernels make the same bits on every instruction set.
+
+How many photons a sensor counts goes by a word of the pixel and by how likely each count is: the word is above so many
+bounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.native.kernels import VALUES, Library, library
+from augrecipes.seeds import mix
+
+MOST = 2**32  # numbers of one key
+_CHANNELS = 4  # the most that have a number each
+_SEEDS = 2**16  # that albumentations draws from
+
+
+def normal_numbers(kernels: Library, key: int, count: int, mean: float, deviation: float) -> NDArray[np.float32]:
+    """Normal numbers of a key.
+
+    >>> made = normal_numbers(library(), 7, 10000, 0.0, 1.0)
+    >>> bool(abs(made.mean()) < 0.03), bool(abs(made.std() - 1) < 0.03)
+    (True, True)
+    """
+    out = np.empty(count, np.float32)
+    kernels.kernel("counter_numbers", "lffpl")(key, mean, deviation, out.ctypes.data, count)
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The noise of one image, made as it is added; `np.asarray` makes it for whoever wants to see it, float32.
+
+    Attributes:
+        shape: H×W or H×W×C, of the image.
+        shared: the channels of a pixel have the same number.
+        mean: of its numbers, in the range of the image.
+        deviation: of them.
+        key: of the sample and the step, 64 bits.
+    """
+
+    shape: tuple[int, ...]
+    shared: bool
+    mean: float
+    deviation: float
+    key: int
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        del copy
+        kernels: Any = library()
+        shape = (*self.shape[:2], 1) if self.shared and len(self.shape) == 3 else self.shape
+        made = normal_numbers(kernels, self.key, prod(shape), self.mean, self.deviation).reshape(shape)
+        return np.broadcast_to(made, self.shape).astype(dtype or np.float32)
+
+    def added_to(self, image: NDArray[Any]) -> NDArray[Any]:
+        """The image, uint8 or float32 (0..1), with the noise added to it: whole levels of it, to uint8."""
+        image, kernels = np.ascontiguousarray(image), library()
+        if kernels is None:
+            raise RuntimeError("noise is counted by native kernels, and there are none any more")
+        out, channels = np.empty(image.shape, image.dtype), self.shape[2] if len(self.shape) == 3 else 1
+        kernels.kernel("own_noise", "lffipplii")(
+            self.key, self.mean, self.deviation, VALUES[image.dtype], image.ctypes.data, out.ctypes.data,
+            prod(self.shape[:2]), channels, int(self.shared),
+        )  # fmt: skip
+        return out
+
+
+class CounterGaussNoise:
+    """GaussNoise by counting."""
+
+    per_channel: bool
+
+    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+        """Draw as the class does, but for the numbers of the noise itself."""
+        step: Any = self
+        draw: Any = super().get_params_dependent_on_data  # type: ignore[misc]
+        image, shared = data["image"] if "image" in data else data["images"][0], not step.per_channel
+        few = shared or len(image.shape) == 2 or image.shape[2] <= _CHANNELS
+        if not few or not is_countable(image.shape, image.dtype):
+            return dict(draw(params, data))
+        deviation, mean = step.py_random.uniform(*step.std_range), step.py_random.uniform(*step.mean_range)
+        full = 255.0 if image.dtype == np.uint8 else 1.0
+        key = mix(step.random_generator.here(), int(step.random_generator.integers(0, _SEEDS)))
+        return {"noise_map": Noise(image.shape, shared, mean * full, deviation * full, key)}
+
+    def apply(self, img: NDArray[Any], noise_map: Any, **params: Any) -> NDArray[Any]:
+        """The image with its noise."""
+        if isinstance(noise_map, Noise):
+            return noise_map.added_to(img)
+        apply: Any = super().apply  # type: ignore[misc]
+        return np.asarray(apply(img, noise_map=noise_map, **params))
+
+
+class CounterISONoise:
+    """ISONoise by counting."""
+
+    def apply(
+        self, img: NDArray[Any], color_shift: float, intensity: float, random_seed: int, **params: Any
+    ) -> NDArray[Any]:
+        """The image with its noise."""
+        step: Any = self
+        apply: Any = super().apply  # type: ignore[misc]
+        done, kernels = None, library()
+        is_rgb = img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == 3
+        if kernels and is_rgb and is_countable(img.shape, img.dtype):
+            key = mix(step.random_generator.here(), int(random_seed))
+            done = iso_noise(np.ascontiguousarray(img), color_shift, intensity, key, kernels)
+        if done is None:
+            done = apply(img, color_shift=color_shift, intensity=intensity, random_seed=random_seed, **params)
+        return np.asarray(done)
+
+
+def is_countable(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    """Whether an image is one that noise is counted for."""
+    return dtype in (np.uint8, np.float32) and 0 < prod(shape) < MOST
+
+
+def iso_noise(
+    img: NDArray[np.uint8], color_shift: float, intensity: float, key: int, kernels: Library
+) -> NDArray[np.uint8] | None:
+    """An RGB image as a sensor at a high gain shows it; None where it is not for us.
+
+    Args:
+        img: H×W×3, contiguous.
+        color_shift: of hues, times intensity: the deviation in degrees.
+        intensity: what a photon adds, of what is missing to white; and how many there are, times the deviation of the
+            image's lightness.
+        key: of the sample and the step.
+        kernels: that do it.
+    """
+    out = np.empty_like(img)
+    works = kernels.kernel("iso_noise", "lddppl")
+    done = works(key, color_shift, intensity, img.ctypes.data, out.ctypes.data, img.size // 3)
+    return out if done == 0 else None

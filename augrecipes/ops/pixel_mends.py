@@ -1,0 +1,103 @@
+"""What albumentations does wrong in the pixels of some classes: each class here overrides that, as the record says.
+
+`right_class` puts them in front of albumentations' classes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import cv2
+import numpy as np
+
+from augrecipes.compat.albumentations import pixel
+from augrecipes.ops.fills import setting
+
+
+class NarrowWarp:
+    """Warps of images of one row or column: OpenCV's cubic interpolation seeks what `reflect_101` has there for ever.
+
+    >>> from augrecipes.ops.registry import get_class
+    >>> from augrecipes.ops.places import right_class
+    >>> step = right_class(get_class("Rotate"))((30, 30), interpolation=2, border_mode=4, p=1)
+    >>> step(image=np.full((1, 3, 3), 7, np.uint8))["image"].ravel().tolist()
+    [7, 7, 7, 7, 7, 7, 7, 7, 7]
+    """
+
+    def apply(self, img: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
+        """An image H×W×C."""
+        return self._warped("apply", "interpolation", img, args, params)
+
+    def apply_to_mask(self, mask: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
+        """A mask H×W or H×W×C."""
+        return self._warped("apply_to_mask", "mask_interpolation", mask, args, params)
+
+    def _warped(self, method: str, sampling: str, image: np.ndarray, args: Any, params: dict[str, Any]) -> np.ndarray:
+        step: Any = self
+        apply: Any = getattr(super(), method)
+        how = getattr(step, sampling), step.border_mode
+        if min(image.shape[:2]) > 1 or how != (cv2.INTER_CUBIC, cv2.BORDER_REFLECT_101):
+            return np.asarray(apply(image, *args, **params))
+        with setting(step, "border_mode", cv2.BORDER_REFLECT):
+            return np.asarray(apply(image, *args, **params))
+
+
+class NarrowGrey:
+    """ToGray and ToRGB of images of one row or column, whose axis of one they drop, and write behind their memory.
+
+    >>> from augrecipes.ops.registry import get_class
+    >>> from augrecipes.ops.places import right_class
+    >>> right_class(get_class("ToGray"))(p=1.0)(image=np.zeros((9, 1, 3), np.uint8))["image"].shape
+    (9, 1, 3)
+    """
+
+    def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
+        """An image H×W×C."""
+        apply: Any = super().apply  # type: ignore[misc]
+        if min(img.shape[:2]) > 1:
+            return np.asarray(apply(img, **params))
+        twice = img.repeat(2, axis=0).repeat(2, axis=1)
+        return np.ascontiguousarray(apply(twice, **params)[::2, ::2])
+
+
+class GreySharpen:
+    """Sharpen of images of one channel, which OpenCV's blur drops: the difference would have three axes."""
+
+    def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
+        """An image H×W×C."""
+        apply: Any = super().apply  # type: ignore[misc]
+        if img.shape[2:] != (1,):
+            return np.asarray(apply(img, **params))
+        return np.asarray(apply(img[..., 0], **params))[..., None]
+
+
+class SteadyCorner:
+    """Illumination from a corner as albumentations has it where OpenCV is without IPP, to the last bit.
+
+    Builds with Intel's IPP round distances by where the result lies in memory, and by how many threads OpenCV has.
+    Grey images with a channel, which albumentations refuses, are lit, too.
+
+    >>> from augrecipes.ops.registry import get_class
+    >>> from augrecipes.ops.places import right_class
+    >>> step = right_class(get_class("Illumination"))(mode="corner", p=1.0)
+    >>> step.apply(np.full((4, 3), 100, np.uint8), intensity=0.5, corner=0).tolist()
+    [[100, 90, 80], [90, 85, 77], [80, 77, 71], [70, 68, 63]]
+    """
+
+    def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
+        """An image H×W×C or H×W, uint8 or float32; `corner` is 0 to 3, from the upper left one clockwise."""
+        step: Any = self
+        apply: Any = super().apply  # type: ignore[misc]
+        if step.mode != "corner":
+            return np.asarray(apply(img, **params))
+        (height, width), corner = img.shape[:2], params["corner"]
+        rows, columns = np.arange(height, dtype=np.float32), np.arange(width, dtype=np.float32)
+        rows, columns = rows[:: -1 if corner in (2, 3) else 1], columns[:: -1 if corner in (1, 2) else 1]
+        distance = np.sqrt((rows * rows)[:, None] + columns * columns)
+        slope: Any = -params["intensity"] / math.sqrt(height * height + width * width)
+        full: Any = 1
+        light = cv2.add(cv2.multiply(distance, slope), full)  # numpy rounds the product otherwise
+        if img.ndim > light.ndim:
+            light = np.repeat(light[..., None], img.shape[2], axis=2)
+        return np.asarray(pixel.clipped(pixel.multiply_by_array)(img, light))
