@@ -281,7 +281,7 @@ def _coded(library: Codec, data: bytes, s: Segments, colorspace: str, part: Area
     window = Window(
         size=len(data),
         strict=True,
-        codes=True,
+        codes=library.reads_codes,
         reduce=k,
         channels=SPACES[colorspace],
         y0=top,

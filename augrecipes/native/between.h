@@ -3,6 +3,8 @@
 #ifndef AUGRECIPES_BETWEEN_H
 #define AUGRECIPES_BETWEEN_H
 
+#include <string.h>
+
 #include "loads.h"
 #include "places.h"
 

@@ -32,6 +32,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 CODEC = HERE / "codec"
+_SHARED = ("export.h", "layout.h", "layout_table.h")  # which the codec includes, too
 # What each instruction set asks of compilers, by processor; a later one is preferred where the machine has it.
 INSTRUCTION_SETS: dict[str, dict[str, tuple[str, ...]]] = {
     "x86_64": {"base": (), "v3": ("-march=x86-64-v3",), "v4": ("-march=x86-64-v4",)},
@@ -54,6 +55,10 @@ _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY = HERE / "built" / f"kernels{_SUFFIX}"  # in a folder of its own: it is no module of Python
 
 
+# A library whose entropy decoder does not fit into this libjpeg, or that breaks it, is built without it.
+_SELF_TEST = "import ctypes, sys; sys.exit(not ctypes.CDLL(sys.argv[1]).ar_jpeg_self_test())"
+
+
 class NoCompilerError(Exception):
     """There is nothing here that compiles C."""
 
@@ -69,17 +74,35 @@ def sources(folder: Path | None = None) -> list[Path]:
     return sorted((folder or HERE).glob("*.c"))
 
 
-def fingerprint(folder: Path | None = None) -> str:
-    """A hash of the sources and of how they are built: a library that says another one was built from other sources.
+def inputs(folder: Path | None = None) -> list[Path]:
+    """The files that a library is made of.
 
     Args:
         folder: of the sources; that of the kernels where none is named.
     """
-    found = hashlib.sha256()
-    included = [file for kind in ("*.h", "*.def") for file in sorted((folder or HERE).glob(kind))]
-    for file in [*sources(folder), *included, HERE / "build.py"]:
-        found.update(file.name.encode() + b"\0" + file.read_bytes().replace(b"\r\n", b"\n") + b"\0")
-    return found.hexdigest()[:16]
+    shared = [HERE / name for name in (*_SHARED, "build.py")] if folder not in (None, HERE) else [HERE / "build.py"]
+    return [file for kind in ("*.c", "*.h", "*.def") for file in sorted((folder or HERE).glob(kind))] + shared
+
+
+def fingerprint(folder: Path | None = None) -> str:
+    """A hash of the sources and of how they are built, which is part of a library; `folder` as `inputs` has it."""
+    digest = hashlib.sha256()
+    for file in inputs(folder):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def is_stale(library: Path, folder: Path | None = None) -> bool:
+    """Whether a checkout has a newer source than a library that is there, and one that it was not built from.
+
+    As a rule nothing is read: no file is newer. Of an installed package nobody changes the sources.
+    """
+    if not (HERE.parents[1] / "pyproject.toml").exists():
+        return False
+    built = library.stat().st_mtime
+    entries = (entry for each in {folder or HERE, HERE} for entry in [*os.scandir(each)])
+    newer = any(e.stat().st_mtime > built for e in entries if e.name.endswith((".c", ".h", ".def", "build.py")))
+    return newer and fingerprint(folder).encode() not in library.read_bytes()
 
 
 def compiler() -> list[str]:
@@ -116,6 +139,7 @@ def build(to: Path = LIBRARY, extra: tuple[str, ...] = (), whole: bool = True) -
     sets = INSTRUCTION_SETS.get(processor(), {"base": ()})
     if "ziglang" in command:
         sets = {isa: _ZIG[isa] for isa in sets}
+    began = time.time()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:  # Windows keeps what is loaded
         if not whole and len(sets) > 1:
             asked = Path(name, f"machine{_SUFFIX}")
@@ -135,7 +159,7 @@ def build(to: Path = LIBRARY, extra: tuple[str, ...] = (), whole: bool = True) -
             objects = list(_report(pool.map(compiled, [*jobs, (HERE / "machine.c", "base")]), len(jobs) + 1))
         linked = Path(name, to.name)
         _call([*command, "-shared", *objects, "-o", str(linked)])
-        _put(linked, to)
+        _put(linked, to, began)
     return to
 
 
@@ -150,10 +174,11 @@ def _report(compiled: Iterator[str], count: int) -> Iterator[str]:
         yield each
 
 
-def _put(linked: Path, to: Path) -> None:
+def _put(linked: Path, to: Path, began: float) -> None:
     to.parent.mkdir(exist_ok=True)
     fresh = to.with_name(f"{to.name}.{os.getpid()}")
     shutil.copy(linked, fresh)  # a running program keeps the library that it has opened
+    os.utime(fresh, (began, began))  # what is changed while it is compiled is newer
     fresh.replace(to)
 
 
@@ -169,6 +194,9 @@ def codec_beside(kernels: Path = LIBRARY) -> Path:
 def build_codec(kernels: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path | None:
     """Compile what needs libjpeg-turbo; None, and no library, where that or its headers are not found.
 
+    Its own decoder of Huffman codes takes a place that libjpeg's headers do not tell of: where that is another one, as
+    a self-test finds out, libjpeg decodes them.
+
     Args:
         kernels: the library that it is put beside.
         extra: more arguments for the compiler.
@@ -176,17 +204,21 @@ def build_codec(kernels: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path | 
     Raises:
         NoCompilerError: there is none.
     """
-    to = codec_beside(kernels)
-    command = [*compiler(), *_FLAGS, f'-DSOURCES="{fingerprint(CODEC)}"', *extra, "-shared"]
-    with tempfile.TemporaryDirectory() as name:
+    to, began = codec_beside(kernels), time.time()
+    folders = f"-I{CODEC}", f"-I{HERE}"
+    command = [*compiler(), *_FLAGS, *folders, f'-DSOURCES="{fingerprint(CODEC)}"', *extra, "-shared"]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         linked = Path(name, to.name)
         for where in _libjpeg():
-            try:
-                _call([*command, *map(str, sources(CODEC)), *where, "-o", str(linked)])
-            except subprocess.CalledProcessError:
-                continue
-            _put(linked, to)
-            return to
+            for entropy in ((), ("-DENTROPY_BY_LIBJPEG",)):
+                try:
+                    _call([*command, *entropy, *map(str, sources(CODEC)), *where, "-o", str(linked)])
+                    if not extra:  # a library with a compiler's watchers is not loaded as others are
+                        _call([sys.executable, "-c", _SELF_TEST, str(linked)])
+                except subprocess.CalledProcessError:
+                    continue
+                _put(linked, to, began)
+                return to
     to.unlink(missing_ok=True)
     return None
 
@@ -240,6 +272,9 @@ def update(to: Path = LIBRARY, extra: tuple[str, ...] = (), whole: bool = True) 
     """
     sets = INSTRUCTION_SETS.get(processor(), {}) if whole else ()
     kept = not extra and _current(to, HERE, sets), not extra and _current(codec_beside(to), CODEC)
+    for library, current in zip((to, codec_beside(to)), kept, strict=True):
+        if current:
+            os.utime(library)  # so that nobody has to read the sources to know
     made = to if kept[0] else build(to, extra, whole), codec_beside(to) if kept[1] else build_codec(to, extra)
     return [path for path in made if path]
 

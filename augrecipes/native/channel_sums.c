@@ -3,6 +3,7 @@
    Stain jitter is such a product: a logarithm, a matrix, an exponential (ops/stain.py). FancyPCA is such a sum. */
 
 #include "kernels.h"
+#include "ops.h"
 
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include <immintrin.h>
 #endif
 
-enum { COLOURS = 3, LEVELS = 256, TOGETHER = 8, AHEAD = 2048, AT_ONCE = 4096 };
+enum { LEVELS = 256, TOGETHER = 8, AHEAD = 2048, AT_ONCE = 4096 };
 
 /* What a level stands for in red, green and blue, and in a fourth part: a pixel whose fourth level is 128 and more stays
    as it is. */

@@ -7,7 +7,9 @@
 #define AUGRECIPES_COLOURS_H
 
 #include "hue.h"
-#include "job.h"
+#include "layout.h"
+#include "planes.h"
+#include "sampled.h"
 #include "matrix.h"
 
 enum { LARGEST = 1000000 }; /* number of an operation */

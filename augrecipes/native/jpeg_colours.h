@@ -5,9 +5,9 @@
 #ifndef AUGRECIPES_JPEG_COLOURS_H
 #define AUGRECIPES_JPEG_COLOURS_H
 
+#include "ops.h"
 #include "shorts.h"
 
-enum { COLOURS = 3 };
 
 /* Reds with greens, and blues with greens, of LANES pixels; 4 bytes behind them are read. */
 static inline void pixels(const uint8_t *from, Two *red_green, Two *blue_green) {

@@ -14,17 +14,10 @@
 #ifndef AUGRECIPES_KERNELS_H
 #define AUGRECIPES_KERNELS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "export.h"
 
 #define JOIN_(a, b) ar_##a##_##b
 #define JOIN(a, b) JOIN_(a, b)
-
-#if defined(_WIN32)
-#define EXPORT __declspec(dllexport)
-#else
-#define EXPORT __attribute__((visibility("default")))
-#endif
 
 /* KERNEL(sink) declares and names ar_sink_v3, ar_sink_v4, ... */
 #define KERNEL(name) EXPORT int32_t JOIN(name, ISA)

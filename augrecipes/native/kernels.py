@@ -19,7 +19,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from augrecipes.native import build
+from augrecipes.native import build, layout
 
 _log = logging.getLogger("augrecipes")
 SWITCH = "AUGRECIPES_NATIVE"
@@ -123,12 +123,14 @@ def load(isa: str = "", path: Path | None = None) -> Library:
 
     Raises:
         OSError: it cannot be loaded.
-        ValueError: it was built from other sources, or this processor lacks the instruction set.
+        ValueError: it was built from other sources, or with structs of another layout, or this processor lacks the
+            instruction set.
     """
-    handle = ctypes.CDLL(str(path or where()))
-    handle.ar_sources.restype = ctypes.c_char_p
-    if handle.ar_sources().decode() != build.fingerprint():
-        raise ValueError("they were built from other sources; to build them again: python -m augrecipes.native.build")
+    file = path or where()
+    handle = ctypes.CDLL(str(file))
+    if build.is_stale(file):
+        raise ValueError(f"they were built from other sources; {layout.BUILD_AGAIN}")
+    layout.check(handle, layout.KERNELS, layout.NUMBERS)
     here = instruction_sets(handle)
     if isa and isa not in here:
         raise ValueError(f"{SWITCH}={isa}: built for this processor are {', '.join(here)}; 0 turns them off")

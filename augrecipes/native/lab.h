@@ -6,18 +6,8 @@
 #define AUGRECIPES_LAB_H
 
 #include "lanes.h"
+#include "layout.h"
 #include "planes.h"
-
-/* What the conversion looks up; compiler/kernels/lab.py makes it, and has the same fields. */
-typedef struct {
-    float there[9];        /* from the light of red, green and blue to X, Y and Z, times 4096 */
-    int32_t back[9];       /* and from X, Y and Z to red, green and blue */
-    uint16_t ys[256];      /* of L: Y, times 2^14 */
-    uint16_t root_ys[256]; /* and its root, times 2^14 */
-    uint16_t light[256];   /* of a level: its light, 0..2040 */
-    uint16_t roots[3072];  /* of X, Y or Z, 0..2040, times 2^15 */
-    uint8_t levels[4096];  /* of light, 0..4095 */
-} Lab;
 
 typedef uint16_t Halves __attribute__((vector_size(2 * LANES)));
 
@@ -32,8 +22,8 @@ static inline void to_halves(Ints a, uint16_t *to) {
     memcpy(to, &some, sizeof some);
 }
 
-/* What stands in a table of 256 entries: in registers that takes an eighth of a gather. What is behind `count` in `at` and `to` may be
-   read and written, up to ACROSS. */
+/* What stands in a table of 256 entries: in registers that takes an eighth of a gather. What is behind `count` in `at` and
+   `to` may be read and written, up to ACROSS. */
 static inline void look_up_levels(const uint16_t *restrict table, const uint8_t *restrict at, int64_t count,
                                   uint16_t *restrict to) {
 #if defined(__AVX512BW__)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.native import build
+from augrecipes.native import build, layout
 from augrecipes.native.kernels import SWITCH, where
 
 _log = logging.getLogger("augrecipes")
@@ -27,13 +27,8 @@ SPACES = {"GRAY": 1, "RGB": 3, "RGBA": 4, "CMYK": 5}  # what pixels may come as,
 _SAMPLES = {1: 1, 3: 3, 4: 4, 5: 4}
 
 
-class Window(ctypes.Structure):
-    """What is decoded of a file; jpeg_window.c has the same fields and says what they are."""
-
-    _fields_ = (
-        ("size", ctypes.c_int64),
-        *((name, ctypes.c_int32) for name in ("strict", "codes", "reduce", "channels", "y0", "y1", "x0", "x1")),
-    )
+class Window(layout.WINDOW.structure):  # type: ignore[misc, name-defined]
+    """What is decoded of a file: `codec/window.def` says what its fields are."""
 
 
 @dataclass(slots=True)  # one for each image; frozen ones take three times as long to make
@@ -81,7 +76,7 @@ def laid_out(parts: Sequence[Coded]) -> tuple[NDArray[np.int64], Any]:
     And what these addresses are good for as long as.
     """
     count = len(parts)
-    windows = (Window * count)(*(part.window for part in parts))
+    windows = (layout.WINDOW.structure * count)(*(part.window for part in parts))
     files = (ctypes.c_char_p * count)(*(part.data for part in parts))
     numbers = np.empty((count, 3), np.int64)
     numbers[:, 0] = np.frombuffer(memoryview(files).cast("B"), np.int64)
@@ -98,12 +93,14 @@ class Codec:
         version: of libjpeg-turbo, as text.
         handle: of the shared library.
         address: of the function that decodes.
+        reads_codes: its own decoder of Huffman codes fits into this libjpeg, which otherwise decodes them itself.
         memories: to decode with, those that no thread is at: tables of codes, which most files share.
     """
 
     version: str
     handle: Any
     address: int = 0
+    reads_codes: bool = True
     memories: list[Any] = field(default_factory=list, compare=False, repr=False)
 
     def decode(self, data: bytes, window: Window) -> NDArray[np.uint8]:
@@ -148,6 +145,8 @@ def codec() -> Codec | None:
     if os.environ.get(SWITCH) == "0" or not path.exists():
         return None
     try:
+        if build.is_stale(path, build.CODEC):
+            raise ValueError(f"it was built from other sources; {layout.BUILD_AGAIN}")
         return opened(ctypes.CDLL(str(path)))
     except (OSError, AttributeError, ValueError) as error:
         _log.warning("libjpeg is not used: %s", error)
@@ -155,10 +154,8 @@ def codec() -> Codec | None:
 
 
 def opened(handle: Any) -> Codec:
-    """The library of such a handle. ValueError: it was built from other sources."""
-    handle.ar_sources.restype = ctypes.c_char_p
-    if handle.ar_sources().decode() != build.fingerprint(build.CODEC):
-        raise ValueError("it was built from other sources; to build it again: python -m augrecipes.native.build")
+    """The library of such a handle. ValueError: it was built with structs of another layout."""
+    layout.check(handle, layout.CODEC)
     pointer = ctypes.c_void_p
     handle.ar_jpeg_window.argtypes = [ctypes.c_char_p, pointer, pointer, pointer, ctypes.c_char_p]
     handle.ar_jpeg_window.restype = ctypes.c_int32
@@ -167,4 +164,5 @@ def opened(handle: Any) -> Codec:
     handle.ar_jpeg_transcode.argtypes = [ctypes.c_char_p, number_of, ctypes.c_void_p, number_of, ctypes.c_char_p]
     handle.ar_jpeg_transcode.restype = number_of
     number, address = handle.ar_libjpeg(), ctypes.cast(handle.ar_jpeg_window, pointer).value or 0
-    return Codec(f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}", handle, address)
+    version = f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}"
+    return Codec(version, handle, address, bool(handle.ar_jpeg_reads_codes() and handle.ar_jpeg_self_test()))

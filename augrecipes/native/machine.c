@@ -5,7 +5,7 @@
 #include <time.h>
 #endif
 
-#include "kernels.h"
+#include "layout_table.h"
 
 EXPORT const char *ar_sources(void) { return SOURCES; }
 

@@ -8,7 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "job.h"
+#include "layout.h"
+#include "planes.h"
+#include "sampled.h"
 #include "layers.h"
 
 enum { MOST_WARPS = 6 }; /* that follow one another */

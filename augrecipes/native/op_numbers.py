@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 _LINE = re.compile(r"^([A-Z]+)\((\w+), (\d+)\)", re.MULTILINE)
-_LINES: list[tuple[str, str, str]] = _LINE.findall(Path(__file__).with_name("ops.def").read_text(encoding="utf-8"))
+ROWS: list[tuple[str, str, str]] = _LINE.findall(Path(__file__).with_name("ops.def").read_text(encoding="utf-8"))
 
 
 class OpNumbers:
@@ -20,7 +20,7 @@ class OpNumbers:
     """
 
     def __init__(self, sort: str) -> None:
-        vars(self).update({name: int(number) for kind, name, number in _LINES if kind == sort})
+        vars(self).update({name: int(number) for kind, name, number in ROWS if kind == sort})
 
     def __getattr__(self, name: str) -> int:
         raise AttributeError(f"ops.def has no {name} of this sort")

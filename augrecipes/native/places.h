@@ -3,7 +3,9 @@
 #ifndef AUGRECIPES_PLACES_H
 #define AUGRECIPES_PLACES_H
 
-#include "job.h"
+#include "layout.h"
+#include "planes.h"
+#include "sampled.h"
 #include "near.h"
 
 /* An image that is sampled; `end`: bytes from its first to behind its last pixel. */

@@ -4,6 +4,7 @@
 #define AUGRECIPES_PLANES_H
 
 #include "kernels.h"
+#include "ops.h"
 
 #if defined(__SSSE3__)
 #include <immintrin.h>
@@ -11,7 +12,7 @@
 #include <arm_neon.h>
 #endif
 
-enum { ACROSS = 256, COLOURS = 3 };
+enum { ACROSS = 256 };
 
 #if defined(__SSSE3__)
 #define SIXTEEN(of, a, b) \

@@ -306,10 +306,10 @@ static int64_t run_steps(Run *run, int64_t from, int64_t to, int last) {
 
 /* Where the pixels of a sample lie; NULL where they cannot be had. */
 static const uint8_t *decoded_pixels(const Program *p, const Sample *s) {
-    char said[SAID];
+    char message[MESSAGE_BYTES];
     if (!s->target || !s->file)
         return s->at;
-    if (!p->decode || s->decoded > p->most_decoded || p->decode(s->file, s->told, p->memory, p->pixels, said))
+    if (!p->decode || s->decoded > p->most_decoded || p->decode(s->file, s->file_window, p->memory, p->pixels, message))
         return NULL;
     return p->pixels + (intptr_t)s->at;
 }

@@ -5,6 +5,8 @@
 
 #include "kernels.h"
 
+enum { MOST_BEFORE = 2000 }; /* columns or rows of a border before an image that a job is told of */
+
 /* Border modes, as OpenCV numbers them. */
 enum { BORDER_CONSTANT = 0, BORDER_REPLICATE = 1, BORDER_REFLECT = 2, BORDER_WRAP = 3, BORDER_REFLECT_101 = 4 };
 enum { WARP_AFFINE = 0, WARP_PERSPECTIVE = 1, WARP_MAPS = 2 }; /* how `warp` is told where pixels are taken from */

@@ -4,8 +4,9 @@
    that comes in. There are 256 of each, for three colours: so many powers are taken for an image, however large. */
 
 #include "kernels.h"
+#include "ops.h"
 
-enum { COLOURS = 3, LEVELS = 256, AMOUNTS = 6, GLASS = 8 };
+enum { LEVELS = 256, AMOUNTS = 6, GLASS = 8 };
 
 #define FAR 40.0 /* of what is raised to a power: no product of two leaves the range of float32 */
 

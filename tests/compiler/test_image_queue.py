@@ -24,6 +24,7 @@ from augrecipes.compiler.run import image_queue
 from augrecipes.compiler.run.image_queue import ImageQueue, in_threads
 from augrecipes.images.encoded import encoded
 from augrecipes.native.kernels import library
+from augrecipes.native.layout import PROGRAM
 from augrecipes.native.libjpeg import codec
 from augrecipes.recipe.parse import parse_text
 
@@ -188,7 +189,7 @@ class TestHelpersMake:
 
         def looked_at(self: Program, work: Callable[[int], object], *more: Any) -> None:
             def wrapped(plan: int) -> None:
-                at = plan + program_memory._HEAD.size - program_memory._STEPS.size - program_memory._WORKSPACE.size
+                at = plan + PROGRAM.offset("decode")
                 theirs = program_memory._WORKSPACE.unpack(ctypes.string_at(at, program_memory._WORKSPACE.size))
                 ours = self._room.numbers
                 assert theirs[0] == ours[0]

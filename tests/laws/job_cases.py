@@ -10,31 +10,10 @@ from job_in_numpy import CONTRAST, HSV, HUE, LINEAR, TABLES, Job, made
 from kernel_sets import guarded, spoil_first
 
 from augrecipes.native.kernels import VALUES
-from augrecipes.native.op_numbers import LIMITS
+from augrecipes.native.layout import JOB
 
-_WHOLE, _REAL, _ADDRESS = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
+_JOB = JOB.structure
 _FAR = 4  # float32 that are not read soon, as kernels.h numbers types
-
-
-class KernelOperation(ctypes.Structure):
-    _fields_ = (("kind", _WHOLE), ("numbers", _REAL * 12), ("table", _ADDRESS))
-
-
-class KernelJob(ctypes.Structure):
-    """As native/job.h has it."""
-
-    _fields_ = (
-        ("source", _ADDRESS),
-        *((name, _WHOLE) for name in ("rows", "columns", "step", "channels")),
-        ("matrix", _REAL * 9),
-        *((name, _WHOLE) for name in ("border", "fill", "reduction", "height", "width")),
-        ("target", _ADDRESS),
-        *((name, _WHOLE) for name in ("type", "down", "across", "apart")),
-        ("scale", _REAL * 3), ("shift", _REAL * 3),
-        ("scratch", _ADDRESS), ("workspace", _WHOLE), ("left", _WHOLE), ("top", _WHOLE),
-        ("across_grid", _ADDRESS), ("down_grid", _ADDRESS), ("bends", _WHOLE), ("lens", _REAL),
-        ("count", _WHOLE), ("operations", KernelOperation * LIMITS.MOST_OPERATIONS),
-    )  # fmt: skip
 
 
 def carry_out(kernels: Any, job: Job, out: np.ndarray, *, far: bool = False, **more: Any) -> bool:
@@ -58,7 +37,7 @@ def carry_out(kernels: Any, job: Job, out: np.ndarray, *, far: bool = False, **m
         for (kind, numbers), table in zip(job.operations, tables, strict=True)
     ]
     down, across, apart = (stride // out.itemsize for stride in out.strides)
-    call = KernelJob(
+    call = _JOB(
         source.ctypes.data, *source.shape[:2], source.strides[0], source.shape[2], tuple(job.matrix), job.border,
         sum(v << 8 * c for c, v in enumerate(job.fill[: source.shape[2]])), job.reduction, *job.size, out.ctypes.data,
         _FAR if far else VALUES[out.dtype], down, across, apart, tuple(job.scale), tuple(job.shift),
@@ -75,7 +54,7 @@ def carry_out(kernels: Any, job: Job, out: np.ndarray, *, far: bool = False, **m
 
 def spoil_result(address: int) -> None:
     """Change the first bit of what a job at an address has written."""
-    spoil_first(KernelJob.from_address(address).target)
+    spoil_first(_JOB.from_address(address).target)  # type: ignore[attr-defined]
 
 
 def matrix(seed: int, source: tuple[int, ...], size: tuple[int, int], shrinks: float, tilt: float) -> list[float]:

@@ -18,7 +18,7 @@ f32 = np.float32
 
 @dataclass
 class Job:
-    """See native/job.h. Operations are (kind, numbers), or (TABLES, 3×256 levels)."""
+    """See native/layout.def. Operations are (kind, numbers), or (TABLES, 3×256 levels)."""
 
     source: np.ndarray
     matrix: Sequence[float]

@@ -56,18 +56,61 @@ def library(request: pytest.FixtureRequest) -> Path:
 
 def test_a_library_says_which_sources_it_is_made_of(library: Path) -> None:
     found = kernels.load(path=library)
+    found.handle.ar_sources.restype = ctypes.c_char_p
     assert found.handle.ar_sources().decode() == build.fingerprint()
     assert found.isa == kernels.instruction_sets(found.handle)[-1]
 
 
-def test_one_built_from_other_sources_is_refused(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "fingerprint", lambda: "0" * 16)
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout of which sources may be changed: its folder of kernels."""
+    folder = tmp_path / "augrecipes" / "native"
+    shutil.copytree(build.HERE, folder, ignore=shutil.ignore_patterns("built", "__pycache__"))
+    (tmp_path / "pyproject.toml").touch()
+    monkeypatch.setattr(build, "HERE", folder)
+    monkeypatch.setattr(build, "CODEC", folder / "codec")
+    return folder
+
+
+def date(folder: Path, seconds: float) -> None:
+    """Let all files have been changed then."""
+    for file in folder.rglob("*.*"):
+        os.utime(file, (seconds, seconds))
+
+
+@pytest.mark.parametrize("name", ["sink.c", "view.h", "ops.def", "build.py"])
+def test_one_built_from_other_sources_is_refused(library: Path, checkout: Path, name: str) -> None:
+    file, built = checkout / name, library.stat().st_mtime
+    date(checkout, built - 100)
+    kernels.load(path=library)
+    date(checkout, built + 100)
+    kernels.load(path=library)  # they are newer, as git leaves them, but the same
+    file.write_text(file.read_text(encoding="utf-8") + " ", encoding="utf-8")
     with pytest.raises(ValueError, match=r"other sources.*augrecipes\.native\.build"):
         kernels.load(path=library)
+    (checkout.parents[1] / "pyproject.toml").unlink()
+    kernels.load(path=library)  # nobody changes the sources of an installed package
+
+
+def test_as_a_rule_no_source_is_read_when_kernels_are_loaded(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.utime(library)
+    monkeypatch.setattr(build, "fingerprint", lambda folder=None: pytest.fail("the sources are read"))
+    kernels.load(path=library)
+
+
+def test_what_is_current_is_newer_than_its_sources_once_it_is_looked_at(tmp_path: Path, compiled: list[Any]) -> None:
+    file = tmp_path / "built" / "kernels.so"
+    file.parent.mkdir()
+    both = build.update(file)
+    compiled.clear()
+    date(file.parent, 1000.0)
+    assert build.update(file) == both
+    assert compiled == []
+    assert all(path.stat().st_mtime > 1000 for path in both)
 
 
 def test_a_change_of_any_source_changes_the_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for file in [*build.HERE.glob("*.[ch]"), build.HERE / "ops.def", build.HERE / "build.py"]:
+    for file in [*build.HERE.glob("*.[ch]"), *build.HERE.glob("*.def"), build.HERE / "build.py"]:
         shutil.copy(file, tmp_path)
     before = build.fingerprint()
     monkeypatch.setattr(build, "HERE", tmp_path)
@@ -204,6 +247,8 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     calls: list[list[str]] = []
 
     def note(command: list[str]) -> None:
+        if "-o" not in command:  # the self-test of the codec
+            return
         calls.append(command)
         given = [part.partition("=")[2] for part in command if part.startswith(("-DSOURCES=", "-DISA="))]
         objects = [Path(part).read_bytes() for part in command if part.endswith(".o") and Path(part).exists()]
@@ -306,14 +351,24 @@ def test_what_needs_libjpeg_is_left_out_without_it(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_libjpeg_built_from_other_sources_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = libjpeg.codec()
-    if found is None:
+def test_libjpeg_built_from_other_sources_is_refused(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    codec = libjpeg.codec()
+    if codec is None:
         pytest.skip("built without libjpeg-turbo")
-    assert f"libjpeg-turbo {found.version}" in described()
-    monkeypatch.setattr(build, "fingerprint", lambda folder: "0" * 16)
-    with pytest.raises(ValueError, match=r"other sources.*augrecipes\.native\.build"):
-        libjpeg.opened(found.handle)
+    assert f"libjpeg-turbo {codec.version}" in described()
+    path = build.codec_beside(kernels.where())
+    for name in ("codec/huffman.h", "layout.h"):
+        date(checkout, path.stat().st_mtime + 100)
+        assert libjpeg.codec.__wrapped__() is not None
+        file = checkout / name
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text + " ", encoding="utf-8")
+        caplog.clear()
+        assert libjpeg.codec.__wrapped__() is None
+        assert re.search(r"other sources.*augrecipes\.native\.build", caplog.text)
+        file.write_text(text, encoding="utf-8")
 
 
 # Numbers of draws and effects stand once, in ops.def: read by both languages, used by both, and nowhere beside it.
@@ -400,7 +455,8 @@ def test_a_number_planted_in_python_is_found(planted: str) -> None:
 
 
 def test_every_number_is_used_by_c() -> None:
-    used = set(re.findall(r"\w+", "".join(without_comments(text) for text in texts("c", "h").values())))
+    files = {path: text for path, text in texts("c", "h", "def").items() if path != "native/ops.def"}
+    used = set(re.findall(r"\w+", "".join(map(without_comments, files.values()))))
     assert IN_C - used <= set(PLURALS["OPTIONS"])  # the last of some options is what the others are not
 
 

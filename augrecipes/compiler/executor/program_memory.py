@@ -1,4 +1,4 @@
-"""A program in memory: its ops and samples as `native/program.h` lays them out, and the calls of its kernels.
+"""A program in memory: its ops and samples as `native/layout.def` has them, and the calls of its kernels.
 
 Whatever the kernels do not take is Python's to do, with the same draws, because these depend on the sample's key alone.
 """
@@ -17,23 +17,24 @@ from augrecipes.compiler.executor.work_sharing import of_this_thread
 from augrecipes.compiler.executor.workspace import Needs, ResultAt, Workspace, spare_workspace
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.errors import DataError
+from augrecipes.native import layout
 from augrecipes.native.kernels import Library
 from augrecipes.native.op_numbers import LIMITS
 from augrecipes.ops.native_op import EXIT
 from augrecipes.recipe.model import Output
 from augrecipes.seeds import MASK, mix, site_key
 
-_HEAD, SAMPLE = struct.Struct("=2Q3q4q4f4f6q3q"), struct.Struct("=2Q23q")
-_STEP = struct.Struct(f"=4q2Qd{LIMITS.DRAW_ARGUMENTS}d{LIMITS.EFFECT_ARGUMENTS}d")
-_WORKSPACE, _STEPS = struct.Struct("=6q"), struct.Struct("=3q")
-_ARGUMENTS = 7 * 8  # bytes of a step before what it draws by
-_SPENT = _HEAD.size - 8  # where the head says to what counters its time goes; 0: to none
+_HEAD, _STEP, SAMPLE = layout.PROGRAM.struct, layout.STEP.struct, layout.SAMPLE.struct
+_WORKSPACE, _STEPS = layout.PROGRAM.part("decode", "workspace"), layout.PROGRAM.part("steps", "spent")
+_ARGUMENTS = layout.STEP.offset("arguments")
+_SPENT = layout.PROGRAM.offset("spent")  # where the head says to what counters its time goes; 0: to none
 _RGB = 3
-# Among the numbers of a sample: index and tile, rows and columns, where it lies and in what file, ...
-KEY, SIZE, LIES, FILE, TARGET, MADE, WINDOW, BEGIN, STOP, ANSWER, REDUCE = (
-    slice(2), slice(2, 4), slice(4, 8), slice(8, 11), 11, slice(12, 14), slice(14, 18), 18, 19, 21, 22,
-)  # fmt: skip
-FIELDS = 25  # numbers of a sample
+# Among the numbers of a sample: its key, its size, where it lies, the file that it is decoded of, ...
+KEY, SIZE = layout.SAMPLE.places("index", "tile"), layout.SAMPLE.places("rows", "columns")
+LIES, FILE = layout.SAMPLE.places("at", "left"), layout.SAMPLE.places("file", "decoded")
+MADE, WINDOW = layout.SAMPLE.places("height", "width"), layout.SAMPLE.places("window", "window")
+TARGET, BEGIN, STOP, ANSWER, REDUCE = map(layout.SAMPLE.place, ("target", "begin", "stop", "answer", "reduce"))
+FIELDS = layout.SAMPLE.size // 8  # numbers of a sample
 IDLE, REFUSED = 1, -1
 END = -1  # no step: where a sample begins, and where it has run through
 _RAW = Sink(Output(dtype="uint8", layout="hwc"))  # of images between two steps
@@ -180,8 +181,8 @@ class ProgramMemory:
 
     def _let_work_in(self, workspace: Workspace, plan: Any) -> None:
         """Have a copy of the plan, or itself, work in this memory."""
-        _WORKSPACE.pack_into(plan, _HEAD.size - _STEPS.size - _WORKSPACE.size, *workspace.numbers)
-        _STEPS.pack_into(plan, _HEAD.size - _STEPS.size, ctypes.addressof(plan) + _HEAD.size, self._count, 0)
+        _WORKSPACE.pack_into(plan, layout.PROGRAM.offset("decode"), *workspace.numbers)
+        _STEPS.pack_into(plan, layout.PROGRAM.offset("steps"), ctypes.addressof(plan) + _HEAD.size, self._count, 0)
 
     def _run(self, numbers: np.ndarray, held: object = None) -> bool:
         """Carry out samples; those that lack memory to work in once more, with enough.

@@ -38,7 +38,7 @@ class Workspace:
     """Memory of one thread.
 
     Attributes:
-        numbers: how the head of a program names it, from `decode` to `workspace` in native/program.h: addresses of the
+        numbers: how the head of a program names it, from `decode` to `workspace` in native/layout.def: addresses of the
             decoder, its memory and its pixels, bytes of these; the steps' memory, and bytes of it.
     """
 

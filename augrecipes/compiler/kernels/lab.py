@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from augrecipes.native.layout import LAB
+
 _TO_XYZ = np.array([[0.412453, 0.357580, 0.180423], [0.212671, 0.715160, 0.072169], [0.019334, 0.119193, 0.950227]])
 _FROM_XYZ = np.array(
     [[3.240479, -1.53715, -0.498535], [-0.969256, 1.875991, 0.041556], [0.055648, -0.204043, 1.057311]]
@@ -15,20 +17,11 @@ _FROM_XYZ = np.array(
 _WHITE = np.array([0.950456, 1.0, 1.088754])
 _WEIGHT, _LIGHT, _ROOT, _BACK = 1 << 12, 255 << 3, 1 << 15, 1 << 14  # what these are counted in
 _ROOTS, _LEVELS = 3072, 4096
-_FIELDS = [
-    ("there", np.float32, 9),
-    ("back", np.int32, 9),
-    ("ys", np.uint16, 256),
-    ("root_ys", np.uint16, 256),
-    ("light", np.uint16, 256),
-    ("roots", np.uint16, _ROOTS),
-    ("levels", np.uint8, _LEVELS),
-]
 
 
 def tables() -> np.ndarray:
     """What native/lab.h looks up, as one record, laid out as there."""
-    made = np.zeros(1, np.dtype(_FIELDS, align=True))
+    made = np.zeros(1, np.dtype([(name, letters[0], len(letters)) for name, letters in LAB.formats.items()]))
     level, light = np.arange(256) / 255, np.arange(_LEVELS) / _LEVELS
     made["light"] = np.rint(_LIGHT * np.where(level <= 0.04045, level / 12.92, ((level + 0.055) / 1.055) ** 2.4))
     made["there"] = np.rint(_WEIGHT * _TO_XYZ / _WHITE[:, None]).reshape(-1)

@@ -7,16 +7,8 @@
 
 #include "huffman.h"
 
-/* What is asked for; native/libjpeg.py has the same fields. Rows and columns are those at its scale. */
-struct window {
-    int64_t size;     /* bytes of the file */
-    int32_t strict;   /* whether a warning ends the decoding */
-    int32_t codes;    /* whether codes are read here, for baseline files, of which then only the window is looked at */
-    int32_t reduce;   /* 1, 2, 4 or 8 */
-    int32_t channels; /* 1 grey, 3 RGB, 4 RGBA; 5 CMYK as it is stored */
-    int32_t y0, y1;   /* rows that are wanted, the end exclusive */
-    int32_t x0, x1;   /* columns; x0 is the first of a minimum coded unit */
-};
+#define LAYOUT "window.def"
+#include "layout_table.h"
 
 /* A decoder, and what it had to say first. */
 struct decoder {
@@ -57,13 +49,20 @@ static int has_end_marker(j_decompress_ptr jpeg) {
     return 0;
 }
 
+#if defined(ENTROPY_BY_LIBJPEG) /* see build.py: this libjpeg is another one than huffman.h knows */
+enum { READS_CODES = 0 };
+static void read_codes(struct decoder *d, const Window *w) { (void)d, (void)w; }
+static void resume_libjpeg(struct decoder *d) { (void)d; }
+#else
+enum { READS_CODES = 1 };
+
 static boolean read_mcu(j_decompress_ptr jpeg, JBLOCKROW *blocks) {
     next_mcu(((struct decoder *)jpeg)->entropy, blocks);
     return TRUE;
 }
 
 /* Coefficients are read here, from the restart interval on that the first row of the window needs. */
-static void read_codes(struct decoder *d, const struct window *w) {
+static void read_codes(struct decoder *d, const Window *w) {
     j_decompress_ptr jpeg = &d->jpeg;
     if (jpeg->progressive_mode || jpeg->arith_code || jpeg->comps_in_scan != jpeg->num_components)
         ERREXIT(jpeg, JERR_BAD_STATE);
@@ -85,8 +84,9 @@ static void resume_libjpeg(struct decoder *d) {
     source->next_input_byte = unread_byte(d->entropy);
     source->bytes_in_buffer = (size_t)(end - source->next_input_byte);
 }
+#endif
 
-static void decode(struct decoder *d, const uint8_t *data, const struct window *w, uint8_t *out) {
+static void decode(struct decoder *d, const uint8_t *data, const Window *w, uint8_t *out) {
     static const J_COLOR_SPACE spaces[] = {0, JCS_GRAYSCALE, 0, JCS_EXT_RGB, JCS_EXT_RGBA, JCS_CMYK};
     j_decompress_ptr jpeg = &d->jpeg;
     if (w->size < 2 || (w->reduce != 1 && w->reduce != 2 && w->reduce != 4 && w->reduce != 8))
@@ -130,17 +130,17 @@ static void decode(struct decoder *d, const uint8_t *data, const struct window *
 /* Writes rows y0 to y1 of columns x0 to x1 to `out`, one after another. Answers 0, or 1 where libjpeg had something to
    say: then `text`, of JMSG_LENGTH_MAX bytes, has it, and `out` may be written in part. */
 EXPORT int32_t ar_jpeg_window(const uint8_t *data, const void *window, void *memory, uint8_t *out, char *text) {
-    const struct window *w = window;
+    const Window *w = window;
     struct decoder d;
     memset(&d, 0, sizeof d);
     d.entropy = memory;
     catch_messages(&d.messages, text, w->strict);
     d.jpeg.err = &d.messages.errors;
-    int32_t answer = SAID;
+    int32_t answer = 1;
     if (!setjmp(d.messages.out)) {
         jpeg_create_decompress(&d.jpeg);
         decode(&d, data, w, out);
-        answer = DONE;
+        answer = 0;
     }
     jpeg_destroy_decompress(&d.jpeg);
     return answer;
@@ -148,6 +148,9 @@ EXPORT int32_t ar_jpeg_window(const uint8_t *data, const void *window, void *mem
 
 /* Bytes of the memory that windows are decoded with, zeros at first, by one thread at a time. */
 EXPORT int64_t ar_jpeg_memory(void) { return sizeof(struct entropy); }
+
+/* Whether codes can be read here. */
+EXPORT int32_t ar_jpeg_reads_codes(void) { return READS_CODES; }
 
 /* The sources that this was built from. */
 EXPORT const char *ar_sources(void) { return SOURCES; }

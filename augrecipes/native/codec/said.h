@@ -4,25 +4,17 @@
 #define AUGRECIPES_SAID_H
 
 #include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <jpeglib.h>
 #include <jerror.h>
 
+#include "export.h"
+
 #if !defined(LIBJPEG_TURBO_VERSION_NUMBER) || LIBJPEG_TURBO_VERSION_NUMBER < 1005000 || BITS_IN_JSAMPLE != 8
 #error "jpeg_crop_scanline and jpeg_skip_scanlines came with libjpeg-turbo 1.5"
 #endif
-
-#if defined(_WIN32)
-#define EXPORT __declspec(dllexport)
-#else
-#define EXPORT __attribute__((visibility("default")))
-#endif
-
-enum { DONE = 0, SAID = 1 };
 
 struct messages {
     struct jpeg_error_mgr errors; /* the first field: libjpeg hands out its address */

@@ -1,0 +1,15 @@
+/* What a library shows to those who load it; and integer types. */
+
+#ifndef AUGRECIPES_EXPORT_H
+#define AUGRECIPES_EXPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+#endif
