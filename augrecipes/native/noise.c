@@ -7,14 +7,16 @@
 #include <string.h>
 
 #include "kernels.h"
-#include "loads.h"
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 __extension__ typedef unsigned __int128 Wide;
 
 #define CARRY UINT64_C(4164903690)
 #define MODULUS ((CARRY << 32) - 1)
-enum { STRETCHES = 16, LENGTH = 128, WORDS = STRETCHES * LENGTH, STRIPS = 128 };
-static const uint64_t FURTHER = UINT64_C(0x4ddc089a9cb56ba1); /* 2^(-32 * LENGTH) modulo MODULUS */
+enum { STRETCHES = 8, LENGTH = 256, WORDS = STRETCHES * LENGTH, STRIPS = 128 };
+static const uint64_t FURTHER = UINT64_C(0x233e7431a129a78d); /* 2^(-32 * LENGTH) modulo MODULUS */
 static const float TAIL = 3.442620f, UNIT = 2.3283064365386962890625e-10f, LEAST = 1.17549435e-38f;
 
 /* The strips: the words that are taken at once, what they are multiplied with, and the density at the strip's edge. */
@@ -43,26 +45,6 @@ static inline float scaled(const Scale *scale, float x) {
 }
 
 #if defined(__AVX512F__)
-/* Sixteen rows of sixteen words become columns: squares of 1, 2, 4 and 8 words change places with their neighbours. */
-static inline void turn_square(__m512i rows[16]) {
-    const __m512i places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-#pragma GCC unroll 4
-    for (int apart = 1; apart < 16; apart *= 2) {
-        const __m512i distance = _mm512_set1_epi32(apart);
-        const __mmask16 odd = _mm512_test_epi32_mask(places, distance);
-        /* words of the other row are 16 and more */
-        __m512i low = _mm512_mask_add_epi32(places, odd, places, _mm512_set1_epi32(16 - apart));
-        __m512i high = _mm512_mask_add_epi32(_mm512_add_epi32(places, distance), odd, places, _mm512_set1_epi32(16));
-#pragma GCC unroll 16
-        for (int i = 0; i < 16; i++)
-            if (!(i & apart)) {
-                __m512i row = rows[i];
-                rows[i] = _mm512_permutex2var_epi32(row, low, rows[i + apart]);
-                rows[i + apart] = _mm512_permutex2var_epi32(row, high, rows[i + apart]);
-            }
-    }
-}
-
 /* What stands in a table of STRIPS words, which is in registers. */
 static inline __m512i strip_of(const __m512i table[8], __m512i at) {
     __mmask16 odd = _mm512_test_epi32_mask(at, _mm512_set1_epi32(32)), upper = _mm512_test_epi32_mask(at, _mm512_set1_epi32(64));
@@ -74,31 +56,6 @@ static inline __m512i strip_of(const __m512i table[8], __m512i at) {
     return _mm512_mask_blend_epi32(upper, found[0], found[2]);
 }
 #endif
-
-/* The words of all stretches, which begin with these states. */
-static void make_words(uint64_t states[STRETCHES], uint32_t *to) {
-#if defined(__AVX512F__)
-    const __m512i carry = _mm512_set1_epi64(CARRY), even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    __m512i low = _mm512_loadu_si512(states), high = _mm512_loadu_si512(states + 8), rows[16];
-    for (int64_t i = 0; i < LENGTH; i += 16) {
-#pragma GCC unroll 16
-        for (int k = 0; k < 16; k++) {
-            rows[k] = _mm512_permutex2var_epi32(low, even, high);
-            low = _mm512_add_epi64(_mm512_mul_epu32(low, carry), _mm512_srli_epi64(low, 32));
-            high = _mm512_add_epi64(_mm512_mul_epu32(high, carry), _mm512_srli_epi64(high, 32));
-        }
-        turn_square(rows);
-        for (int k = 0; k < 16; k++)
-            _mm512_storeu_si512(to + k * LENGTH + i, rows[k]);
-    }
-#else
-    for (int i = 0; i < LENGTH; i++)
-        for (int k = 0; k < STRETCHES; k++) {
-            to[k * LENGTH + i] = (uint32_t)states[k];
-            states[k] = (uint64_t)(uint32_t)states[k] * CARRY + (states[k] >> 32);
-        }
-#endif
-}
 
 /* Each word's strip. */
 static void look_up_strips(const Strips *strips, const uint32_t *words, uint32_t *bounds, float *widths) {
@@ -114,11 +71,8 @@ static void look_up_strips(const Strips *strips, const uint32_t *words, uint32_t
         _mm512_storeu_si512(widths + i, strip_of(all_widths, at));
     }
 #else
-    uint8_t at[WORDS];
     for (int i = 0; i < WORDS; i++)
-        at[i] = words[i] & (STRIPS - 1);
-    LOOK_UP(uint32_t, strips->bounds, at, WORDS, bounds);
-    LOOK_UP(float, strips->widths, at, WORDS, widths);
+        bounds[i] = strips->bounds[words[i] & (STRIPS - 1)], widths[i] = strips->widths[words[i] & (STRIPS - 1)];
 #endif
 }
 
@@ -130,7 +84,11 @@ static void refill(Words *words, const Strips *strips, const Scale *scale) {
         states[k] = words->state;
         words->state = (uint64_t)((Wide)words->state * FURTHER % MODULUS);
     }
-    make_words(states, made);
+    for (int i = 0; i < LENGTH; i++)
+        for (int k = 0; k < STRETCHES; k++) {
+            made[k * LENGTH + i] = (uint32_t)states[k];
+            states[k] = (uint64_t)(uint32_t)states[k] * CARRY + (states[k] >> 32);
+        }
     look_up_strips(strips, made, bounds, widths);
     for (int i = 0; i < WORDS; i++) {
         uint32_t size = made[i] >> 31 ? 0u - made[i] : made[i];

@@ -42,46 +42,12 @@ static inline void take_sixteen(const uint8_t *from, int64_t x, int64_t to, int 
         _mm_storeu_si128((__m128i *)(planes[c] + to), back ? _mm_shuffle_epi8(whole, backwards) : whole);
     }
 }
-
-#if defined(__AVX512BW__)
-enum { SIXTY_FOUR = 64 }; /* pixels in a register of bytes */
-
-/* The same part of each group of sixteen pixels, side by side; and to their places again. */
-static inline __m512i parts_at(const uint8_t *from) {
-    __m512i parts = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)from));
-    parts = _mm512_inserti32x4(parts, _mm_loadu_si128((const __m128i *)(from + 48)), 1);
-    parts = _mm512_inserti32x4(parts, _mm_loadu_si128((const __m128i *)(from + 96)), 2);
-    return _mm512_inserti32x4(parts, _mm_loadu_si128((const __m128i *)(from + 144)), 3);
-}
-
-static inline void put_parts(__m512i parts, uint8_t *to) {
-    _mm_storeu_si128((__m128i *)to, _mm512_castsi512_si128(parts));
-    _mm_storeu_si128((__m128i *)(to + 48), _mm512_extracti32x4_epi32(parts, 1));
-    _mm_storeu_si128((__m128i *)(to + 96), _mm512_extracti32x4_epi32(parts, 2));
-    _mm_storeu_si128((__m128i *)(to + 144), _mm512_extracti32x4_epi32(parts, 3));
-}
-
-/* Bytes out of three registers, of which each has zeros where they are in another. */
-static inline __m512i gathered(const __m512i three[3], const int8_t (*places)[16]) {
-    __m512i some[3];
-    for (int k = 0; k < 3; k++)
-        some[k] = _mm512_shuffle_epi8(three[k], _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)places[k])));
-    return _mm512_ternarylogic_epi64(some[0], some[1], some[2], 0xfe);
-}
-#endif
 #endif
 
 /* back: the last pixel comes first. */
 static inline __attribute__((always_inline)) void take_planes_of(const uint8_t *restrict from, int64_t count, int back,
                                                                  uint8_t (*restrict planes)[ACROSS]) {
     int64_t x = 0;
-#if defined(__AVX512BW__)
-    for (; x + SIXTY_FOUR <= count && !back; x += SIXTY_FOUR) {
-        const __m512i parts[3] = {parts_at(from + 3 * x), parts_at(from + 3 * x + 16), parts_at(from + 3 * x + 32)};
-        for (int32_t c = 0; c < COLOURS; c++)
-            _mm512_storeu_si512(planes[c] + x, gathered(parts, PARTS[c]));
-    }
-#endif
 #if defined(__SSSE3__)
     for (; x + 16 <= count; x += 16)
         take_sixteen(from, back ? count - 16 - x : x, x, back, planes);
@@ -103,14 +69,6 @@ static inline void take_apart_backwards(const uint8_t *restrict from, int64_t co
 
 static inline void put_together(uint8_t (*restrict planes)[ACROSS], int64_t count, uint8_t *restrict to) {
     int64_t x = 0;
-#if defined(__AVX512BW__)
-    for (; x + SIXTY_FOUR <= count; x += SIXTY_FOUR) {
-        const __m512i three[3] = {_mm512_loadu_si512(planes[0] + x), _mm512_loadu_si512(planes[1] + x),
-                                  _mm512_loadu_si512(planes[2] + x)};
-        for (int32_t part = 0; part < 3; part++)
-            put_parts(gathered(three, PLACES[part]), to + 3 * x + 16 * part);
-    }
-#endif
 #if defined(__SSSE3__)
     for (; x + 16 <= count; x += 16)
         for (int32_t part = 0; part < 3; part++) {
