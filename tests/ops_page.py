@@ -10,8 +10,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "OPS.md"
 _HEAD = """\
 # Which steps run natively
 
-Made from what is known of each class (`augrecipes/ops/geometry.py`, `augrecipes/ops/color.py`,
-`augrecipes/ops/texture.py`) by `tests/ops_page.py`; a test holds it to them.
+Made from what is known of each class (its record in `augrecipes/ops/families/`) by
+`tests/ops_page.py`; a test holds it to them.
 
 - **native**: random parameters and pixels are C, without Python between steps.
 - **host-drawn**: albumentations draws the parameters, because boxes decide them; the pixels are C.

@@ -16,7 +16,7 @@ from augrecipes.demo.tissue import LABORATORIES, render_tile
 from augrecipes.mixtures import mixtures
 from augrecipes.mixtures.run import mix
 from augrecipes.ops.groups import GROUPS, PAIR_STEPS, POLICIES
-from augrecipes.ops.own import OWN
+from augrecipes.ops.records import own_names
 from augrecipes.preview.display import INK, render_text, width_px
 from augrecipes.preview.display import PAGE as GROUND
 from augrecipes.preview.overlay import render_mask
@@ -50,7 +50,7 @@ language](RECIPE_LANGUAGE.md)). How albumentations' own classes run is in [Which
 In each picture the first image is what comes in, unless it says otherwise; drawn images, fixed seeds.
 """
 _SECTIONS: dict[str, tuple[str, Sequence[str]]] = {
-    "Steps for one image": ("Under `steps:`, as albumentations' classes.", sorted({*OWN} - {"ResizeToTarget"})),
+    "Steps for one image": ("Under `steps:`, as albumentations' classes.", sorted({*own_names()} - {"ResizeToTarget"})),
     "Steps for pairs": ("In recipes of kind `pair`, see [Pairs](PAIRS.md).", [*PAIR_STEPS, "ResizeToTarget"]),
     "Policies": ("Written as one step under `steps:`, see [Policies](POLICIES.md).", POLICIES),
     "Steps of `batch:`": ("They mix the samples of a batch, see [Batches](BATCHES.md).", sorted(mixtures())),

@@ -22,7 +22,7 @@ from augrecipes.data.packed import Packed
 from augrecipes.data.samples import Samples
 from augrecipes.errors import BenchError, DataError
 from augrecipes.interop import plain
-from augrecipes.ops.own import OWN
+from augrecipes.ops.records import own_names
 from augrecipes.ops.registry import is_registered
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe, Step
 from augrecipes.sources.arguments import as_given
@@ -223,7 +223,7 @@ def albumentations_only(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     def only(steps: Sequence[Step]) -> tuple[Step, ...]:
         found = []
         for step in steps:
-            if step.name in OWN or is_registered(step.name):
+            if step.name in own_names() or is_registered(step.name):
                 left.append(step.site)
                 continue
             inside = only(step.steps)

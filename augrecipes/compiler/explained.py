@@ -8,8 +8,7 @@ from typing import Any
 
 from augrecipes.compiler.prefix import described
 from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, singles
-from augrecipes.ops.own import OWN
-from augrecipes.ops.records import op_record
+from augrecipes.ops.records import op_record, own_names
 from augrecipes.recipe.derive import ONE_BY_ONE, DerivedRow, derive
 from augrecipes.recipe.model import Output, Recipe
 from augrecipes.recipe.words import brief, text
@@ -104,7 +103,7 @@ def _runs(node: Node, opaque: Collection[str] | None) -> str:
     by: dict[str, list[str]] = {}
     for step in singles(node):
         if opaque is None:
-            how = "augrecipes" if step.name in OWN else "albumentations"
+            how = "augrecipes" if step.name in own_names() else "albumentations"
         else:
             how = f"albumentations: {why_not_native(step.name)}" if step.site in opaque else NATIVE
         by.setdefault(how, []).append(step.site)

@@ -205,7 +205,7 @@ def mirrored_points(recipe: Recipe) -> Findings:
     points = recipe.inputs.keypoints
     if points is not None and points.flip_pairs is None and (points.labels or not points.remove_invisible):
         turns = (step for step in recipe.walk() if chance(step) > 0 and op_record(step.name).action == "dihedral")
-        for step in [step for step in turns if op_record(step.name).native != "moves:quarter_turn"][:1]:
+        for step in [step for step in turns if not op_record(step.name).is_rotation][:1]:
             yield Finding(f"{step.name} mirrors points, not their names; write `flip_pairs:` for `keypoints`", step)
 
 

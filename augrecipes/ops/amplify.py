@@ -51,7 +51,7 @@ def jitter(values: Values) -> float:
     return total
 
 
-def jittered(values: Values) -> float | None:
+def color_jitter(values: Values) -> float | None:
     """Of ColorJitter as a whole: grey has any hue, and OpenCV counts the hue of uint8 in steps of two degrees."""
     return None if turns_hue(values) else jitter(values)
 
@@ -75,13 +75,13 @@ def multiplied(argument: str) -> Any:
     return lambda values: max(1.0, most(values.get(argument)))
 
 
-def lightened(values: Values) -> float:
+def brightness_contrast(values: Values) -> float:
     """Of RandomBrightnessContrast, whose brightness may be a share of the image's mean."""
     by_mean = not values.get("brightness_by_max", True)
     return 1 + most(values.get("contrast_limit")) + by_mean * most(values.get("brightness_limit"))
 
 
-def bent(values: Values) -> float | None:
+def gamma(values: Values) -> float | None:
     """Of RandomGamma: the steepest is white; where it brightens, black, without bound."""
     given = values.get("gamma_limit")
     low, high = given if isinstance(given, list | tuple) else (given, given)
@@ -89,17 +89,17 @@ def bent(values: Values) -> float | None:
     return None if least < 1 else greatest
 
 
-def lit(values: Values) -> float:
+def illumination(values: Values) -> float:
     """Of Illumination, whose slope, laid askew, goes on beyond the corners that it is meant to end in."""
     return 1 + 4 * most(values.get("intensity_range"))
 
 
-def solarized(values: Values) -> float | None:
+def solarize(values: Values) -> float | None:
     """Of Solarize: at the middle, black and white meet; elsewhere there is a step between them."""
     given = values.get("threshold_range") or (0.5, 0.5)
     return 1.0 if all(float(part) == 0.5 for part in given) else None
 
 
-def greyed(values: Values) -> float | None:
+def to_gray(values: Values) -> float | None:
     """Of ToGray: `pca` turns with the colours of the image, `from_lab` goes through levels of another space."""
     return None if values.get("method") in ("pca", "from_lab") else 1.0

@@ -11,6 +11,7 @@ INTERPOLATION: dict[str, int] = {
 }  # fmt: skip
 NEAREST, LINEAR, CUBIC, AREA = range(4)  # the same of those that kernels know
 NEAREST_MIDDLE = 7  # no name of recipes: how `nearest` resizes masks, by the middles of pixels
+KERNEL_INTERPOLATIONS = (NEAREST, LINEAR, CUBIC, AREA, NEAREST_MIDDLE)
 BORDER: dict[str, int] = {"reflect_101": 4, "reflect": 2, "constant": 0, "replicate": 1, "wrap": 3}
 
 # Which argument takes which table.
@@ -53,3 +54,19 @@ def _swap(table: Mapping[Any, Any] | None, value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _swap(table, item) for key, item in value.items()}
     return table.get(value, value) if isinstance(value, str | int) and not isinstance(value, bool) else value
+
+
+def border_word(fill: Any) -> int:
+    """A constant border of a uint8 image, the bytes of a pixel as one number; −1: that is for OpenCV to say.
+
+    A number is the level of every channel, as albumentations fills.
+
+    >>> hex(border_word(2)), hex(border_word((1, 2, 3)))
+    ('0x2020202', '0x30201')
+    """
+    values = [fill] * 4 if isinstance(fill, int | float) else fill
+    if not isinstance(values, tuple | list) or not 0 < len(values) <= 4:
+        return -1
+    if not all(isinstance(v, int | float) and abs(v) < 1 << 30 for v in values):
+        return -1
+    return sum(min(max(round(v), 0), 255) << 8 * c for c, v in enumerate(values))

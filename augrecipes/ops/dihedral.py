@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from augrecipes.ops.records import op_record
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,6 @@ D4 = {
 }
 
 
-def symmetry_of(name: str, params: Mapping[str, Any]) -> Symmetry:
-    """The symmetry that a dihedral step of class `name` applies with the parameters that it drew."""
-    if (fixed := op_record(name).symmetry) is not None:
-        return D4[fixed]
+def drawn_symmetry(params: Mapping[str, Any]) -> Symmetry:
+    """The symmetry that a step drew, as a number of quarter turns or by its name."""
     return QUARTERS[params["factor"] % 4] if "factor" in params else D4[params["group_element"]]

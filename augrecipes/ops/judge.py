@@ -1,14 +1,14 @@
-"""The last word on a step's arguments, after the schema: our rules, and of registered classes the constructor.
+"""The last word on a step's arguments, after the schema: our checks, and of registered classes the constructor.
 
-Every class of albumentations whose constructor refuses more than its schema does has a rule: importing it takes longer
-than everything else that a check does.
+Every class of albumentations whose constructor refuses more than its schema does has a check in its record: importing
+it takes longer than everything else that `augrecipes check` does.
 """
 
 from __future__ import annotations
 
 from augrecipes.ops import bounds, registry
 from augrecipes.ops.readable import Refusal
-from augrecipes.ops.rules import RULES
+from augrecipes.ops.records import op_record
 from augrecipes.ops.step import Step
 
 
@@ -25,10 +25,11 @@ def verdict(step: Step, max_bytes: int | None = bounds.MOST_BYTES) -> Refusal | 
     if registry.is_registered(step.name):
         return _ask(step)
     merged = {name: part.get("default") for name, part in registry.takes(step.name).items()} | step.args.plain()
-    # Bounds first: a rule reckons with numbers that make sense.
-    fault = bounds.fault(step.name, merged, max_bytes)
-    if fault is None and step.name in RULES:
-        fault = RULES[step.name](merged)
+    # Bounds first: a check reckons with numbers that make sense.
+    record = op_record(step.name)
+    fault = bounds.fault(record, merged, max_bytes)
+    if fault is None and record.check is not None:
+        fault = record.check(merged)
     return None if fault is None else Refusal(fault[1], fault[0])
 
 

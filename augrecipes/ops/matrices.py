@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.ops.dihedral import Symmetry, symmetry_of
+from augrecipes.ops.dihedral import D4, Symmetry, drawn_symmetry
 from augrecipes.ops.records import op_record
 
 Matrix: TypeAlias = NDArray[np.float64]
@@ -43,6 +43,12 @@ def turned(symmetry: Symmetry, size: Size) -> Matrix:
     flips = np.diag([1.0 - 2 * symmetry.flip_x, 1 - 2 * symmetry.flip_y, 1])
     flips[:2, 2] = symmetry.flip_x * (columns - 1), symmetry.flip_y * (rows - 1)
     return flips[:, [1, 0, 2]] if symmetry.transpose else flips
+
+
+def symmetry_of(name: str, params: Mapping[str, Any]) -> Symmetry:
+    """The symmetry that a dihedral step of class `name` applies with the parameters that it drew."""
+    fixed = op_record(name).symmetry
+    return drawn_symmetry(params) if fixed is None else D4[fixed]
 
 
 def output_size(step: Any, params: Mapping[str, Any], size: Size) -> Size:

@@ -12,6 +12,8 @@ IN_PYTHON = -1  # what no kernel draws
 # From the parameters that albumentations' sampler draws to the numbers that the kernel draws.
 Draws = Callable[[Mapping[str, Any]], tuple[float, ...]]
 
+Encoder = Callable[[Any], "NativeOp | None"]  # from a transform to its numbers; None: no kernel knows it like this
+
 
 def params_getter(*names: str) -> Draws:
     """A function from a step's parameters to those of some names, one after another; each is a number, or several.
@@ -41,7 +43,7 @@ def ranges(*pairs: Iterable[float]) -> tuple[float, ...]:
     return tuple(float(end) for pair in pairs for end in pair)
 
 
-_NO_DRAWS = params_getter()
+NO_DRAWS = params_getter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class NativeOp:
     draw: int
     effect: int
     arguments: tuple[float, ...] = ()
-    expected_draws: Draws = _NO_DRAWS
+    expected_draws: Draws = NO_DRAWS
     effect_arguments: tuple[float, ...] = ()
     drawn_in_python: bool = False
 
@@ -84,6 +86,33 @@ class NativeOp:
         return self.effect_arguments[6:] if keeps_size else ()
 
 
+def counts_noise(step: Any) -> bool:
+    """Whether a transform takes its noise from our own generator, which counts."""
+    return getattr(step, "counts_noise", False)
+
+
 NO_OP = NativeOp(DRAWS.NOTHING, EFFECTS.KEEPS)
 UNKNOWN_OP = NativeOp(IN_PYTHON, EFFECTS.KEEPS)  # a sample in which it acts is refused
 EXIT = NativeOp(IN_PYTHON, EFFECTS.EXITS)  # albumentations carries it out, and nothing else
+
+
+def uniform(
+    effect: int,
+    draw: int = DRAWS.NUMBERS,
+    effect_arguments: Callable[[Any], tuple[float, ...]] | None = None,
+    **limits: str,
+) -> Encoder:
+    """An encoder of steps that draw each parameter of `limits` evenly from the range in the attribute named for it.
+
+    >>> from types import SimpleNamespace
+    >>> uniform(EFFECTS.SOLARIZES, threshold="range")(SimpleNamespace(range=(0.2, 0.5))).arguments
+    (1.0, 0.2, 0.5)
+    """
+    drawn = params_getter(*limits)
+
+    def encode(step: Any) -> NativeOp:
+        ends = ranges(*(getattr(step, attribute) for attribute in limits.values()))
+        what = () if effect_arguments is None else effect_arguments(step)
+        return NativeOp(draw, effect, (float(len(limits)), *ends), drawn, what)
+
+    return encode

@@ -21,7 +21,7 @@ def fitting(step: Any, drawn: Params, height: int, width: int) -> Sides:
     return drawn["output_shape"][:2] if step.fit_output else (height, width)
 
 
-def seen(step: Any, drawn: Params, height: int, width: int) -> Sides:
+def before_it_is_brought_back(step: Any, drawn: Params, height: int, width: int) -> Sides:
     """Perspective, before it is brought back to the image's size."""
     return drawn["max_height"], drawn["max_width"]
 

@@ -10,64 +10,6 @@ from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective, takes
 from augrecipes.ops.step import Step
 
-# The value of each range at which a step changes nothing. tests/lint/test_lints.py compares what one number
-# means with albumentations' own objects.
-_AFFINE: dict[str, float] = {"scale": 1, "translate_percent": 0, "translate_px": 0, "rotate": 0, "shear": 0}
-NEUTRAL: dict[str, dict[str, float]] = {
-    "Affine": _AFFINE,
-    "CornerAffine": _AFFINE,
-    "ColorJitter": {"brightness": 1, "contrast": 1, "saturation": 1, "hue": 0},
-    "CropAndPad": {"px": 0, "percent": 0},
-    "ElasticTransform": {"alpha": 0},
-    "Emboss": {"alpha": 0},
-    "FancyPCA": {"alpha": 0},
-    "GaussNoise": {"std_range": 0, "mean_range": 0},
-    "GridDistortion": {"distort_limit": 0},
-    "HueSaturationValue": {"hue_shift_limit": 0, "sat_shift_limit": 0, "val_shift_limit": 0},
-    "MultiplicativeNoise": {"multiplier": 1},
-    "OpticalDistortion": {"distort_limit": 0},
-    "Pad": {"padding": 0},
-    "Perspective": {"scale": 0},
-    "PiecewiseAffine": {"scale": 0},
-    "PixelDropout": {"dropout_prob": 0},
-    "PlasmaBrightnessContrast": {"brightness_range": 0, "contrast_range": 0},
-    "RGBShift": {"r_shift_limit": 0, "g_shift_limit": 0, "b_shift_limit": 0},
-    "RandomBrightnessContrast": {"brightness_limit": 0, "contrast_limit": 0},
-    "RandomCropFromBorders": {"crop_left": 0, "crop_right": 0, "crop_top": 0, "crop_bottom": 0},
-    "RandomGamma": {"gamma_limit": 100},
-    "RandomScale": {"scale_limit": 0},
-    "RandomToneCurve": {"scale": 0},
-    "Rotate": {"limit": 0},
-    "SafeRotate": {"limit": 0},
-    "SaltAndPepper": {"amount": 0},
-    "Sharpen": {"alpha": 0},
-    "ShiftScaleRotate": {"shift_limit": 0, "shift_limit_x": 0, "shift_limit_y": 0, "scale_limit": 0, "rotate_limit": 0},
-    "Sharpness": {"factor": 1},
-    "SolarizeAdd": {"addition": 0},
-    "StainJitter": {"sigma": 0, "bias": 0},
-    "Superpixels": {"p_replace": 0},
-    "UnsharpMask": {"alpha": 0},
-}
-
-# Steps that draw nothing but how much they do.
-BY_STRENGTH = (
-    "Affine", "CornerAffine", "HueSaturationValue", "RGBShift", "RandomBrightnessContrast", "RandomGamma",
-    "RandomScale", "Rotate", "SafeRotate", "ShiftScaleRotate",
-)  # fmt: skip
-# Steps whose only draws are those of the ranges named here: with every range one value, they draw nothing.
-ONLY_DRAWS: dict[str, tuple[str, ...]] = {
-    "Blur": ("blur_limit",),
-    "CLAHE": ("clip_limit",),
-    "Downscale": ("scale_range",),
-    "GaussianBlur": ("sigma_limit", "blur_limit"),
-    "ImageCompression": ("quality_range",),
-    "MedianBlur": ("blur_limit",),
-    "Posterize": ("num_bits",),
-    "Sharpen": ("alpha", "lightness"),
-    "Solarize": ("threshold_range",),
-    **{name: tuple(NEUTRAL[name]) for name in BY_STRENGTH},
-}
-
 # Arguments of two numbers that are no range, and what the numbers are.
 _PAIRS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("size", "max_size_hw"), ("height", "width")),
@@ -78,15 +20,6 @@ _PAIRS: dict[str, tuple[str, str]] = {
 _TWO = 2
 _RANGE_WORDS = {"x-range", "x-nondecreasing"}
 
-# What one number means to validators that are written for one class; of the others the schema says it.
-_MEANINGS: dict[tuple[str, str], Meaning] = {
-    **dict.fromkeys((("ColorJitter", name) for name in ("brightness", "contrast", "saturation")), "around_one"),
-    **dict.fromkeys((("Blur", "blur_limit"), ("MedianBlur", "blur_limit")), "from_three"),
-    ("ColorJitter", "hue"): "symmetric",
-    ("RandomScale", "scale_limit"): "symmetric",
-    **dict.fromkeys((("ShiftScaleRotate", f"shift_limit_{axis}") for axis in "xy"), "symmetric"),
-}
-
 
 def meaning_of(name: str, argument: str) -> Meaning:
     """What one number means for an argument of a class that takes ranges.
@@ -94,8 +27,8 @@ def meaning_of(name: str, argument: str) -> Meaning:
     >>> meaning_of("Rotate", "limit"), meaning_of("GaussNoise", "std_range")
     ('symmetric', 'exact')
     """
-    if (name, argument) in _MEANINGS:
-        return _MEANINGS[name, argument]
+    if (meaning := op_record(name).meanings.get(argument)) is not None:
+        return meaning
     schema = takes(name).get(argument, {})
     return next((part["x-range"] for part in (schema, *schema.get("anyOf", ())) if "x-range" in part), "exact")
 
@@ -122,7 +55,7 @@ def pair_names(argument: str, schema: Mapping[str, Any]) -> tuple[str, str] | No
 
 def is_neutral(step: Step) -> bool:
     """Whether every range of the step is the one value at which it changes nothing."""
-    ranges = NEUTRAL.get(step.name)
+    ranges = op_record(step.name).neutral
     if not ranges:
         return False
     values = effective(step)
@@ -140,15 +73,15 @@ def makes_draws(step: Step) -> bool:
     values = effective(step)
     if not record.random:
         return record.steady_when is not None and not record.steady_when(values)
-    ranges = ONLY_DRAWS.get(step.name)
-    if ranges is None:
+    if not record.only_draws:
         return True
-    return not all(_one(meaning_of(step.name, name), values[name]) for name in ranges if values.get(name) is not None)
+    given = {name: values[name] for name in record.only_draws if values.get(name) is not None}
+    return not all(_is_one_value(meaning_of(step.name, name), value) for name, value in given.items())
 
 
-def _one(meaning: Meaning, value: Any) -> bool:
+def _is_one_value(meaning: Meaning, value: Any) -> bool:
     """Whether an argument leaves one value to draw; each axis of a mapping has its own."""
     if isinstance(value, Mapping):
-        return all(_one(meaning, part) for part in value.values())
+        return all(_is_one_value(meaning, part) for part in value.values())
     span = interval(meaning, value)
     return span is not None and span[0] == span[1]

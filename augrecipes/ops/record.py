@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any, Literal
 
 from augrecipes.flow import Dtype
+from augrecipes.ops.checks import Check
+from augrecipes.ops.eval_windows import Settled, Window
+from augrecipes.ops.intervals import Meaning
+from augrecipes.ops.native_op import Encoder
 from augrecipes.ops.output_size import Made
 from augrecipes.ops.sizes import Bounds, to_sides
 
@@ -48,7 +52,8 @@ class OpRecord:
         resamples: interpolates between pixels.
         channels: channel counts it accepts, or None for any.
         targets: what it changes; a mask, boxes or keypoints that it does not name stay as they are.
-        when: the arguments (defaults merged) under which `action` holds; otherwise the step is opaque.
+        when: the arguments (defaults merged) under which `action`, `averages`, `recolours` and `joins_warps` hold;
+            otherwise the step is opaque.
         changes_dtype: the image's dtype after it is not the dtype before it.
         pixels: the arguments that count pixels of windows and sizes; a pair scales them to each target.
         grids: one draw on images of one scene at several scales. `same`: the same change of the scene on each (of
@@ -93,6 +98,7 @@ class OpRecord:
         turns: the arguments that say how far it turns, shears or tilts the image, so that corners show what lies
             outside of it.
         symmetry: of a flip or transposition that draws nothing: `h`, `v` or `t`.
+        is_rotation: of one that turns without mirroring.
         needs: the target without which it raises.
         effect: what no kernel of several steps does: it bends the image by a `field` of displacements, paints a
             border (`padding`), loses detail all over it (`compression`), or draws each pixel for itself (`noise`).
@@ -101,9 +107,25 @@ class OpRecord:
         channels_after: from the arguments (defaults merged) to how many channels it makes; None: as many as before.
         wide: the arguments whose default is far wider than that of the same step elsewhere.
         instead: what stands for it in an evaluation that is written by hand.
+        neutral: the value of each range at which it changes nothing.
+        only_draws: the ranges that are all it draws, if there are such: with each of one value, it draws nothing.
+        meanings: what one number means for an argument whose validator is written for this class; of the others the
+            schema says it.
+        limits: least and greatest number of an argument that is carried out: beyond, memory or time runs out on the
+            smallest image, or a formula breaks.
+        above_zero: ranges that a formula divides by: 0 may be drawn, next to never, but not always.
+        rising: pairs whose second number must be as large as the first or, at 1, larger.
+        unsigned: ranges of which a single number must not be below 0.
+        check: what else its constructor checks.
+        in_eval: what stands for it in evaluation, and why; None and why: nothing can. None: what holds for every class.
+        settled: of a step that stays in evaluation, from the arguments that take effect to those that leave nothing to
+            draw; None: the middles of `neutral`, where these are all that it draws.
+        module: of one of our own, where it lives.
+        joins_warps: a field that `fast` samples together with warps behind it.
         fast: of a class without a native op, what does its work faster, bit for bit: module and name in
             compiler/kernels.
-        native: what makes it a part of plans that run without Python: module and name in compiler/lowering.
+        native: what makes it a part of plans that run without Python, from a transform to its numbers.
+        host_drawn: the kernels do what it does, and Python draws it, by boxes.
         native_when: the arguments with which it is one, in words for people; "": with any.
         native_joined: the same where `fast` joins its colours with others: its pass alone is no part of plans.
         own_noise: the class in front of it by which `fast` counts its noise, or makes its field of displacements:
@@ -146,6 +168,7 @@ class OpRecord:
     crops: Crops | None = None
     turns: tuple[str, ...] = ()
     symmetry: Literal["h", "v", "t"] | None = None
+    is_rotation: bool = False
     needs: Literal["boxes", "mask"] | None = None
     effect: Effect | None = None
     chroma: Chroma | None = None
@@ -153,10 +176,23 @@ class OpRecord:
     channels_after: Callable[[Mapping[str, Any]], int] | None = None
     wide: tuple[str, ...] = ()
     instead: str = ""
+    neutral: Mapping[str, float] = field(default_factory=dict)
+    only_draws: tuple[str, ...] = ()
+    meanings: Mapping[str, Meaning] = field(default_factory=dict)
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    above_zero: tuple[str, ...] = ()
+    rising: Mapping[str, int] = field(default_factory=dict)
+    unsigned: tuple[str, ...] = ()
+    check: Check | None = None
+    in_eval: tuple[Window | None, str] | None = None
+    settled: Settled | None = None
+    module: str = ""
+    joins_warps: Literal["always", "where it leaves fewer pixels"] | None = None
     fast: str = ""
-    native: str = ""
+    native: Encoder | None = None
     native_when: str = ""
-    native_joined: str = ""
+    native_joined: Encoder | None = None
+    host_drawn: bool = False
     own_noise: str = ""
     own_noise_when: Callable[[Mapping[str, Any], Dtype | None], bool] | None = None
 
@@ -189,7 +225,7 @@ class OpRecord:
     def is_matrix(self) -> bool:
         """Whether it leaves pixels in their place, or moves them by a 3×3 matrix that its draws alone tell."""
         known = self.action != "opaque" or self.effect == "padding"
-        return not self.moves or (known and not self.native.endswith("_about_boxes"))
+        return not self.moves or (known and not self.host_drawn)
 
     @property
     def has_matrix(self) -> bool:
@@ -204,9 +240,14 @@ class OpRecord:
     @property
     def runs(self) -> str:
         """How it runs with the arguments of `native_when`: `native`, `host-drawn`, `opaque`, or native in part."""
-        if self.native_joined or (self.recolours and not self.random and not self.native):
-            return "native in `fast`, where its colours are merged"
-        return "opaque" if not self.native else "host-drawn" if self.native.endswith("_about_boxes") else "native"
+        if self.native is not None:
+            return "host-drawn" if self.host_drawn else "native"
+        return "opaque" if self.native_joined is None else "native in `fast`, where its colours are merged"
+
+    @property
+    def draws_strength(self) -> bool:
+        """Whether it draws nothing but how much it does."""
+        return bool(self.neutral) and {*self.only_draws} == {*self.neutral}
 
     @property
     def lying(self) -> str:
@@ -219,31 +260,26 @@ class OpRecord:
         may = self.action == "warp", self.recolours or self.averages is not None, bool(self.own_noise)
         return ", ".join(compress(("resampling", "levels", "noise"), may))
 
+    def allows(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether `arguments` (defaults merged) are those of `when`."""
+        return self.when is None or self.when(arguments)
+
     def action_for(self, arguments: Mapping[str, Any]) -> Action:
         """`action`, or `opaque` where `arguments` (defaults merged) do not allow it."""
-        return self.action if self.when is None or self.when(arguments) else "opaque"
+        return self.action if self.allows(arguments) else "opaque"
 
     def is_steady(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether a step with `arguments` (defaults merged), when it acts, does the same to a uint8 image every time.
-
-        >>> OpRecord("Resize", random=False).is_steady({}), OpRecord("RandomCrop").is_steady({})
-        (True, False)
-        """
+        """Whether a step with `arguments` (defaults merged), when it acts, does the same to uint8 images every time."""
         fixed = self.steady_when is None or self.steady_when(arguments)
         return not self.random and not self.changes_dtype and fixed
 
     def statistics_for(self, arguments: Mapping[str, Any]) -> str:
-        """`statistics`, or an empty text where a step with `arguments` (defaults merged) reads none.
-
-        >>> OpRecord("CLAHE", statistics="the histogram").statistics_for({}), OpRecord("Blur").statistics_for({})
-        ('the histogram', '')
-        """
-        holds = self.statistics_when is None or self.statistics_when(arguments)
-        return self.statistics if holds else ""
+        """`statistics`, or an empty text where a step with `arguments` (defaults merged) reads none."""
+        return self.statistics if self.statistics_when is None or self.statistics_when(arguments) else ""
 
     def averages_for(self, arguments: Mapping[str, Any]) -> int | None:
         """`averages`, or None where `arguments` (defaults merged) do not allow it."""
-        return self.averages if self.when is None or self.when(arguments) else None
+        return self.averages if self.allows(arguments) else None
 
     def chroma_for(self, arguments: Mapping[str, Any]) -> Chroma | None:
         """`chroma`, or None where a step with `arguments` (defaults merged) does something else, too."""
@@ -251,7 +287,7 @@ class OpRecord:
 
     def recolours_for(self, arguments: Mapping[str, Any]) -> bool:
         """`recolours`, or False where `arguments` (defaults merged) do not allow it."""
-        return self.recolours and (self.when is None or self.when(arguments))
+        return self.recolours and self.allows(arguments)
 
     def colour_error_for(self, arguments: Mapping[str, Any]) -> tuple[float, float]:
         """Levels by which it may differ where it is joined, under `arguments` (defaults merged), and its gain."""
@@ -274,19 +310,11 @@ class OpRecord:
         return self.in_levels or not _ON_LEVELS.isdisjoint(map(str, arguments.values()))
 
     def own_noise_for(self, arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
-        """Whether a step with `arguments` (defaults merged) may take noise of our own, for images of this dtype.
-
-        >>> OpRecord("GaussNoise", own_noise="counter_noise:CounterGaussNoise").own_noise_for({}, "uint8")
-        True
-        """
+        """Whether a step with `arguments` (defaults merged) may take noise of our own, for images of this dtype."""
         return bool(self.own_noise) and (self.own_noise_when is None or self.own_noise_when(arguments, dtype))
 
     def grids_for(self, arguments: Mapping[str, Any]) -> Grids:
-        """`grids`, or `never` where `arguments` (defaults merged) do not allow it.
-
-        >>> OpRecord("Blur", grids="alike").grids_for({}), OpRecord("Spatter").grids_for({})
-        ('alike', 'never')
-        """
+        """`grids`, or `never` where `arguments` (defaults merged) do not allow it."""
         if self.grids_when is not None and not self.grids_when(arguments):
             return "never"
         return self.grids or ("never" if self.action == "opaque" else "same")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from augrecipes.ops import color, geometry, texture
+from augrecipes.ops.families import colours, crops, filters, flips, holes, levels, noise, resizes, warps, weather
 from augrecipes.ops.record import NOTHING, OpRecord
 
-_BY_NAME = {record.name: record for family in (geometry, color, texture) for record in family.RECORDS}
+_FAMILIES = (flips, crops, resizes, warps, holes, levels, colours, filters, noise, weather)
+_BY_NAME = {record.name: record for family in _FAMILIES for record in family.RECORDS}
 _UNKNOWN = OpRecord("", targets=NOTHING)
 
 
@@ -23,6 +24,11 @@ def op_record(name: str) -> OpRecord:
 def record_names() -> tuple[str, ...]:
     """The names that have a record, sorted."""
     return tuple(sorted(_BY_NAME))
+
+
+def own_names() -> tuple[str, ...]:
+    """The names of augrecipes' own classes, sorted."""
+    return tuple(name for name in record_names() if _BY_NAME[name].module)
 
 
 @cache

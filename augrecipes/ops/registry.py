@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 from augrecipes.compat.guard import albumentations, collected, is_validated
@@ -16,7 +16,6 @@ from augrecipes.ops import catalog, readable
 from augrecipes.ops.class_schema import Schema, class_schema
 from augrecipes.ops.constants import to_name, to_number
 from augrecipes.ops.groups import GROUPS, ONE_OF, PAIR_STEPS, POLICIES
-from augrecipes.ops.own import OWN
 from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.step import Step
@@ -150,8 +149,8 @@ def get_class(name: str) -> type:
         return _registered[name]
     if name in _installed():
         return _load(name)
-    if name in OWN:
-        return resolve_name(OWN[name])
+    if module := op_record(name).module:
+        return getattr(import_module(module), name)
     if name not in catalog.shipped() or name in PAIR_STEPS:
         raise KeyError(name)
     return getattr(albumentations(), name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import cv2
@@ -194,3 +195,16 @@ def density_matrix(factors: Sequence[float], shifts: Sequence[float]) -> np.ndar
     offset = math.log(10) * np.asarray(shifts) @ _STAINS
     white = math.log(_WHITE)
     return np.column_stack([linear.T, white - white * linear.sum(axis=0) - offset])
+
+
+@cache
+def jitter_tables() -> tuple[np.ndarray, np.ndarray]:
+    """What native/stain.c reckons with: 7×3×4, and the logarithms of levels.
+
+    A matrix for three factors and three shifts is the first of the seven, and the others times these.
+    """
+    none, units = (0.0, 0.0, 0.0), np.eye(3).tolist()
+    still = density_matrix(none, none)
+    each = [*(density_matrix(unit, none) for unit in units), *(density_matrix(none, unit) for unit in units)]
+    # Beyond 12 digits processors differ in what inverts a matrix.
+    return np.round(np.stack([still, *(one - still for one in each)]), 12), LOG

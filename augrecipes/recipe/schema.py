@@ -17,7 +17,7 @@ from augrecipes.compat.guard import VERSION, albumentations
 from augrecipes.ops import groups
 from augrecipes.ops.catalog import FILE
 from augrecipes.ops.class_schema import Schema, class_schema
-from augrecipes.ops.own import OWN
+from augrecipes.ops.records import own_names
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.registry import get_class
 from augrecipes.paths import write_file
@@ -88,7 +88,7 @@ def _classes() -> dict[str, type]:
     module = albumentations()
     classes = {name: cls for name, cls in vars(module).items() if inspect.isclass(cls) and name not in REFUSED}
     theirs = {name: cls for name, cls in classes.items() if issubclass(cls, module.BasicTransform)}
-    return {**theirs, **{name: get_class(name) for name in OWN}}
+    return {**theirs, **{name: get_class(name) for name in own_names()}}
 
 
 def _step(schema: Schema) -> Schema:

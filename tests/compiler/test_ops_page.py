@@ -85,7 +85,7 @@ def numbers_of(name: str, arguments: dict[str, Any]) -> Any:
 def test_the_page_is_what_the_records_say(monkeypatch: pytest.MonkeyPatch) -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "python tests/ops_page.py writes it"
     # A planted fault: a record that says something else.
-    seen = {name: op_record(name) for name in record_names()} | {"Blur": OpRecord("Blur", native="neighbours:blurred")}
+    seen = {name: op_record(name) for name in record_names()} | {"Blur": OpRecord("Blur", native=lambda _: None)}
     monkeypatch.setattr("ops_page.op_record", seen.__getitem__)
     assert "| `Blur` | native | any | stay |" in page()
     assert PAGE.read_text(encoding="utf-8") != page()

@@ -23,11 +23,10 @@ from augrecipes.compiler.kernels import coarse_fields, counter_noise, resize_nat
 from augrecipes.compiler.kernels.coarse_fields import DrawnPlaces, RowMix
 from augrecipes.compiler.kernels.counter_noise import Noise
 from augrecipes.compiler.kernels.warp_native import NativeWarp
-from augrecipes.compiler.lowering import opencv_variants
-from augrecipes.compiler.lowering.opencv_variants import NumpyNormals
 from augrecipes.native.kernels import Library, using
-from augrecipes.ops import places
+from augrecipes.ops import opencv_variants, places
 from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
+from augrecipes.ops.opencv_variants import NumpyNormals
 
 Room = Callable[..., Any]
 """Makes an array of a shape and a dtype for a result, between pages that nobody may touch."""

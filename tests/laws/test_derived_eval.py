@@ -13,7 +13,8 @@ from support.checks import DEAR, holds
 
 from augrecipes.lint import lint
 from augrecipes.lint.walk import after
-from augrecipes.ops import evaluation
+from augrecipes.ops import records
+from augrecipes.ops.records import op_record
 from augrecipes.ops.sizes import UNKNOWN
 from augrecipes.recipe.derive import derive, steps_of, unknown
 from augrecipes.recipe.model import Arguments, Recipe, Step
@@ -146,27 +147,27 @@ def _uncut(given: Any, values: Any, unit: int) -> list[tuple[str, dict[str, Any]
     return [("SmallestMaxSize", {"max_size": values["size"][0]})]
 
 
-# What someone could get wrong: the table to break, its key, the wrong entry, and a recipe's step that shows it.
+# What someone could get wrong: the fact to get wrong, its class, the wrong fact, and a recipe's step that shows it.
 FAULTS: dict[str, tuple[str, str, Any, tuple[str, dict[str, Any]]]] = {
-    "a crop that still draws": ("_WINDOWS", "RandomCrop", (_still_drawn, ""), MOVES[6]),
-    "no crop behind the resize": ("_WINDOWS", "RandomResizedCrop", (_uncut, ""), SETTLED[0]),
-    "a list of sizes": ("_CERTAIN", "SmallestMaxSize", lambda _: {}, ("SmallestMaxSize", {"max_size": [20, 30]})),
-    "a random place": ("_CERTAIN", "PadIfNeeded", lambda _: {}, SETTLED[13]),
-    "a range left open": ("_CERTAIN", "RandomGamma", lambda _: {}, ("RandomGamma", {"gamma_limit": [120, 150]})),
+    "a crop that still draws": ("in_eval", "RandomCrop", (_still_drawn, ""), MOVES[6]),
+    "no crop behind the resize": ("in_eval", "RandomResizedCrop", (_uncut, ""), SETTLED[0]),
+    "a list of sizes": ("settled", "SmallestMaxSize", lambda _: {}, ("SmallestMaxSize", {"max_size": [20, 30]})),
+    "a random place": ("settled", "PadIfNeeded", lambda _: {}, SETTLED[13]),
+    "a range left open": ("settled", "RandomGamma", lambda _: {}, ("RandomGamma", {"gamma_limit": [120, 150]})),
     "a second draw": (
-        "_CERTAIN", "Affine", lambda _: {"scale": [0.6, 0.6]}, ("Affine", {"scale": [0.5, 0.8], "balanced_scale": True})
+        "settled", "Affine", lambda _: {"scale": [0.6, 0.6]}, ("Affine", {"scale": [0.5, 0.8], "balanced_scale": True})
     ),
-    "a side of a crop": ("_CERTAIN", "CropAndPad", lambda _: {"px": [2, 5]}, ("CropAndPad", {"px": [1, 5]})),
+    "a side of a crop": ("settled", "CropAndPad", lambda _: {"px": [2, 5]}, ("CropAndPad", {"px": [1, 5]})),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("table", "name", "wrong", "shown"), FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize(("fact", "name", "wrong", "shown"), FAULTS.values(), ids=FAULTS)
 def test_a_planted_fault_is_noticed(
-    table: str, name: str, wrong: Any, shown: tuple[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    fact: str, name: str, wrong: Any, shown: tuple[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = parse_text(Recipe("law", steps=(Step(shown[0], Arguments(shown[1]), p=1.0),)).to_yaml())
     check(recipe)
-    monkeypatch.setitem(getattr(evaluation, table), name, wrong)
+    monkeypatch.setitem(records._BY_NAME, name, replace(op_record(name), **{fact: wrong}))
     with pytest.raises(AssertionError):
         check(recipe)
 

@@ -20,9 +20,10 @@ from test_native_plan import recipe_of
 from augrecipes.compat import normals
 from augrecipes.compiler.kernels import fast_apply, principal_colours, probes, stain_jitter
 from augrecipes.compiler.kernels.step_draws import draw
-from augrecipes.compiler.lowering import colours, opencv_variants
 from augrecipes.compiler.run.draws import Draws
+from augrecipes.native import lab
 from augrecipes.native.kernels import using
+from augrecipes.ops import opencv_variants
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Recipe, Step
@@ -302,11 +303,11 @@ def test_the_probe_sees_a_number_of_the_tables_of_lab_that_is_one_off(
     field: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on an OpenCV with another table: the step is left to albumentations. Of roots, each decides little."""
-    size, seen = {"roots": 1700, "levels": 4000}.get(field, colours._LAB[field].shape[1]), 0
+    size, seen = {"roots": 1700, "levels": 4000}.get(field, lab.TABLES[field].shape[1]), 0
     for place in np.linspace(0, size - 1, 5).astype(int):
-        changed = colours._LAB.copy()
+        changed = lab.TABLES.copy()
         changed[field][0, place] += 1
-        monkeypatch.setattr(colours, "_LAB", changed)
+        monkeypatch.setattr(lab, "TABLES", changed)
         monkeypatch.setattr(probes, "_KNOWN", {})
         plan: Any = recipe_of(("CLAHE", {"p": 1.0})).compile(optimize="exact").native
         seen += len(plan.opaque)

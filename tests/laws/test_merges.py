@@ -14,12 +14,13 @@ from support.checks import planted_faults
 from support.every_class import EACH, SIZE, SLOW, STEPS, mask_of, pictures, states
 
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.lowering import opencv_variants, walk
+from augrecipes.compiler.lowering import walk
 from augrecipes.compiler.rewrite import contracts, plan
 from augrecipes.compiler.rewrite.nodes import Fused
 from augrecipes.compiler.rewrite.rules import join_colours, join_warps, shrink_first
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import library
+from augrecipes.ops import opencv_variants
 from augrecipes.recipe.model import Arguments, Inputs, Output, Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
 

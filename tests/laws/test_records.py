@@ -1,4 +1,4 @@
-"""What the capability records claim, held against albumentations itself."""
+"""What the records claim, held against albumentations itself."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ from augrecipes.compiler.prefix import draws_nothing
 from augrecipes.compiler.rewrite.nodes import action_of
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.ops import records, registry
-from augrecipes.ops.dihedral import symmetry_of
+from augrecipes.ops.matrices import symmetry_of
 from augrecipes.ops.records import op_record, record_names
 from augrecipes.ops.registry import construct, effective, is_registered, names
 from augrecipes.recipe.model import Arguments, Recipe, Step, label
@@ -149,7 +149,7 @@ def test_a_planted_claim_is_found() -> None:
     assert far_pixels_count("ColorJitter", {"contrast": 0.2})
 
 
-# What the capability records say of draws and of amplification, held against what albumentations does.
+# What the records say of draws and of amplification, held against what albumentations does.
 
 
 BOTH = pytest.mark.parametrize("dtype", ["uint8", "float32"])

@@ -12,8 +12,8 @@ from augrecipes.lint import lint, lints
 from augrecipes.lint.meaning import mask_hint
 from augrecipes.ops import registry
 from augrecipes.ops.intervals import interval
-from augrecipes.ops.ranges import NEUTRAL, ONLY_DRAWS, is_neutral, makes_draws, meaning_of
-from augrecipes.ops.records import op_record
+from augrecipes.ops.ranges import is_neutral, makes_draws, meaning_of
+from augrecipes.ops.records import op_record, record_names
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.parse import parse_text
@@ -170,8 +170,8 @@ def takes_a_number(schema) -> bool:
 
 
 def scalars():
-    for name in sorted({*NEUTRAL, *ONLY_DRAWS}):
-        for argument in dict.fromkeys((*NEUTRAL.get(name, ()), *ONLY_DRAWS.get(name, ()))):
+    for name in record_names():
+        for argument in dict.fromkeys((*op_record(name).neutral, *op_record(name).only_draws)):
             if name not in APART and takes_a_number(registry.arguments(name)["properties"][argument]):
                 yield pytest.param(name, argument, meaning_of(name, argument), id=f"{name}.{argument}")
 
@@ -186,10 +186,9 @@ def test_one_number_means_the_same_range(name, argument, meaning):
     assert interval(meaning, value) == pytest.approx(kept)
 
 
-@pytest.mark.parametrize("name", [name for name in NEUTRAL if name != "StainJitter"])
-def test_the_table_names_real_arguments_of_known_classes(name):
-    assert op_record(name).is_known
-    assert set(NEUTRAL[name]) <= set(registry.arguments(name)["properties"])
+@pytest.mark.parametrize("name", [name for name in record_names() if op_record(name).neutral])
+def test_records_name_real_arguments(name):
+    assert set(op_record(name).neutral) <= set(registry.arguments(name)["properties"])
 
 
 @pytest.mark.parametrize(

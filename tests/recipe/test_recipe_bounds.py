@@ -19,6 +19,7 @@ from support.recipe_strategies import CLASSES
 
 from augrecipes.errors import DataError, Diagnostic, RecipeError
 from augrecipes.ops import bounds, catalog
+from augrecipes.ops.records import op_record
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.words import in_words
 from augrecipes.recipe.write import flow
@@ -75,7 +76,7 @@ def cases(name: str) -> list[Case]:
     """Each argument of a class alone, with each number everywhere in it and at either end of its default."""
     found = []
     for argument, schema in catalog.shipped()[name]["properties"].items():
-        ends = bounds.LIMITS.get((name, argument)) or bounds.LIMITS.get(argument, ())
+        ends = op_record(name).limits.get(argument) or bounds.LIMITS.get(argument, ())
         default = schema.get("default")
         for number in dict.fromkeys((*NUMBERS, *ends)) if argument != "p" else ():
             for value in placed(schema, number):
@@ -231,7 +232,7 @@ def test_whatever_is_out_of_bounds_is_told_with_an_argument_of_the_class(name: s
     defaults = {argument: schema.get("default") for argument, schema in properties.items()}
     needed = {argument: value for argument, value in NEEDED.items() if argument in properties}
     for _, given in cases(name):
-        fault = bounds.fault(name, {**defaults, **needed, **given})
+        fault = bounds.fault(op_record(name), {**defaults, **needed, **given})
         assert fault is None or fault[0] in properties, given
 
 

@@ -41,7 +41,7 @@ STEPS = [
     ("ColorJitter: {brightness: [0.1]}", "E306", 4, 29, "a pair of numbers, got a list of 1"),
     ("ColorJitter: {brightness: [0.8, yes]}", "E306", 4, 35, "must be a number, got text 'yes'"),
     ("ColorJitter: {hue: [0.2, 0.1]}", "E308", 4, 22, "may not exceed the second"),
-    ("ColorJitter: {hue: 0.9}", "E308", 4, 22, "between 0 and 0.5"),
+    ("ColorJitter: {hue: 0.9}", "E308", 4, 22, "at most 0.5"),
     (
         "RandomResizedCrop: {size: [8, 8], scale: [0.5, 1.5]}",
         "E307",

@@ -10,11 +10,11 @@ from steps_page import _WIDE, EXAMPLES, PAGE, PICTURES, page, picture
 
 from augrecipes.mixtures import mixtures
 from augrecipes.ops.groups import GROUPS, PAIR_STEPS, POLICIES
-from augrecipes.ops.own import OWN
+from augrecipes.ops.records import own_names
 from augrecipes.ops.registry import get_class, names
 from augrecipes.recipe.step_facts import step_facts, step_names
 
-OURS = {*OWN, *PAIR_STEPS, *POLICIES, *mixtures()}
+OURS = {*own_names(), *PAIR_STEPS, *POLICIES, *mixtures()}
 
 
 def test_the_page_is_what_the_steps_say(monkeypatch):

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from augrecipes.compiler.kernels.counter_noise import normal_numbers
 from augrecipes.compiler.kernels.elastic import FastRemap
-from augrecipes.compiler.kernels.warp_native import border_of
 from augrecipes.native.kernels import Library, address_of, library
+from augrecipes.ops.constants import border_word
 from augrecipes.seeds import mix
 
 _CELLS = 1.5  # for each deviation
@@ -186,7 +186,7 @@ class CoarseElastic(FastRemap):
     def apply(self, img: NDArray[Any], map_x: Any, map_y: Any, **_: Any) -> NDArray[Any]:
         """An image: between its pixels, where they are levels, without a map."""
         step: Any = self
-        fill = border_of(step.fill) if step.border_mode == cv2.BORDER_CONSTANT else 0
+        fill = border_word(step.fill) if step.border_mode == cv2.BORDER_CONSTANT else 0
         fits = isinstance(map_x, DrawnPlaces) and img.dtype == np.uint8 and img.flags.c_contiguous
         bent = None
         if fits and step.interpolation == cv2.INTER_LINEAR and abs(step.alpha) < _FAR and fill >= 0:

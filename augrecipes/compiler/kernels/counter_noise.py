@@ -79,6 +79,7 @@ class Noise:
 class CounterGaussNoise:
     """GaussNoise by counting."""
 
+    counts_noise = True
     per_channel: bool
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
@@ -104,6 +105,8 @@ class CounterGaussNoise:
 
 class CounterISONoise:
     """ISONoise by counting."""
+
+    counts_noise = True
 
     def apply(
         self, img: NDArray[Any], color_shift: float, intensity: float, random_seed: int, **params: Any

@@ -13,7 +13,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import geometric
 from augrecipes.native.kernels import Library, library
-from augrecipes.ops.constants import LINEAR, NEAREST
+from augrecipes.ops.constants import LINEAR, NEAREST, border_word
 
 Kind = Literal["affine", "perspective", "maps"]
 _NUMBERS: dict[Kind, int] = {"affine": 0, "perspective": 1, "maps": 2}  # as warp.c numbers them
@@ -134,21 +134,11 @@ def _channels(image: np.ndarray) -> int:
 def as_word(fill: Any, dtype: np.dtype[Any]) -> int:
     """What OpenCV makes of a border's value, a pixel's bytes as a number; −1: that is for it to say."""
     values = fill if isinstance(fill, tuple | list) else [fill]
-    if not 0 < len(values) <= 4 or not all(isinstance(v, int | float) and abs(v) < 1 << 30 for v in values):
-        return -1
-    if dtype == np.uint8:
-        return sum(min(max(round(v), 0), 255) << 8 * c for c, v in enumerate(values))
+    word = border_word(values)
+    if dtype == np.uint8 or word < 0:
+        return word
     first: float = values[0]
     return min(max(round(first), 0), 65535) if dtype == np.uint16 else int(np.float32(first).view(np.uint32))
-
-
-def border_of(fill: Any) -> int:
-    """A border of a uint8 image, as albumentations fills it: a number is that of every channel. −1 as `as_word`.
-
-    >>> hex(border_of(2)), hex(border_of((1, 2, 3)))
-    ('0x2020202', '0x30201')
-    """
-    return as_word([fill] * 4 if isinstance(fill, int | float) else fill, np.dtype(np.uint8))
 
 
 def _inverse(values: list[float]) -> tuple[float, ...]:

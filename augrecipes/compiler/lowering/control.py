@@ -49,11 +49,7 @@ def _numbers(group: Any, span: int, count: int) -> NativeOp | None:
             ends = [*accumulate(group.transforms_ps)]
             shares = tuple(end / ends[-1] for end in ends)
             return NativeOp(
-                DRAWS.BY_WEIGHT,
-                EFFECTS.GROUPS,
-                (count, *shares),
-                params_getter("chosen"),
-                (span, OPTIONS.ONE_STEP, 1),
+                DRAWS.BY_WEIGHT, EFFECTS.GROUPS, (count, *shares), params_getter("chosen"), (span, OPTIONS.ONE_STEP, 1)
             )
         case "some" if count <= LIMITS.MOST_CHILDREN:
             keeps_order = type(group).__name__ == SOME_OF

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pkgutil import resolve_name
 from typing import Any
 
 from augrecipes.compat.steps import group_of, is_gated, is_plain
@@ -12,7 +11,6 @@ from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.kernels import cost
 from augrecipes.compiler.kernels.resize_native import KERNELS, same_bits
 from augrecipes.compiler.lowering import control, masks, warps
-from augrecipes.compiler.lowering.colours import mixed
 from augrecipes.compiler.lowering.lower import Lowered
 from augrecipes.compiler.rewrite.nodes import Fused, Node, ObjectStep
 from augrecipes.native.kernels import library
@@ -35,8 +33,8 @@ AsNumbers = Callable[[Any, int], NativeOp | None]
 def encode(step: Any, *, joined: bool = False) -> NativeOp | None:
     """A transform as numbers, joined with others or alone; None where programs do not know it, or not like this."""
     record = op_record(type(step).__name__)
-    name = record.native_joined if joined else record.native
-    return resolve_name(f"{__package__}.{name}")(step) if name else None
+    encoder = record.native_joined if joined else record.native
+    return encoder(step) if encoder is not None else None
 
 
 class OpaqueError(Exception):
@@ -170,9 +168,7 @@ def _warped(step: Any, interpolation: int) -> NativeOp | None:
 def _coloured(step: Any, _: int) -> NativeOp | None:
     """A step that changes colours behind such a run."""
     record = op_record(type(step).__name__)
-    if not record.random and record.recolours:
-        return mixed(step)
-    if record.native_joined:
+    if record.native_joined is not None:
         return encode(step, joined=True)
     found = encode(step)
     effect = None if found is None else _COLOURS.get(found.effect)

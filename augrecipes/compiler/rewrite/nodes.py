@@ -152,7 +152,7 @@ def opened(node: Node) -> Iterator[Node]:
 
 
 def action_of(node: Node) -> Action:
-    """What the compiler may assume of a node: a step's capability, given its arguments."""
+    """What the compiler may assume of a node: what its record says, given its arguments."""
     if not isinstance(node, Step):
         return "opaque"
     record = op_record(node.name)

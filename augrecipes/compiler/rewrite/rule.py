@@ -7,16 +7,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from augrecipes.compiler.rewrite.contracts import Contract, before, before_each, enlarged
-from augrecipes.compiler.rewrite.nodes import (
-    Fused,
-    Node,
-    Nodes,
-    Steps,
-    in_turn,
-    is_open,
-    singles,
-    with_inside,
-)
+from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, Steps, in_turn, is_open, singles, with_inside
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record

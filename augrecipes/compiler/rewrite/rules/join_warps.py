@@ -68,10 +68,9 @@ def _bends(step: Node, behind: Nodes) -> TypeGuard[Step]:
     if not is_single(step):
         return False
     record = op_record(step.name)
-    if record.native == "warps:lens":
-        fewer = bool(behind) and isinstance(behind[0], Step) and _leaves_less(behind[0])
-        return fewer and effective(step).get("mode", "camera") == "camera" and _is_linear(step)
-    return record.native == "warps:grid" and _is_linear(step)
+    if record.joins_warps is None or not (_is_linear(step) and record.allows(effective(step))):
+        return False
+    return record.joins_warps == "always" or (bool(behind) and isinstance(behind[0], Step) and _leaves_less(behind[0]))
 
 
 def _samplings(step: Step) -> int:

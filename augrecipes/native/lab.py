@@ -46,3 +46,6 @@ def _ys(level: np.ndarray) -> np.ndarray:
     y = np.where(near_black, level * _BACK * 180 / (17 * 29**3), root**3 / _BACK**2)
     line = _BACK * (16 / 116 + level * 5 / (3 * 17 * 29))
     return np.rint(np.stack([y, np.where(near_black, line, root)]))
+
+
+TABLES = tables()

@@ -1,0 +1,68 @@
+"""What constructors of albumentations check by hand-written code, said without importing it.
+
+A check sees a step's arguments, defaults merged, after the schema has accepted each of them; it returns the argument at
+fault and a message, or None. The checks of one class stand beside its record. A property test holds each to the verdict
+of the class's constructor. Where one is stricter on purpose, the class accepts what its own documentation rules out, or
+what fails on the first image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Arguments = Mapping[str, Any]
+Fault = tuple[str, str] | None
+Check = Callable[[Arguments], Fault]
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number: `true` is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def spread(value: Any, low: float | None = None) -> tuple[float, float]:
+    """A number as albumentations makes a range of it: from `low`, or from its negative (which may be the larger)."""
+    if isinstance(value, list | tuple):
+        return min(value), max(value)
+    return (-value, value) if low is None else (min(low, value), max(low, value))
+
+
+def exactly_one(one: str, other: str) -> Check:
+    """Of two arguments that say the same thing one is given."""
+
+    def check(a: Arguments) -> Fault:
+        if a[one] is None and a[other] is None:
+            return "", f"give {one} or {other}"
+        return (other, f"give {one} or {other}, not both") if None not in (a[one], a[other]) else None
+
+    return check
+
+
+def region(name: str) -> Check:
+    """An argument is a rectangle within the image."""
+
+    def check(a: Arguments) -> Fault:
+        x0, y0, x1, y1 = a[name]
+        if x0 < x1 and y0 < y1 and min(x0, y0) >= 0 and max(x1, y1) <= 1:
+            return None
+        return name, f"must be [x_min, y_min, x_max, y_max] in fractions of the image, 0 to 1, got {a[name]}"
+
+    return check
+
+
+def odd_kernel(a: Arguments) -> Fault:
+    """The sides of `blur_limit` are odd."""
+    value = a["blur_limit"]
+    if any(side % 2 == 0 for side in (value if isinstance(value, list) else [value])):
+        return "blur_limit", f"kernel sizes are odd, got {value}"
+    return None
+
+
+def scale_above_zero(a: Arguments) -> Fault:
+    """1 and `scale_limit` is a factor."""
+    # Stricter: a factor of 0 or less fails on the image that draws it.
+    limit = a["scale_limit"]
+    if min(spread(limit)) > -1:
+        return None
+    return "scale_limit", f"1 is added to it, so it must stay above -1; 0.2 draws from 0.8 to 1.2; got {limit}"

@@ -1,0 +1,262 @@
+"""Windows, and borders around an image: pixels stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
+from augrecipes.ops import eval_windows, output_size, sizes
+from augrecipes.ops.checks import Arguments, Fault, exactly_one
+from augrecipes.ops.constants import BORDER, KERNEL_INTERPOLATIONS
+from augrecipes.ops.families.base import geometric, resampling
+from augrecipes.ops.families.resizes import RESIZES
+from augrecipes.ops.native_op import NativeOp, flat, params_getter
+
+_PADS = ("pad_top", "pad_bottom", "pad_left", "pad_right")
+_PAIR, _ALL_SIDES = 2, 4
+
+
+def _pads_in_place(arguments: Arguments) -> bool:
+    """Whether padding, if there is any, goes to a fixed side."""
+    return arguments.get("position") != "random" and arguments.get("pad_position") != "random"
+
+
+def _has_plain_sides(arguments: Arguments) -> bool:
+    """Whether every side has its own number, or all have one, and so has what fills them."""
+    amount = arguments.get("percent") if arguments.get("px") is None else arguments.get("px")
+    fills = (arguments.get("fill"), arguments.get("fill_mask"))
+    if isinstance(amount, list | tuple) and (len(amount) != 4 or not all(isinstance(n, int | float) for n in amount)):
+        return False
+    return not any(isinstance(fill, list | tuple) for fill in fills)
+
+
+def _check_box(a: Arguments) -> Fault:
+    for axis in "xy":
+        if a[f"{axis}_min"] >= a[f"{axis}_max"]:
+            return f"{axis}_max", f"must be greater than {axis}_min ({a[f'{axis}_min']}), got {a[f'{axis}_max']}"
+    return None
+
+
+def _check_borders(a: Arguments) -> Fault:
+    for one, other in (("crop_left", "crop_right"), ("crop_top", "crop_bottom")):
+        if a[one] + a[other] > 1:
+            return other, f"{one} and {other} may not exceed 1 together, got {a[one]} and {a[other]}"
+    return None
+
+
+def _check_padding(a: Arguments) -> Fault:
+    for side in ("height", "width"):
+        if (a[f"min_{side}"] is None) == (a[f"pad_{side}_divisor"] is None):
+            what = "give one of them" if a[f"min_{side}"] is None else f"with a divisor write min_{side}: null"
+            return f"pad_{side}_divisor", f"min_{side} and pad_{side}_divisor exclude each other; {what}"
+    return None
+
+
+# Windows, of which some pad first.
+
+
+def _random_window(step: Any) -> NativeOp | None:
+    return _window(step, DRAWS.RANDOM_CROP)
+
+
+def _centre_window(step: Any) -> NativeOp | None:
+    return _window(step, DRAWS.CENTER_CROP)
+
+
+def _window(step: Any, draw: int) -> NativeOp | None:
+    return _cut(step, draw, (step.height, step.width, step.pad_if_needed, _position(step.pad_position)))
+
+
+def _fixed_window(step: Any) -> NativeOp | None:
+    box = (step.x_min, step.y_min, step.x_max, step.y_max)
+    if not step.pad_if_needed:
+        return NativeOp(DRAWS.NOTHING, EFFECTS.CROPS, box, params_getter("crop_coords"))
+    return _cut(step, DRAWS.PADDED_BOX, (*box, _position(step.pad_position)))
+
+
+def _cut(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
+    if not step.pad_if_needed:
+        return NativeOp(draw, EFFECTS.CROPS, arguments, _window_and_border)
+    border = _border(step)
+    return None if border is None else NativeOp(draw, EFFECTS.PADS_AND_CROPS, arguments, _window_and_border, border)
+
+
+def _window_and_border(params: Mapping[str, Any]) -> tuple[float, ...]:
+    pads = params["pad_params"] or dict.fromkeys(_PADS, 0)
+    return (*map(float, params["crop_coords"]), *(float(pads[name]) for name in _PADS))
+
+
+def _inner_window(step: Any) -> NativeOp:
+    parts = (step.crop_left, step.crop_right, step.crop_top, step.crop_bottom)
+    return NativeOp(DRAWS.BORDERS, EFFECTS.CROPS, parts, params_getter("crop_coords"))
+
+
+def _window_about_boxes(_: Any) -> NativeOp:
+    whole = (0.0, 0.0, 1.0, 1.0)  # until one is drawn
+    return NativeOp(DRAWS.NOTHING, EFFECTS.CROPS, whole, params_getter("crop_coords"), drawn_in_python=True)
+
+
+# Borders.
+
+
+def _padding(step: Any) -> NativeOp | None:
+    sides = step.padding
+    if isinstance(sides, int):
+        sides = [sides] * 4
+    elif len(sides) == _PAIR:
+        sides = [*sides, *sides]
+    left, top, right, bottom = sides
+    return _pads(step, DRAWS.NOTHING, (top, bottom, left, right))
+
+
+def _padding_if_needed(step: Any) -> NativeOp | None:
+    least = (-1 if n is None else n for n in (step.min_height, step.min_width))
+    divisors = (n or 0 for n in (step.pad_height_divisor, step.pad_width_divisor))
+    return _pads(step, DRAWS.PADDING, (*least, *divisors, _position(step.position)))
+
+
+def _pads(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
+    border = _border(step)
+    return None if border is None else NativeOp(draw, EFFECTS.PADS, arguments, params_getter(*_PADS), border)
+
+
+def _crop_and_pad(step: Any) -> NativeOp | None:
+    """Some pixels, or some part of the image, off or around each side."""
+    parts = step.px is None
+    amount: Any = step.percent if parts else step.px
+    if isinstance(amount, int | float):
+        draws, pairs = 0, [(amount, amount)] * 4
+    elif len(amount) == _PAIR:
+        draws, pairs = 4 if step.sample_independently else 1, [amount] * 4
+    elif all(isinstance(n, int | float) for n in amount):
+        draws, pairs = 0, [(n, n) for n in amount]
+    elif not any(isinstance(pair, int | float) or len(pair) != _PAIR for pair in amount):
+        draws, pairs = 4, amount
+    else:
+        return None
+    draws_fill = any(isinstance(fill, list | tuple) for fill in (step.fill, step.fill_mask))
+    border = None if draws_fill else _border(step)
+    resizes = not step.keep_size or step.interpolation in KERNEL_INTERPOLATIONS
+    if border is None or not resizes or len(pairs) != _ALL_SIDES:
+        return None
+    keeps = step.interpolation if step.keep_size else -1
+    return NativeOp(
+        DRAWS.SIDES, EFFECTS.CROPS_AND_PADS, (parts, draws, *flat(pairs)), _window_in_border, (*border, 0, keeps)
+    )
+
+
+def _window_in_border(params: Mapping[str, Any]) -> tuple[float, ...]:
+    """The window, and the border around it; without a window, what is left of the result is the image."""
+    top, bottom, left, right = params["pad_params"] or (0, 0, 0, 0)
+    rows, columns = params["result_shape"]
+    window = params["crop_params"] or (0, 0, columns - left - right, rows - top - bottom)
+    return tuple(map(float, (*window, top, bottom, left, right)))
+
+
+def _position(name: str) -> int:
+    """Where an image lies within what is added to it."""
+    return int(getattr(OPTIONS, name.upper()))
+
+
+def _border(step: Any) -> tuple[float, ...] | None:
+    """A step's border, and a constant one's pixel for 1, 2, 3 and 4 channels; None where there is none for each.
+
+    A fill of fewer numbers than channels is left to OpenCV.
+    """
+    if step.border_mode != BORDER["constant"]:
+        return (step.border_mode, 0, 0, 0, 0)
+    import cv2
+    import numpy as np
+
+    from augrecipes.compat.albumentations import geometric as functions
+
+    fill = tuple(step.fill) if isinstance(step.fill, list | tuple) else step.fill
+    pixels = []
+    for channels in range(1, LIMITS.MOST_CHANNELS + 1):
+        try:
+            padded = functions.pad_with_params(np.zeros((1, 1, channels), np.uint8), 0, 0, 0, 1, step.border_mode, fill)
+        except cv2.error:
+            return None
+        pixels.append(int.from_bytes(padded.reshape(2, -1)[1].astype(np.uint8).tobytes(), "little"))
+    return (step.border_mode, *pixels)
+
+
+_crop = partial(geometric, crops="anywhere", size=sizes.to_sides)
+_fixed_size = partial(_crop, action="window", pixels=("height", "width"))
+_steady = partial(
+    _crop, action="window", random=False, steady_when=_pads_in_place, makes=output_size.padded_first,
+    settled=lambda _: {"pad_position": "center"},
+)  # fmt: skip
+_anywhere = (eval_windows.central, "the window in the centre, whatever it shows")
+_all_boxes = (eval_windows.whole, "the whole image, which holds every box")
+_border_around = partial(
+    geometric, action="padding", random=False, grids="never", makes=output_size.padded, effect="padding"
+)
+
+RECORDS = (
+    # Where one pads first, the kernel sees the padding in the drawn parameters and runs the step itself.
+    _steady(
+        "Crop", pixels=("x_min", "y_min", "x_max", "y_max"), size=sizes.to_box, check=_check_box, native=_fixed_window
+    ),
+    _steady("CenterCrop", crops="centre", pixels=("height", "width"), native=_centre_window),
+    _fixed_size(
+        "RandomCrop",
+        makes=output_size.padded_first,
+        instead="CenterCrop",
+        in_eval=(eval_windows.central, "the window in the centre"),
+        native=_random_window,
+    ),
+    _crop(
+        "RandomCropFromBorders",
+        "window",
+        crops="placed",
+        size=sizes.unpredictable,
+        neutral=dict.fromkeys(("crop_left", "crop_right", "crop_top", "crop_bottom"), 0),
+        check=_check_borders,
+        in_eval=(eval_windows.whole, "the whole image"),
+        native=_inner_window,
+    ),
+    _fixed_size("AtLeastOneBBoxRandomCrop", in_eval=_anywhere, native=_window_about_boxes, host_drawn=True),
+    # These read the mask's pixels, or a key of their own: opaque.
+    _crop(
+        "CropNonEmptyMaskIfExists",
+        draws_from=frozenset({"mask"}),
+        needs="mask",
+        in_eval=_anywhere,
+        fast="mask_crop:FastMaskCrop",
+    ),
+    _crop("RandomCropNearBBox", crops="placed", size=sizes.unpredictable, in_eval=(None, "no window stands for it")),
+    _crop(
+        "BBoxSafeRandomCrop",
+        size=sizes.unpredictable,
+        needs="boxes",
+        in_eval=_all_boxes,
+        native=_window_about_boxes,
+        host_drawn=True,
+    ),
+    resampling(
+        "CropAndPad",
+        random=False,
+        steady_when=_has_plain_sides,
+        size=sizes.kept_if("keep_size", True),
+        makes=output_size.padded_or_cut,
+        effect="padding",
+        neutral={"px": 0, "percent": 0},
+        rising={"px": 1},
+        check=exactly_one("px", "percent"),
+        settled=eval_windows.middle_sides,
+        native=_crop_and_pad,
+        native_when=f"`px` or `percent` all numbers or all pairs; `fill`, `fill_mask` one number; {RESIZES}",
+    ),
+    _border_around("Pad", size=sizes.pad, neutral={"padding": 0}, limits={"padding": (0, 1_000_000)}, native=_padding),
+    _border_around(
+        "PadIfNeeded",
+        steady_when=_pads_in_place,
+        size=sizes.pad_to,
+        check=_check_padding,
+        settled=lambda _: {"position": "center"},
+        native=_padding_if_needed,
+    ),
+)

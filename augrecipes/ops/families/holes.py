@@ -1,0 +1,99 @@
+"""Steps that hide some pixels behind something else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS
+from augrecipes.ops.amplify import filled
+from augrecipes.ops.checks import Arguments, Fault
+from augrecipes.ops.families.base import geometric
+from augrecipes.ops.native_op import NativeOp, ranges
+
+_MASK = frozenset({"mask"})
+_COVERS = "`fill` of levels"
+_MOST_LEVEL = 255
+_CORNER = 1 << LIMITS.CORNER_BITS
+
+
+def _check_holes(a: Arguments) -> Fault:
+    # Stricter: the class takes both as what the heights are. A width of 0 is 0 either way.
+    height, width = a["hole_height_range"][1], a["hole_width_range"][1]
+    if height < 1 < width or 0 < width < 1 <= height:
+        what = "hole_height_range and hole_width_range both count pixels, or both are fractions of the image"
+        return "hole_width_range", f"{what}, got {a['hole_height_range']} and {a['hole_width_range']}"
+    return None
+
+
+def _coarse(step: Any) -> NativeOp | None:
+    fill = _fill(step)
+    if fill is None or step.num_holes_range[1] > LIMITS.MOST_HOLES:
+        return None
+    parts = step.hole_height_range[1] < 1
+    arguments = (*ranges(step.num_holes_range, step.hole_height_range, step.hole_width_range), float(parts))
+    return NativeOp(DRAWS.HOLES, EFFECTS.FILLS_HOLES, arguments, _corners, fill)
+
+
+def _grid(step: Any) -> NativeOp | None:
+    if (fill := _fill(step)) is None:
+        return None
+    shape, units = step.holes_number_xy or (0, 0), step.unit_size_range or (0, 0)
+    across, down = step.shift_xy
+    arguments = (*ranges(shape, units), step.ratio, float(step.random_offset), float(down), float(across))
+    return NativeOp(DRAWS.GRID_OF_HOLES, EFFECTS.FILLS_HOLES, arguments, _corners, fill)
+
+
+def _fill(step: Any) -> tuple[float, ...] | None:
+    """How many levels holes are filled with, or 0 for one of all channels, and these; None: with something else."""
+    levels = step.fill if isinstance(step.fill, tuple | list) else (step.fill,)
+    if any(isinstance(v, str) or not 0 <= v <= _MOST_LEVEL for v in levels) or len(levels) > LIMITS.MOST_CHANNELS:
+        return None
+    return (len(levels) if isinstance(step.fill, tuple | list) else 0, *map(int, levels))
+
+
+def _corners(params: Mapping[str, Any]) -> tuple[float, ...]:
+    """How many holes, and the four corners of each in one number."""
+    words = []
+    for corners in params["holes"].astype("int64").reshape(-1, 4).tolist():
+        word = 0
+        for corner in corners:
+            word = word * _CORNER + corner
+        words.append(float(word))
+    return (float(len(words)), *words)
+
+
+_covering = partial(geometric, gain=filled, in_place=True, hides=True)
+
+RECORDS = (
+    _covering(
+        "CoarseDropout", check=_check_holes, native=_coarse, native_when=f"{_COVERS}; `num_holes_range` up to 256"
+    ),
+    _covering("ConstrainedCoarseDropout", draws_from=_MASK),
+    _covering(
+        "Erasing",
+        forgets={"seed": 0},  # where it finds no place for its hole
+        limits={"ratio": (0.02, 50), "scale": (0, 1)},
+        above_zero=("scale",),
+    ),
+    _covering(
+        "GridDropout",
+        limits={"holes_number_xy": (1, 1000)},
+        rising={"unit_size_range": 1},
+        native=_grid,
+        native_when=_COVERS,
+    ),
+    _covering("MaskDropout", draws_from=_MASK, needs="mask"),
+    geometric(
+        "PixelDropout",
+        in_place=True,
+        hides=True,
+        effect="noise",
+        neutral={"dropout_prob": 0},
+        limits={"drop_value": (0, 255)},
+    ),
+    _covering("XYMasking"),
+    _covering("TimeMasking"),
+    _covering("FrequencyMasking"),
+)

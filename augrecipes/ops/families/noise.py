@@ -1,0 +1,172 @@
+"""Noise, and what cameras and compression leave of an image."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from augrecipes.native.op_numbers import DRAWS, EFFECTS
+from augrecipes.ops.amplify import sampled, sampled_twice
+from augrecipes.ops.checks import Arguments, Fault, is_number
+from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
+from augrecipes.ops.families.base import GREY_OR_RGB, RGB, of_values
+from augrecipes.ops.native_op import NativeOp, counts_noise, params_getter, ranges, uniform
+
+_CHANNELS = 3
+_NUMBERS_OF_A_KEY = 1 << 32
+# Keys of AdditiveNoise's noise_params by noise_type, with the bounds of each range.
+_NOISE: dict[str, dict[str, tuple[float, float]]] = {
+    "uniform": {"ranges": (-1, 1)},
+    "gaussian": {"mean_range": (-1, 1), "std_range": (0, 1)},
+    "laplace": {"mean_range": (-1, 1), "scale_range": (0, 1)},
+    "beta": {"alpha_range": (0, float("inf")), "beta_range": (0, float("inf")), "scale_range": (0, 1)},
+}
+
+
+def _check_params(a: Arguments) -> Fault:
+    given, kind = a["noise_params"], a["noise_type"]
+    if given is None:
+        return None
+    wanted = _NOISE[kind]
+    if set(given) != set(wanted):  # stricter: the class ignores other keys
+        return "noise_params", f"for noise_type {kind} give {', '.join(wanted)}; got {', '.join(given) or 'nothing'}"
+    for name, (low, high) in wanted.items():
+        pairs = given[name] if name == "ranges" else [given[name]]
+        if not isinstance(pairs, list) or not pairs:
+            return "noise_params", f"{name} must be a list of pairs of numbers, one a channel"
+        for pair in pairs:
+            if not isinstance(pair, list) or len(pair) != 2 or not all(is_number(item) for item in pair):
+                return "noise_params", f"{name} must be {'pairs' if name == 'ranges' else 'a pair'} of numbers"
+            if not low <= min(pair) <= max(pair) <= high or pair[0] > pair[1]:
+                bound = f"at least {low}" if high > 1 else f"between {low} and {high}"
+                return "noise_params", f"{name} must be {bound}, smaller number first, got {pair}"
+    return None
+
+
+def _constant(step: Any) -> NativeOp | None:
+    """A number of levels added to each channel."""
+    if (step.noise_type, step.spatial_mode) != ("uniform", "constant"):
+        return None
+    given = step.noise_params["ranges"]
+    limits = given * _CHANNELS if len(given) == 1 else given
+    if len(limits) != _CHANNELS:
+        return None
+    return NativeOp(DRAWS.SHIFTS, EFFECTS.SHIFTS, ranges(*limits), params_getter("noise_map"))
+
+
+def _gaussian(step: Any) -> NativeOp | None:
+    """Our own numbers, or those that OpenCV draws."""
+    limits = ranges(step.std_range, step.mean_range)
+    if counts_noise(step):
+        shared = float(not step.per_channel), float(_NUMBERS_OF_A_KEY)
+        return NativeOp(DRAWS.OWN_NOISE, EFFECTS.ADDS_OWN_NOISE, limits, _own_key, shared)
+    if not step.per_channel or step.noise_scale_factor != 1:
+        return None
+    from augrecipes.native.kernels import library
+    from augrecipes.ops import opencv_normals
+
+    kernels, addresses = library(), opencv_normals.addresses()
+    if kernels is None or addresses is None or not opencv_normals.same_bits(kernels):
+        return None
+    return NativeOp(DRAWS.GAUSS_NOISE, EFFECTS.ADDS_NOISE, limits, effect_arguments=addresses)
+
+
+def _own_key(params: Mapping[str, Any]) -> tuple[float, ...]:
+    noise = params["noise_map"]
+    return noise.deviation, noise.mean, float(noise.key >> 32), float(noise.key & 0xFFFFFFFF)
+
+
+def _iso(step: Any) -> NativeOp | None:
+    """A camera's sensor: of our own numbers, or of those that numpy draws."""
+    from augrecipes.native.kernels import library
+    from augrecipes.ops import opencv_variants
+
+    limits, drawn = ranges(step.color_shift, step.intensity), params_getter("color_shift", "intensity", "random_seed")
+    if counts_noise(step):
+        return NativeOp(DRAWS.ISO_NOISE, EFFECTS.ADDS_OWN_ISO_NOISE, limits, drawn)
+    kernels = library()
+    numbers = None if kernels is None else opencv_variants.numpy_normals(kernels)
+    if numbers is None:
+        return None
+    rounding = (*opencv_variants.hls(), *numbers.addresses)
+    return NativeOp(DRAWS.ISO_NOISE, EFFECTS.ADDS_ISO_NOISE, limits, drawn, rounding)
+
+
+def _jpeg(step: Any) -> NativeOp | None:
+    compress = uniform(EFFECTS.COMPRESSES, DRAWS.WHOLE_NUMBERS, quality="quality_range")
+    return compress(step) if step.compression_type == "jpeg" else None
+
+
+def _downscale(step: Any) -> NativeOp | None:
+    down, up = (step.interpolation_pair[way] for way in ("downscale", "upscale"))
+    if down not in (NEAREST, LINEAR, AREA) or up not in (NEAREST, LINEAR, CUBIC, AREA):
+        return None
+    ways = float(down), float(up)
+    return uniform(EFFECTS.DOWNSCALES, effect_arguments=lambda _: ways, scale="scale_range")(step)
+
+
+_noise = partial(of_values, effect="noise")
+_by_pixels = partial(_noise, draws_from=frozenset({"image"}))  # photons are counted
+_compressing = partial(of_values, grids="alike", effect="compression", in_levels=True)
+_SHIFTS = dict.fromkeys(("r_shift_limit", "g_shift_limit", "b_shift_limit"), 0)
+
+RECORDS = (
+    of_values(
+        "RGBShift",
+        "pointwise",
+        channels=GREY_OR_RGB,
+        gain=1.0,
+        neutral=_SHIFTS,
+        only_draws=(*_SHIFTS,),
+        limits=dict.fromkeys(_SHIFTS, (-255, 255)),
+        unsigned=(*_SHIFTS,),
+        native=_constant,
+    ),
+    _noise(
+        "AdditiveNoise",
+        grids="same",
+        grids_when=lambda a: a.get("spatial_mode") == "constant",
+        gain=1.0,
+        check=_check_params,
+        native=_constant,
+        native_when="`noise_type` uniform; `spatial_mode` constant; `noise_params` of one range, or three",
+    ),
+    _noise(
+        "GaussNoise",
+        gain=1.0,
+        neutral={"std_range": 0, "mean_range": 0},
+        own_noise="counter_noise:CounterGaussNoise",
+        own_noise_when=lambda a, _: a["noise_scale_factor"] == 1,
+        native=_gaussian,
+        native_when="`noise_scale_factor` 1; in `exact` also `per_channel` true",
+    ),
+    _by_pixels(
+        "ISONoise",
+        channels=RGB,
+        own_noise="counter_noise:CounterISONoise",
+        own_noise_when=lambda _, dtype: dtype == "uint8",
+        native=_iso,
+    ),
+    _noise("SaltAndPepper", gain=1.0, neutral={"amount": 0}),
+    _by_pixels("ShotNoise", above_zero=("scale_range",)),
+    _compressing(
+        "ImageCompression", only_draws=("quality_range",), native=_jpeg, native_when="`compression_type` jpeg"
+    ),
+    _compressing(
+        "Downscale",
+        resamples=True,
+        gain=sampled_twice,
+        only_draws=("scale_range",),
+        limits={"scale_range": (0.01, 1)},
+        native=_downscale,
+    ),
+    of_values(
+        "Superpixels",
+        in_levels=True,
+        neutral={"p_replace": 0},
+        limits={"max_size": (16, 1_000_000), "n_segments": (1, 500)},
+        fast="superpixels:superpixels",
+    ),
+    of_values("ChromaticAberration", channels=RGB, in_levels=True, resamples=True, grids="alike", gain=sampled),
+)
