@@ -78,6 +78,16 @@ def _what_is_lost_is_allowed(request: pytest.FixtureRequest, monkeypatch: pytest
 
 
 @pytest.fixture
+def own_classes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test registers is forgotten after it."""
+    from augrecipes.ops import registry
+
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    yield
+    registry._live_schema.cache_clear()
+
+
+@pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder behind `shop://`, which nobody has to wait for, and an empty cache."""
     from support import shop

@@ -51,6 +51,8 @@ _FLAGS = (
     "-fno-trapping-math",
     "-fvisibility=hidden",
 )
+# Two cursors of a JPEG are no vector: as one they are slower than one alone.
+_SCALAR = "-fno-tree-slp-vectorize"
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY = HERE / "built" / f"kernels{_SUFFIX}"  # in a folder of its own: it is no module of Python
 
@@ -206,7 +208,7 @@ def build_codec(kernels: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path | 
     """
     to, began = codec_beside(kernels), time.time()
     folders = f"-I{CODEC}", f"-I{HERE}"
-    command = [*compiler(), *_FLAGS, *folders, f'-DSOURCES="{fingerprint(CODEC)}"', *extra, "-shared"]
+    command = [*compiler(), *_FLAGS, _SCALAR, *folders, f'-DSOURCES="{fingerprint(CODEC)}"', *extra, "-shared"]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         linked = Path(name, to.name)
         for where in _libjpeg():

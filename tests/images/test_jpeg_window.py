@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 import simplejpeg
@@ -170,6 +171,36 @@ def test_codes_of_every_length(
     assert found["answered"] == found["asked"]
 
 
+def _large(noise: int, blocks: int, restart: int = 0) -> bytes:
+    rng = np.random.default_rng(noise)
+    coarse = np.kron(
+        rng.integers(0, 200, (blocks, blocks, 3), np.uint8), np.ones((400 // blocks, 400 // blocks, 1), np.uint8)
+    )
+    options = [cv2.IMWRITE_JPEG_QUALITY, 95, cv2.IMWRITE_JPEG_RST_INTERVAL, restart]
+    return cv2.imencode(".jpg", coarse + rng.integers(0, noise + 1, coarse.shape, np.uint8), options)[1].tobytes()
+
+
+# More blocks than two cursors read at a time, and more bytes than lie in the stream; flat ones, in which the second may
+# read on in step with the first and never meet it.
+LARGE = {"noise": _large(50, 10), "flat": _large(0, 1), "corners": _large(0, 20), "restarts": _large(20, 4, 130)}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_what_two_cursors_read_is_the_image(name: str) -> None:
+    image, found = encoded(LARGE[name], name="it"), Counter[str]()
+    whole = image.array()
+    with decoding_by(Counted(found)):
+        for y0, x0, y1, x1 in (
+            (0, 0, 400, 400),
+            (0, 0, 20, 400),
+            (370, 5, 400, 50),
+            (130, 210, 260, 330),
+            (1, 1, 399, 3),
+        ):
+            np.testing.assert_array_equal(image.region(y0, x0, y1, x1), whole[y0:y1, x0:x1])
+    assert found["answered"] == found["asked"] >= 5
+
+
 @pytest.mark.parametrize("margins", [("_LEFT", 0), ("_RIGHT", 0)])
 @pytest.mark.parametrize("sampling", ["4:2:0", "4:2:2"])
 def test_without_the_margin_of_columns_the_law_fails(
@@ -196,12 +227,18 @@ def test_a_library_of_other_pixels_is_not_used() -> None:
 
 
 FAULTS = {
-    "levels go on over a restart marker": ("    memset(c->dc, 0, sizeof c->dc);\n}\n\n/* The next", "}\n/* "),
-    "what follows a block's end is left out with it": ("next >= BLOCK_END + LAST", "next > BLOCK_END + LAST"),
-    "bits of a coefficient that lie behind are not left out": ("used += length + size", "used += length"),
-    "more is left out than is at hand": ("WIDE = 14", "WIDE = 20"),
-    "long codes are one longer": ("length = LOOK + 1; length <= LONGEST", "length = LOOK + 2; length <= LONGEST"),
-    "what is not there is zeros": ("if (b.count < c->bytes.padding)", "if (0)"),
+    "DC values go on over a restart marker": (
+        "    memset(c->dc, 0, sizeof c->dc);\n}\n\nstatic int64_t",
+        "}\nstatic int64_t",
+    ),
+    "a block's end that lies behind the last coefficient counts": ("2 * DCTSIZE2 + 1 }", "2 * DCTSIZE2 }"),
+    "bits of a coefficient that lie behind are not skipped": ("used = all, on", "used += length, on"),
+    "more is read than is at hand": ("AT_HAND = 57", "AT_HAND = 114"),
+    "long codes are one longer": ("look.bits : LOOK + 1", "look.bits : LOOK + 2"),
+    "cursors meet where they only come by": ("met = at_a == at_b", "met = at_a + 999 >= at_b"),
+    "the second cursor's first MCU is missing": ("b.first + j * in_mcu", "b.first + (j + 1) * in_mcu"),
+    "coefficients of the chunk before are there still": ("if (c->store && x->clean < end) {", "if (0) {"),
+    "what is not there is zeros": ("while (count && begin_of(c, x, count) > c->size * 8)", "while (0)"),
 }
 
 
@@ -223,6 +260,8 @@ def _check_some(library: Any) -> None:
         image = encoded(odd_jpeg((90, 121), layout, restart=restart, step=step, lengths=lengths), name="it")
         for y0, x0 in ((0, 0), (20, 40), (50, 80), (33, 16)):
             check_alike(image, (y0, x0, y0 + 30, x0 + 30), library=Counted(found, reader=library))
+    image = encoded(LARGE["noise"], name="it")
+    check_alike(image, (100, 40, 380, 300), library=Counted(found, reader=library))
     assert found["answered"] == found["asked"]  # one that gives up on sound files gives their pixels, too
     data = Jpeg(60, 70).data
     for at in range(data.find(b"\xff\xda") + 20, len(data) - 2, 97):

@@ -194,17 +194,17 @@ def factor_row(kernel: str, interpolation: int) -> Row:
         resized = cv2.resize(image, None, fx=factor, fy=factor, interpolation=interpolation)
         return resized.reshape(*resized.shape[:2], image.shape[2])
 
-    cases = st.builds(factor_case, SIZE, st.floats(0.05, 0.99), st.sampled_from((3, 4)), SEED).filter(is_resized_by)
+    cases = st.builds(factor_case, SIZE, st.floats(0.05, 0.99), st.sampled_from((1, 3, 4)), SEED).filter(is_resized_by)
     return Row(kernel, 6, cases, call, defined, ROWS_APART, lambda kernels: has_bits(kernels, kernel[:-3]))
 
 
 RESIZES = (
     resize_row("nearest_middle", SIZES, (1, 2, 4, 8), places.nearest),
     resize_row("nearest", SIZES, (1, 2, 3, 4), by_opencv(NEAREST)),
-    resize_row("resize", SIZES.filter(lambda s: s[0] != (2 * s[1][0], 2 * s[1][1])), (3, 4), by_opencv(LINEAR)),
+    resize_row("resize", SIZES.filter(lambda s: s[0] != (2 * s[1][0], 2 * s[1][1])), (1, 3, 4), by_opencv(LINEAR)),
     resize_row("cubic", SIZES.filter(lambda s: min(s[0]) >= 4), (3,), by_opencv(CUBIC)),
-    resize_row("shrink", SMALLER.filter(lambda s: not is_whole(s)), (3, 4), by_opencv(AREA)),
-    resize_row("enlarge", SIZES.filter(larger_somewhere), (3, 4), by_opencv(AREA)),
+    resize_row("shrink", SMALLER.filter(lambda s: not is_whole(s)), (1, 3, 4), by_opencv(AREA)),
+    resize_row("enlarge", SIZES.filter(larger_somewhere), (1, 3, 4), by_opencv(AREA)),
     factor_row("resize_by", LINEAR),
     factor_row("shrink_by", AREA),
     resize_row("blocks", WHOLE_FACTORS, (1, 2, 3, 4), by_opencv(AREA)),

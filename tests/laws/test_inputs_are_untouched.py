@@ -244,9 +244,8 @@ def test_what_a_step_has_made_leaves_as_it_is_and_what_the_caller_holds_is_copie
     assert not np.shares_memory(out, held)
 
 
-def test_what_a_class_of_the_users_has_made_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
-
+@pytest.mark.usefixtures("own_classes")
+def test_what_a_class_of_the_users_has_made_is_copied() -> None:
     class KeepsItsResult(A.ImageOnlyTransform):
         room = np.zeros((60, 80, 3), np.uint8)
 

@@ -73,7 +73,7 @@ static void read_codes(struct decoder *d, const Window *w) {
     int64_t number = jpeg->restart_interval ? (int64_t)(w->y0 / down) * jpeg->MCUs_per_row / jpeg->restart_interval : 0;
     d->entropy->jpeg = jpeg;
     begin_scan(d->entropy, restart_interval(jpeg, at, end, number), end, number, (uint32_t)(w->x0 / across),
-                (uint32_t)((w->x1 - 1) / across));
+                (uint32_t)((w->x1 - 1) / across), w->y0 ? (w->y0 - 1) / down : 0, (w->y1 + down - 1) / down);
     jpeg->entropy->decode_mcu = read_mcu;
 }
 
