@@ -31,6 +31,13 @@ from augrecipes.recipe.parse import parse_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
 
+
+@pytest.fixture(autouse=True)
+def whatever_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small images, too, take the faster way."""
+    monkeypatch.setattr(fast_apply, "_LEAST_PIXELS", {})
+
+
 MORE = [
     Step("RandomSunFlare", Arguments({"src_radius": 30, "src_color": [7, 100, 255]})),
     Step("RandomSunFlare", Arguments({"src_radius": 2500, "angle_range": [0, 1]})),
