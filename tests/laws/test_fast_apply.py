@@ -305,7 +305,7 @@ def test_principal_colours_that_the_order_of_sums_would_decide(kernels: Any, mon
             law()
 
 
-@pytest.mark.parametrize("field", ["light", "there", "back", "roots", "steps", "levels"])
+@pytest.mark.parametrize("field", ["light", "there", "back", "roots", "ys", "root_ys", "levels"])
 def test_the_probe_sees_a_number_of_the_tables_of_lab_that_is_one_off(
     field: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
