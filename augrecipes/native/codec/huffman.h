@@ -1,10 +1,14 @@
-/* Coefficients of baseline JPEGs, read in place of libjpeg's own entropy decoder, whose place is taken by a function.
+/* Canonical Huffman codes of baseline JPEGs (ITU-T T.81, Annex F), decoded by look-ahead tables in place of libjpeg's own entropy decoder, whose place is taken by a function.
 
    MCUs are read ahead, by two cursors at once: the second begins at a guess, somewhere further on. Huffman codes
    synchronise themselves: after some blocks it reads what is there, and once the first has come to an MCU that the
    second began at the same bit, whatever follows in the second is right (Klein and Wiseman, "Parallel Huffman decoding
    with applications to JPEG files", 2003). DC values are differences until MCUs are handed out. Where anything is not as
-   it should be, libjpeg's error is raised: who called then has the file judged by other means. */
+   it should be, libjpeg's error is raised: who called then has the file judged by other means.
+
+   Bits: coefficients are exact, and the inverse transform stays libjpeg's. `struct jpeg_entropy_decoder` is private to
+   libjpeg: self_test.c tries it out when the codec is built and when it is opened.
+   Law: tests/images/test_jpeg_window.py, whose planted faults are in this file, cursor.h and codes.h. */
 
 #ifndef AUGRECIPES_HUFFMAN_H
 #define AUGRECIPES_HUFFMAN_H
