@@ -173,7 +173,7 @@ def has_bits(what: str) -> bool:
     from augrecipes.ops.constants import LINEAR
     from augrecipes.recipe.parse import parse_text
 
-    kernels, warps = library(), warp_native.here()
+    kernels, warps = library(), warp_native.native_warp()
     if what == RESIZES:
         return kernels is not None and resize_native.same_bits(kernels, "resize")
     if what == WARPS:

@@ -10,7 +10,7 @@ from random_recipes import MOVES, Picture, Pool, assert_same, build, outcome, po
 from support.checks import DEAR, SEEDS, holds, planted_faults
 
 from augrecipes.compiler.executor import program
-from augrecipes.compiler.kernels.encoded_images import Undecoded, is_encoded
+from augrecipes.compiler.kernels.encoded_images import EncodedWindow, is_encoded
 from augrecipes.kinds.views import pipeline as of_views
 from augrecipes.kinds.views.reduced_file import ReducedFile, scale_for
 from augrecipes.native.kernels import library
@@ -59,10 +59,10 @@ def test_the_bits_of_an_array(channels: int, level: str) -> None:
 def test_a_forgotten_shift_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = parsed("[HorizontalFlip, {RandomCrop: {height: 9, width: 11}}, Blur]")
     assert check(recipe, "exact", 3, 5) > 0
-    right = Undecoded.__getitem__
+    right = EncodedWindow.__getitem__
     # Inside of the image, whose other bytes are nobody's to read.
     wrong = lambda self, cut: right(self, (slice(cut[0].stop - cut[0].start), cut[1]))  # noqa: E731
-    monkeypatch.setattr(Undecoded, "__getitem__", wrong)
+    monkeypatch.setattr(EncodedWindow, "__getitem__", wrong)
     with pytest.raises(AssertionError):
         check(recipe, "exact", 3, 5)
 

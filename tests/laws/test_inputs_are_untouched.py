@@ -340,7 +340,7 @@ MASK = np.arange(60 * 80, dtype=np.int16).reshape(60, 80)
 test_planted_faults_are_caught = planted_faults({
     "a channel that nobody wrote": (
         lambda fixture: check_memory(ALSO, fixture("monkeypatch")),
-        (albumentations, "of_channels", lambda channels, apply, img, *a, **k: apply(img, *a, **k)),
+        (albumentations, "require_channels", lambda channels, apply, img, *a, **k: apply(img, *a, **k)),
     ),
     "a view of a mask leaves": (
         lambda _: check_masks(_STEPS[2:3], BYTES, MASK),

@@ -90,7 +90,7 @@ def test_what_the_rule_leaves_alone(step: Step, downscale: Step) -> None:
     keeps_within(step, downscale)
 
 
-def enlarged(_: Any) -> None:
+def amplified(_: Any) -> None:
     steps = label((replace(INVERT, p=1.0), RESIZE, Step("Posterize", Arguments({"num_bits": 1}), p=1.0)))
     recipe = Recipe("law", steps=steps, output=Output(dtype="uint8", layout="hwc"))
     for seed in range(0, 40, 2):
@@ -112,8 +112,8 @@ test_planted_faults_are_caught = planted_faults(
             (shrink_first, "_MEANS", (*shrink_first._MEANS, "cubic")),
         ),
         "rounding that a later step enlarges": (
-            enlarged,
-            (shrink_first, "held_from", lambda steps, *_: [None] * (len(steps) + 1)),
+            amplified,
+            (shrink_first, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1)),
         ),
     }
 )

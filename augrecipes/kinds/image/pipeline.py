@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from augrecipes.compat.albumentations import as_they_are, as_they_come
+from augrecipes.compat.albumentations import accept_unconverted, skip_filtering
 from augrecipes.compat.boxes import prepare
 from augrecipes.compiler.compile import warn_of_floats
 from augrecipes.compiler.executor.inputs import MappedImages
@@ -72,9 +72,9 @@ class ImagePipeline(Pipeline):
         for inner, processor in self.processors.items():
             prepare(processor, rows_of(inner))
             if compiled.resumes:
-                as_they_come(processor)
+                accept_unconverted(processor)
             if compiled.pauses:
-                as_they_are(processor)
+                skip_filtering(processor)
 
     # The two ways to make a sample: a program with exits, and the steps.
 
