@@ -74,6 +74,10 @@ _PROBED = 4  # windows of it
 _SEQUENTIAL, _SCALABLE = (0xC0, 0xC1), (0xC0, 0xC1, 0xC2)
 
 
+_LONGEST_KEPT = 4_096  # bytes of a beginning
+_last: tuple[bytes, ImageHeader | None] = (b"", None)
+
+
 @dataclass(frozen=True, slots=True)
 class Segments:
     """Where things are in a JPEG, and what its frame says."""
@@ -94,10 +98,20 @@ class Segments:
 
 
 def header(data: bytes) -> ImageHeader:
-    """The header of a JPEG; the data may end after the frame marker. Raises UnreadableError."""
+    """The header of a JPEG; the data may end after the frame marker. Raises UnreadableError.
+
+    Files of one size and one program mostly begin alike: what the last one's beginning said is not walked again.
+    """
+    global _last  # noqa: PLW0603  one tuple, which any thread may replace
+    beginning, known = _last
+    if known is not None and isinstance(data, bytes) and data.startswith(beginning):
+        return known
     s = _walk(data)
     color = _COLORS.get(s.components, "other")
-    return ImageHeader("jpeg", s.width, s.height, s.bits, color, orientation=s.orientation, lossy=True, layout=s)
+    info = ImageHeader("jpeg", s.width, s.height, s.bits, color, orientation=s.orientation, lossy=True, layout=s)
+    if 0 < s.scan < _LONGEST_KEPT and isinstance(data, bytes):
+        _last = data[: s.scan + 4], info  # the marker of the scan and its length, which is as far as it was walked
+    return info
 
 
 def _space_of(data: bytes, info: ImageHeader, channels: int | None) -> str:
