@@ -23,7 +23,7 @@ class Flow:
         encoded: the image is not decoded yet: what its first steps cut off need never be.
         least: height and width, px, that every image has at least where the steps begin; None: nothing is declared.
         floats: the image leaves behind the last step as floats, each channel for itself.
-        held: contracts of merges that must not be made here, and why: what comes after the group would not bear them.
+        obstacles: contracts of merges that must not be made here, and why: what comes after the group forbids them.
     """
 
     dtype: Dtype | None = "uint8"
@@ -32,4 +32,4 @@ class Flow:
     encoded: bool = False
     least: tuple[int, int] | None = None
     floats: bool = False
-    held: Mapping[str, str] = field(default_factory=dict)
+    obstacles: Mapping[str, str] = field(default_factory=dict)

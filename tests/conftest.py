@@ -78,6 +78,16 @@ def _what_is_lost_is_allowed(request: pytest.FixtureRequest, monkeypatch: pytest
 
 
 @pytest.fixture
+def own_classes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test registers is forgotten after it."""
+    from augrecipes.ops import registry
+
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    yield
+    registry._live_schema.cache_clear()
+
+
+@pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder behind `shop://`, which nobody has to wait for, and an empty cache."""
     from support import shop
@@ -163,7 +173,7 @@ def has_bits(what: str) -> bool:
     from augrecipes.ops.constants import LINEAR
     from augrecipes.recipe.parse import parse_text
 
-    kernels, warps = library(), warp_native.here()
+    kernels, warps = library(), warp_native.native_warp()
     if what == RESIZES:
         return kernels is not None and resize_native.same_bits(kernels, "resize")
     if what == WARPS:

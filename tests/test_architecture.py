@@ -26,8 +26,11 @@ LONGEST = 320
 # What is private to others is compat's, whatever it is called.
 INNARDS = frozenset({"f_locals", "f_back", "__globals__", "__code__", "__closure__", "__pydantic_decorators__"})
 PUBLIC = frozenset({"_replace", "_asdict", "_exit"})  # of named tuples and os, in spite of their names
-# Facts about a class live in ops: elsewhere its name stands only where old and foreign names become today's.
-NAMES_CLASSES = ("ops/", "recipe/history.py", "interop/")
+# Facts about a class stand in its record: elsewhere its name stands only where steps are made of something else.
+NAMES_CLASSES = (
+    "ops/families/", "ops/groups.py", "ops/policies.py", "ops/augmix.py", "ops/eval_windows.py",
+    "recipe/history.py", "interop/",
+)  # fmt: skip
 CLASSES = frozenset({*catalog.shipped(), *GROUPS})
 # What a kind brings, and the package that each part belongs to.
 PARTS = {"pipeline": "compiler", "reader": "sources", "dataset": "data", "sheet": "preview", "alone": "tta"}
@@ -160,9 +163,17 @@ def test_only_compat_takes_hold_of_what_is_private() -> None:
     assert any("_shutdown_workers" in fault for fault in found)
 
 
-def test_facts_about_classes_live_in_ops() -> None:
+def test_facts_about_a_class_stand_in_its_record() -> None:
     texts = {path: text for path, text in _sources().items() if not path.startswith(NAMES_CLASSES)}
     assert [fault for path, text in texts.items() for fault in classes_named_in(path, text)] == []
+
+
+def test_a_class_is_named_once_among_the_records() -> None:
+    families = [text for path, text in _sources().items() if path.startswith("ops/families/")]
+    calls = [node for text in families for node in ast.walk(_parsed(text)) if isinstance(node, ast.Call) and node.args]
+    named = [call.args[0].value for call in calls if isinstance(call.args[0], ast.Constant)]
+    records = [name for name in named if name in CLASSES]
+    assert sorted(records) == sorted(CLASSES - {*GROUPS, "Degrade", "AutoAugment", "RandAugment", "TrivialAugment"})
 
 
 def test_parts_of_kinds_are_asked_for_from_above() -> None:
@@ -180,6 +191,7 @@ PLANTED: list[tuple[Callable[[str, str], list[str]], str, str, str]] = [
     (parts_asked_for, "recipe/parse.py", 'part(self.kind, "pipeline")', "asks for pipeline"),
     (parts_asked_for, "bench/sides.py", 'kinds.part(recipe.kind, "dataset")', ""),
     (classes_named_in, "lint/a.py", 'if step.name == "Degrade":\n    pass', "1: names Degrade"),
+    (classes_named_in, "ops/ranges.py", 'NEUTRAL = {"Rotate": {"limit": 0}}', "1: names Rotate"),
     (classes_named_in, "lint/a.py", '_SIZES = {\n    "Resize": 1,\n}', "2: names Resize"),
     (classes_named_in, "lint/a.py", '"""Such as `RandomCrop`."""\nf"{name} after RandomCrop: use CenterCrop"', ""),
     (kinds_named_in, "bench/a.py", 'a = 1 if self.kind in ("image", "bag") else 2', "branches"),

@@ -93,7 +93,7 @@ def preprocessed_mask(step: Any, mask: np.ndarray) -> np.ndarray:
     return np.asarray(step._preprocess_mask(mask))
 
 
-def of_channels(channels: int, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
+def require_channels(channels: int, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
     """Refuse an image of other channels than there are values for: albumentations leaves the rest as memory was."""
     has = img.shape[2] if img.ndim > 2 else 1
     if has != channels:
@@ -101,12 +101,12 @@ def of_channels(channels: int, apply: Callable[..., Any], img: Any, *args: Any, 
     return apply(img, *args, **params)
 
 
-def on_a_copy(apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
+def apply_to_copy(apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
     """Let a transform that writes into the image it is given have a copy of it."""
     return apply(img.copy(), *args, **params)
 
 
-def checked_image(apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
+def check_result(apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
     """Refuse what a class of the user's returns, unless recipes take it: otherwise some later step is blamed."""
     image = apply(img, *args, **params)
     if (dtype := getattr(image, "dtype", type(image).__name__)) not in ("uint8", "float32"):
@@ -124,7 +124,7 @@ def variables(error: BaseException) -> Iterator[dict[str, Any]]:
     return (frame.f_locals for frame, _ in walk_tb(error.__traceback__))
 
 
-def as_they_come(processor: Any) -> None:
+def accept_unconverted(processor: Any) -> None:
     """Let an albumentations processor take what other steps have left, in its own terms, instead of a sample's."""
     convert = processor.check_and_convert
 
@@ -134,6 +134,6 @@ def as_they_come(processor: Any) -> None:
     processor.check_and_convert = only_back
 
 
-def as_they_are(processor: Any) -> None:
+def skip_filtering(processor: Any) -> None:
     """Let an albumentations processor leave what the steps have left: not filtered once more, not converted."""
     processor._process_single_field = lambda name, data, shape: data

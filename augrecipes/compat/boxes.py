@@ -41,7 +41,7 @@ def prepare(processor: Any, rows: str | None) -> None:
         processor._process_label_fields = lambda data, name: _with_labels(processor, data, name, rows)
         processor._remove_label_fields = lambda data, name: _without_labels(processor, data, name, rows)
     made: Any = BoxRules(processor.params) if isinstance(processor, BboxProcessor) else PointRules(processor.params)
-    processor.filter = Settled(made.filter).filter if isinstance(made, BoxRules) else made.filter
+    processor.filter = UnchangedFilter(made.filter).filter if isinstance(made, BoxRules) else made.filter
     processor.check_and_convert = made.convert
 
 
@@ -50,7 +50,7 @@ def forget_labels(processor: Any) -> None:
     processor.label_manager = LabelManager()
 
 
-class Settled:
+class UnchangedFilter:
     """Filters by `own`. Rows that it left as they were it leaves again, at the same size, without looking."""
 
     def __init__(self, own: Callable[[np.ndarray, Any], np.ndarray]) -> None:

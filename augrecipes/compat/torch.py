@@ -72,17 +72,17 @@ if not proven(torch.__version__):
 # Datasets.
 
 
-def asked_by_torch() -> bool:
+def is_called_by_dataloader() -> bool:
     """Whether a DataLoader of torch wants the sample that is being read: then it stands above us on the stack."""
-    if _fetched_by(sys._getframe(1)):
+    if _is_fetch_frame(sys._getframe(1)):
         return True
     if threading.current_thread() is threading.main_thread():
         return False
     # Threads that a user's own dataset reads with begin with an empty stack: the DataLoader waits in another one.
-    return get_worker_info() is not None or any(map(_fetched_by, sys._current_frames().values()))
+    return get_worker_info() is not None or any(map(_is_fetch_frame, sys._current_frames().values()))
 
 
-def _fetched_by(frame: FrameType | None) -> bool:
+def _is_fetch_frame(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code in _FETCHES:
             return True
@@ -100,53 +100,53 @@ def empty_shared(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 # DataLoaders, and their iterators with workers.
 
 
-def kept_pass(loader: DataLoader[Any]) -> Any | None:
+def persistent_iterator(loader: DataLoader[Any]) -> Any | None:
     """The iterator whose workers stay from pass to pass, once there is one, and as long as they are there."""
-    if loader._iterator is not None and is_over(loader._iterator):
+    if loader._iterator is not None and is_shut_down(loader._iterator):
         loader._iterator = None
     return loader._iterator
 
 
-def is_over(passing: Any) -> bool:
+def is_shut_down(iterator: Any) -> bool:
     """Whether the workers of an iterator are gone: torch would wait for them for ever."""
-    return bool(passing._shutdown)
+    return bool(iterator._shutdown)
 
 
-_passes: weakref.WeakSet[Any] = weakref.WeakSet()
+_iterators: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def _leave_to_parent() -> None:
+def _forget_parent_iterators() -> None:
     """A process that was forked neither asks the workers of its parent, nor ends them when it drops its copy."""
-    for passing in _passes:
-        passing._shutdown = True
+    for iterator in _iterators:
+        iterator._shutdown = True
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_to_parent)
+    os.register_at_fork(after_in_child=_forget_parent_iterators)
 
 
-def begun(loader: DataLoader[Any]) -> Any:
+def start_iterator(loader: DataLoader[Any]) -> Any:
     """A new iterator of a DataLoader with workers, of whose death torch's handler does not tell.
 
     It would raise wherever the main thread is: also while a connection is closed, which then is closed twice. Instead
     data and deaths are waited for together.
     """
     try:
-        passing: Any = iter(loader)
+        iterator: Any = iter(loader)
     except BaseException as error:
-        _forget_half_made(error)
+        _clean_up_interrupted(error)
         raise
-    if passing._worker_pids_set:
-        passing._worker_pids_set = False
-        _remove_worker_pids(id(passing))
-    of, receive, turns = weakref.ref(passing), type(passing)._try_get_data, [0]
+    if iterator._worker_pids_set:
+        iterator._worker_pids_set = False
+        _remove_worker_pids(id(iterator))
+    reference, receive, receive_steps = weakref.ref(iterator), type(iterator)._try_get_data, [0]
 
     def received(timeout: float = MP_STATUS_CHECK_INTERVAL) -> tuple[bool, Any]:
-        this: Any = of()
+        this: Any = reference()
         until = time.monotonic() + timeout
         if this._pin_memory:  # a thread receives; torch looks who is dead whenever nothing has come
             return receive(this, timeout)
-        turns[0] += 1
+        receive_steps[0] += 1
         try:
             ready = wait([this._worker_result_queue._reader, *(worker.sentinel for worker in this._workers)], timeout)
             if not ready:
@@ -155,17 +155,17 @@ def begun(loader: DataLoader[Any]) -> Any:
                 raise EOFError("a worker is gone")
             return receive(this, timeout=max(0.0, until - time.monotonic()))
         finally:
-            turns[0] += 1
+            receive_steps[0] += 1
 
-    passing._try_get_data = received
-    passing._workers_done_event = _AllOver(passing._workers_done_event, passing._workers)
-    _passes.add(passing)
-    arguments = passing._workers, passing._worker_result_queue, turns
-    threading.Thread(target=_complete, args=arguments, name="cut-off-messages", daemon=True).start()
-    return passing
+    iterator._try_get_data = received
+    iterator._workers_done_event = _DoneEvent(iterator._workers_done_event, iterator._workers)
+    _iterators.add(iterator)
+    arguments = iterator._workers, iterator._worker_result_queue, receive_steps
+    threading.Thread(target=_complete_messages, args=arguments, name="cut-off-messages", daemon=True).start()
+    return iterator
 
 
-def _forget_half_made(error: BaseException) -> None:
+def _clean_up_interrupted(error: BaseException) -> None:
     """Clear up behind an iterator that was interrupted while it was made, as when a worker dies at once.
 
     Torch would know its workers for ever, by a number that a later iterator may get again.
@@ -182,17 +182,17 @@ def _forget_half_made(error: BaseException) -> None:
             this._shutdown = True  # nothing is left for its end
 
 
-class _AllOver:
+class _DoneEvent:
     """Tells workers that all is over, unless one was killed while it asked: its lock would be waited for for ever."""
 
     def __init__(self, event: Any, workers: list[Any]) -> None:
-        self._event, self._workers, self._over = event, workers, False
+        self._event, self._workers, self._is_set = event, workers, False
 
     def is_set(self) -> bool:
-        return self._over  # nobody else says so
+        return self._is_set  # nobody else says so
 
     def set(self) -> None:
-        self._over, lock, flag = True, self._event._cond._lock, self._event._flag
+        self._is_set, lock, flag = True, self._event._cond._lock, self._event._flag
         if lock.acquire(timeout=_CUT_OFF_SECONDS):
             flag.acquire(False)
             flag.release()
@@ -202,29 +202,29 @@ class _AllOver:
                 worker.terminate()
 
 
-def _complete(workers: list[Any], messages: Any, turns: list[int]) -> None:
+def _complete_messages(workers: list[Any], messages: Any, receive_steps: list[int]) -> None:
     """End what a dead worker has sent in part, with zeros: else it would be waited for for ever."""
     wait([worker.sentinel for worker in workers])
-    turn, since = turns[0], time.monotonic()
-    while turn % 2 and turns[0] == turn:  # something is being received; the next turn begins by seeing the dead
+    step, since = receive_steps[0], time.monotonic()
+    while step % 2 and receive_steps[0] == step:  # something is being received; the next step begins by seeing the dead
         if time.monotonic() - since < _CUT_OFF_SECONDS:
             time.sleep(_LOOK_SECONDS)
         elif select.select([], [messages._writer], [], _LOOK_SECONDS)[1]:
             os.write(messages._writer.fileno(), bytes(select.PIPE_BUF))
 
 
-def workers_of(passing: Any) -> list[Any]:
+def workers_of(iterator: Any) -> list[Any]:
     """The processes of an iterator, as far as it is made."""
-    return list(getattr(passing, "_workers", ()))
+    return list(getattr(iterator, "_workers", ()))
 
 
-def terminate(passing: Any) -> None:
+def terminate(iterator: Any) -> None:
     """Let the workers of an iterator end, whatever they are at."""
-    for worker in workers_of(passing):
+    for worker in workers_of(iterator):
         worker.terminate()
 
 
-def end_workers(passing: Any) -> None:
+def end_workers(iterator: Any) -> None:
     """End the workers of an iterator of torch's DataLoader now, not when the garbage collector gets to them.
 
     An error's traceback keeps the iterator in a cycle, and torch then waits five seconds for each worker, at any later
@@ -232,7 +232,7 @@ def end_workers(passing: Any) -> None:
     """
     # torch's signal handler raises wherever the program is when it hears of a dead worker, here too.
     with suppress(RuntimeError):
-        passing._shutdown_workers()
+        iterator._shutdown_workers()
 
 
 def end_feeders() -> None:
@@ -252,25 +252,25 @@ def end_feeders() -> None:
         os._exit(0)
 
 
-def says_dead_worker(text: str) -> bool:
+def is_dead_worker_message(text: str) -> bool:
     """Whether a message of torch's is about a worker that died.
 
-    >>> says_dead_worker("DataLoader worker (pid(s) 7, 8) exited unexpectedly")
+    >>> is_dead_worker_message("DataLoader worker (pid(s) 7, 8) exited unexpectedly")
     True
     """
     return _DEAD.match(text) is not None
 
 
-def says_full_memory(text: str) -> bool:
+def is_full_memory_message(text: str) -> bool:
     """Whether a message of torch's is about shared memory that is full."""
     return "unable to allocate shared memory" in text
 
 
-def says_timeout(text: str) -> bool:
+def is_timeout_message(text: str) -> bool:
     """Whether a message of torch's is about a worker that was waited for too long."""
     return text.startswith("DataLoader timed out")
 
 
-def from_worker(text: str) -> bool:
+def is_worker_error(text: str) -> bool:
     """Whether a message of torch's hands on what a worker's own code raised."""
     return text.startswith("Caught ")

@@ -20,7 +20,7 @@ from augrecipes.compiler.explained import (
     planned_steps,
 )
 from augrecipes.compiler.rewrite import flow_of, plan
-from augrecipes.compiler.rewrite.contracts import Merge, before_each, held_from
+from augrecipes.compiler.rewrite.contracts import Merge, flows_before_each, obstacles_from
 from augrecipes.compiler.rewrite.nodes import Steps, action_of
 from augrecipes.compiler.rewrite.rule import runs
 from augrecipes.compiler.rewrite.rules import join_colours, join_warps, rules_for, shrink_first
@@ -256,11 +256,11 @@ def _kept(steps: Steps, flow: Flow) -> dict[str, str]:
 def _barred(steps: Steps, flow: Flow) -> dict[str, str]:
     """Why steps that could be merged are not: what comes behind them would not bear it."""
     found: dict[str, str] = {}
-    for step, ahead in zip(steps, before_each(steps, flow), strict=True):
+    for step, ahead in zip(steps, flows_before_each(steps, flow), strict=True):
         if step.name == groups.SEQUENTIAL:
             found |= _barred(step.steps, ahead)
     for joins, merge in _MERGES:
-        behind = held_from(steps, flow, merge)
+        behind = obstacles_from(steps, flow, merge)
         for start, run in runs(steps, joins):
             if (why := behind[start + len(run)]) is not None:
                 barred = [inner for step in run for inner in step.walk()]

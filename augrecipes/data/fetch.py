@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from torch.utils.data import Dataset
 
-from augrecipes.compat.torch import pin_memory, says_full_memory
+from augrecipes.compat.torch import is_full_memory_message, pin_memory
 from augrecipes.data.batching import BatchRows, Empty, empty, empty_pinned, joined, split
 from augrecipes.data.collate import Collate
 from augrecipes.data.dataset import RecipeDataset
@@ -173,7 +173,7 @@ class FetchDataset(Dataset[Any]):
         try:
             return draft.delivery()
         except RuntimeError as error:
-            if not says_full_memory(str(error)):
+            if not is_full_memory_message(str(error)):
                 raise
             return Delivery(order.number, None, (), LoaderError(
                 'shared memory (/dev/shm) is full: backend="threads" needs none; fewer workers, smaller batches or a '

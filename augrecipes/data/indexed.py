@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.compat.torch import asked_by_torch
+from augrecipes.compat.torch import is_called_by_dataloader
 from augrecipes.data.batching import ragged_keys
 from augrecipes.data.checks import Key, as_index, check_indices, count, position_of
 from augrecipes.data.epochs import EpochClock, check_epoch, current
@@ -176,7 +176,7 @@ class IndexedRows(Displayed):
     def _resolved(self, keys: Sequence[Any]) -> list[Key]:
         """Keys `(epoch, i)`; `i` is of the epoch that the loader says, that was set, or a DataLoader has come to."""
         now, n = current(), len(self)
-        counts = now is None and any(not isinstance(key, tuple) for key in keys) and asked_by_torch()
+        counts = now is None and any(not isinstance(key, tuple) for key in keys) and is_called_by_dataloader()
         found = []
         for key in keys:
             if isinstance(key, tuple):

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, Subset
 
-from augrecipes.compat.torch import end_workers, kept_pass
+from augrecipes.compat.torch import end_workers, persistent_iterator
 from augrecipes.compiler.run.quiet import quiet
 from augrecipes.data import batching
 from augrecipes.data.choice import Choice
@@ -104,7 +104,7 @@ class Readers:
     def close(self) -> None:
         """End processes that stayed; the next pass starts new ones."""
         workers, self._workers = self._workers, None
-        if workers is not None and (passing := kept_pass(workers)) is not None:
+        if workers is not None and (passing := persistent_iterator(workers)) is not None:
             end_workers(passing)
 
 

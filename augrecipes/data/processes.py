@@ -112,7 +112,7 @@ class Processes(Iterator[Delivery]):
     """
 
     def __init__(self, inner: DataLoader[Any]) -> None:
-        self._inner: Any = hooks.kept_pass(inner)
+        self._inner: Any = hooks.persistent_iterator(inner)
         with self._heard():
             if self._inner is not None:
                 self._all_alive()
@@ -120,14 +120,14 @@ class Processes(Iterator[Delivery]):
                 return
             try:
                 with delay_interrupts():
-                    self._inner = hooks.begun(inner)
+                    self._inner = hooks.start_iterator(inner)
             except BaseException:
                 if self._inner is not None:
                     self.close()
                 raise
 
     def __next__(self) -> Delivery:
-        if hooks.is_over(self._inner):
+        if hooks.is_shut_down(self._inner):
             raise LoaderError("the loader was closed, or its process forked: workers are gone; begin another pass")
         with self._heard():
             self._all_alive()
@@ -143,7 +143,7 @@ class Processes(Iterator[Delivery]):
         try:
             yield
         except StopIteration as error:
-            if hooks.from_worker(str(error)):
+            if hooks.is_worker_error(str(error)):
                 raise stop_as_error(error, "worker_init_fn, or set_epoch of the dataset,") from None
             raise
         except Exception as error:  # of many types: whatever was being received when it died
@@ -180,18 +180,18 @@ def dead_worker(error: Exception, workers: Sequence[Any] = ()) -> LoaderError | 
     if isinstance(error, LoaderError):
         return error
     text = str(error)
-    if hooks.from_worker(text):  # raised by the user's own code in a worker, and handed on by torch
+    if hooks.is_worker_error(text):  # raised by the user's own code in a worker, and handed on by torch
         return None
     if (died := the_dead(workers)) is not None:
         return died
-    if hooks.says_timeout(text):
+    if hooks.is_timeout_message(text):
         return LoaderError(f"{text}; a sample took longer than timeout= allows, or a worker hangs")
     if workers:  # it may still be dying; or it is of another loader
         dying = wait([worker.sentinel for worker in workers], _DYING_SECONDS)
         for worker in [worker for worker in workers if worker.sentinel in dying]:
             worker.join(_DYING_SECONDS)
         return the_dead(workers)
-    if hooks.says_dead_worker(text):
+    if hooks.is_dead_worker_message(text):
         return _worker_died(text.splitlines()[0], f"out of memory ({_LESS}); {_CRASHED}; or {_ENDED}")
     return None
 

@@ -24,20 +24,20 @@ EXPORT int32_t JOIN(moved, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int6
 static inline Resize *resizer(int64_t rows, int64_t columns, int64_t channels, int64_t height, int64_t width,
                               int64_t mode) {
     double down = 1.0 / ((double)height / (double)rows), across = 1.0 / ((double)width / (double)columns);
-    int whole = down == floor(down) && across == floor(across), colours = channels >= 3;
+    int whole = down == floor(down) && across == floor(across), known = channels != 2;
     if (mode == INTERP_NEAREST)
         return JOIN(nearest, ISA);
     if (mode == INTERP_NEAREST_MIDDLE)
         return JOIN(nearest_middle, ISA);
     if (mode == INTERP_LINEAR)
-        return down == 2 && across == 2 ? JOIN(blocks, ISA) : colours ? JOIN(resize, ISA) : 0;
+        return down == 2 && across == 2 ? JOIN(blocks, ISA) : known ? JOIN(resize, ISA) : 0;
     if (mode == INTERP_CUBIC)
         return channels == 3 && MIN(rows, columns) >= LEAST_CUBIC ? JOIN(cubic, ISA) : 0;
     if (mode == INTERP_AREA && (down < 1 || across < 1))
-        return colours ? JOIN(enlarge, ISA) : 0;
+        return known ? JOIN(enlarge, ISA) : 0;
     if (mode != INTERP_AREA || (whole && MAX(down, across) > BLOCKS))
         return 0;
-    return whole ? JOIN(blocks, ISA) : colours ? JOIN(shrink, ISA) : 0;
+    return whole ? JOIN(blocks, ISA) : known ? JOIN(shrink, ISA) : 0;
 }
 
 /* What a window of an image with a border reads of the image: where all is border, a pixel. */

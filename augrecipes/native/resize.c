@@ -9,10 +9,15 @@
 
 enum { ACROSS = 256, WHOLE = 2048 };
 
+/* How many values a pixel has between its columns and its rows: of colours four. */
+static inline int values_of(int channels) { return channels == 1 ? 1 : 4; }
+
 /* Columns of the result, some at a time: the byte at which each one's first pixel begins, and the two weights. */
 typedef struct {
     int32_t at[ACROSS];
     int16_t weights[ACROSS][8]; /* both, four times */
+    int16_t pairs[ACROSS][2];   /* both */
+    uint8_t picks[ACROSS][2];   /* both pixels, from the first of eight columns on */
 } Columns;
 
 /* Along one side: how many pixels of the image one of the result is wide, and the inverse; whether pixels are areas. */
@@ -50,14 +55,29 @@ static void find_columns(Columns *c, int64_t first, int64_t count, const Scale *
         if (at >= columns - 1)
             at = (int32_t)columns - 1, weight = 0;
         c->at[x] = at * channels;
-        for (int k = 0; k < 4; k++) {
-            c->weights[x][2 * k] = (int16_t)rintf((1.0f - weight) * WHOLE);
-            c->weights[x][2 * k + 1] = (int16_t)rintf(weight * WHOLE);
-        }
+        c->picks[x][0] = (uint8_t)(c->at[x] - c->at[x & ~(int64_t)7]), c->picks[x][1] = (uint8_t)(c->picks[x][0] + 1);
+        c->pairs[x][0] = (int16_t)rintf((1.0f - weight) * WHOLE), c->pairs[x][1] = (int16_t)rintf(weight * WHOLE);
+        for (int k = 0; k < 4; k++)
+            memcpy(c->weights[x] + 2 * k, c->pairs[x], sizeof c->pairs[x]);
     }
 }
 
-/* One row between its columns, four values a pixel, 15 bits each; `end`: of the bytes that may be read. */
+#if defined(__AVX2__)
+/* Of one channel, what eight columns are between. */
+static inline __m128i neighbours_of_eight(const Columns *c, int64_t x, const uint8_t *row) {
+    if (c->at[x + 7] - c->at[x] < 15)
+        return _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(row + c->at[x])), _mm_loadu_si128((const __m128i *)c->picks[x]));
+    uint64_t eight[2] = {0};
+    for (int k = 7; k >= 0; k--) {
+        uint16_t pair;
+        memcpy(&pair, row + c->at[x + k], sizeof pair);
+        eight[k / 4] = eight[k / 4] << 16 | pair;
+    }
+    return _mm_set_epi64x((int64_t)eight[1], (int64_t)eight[0]);
+}
+#endif
+
+/* One row between its columns, values of 15 bits each; `end`: of the bytes that may be read. */
 static inline void blend_columns(const Columns *c, int64_t count, const uint8_t *row, const uint8_t *end, int channels,
                                  int16_t *restrict to) {
     int64_t x = 0;
@@ -65,10 +85,17 @@ static inline void blend_columns(const Columns *c, int64_t count, const uint8_t 
     const __m128i pairs = channels == 3 ? _mm_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1)
                                         : _mm_setr_epi8(0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1);
     const __m256i both = _mm256_broadcastsi128_si256(pairs);
-    int64_t whole = count & ~3;
-    while (whole && row + c->at[whole - 1] + 8 > end)
-        whole -= 4;
-    for (; x < whole; x += 4) {
+    const int some = channels == 1 ? 8 : 4;
+    int64_t whole = count & ~(int64_t)(some - 1);
+    while (whole && row + c->at[whole - 1] + 16 > end)
+        whole -= some;
+    for (; channels == 1 && x < whole; x += some) {
+        __m256i words = _mm256_cvtepu8_epi16(neighbours_of_eight(c, x, row));
+        words = _mm256_srai_epi32(_mm256_madd_epi16(words, _mm256_loadu_si256((const __m256i *)c->pairs[x])), 4);
+        words = _mm256_permute4x64_epi64(_mm256_packs_epi32(words, words), 0xd8);
+        _mm_storeu_si128((__m128i *)(to + x), _mm256_castsi256_si128(words));
+    }
+    for (; x < whole; x += some) {
         __m256i sums[2];
         for (int k = 0; k < 2; k++) {
             const int32_t *at = c->at + x + 2 * k;
@@ -85,10 +112,10 @@ static inline void blend_columns(const Columns *c, int64_t count, const uint8_t 
     (void)end;
 #endif
     for (; x < count; x++)
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < values_of(channels); k++) {
             const uint8_t *at = row + c->at[x] + MIN(k, channels - 1);
-            int32_t second = c->weights[x][1] ? at[channels] * c->weights[x][1] : 0;
-            to[4 * x + k] = (int16_t)((at[0] * c->weights[x][0] + second) >> 4);
+            int32_t second = c->pairs[x][1] ? at[channels] * c->pairs[x][1] : 0;
+            to[values_of(channels) * x + k] = (int16_t)((at[0] * c->pairs[x][0] + second) >> 4);
         }
 }
 
@@ -99,17 +126,17 @@ static inline void blend_rows(const int16_t *restrict above, const int16_t *rest
 #if defined(__AVX2__)
     const __m256i one = _mm256_set1_epi16(first), two = _mm256_set1_epi16(second), half = _mm256_set1_epi16(2);
     const __m256i close = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0, 0, 0, 0));
-    for (; x + 8 <= count; x += 8) {
+    for (const int some = channels == 1 ? 32 : 8; x + some <= count; x += some) {
         __m256i sums[2];
         for (int k = 0; k < 2; k++) {
-            __m256i a = _mm256_loadu_si256((const __m256i *)(above + 4 * x + 16 * k));
-            __m256i b = _mm256_loadu_si256((const __m256i *)(below + 4 * x + 16 * k));
+            __m256i a = _mm256_loadu_si256((const __m256i *)(above + values_of(channels) * x + 16 * k));
+            __m256i b = _mm256_loadu_si256((const __m256i *)(below + values_of(channels) * x + 16 * k));
             a = _mm256_add_epi16(_mm256_mulhi_epi16(a, one), _mm256_mulhi_epi16(b, two));
             sums[k] = _mm256_srai_epi16(_mm256_add_epi16(a, half), 2);
         }
         __m256i bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(sums[0], sums[1]), 0xd8);
-        if (channels == 4) {
-            _mm256_storeu_si256((__m256i *)(to + 4 * x), bytes);
+        if (channels != 3) {
+            _mm256_storeu_si256((__m256i *)(to + channels * x), bytes);
             continue;
         }
         bytes = _mm256_shuffle_epi8(bytes, close);
@@ -120,7 +147,8 @@ static inline void blend_rows(const int16_t *restrict above, const int16_t *rest
 #endif
     for (; x < count; x++)
         for (int k = 0; k < channels; k++) {
-            int32_t sum = (above[4 * x + k] * first >> 16) + (below[4 * x + k] * second >> 16);
+            int64_t at = values_of(channels) * x + k;
+            int32_t sum = (above[at] * first >> 16) + (below[at] * second >> 16);
             to[channels * x + k] = (uint8_t)((sum + 2) >> 2);
         }
 }
@@ -160,7 +188,9 @@ static inline int32_t resize_linearly(const uint8_t *source, int64_t rows, int64
     for (int64_t x = 0; x < width; x += ACROSS) {
         int64_t count = MIN(ACROSS, width - x);
         find_columns(&c, left + x, count, across, columns, channels);
-        if (channels == 3)
+        if (channels == 1)
+            resize_columns(source, rows, columns, step, 1, &c, count, target + x, top, height, down, step_to);
+        else if (channels == 3)
             resize_columns(source, rows, columns, step, 3, &c, count, target + x * 3, top, height, down, step_to);
         else
             resize_columns(source, rows, columns, step, 4, &c, count, target + x * 4, top, height, down, step_to);
@@ -168,14 +198,14 @@ static inline int32_t resize_linearly(const uint8_t *source, int64_t rows, int64
     return DONE;
 }
 
-/* source:  rows x columns x channels of uint8, channels 3 or 4; step: bytes from row to row
+/* source:  rows x columns x channels of uint8, channels 1, 3 or 4; step: bytes from row to row
    tall, wide: of the whole result
    target:  a window of it, height x width x channels, whose first pixel is at row top, column left; step_to: bytes from
             row to row */
 #define RESIZED(name, areas) \
     KERNEL(name)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall, \
                  int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width, int64_t step_to) { \
-        if ((channels != 3 && channels != 4) || !is_window(rows, columns, tall, wide, top, left, height, width)) \
+        if ((channels != 1 && channels != 3 && channels != 4) || !is_window(rows, columns, tall, wide, top, left, height, width)) \
             return REFUSED; \
         const Scale down = scale_of(tall, rows, areas), across = scale_of(wide, columns, areas); \
         return resize_linearly(source, rows, columns, step, channels, &down, &across, target, top, left, height, width, \
@@ -188,7 +218,7 @@ RESIZED(enlarge, 1)
 /* The whole result, tall x wide, of an image resized by a factor that need not be that of the sizes. */
 KERNEL(resize_by)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, double factor,
                   uint8_t *target, int64_t tall, int64_t wide) {
-    if ((channels != 3 && channels != 4) || !is_window(rows, columns, tall, wide, 0, 0, tall, wide))
+    if ((channels != 1 && channels != 3 && channels != 4) || !is_window(rows, columns, tall, wide, 0, 0, tall, wide))
         return REFUSED;
     const Scale scale = {1.0 / factor, factor, 0};
     return resize_linearly(source, rows, columns, step, channels, &scale, &scale, target, 0, 0, tall, wide, wide * channels);

@@ -144,8 +144,8 @@ static Pixel in_order(const Rows *r, const Share *share, int channels) {
     Pixel sum = {0}, row;
     for (int32_t k = 0; k < r->share.count; k++) {
         const uint8_t *from = r->source + (r->share.first + k) * r->step;
-        int whole = channels == 4 || from + (share->first + share->count) * channels < r->end;
-        sum_columns(share, 1, from, channels, whole ? 4 : 3, &row);
+        int whole = from + (share->first + share->count - 1) * channels + 4 <= r->end;
+        sum_columns(share, 1, from, channels, whole ? 4 : channels, &row);
         sum = k ? sum + row * weight_of(&r->share, k) : row * weight_of(&r->share, k);
     }
     return sum;
@@ -227,7 +227,7 @@ static inline void shrink_columns(const uint8_t *source, int64_t rows, int64_t c
             uint8_t *out = target + y * step_to + from * channels;
             if (to > from) {
                 sum_rows(&r, x, end - x, sums);
-                sums[end - x] = 0; /* the fourth of the last pixel of three */
+                memset(sums + (end - x), 0, 3 * sizeof *sums); /* what is read behind the last pixel */
                 shrink_row(&r, shares + from, to - from, sums, x, channels, out);
                 continue;
             }
@@ -247,7 +247,9 @@ static int32_t shrink_areas(const uint8_t *source, int64_t rows, int64_t columns
         int64_t count = MIN(ACROSS, width - x);
         for (int64_t i = 0; i < count; i++)
             shares[i] = share_of(left + x + i, across, columns);
-        if (channels == 3)
+        if (channels == 1)
+            shrink_columns(source, rows, columns, step, 1, shares, count, target + x, top, height, down, step_to);
+        else if (channels == 3)
             shrink_columns(source, rows, columns, step, 3, shares, count, target + x * 3, top, height, down, step_to);
         else
             shrink_columns(source, rows, columns, step, 4, shares, count, target + x * 4, top, height, down, step_to);
@@ -255,14 +257,14 @@ static int32_t shrink_areas(const uint8_t *source, int64_t rows, int64_t columns
     return DONE;
 }
 
-/* source:  rows x columns x channels of uint8, channels 3 or 4; step: bytes from row to row
+/* source:  rows x columns x channels of uint8, channels 1, 3 or 4; step: bytes from row to row
    tall, wide: of the whole result, neither larger
    target:  a window of it, height x width x channels, whose first pixel is at row top, column left; step_to: bytes from
             row to row */
 KERNEL(shrink)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall,
                int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
                int64_t step_to) {
-    if ((channels != 3 && channels != 4) || tall > rows || wide > columns ||
+    if ((channels != 1 && channels != 3 && channels != 4) || tall > rows || wide > columns ||
         !is_window(rows, columns, tall, wide, top, left, height, width))
         return REFUSED;
     return shrink_areas(source, rows, columns, step, channels, 1.0 / ((double)tall / (double)rows),
@@ -272,7 +274,7 @@ KERNEL(shrink)(const uint8_t *source, int64_t rows, int64_t columns, int64_t ste
 /* The whole result, tall x wide, of an image made smaller by a factor that need not be that of the sizes. */
 KERNEL(shrink_by)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, double factor,
                   uint8_t *target, int64_t tall, int64_t wide) {
-    if ((channels != 3 && channels != 4) || !(factor <= 1) ||
+    if ((channels != 1 && channels != 3 && channels != 4) || !(factor <= 1) ||
         !is_window(rows, columns, tall, wide, 0, 0, tall, wide))
         return REFUSED;
     return shrink_areas(source, rows, columns, step, channels, 1.0 / factor, 1.0 / factor, target, 0, 0, tall, wide,

@@ -99,7 +99,7 @@ static inline int64_t look_around(Run *run, int64_t effect, const double *drawn,
         return blur(run, (int64_t)drawn[0]);
     case OP_CONVOLVES:
     case OP_CONVOLVES_INSIDE:
-        return colours ? convolve(run, drawn, a, effect == OP_CONVOLVES) : REFUSED;
+        return colours || run->view.channels == 1 ? convolve(run, drawn, a, effect == OP_CONVOLVES) : REFUSED;
     case OP_COMPRESSES:
         return compress(run, (int32_t)drawn[0]);
     case OP_SMOOTHS:

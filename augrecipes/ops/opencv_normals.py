@@ -14,7 +14,7 @@ from augrecipes.native.kernels import Library
 
 @cache
 def addresses() -> tuple[int, ...] | None:
-    """Of the strips, and of `logf` and `exp` in the C library, which OpenCV calls for numbers that are far out.
+    """Where the tables of `ziggurat_strips` lie, and `logf` and `exp` of the C library, for numbers that are far out.
 
     None on a system without such a C library.
     """
@@ -23,7 +23,7 @@ def addresses() -> tuple[int, ...] | None:
         functions = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (python.logf, python.exp)]
     except (AttributeError, TypeError, OSError):
         return None
-    return (*(table.ctypes.data for table in strips()), *functions)
+    return (*(table.ctypes.data for table in ziggurat_strips()), *functions)
 
 
 @cache
@@ -43,10 +43,10 @@ def same_bits(kernels: Library) -> bool:
 
 
 @cache
-def strips() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def ziggurat_strips() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The 128 strips of one area under a normal density: bounds of words, widths and heights (Marsaglia, Tsang 2000).
 
-    >>> [table.shape for table in strips()]
+    >>> [table.shape for table in ziggurat_strips()]
     [(128,), (128,), (128,)]
     """
     bounds, widths, heights = np.zeros(128, np.uint32), np.ones(128, np.float32), np.ones(128, np.float32)

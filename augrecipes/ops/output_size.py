@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 Params: TypeAlias = Mapping[str, Any]
 Sides: TypeAlias = tuple[float, float]
 # (transform, what it drew, height and width of the image that it is given) → those that it makes.
-Made: TypeAlias = Callable[[Any, Params, int, int], Sides]
+SizeOf: TypeAlias = Callable[[Any, Params, int, int], Sides]
 
 
 def by_scale(step: Any, drawn: Params, height: int, width: int) -> Sides:

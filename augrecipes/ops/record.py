@@ -12,7 +12,7 @@ from augrecipes.ops.checks import Check
 from augrecipes.ops.eval_windows import Settled, Window
 from augrecipes.ops.intervals import Meaning
 from augrecipes.ops.native_op import Encoder
-from augrecipes.ops.output_size import Made
+from augrecipes.ops.output_size import SizeOf
 from augrecipes.ops.sizes import Bounds, to_sides
 
 Action = Literal["identity", "window", "dihedral", "padding", "warp", "lookup", "matrix", "pointwise", "opaque"]
@@ -163,7 +163,7 @@ class OpRecord:
     hides: bool = False
     displaces: bool = False
     size: Bounds | None = None
-    makes: Made | None = None
+    makes: SizeOf | None = None
     resizes: Resizes | None = None
     crops: Crops | None = None
     turns: tuple[str, ...] = ()

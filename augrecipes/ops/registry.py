@@ -223,15 +223,15 @@ def construct(step: Step, *mixins: type) -> Any:
     from augrecipes.ops.places import right_class  # numpy, which reading a recipe does without
 
     made = _built(step, lambda cls: right_class(cls, *mixins))
-    from augrecipes.compat.albumentations import checked_image, of_channels, on_a_copy, wrap_apply
+    from augrecipes.compat.albumentations import apply_to_copy, check_result, require_channels, wrap_apply
 
     record = op_record(step.name)
     if record.overwrites is not None and record.overwrites(effective(step)):
-        wrap_apply(made, on_a_copy)
+        wrap_apply(made, apply_to_copy)
     if record.channels_of is not None and (channels := record.channels_of(effective(step))):
-        wrap_apply(made, of_channels, channels)
+        wrap_apply(made, require_channels, channels)
     if is_registered(step.name):
-        wrap_apply(made, checked_image)
+        wrap_apply(made, check_result)
     if record.forgets is not None:
         made.get_params = partial(dict, record.forgets)  # what the class draws later takes its place
     return made

@@ -11,7 +11,6 @@ from support.folders import draw_waves
 
 import augrecipes as ar
 from augrecipes.bench import sweep
-from augrecipes.ops import registry
 
 
 @pytest.fixture(scope="session")
@@ -21,13 +20,11 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def dawdle() -> Iterator[type[Dawdle]]:
+def dawdle(own_classes: None) -> Iterator[type[Dawdle]]:
     """Works for `Dawdle.ms` at every call; `Nap` waits instead."""
     ar.register(Dawdle)
     ar.register(Nap)
     yield Dawdle
-    for name in ("Dawdle", "Nap"):
-        registry._registered.pop(name, None)
     Dawdle.ms = 0.0
 
 

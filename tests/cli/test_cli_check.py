@@ -18,7 +18,6 @@ from augrecipes.cli import terminal
 from augrecipes.cli.answers import as_json
 from augrecipes.cli.check import annotation, describe
 from augrecipes.errors import DataError, Diagnostic, LoaderError, RecipeError, StoreError, harmless, listed
-from augrecipes.ops import registry
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.gallery import gallery_names
 from augrecipes.sources.defects import Defect
@@ -149,8 +148,8 @@ print("it ran")
 """
 
 
-def test_a_plugin_is_run_where_it_is_named_and_only_there(run, write, monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
+@pytest.mark.usefixtures("own_classes")
+def test_a_plugin_is_run_where_it_is_named_and_only_there(run, write):
     write("own_steps.py", PLUGIN)
     write("dark.yaml", "version: 1\nrecipe: dark\nsteps:\n  - PaintItBlack: {p: 1.0}\neval: []\n")
     without = run("check", "dark.yaml")

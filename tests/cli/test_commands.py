@@ -18,7 +18,6 @@ from augrecipes.cli.app import app
 from augrecipes.cli.terminal import paint, shown
 from augrecipes.compiler.explained import report_of
 from augrecipes.native.described import described
-from augrecipes.ops import registry
 from augrecipes.recipe.step_facts import step_names
 
 
@@ -96,8 +95,8 @@ class DimmedByStep(A.ImageOnlyTransform):
 '''
 
 
-def test_step_knows_classes_of_a_plugin(run, write, monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
+@pytest.mark.usefixtures("own_classes")
+def test_step_knows_classes_of_a_plugin(run, write):
     write("own.py", OWN_CLASS)
     found = json.loads(run("--plugin", "own.py", "step", "DimmedByStep", "--json").stdout)
     assert found["about"] == "Makes an image darker"

@@ -10,7 +10,7 @@ from kernel_sets import EACH_SET, Spoilt, spoil_first
 
 from augrecipes.compat import boxes as module
 from augrecipes.compat.albumentations import A, BboxProcessor
-from augrecipes.compat.boxes import Settled, filter_boxes, prepare
+from augrecipes.compat.boxes import UnchangedFilter, filter_boxes, prepare
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import Library, using
 
@@ -79,8 +79,8 @@ def test_a_box_that_a_kernel_cuts_otherwise_is_noticed(kernels: Library) -> None
         check_filter([(0.1, 0.1, 0.5, 0.5, 0)], 5, [(200, 200)], LAX)
 
 
-def careless(self: Settled, data: np.ndarray, shape: Any) -> np.ndarray:
-    """Settled at another size, too."""
+def careless(self: UnchangedFilter, data: np.ndarray, shape: Any) -> np.ndarray:
+    """UnchangedFilter at another size, too."""
     if (data.tobytes(),) != self._known:
         data = self._own(data, shape)
         self._known = (data.tobytes(),)
@@ -90,7 +90,7 @@ def careless(self: Settled, data: np.ndarray, shape: Any) -> np.ndarray:
 def test_a_box_taken_for_settled_at_another_size_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     case = [(0.1, 0.1, 0.5, 0.5, 0)], 5, [(200, 200), (200, 200), (9, 9)], {**LAX, "min_area": 1000.0}
     check_filter(*case)
-    monkeypatch.setattr(Settled, "filter", careless)
+    monkeypatch.setattr(UnchangedFilter, "filter", careless)
     with pytest.raises(AssertionError):
         check_filter(*case)
 

@@ -1,6 +1,6 @@
 """Steps are timed as they are run, natively or not: the parts add up, and each step has what it takes itself."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
 from time import perf_counter
@@ -18,7 +18,6 @@ from augrecipes.compiler.run.clock import DECODE, Clock, clocked
 from augrecipes.compiler.run.instrument import SINK
 from augrecipes.compiler.timing import Measured, Times, measure
 from augrecipes.native.kernels import library, using
-from augrecipes.ops import registry
 from augrecipes.recipe.parse import parse_text
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (160, 200, 3), np.uint8)
@@ -36,10 +35,8 @@ class Twice(A.ImageOnlyTransform):  # type: ignore[misc]
 
 
 @pytest.fixture(autouse=True)
-def twice() -> Iterator[None]:
+def twice(own_classes: None) -> None:
     ar.register(Twice)
-    yield
-    registry._registered.pop("Twice", None)
 
 
 def recipe(*steps: str, more: str = "") -> ar.Recipe:
@@ -297,13 +294,11 @@ def charged(spent: clock.Clock, parts: Iterable[tuple[str, float]]) -> None:
 
 
 @pytest.fixture
-def nap(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def nap(monkeypatch: pytest.MonkeyPatch, own_classes: None) -> None:
     Nap.clock = MovedClock()
     monkeypatch.setattr(clock, "perf_counter", Nap.clock)
     monkeypatch.setattr(clock.Clock, "charge", charged)
     ar.register(Nap)
-    yield
-    registry._registered.pop("Nap", None)
 
 
 @pytest.mark.usefixtures("nap")

@@ -10,7 +10,7 @@ from augrecipes.compiler import compile as compiler
 from augrecipes.compiler.explain import explain
 from augrecipes.compiler.rewrite import Plan, plan
 from augrecipes.compiler.rewrite import rule as applying
-from augrecipes.compiler.rewrite.contracts import Contract, before, held
+from augrecipes.compiler.rewrite.contracts import Contract, flow_before, obstacle
 from augrecipes.compiler.rewrite.nodes import Nodes
 from augrecipes.compiler.rewrite.rule import Edit
 from augrecipes.flow import Flow
@@ -97,7 +97,7 @@ def one_at_a_time(steps: Nodes, back: list[bool], front: list[bool]) -> list[Edi
 
 
 def looking_behind_each(steps: Nodes, flow: Flow, contract: Contract) -> list[str | None]:
-    return [held(steps[place:], flow, contract) for place in range(len(steps) + 1)]
+    return [obstacle(steps[place:], flow, contract) for place in range(len(steps) + 1)]
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def looking_behind_each(steps: Nodes, flow: Flow, contract: Contract) -> list[st
     [
         ("crop_first", "swaps", one_at_a_time),
         ("shrink_first", "swaps", one_at_a_time),
-        ("shrink_first", "held_from", looking_behind_each),
-        ("join_warps", "held_from", looking_behind_each),
-        ("join_colours", "held_from", looking_behind_each),
-        ("reduce_first", "held_from", looking_behind_each),
+        ("shrink_first", "obstacles_from", looking_behind_each),
+        ("join_warps", "obstacles_from", looking_behind_each),
+        ("join_colours", "obstacles_from", looking_behind_each),
+        ("reduce_first", "obstacles_from", looking_behind_each),
     ],
 )
 def test_planted_rules_are_found(monkeypatch: pytest.MonkeyPatch, rule: str, what: str, fault: object) -> None:
@@ -124,7 +124,9 @@ def test_no_number_of_merges_promises_more_than_all_levels() -> None:
 def test_planted_faults_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What follows each step, read for each step; and the recipe hashed for every warning."""
     monkeypatch.setattr(
-        applying, "before_each", lambda steps, flow: [before(steps[k + 1 :], flow) for k in range(len(steps))]
+        applying,
+        "flows_before_each",
+        lambda steps, flow: [flow_before(steps[k + 1 :], flow) for k in range(len(steps))],
     )
     assert growth(planning(SHAPES["tables"], "exact", compiled), 16) > MOST
 

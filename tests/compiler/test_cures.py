@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
-from augrecipes.ops import registry
 
 CASES: dict[str, tuple[dict[str, Any], tuple[int, ...], str]] = {
     "small": ({"GridDistortion": {"p": 1}}, (2, 2, 3), "2×2 px with 3 channels is too small .*PadIfNeeded"),
@@ -25,11 +24,12 @@ def test_what_helps_is_said(name: str) -> None:
         pipeline.at(0)(image=np.zeros(shape, np.uint8))
 
 
+@pytest.mark.usefixtures("own_classes")
 @pytest.mark.parametrize("base", [A.ImageOnlyTransform, A.DualTransform])
 @pytest.mark.parametrize("behind", [[], ["ColorJitter"], [{"RandomCrop": {"height": 9, "width": 9}}]])
-def test_an_own_step_that_returns_other_floats_is_named(base: Any, behind: list[Any], monkeypatch: Any) -> None:
+def test_an_own_step_that_returns_other_floats_is_named(base: Any, behind: list[Any]) -> None:
     own = type("Halved", (base,), {"apply": lambda self, img, **params: img * 0.5})
-    monkeypatch.setitem(registry._registered, "Halved", own)
+    ar.register(own)
     for optimize in ("none", "exact", "fast"):
         steps = [{"OneOf": {"steps": [{"Halved": {"p": 1}}]}}, *behind]
         made = {"version": 1, "recipe": "t", "optimize": optimize, "steps": steps, "eval": []}

@@ -1,15 +1,14 @@
 """Images that would be too large are refused before they are made, however the recipe is carried out."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from support.checks import claimed
 from support.every_class import SLOW, STEPS, pool
 
 import augrecipes as ar
 from augrecipes.kinds.pair import pipeline as pair
 from augrecipes.kinds.pair import shared
-from augrecipes.ops import bounds, records
+from augrecipes.ops import bounds
 from augrecipes.ops.records import op_record, record_names
 from augrecipes.recipe.model import Arguments, Optimize, Step
 from augrecipes.recipe.parse import parse_text
@@ -117,7 +116,7 @@ def test_no_other_class_makes_more_than_it_is_given(kind: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(ENLARGE))
 def test_without_the_guard_the_law_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(records._BY_NAME, name, replace(op_record(name), makes=None))
+    monkeypatch.setattr(*claimed(name, makes=None))
     monkeypatch.setattr(bounds, "_image", lambda *_: None)  # what is told when the recipe is checked
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         law(Step(name, Arguments(ENLARGE[name])), "pair" if name == "ResizeToTarget" else "image")

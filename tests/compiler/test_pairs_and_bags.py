@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
-from augrecipes.ops import registry
 from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.recipe.parse import parse_text
 
@@ -31,12 +30,6 @@ RAW = {"output": "{dtype: uint8, layout: hwc}"}
 
 def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
     return a.keys() == b.keys() and all(np.array_equal(a[key], b[key]) for key in a)
-
-
-@pytest.fixture
-def classes_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test registers is forgotten after it."""
-    monkeypatch.setattr(registry, "_registered", {})
 
 
 class TestCalls:
@@ -89,7 +82,7 @@ class TestDegrade:
         out = recipe(steps, **RAW).compile().at(2)(hr=HR)
         assert np.array_equal(out["lr"], imresize(out["hr"], 12, 16, round_between=True))
 
-    @pytest.mark.usefixtures("classes_of_its_own")
+    @pytest.mark.usefixtures("own_classes")
     def test_a_last_size_that_is_not_the_targets(self) -> None:
         import albumentations as A
 

@@ -205,11 +205,8 @@ class TestSink:
             Sink(Output(color="y"))(np.zeros((2, 2, 5), np.uint8))
 
 
-def test_a_class_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    from augrecipes.ops import registry
-
-    monkeypatch.setattr(registry, "_registered", {})
-
+@pytest.mark.usefixtures("own_classes")
+def test_a_class_of_the_program() -> None:
     class Darker(A.ImageOnlyTransform):
         def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
             return img // 2

@@ -19,7 +19,6 @@ from augrecipes import machine
 from augrecipes.data import choice as choice_module
 from augrecipes.data.choice import LOCAL_RANKS
 from augrecipes.data.fetch import ActiveThreads
-from augrecipes.ops import registry
 from augrecipes.recipe.parse import parse_text
 
 
@@ -147,13 +146,12 @@ class OwnFolder(ar.Samples):
 
 
 @pytest.fixture
-def own_step(monkeypatch: pytest.MonkeyPatch) -> ar.Samples:
+def own_step(own_classes: None) -> ar.Samples:
     from augrecipes.compat.albumentations import A
 
     class OwnStep(A.HorizontalFlip):  # type: ignore[misc,name-defined]
         pass
 
-    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
     ar.register(OwnStep)
     return samples(
         "{version: 1, recipe: t, steps: [OneOf: {steps: [OwnStep, VerticalFlip]}], eval: [Transpose: {p: 1.0}]}"

@@ -243,7 +243,7 @@ def test_a_full_shared_memory_is_told(monkeypatch: pytest.MonkeyPatch, caplog: p
 test_planted_faults_are_caught = planted_faults({
     "draws do not move": (law_of_images, (Visits, "next", lambda self, sample, clock: (clock.epoch, 0))),
     "counters are not shared": (law_of_images, (Visits, "_share", lambda self: None)),
-    "what is read by hand counts": (law_of_images, (indexed, "asked_by_torch", lambda: True)),
+    "what is read by hand counts": (law_of_images, (indexed, "is_called_by_dataloader", lambda: True)),
     "a word of the user is missed": (law_of_images, (EpochClock, "changes", 0)),
     "repeats are those of later epochs": (law_of_images, (Visits, "next", lambda *args: (sum(true_next(*args)), 0))),
     "nobody finds threads": (lambda _: test_threads_of_the_user("here"), (hooks.sys, "_current_frames", dict)),

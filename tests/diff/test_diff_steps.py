@@ -7,7 +7,6 @@ import pytest
 
 import augrecipes as ar
 from augrecipes.diff import Change, diff
-from augrecipes.ops import registry
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
@@ -132,8 +131,8 @@ def test_equivalent_arguments_are_a_remark(more: str) -> None:
     assert "Rotate#1, the same in effect: limit: 25 → [-25, 25]" in diff(one, other).remarks
 
 
-def test_true_is_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", {})
+@pytest.mark.usefixtures("own_classes")
+def test_true_is_not_one() -> None:
     import albumentations as A
 
     class Anything(A.ImageOnlyTransform):

@@ -13,7 +13,6 @@ from augrecipes.cli.app import app
 from augrecipes.compat.albumentations import A
 from augrecipes.interop.gain import gain
 from augrecipes.interop.importing import draft_of
-from augrecipes.ops import registry
 
 CODE = (Path(__file__).parent / "configs" / "mine.py.txt").read_text(encoding="utf-8")
 
@@ -101,13 +100,12 @@ def test_what_no_recipe_holds_is_refused_by_name(made: Any, name: str, way: str)
         assert way in problem.message
 
 
-def test_a_registered_class_is_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", {})
+@pytest.mark.usefixtures("own_classes")
+def test_a_registered_class_is_a_step() -> None:
     ar.register(Mine)
     recipe = ar.from_albumentations(A.Compose([Mine(strength=2.0)]))
     assert (recipe.steps[0].name, recipe.steps[0].args.plain()) == ("Mine", {"strength": 2.0})
     assert isinstance(recipe.to_albumentations().transforms[0], Mine)
-    registry._live_schema.cache_clear()
 
 
 def test_what_is_no_pipeline_is_a_type_error() -> None:

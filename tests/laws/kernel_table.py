@@ -20,7 +20,7 @@ from support.checks import tries
 
 from augrecipes.compat import normals
 from augrecipes.compiler.kernels import coarse_fields, counter_noise, resize_native, warp_native
-from augrecipes.compiler.kernels.coarse_fields import DrawnPlaces, RowMix
+from augrecipes.compiler.kernels.coarse_fields import LazyMap, RowMix
 from augrecipes.compiler.kernels.counter_noise import Noise
 from augrecipes.compiler.kernels.warp_native import NativeWarp
 from augrecipes.native.kernels import Library, using
@@ -182,7 +182,8 @@ def is_resized_by(case: dict[str, Any]) -> bool:
 def factor_row(kernel: str, interpolation: int) -> Row:
     """The row of a kernel that makes images smaller by a factor."""
 
-    def call(kernels: Any, room: Room, image: np.ndarray, factor: float) -> np.ndarray | None:
+    def call(kernels: Any, room: Room, case: Any) -> np.ndarray | None:
+        image, factor = case.image, case.factor
         height, width, channels = image.shape
         result = room((round(height * factor), round(width * factor), channels), np.uint8)
         answer = kernels.kernel(kernel, "plllidpll")(
@@ -190,21 +191,21 @@ def factor_row(kernel: str, interpolation: int) -> Row:
         )
         return None if answer else result
 
-    def defined(image: Any, factor: float) -> np.ndarray:
-        resized = cv2.resize(image, None, fx=factor, fy=factor, interpolation=interpolation)
-        return resized.reshape(*resized.shape[:2], image.shape[2])
+    def defined(case: Any) -> np.ndarray:
+        resized = cv2.resize(case.image, None, fx=case.factor, fy=case.factor, interpolation=interpolation)
+        return resized.reshape(*resized.shape[:2], case.image.shape[2])
 
-    cases = st.builds(factor_case, SIZE, st.floats(0.05, 0.99), st.sampled_from((3, 4)), SEED).filter(is_resized_by)
+    cases = st.builds(factor_case, SIZE, st.floats(0.05, 0.99), st.sampled_from((1, 3, 4)), SEED).filter(is_resized_by)
     return Row(kernel, 6, cases, call, defined, ROWS_APART, lambda kernels: has_bits(kernels, kernel[:-3]))
 
 
 RESIZES = (
     resize_row("nearest_middle", SIZES, (1, 2, 4, 8), places.nearest),
     resize_row("nearest", SIZES, (1, 2, 3, 4), by_opencv(NEAREST)),
-    resize_row("resize", SIZES.filter(lambda s: s[0] != (2 * s[1][0], 2 * s[1][1])), (3, 4), by_opencv(LINEAR)),
+    resize_row("resize", SIZES.filter(lambda s: s[0] != (2 * s[1][0], 2 * s[1][1])), (1, 3, 4), by_opencv(LINEAR)),
     resize_row("cubic", SIZES.filter(lambda s: min(s[0]) >= 4), (3,), by_opencv(CUBIC)),
-    resize_row("shrink", SMALLER.filter(lambda s: not is_whole(s)), (3, 4), by_opencv(AREA)),
-    resize_row("enlarge", SIZES.filter(larger_somewhere), (3, 4), by_opencv(AREA)),
+    resize_row("shrink", SMALLER.filter(lambda s: not is_whole(s)), (1, 3, 4), by_opencv(AREA)),
+    resize_row("enlarge", SIZES.filter(larger_somewhere), (1, 3, 4), by_opencv(AREA)),
     factor_row("resize_by", LINEAR),
     factor_row("shrink_by", AREA),
     resize_row("blocks", WHOLE_FACTORS, (1, 2, 3, 4), by_opencv(AREA)),
@@ -220,7 +221,8 @@ def blur_case(size: tuple[int, int], channels: int, side: int, sigma: float, see
     return {"image": levels(seed, *size, channels), "weights": (weights / weights.sum()).astype(np.float32)}
 
 
-def blur(kernels: Any, room: Room, image: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
+def blur(kernels: Any, room: Room, case: Any) -> np.ndarray | None:
+    image, weights = case.image, case.weights
     result, workspace = room(image.shape, np.uint8), room(((len(weights) + 3) * 448,), np.float32)
     answer = kernels.kernel("gaussian", "plllplllpp")(
         image.ctypes.data, *image.shape, weights.ctypes.data, len(weights), *opencv_variants.gaussian(),
@@ -235,7 +237,7 @@ GAUSSIAN = Row(
         blur_case, st.tuples(SIDE, st.sampled_from((1, 3, 64, 127, 128, 129, 300))), st.integers(1, 4),
         st.integers(1, 31).map(lambda half: 2 * half + 1), st.floats(0.3, 9), SEED,
     ),
-    blur, lambda image, weights: cv2.sepFilter2D(image, -1, weights, weights).reshape(image.shape), WHOLE,
+    blur, lambda case: cv2.sepFilter2D(case.image, -1, case.weights, case.weights).reshape(case.image.shape), WHOLE,
 )  # fmt: skip
 
 
@@ -274,7 +276,7 @@ def warp(kernels: Any, room: Room, case: Any) -> np.ndarray | None:
     elif case.kind == "perspective":
         matrix = cv2.invert(np.array(case.forward))[1].ravel().tolist()
     maps = (case.map_x, case.map_y) if case.kind == "maps" else ()
-    return NativeWarp(kernels).sampled(
+    return NativeWarp(kernels).sample(
         case.kind, case.image, case.sampling, case.border, fill, case.to, matrix, maps, body
     )
 
@@ -389,7 +391,7 @@ def mix_case(columns: int, rows: int, taps: int, more: int, slopes: Any, seed: i
 
 def mix(kernels: Any, room: Room, case: Any) -> np.ndarray:
     to = room((len(case.weights), case.source.shape[1]), np.float32)
-    return RowMix(case.weights, case.starts).of(kernels, case.source, to, 0, *case.slopes)
+    return RowMix(case.weights, case.starts).apply(kernels, case.source, to, 0, *case.slopes)
 
 
 def mix_in_numpy(case: Any) -> np.ndarray:
@@ -413,14 +415,14 @@ def bend_case(
     }  # fmt: skip
 
 
-def fields(case: Any) -> list[DrawnPlaces]:
+def fields(case: Any) -> list[LazyMap]:
     sides, mixes = case.image.shape[:2], RowMix(case.weights, case.starts)
-    return [DrawnPlaces(sides, case.source, mixes, first) for first in (None, len(case.weights) - sides[0])]
+    return [LazyMap(sides, case.source, mixes, first) for first in (None, len(case.weights) - sides[0])]
 
 
 def bend(kernels: Any, room: Room, case: Any) -> Any:
     x, y = fields(case)
-    return coarse_fields.bend(case.image, x, y, case.border, 0x304050)
+    return coarse_fields.warp_by_field(case.image, x, y, case.border, 0x304050)
 
 
 def bend_in_numpy(case: Any) -> np.ndarray:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from kernel_sets import EACH_SET, NEEDS_KERNELS
 
 from augrecipes.compiler.kernels import coarse_fields
-from augrecipes.compiler.kernels.coarse_fields import Axis, RowMix, axis, most_of
+from augrecipes.compiler.kernels.coarse_fields import Axis, RowMix, axis, maximum_quantile
 from augrecipes.compiler.rewrite.nodes import CounterNoiseStep
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native.kernels import Library, library, using
@@ -41,7 +41,7 @@ def dense(mixture: RowMix, columns: int) -> np.ndarray:
 def apart(pixels: int, deviation: float, make: Callable[[int, float], Axis] = axis) -> float:
     """How far the covariance along an axis is from that of OpenCV's blur, as a part of the variances."""
     found = make(pixels, deviation)
-    ours = dense(found.draws_out, found.nodes) @ dense(found.smooths, found.cells)
+    ours = dense(found.upsamples, found.nodes) @ dense(found.smooths, found.cells)
     each = np.eye(pixels, dtype=np.float64)
     blur = cv2.GaussianBlur(
         each, (1, round(8 * deviation + 1) | 1), 1, sigmaY=deviation, borderType=cv2.BORDER_REPLICATE
@@ -81,7 +81,7 @@ def test_the_law_of_covariance_finds_faults(pixels: int, deviation: float) -> No
 @given(st.integers(1, 10**7), st.floats(1e-6, 1 - 1e-6))
 def test_the_greatest_of_many_normal_numbers(count: int, share: float) -> None:
     """The chance that all stay below is the share."""
-    beyond = math.erfc(most_of(count, share) / math.sqrt(2))
+    beyond = math.erfc(maximum_quantile(count, share) / math.sqrt(2))
     assert math.exp(count * math.log1p(-beyond)) == pytest.approx(share, rel=1e-5, abs=1e-9)
 
 

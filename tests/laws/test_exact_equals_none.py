@@ -24,14 +24,13 @@ from random_recipes import (
     steps_for,
     targets,
 )
-from support.checks import SEEDS, holds, planted, planted_faults
+from support.checks import SEEDS, claimed, holds, planted, planted_faults
 
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import masks
 from augrecipes.compiler.rewrite.rules import crop_first, open_groups
 from augrecipes.kinds.image import pipeline as of_images
-from augrecipes.ops import groups, records
-from augrecipes.ops.record import OpRecord
+from augrecipes.ops import groups
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Recipe, Step, label
 
 # Grey images make some colour steps warn on every call.
@@ -135,7 +134,6 @@ def _opens_choices(step: Any) -> bool:
 
 
 BLENDED = pool("Resize: {height: 37, width: 26, mask_interpolation: area}")
-_LOOKUP = {"RandomBrightnessContrast": OpRecord("RandomBrightnessContrast", "lookup")}
 BY_MEAN: Pool = (("RandomBrightnessContrast", {"brightness_by_max": False}), ("RandomCrop", {"height": 9, "width": 9}))
 test_planted_faults_are_caught = planted_faults(
     {
@@ -155,7 +153,7 @@ test_planted_faults_are_caught = planted_faults(
         ),
         "a lookup claimed for a step that is none": (
             planted(check, recipes(BY_MEAN), SEEDS),
-            (records, "_BY_NAME", records._BY_NAME | _LOOKUP),
+            claimed("RandomBrightnessContrast", action="lookup", when=None),
         ),
         **{
             f"groups are opened by {fault.__name__}": (

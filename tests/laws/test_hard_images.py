@@ -197,24 +197,24 @@ def test_places_that_are_no_numbers_are_left_to_opencv(kernels: Library, bad: fl
     for place in range(9):
         matrix = np.eye(3).ravel() * 1.5
         matrix[place] = bad
-        assert native.sampled("perspective", image, 1, 4, 0, (20, 20), matrix.tolist()) is None
+        assert native.sample("perspective", image, 1, 4, 0, (20, 20), matrix.tolist()) is None
     for place in range(6):
         matrix = np.eye(3).ravel() * 1.5
         matrix[place] = bad
-        assert native.sampled("affine", image, 1, 4, 0, (20, 20), matrix.tolist()) is None
+        assert native.sample("affine", image, 1, 4, 0, (20, 20), matrix.tolist()) is None
     for which in (0, 1):
         maps = [rng.uniform(0, side, (9, 9)).astype(np.float32) for side in (30, 20)]
         maps[which][3, 5] = bad
-        assert native.sampled("maps", image, 1, 4, 0, (9, 9), maps=maps) is None
+        assert native.sample("maps", image, 1, 4, 0, (9, 9), maps=maps) is None
 
 
 @pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 def test_the_probe_sees_a_kernel_that_is_one_bit_off(kernels: Library) -> None:
     for kind, linear in product(KINDS, (False, True)):
-        assert warp_native.agrees(kind, linear, 16, NativeWarp(kernels))
-        assert not warp_native.agrees(kind, linear, 16, NativeWarp(Spoilt(kernels, 17, spoil_last)))  # type: ignore[arg-type]
+        assert warp_native.matches_opencv(kind, linear, 16, NativeWarp(kernels))
+        assert not warp_native.matches_opencv(kind, linear, 16, NativeWarp(Spoilt(kernels, 17, spoil_last)))  # type: ignore[arg-type]
     for kind in KINDS[:2]:  # places of a row's last pixels are found in another order
-        assert not warp_native.agrees(kind, True, 1, NativeWarp(kernels))
+        assert not warp_native.matches_opencv(kind, True, 1, NativeWarp(kernels))
 
 
 def test_labels_on_an_axis_of_one_are_the_kernels_too() -> None:
@@ -223,7 +223,7 @@ def test_labels_on_an_axis_of_one_are_the_kernels_too() -> None:
     turn = (0.9, 0.2, 1.0, -0.2, 0.9, 3.0, 0.0, 0.0, 1.0)
     for kernels in NATIVE:
         made = [
-            NativeWarp(kernels).sampled("affine", one, NEAREST, cv2.BORDER_CONSTANT, [3], (30, 20), turn, body=1)
+            NativeWarp(kernels).sample("affine", one, NEAREST, cv2.BORDER_CONSTANT, [3], (30, 20), turn, body=1)
             for one in (labels, labels[..., None])
         ]
         assert np.array_equal(made[0], made[1][..., 0])
@@ -254,13 +254,13 @@ def test_displacements_are_those_of_albumentations(
 
 def test_a_transform_runs_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    own = elastic.smoothed
+    own = elastic.smooth_by
 
     def counting(*given: Any) -> bool:
         asked.append(given)
         return own(*given)
 
-    monkeypatch.setattr(elastic, "smoothed", counting)
+    monkeypatch.setattr(elastic, "smooth_by", counting)
     for kernels in SMOOTH:
         step = construct(Step("ElasticTransform", Arguments({"alpha": 50, "sigma": 6})))
         with using(kernels):

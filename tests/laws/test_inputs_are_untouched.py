@@ -244,9 +244,8 @@ def test_what_a_step_has_made_leaves_as_it_is_and_what_the_caller_holds_is_copie
     assert not np.shares_memory(out, held)
 
 
-def test_what_a_class_of_the_users_has_made_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
-
+@pytest.mark.usefixtures("own_classes")
+def test_what_a_class_of_the_users_has_made_is_copied() -> None:
     class KeepsItsResult(A.ImageOnlyTransform):
         room = np.zeros((60, 80, 3), np.uint8)
 
@@ -341,7 +340,7 @@ MASK = np.arange(60 * 80, dtype=np.int16).reshape(60, 80)
 test_planted_faults_are_caught = planted_faults({
     "a channel that nobody wrote": (
         lambda fixture: check_memory(ALSO, fixture("monkeypatch")),
-        (albumentations, "of_channels", lambda channels, apply, img, *a, **k: apply(img, *a, **k)),
+        (albumentations, "require_channels", lambda channels, apply, img, *a, **k: apply(img, *a, **k)),
     ),
     "a view of a mask leaves": (
         lambda _: check_masks(_STEPS[2:3], BYTES, MASK),

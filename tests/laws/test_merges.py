@@ -318,13 +318,13 @@ def faults(merge: str, *names: str, seeds: int = 4) -> list[str]:
 def test_without_the_barrier_the_law_fails(merge: str, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     assert faults(merge, *names, seeds=1) == []
     for rule in (join_colours, shrink_first, join_warps):
-        monkeypatch.setattr(rule, "held_from", lambda steps, *_: [None] * (len(steps) + 1))
+        monkeypatch.setattr(rule, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1))
     assert faults(merge, *names) == list(names)
 
 
 def test_a_group_that_comes_before_is_held_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert faults("join_colours in a group", "ShotNoise") == []
-    monkeypatch.setattr("augrecipes.compiler.rewrite.rule.before_each", lambda steps, flow: [flow] * len(steps))
+    monkeypatch.setattr("augrecipes.compiler.rewrite.rule.flows_before_each", lambda steps, flow: [flow] * len(steps))
     assert faults("join_colours in a group", "ShotNoise") == ["ShotNoise"]
 
 
@@ -359,7 +359,7 @@ REACTING = ("CLAHE", "Equalize", "AutoContrast", "Sharpen", "Emboss")
 @pytest.mark.parametrize("name", REACTING)
 def test_what_reacts_sees_nearly_the_pixels_of_none(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _near_none(name)
-    monkeypatch.setattr(join_warps, "held_from", lambda steps, *_: [None] * (len(steps) + 1))
+    monkeypatch.setattr(join_warps, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1))
     with pytest.raises(AssertionError):
         _near_none(name)
 
@@ -387,4 +387,4 @@ def test_where_merges_stop() -> None:
 def test_nothing_known_is_a_barrier() -> None:
     unknown = Step("Unheard", site="Unheard#1")
     for contract in contracts.INEXACT:
-        assert contracts.held((unknown,), contracts.Flow(), contract)
+        assert contracts.obstacle((unknown,), contracts.Flow(), contract)

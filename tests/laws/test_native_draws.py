@@ -178,7 +178,7 @@ def test_choices_of_groups_are_those_of_the_groups(name: str) -> None:
 
 def check_choice(name: str, group: Any, seed: int, keys: Any, last: float | None = None) -> None:
     nothing = Op("", False, 1.0, NativeOp(DRAWS.NOTHING, EFFECTS.KEEPS, (), lambda _: ()))
-    found = control.opened(group, name, [[(None, nothing)]] * len(group.transforms), shared=False)
+    found = control.lower_group(group, name, [[(None, nothing)]] * len(group.transforms), shared=False)
     assert found is not None
     numbers = found[0][1].numbers
     if last is not None:

@@ -210,6 +210,7 @@ class Turned(A.DualTransform):  # type: ignore[misc]
         return keypoints
 
 
+@pytest.mark.usefixtures("own_classes")
 def test_a_mirror_of_ones_own() -> None:
     ar.register(Turned)
     out = (

@@ -428,7 +428,7 @@ test_planted_faults = planted_faults(
         ),
         "the pipeline of the first epoch that was asked for": (case("exact"), (Pipeline, "in_epoch", first_asked_for)),
         "a curve that is none": (case("fast"), (schedule, "CURVES", {"step": lambda share: share})),
-        "arguments of the end": (lambda _: check(GROWS, "none", 0), (Pipeline, "remade", staticmethod(only_p))),
+        "arguments of the end": (lambda _: check(GROWS, "none", 0), (Pipeline, "rebuild", staticmethod(only_p))),
         "weights that are all alike": (
             lambda _: check(WEIGHED, "exact", 0, range(4)),
             (lower, "chance", lambda _: 1.0),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 from random_recipes import Pool, build, photo, pool, recipes
-from support.checks import SEEDS, holds, planted_faults
+from support.checks import SEEDS, claimed, holds, planted_faults
 from test_fast import run, with_border
 
 from augrecipes.compiler.rewrite import Compiled, Plan
@@ -18,8 +18,6 @@ from augrecipes.compiler.rewrite.rules.shrink_first import refusals
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.kinds.image.pipeline import ImagePipeline
-from augrecipes.ops import records
-from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step, label
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
@@ -92,7 +90,7 @@ def test_what_the_rule_leaves_alone(step: Step, downscale: Step) -> None:
     keeps_within(step, downscale)
 
 
-def enlarged(_: Any) -> None:
+def amplified(_: Any) -> None:
     steps = label((replace(INVERT, p=1.0), RESIZE, Step("Posterize", Arguments({"num_bits": 1}), p=1.0)))
     recipe = Recipe("law", steps=steps, output=Output(dtype="uint8", layout="hwc"))
     for seed in range(0, 40, 2):
@@ -105,7 +103,7 @@ test_planted_faults_are_caught = planted_faults(
         **{
             f"{name} is believed to commute with means": (
                 partial(keeps_within, step, RESIZE),
-                (records, "_BY_NAME", records._BY_NAME | {name: replace(op_record(name), averages=2)}),
+                claimed(name, averages=2),
             )
             for name, step in SHOWN.items()
         },
@@ -114,8 +112,8 @@ test_planted_faults_are_caught = planted_faults(
             (shrink_first, "_MEANS", (*shrink_first._MEANS, "cubic")),
         ),
         "rounding that a later step enlarges": (
-            enlarged,
-            (shrink_first, "held_from", lambda steps, *_: [None] * (len(steps) + 1)),
+            amplified,
+            (shrink_first, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1)),
         ),
     }
 )

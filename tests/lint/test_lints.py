@@ -109,11 +109,12 @@ def test_advice_is_told_by_check_alone_and_once(caplog):
 
 
 @pytest.mark.parametrize("base", ["ImageOnlyTransform", "DualTransform"])
-def test_of_own_classes_nothing_is_said_that_is_not_known(base, monkeypatch):
+@pytest.mark.usefixtures("own_classes")
+def test_of_own_classes_nothing_is_said_that_is_not_known(base):
     import albumentations as A
 
     own = type("Own", (type("Between", (getattr(A, base),), {}),), {"apply": lambda self, img, **params: img})
-    monkeypatch.setitem(registry._registered, "Own", own)
+    registry.register(own)
     assert codes_of("- RandomCrop: {height: 9, width: 9}\n- Own") == []
     known = base == "ImageOnlyTransform"  # masks stay as they are, and so do pixels
     assert codes_of("- Resize: {height: 9, width: 9}\n- Own\n- CenterCrop: {height: 12, width: 9}") == ["L203"] * known

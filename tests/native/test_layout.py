@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from augrecipes.compiler.kernels import lab
-from augrecipes.native import build, kernels, layout, libjpeg
+from augrecipes.native import build, kernels, lab, layout, libjpeg
 from augrecipes.native.layout import Layout
 
 DEF = (build.HERE / "layout.def").read_text(encoding="utf-8")
@@ -123,4 +122,4 @@ def test_every_struct_of_the_list_is_read() -> None:
 
 
 def test_tables_of_lab_are_one_record_of_the_kernels_layout() -> None:
-    assert lab.tables().nbytes == layout.LAB.size
+    assert lab.TABLES.nbytes == layout.LAB.size

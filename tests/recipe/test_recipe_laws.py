@@ -130,15 +130,6 @@ def test_defaults_are_the_constructors() -> None:
             assert registry.construct(step).p == registry.default_p(name), name
 
 
-@pytest.fixture
-def own_names() -> Iterator[None]:
-    before = dict(registry._registered)
-    yield
-    registry._registered.clear()
-    registry._registered.update(before)
-    registry._live_schema.cache_clear()
-
-
 def test_the_shipped_schema_is_what_is_printed() -> None:
     shipped = Path(catalog.__file__).parent.parent / "schema" / catalog.FILE
     assert shipped.read_text(encoding="utf-8") == schema.text(), "run: python -m augrecipes.recipe.schema"
@@ -190,7 +181,7 @@ def test_construct_is_never_silent(name: str, arguments: dict[str, object], word
         registry.construct(Step(name, Arguments(arguments)))
 
 
-def test_a_registered_class_is_a_step(own_names: None) -> None:
+def test_a_registered_class_is_a_step(own_classes: None) -> None:
     module: Any = albumentations()
 
     @registry.register
@@ -279,7 +270,7 @@ def test_planted_pickling_that_imports_all_is_noticed(plugins: None, monkeypatch
         test_pickling_imports_no_class_that_the_recipe_does_not_name(None)
 
 
-def test_what_cannot_be_registered(own_names: None) -> None:
+def test_what_cannot_be_registered(own_classes: None) -> None:
     module: Any = albumentations()
     with pytest.raises(TypeError):
         registry.register(int)

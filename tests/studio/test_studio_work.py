@@ -18,7 +18,6 @@ from studio_pages import QUICK, Page, image_of
 
 import augrecipes as ar
 from augrecipes.interop import importing
-from augrecipes.ops import registry
 from augrecipes.sources.sample import RecipeSource
 from augrecipes.studio import file, jobs, studio
 from augrecipes.studio.jobs import LruCache, WorkTurn
@@ -49,7 +48,7 @@ class Gate:
 
 
 @pytest.fixture
-def gate() -> Iterator[Gate]:
+def gate(own_classes: None) -> Iterator[Gate]:
     """A class whose step waits at the gate."""
     made = Gate()
 
@@ -61,7 +60,6 @@ def gate() -> Iterator[Gate]:
     ar.register(StepThatWaits)
     yield made
     made.open.set()
-    registry._registered.pop("StepThatWaits", None)
 
 
 def until(true: Callable[[], bool]) -> None:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -16,6 +17,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from augrecipes.cli import main
+from augrecipes.ops import records
+from augrecipes.ops.records import op_record
 
 FAILURES = (AssertionError, ExceptionGroup)
 """What a law raises that does not hold for some example, or for several in several ways."""
@@ -37,6 +40,11 @@ def planted_faults(
             check(request.getfixturevalue)
 
     return test_planted_faults_are_caught
+
+
+def claimed(name: str, **facts: Any) -> tuple[Any, ...]:
+    """A fault to plant: the record of a class claims other facts."""
+    return records, "_BY_NAME", records._BY_NAME | {name: replace(op_record(name), **facts)}
 
 
 # How many examples a law is tried on: the share of a hundred that it can pay for, and as many times more in a soak.

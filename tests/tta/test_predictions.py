@@ -345,8 +345,8 @@ def test_a_recipe_without_views_and_one_of_bags_have_none() -> None:
         ar.load("stained-tissue-bag", overrides={"tta": {"views": "d4"}})
 
 
-def test_a_class_of_your_own_may_change_pixels_and_not_move_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", {})
+@pytest.mark.usefixtures("own_classes")
+def test_a_class_of_your_own_may_change_pixels_and_not_move_them() -> None:
     module: Any = albumentations()
 
     class Brighter(module.ImageOnlyTransform):

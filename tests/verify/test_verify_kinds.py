@@ -253,10 +253,12 @@ def test_noise_inside_degrade_is_judged(data: Path, tmp_path: Path) -> None:
 
 def gaussian(monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
     init = counter_noise.Noise.__init__
-    monkeypatch.setattr(
-        counter_noise.Noise, "__init__",
-        lambda self, shape, shared, mean, deviation, key: init(self, shape, shared, *change(mean, deviation), key),
-    )  # fmt: skip
+
+    def changed(self: Any, shape: Any, shared: bool, mean: float, deviation: float, key: int) -> None:
+        mean, deviation = change(mean, deviation)
+        init(self, shape, shared, mean, deviation, key)
+
+    monkeypatch.setattr(counter_noise.Noise, "__init__", changed)
 
 
 def too_much(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,8 +308,8 @@ def other_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def too_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    most = coarse_fields.most_of
-    monkeypatch.setattr(coarse_fields, "most_of", lambda count, share: most(count, share) / 1.3)
+    most = coarse_fields.maximum_quantile
+    monkeypatch.setattr(coarse_fields, "maximum_quantile", lambda count, share: most(count, share) / 1.3)
 
 
 def too_smooth(monkeypatch: pytest.MonkeyPatch) -> None:

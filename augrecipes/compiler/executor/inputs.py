@@ -9,14 +9,14 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from augrecipes.compiler.executor.work_sharing import mapped, of_this_thread
-from augrecipes.compiler.kernels.encoded_images import Decodable, Undecoded, is_encoded, undecoded
+from augrecipes.compiler.kernels.encoded_images import Decodable, EncodedWindow, is_encoded, whole_window
 from augrecipes.errors import DataError
 from augrecipes.native.libjpeg import Coded
 
 _FARTHEST = (1 << 30) - 1  # bytes from the first row to behind the last
 _AT_ONCE = 1 << 20  # bytes of decoded pixels
 _MASKS = (np.dtype(np.uint8), np.dtype(bool))
-AnyImage = np.ndarray | Decodable | Undecoded
+AnyImage = np.ndarray | Decodable | EncodedWindow
 # Pixels as they lie, and the row and the column of the image that they begin at.
 Pixels = tuple[np.ndarray, int, int]
 
@@ -96,7 +96,7 @@ def coded_of(image: AnyImage, window: Sequence[int]) -> Coded | None:
     top, left, bottom, right = window
     if isinstance(image, np.ndarray) or not (0 <= top < bottom and 0 <= left < right):
         return None
-    if not isinstance(image, Undecoded):
+    if not isinstance(image, EncodedWindow):
         return image.coded(top, left, bottom, right)
     y0, x0 = image.y0, image.x0
     return image.source.coded(y0 + top, x0 + left, y0 + bottom, x0 + right)
@@ -118,7 +118,7 @@ def pixels_of(image: AnyImage, window: Sequence[int]) -> Pixels | None:
         return (image[top:bottom, left:right].copy(), top, left) if known else (image.copy(), 0, 0)
     if not known:
         return None
-    whole = image if isinstance(image, Undecoded) else undecoded(image)
+    whole = image if isinstance(image, EncodedWindow) else whole_window(image)
     pixels = whole[top:bottom, left:right].array()
     return pixels if lies_well(pixels) else pixels.copy(), top, left
 
@@ -129,7 +129,7 @@ def reduced_pixels(image: AnyImage, window: Sequence[int], reduce: int) -> Pixel
     Raises:
         DataError: the file is damaged there.
     """
-    if isinstance(image, np.ndarray | Undecoded) or reduce not in image.scales():
+    if isinstance(image, np.ndarray | EncodedWindow) or reduce not in image.scales():
         return None
     top, left, bottom, right = window
     pixels = image.view(top, left, bottom, right, reduce)

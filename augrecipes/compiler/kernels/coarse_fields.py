@@ -46,7 +46,7 @@ class RowMix:
     weights: Rows
     starts: NDArray[np.int64]
 
-    def of(self, kernels: Library, rows: Rows, to: Rows, first: int = 0, across: float = 0, down: float = 0) -> Rows:
+    def apply(self, kernels: Library, rows: Rows, to: Rows, first: int = 0, across: float = 0, down: float = 0) -> Rows:
         """Mix rows n×m into `to`, from the mixture's row `first` on; it grows by so much along each row and column."""
         starts, weights = self.starts[first:], self.weights[first:]
         kernels.kernel("mix_rows", "plpplffpl")(
@@ -64,13 +64,13 @@ class Axis:
         cells: of noise, those of the first and the last pixel included.
         nodes: of the spline.
         smooths: from cells to the spline's coefficients.
-        draws_out: from these to pixels.
+        upsamples: from these to pixels.
     """
 
     cells: int
     nodes: int
     smooths: RowMix
-    draws_out: RowMix
+    upsamples: RowMix
 
 
 @lru_cache(maxsize=64)
@@ -102,7 +102,7 @@ def axis(pixels: int, deviation: float) -> Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnPlaces:
+class LazyMap:
     """Where the pixels of an image are taken from, x or y, not made yet: `np.asarray` makes them, H×W float32.
 
     Attributes:
@@ -121,30 +121,30 @@ class DrawnPlaces:
         del copy
         kernels: Any = library()
         made, is_x = np.empty(self.size, np.float32), self.down is None
-        return self.mixes.of(kernels, self.rows, made, self.down or 0, is_x, not is_x).astype(dtype or np.float32)
+        return self.mixes.apply(kernels, self.rows, made, self.down or 0, is_x, not is_x).astype(dtype or np.float32)
 
 
-def field(kernels: Library, step: Any, height: int, width: int) -> tuple[DrawnPlaces, DrawnPlaces]:
+def field(kernels: Library, step: Any, height: int, width: int) -> tuple[LazyMap, LazyMap]:
     """What is drawn for an image, x and y: fields of y lie below those of x, and run into each other."""
     rows, random = height if step.same_dxdy else 2 * height, step.random_generator
     down, across = axis(rows, step.sigma), axis(width, step.sigma)
     words = random.integers(0, _WORDS, 2).tolist()
     key = mix(random.here(), words[0])
-    scale = step.alpha / most_of(rows * width, (words[1] + 0.5) / _WORDS)
+    scale = step.alpha / maximum_quantile(rows * width, (words[1] + 0.5) / _WORDS)
     shape = across.cells, max(down.cells, _SMALLEST)
     noise = normal_numbers(kernels, key, math.prod(shape), 0.0, scale).reshape(shape)
     # Kernels take no fewer columns than _SMALLEST: where there are fewer nodes, more are made of nothing.
     nodes = np.zeros((max(across.nodes, _SMALLEST), shape[1]), np.float32)
     smooth = np.zeros((max(down.nodes, _SMALLEST), len(nodes)), np.float32)
     columns = np.empty((width, len(smooth)), np.float32)
-    across.smooths.of(kernels, noise, nodes[: across.nodes])
-    down.smooths.of(kernels, cv2.transpose(nodes), smooth[: down.nodes])
-    across.draws_out.of(kernels, cv2.transpose(smooth), columns)
+    across.smooths.apply(kernels, noise, nodes[: across.nodes])
+    down.smooths.apply(kernels, cv2.transpose(nodes), smooth[: down.nodes])
+    across.upsamples.apply(kernels, cv2.transpose(smooth), columns)
     size, turned = (height, width), cv2.transpose(columns)
-    return DrawnPlaces(size, turned, down.draws_out, None), DrawnPlaces(size, turned, down.draws_out, rows - height)
+    return LazyMap(size, turned, down.upsamples, None), LazyMap(size, turned, down.upsamples, rows - height)
 
 
-def bend(image: NDArray[Any], x: DrawnPlaces, y: DrawnPlaces, border: int, fill: int) -> NDArray[Any] | None:
+def warp_by_field(image: NDArray[Any], x: LazyMap, y: LazyMap, border: int, fill: int) -> NDArray[Any] | None:
     """A uint8 image, contiguous, taken from there, between its pixels; None where kernels do not take it.
 
     Args:
@@ -163,10 +163,10 @@ def bend(image: NDArray[Any], x: DrawnPlaces, y: DrawnPlaces, border: int, fill:
     return None if done else out
 
 
-def most_of(count: int, share: float) -> float:
+def maximum_quantile(count: int, share: float) -> float:
     """What the greatest of so many normal numbers, either way, is below in such a share of draws.
 
-    >>> round(most_of(2 * 512 * 512, 0.5), 2)
+    >>> round(maximum_quantile(2 * 512 * 512, 0.5), 2)
     4.84
     """
     return -NormalDist().inv_cdf(-math.expm1(math.log(share) / count) / 2)
@@ -187,10 +187,10 @@ class CoarseElastic(FastRemap):
         """An image: between its pixels, where they are levels, without a map."""
         step: Any = self
         fill = border_word(step.fill) if step.border_mode == cv2.BORDER_CONSTANT else 0
-        fits = isinstance(map_x, DrawnPlaces) and img.dtype == np.uint8 and img.flags.c_contiguous
+        fits = isinstance(map_x, LazyMap) and img.dtype == np.uint8 and img.flags.c_contiguous
         bent = None
         if fits and step.interpolation == cv2.INTER_LINEAR and abs(step.alpha) < _FAR and fill >= 0:
-            bent = bend(img, map_x, map_y, step.border_mode, fill)
+            bent = warp_by_field(img, map_x, map_y, step.border_mode, fill)
         return super().apply(img, np.asarray(map_x), np.asarray(map_y)) if bent is None else bent
 
     def apply_to_mask(self, mask: NDArray[Any], map_x: Any, map_y: Any, **_: Any) -> NDArray[Any]:

@@ -75,10 +75,10 @@ def smooth(field: np.ndarray, deviation: float, size: int, times: float) -> bool
     kernels = library()
     if kernels is None or not same_bits(kernels):
         return False
-    return smoothed(kernels, field, weights_of(deviation, size), times)
+    return smooth_by(kernels, field, gaussian_weights(deviation, size), times)
 
 
-def smoothed(kernels: Library, field: np.ndarray, weights: np.ndarray, times: float) -> bool:
+def smooth_by(kernels: Library, field: np.ndarray, weights: np.ndarray, times: float) -> bool:
     """The same by these kernels and weights, whatever OpenCV's bits are."""
     rows, columns = field.shape
     room = np.empty((rows + 1) * (columns + 128) + 16 * (columns + rows + 2 * len(weights) + 300), np.float32)
@@ -88,15 +88,15 @@ def smoothed(kernels: Library, field: np.ndarray, weights: np.ndarray, times: fl
 
 
 @lru_cache(maxsize=64)
-def weights_of(deviation: float, size: int = 0) -> np.ndarray:
+def gaussian_weights(deviation: float, size: int = 0) -> np.ndarray:
     """The weights of OpenCV's GaussianBlur of floats; of a size, or one that fits.
 
-    >>> len(weights_of(6.0)), len(weights_of(50.0, 17))
+    >>> len(gaussian_weights(6.0)), len(gaussian_weights(50.0, 17))
     (49, 17)
     """
-    held = cv2.getGaussianKernel(size or round(deviation * _DEVIATIONS + 1) | 1, deviation, cv2.CV_32F).ravel()
-    held.flags.writeable = False
-    return held
+    weights = cv2.getGaussianKernel(size or round(deviation * _DEVIATIONS + 1) | 1, deviation, cv2.CV_32F).ravel()
+    weights.flags.writeable = False
+    return weights
 
 
 @cache
@@ -106,6 +106,6 @@ def same_bits(kernels: Library) -> bool:
     for shape, deviation in _PROBED:
         field = random.standard_normal(shape, np.float32)
         own = cv2.GaussianBlur(field, (0, 0), deviation, borderType=cv2.BORDER_REPLICATE)
-        if not smoothed(kernels, field, weights_of(deviation), 1.0) or not np.array_equal(field, own):
+        if not smooth_by(kernels, field, gaussian_weights(deviation), 1.0) or not np.array_equal(field, own):
             return False
     return True

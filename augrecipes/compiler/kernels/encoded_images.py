@@ -1,4 +1,4 @@
-"""Undecoded: an image that is still in its file, as a kernel cuts it; only what is left of it is decoded."""
+"""EncodedWindow: an image that is still in its file, as a kernel cuts it; only what is left of it is decoded."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Decodable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Undecoded:
+class EncodedWindow:
     """A window of an encoded image. Slicing it is free; `array` decodes.
 
     Attributes:
@@ -64,12 +64,12 @@ class Undecoded:
         """Of its pixels."""
         return self.source.dtype
 
-    def __getitem__(self, cut: tuple[slice, slice]) -> Undecoded:
+    def __getitem__(self, cut: tuple[slice, slice]) -> EncodedWindow:
         """A window of the window."""
         rows, columns = cut
         y0, y1, _ = rows.indices(self.y1 - self.y0)
         x0, x1, _ = columns.indices(self.x1 - self.x0)
-        return Undecoded(self.source, self.y0 + y0, self.x0 + x0, self.y0 + max(y0, y1), self.x0 + max(x0, x1))
+        return EncodedWindow(self.source, self.y0 + y0, self.x0 + x0, self.y0 + max(y0, y1), self.x0 + max(x0, x1))
 
     def array(self) -> np.ndarray:
         """The pixels, possibly a view of more."""
@@ -84,6 +84,6 @@ def is_encoded(image: Any) -> TypeGuard[Decodable]:
     return not isinstance(image, np.ndarray) and callable(getattr(image, "scales", None))
 
 
-def undecoded(image: Decodable) -> Undecoded:
+def whole_window(image: Decodable) -> EncodedWindow:
     """All of an image."""
-    return Undecoded(image, 0, 0, *image.shape[:2])
+    return EncodedWindow(image, 0, 0, *image.shape[:2])

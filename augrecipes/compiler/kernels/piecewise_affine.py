@@ -60,6 +60,6 @@ def maps(
 def same_bits(kernels: Library) -> bool:
     """Whether the kernel gives the bits of the installed numpy: asked once a process."""
     each = [((9, 21), grid, 0.1, False) for grid in _GRIDS]
-    ours = [maps(kernels, *arguments, np.random.default_rng(3)) for arguments in each]
-    its = [geometric.create_piecewise_affine_maps(*arguments, np.random.default_rng(3)) for arguments in each]
+    ours = [maps(kernels, *arguments, np.random.default_rng(0)) for arguments in each]
+    its = [geometric.create_piecewise_affine_maps(*arguments, np.random.default_rng(0)) for arguments in each]
     return np.array_equal(ours, its)

@@ -44,10 +44,10 @@ def fancy_pca(_: Any, kernels: Library) -> Apply:
         if done is None:
             return None
         out, doubtful = done
-        again = _again(img.reshape(-1, 3)[doubtful], matrix, centred, _NEAR + float(aside))
-        if again is None:
+        redone = _redo(img.reshape(-1, 3)[doubtful], matrix, centred, _NEAR + float(aside))
+        if redone is None:
             return None
-        out.reshape(-1, 3)[doubtful] = again
+        out.reshape(-1, 3)[doubtful] = redone
         return out
 
     return noise
@@ -83,7 +83,7 @@ def _tables(matrix: np.ndarray, centred: np.ndarray) -> np.ndarray:
     return made
 
 
-def _again(colours: np.ndarray, matrix: np.ndarray, centred: np.ndarray, near: float) -> np.ndarray | None:
+def _redo(colours: np.ndarray, matrix: np.ndarray, centred: np.ndarray, near: float) -> np.ndarray | None:
     """Pixels n×3 as the step does them; None where the last bit of a sum might decide."""
     noise = np.dot(matrix, np.stack([centred[colours[:, c], c] for c in range(3)])).T
     sums = _LEVELS[colours] + noise

@@ -33,13 +33,13 @@ def stain_jitter(step: Any, kernels: Library) -> Apply:
         if done is None:
             return None
         out, doubtful = done
-        _settle(img.reshape(-1, 3), partial(through_density, matrix=matrix, white=white), doubtful, out.reshape(-1, 3))
+        _redo(img.reshape(-1, 3), partial(through_density, matrix=matrix, white=white), doubtful, out.reshape(-1, 3))
         return out
 
     return jitter
 
 
-def _settle(img: np.ndarray, plain: Callable[..., np.ndarray], doubtful: np.ndarray, out: np.ndarray) -> None:
+def _redo(img: np.ndarray, plain: Callable[..., np.ndarray], doubtful: np.ndarray, out: np.ndarray) -> None:
     """Pixels of which the pass was not sure, and the last ones, for which OpenCV has another way, as the step does."""
     count, last = len(doubtful), len(img) - len(img) % _ROUND - _ROUND
     front = -(-count // _ROUND) * _ROUND

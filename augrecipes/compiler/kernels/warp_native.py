@@ -19,7 +19,7 @@ Kind = Literal["affine", "perspective", "maps"]
 _NUMBERS: dict[Kind, int] = {"affine": 0, "perspective": 1, "maps": 2}  # as warp.c numbers them
 _ARGUMENTS = "plllii" + "ip" + "pll" * 2 + "iil" + "plllll"
 # Interpolation, dtype and channels of images that the kernel takes.
-_SORTS = frozenset([*product((NEAREST, LINEAR), "B", (1, 3, 4)), (NEAREST, "H", 1), (NEAREST, "f", 1)])
+_SUPPORTED = frozenset([*product((NEAREST, LINEAR), "B", (1, 3, 4)), (NEAREST, "H", 1), (NEAREST, "f", 1)])
 _VECTORS = (16, 8, 4)  # pixels that OpenCV's vectors may hold
 _NO_MAP = (0, 0, 0)
 _EYE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
@@ -49,17 +49,17 @@ class NativeWarp:
         """The function below by these kernels, where they take the image."""
         made = None
         if map_x.dtype == map_y.dtype == np.float32:
-            made = self.sampled("maps", img, interpolation, border_mode, value, map_x.shape, maps=(map_x, map_y))
+            made = self.sample("maps", img, interpolation, border_mode, value, map_x.shape, maps=(map_x, map_y))
         return geometric.remap(img, map_x, map_y, interpolation, border_mode, value) if made is None else made
 
     def body(self, kind: Kind, interpolation: int) -> int:
         """How many pixels the installed OpenCV takes at once, where the kernel then gives its bits; otherwise 0."""
         linear = interpolation == LINEAR
         if (kind, linear) not in self._bodies:
-            self._bodies[kind, linear] = next((n for n in _VECTORS if agrees(kind, linear, n, self)), 0)
+            self._bodies[kind, linear] = next((n for n in _VECTORS if matches_opencv(kind, linear, n, self)), 0)
         return self._bodies[kind, linear]
 
-    def sampled(
+    def sample(
         self,
         kind: Kind,
         image: np.ndarray,
@@ -84,13 +84,13 @@ class NativeWarp:
             maps: or these.
             body: pixels that OpenCV takes at once, where that is known.
         """
-        sort = interpolation, image.dtype.char, _channels(image)
-        size_of, word = sort[2] * image.itemsize, 0
+        image_type = interpolation, image.dtype.char, _channels(image)
+        size_of, word = image_type[2] * image.itemsize, 0
         # An axis of one may have any step.
-        beside = image.strides[1] == size_of and (sort[2] == 1 or image.strides[2] == image.itemsize)
-        if sort not in _SORTS or not beside:
+        beside = image.strides[1] == size_of and (image_type[2] == 1 or image.strides[2] == image.itemsize)
+        if image_type not in _SUPPORTED or not beside:
             return None
-        if border == cv2.BORDER_CONSTANT and (word := as_word(fill, image.dtype)) < 0:
+        if border == cv2.BORDER_CONSTANT and (word := pixel_word(fill, image.dtype)) < 0:
             return None
         if body is None and not (body := self.body(kind, interpolation)):
             return None
@@ -107,7 +107,7 @@ class NativeWarp:
         return out if done == 0 else None
 
 
-def here() -> NativeWarp | None:
+def native_warp() -> NativeWarp | None:
     """The native warp of this machine; None where there is none."""
     found = library()
     return None if found is None else _of(found)
@@ -117,7 +117,7 @@ def remap(
     img: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, interpolation: int, border_mode: int, value: Any = None
 ) -> np.ndarray:
     """Albumentations' function of this name: an image whose pixels are taken from where two maps H×W say."""
-    warps = here()
+    warps = native_warp()
     by: Callable[..., np.ndarray] = geometric.remap if warps is None else warps.remap
     return by(img, map_x, map_y, interpolation, border_mode, value)
 
@@ -131,7 +131,7 @@ def _channels(image: np.ndarray) -> int:
     return image.shape[2] if image.ndim == 3 else 1
 
 
-def as_word(fill: Any, dtype: np.dtype[Any]) -> int:
+def pixel_word(fill: Any, dtype: np.dtype[Any]) -> int:
     """What OpenCV makes of a border's value, a pixel's bytes as a number; −1: that is for it to say."""
     values = fill if isinstance(fill, tuple | list) else [fill]
     word = border_word(values)
@@ -150,10 +150,10 @@ def _inverse(values: list[float]) -> tuple[float, ...]:
     return p, q, -p * c - q * f, r, s, -r * c - s * f, 0.0, 0.0, 1.0
 
 
-def agrees(kind: Kind, linear: bool, body: int, native: NativeWarp) -> bool:
+def matches_opencv(kind: Kind, linear: bool, body: int, native: NativeWarp) -> bool:
     """Whether the kernel gives OpenCV's bits on images of black and white noise, with every border and turned."""
     sampling, fill = LINEAR if linear else NEAREST, (250, 3, 99, 200)
-    images = [(image, size) for image, size in _images() if (sampling, image.dtype.char, image.shape[2]) in _SORTS]
+    images = [(image, size) for image, size in _images() if (sampling, image.dtype.char, image.shape[2]) in _SUPPORTED]
     for (number, (image, size)), border in product(enumerate(images), range(5)):
         turn = 0.7 * number + border
         matrix: Any = _EYE
@@ -173,7 +173,7 @@ def agrees(kind: Kind, linear: bool, body: int, native: NativeWarp) -> bool:
             y, x = np.mgrid[: size[0], : size[1]].astype(np.float32)
             maps = (np.float32(c) * x + np.float32(s) * y, np.float32(c) * y - np.float32(s) * x)
             made = cv2.remap(image, maps[0], maps[1], sampling, **how)
-        own = native.sampled(kind, image, sampling, border, fill, size, matrix, maps, body)
+        own = native.sample(kind, image, sampling, border, fill, size, matrix, maps, body)
         if own is None or not np.array_equal(own, made.reshape(own.shape)):
             return False
     return True

@@ -35,7 +35,7 @@ class Lowered:
 
 
 # Makes the object of a step with other numbers, of what was lowered and what is inside now.
-Remade = Callable[[Lowered, Step, list[Any]], Any]
+Rebuild = Callable[[Lowered, Step, list[Any]], Any]
 
 
 def transforms_of(lowered: Sequence[Lowered]) -> Iterator[Any]:
@@ -88,23 +88,23 @@ def parts_of(made: Any) -> Iterator[Any]:
         yield from parts_of(part)
 
 
-def relower(was: Lowered, node: Node, remade: Remade, instead: dict[int, Any]) -> Lowered:
+def relower(was: Lowered, node: Node, rebuild: Rebuild, instead: dict[int, Any]) -> Lowered:
     """A node that was lowered with other numbers; what has the same numbers is the very same object.
 
     Args:
         was: the node as it was lowered.
         node: as it is now.
-        remade: makes each object whose numbers are others, or what is inside it.
+        rebuild: makes each object whose numbers are others, or what is inside it.
         instead: takes these, by the ids of those before.
     """
     if node is was.node:
         return was
     pairs = zip(was.inside, node.steps, strict=True)
-    inside = tuple(relower(one, now, remade, instead) for one, now in pairs)
+    inside = tuple(relower(one, now, rebuild, instead) for one, now in pairs)
     if isinstance(node, Fused):
         return Lowered(node, None, inside)
     step = node.written if isinstance(node, Group) else node
-    made = remade(was, step, [*transforms_of(inside)])
+    made = rebuild(was, step, [*transforms_of(inside)])
     instead |= {id(one): now for one, now in zip(_and_inside(was.made), _and_inside(made), strict=True)}
     return Lowered(node, made, inside)
 
@@ -113,7 +113,7 @@ def _and_inside(made: Any) -> list[Any]:
     return [made, *getattr(made, "transforms", ())]
 
 
-def remade(was: Lowered, step: Step, children: list[Any]) -> Any:
+def rebuild(was: Lowered, step: Step, children: list[Any]) -> Any:
     """The transform of a step, or a group of these, with other numbers than the one before."""
     if isinstance(was.node, Step) and not step.is_group and step.args != was.node.args:
         return transform(step)

@@ -81,6 +81,6 @@ def _seen_by_mask(step: Any) -> Any:
 
 def ends() -> tuple[float, ...]:
     """What ends a run of warps: what things cost, and how many columns OpenCV takes together."""
-    native = warp_native.here()
+    native = warp_native.native_warp()
     bodies = (0, 0) if native is None else (native.body("affine", NEAREST), native.body("perspective", NEAREST))
     return (*cost.OF_LABELS, *bodies)

@@ -111,7 +111,7 @@ class Walk:
                 children = [
                     [(step, replace(keyed, forced=not rest)), *rest] for (step, keyed), *rest in map(list, children)
                 ]
-            if (group := control.opened(one.made, label, children, shared=shared)) is not None:
+            if (group := control.lower_group(one.made, label, children, shared=shared)) is not None:
                 return group
         return [(one.made, Op(label, shared, 1.0, EXIT, alone=True))]  # nobody else knows when it acts
 

@@ -33,7 +33,7 @@ def exactly(found: NativeOp) -> NativeOp | None:
 
     Its matrix has other last bits than albumentations' own, which no image shows: see native/warped.h.
     """
-    native = warp_native.here()
+    native = warp_native.native_warp()
     how = interpolation_of(found)
     body = 0 if native is None else native.body(_KINDS[found.effect], how)
     if not body:

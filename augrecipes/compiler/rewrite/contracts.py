@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from augrecipes.compiler.rewrite.nodes import Fused, Node, in_turn, is_single
+from augrecipes.compiler.rewrite.nodes import Fused, Node, in_each_epoch, is_single
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record
@@ -22,7 +22,7 @@ ALL = 255  # levels: no two images are further apart
 _MOST = 2.0  # the largest gain behind a merge: beyond, a few levels are no few levels any more
 
 
-def held(behind: Iterable[Node], flow: Flow, merge: Merge) -> str | None:
+def obstacle(behind: Iterable[Node], flow: Flow, merge: Merge) -> str | None:
     """Why no merge of a kind may be made in front of the steps `behind`; None where one may.
 
     A merge that changes a bit must come before no step whose draws depend on what it changes: that step would draw
@@ -34,48 +34,48 @@ def held(behind: Iterable[Node], flow: Flow, merge: Merge) -> str | None:
     of the nearly grey does not count. One resampling done otherwise may: it is a level or two off. Other noise may
     come before other noise: what goes by the image there is no parameter, but noise.
 
-    >>> held([Step("Blur", site="Blur#1"), Step("ShotNoise", site="ShotNoise#1")], Flow(), "GEOMETRY")
+    >>> obstacle([Step("Blur", site="Blur#1"), Step("ShotNoise", site="ShotNoise#1")], Flow(), "GEOMETRY")
     'ShotNoise#1 draws by what is in the image'
-    >>> held([Step("CLAHE", site="CLAHE#1")], Flow(), "RESAMPLES")
+    >>> obstacle([Step("CLAHE", site="CLAHE#1")], Flow(), "RESAMPLES")
     'CLAHE#1 goes by thresholds or statistics of the image: a few levels may become very many'
-    >>> held([Step("CLAHE", site="CLAHE#1")], Flow(), "GEOMETRY") is None
+    >>> obstacle([Step("CLAHE", site="CLAHE#1")], Flow(), "GEOMETRY") is None
     True
     """
-    return next((why for step in behind if (why := _bar(step, flow, merge))), flow.held.get(merge))
+    return next((why for step in behind if (why := _first_obstacle(step, flow, merge))), flow.obstacles.get(merge))
 
 
-def held_from(steps: Sequence[Node], flow: Flow, merge: Merge) -> list[str | None]:
-    """`held` by the steps from each place on, and by none of them. They are read once, backwards."""
-    found = [flow.held.get(merge)]
+def obstacles_from(steps: Sequence[Node], flow: Flow, merge: Merge) -> list[str | None]:
+    """`obstacle` by the steps from each place on, and by none of them. They are read once, backwards."""
+    found = [flow.obstacles.get(merge)]
     for step in reversed(steps):
-        found.append(_bar(step, flow, merge) or found[-1])
+        found.append(_first_obstacle(step, flow, merge) or found[-1])
     return found[::-1]
 
 
-def before(behind: Iterable[Node], flow: Flow) -> Flow:
+def flow_before(behind: Iterable[Node], flow: Flow) -> Flow:
     """The flow inside a group, in front of the steps `behind`."""
     behind = tuple(behind)
-    found: dict[str, str] = {merge: why for merge in INEXACT if (why := held(behind, flow, merge)) is not None}
-    return flow if found == flow.held else replace(flow, held=found)
+    found: dict[str, str] = {merge: why for merge in INEXACT if (why := obstacle(behind, flow, merge)) is not None}
+    return flow if found == flow.obstacles else replace(flow, obstacles=found)
 
 
-def before_each(steps: Sequence[Node], flow: Flow) -> list[Flow]:
+def flows_before_each(steps: Sequence[Node], flow: Flow) -> list[Flow]:
     """The flow inside each step, if it is a group: in front of all that follow. The steps are read once, backwards."""
     flows = []
     for step in reversed(steps):
         flows.append(flow)
-        flow = before((step,), flow)
+        flow = flow_before((step,), flow)
     return flows[::-1]
 
 
-def enlarged(levels: float, behind: Iterable[Node], flow: Flow) -> float:
+def amplified(levels: float, behind: Iterable[Node], flow: Flow) -> float:
     """What differences of so many levels may have become behind some steps.
 
-    >>> enlarged(2, [Step("Blur"), Step("HorizontalFlip")], Flow())
+    >>> amplified(2, [Step("Blur"), Step("HorizontalFlip")], Flow())
     3.0
     """
     for step in behind:
-        levels = min(max(_through(now, levels, flow) for (now,) in in_turn((step,))), ALL)
+        levels = min(max(_through(now, levels, flow) for (now,) in in_each_epoch((step,))), ALL)
     return levels
 
 
@@ -97,9 +97,9 @@ def _through(node: Node, levels: float, flow: Flow) -> float:
 STILL = ("identity", "window", "dihedral")
 
 
-def _bar(step: Node, flow: Flow, merge: Merge) -> str | None:
+def _first_obstacle(step: Node, flow: Flow, merge: Merge) -> str | None:
     """The first step inside `step` that no merge may be made in front of, and why."""
-    leaves = (leaf for (now,) in in_turn((step,)) for leaf in _leaves(now))
+    leaves = (leaf for (now,) in in_each_epoch((step,)) for leaf in _leaves(now))
     return next((f"{leaf.site} {why}" for leaf in leaves if (why := _why(leaf, flow, merge))), None)
 
 

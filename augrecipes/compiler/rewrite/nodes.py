@@ -103,7 +103,7 @@ Steps: TypeAlias = tuple[Step, ...]
 Nodes: TypeAlias = tuple[Node, ...]
 
 
-def in_turn(nodes: Nodes) -> Iterator[Nodes]:
+def in_each_epoch(nodes: Nodes) -> Iterator[Nodes]:
     """The nodes as they are written and, where numbers are scheduled, with those of each end of a schedule.
 
     What holds of all of these holds in every epoch, whose numbers lie between.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from augrecipes.compiler.rewrite.contracts import Contract, before, before_each, enlarged
-from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, Steps, in_turn, is_open, singles, with_inside
+from augrecipes.compiler.rewrite.contracts import Contract, amplified, flow_before, flows_before_each
+from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, Steps, in_each_epoch, is_open, singles, with_inside
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record
@@ -28,8 +28,8 @@ class Rule:
         fires: YAML steps that it fires on.
         leaves: YAML steps that it must leave alone.
         rewrite: from a straight run of steps to its edits, in order and apart, after which the rule finds no more. It
-            looks at each step a fixed number of times. One that changes a bit asks `contracts.held_from` whether what
-            comes behind bears it.
+            looks at each step a fixed number of times. One that changes a bit asks `contracts.obstacles_from` whether
+            what comes behind bears it.
         singly: it puts one step in the place of one, whatever stands around it: so it does inside every group, too, and
             inside Degrade.
         outermost: only for the recipe's own steps, not for those inside a Sequential: it looks at what comes after.
@@ -130,7 +130,7 @@ def _straight(steps: Nodes, flow: Flow, rules: tuple[Rule, ...], fired: list[Fir
     for rule in rules:
         if rule.opens:
             steps = _edited(rule, steps, flow, fired)
-    flows = before_each(steps, flow)
+    flows = flows_before_each(steps, flow)
     steps = tuple(_inside(step, flow, rules, fired) for step, flow in zip(steps, flows, strict=True))
     for rule in rules:
         if not rule.opens and (outermost or not rule.outermost):
@@ -140,7 +140,7 @@ def _straight(steps: Nodes, flow: Flow, rules: tuple[Rule, ...], fired: list[Fir
 
 def _agreed(rule: Rule, steps: Nodes, flow: Flow) -> list[Edit]:
     """The edits of a rule that it makes in every epoch."""
-    found = [{_shape(edit): edit for edit in rule.rewrite(now, flow)} for now in in_turn(steps)]
+    found = [{_shape(edit): edit for edit in rule.rewrite(now, flow)} for now in in_each_epoch(steps)]
     return [
         replace(edit, levels=max(each[shape].levels for each in found))
         for shape, edit in found[0].items()
@@ -161,9 +161,9 @@ def _edited(rule: Rule, steps: Nodes, flow: Flow, fired: list[Firing]) -> Nodes:
         made += [*steps[place : edit.start], *edit.steps]
         place, were = edit.stop, apart
         # What edits before this one have changed goes through its steps too.
-        apart = enlarged(apart, edit.steps, flow) if apart else 0
+        apart = amplified(apart, edit.steps, flow) if apart else 0
         apart += edit.levels
-        apart = enlarged(apart, steps[edit.stop : end], flow) if apart else 0
+        apart = amplified(apart, steps[edit.stop : end], flow) if apart else 0
         before, after = (tuple(s.site for s in part) for part in (steps[edit.start : edit.stop], edit.steps))
         fired.append(Firing(rule.name, before, after, rule.contract, ceil(apart) - ceil(were)))
     return (*made, *steps[place:])
@@ -181,7 +181,7 @@ def _inside(node: Node, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]
         inside = _straight(node.steps, flow, rules, fired, outermost=False)
     else:
         if node.name != groups.ONE_OF:
-            flow = before(node.steps, flow)  # any of them may come after any other
+            flow = flow_before(node.steps, flow)  # any of them may come after any other
         inside = tuple(_inside(child, flow, rules, fired) for child in node.steps)
         for rule in singly:
             inside = tuple(made for child in inside for made in _edited(rule, (child,), flow, fired))

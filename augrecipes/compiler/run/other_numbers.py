@@ -32,7 +32,7 @@ def in_epoch(pipeline: Any, epoch: int, kept: Iterable[Any]) -> Any:
     made.renew(compiled)
     made.whole, made._epoch = pipeline, epoch
     pairs = zip(pipeline._lowered, compiled.plans[pipeline.arrival].steps, strict=True)
-    made._lowered = tuple(relower(was, node, pipeline.remade, instead) for was, node in pairs)
+    made._lowered = tuple(relower(was, node, pipeline.rebuild, instead) for was, node in pairs)
     for name in ("_labels", "cells"):
         by_id = getattr(pipeline, name)
         setattr(made, name, by_id | {id(now): by_id[was] for was, now in instead.items() if was in by_id})

@@ -9,7 +9,7 @@ from typing import Any
 from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.errors import DataError
 from augrecipes.ops.bounds import size_text
-from augrecipes.ops.output_size import Made
+from augrecipes.ops.output_size import SizeOf
 from augrecipes.ops.records import op_record
 
 _MOST = 8  # bytes of a value
@@ -31,7 +31,7 @@ def guard(sites: Sites, max_bytes: int | None, cells: Mapping[int, int] | None =
             step.get_params_dependent_on_data = _guarded(step, site, size_of, max_bytes, (cells or {}).get(id(step), 1))
 
 
-def _guarded(step: Any, site: str, size_of: Made, max_bytes: int, cell: int) -> Callable[..., Any]:
+def _guarded(step: Any, site: str, size_of: SizeOf, max_bytes: int, cell: int) -> Callable[..., Any]:
     dependent = step.get_params_dependent_on_data
     few = max_bytes // (_CHANNELS * _MOST * cell * cell)  # pixels that are never too many
 

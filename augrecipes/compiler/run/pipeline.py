@@ -17,7 +17,7 @@ import cv2
 
 from augrecipes.compat.albumentations import running
 from augrecipes.compiler.kernels import fast_apply
-from augrecipes.compiler.lowering.lower import Sites, remade
+from augrecipes.compiler.lowering.lower import Sites, rebuild
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Nodes
 from augrecipes.compiler.run import streams
@@ -62,7 +62,7 @@ class Pipeline(AsCompose):
     call: Callable[..., Any] | None = None  # how steps are called that programs leave to Python
     take: Callable[[Any], object] | None = None  # what is to have each program that is made
     trace: Callable[[int, int, int, dict[str, Any]], list[tuple[str, Any]]]  # what `stages` returns, in this thread
-    remade = staticmethod(remade)  # see `relower`
+    rebuild = staticmethod(rebuild)  # see `relower`
     whole: Self | None = None  # of one with the numbers of an epoch, the one that it is made of
     _epoch = 0
     floats_are_news = True  # no float32 image has come yet

@@ -8,7 +8,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.encoded_images import is_encoded, undecoded
+from augrecipes.compiler.kernels.encoded_images import is_encoded, whole_window
 from augrecipes.compiler.kernels.sink import is_free
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
@@ -71,7 +71,7 @@ def image_in(image: Any, inputs: Inputs, name: str = "image", *, lazily: bool = 
     """What `check_image` says of an array; an image that is not decoded yet is decoded, unless `lazily`."""
     if isinstance(image, np.ndarray) or not is_encoded(image):
         return check_image(image, inputs, name)
-    return undecoded(check_size(image, inputs, name)) if lazily else check_image(image.array(), inputs, name)
+    return whole_window(check_size(image, inputs, name)) if lazily else check_image(image.array(), inputs, name)
 
 
 def check_size(image: Any, inputs: Inputs, name: str = "image") -> Any:

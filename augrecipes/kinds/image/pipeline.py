@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.albumentations import as_they_are, as_they_come
+from augrecipes.compat.albumentations import accept_unconverted, skip_filtering
 from augrecipes.compat.boxes import forget_labels, prepare
 from augrecipes.compiler.compile import warn_of_floats
 from augrecipes.compiler.kernels.sink import Allocate, Sink
@@ -71,9 +71,9 @@ class ImagePipeline(NativeBatches):
         for inner, processor in self.processors.items():
             prepare(processor, rows_of(inner))
             if compiled.resumes:
-                as_they_come(processor)
+                accept_unconverted(processor)
             if compiled.pauses:
-                as_they_are(processor)
+                skip_filtering(processor)
 
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty

@@ -11,9 +11,9 @@ import numpy as np
 
 from augrecipes.compiler.compile import warn_of_floats
 from augrecipes.compiler.executor.inputs import InMemory
-from augrecipes.compiler.kernels.encoded_images import Undecoded
+from augrecipes.compiler.kernels.encoded_images import EncodedWindow
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.lowering.lower import Lowered, Sites, remade, transforms_of
+from augrecipes.compiler.lowering.lower import Lowered, Sites, rebuild, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
@@ -35,7 +35,7 @@ from augrecipes.kinds.pair.shared import PairStep
 from augrecipes.kinds.pair.sharing import sharing
 from augrecipes.recipe.model import Inputs, Step
 
-SceneImages = Mapping[str, np.ndarray | Undecoded]
+SceneImages = Mapping[str, np.ndarray | EncodedWindow]
 
 # What lies on one image cannot lie on a scene of several.
 _FOREIGN = ("image", "images", "mask", "masks", "boxes", "bboxes", "keypoints")
@@ -68,12 +68,10 @@ class PairPipeline(Pipeline):
         steps = cast("Steps", compiled.plans[arrival].steps)  # rules of pairs merge none
         self._lowered = tuple(lower_pair(step, tuple(scales), self.factors) for step in steps)
         every = [*opened(self._lowered)]
-        own = {id(one.made): one.made for one in every if isinstance(one.made, PairStep)}
-        self.cells = {id(step.step): step.largest_factor for step in own.values()}
+        self.cells = {id(one.made.step): one.made.largest_factor for one in every if isinstance(one.made, PairStep)}
+        draw = (one for one in every if not isinstance(one.made, Degrade))
         sites: Sites = [
-            (own[id(one.made)].step if id(one.made) in own else one.made, one.node.site, False)
-            for one in every
-            if not isinstance(one.made, Degrade)
+            (one.made.step if isinstance(one.made, PairStep) else one.made, one.node.site, False) for one in draw
         ]
         super().__init__(compiled, arrival, [*transforms_of(self._lowered)], sites)
         self._labels |= {id(one.made): one.node.site for one in every}
@@ -84,11 +82,11 @@ class PairPipeline(Pipeline):
         self.sinks = {name: Sink(recipe.outputs.get(name, recipe.output)) for name in scales}
 
     @staticmethod
-    def remade(was: Lowered, step: Step, children: list[Any]) -> Any:
+    def rebuild(was: Lowered, step: Step, children: list[Any]) -> Any:
         """As of all pipelines; steps of several targets are those of the same targets."""
         if isinstance(was.made, PairStep):
             return PairStep(step, was.made.names, was.made.factors)
-        return Degrade(step, children) if isinstance(was.made, Degrade) else remade(was, step, children)
+        return Degrade(step, children) if isinstance(was.made, Degrade) else rebuild(was, step, children)
 
     def add_targets(self, additional_targets: dict[str, str] | None) -> None:
         """Refused: a target of a pair has a scale."""
@@ -204,7 +202,7 @@ class PairPipeline(Pipeline):
         """The whole cells of the targets that were given, and whatever else was given."""
         rest = dict(targets)
         self._check_names(rest)
-        images: dict[str, np.ndarray | Undecoded] = {}
+        images: dict[str, np.ndarray | EncodedWindow] = {}
         for name in self.targets:
             images[name] = image_in(rest.pop(name), self._inputs[name], name, lazily=self.reads)
             warn_of_floats(self, images[name])
@@ -233,7 +231,7 @@ class PairPipeline(Pipeline):
 
     def _steps(self, key: Key, images: SceneImages, stages: list[tuple[str, Any]] | None = None) -> Scene:
         """The scene behind the steps, every step at its key."""
-        arrays = {name: image.array() if isinstance(image, Undecoded) else image for name, image in images.items()}
+        arrays = {name: image.array() if isinstance(image, EncodedWindow) else image for name, image in images.items()}
         matrix = np.eye(3) if self.compiled.save_applied_params else None
         scene = Scene(arrays, self.factors, matrix, stages)
         self.position(*key)
@@ -249,7 +247,7 @@ class PairPipeline(Pipeline):
         return scene
 
 
-def _check_same_form(arrays: Mapping[str, np.ndarray | Undecoded]) -> None:
+def _check_same_form(arrays: Mapping[str, np.ndarray | EncodedWindow]) -> None:
     """DataError unless all targets have the same channels and dtype."""
     (first, one), *others = arrays.items()
     for name, array in others:

@@ -11,7 +11,7 @@ import numpy as np
 from augrecipes.compiler.executor.inputs import AnyImage, InMemory, is_image
 from augrecipes.compiler.executor.program import Program, Stopped
 from augrecipes.compiler.executor.program_memory import END
-from augrecipes.compiler.kernels.encoded_images import Undecoded
+from augrecipes.compiler.kernels.encoded_images import EncodedWindow
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.lowering.validate import Position
 from augrecipes.compiler.run.exits import NotHereError, in_between
@@ -115,7 +115,7 @@ class PairRun:
 
     def __init__(self, programs: PairPrograms, key: Key, images: Mapping[str, AnyImage]) -> None:
         for image in images.values():
-            if not (is_image(image, files=False) or isinstance(image, Undecoded)):
+            if not (is_image(image, files=False) or isinstance(image, EncodedWindow)):
                 raise NotHereError
         self._programs, self._key = programs, key
         self._images: dict[str, Any] = {**images}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from augrecipes.compiler.rewrite.rule import Rule
-from augrecipes.compiler.rewrite.rules.own_noise import renoised
+from augrecipes.compiler.rewrite.rules.own_noise import counted_noise
 
 RULE = Rule(
     name="coarse_fields",
@@ -13,6 +13,6 @@ RULE = Rule(
     contract="DISTRIBUTION",
     fires="[{ElasticTransform: {p: 1.0}}]",
     leaves="[{ElasticTransform: {sigma: 3}}]",
-    rewrite=partial(renoised, moves=True),
+    rewrite=partial(counted_noise, moves=True),
     singly=True,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from math import ceil
 
-from augrecipes.compiler.rewrite.contracts import ALL, held_from
+from augrecipes.compiler.rewrite.contracts import ALL, obstacles_from
 from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, Steps, action_of
 from augrecipes.compiler.rewrite.rule import Edit, Rule, runs
 from augrecipes.compiler.rewrite.rules.join_warps import recolours
@@ -63,7 +63,7 @@ def _parts(steps: Nodes) -> Iterator[tuple[int, Steps]]:
 def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:
     if flow.dtype is None:
         return
-    behind = held_from(steps, flow, "LEVELS")
+    behind = obstacles_from(steps, flow, "LEVELS")
     joined: Node | None = None
     end = 0
     for start, run in _parts(steps):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TypeGuard
 
-from augrecipes.compiler.rewrite.contracts import STILL, held_from
+from augrecipes.compiler.rewrite.contracts import STILL, obstacles_from
 from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, Steps, action_of, after, is_single, singles
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.flow import Flow
@@ -150,7 +150,7 @@ def _stretches(steps: Nodes, sizes: Sequence[SizeBounds], flow: Flow) -> Iterato
     Boxes are filtered at the size that they have behind each step, so there no colours are passed. In front of what
     reacts to the difference each resampling is its own.
     """
-    behind, samplings = held_from(steps, flow, "RESAMPLES"), 0
+    behind, samplings = obstacles_from(steps, flow, "RESAMPLES"), 0
     start, stop, warps, colours = 0, 0, Steps(), Nodes()
     passes = sees = False  # a warp is among them; and a step that sees the mean is among the colours
     for place, step in enumerate(steps):
@@ -175,7 +175,7 @@ def _stretches(steps: Nodes, sizes: Sequence[SizeBounds], flow: Flow) -> Iterato
 
 
 def _rewrite(steps: Nodes, flow: Flow) -> list[Edit]:
-    one, several = held_from(steps, flow, "GEOMETRY"), held_from(steps, flow, "RESAMPLES")
+    one, several = obstacles_from(steps, flow, "GEOMETRY"), obstacles_from(steps, flow, "RESAMPLES")
     edits = []
     sizes = [*accumulate(steps, lambda size, step: after(step, size), initial=arriving(flow))]
     for start, stop, warps, colours in _stretches(steps, sizes, flow):

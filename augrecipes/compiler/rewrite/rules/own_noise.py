@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from augrecipes.compiler.rewrite.contracts import held_from
+from augrecipes.compiler.rewrite.contracts import obstacles_from
 from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, Nodes, changed, is_single
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.flow import Flow
@@ -13,9 +13,9 @@ from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective
 
 
-def renoised(steps: Nodes, flow: Flow, *, moves: bool) -> Iterable[Edit]:
+def counted_noise(steps: Nodes, flow: Flow, *, moves: bool) -> Iterable[Edit]:
     """Single steps that take their random numbers from our own generator: those that move pixels, or the others."""
-    behind = held_from(steps, flow, "GEOMETRY" if moves else "DISTRIBUTION")
+    behind = obstacles_from(steps, flow, "GEOMETRY" if moves else "DISTRIBUTION")
     for place, step in enumerate(steps):
         if not is_single(step) or isinstance(step, CounterNoiseStep) or step.p == 0 or behind[place + 1] is not None:
             continue
@@ -30,6 +30,6 @@ RULE = Rule(
     contract="DISTRIBUTION",
     fires="[{GaussNoise: {p: 1.0}}]",
     leaves="[{AdditiveNoise: {spatial_mode: constant}}]",
-    rewrite=partial(renoised, moves=False),
+    rewrite=partial(counted_noise, moves=False),
     singly=True,
 )

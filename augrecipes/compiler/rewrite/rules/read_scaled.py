@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeGuard
 
-from augrecipes.compiler.rewrite.contracts import held
+from augrecipes.compiler.rewrite.contracts import obstacle
 from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, action_of, is_single
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.compiler.rewrite.rules.join_warps import joins
@@ -21,7 +21,7 @@ def _scales(step: Node) -> TypeGuard[Step]:
 
 
 def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
-    if not flow.encoded or not steps or held(steps[1:], flow, "GEOMETRY") is not None:
+    if not flow.encoded or not steps or obstacle(steps[1:], flow, "GEOMETRY") is not None:
         return []
     first = steps[0]
     if _scales(first):

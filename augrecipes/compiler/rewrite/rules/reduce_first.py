@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from augrecipes.compiler.rewrite.contracts import held_from
+from augrecipes.compiler.rewrite.contracts import obstacles_from
 from augrecipes.compiler.rewrite.nodes import Fused, Nodes
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.flow import Flow
 
 
 def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
-    behind = held_from(steps, flow, "GEOMETRY")
+    behind = obstacles_from(steps, flow, "GEOMETRY")
     return [
         Edit(place, place + 1, (replace(step, reduces=True),))
         for place, step in enumerate(steps)

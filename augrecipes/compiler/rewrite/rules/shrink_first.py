@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import TypeGuard
 
-from augrecipes.compiler.rewrite.contracts import enlarged, held_from
+from augrecipes.compiler.rewrite.contracts import amplified, obstacles_from
 from augrecipes.compiler.rewrite.nodes import Node, Nodes, action_of, after, is_single
 from augrecipes.compiler.rewrite.rule import Edit, Rule, swaps
 from augrecipes.compiler.rewrite.rules.join_warps import arriving
@@ -60,7 +60,7 @@ def is_downscale(step: Node) -> TypeGuard[Step]:
 def _downscales(steps: Nodes, flow: Flow) -> dict[int, str | None]:
     """Why no colour step may be moved behind a downscale, or a window, by its place; None: it may."""
     sizes = accumulate(steps, lambda size, step: after(step, size), initial=arriving(flow))
-    behind = held_from(steps, flow, "LEVELS")
+    behind = obstacles_from(steps, flow, "LEVELS")
     found = {}
     for place, (step, size) in enumerate(zip(steps, sizes, strict=False)):
         if is_downscale(step):
@@ -83,7 +83,7 @@ def _no_mean(step: Step, size: SizeBounds) -> str | None:
     return "stays before a resize that may enlarge: `inputs: {image: {min_size: ...}}` says how large images are"
 
 
-def _apart(stretch: Nodes, flow: Flow) -> float:
+def _levels_apart(stretch: Nodes, flow: Flow) -> float:
     """By how many levels images may be apart once all colours of a stretch were moved behind all its downscales.
 
     A step that commutes with means enlarges no difference; it adds what it rounds.
@@ -91,7 +91,7 @@ def _apart(stretch: Nodes, flow: Flow) -> float:
     apart = waiting = 0.0  # so far; and if all colours so far are moved behind the next downscale
     colours = 0
     for step in stretch:
-        rounds = enlarged(0, (step,), flow)
+        rounds = amplified(0, (step,), flow)
         apart += rounds if apart else 0
         if (own := averages(step)) is None:
             apart += waiting
@@ -107,7 +107,7 @@ def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:
     colours = [averages(step) is not None for step in steps]
     passing = {place for place, why in _downscales(steps, flow).items() if why is None}
     for edit in swaps(steps, colours, [place in passing for place in range(len(steps))]):
-        yield replace(edit, levels=_apart(steps[edit.start : edit.stop], flow))
+        yield replace(edit, levels=_levels_apart(steps[edit.start : edit.stop], flow))
 
 
 RULE = Rule(
