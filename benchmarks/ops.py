@@ -3,6 +3,7 @@
 python benchmarks/ops.py            prints a row for each class, call, size and output, as they are measured
 python benchmarks/ops.py --write    prints, and writes the section `ops` of benchmarks/RESULTS.md, the table of classes
                                     in docs/FIGURES.md, and docs/steps.html, the page with all rows
+python benchmarks/ops.py --only arguments    prints a row for each call of arguments.yaml, at 128², 256² and 512²
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from statistics import geometric_mean
 from time import thread_time_ns
@@ -30,6 +32,7 @@ from augrecipes.ops import catalog
 from augrecipes.ops.groups import DEGRADE, GROUPS
 
 _PUBLISHED = Path(__file__).with_name("published_steps.yaml")
+_ARGUMENTS = Path(__file__).with_name("arguments.yaml")
 _FIGURES, _PAGE = (Path(__file__).parents[1] / "docs" / name for name in ("FIGURES.md", "steps.html"))
 _TEMPLATE = Path(__file__).with_name("steps.html.j2")
 _BEGIN, _END = "<!-- begin ops -->", "<!-- end ops -->"
@@ -37,6 +40,7 @@ _TABLE = re.compile(f"{_BEGIN}.*?{_END}", re.DOTALL)
 _SIDES = ("none", "exact", "fast")
 _GOALS = {"exact": 2.0, "fast": 3.0}  # the geometric means
 _SIZES = (224, 512, 1024)
+_SIZES_WITH_ARGUMENTS = (128, 256, 512)
 _OUTPUTS = {"uint8": "{dtype: uint8, layout: hwc}", "float32": "{}"}
 _SLIGHT = 0.010  # ms a call that do not count
 _LEAST = 0.95
@@ -146,6 +150,34 @@ def _all(options: Any) -> Iterator[Measured]:
                 break
 
 
+def _arguments(options: Any) -> Iterator[Row]:
+    """What people write beside the defaults: each call of arguments.yaml, and which are slower than albumentations."""
+    calls: dict[str, list[Any]] = yaml.safe_load(_ARGUMENTS.read_text(encoding="utf-8"))
+    slow, count = [], 0
+    for name, call in ((name, call) for name, some in calls.items() for call in some):
+        if options.classes and name not in options.classes:
+            continue
+        for arguments, side in product(_each(call), (512,) if options.quick else _SIZES_WITH_ARGUMENTS):
+            label, required = f"{name} {json.dumps(arguments)}", _REQUIRED.get(name, lambda _: {})(side)
+            row = _measured(label, name, {**required, **arguments}, side, "uint8")
+            if row is not None:
+                print(row, flush=True)
+                count += 1
+                slow += [f"{label} {side}²"] if row.ratio("exact") < _LEAST else []
+    yield Row(f"slower than ×{_LEAST} of albumentations, `exact`", f"{len(slow)} of {count}", "", "; ".join(slow))
+
+
+def _each(call: Any) -> Iterator[Any]:
+    """A call with every combination of what stands under `each`."""
+    if not isinstance(call, dict):
+        yield call
+    elif [*call] == ["each"]:
+        yield from call["each"]
+    else:
+        for values in product(*map(_each, call.values())):
+            yield dict(zip(call, values, strict=True))
+
+
 def _measured(label: str, name: str, arguments: dict[str, Any], side: int, output: str) -> Measured | None:
     """None where a recipe of this step alone runs on no image alone."""
     step = json.dumps({**arguments, "p": 1.0})
@@ -180,4 +212,4 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     more = {"classes": {"nargs": "*", "metavar": "CLASS", "help": "only these"}}
     with quiet():
-        run(__file__, __doc__, "Every class alone", _METHOD, {"classes": _classes}, more=more)
+        run(__file__, __doc__, "Every class alone", _METHOD, {"classes": _classes, "arguments": _arguments}, more=more)

@@ -1,12 +1,17 @@
-/* Histograms of the tiles of an image, clipped and made even, between whose tables each pixel is interpolated: OpenCV's
-   CLAHE, of grey images or of the L of colours, bit for bit.
+/* Contrast-limited adaptive histogram equalisation (CLAHE, Zuiderveld 1994), of grey images or of the L of CIE Lab.
 
-   The first pass takes colours to Lab, which waits in the target, and counts; the second looks every pixel up in the
-   tables of four tiles at once, of which those four lie side by side in a word, and takes colours back. */
+   The histogram of each tile is clipped, what was clipped is shared out, and its cumulative sum is the tile's table;
+   each pixel is interpolated bilinearly between the tables of the four tiles about it. The first pass takes colours to
+   Lab (see lab.h), which waits in the target, and counts; the second looks each pixel up in all four, and takes colours
+   back.
+
+   Bits: OpenCV's createCLAHE: how it shares out what is left of clipping, float32 weights, tiles mirrored beyond the
+   end.
+   Law: tests/laws/test_hard_images.py (lab: every colour in the soak), tests/laws/test_native_points.py. */
 
 #include "lab.h"
 
-enum { LEVELS = 256, COUNTS = 2 };
+enum { COUNTS = 2 };
 
 /* An image, its tiles, and memory of the caller's.
 
@@ -121,7 +126,7 @@ static inline int64_t passed(int64_t place, int64_t length, float *along) {
 
 static void begin_columns(const Tiles *tiles) {
     for (int64_t x = 0; x < tiles->columns; x++)
-        tiles->starts[x] = (int32_t)(4 * LEVELS * passed(x, tiles->width, tiles->shares + x));
+        tiles->starts[x] = (int32_t)(LEVELS * passed(x, tiles->width, tiles->shares + x));
     for (int64_t x = tiles->columns; x % LANES; x++)
         tiles->starts[x] = 0, tiles->shares[x] = 0;
 }
@@ -141,12 +146,16 @@ static void lay_cells(const Tiles *tiles, int64_t row) {
 
 /* Some levels of a row, from column x on, between their tables. */
 static inline void interpolate(const Tiles *tiles, int64_t x, int64_t count, float along, uint8_t *levels) {
+    uint32_t words[ACROSS] = {0};
+    int32_t places[ACROSS];
+    for (int64_t k = 0; k < count; k++)
+        places[k] = tiles->starts[x + k] + levels[k];
+    LOOK_UP(uint32_t, tiles->cells, places, count, words);
     for (int64_t k = 0; k < count; k += LANES) {
-        Ints start;
+        Words word;
         Floats share;
-        memcpy(&start, tiles->starts + x + k, sizeof start);
+        memcpy(&word, words + k, sizeof word);
         memcpy(&share, tiles->shares + x + k, sizeof share);
-        Words word = gather((const uint8_t *)tiles->cells, start + (from_bytes(levels + k) << 2));
         Floats left = floats((Ints)(word & 255)), right = floats((Ints)(word >> 8 & 255));
         Floats above = left * (1.0f - share) + right * share;
         left = floats((Ints)(word >> 16 & 255)), right = floats((Ints)(word >> 24));

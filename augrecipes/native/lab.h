@@ -9,21 +9,61 @@
 #include "layout.h"
 #include "planes.h"
 
-static inline Ints root(const Lab *lab, Floats red, Floats green, Floats blue, const float *weights) {
-    Floats sum = red * weights[0] + green * weights[1] + blue * weights[2] + 2048.0f;
-    Ints place = truncated(sum * (1.0f / 4096.0f));
-    return (Ints)gather((const uint8_t *)lab->roots, place << 1) & 0xffff;
+typedef uint16_t Halves __attribute__((vector_size(2 * LANES)));
+
+static inline Ints from_halves(const uint16_t *from) {
+    Halves some;
+    memcpy(&some, from, sizeof some);
+    return __builtin_convertvector(some, Ints);
+}
+
+static inline void to_halves(Ints a, uint16_t *to) {
+    Halves some = __builtin_convertvector(a, Halves);
+    memcpy(to, &some, sizeof some);
+}
+
+/* What stands in a table of 256 entries: in registers that takes an eighth of a gather. What is behind `count` in `at` and
+   `to` may be read and written, up to ACROSS. */
+static inline void look_up_levels(const uint16_t *restrict table, const uint8_t *restrict at, int64_t count,
+                                  uint16_t *restrict to) {
+#if defined(__AVX512BW__)
+    __m512i parts[8];
+    for (int i = 0; i < 8; i++)
+        parts[i] = _mm512_loadu_si512(table + 32 * i);
+    for (int64_t x = 0; x < count; x += 32) {
+        __m512i places = _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)(at + x))), found[4];
+        __mmask32 odd = _mm512_test_epi16_mask(places, _mm512_set1_epi16(64));
+        for (int i = 0; i < 4; i++)
+            found[i] = _mm512_permutex2var_epi16(parts[2 * i], places, parts[2 * i + 1]);
+        __m512i low = _mm512_mask_blend_epi16(odd, found[0], found[1]);
+        __m512i high = _mm512_mask_blend_epi16(odd, found[2], found[3]);
+        __mmask32 upper = _mm512_test_epi16_mask(places, _mm512_set1_epi16(128));
+        _mm512_storeu_si512(to + x, _mm512_mask_blend_epi16(upper, low, high));
+    }
+#else
+    LOOK_UP(uint16_t, table, at, count, to);
+#endif
 }
 
 /* Planes of red, green and blue become planes of L, a and b. */
 static inline void to_lab(const Lab *lab, int64_t count, uint8_t (*planes)[ACROSS]) {
+    uint16_t light[COLOURS][ACROSS] = {{0}};
+    for (int32_t c = 0; c < COLOURS; c++)
+        look_up_levels(lab->light, planes[c], count, light[c]);
     for (int64_t x = 0; x < count; x += LANES) {
-        Floats light[COLOURS];
-        for (int32_t c = 0; c < COLOURS; c++)
-            light[c] = (Floats)gather((const uint8_t *)lab->light, from_bytes(planes[c] + x) << 2);
-        Floats fx = floats(root(lab, light[0], light[1], light[2], lab->there));
-        Floats fy = floats(root(lab, light[0], light[1], light[2], lab->there + 3));
-        Floats fz = floats(root(lab, light[0], light[1], light[2], lab->there + 6));
+        Floats red = floats(from_halves(light[0] + x)), green = floats(from_halves(light[1] + x));
+        Floats blue = floats(from_halves(light[2] + x));
+        for (int32_t c = 0; c < COLOURS; c++) {
+            const float *weights = lab->there + 3 * c;
+            Floats sum = red * weights[0] + green * weights[1] + blue * weights[2] + 2048.0f;
+            to_halves(truncated(sum * (1.0f / 4096.0f)), light[c] + x);
+        }
+    }
+    for (int32_t c = 0; c < COLOURS; c++)
+        LOOK_UP(uint16_t, lab->roots, light[c], count, light[c]);
+    for (int64_t x = 0; x < count; x += LANES) {
+        Floats fx = floats(from_halves(light[0] + x)), fy = floats(from_halves(light[1] + x));
+        Floats fz = floats(from_halves(light[2] + x));
         /* With 16384, which rounds; and 128 times 32768 is where a and b are 0. */
         to_bytes(truncated((fy * 296.0f - 1320550.0f) * (1.0f / 32768.0f)), planes[0] + x);
         to_bytes(truncated(((fx - fy) * 500.0f + 4210688.0f) * (1.0f / 32768.0f)), planes[1] + x);
@@ -43,25 +83,29 @@ static inline Ints cube(Ints v) {
     return made;
 }
 
-static inline Ints level(const Lab *lab, Ints x, Ints y, Ints z, const int32_t *weights) {
+/* Where in `levels` the light of X, Y and Z stands. */
+static inline Ints light_of(Ints x, Ints y, Ints z, const int32_t *weights) {
     Ints light = (weights[0] * x + weights[1] * y + weights[2] * z + 8192) >> 14;
     Ints most = light > 4095;
     light = (light & ~most) | (4095 & most);
-    return (Ints)gather(lab->levels, light & ~(light >> 31)) & 0xff;
+    return light & ~(light >> 31);
 }
 
 /* Planes of L, a and b become planes of red, green and blue. */
 static inline void from_lab(const Lab *lab, int64_t count, uint8_t (*planes)[ACROSS]) {
+    uint16_t light[COLOURS][ACROSS], ys[ACROSS] = {0}, roots[ACROSS] = {0};
+    look_up_levels(lab->ys, planes[0], count, ys);
+    look_up_levels(lab->root_ys, planes[0], count, roots);
     for (int64_t x = 0; x < count; x += LANES) {
-        Ints step = (Ints)gather((const uint8_t *)lab->steps, from_bytes(planes[0] + x) << 2);
-        Ints y = step & 0xffff, root_y = (Ints)((Words)step >> 16);
+        Ints y = from_halves(ys + x), root_y = from_halves(roots + x);
         Ints of_a = ((from_bytes(planes[1] + x) * (5 * 53687) + 128) >> 13) - 4194;
         Ints of_b = ((from_bytes(planes[2] + x) * 41943 + 16) >> 9) - 10484;
         Ints cx = cube(root_y + of_a), cz = cube(root_y - of_b);
-        to_bytes(level(lab, cx, y, cz, lab->back), planes[0] + x);
-        to_bytes(level(lab, cx, y, cz, lab->back + 3), planes[1] + x);
-        to_bytes(level(lab, cx, y, cz, lab->back + 6), planes[2] + x);
+        for (int32_t c = 0; c < COLOURS; c++)
+            to_halves(light_of(cx, y, cz, lab->back + 3 * c), light[c] + x);
     }
+    for (int32_t c = 0; c < COLOURS; c++)
+        LOOK_UP(uint8_t, lab->levels, light[c], count, planes[c]);
 }
 
 #endif

@@ -26,10 +26,10 @@ def tables() -> np.ndarray:
     made["light"] = np.rint(_LIGHT * np.where(level <= 0.04045, level / 12.92, ((level + 0.055) / 1.055) ** 2.4))
     made["there"] = np.rint(_WEIGHT * _TO_XYZ / _WHITE[:, None]).reshape(-1)
     made["back"] = np.rint(_WEIGHT * _FROM_XYZ * _WHITE).reshape(-1)
-    made["roots"][0, :_ROOTS] = _roots(np.arange(_ROOTS) / _LIGHT)
-    made["steps"] = _steps(np.arange(256)).reshape(-1)
+    made["roots"] = _roots(np.arange(_ROOTS) / _LIGHT)
+    made["ys"], made["root_ys"] = _ys(np.arange(256))
     given = np.where(light <= 0.0031308, light * 12.92, light ** (1 / 2.4) * 1.055 - 0.055)
-    made["levels"][0, :_LEVELS] = np.rint(255 * given)
+    made["levels"] = np.rint(255 * given)
     return made
 
 
@@ -39,13 +39,13 @@ def _roots(x: np.ndarray) -> np.ndarray:
     return np.rint(roots.astype(np.float32) * np.float32(_ROOT))
 
 
-def _steps(level: np.ndarray) -> np.ndarray:
-    """256×2: Y of each L, and its root."""
+def _ys(level: np.ndarray) -> np.ndarray:
+    """2×256: Y of each L, and its root."""
     root = level * 100 * _BACK / (255 * 116) + 16 * _BACK / 116
     near_black = level <= 20
     y = np.where(near_black, level * _BACK * 180 / (17 * 29**3), root**3 / _BACK**2)
     line = _BACK * (16 / 116 + level * 5 / (3 * 17 * 29))
-    return np.rint(np.stack([y, np.where(near_black, line, root)], axis=1))
+    return np.rint(np.stack([y, np.where(near_black, line, root)]))
 
 
 TABLES = tables()

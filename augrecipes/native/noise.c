@@ -1,18 +1,26 @@
-/* Normally distributed numbers, as cv2.randn draws them, and their sum with images.
+/* Gaussian noise as cv2.randn draws it: a multiply-with-carry generator and a ziggurat of 128 strips (Marsaglia and
+   Tsang 2000), whose tables Python computes.
 
-   Beside compiler/kernels/noise_native.py, which leaves to OpenCV what this refuses. OpenCV multiplies with carry and
-   takes its numbers from a ziggurat of 128 strips (Marsaglia and Tsang 2000). A state s of its generator, of 64 bits,
-   is followed by s / 2^32 modulo 4164903690 * 2^32 - 1, so that several stretches of one sequence can be made at once. */
+   A state s of 64 bits is followed by s / 2^32 modulo 4164903690 * 2^32 - 1, so that a sequence can be entered
+   anywhere: STRETCHES of it are made side by side. Numbers outside of their strip (`hard`) are drawn one by one,
+   afterwards.
+
+   Bits: OpenCV's, float32 for the number, double for its scale. ops/opencv_normals.py probes that, and
+   leaves to OpenCV what this refuses.
+   Law: tests/laws/test_native_points.py, tests/laws/test_native_plan.py. */
 
 #include <string.h>
 
 #include "kernels.h"
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 __extension__ typedef unsigned __int128 Wide;
 
 #define CARRY UINT64_C(4164903690)
 #define MODULUS ((CARRY << 32) - 1)
-enum { STRETCHES = 8, LENGTH = 256, WORDS = STRETCHES * LENGTH };
+enum { STRETCHES = 8, LENGTH = 256, WORDS = STRETCHES * LENGTH, STRIPS = 128 };
 static const uint64_t FURTHER = UINT64_C(0x233e7431a129a78d); /* 2^(-32 * LENGTH) modulo MODULUS */
 static const float TAIL = 3.442620f, UNIT = 2.3283064365386962890625e-10f, LEAST = 1.17549435e-38f;
 
@@ -41,6 +49,38 @@ static inline float scaled(const Scale *scale, float x) {
     return (float)((double)x * scale->deviation + scale->mean) * scale->full;
 }
 
+#if defined(__AVX512F__)
+/* What stands in a table of STRIPS words, which is in registers. */
+static inline __m512i strip_of(const __m512i table[8], __m512i at) {
+    __mmask16 odd = _mm512_test_epi32_mask(at, _mm512_set1_epi32(32)), upper = _mm512_test_epi32_mask(at, _mm512_set1_epi32(64));
+    __m512i found[4];
+    for (int i = 0; i < 4; i++)
+        found[i] = _mm512_permutex2var_epi32(table[2 * i], at, table[2 * i + 1]);
+    found[0] = _mm512_mask_blend_epi32(odd, found[0], found[1]);
+    found[2] = _mm512_mask_blend_epi32(odd, found[2], found[3]);
+    return _mm512_mask_blend_epi32(upper, found[0], found[2]);
+}
+#endif
+
+/* Each word's strip. */
+static void look_up_strips(const Strips *strips, const uint32_t *words, uint32_t *bounds, float *widths) {
+#if defined(__AVX512F__)
+    __m512i all_bounds[8], all_widths[8];
+    for (int i = 0; i < 8; i++) {
+        all_bounds[i] = _mm512_loadu_si512(strips->bounds + 16 * i);
+        all_widths[i] = _mm512_loadu_si512(strips->widths + 16 * i);
+    }
+    for (int i = 0; i < WORDS; i += 16) {
+        __m512i at = _mm512_loadu_si512(words + i);
+        _mm512_storeu_si512(bounds + i, strip_of(all_bounds, at));
+        _mm512_storeu_si512(widths + i, strip_of(all_widths, at));
+    }
+#else
+    for (int i = 0; i < WORDS; i++)
+        bounds[i] = strips->bounds[words[i] & (STRIPS - 1)], widths[i] = strips->widths[words[i] & (STRIPS - 1)];
+#endif
+}
+
 static void refill(Words *words, const Strips *strips, const Scale *scale) {
     uint64_t states[STRETCHES];
     uint32_t bounds[WORDS], *made = words->words;
@@ -54,11 +94,7 @@ static void refill(Words *words, const Strips *strips, const Scale *scale) {
             made[k * LENGTH + i] = (uint32_t)states[k];
             states[k] = (uint64_t)(uint32_t)states[k] * CARRY + (states[k] >> 32);
         }
-    /* Looked up first, one by one, the rest is done many at once. */
-    for (int i = 0; i < WORDS; i++) {
-        bounds[i] = strips->bounds[made[i] & 127];
-        widths[i] = strips->widths[made[i] & 127];
-    }
+    look_up_strips(strips, made, bounds, widths);
     for (int i = 0; i < WORDS; i++) {
         uint32_t size = made[i] >> 31 ? 0u - made[i] : made[i];
         words->hard[i] = size >= bounds[i];

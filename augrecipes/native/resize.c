@@ -1,23 +1,27 @@
-/* Images made larger or smaller, linear between pixels: OpenCV's arithmetic in whole numbers, 11 bits of weight. So does
-   it with areas where one side or both become larger, and has the pixels in other places then.
+/* Bilinear resize: OpenCV's INTER_LINEAR in whole numbers, 11 bits of weight each way; so does it with INTER_AREA where
+   one side or both become larger, and has the pixels in other places then.
 
-   Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. */
+   compiler/kernels/resize_native.py leaves to OpenCV what this refuses. */
 
 #include "lanes.h"
 #include "sampled.h"
 #include "windows.h"
 
-enum { ACROSS = 256, WHOLE = 2048 };
+enum { ACROSS = 256, WHOLE = 2048, PIXELS = 4 }; /* PIXELS: in a register of 64 bytes, eight numbers of 16 bits each */
 
 /* How many values a pixel has between its columns and its rows: of colours four. */
 static inline int values_of(int channels) { return channels == 1 ? 1 : 4; }
 
-/* Columns of the result, some at a time: the byte at which each one's first pixel begins, and the two weights. */
+/* Columns of the result, some at a time: the byte at which each one's first pixel begins, and the two weights. With
+   AVX-512 and colours also how many columns, PIXELS, 2 or 0, have their pixels among the sixteen bytes from where the
+   first of them begins, and at which of these. */
 typedef struct {
     int32_t at[ACROSS];
     int16_t weights[ACROSS][8]; /* both, four times */
     int16_t pairs[ACROSS][2];   /* both */
     uint8_t picks[ACROSS][2];   /* both pixels, from the first of eight columns on */
+    uint8_t bytes[ACROSS][16];
+    int group;
 } Columns;
 
 /* Along one side: how many pixels of the image one of the result is wide, and the inverse; whether pixels are areas. */
@@ -45,6 +49,21 @@ static inline int32_t place(int64_t to, const Scale *scale, float *weight) {
     return (int32_t)below;
 }
 
+#if defined(__AVX512BW__)
+static void find_groups(Columns *c, int64_t count, int channels) {
+    c->group = channels == 1 ? 0 : PIXELS;
+    for (int64_t x = 0; x < count && c->group; x++)
+        while (c->group && c->at[x] - c->at[x & ~(int64_t)(c->group - 1)] + 2 * channels > 16)
+            c->group = c->group > 2 ? 2 : 0;
+    for (int64_t x = 0; x < count && c->group; x++)
+        for (int k = 0; k < 8; k++) {
+            int32_t begin = c->at[x] - c->at[x & ~(int64_t)(c->group - 1)];
+            c->bytes[x][2 * k] = (uint8_t)(k / 2 < channels ? begin + k / 2 + k % 2 * channels : 128);
+            c->bytes[x][2 * k + 1] = 128; /* a zero */
+        }
+}
+#endif
+
 static void find_columns(Columns *c, int64_t first, int64_t count, const Scale *scale, int64_t columns,
                          int channels) {
     for (int64_t x = 0; x < count; x++) {
@@ -60,6 +79,9 @@ static void find_columns(Columns *c, int64_t first, int64_t count, const Scale *
         for (int k = 0; k < 4; k++)
             memcpy(c->weights[x] + 2 * k, c->pairs[x], sizeof c->pairs[x]);
     }
+#if defined(__AVX512BW__)
+    find_groups(c, count, channels);
+#endif
 }
 
 #if defined(__AVX2__)
@@ -95,6 +117,18 @@ static inline void blend_columns(const Columns *c, int64_t count, const uint8_t 
         words = _mm256_permute4x64_epi64(_mm256_packs_epi32(words, words), 0xd8);
         _mm_storeu_si128((__m128i *)(to + x), _mm256_castsi256_si128(words));
     }
+#if defined(__AVX512BW__)
+    for (; c->group && x < whole; x += PIXELS) {
+        const int32_t *at = c->at + x;
+        __m256i low = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(row + at[0]))), high = low;
+        if (c->group < PIXELS)
+            high = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(row + at[2])));
+        __m512i bytes = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+        bytes = _mm512_shuffle_epi8(bytes, _mm512_loadu_si512(c->bytes[x]));
+        bytes = _mm512_srai_epi32(_mm512_madd_epi16(bytes, _mm512_loadu_si512(c->weights[x])), 4);
+        _mm256_storeu_si256((__m256i *)(void *)(to + 4 * x), _mm512_cvtepi32_epi16(bytes));
+    }
+#endif
     for (; x < whole; x += some) {
         __m256i sums[2];
         for (int k = 0; k < 2; k++) {
@@ -123,6 +157,20 @@ static inline void blend_columns(const Columns *c, int64_t count, const uint8_t 
 static inline void blend_rows(const int16_t *restrict above, const int16_t *restrict below, int64_t count,
                               int16_t first, int16_t second, int channels, uint8_t *restrict to) {
     int64_t x = 0;
+#if defined(__AVX512BW__)
+    const __m512i ones = _mm512_set1_epi16(first), twos = _mm512_set1_epi16(second), halves = _mm512_set1_epi16(2);
+    const __m512i in_order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+    for (; channels > 1 && x + LANES <= count; x += LANES) {
+        __m512i sums[2];
+        for (int k = 0; k < 2; k++) {
+            __m512i a = _mm512_mulhi_epi16(_mm512_loadu_si512(above + 4 * x + 32 * k), ones);
+            a = _mm512_add_epi16(a, _mm512_mulhi_epi16(_mm512_loadu_si512(below + 4 * x + 32 * k), twos));
+            sums[k] = _mm512_srai_epi16(_mm512_add_epi16(a, halves), 2);
+        }
+        sums[0] = _mm512_permutexvar_epi64(in_order, _mm512_packus_epi16(sums[0], sums[1]));
+        store_pixels((Words)sums[0], LANES, channels, to + channels * x);
+    }
+#endif
 #if defined(__AVX2__)
     const __m256i one = _mm256_set1_epi16(first), two = _mm256_set1_epi16(second), half = _mm256_set1_epi16(2);
     const __m256i close = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0, 0, 0, 0));

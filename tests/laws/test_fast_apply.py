@@ -31,6 +31,13 @@ from augrecipes.recipe.parse import parse_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
 
+
+@pytest.fixture(autouse=True)
+def whatever_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small images, too, take the faster way."""
+    monkeypatch.setattr(fast_apply, "_LEAST_PIXELS", {})
+
+
 MORE = [
     Step("RandomSunFlare", Arguments({"src_radius": 30, "src_color": [7, 100, 255]})),
     Step("RandomSunFlare", Arguments({"src_radius": 2500, "angle_range": [0, 1]})),
@@ -298,7 +305,7 @@ def test_principal_colours_that_the_order_of_sums_would_decide(kernels: Any, mon
             law()
 
 
-@pytest.mark.parametrize("field", ["light", "there", "back", "roots", "steps", "levels"])
+@pytest.mark.parametrize("field", ["light", "there", "back", "roots", "ys", "root_ys", "levels"])
 def test_the_probe_sees_a_number_of_the_tables_of_lab_that_is_one_off(
     field: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,8 @@ class FastMaskCrop:
         mask = preprocessed_mask(step, data["mask"]) if "mask" in data else np.zeros(0)
         if mask.ndim != 2 or not mask.any():
             return dict(draw(params, data))
-        ends = np.cumsum(np.count_nonzero(mask, axis=1))  # of each row, among all places
+        rows = np.add.reduce(mask != 0, axis=1, dtype=np.min_scalar_type(mask.shape[1]))  # intp takes thrice as long
+        ends = np.cumsum(rows)  # of each row, among all places
         number = step.py_random.choice(range(int(ends[-1])))
         y = int(np.searchsorted(ends, number, side="right"))
         columns = np.flatnonzero(mask[y])
