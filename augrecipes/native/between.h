@@ -1,4 +1,11 @@
-/* Pixels between pixels, in whole numbers: 7 bits across, rounded to 1/128 of a level, and 8 down, rounded to a level. */
+/* Bilinear interpolation in whole numbers: 7 bits of weight across, rounded to 1/128 of a level, and 8 down, rounded to
+   a level; by multiply-add of byte pairs (pmaddubsw, pmaddwd) where the processor has that.
+
+   Corners beyond the border are folded back or filled, in a block of its own path; all other blocks load pairs of
+   pixels right where they lie (loads.h).
+
+   Bits: whole numbers, the same on every instruction set: tests/laws/job_in_numpy.py defines them.
+   Law: tests/laws/test_kernels.py (rows `fused`, `bend`), tests/laws/test_jobs.py. */
 
 #ifndef AUGRECIPES_BETWEEN_H
 #define AUGRECIPES_BETWEEN_H

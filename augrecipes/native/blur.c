@@ -1,4 +1,4 @@
-/* Means of squares about each pixel, bit for bit as OpenCV's blur has them: halves are rounded up. */
+/* Box filter by running sums along columns and rows, bit for bit as OpenCV's blur has it: halves are rounded up. */
 
 #include "ops.h"
 #include "sampled.h"

@@ -11,7 +11,7 @@
 #include <immintrin.h>
 #endif
 
-enum { LEVELS = 256, TOGETHER = 8, AHEAD = 2048, AT_ONCE = 4096 };
+enum { TOGETHER = 8, AHEAD = 2048, AT_ONCE = 4096 };
 
 /* What a level stands for in red, green and blue, and in a fourth part: a pixel whose fourth level is 128 and more stays
    as it is. */

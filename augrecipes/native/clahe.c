@@ -1,12 +1,17 @@
-/* Histograms of the tiles of an image, clipped and made even, between whose tables each pixel is interpolated: OpenCV's
-   CLAHE, of grey images or of the L of colours, bit for bit.
+/* Contrast-limited adaptive histogram equalisation (CLAHE, Zuiderveld 1994), of grey images or of the L of CIE Lab.
 
-   The first pass takes colours to Lab, which waits in the target, and counts; the second looks every pixel up in the
-   tables of four tiles at once, of which those four lie side by side in a word, and takes colours back. */
+   The histogram of each tile is clipped, what was clipped is shared out, and its cumulative sum is the tile's table;
+   each pixel is interpolated bilinearly between the tables of the four tiles about it. The first pass takes colours to
+   Lab (see lab.h), which waits in the target, and counts; the second looks each pixel up in all four, and takes colours
+   back.
+
+   Bits: OpenCV's createCLAHE: how it shares out what is left of clipping, float32 weights, tiles mirrored beyond the
+   end.
+   Law: tests/laws/test_hard_images.py (lab: every colour in the soak), tests/laws/test_native_points.py. */
 
 #include "lab.h"
 
-enum { LEVELS = 256, COUNTS = 2 };
+enum { COUNTS = 2 };
 
 /* An image, its tiles, and memory of the caller's.
 

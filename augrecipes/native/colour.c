@@ -2,7 +2,7 @@
 
    What OpenCV does differs from one processor to another: it works through a row `lanes` pixels at a time and drops
    fractions there, and rounds in what is left of the row; and where the processor has fused multiply-add, it uses it.
-   compiler/lowering/opencv_variants.py finds out which (`lanes`, `fused`), and validate.py holds ops to OpenCV's. */
+   ops/opencv_variants.py finds out which (`lanes`, `fused`), and validate.py holds ops to OpenCV's. */
 
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC target("prefer-vector-width=512") /* hue takes a fifth less */

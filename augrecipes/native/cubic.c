@@ -1,19 +1,16 @@
-/* Images of three channels made larger or smaller by a cubic between four pixels each way: the arithmetic of the
-   primitives for AVX-512 that OpenCV calls for that. Rows come first, and then columns, both in float with fused
-   multiply-add.
+/* Bicubic resize of three channels: a separable filter of 4 x 4 taps (Keys 1981, a = -0.75), rows first, then columns.
 
-   Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. Whether the installed OpenCV has these
-   bits is for Python to find out: on other processors sums of rows stand in another order. */
+   Bits: those of the AVX-512 primitives that OpenCV calls: float32 with fused multiply-add; distances are rounded to
+   float before the polynomial, weights after it. On other processors OpenCV adds up in another order:
+   compiler/kernels/resize_native.py probes that, and leaves to OpenCV what this refuses. Of the last four rows filtered
+   along columns each is kept (`Held`), as the next row of the result mostly needs them again.
+   Law: tests/laws/test_kernels.py (row `cubic`), tests/laws/test_hard_images.py. */
 
 #include "lanes.h"
+#include "ops.h"
 #include "sampled.h"
 #include "windows.h"
 
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-enum { FUSES = 1 };
-#else
-enum { FUSES = 0 }; /* nothing that is quick gives these bits */
-#endif
 #if defined(__AVX512BW__) || defined(__AVX2__)
 enum { IN_VECTORS = 1 };
 #else
@@ -22,7 +19,7 @@ enum { IN_VECTORS = 0 };
 
 /* Columns that are made at a time; numbers that a pixel takes up; pixels that are made together, and put down together,
    in bytes. */
-enum { ACROSS = 128, RGB = 3, FOUR = 4, TAPS = 4, TOGETHER = LANES / FOUR, PUT = 4, BYTES = 16 };
+enum { ACROSS = 128, FOUR = 4, TAPS = 4, TOGETHER = LANES / FOUR, PUT = 4, BYTES = 16 };
 
 /* Columns of the result, some at a time: the first of the four pixels about each one, and what these weigh, each weight
    four times. From `first` to `last` all four lie in the image. */
@@ -71,10 +68,10 @@ static void find_columns(Columns *c, int64_t left, int64_t count, double scale, 
 static inline void blend_one_by_one(const Columns *c, int64_t x, int64_t end, const uint8_t *row, int64_t columns,
                                     float *to) {
     for (; x < end; x++)
-        for (int i = 0; i < RGB; i++) {
+        for (int i = 0; i < COLOURS; i++) {
             float v[TAPS], w[TAPS];
             for (int k = 0; k < TAPS; k++) {
-                v[k] = row[MIN(MAX(c->at[x] + k, 0), columns - 1) * RGB + i];
+                v[k] = row[MIN(MAX(c->at[x] + k, 0), columns - 1) * COLOURS + i];
                 w[k] = c->weights[k][FOUR * x];
             }
             to[FOUR * x + i] = fmaf(v[3], w[3], fmaf(v[2], w[2], fmaf(v[1], w[1], v[0] * w[0])));
@@ -86,7 +83,7 @@ static inline void blend_one_by_one(const Columns *c, int64_t x, int64_t end, co
 static inline void blend_together(const Columns *c, int64_t x, const uint8_t *row, float *to) {
     const int64_t *at = c->at + x;
     Floats v[TAPS], w[TAPS];
-#define BYTES_OF(n) _mm_loadu_si128((const __m128i *)(const void *)(row + at[n] * RGB))
+#define BYTES_OF(n) _mm_loadu_si128((const __m128i *)(const void *)(row + at[n] * COLOURS))
 #if defined(__AVX512BW__)
     __m512i bytes = _mm512_castsi128_si512(BYTES_OF(0));
     bytes = _mm512_inserti32x4(bytes, BYTES_OF(1), 1);
@@ -96,7 +93,7 @@ static inline void blend_together(const Columns *c, int64_t x, const uint8_t *ro
     __m256i bytes = _mm256_inserti128_si256(_mm256_castsi128_si256(BYTES_OF(0)), BYTES_OF(1), 1);
 #endif
     for (int k = 0; k < TAPS; k++) {
-        char n = (char)(k * RGB);
+        char n = (char)(k * COLOURS);
         __m128i pick = _mm_setr_epi8(n, -1, -1, -1, n + 1, -1, -1, -1, n + 2, -1, -1, -1, n + 3, -1, -1, -1);
 #if defined(__AVX512BW__)
         v[k] = (Floats)_mm512_cvtepi32_ps(_mm512_shuffle_epi8(bytes, _mm512_broadcast_i32x4(pick)));
@@ -135,7 +132,7 @@ static inline void blend_columns(const Columns *c, int64_t count, const uint8_t 
                                  float *to) {
     int64_t x = IN_VECTORS ? MIN(c->first, count) : 0, last = x + MAX(c->last - x, 0) / TOGETHER * TOGETHER * IN_VECTORS;
     blend_one_by_one(c, 0, x, row, columns, to);
-    while (last > x && end - row < c->at[last - 1] * RGB + BYTES)
+    while (last > x && end - row < c->at[last - 1] * COLOURS + BYTES)
         last -= TOGETHER;
     blend_one_by_one(c, last, count, row, columns, to);
 #if defined(__AVX512BW__) || defined(__AVX2__)
@@ -150,21 +147,21 @@ static inline void blend_rows(const Held *h, const int *order, const float *weig
     int64_t x = 0;
     for (int k = 0; k < TAPS; k++)
         all[k] = weights[k] - (Floats){0};
-    for (; x * RGB + BYTES <= count * RGB; x += PUT)
-        put(h, order, all, x, to + x * RGB);
+    for (; x * COLOURS + BYTES <= count * COLOURS; x += PUT)
+        put(h, order, all, x, to + x * COLOURS);
     for (; x < count; x += PUT) {
         uint8_t last[BYTES];
         put(h, order, all, x, last);
-        memcpy(to + x * RGB, last, (size_t)(MIN(PUT, count - x) * RGB));
+        memcpy(to + x * COLOURS, last, (size_t)(MIN(PUT, count - x) * COLOURS));
     }
 #else
     for (int64_t x = 0; x < count; x++)
-        for (int i = 0; i < RGB; i++) {
+        for (int i = 0; i < COLOURS; i++) {
             float v[TAPS], level;
             for (int k = 0; k < TAPS; k++)
                 v[k] = h->values[order[k]][FOUR * x + i];
             level = rintf(fmaf(v[0], weights[0], v[1] * weights[1]) + fmaf(v[2], weights[2], v[3] * weights[3]));
-            to[x * RGB + i] = (uint8_t)(level < 0 ? 0 : level > 255 ? 255 : level);
+            to[x * COLOURS + i] = (uint8_t)(level < 0 ? 0 : level > 255 ? 255 : level);
         }
 #endif
 }
@@ -175,10 +172,10 @@ static inline void blend_rows(const Held *h, const int *order, const float *weig
             row */
 KERNEL(cubic)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall,
               int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width, int64_t step_to) {
-    if (!FUSES || channels != RGB || !is_window(rows, columns, tall, wide, top, left, height, width))
+    if (!FUSES || channels != COLOURS || !is_window(rows, columns, tall, wide, top, left, height, width))
         return REFUSED;
     double down = (double)rows / (double)tall, across = (double)columns / (double)wide;
-    const uint8_t *end = source + (rows - 1) * step + columns * RGB;
+    const uint8_t *end = source + (rows - 1) * step + columns * COLOURS;
     Columns c = {0};
     for (int64_t x = 0; x < width; x += ACROSS) {
         Held h = {.rows = {-1, -1, -1, -1}};
@@ -195,7 +192,7 @@ KERNEL(cubic)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step
                     blend_columns(&c, count, source + row * step, end, columns, h.values[at]);
                 h.rows[at] = row;
             }
-            blend_rows(&h, order, weights, count, target + x * RGB + y * step_to);
+            blend_rows(&h, order, weights, count, target + x * COLOURS + y * step_to);
         }
     }
     return DONE;

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-enum { LEVELS = 256 };
 
 /* Count where discs begin and end. */
 static void lay(int64_t rows, int64_t columns, const int32_t *places, int64_t count, const int32_t *spans,

@@ -5,7 +5,9 @@
 
 #include <math.h>
 
-#include "program.h"
+#include "kernels.h"
+#include "layout.h"
+#include "streams.h"
 
 typedef struct {
     Stream stream;

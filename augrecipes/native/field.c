@@ -7,12 +7,6 @@
 
 #include "lanes.h"
 
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-enum { FUSES = 1 };
-#else
-enum { FUSES = 0 }; /* nothing that is quick gives these bits */
-#endif
-
 /* Sums at once, along and down; numbers that OpenCV's registers hold; weights at least (of fewer OpenCV adds the
    mirrored ones first), at most, and those that are many. */
 enum { AT_ONCE = 8, TALL = 4, WIDE = 8, NARROW = 4, FEWEST = 7, MOST = 8193, MANY = 64 };

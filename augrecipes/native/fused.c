@@ -1,8 +1,12 @@
-/* Jobs: an image is warped, reduced before where it shrinks, its colours are changed, and it is written as the output
-   asks, straight into its place of a batch. `fast` alone uses this.
+/* Jobs, the last pass of `fast`: an image is reduced where it shrinks (a box filter by 2, 4 or 8), warped by inverse
+   mapping, its colours are changed, and it is written as the output asks, straight into its place of a batch; block by
+   block, so that pixels stay in the nearest cache from one step to the next.
 
-   Beside tests/laws/job_in_numpy.py, which defines it. Places and weights are whole numbers (places.h, between.h), so
-   every instruction set gives the same bits. */
+   Pixels are interpolated bilinearly in whole numbers (between.h), places are fixed-point numbers (places.h), tables
+   and matrices that follow one another are one (colours.h).
+
+   Bits: whole numbers, the same on every instruction set; numpy's in tests/laws/job_in_numpy.py, which defines them.
+   Law: tests/laws/test_kernels.py (row `fused`), tests/laws/test_jobs.py. */
 
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC target("prefer-vector-width=512") /* hue takes a fifth less */

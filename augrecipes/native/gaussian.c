@@ -1,7 +1,7 @@
-/* Sums of weighed pixels along rows, then along columns, bit for bit as OpenCV's sepFilter2D has them where weights are
-   alike on both sides and no whole numbers of 256ths: in float, from the first of a row on, from the middle of a column
-   outwards. Strips of columns, whose rows stay in the nearest cache, come one after another; of each, two rows at a time,
-   which share what they read. */
+/* Separable filter with symmetric weights, bit for bit as OpenCV's sepFilter2D has it where weights are no whole
+   numbers of 256ths: in float, along rows from the first tap on, along columns from the middle one outwards. Strips of
+   columns, whose rows stay in the nearest cache, come one after another; of each two rows at a time, which share what
+   they read. */
 
 #include "lanes.h"
 #include "ops.h"

@@ -1,8 +1,12 @@
-/* numpy's default generator, as default_rng(seed) makes it: PCG64 (O'Neill 2014), many words at once.
+/* numpy's default_rng(seed): SeedSequence and PCG64 XSL-RR (O'Neill 2014), many words at once; normal numbers by its
+   ziggurat of 256 strips (Marsaglia and Tsang 2000).
 
-   A state is the one before it times a number, plus another: so several can be made side by side, each by its
-   predecessor's predecessor's .... Normal numbers come by a ziggurat of 256 strips; what nearly all words become is
-   looked up, and numpy's own function does the rest, on the same words. */
+   A linear congruential state of 128 bits can be moved on by any number of steps: SIDE_BY_SIDE states are, so that none
+   waits for another. Nearly all words give a number at once, by a table; numpy's own function does the rest, on the
+   same words, in order.
+
+   Bits: numpy's, to the last one.
+   Law: tests/laws/test_kernels.py (row `numpy_normals`). */
 
 #ifndef AUGRECIPES_GENERATOR_H
 #define AUGRECIPES_GENERATOR_H

@@ -5,8 +5,6 @@
 
 #include "tables.h"
 
-enum { RGB = 3 };
-
 /* Levels from the darkest to the lightest over the full range, as albumentations stretches them, evenly or by how many
    are darker: white does not count as the lightest, since its histogram ends below. */
 static inline void stretch_levels(const int32_t *counts, int by_counts, uint8_t *levels) {
@@ -42,15 +40,15 @@ static inline void equalize_levels(const int32_t *counts, int64_t pixels, uint8_
 /* Tables for the one channel or three, by how often each level comes in them. */
 static inline int64_t spread_levels(Run *run, int equalizes, int by_counts) {
     const int64_t channels = run->view.channels, pixels = run->view.rows * run->view.columns;
-    int32_t counts[RGB][LEVELS] = {{0}};
-    Levels made[RGB];
+    int32_t counts[COLOURS][LEVELS] = {{0}};
+    Levels made[COLOURS];
     const uint8_t *levels;
     TRY(contiguous_image(run, &levels));
     if (pixels > (by_counts ? 1 << 24 : INT32_MAX)) /* up to there, sums in float32 are exact */
         return REFUSED;
-    if (channels == RGB) /* in this loop the compiler knows how many */
-        for (int64_t k = 0; k < pixels * RGB; k += RGB)
-            for (int64_t c = 0; c < RGB; c++)
+    if (channels == COLOURS) /* in this loop the compiler knows how many */
+        for (int64_t k = 0; k < pixels * COLOURS; k += COLOURS)
+            for (int64_t c = 0; c < COLOURS; c++)
                 counts[c][levels[k + c]]++;
     else
         for (int64_t k = 0; k < pixels; k++)

@@ -1,11 +1,12 @@
-/* What becomes of an image that is saved as a baseline JPEG and read again, without the file in between: of all that
-   lies between pixels and bytes only the transform, its rounding to multiples and the halved colours lose anything.
+/* A baseline JPEG round trip without the file: ITU-T T.81 and JFIF, less the entropy coding, which loses nothing.
 
-   The arithmetic is that of ITU-T T.81 and of JFIF as libjpeg carries them out: colours with 16 bits behind the point,
-   the "slow" transform in whole numbers after Loeffler, Ligtenberg and Moschytz with 13, colour halved in both
-   directions, and between two samples of colour three parts of the nearer and one of the other.
+   Steps: RGB to YCbCr with 16 bits behind the point; chroma halved both ways; the "slow" integer DCT of libjpeg
+   (Loeffler, Ligtenberg and Moschytz 1989) with 13 bits; quantisation by the tables of Annex K scaled by quality; back
+   by the same, with libjpeg's "fancy" upsampling: three parts of the nearer sample, one of the other. 16 rows (a row of
+   MCUs) are worked on at a time; results lag a row behind, since the last needs the chroma of the next.
 
-   Works on 16 rows at a time. Results lag a row behind, because the last needs the colours of the next. */
+   Bits: those of libjpeg-turbo, all of it whole numbers.
+   Law: tests/laws/test_hard_images.py (jpegs: every quality, and colours at the edge of rounding). */
 
 #include "jpeg_colours.h"
 

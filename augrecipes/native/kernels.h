@@ -33,6 +33,15 @@
 #define ASK(at, level) __builtin_prefetch(at, 0, level)
 #endif
 
+/* Whether this instruction set has fused multiply-add: kernels of which OpenCV's bits ask for it refuse without. */
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+enum { FUSES = 1 };
+#else
+enum { FUSES = 0 };
+#endif
+
+enum { LEVELS = 256 }; /* of uint8 */
+
 /* Types of values, as kernels.py numbers them. The last one is FLOAT32 of a result that is not read soon, and
    may go past the caches. */
 enum { UINT8 = 0, FLOAT32 = 1, FLOAT16 = 2, INT64 = 3, FLOAT32_FAR = 4 };

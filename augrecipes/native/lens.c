@@ -8,12 +8,6 @@
 
 #include "kernels.h"
 
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-enum { FUSES = 1 };
-#else
-enum { FUSES = 0 }; /* nothing that is quick gives these bits */
-#endif
-
 enum { TOGETHER = 8 }; /* columns that OpenCV takes at once, where a row has as many left */
 
 /* rows, columns: of the image

@@ -11,7 +11,6 @@
 #include <immintrin.h>
 #endif
 
-enum { LEVELS = 256 };
 
 #if defined(__AVX512BW__)
 

@@ -1,7 +1,11 @@
-/* Medians of squares about each pixel, bit for bit as OpenCV's medianBlur has them: whole numbers, put in order.
+/* Median filter of 3 x 3, 5 x 5 and 7 x 7 by sorting networks, many pixels at a time (one in each byte of a vector).
 
-   Columns of a square are sorted first, once for all squares that share them; then rows of what they hold. Behind that
-   most numbers have too many below them, or above them, to be the median, which is looked for among the others. */
+   Columns of a square are sorted first, once for all squares that share them, then its rows. In a square sorted both
+   ways most numbers have too many below or above them to be the median; of those that are left the least and the
+   greatest are dropped, in turn with each new one (forgetful selection), until three remain.
+
+   Bits: any median is the same; borders repeat the outermost pixel, as OpenCV's medianBlur does.
+   Law: tests/laws/test_hard_images.py (medians), tests/laws/test_native_points.py. */
 
 #include <string.h>
 

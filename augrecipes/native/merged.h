@@ -1,6 +1,9 @@
-/* Windows, turns and warps as one resampling: where that is the same as one after another, and what it costs.
+/* Geometry merged: crops, flips and warps that follow one another as one inverse mapping, by products of 3 x 3 matrices
+   from output to source at pixel centres; where that is the same as one after another (nothing between them hides
+   pixels, fills a border, or is coarser than both ends), and what each way costs.
 
-   Sums and products stand in one order, so that matrices have the same bits. */
+   Bits: double, sums and products in one order.
+   Law: tests/laws/test_native_merges.py, tests/laws/test_merges.py (contract GEOMETRY: a hundredth of a pixel). */
 
 #ifndef AUGRECIPES_MERGED_H
 #define AUGRECIPES_MERGED_H

@@ -1,4 +1,12 @@
-/* Steps of a run that is resampled once, and the colours behind it: a job for the kernel `fused`. */
+/* A merged run carried out: its geometry (merged.h) becomes a resize, or a job for the kernel `fused` with the colour
+   steps behind it as operations. In a dry run it is only said which window of a file is read, and at which scale of its
+   decoder.
+
+   `begun`: steps are being merged; `left`: a job waits to be written by the output, or to be made for the steps behind
+   it. `flush_merged` resamples what was merged so far, where the next warp may not be merged with it.
+
+   Bits: those of `fused` and of OpenCV's resizes.
+   Law: tests/laws/test_native_merges.py, tests/laws/test_colours_behind_warps.py. */
 
 #ifndef AUGRECIPES_MERGING_H
 #define AUGRECIPES_MERGING_H

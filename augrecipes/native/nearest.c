@@ -1,6 +1,7 @@
-/* Images and labels made larger or smaller, each pixel of the result a pixel of the image: OpenCV's choice of it.
+/* Nearest-neighbour resize of images and labels: OpenCV's choice of the pixel (INTER_NEAREST), or the one at the
+   middle.
 
-   Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. */
+   compiler/kernels/resize_native.py leaves to OpenCV what this refuses. */
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,13 @@
-/* Normally distributed numbers, as cv2.randn draws them, and their sum with images.
+/* Gaussian noise as cv2.randn draws it: a multiply-with-carry generator and a ziggurat of 128 strips (Marsaglia and
+   Tsang 2000), whose tables Python computes.
 
-   Beside compiler/kernels/noise_native.py, which leaves to OpenCV what this refuses. OpenCV multiplies with carry and
-   takes its numbers from a ziggurat of 128 strips (Marsaglia and Tsang 2000). A state s of its generator, of 64 bits,
-   is followed by s / 2^32 modulo 4164903690 * 2^32 - 1, so that several stretches of one sequence can be made at once. */
+   A state s of 64 bits is followed by s / 2^32 modulo 4164903690 * 2^32 - 1, so that a sequence can be entered
+   anywhere: STRETCHES of it are made side by side. Numbers outside of their strip (`hard`) are drawn one by one,
+   afterwards.
+
+   Bits: OpenCV's, float32 for the number, double for its scale. ops/opencv_normals.py probes that, and
+   leaves to OpenCV what this refuses.
+   Law: tests/laws/test_native_points.py, tests/laws/test_native_plan.py. */
 
 #include <string.h>
 

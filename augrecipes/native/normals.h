@@ -1,7 +1,9 @@
-/* Normal numbers by counting, two of each word: each is a sum that four tables make of its sixteen bits.
+/* Normal numbers by a sum of four table look-ups (one for each four bits of a half-word), two numbers of each random
+   word.
 
-   The tables were fitted until the sum's moments, histogram and tails were those of a normal distribution; it ends at 4.15
-   deviations, as one of 2^16 numbers does. All is whole numbers, so that every instruction set gives the same bits. */
+   The tables were fitted until the sum's moments, histogram and tails were those of a normal distribution; it ends at
+   4.15 deviations, as one of 2^16 numbers does. All is whole numbers, so that every instruction set gives the same
+   bits. */
 
 #ifndef AUGRECIPES_NORMALS_H
 #define AUGRECIPES_NORMALS_H

@@ -1,6 +1,6 @@
-/* Noise of augrecipes' own: numbers that are told by a key and a count, and what they make of images.
+/* Gaussian noise from a counter-based generator: a key and a count tell each number (counters.h, normals.h).
 
-   Beside tests/laws/noise_in_numpy.py, which defines every bit of it. */
+   tests/laws/noise_in_numpy.py defines every bit of it. */
 
 #include "normals.h"
 

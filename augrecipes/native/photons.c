@@ -1,7 +1,7 @@
-/* Noise of counted photons, of our own numbers, as cameras show it (ISONoise).
+/* Poisson noise of a camera (ISONoise) with numbers of our own, by inversion: a word's count is how many of a row of
+   rising bounds it lies above. Bounds are 31 bits, signed; -1 is below every word, 2^31 - 1 above.
 
-   Beside tests/laws/noise_in_numpy.py, which defines every bit of it. A word is above so many of a row of rising bounds:
-   that is its count. Bounds are 31 bits, signed; -1 is below every word, 2^31 - 1 above. */
+   tests/laws/noise_in_numpy.py defines every bit of it. */
 
 #include "normals.h"
 #include "planes.h"

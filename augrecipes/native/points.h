@@ -101,7 +101,7 @@ static inline int64_t reorder(Run *run, const double *drawn) {
     return JOIN(reordered, ISA)(levels, v->rows * v->columns, v->channels, order, to);
 }
 
-/* As noise_native.py hands the numbers on: rounded to float32. */
+/* As ops/opencv_normals.py hands the numbers on: rounded to float32. */
 static inline int64_t add_noise(Run *run, const double *drawn, const double *a) {
     int64_t count = run->view.rows * run->view.columns * run->view.channels;
     const uint8_t *levels;
@@ -214,7 +214,7 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     if (step->effect <= OP_CURVES)
         return tabulate(run, step, drawn);
     /* OpenCV's Python takes planes of such images for numbers with four parts. */
-    int colours = v->channels == RGB && !(v->rows == 4 && v->columns == 1);
+    int colours = v->channels == COLOURS && !(v->rows == 4 && v->columns == 1);
     if (dry_run(run))
         return DONE;
     switch (step->effect) {

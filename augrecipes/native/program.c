@@ -222,6 +222,8 @@ static int64_t finish(Run *run, Ahead *ahead) {
                                p->across, p->apart, ahead);
 }
 
+/* What else a kernel answers: of program_draws, that the step does not act; of program, that samples differ. */
+enum { IDLE = 1, UNLIKE = 1 };
 enum { STOPPED = -2 }; /* at a step that albumentations carries out */
 
 /* The index of the step after this one, or after this group and all that is in it. */

@@ -1,7 +1,7 @@
-/* Images made larger or smaller, linear between pixels: OpenCV's arithmetic in whole numbers, 11 bits of weight. So does
-   it with areas where one side or both become larger, and has the pixels in other places then.
+/* Bilinear resize: OpenCV's INTER_LINEAR in whole numbers, 11 bits of weight each way; so does it with INTER_AREA where
+   one side or both become larger, and has the pixels in other places then.
 
-   Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. */
+   compiler/kernels/resize_native.py leaves to OpenCV what this refuses. */
 
 #include "lanes.h"
 #include "sampled.h"

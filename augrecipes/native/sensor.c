@@ -1,7 +1,12 @@
-/* The noise of a camera's sensor, as albumentations' ISONoise adds it: photons that are counted, and hues that vary.
+/* ISO noise as albumentations' ISONoise adds it: Poisson counts for lightness and normal numbers for hue, in HLS.
 
-   The numbers are those of numpy's generator, to the last bit, and so are colours those of OpenCV:
-   compiler/lowering/opencv_variants.py finds out how both round here. */
+   Normal numbers come of PCG64 by numpy's ziggurat (see generator.h), Poisson counts of small means by multiplication
+   of uniform numbers (Knuth), as numpy's Generator.poisson draws them. `normal_strips` reads the ziggurat's tables off
+   numpy's own function by bisection, so that none is copied.
+
+   Bits: numpy's for numbers, OpenCV's for colours; ops/opencv_variants.py probes how both round here.
+   Where a library's exp or log decides a last bit, the sample is refused.
+   Law: tests/laws/test_kernels.py (row `numpy_normals`), tests/laws/test_native_points.py. */
 
 #include <math.h>
 

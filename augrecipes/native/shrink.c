@@ -1,9 +1,11 @@
-/* Images made smaller by the mean of the area under each pixel: OpenCV's arithmetic in float32, without fused steps.
+/* Area resize (OpenCV's INTER_AREA): each pixel is the mean of the image under it, edge pixels by the part that is
+   covered.
 
-   OpenCV adds up along rows first. Down columns first is several times as fast, but rounds otherwise; so that is done, and
-   where the result lies so near to a half that it might be rounded to another whole number, OpenCV's sum is.
-
-   Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. */
+   Bits: those of OpenCV: float32 without fused steps, which adds up along rows first. Down columns first is several
+   times as fast but rounds otherwise: so that is done, and where a sum lies so near to a half that it might round to
+   another level, OpenCV's order is taken for that pixel. compiler/kernels/resize_native.py leaves to OpenCV what this
+   refuses.
+   Law: tests/laws/test_kernels.py (rows `shrink`, `shrink_by`), tests/laws/test_hard_images.py (halves). */
 
 #include <math.h>
 #include <string.h>

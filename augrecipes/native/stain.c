@@ -6,7 +6,7 @@
 #include "kernels.h"
 #include "ops.h"
 
-enum { LEVELS = 256, AMOUNTS = 6, GLASS = 8 };
+enum { AMOUNTS = 6, GLASS = 8 };
 
 #define FAR 40.0 /* of what is raised to a power: no product of two leaves the range of float32 */
 

@@ -1,7 +1,9 @@
-/* Random numbers by counting: those of a step in a sample depend on its key alone, not on what was drawn before.
+/* Counter-based random numbers: those of a step in a sample depend on its key alone, not on what was drawn before.
 
-   Beside compiler/run/draws.py: `Stream` is that of its CounterRandom, `Philox` that of its KeyedGenerator; both give the
-   very bits of what random.Random and numpy's Generator make of them. */
+   `Stream` is SplitMix64 (Steele, Lea and Flood 2014) with the interface of random.Random (CounterRandom in
+   compiler/run/draws.py); `Philox` is Philox4x64-10 (Salmon et al. 2011) with that of numpy's Generator
+   (KeyedGenerator): Lemire's bounded integers, Floyd's sampling without replacement, Fisher and Yates's shuffle, to the
+   last bit. */
 
 #ifndef AUGRECIPES_STREAMS_H
 #define AUGRECIPES_STREAMS_H

@@ -1,5 +1,6 @@
-/* Images that are only scaled, moved and flipped: every row of the result is made of two rows of the image, mixed
-   where they lie side by side, and only then across. The sums are those of between.h, in another order. */
+/* Scales, shifts and flips without rotation as a separable bilinear filter: each row of the result is made of two rows
+   of the image, mixed where they lie side by side, and only then across. The sums are those of between.h, in another
+   order. */
 
 #ifndef AUGRECIPES_UPRIGHT_H
 #define AUGRECIPES_UPRIGHT_H

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "look_up.h"
-#include "program.h"
+#include "kernels.h"
+#include "layout.h"
 
 enum { PIXELS = 0, RESIZED, PADDED }; /* an image that is there; or one that is to be made of another */
 enum { MOST_LAYERS = 4 };

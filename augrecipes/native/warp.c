@@ -1,16 +1,14 @@
-/* Warps and remaps of uint8 images: each pixel of the result is taken from a place between four pixels.
+/* Inverse mapping: each pixel of the result is interpolated bilinearly at a place of the image, which a 3 x 3 matrix
+   (warpAffine, warpPerspective) or two maps (remap) give.
 
-   Beside compiler/kernels/warp_native.py, which leaves to OpenCV what this refuses. The arithmetic is that of OpenCV 5
-   with AVX2: float32, with fused multiply-add. Whether the installed OpenCV does so is for Python to find out. */
+   Bits: those of OpenCV 5 with AVX2: places and weights in float32 with fused multiply-add, in the order of its
+   vectors; behind the last whole vector of a row its sums stand in another order, which `in_body` says. Without FMA the
+   kernel refuses. compiler/kernels/warp_native.py probes whether the installed OpenCV has these bits, and leaves to it
+   what this refuses.
+   Law: tests/laws/test_kernels.py (row `warp`), tests/laws/test_native_plan.py. */
 
 #include "lanes.h"
 #include "sampled.h"
-
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-enum { FUSES = 1 };
-#else
-enum { FUSES = 0 }; /* nothing that is quick gives these bits */
-#endif
 
 enum { FAR = 1 << 22 }; /* px */
 

@@ -1,9 +1,12 @@
-/* Windows of JPEGs by the libjpeg-turbo of the machine, which can leave out rows and columns: a library of its own,
-   because the kernels must do without libjpeg.
+/* Windows of JPEGs by the libjpeg-turbo of the machine, which can leave out rows and columns (jpeg_crop_scanline,
+   jpeg_skip_scanlines): a library of its own, because the kernels must do without libjpeg.
 
-   Whatever libjpeg has to say, warning or error, ends the decoding and is handed back as text: Python's own decoder then
-   says what becomes of such a file. No global is written, all memory is libjpeg's own and given back on every way out,
-   and nothing is printed. */
+   Whatever libjpeg has to say, warning or error, ends the decoding and is handed back as text: Python's own decoder
+   then says what becomes of such a file. No global is written, all memory is libjpeg's own and given back on every way
+   out, and nothing is printed.
+
+   Bits: libjpeg's own; images/jpeg.py tries out, once for each kind of file, that they are those of the whole decode.
+   Law: tests/images/test_jpeg_window.py. */
 
 #include "huffman.h"
 
