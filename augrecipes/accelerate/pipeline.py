@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from augrecipes.accelerate.runner import ComposeRunner
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.boxes import forget_labels, prepare
 from augrecipes.compat.steps import functions_of, is_gated, run_in_turn, share_processors
+from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import ObjectStep
-from augrecipes.compiler.run.exits import NotHereError
-from augrecipes.compiler.run.points import Points, rows_of
-from augrecipes.compiler.run.prepared import Act, run_prepared
-from augrecipes.compiler.run.program_samples import ProgramPipeline
+from augrecipes.compiler.run.batch import SampleColumns, SampleOutput
+from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.compiler.run.points import rows_of
+from augrecipes.compiler.run.prepared import run_prepared
+from augrecipes.compiler.run.program_run import PythonFallback
+from augrecipes.compiler.run.program_runner import Key
+from augrecipes.compiler.run.programs import Programs
 from augrecipes.compiler.run.targets import mask_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
@@ -29,6 +35,8 @@ from augrecipes.ops.step import Step
 
 _AXES = 3
 _BYTE = np.dtype(np.uint8)
+_FIRST = range(1)
+_IMAGE_AND_MASK = frozenset({"image", "mask"})
 _ARGUMENTS = {"bboxes": "bbox", "keypoints": "keypoint"}
 _TRACKED = "applied_transforms"
 _STACKS = frozenset({"images", "masks", "volume", "volumes", "mask3d", "masks3d", _TRACKED})  # no kernel takes them
@@ -54,14 +62,16 @@ class CompiledCompose(Compiled):
     convert: Callable[[str], None] = field(default=lambda label: None, compare=False)
 
 
-class ComposePipeline(ProgramPipeline):
+class ComposePipeline(Pipeline):
     """The steps of a Compose, whose targets have albumentations' names and types, in and out.
 
     `sample` does what `A.Compose.__call__` does once that has decided to act.
     """
 
     compiled: CompiledCompose
+    required_targets = frozenset[str]()
     masks_keep_dtype = True
+    made_of_steps = ("programs", "program_runner")
 
     def __init__(self, compiled: CompiledCompose, arrival: Arrival = "uint8") -> None:
         self._lowered, sites = lower(compiled.plans[arrival].steps)
@@ -84,28 +94,50 @@ class ComposePipeline(ProgramPipeline):
             share_processors(self, self.transforms)
         self.run_through(steps)
         self.sinks = {"image": Sink(compiled.recipe.output)}
-        self._usual = frozenset({"image", "mask", *_ARGUMENTS})
+        self.usual_targets = frozenset({"image", "mask", *_ARGUMENTS})
         self._together = _STACKS | compiled.added.keys()
-        self.hands_all = any(not is_gated(each) for each, _, _ in sites if not isinstance(each, A.BaseCompose))
-        self._error: Exception | None = None
+        self.has_ungated = any(not is_gated(each) for each, _, _ in sites if not isinstance(each, A.BaseCompose))
+
+    @cached_property
+    def programs(self) -> Programs:
+        """The programs of its steps."""
+        return Programs(self, self._lowered)
+
+    @cached_property
+    def program_runner(self) -> ComposeRunner:
+        """What carries out samples by programs."""
+        return ComposeRunner(self)
+
+    @property
+    def native(self) -> Program | str:
+        """What carries out samples of an image alone without Python, or why nothing does."""
+        return self.programs.images
 
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
     ) -> dict[str, Any]:
         """One sample."""
-        if (done := self._again(epoch, index, tile, targets)) is not None:
-            return self._end((epoch, index, tile), self._as_tensors(done))
-        return self.coming(self._arrival_of(targets))._whole((epoch, index, tile), targets)
+        key = epoch, index, tile
+        if "image" in targets and targets.keys() <= _IMAGE_AND_MASK:
+            output = SampleOutput(epoch, (index, tile), allocate)
+            samples = SampleColumns([targets["image"]], [targets["mask"]] if len(targets) > 1 else None)
+            if not self.program_runner.run_batch(output, _FIRST, samples):
+                done = {**targets, "image": output.image}
+                if output.mask is not None:
+                    done["mask"] = self.program_runner.mask_out(output.mask[..., None], targets["mask"], _BYTE)
+                return self._end(key, self._as_tensors(done))
+        return self.coming(self._arrival_of(targets))._whole(key, targets)
 
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
         """How a sample comes: `uint8` where kernels may take it."""
         image, mask = targets.get("image"), targets.get("mask")
         if not (self._together.isdisjoint(targets) and isinstance(image, np.ndarray)):
             return "together"
-        native = self.optimize != "none" and not isinstance(self.native, str) and not self.native.idle
+        program = self.programs.images
+        native = self.optimize != "none" and not isinstance(program, str) and not program.idle
         least = _AXES if self._has_objects else 2  # somebody's own see images as they came
         known = native and image.dtype == _BYTE and least <= image.ndim <= _AXES and image.size > 0
-        takes = known and self.native.takes(np.atleast_3d(image).shape[2])  # type: ignore[union-attr]
+        takes = known and program.takes(np.atleast_3d(image).shape[2])  # type: ignore[union-attr]
         return "uint8" if takes and (mask is None or self._takes_mask(mask, image)) else "float32"
 
     def _takes_mask(self, mask: Any, image: np.ndarray) -> bool:
@@ -119,41 +151,35 @@ class ComposePipeline(ProgramPipeline):
         """One sample that comes as this pipeline's own plan takes it, checked, and with its labels."""
         data = dict(targets)
         labels = self._enter(data)
-        done = (
-            self._by_steps(*key, data, np.empty) if self.arrival in UNOPTIMIZED_INPUTS else self._by_kernels(key, data)
-        )
+        done = self._run_all_steps(key, data) if self.arrival in UNOPTIMIZED_INPUTS else self._run_programs(key, data)
         if done is None:
             return self.plain._whole(key, targets)
         return self._leave(self._end(key, done), labels)
 
     # The steps.
 
-    def _by_kernels(self, key: tuple[int, int, int], data: dict[str, Any]) -> dict[str, Any] | None:
+    def _run_programs(self, key: Key, data: dict[str, Any]) -> dict[str, Any] | None:
         """What the steps, and what stands last, leave of a sample of a uint8 image; None: that is albumentations'."""
         image = data["image"]
         given = {name: value for name, value in data.items() if value is not None}
         given["image"] = image if image.ndim == _AXES else image[..., None]
         if self._has_objects:
-            self._usual = frozenset(given)  # they may look at anything
-        self._error = None
+            self.usual_targets = frozenset(given)  # they may look at anything
+        self.program_runner.step_error = None
         try:
-            made = self._natively(*key, given, np.empty)
-        except DataError:  # albumentations says what is wrong, in its own words
-            return None
-        if self._error is not None:
-            raise self._error
-        if made is None:
+            made = self.program_runner.run(key, given, np.empty)
+        except (DataError, PythonFallback):  # of what is wrong albumentations says so, in its own words
+            if self.program_runner.step_error is not None:
+                raise self.program_runner.step_error from None
             return None
         done: dict[str, Any] = {name: made.get(name) for name in data if name in made or data[name] is None} | made
         if image.ndim < _AXES and self.recipe.output.layout == "hwc" and done["image"].shape[-1] == 1:
             done["image"] = done["image"][..., 0]
         return self._as_tensors(done)
 
-    def _by_steps(
-        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
-    ) -> dict[str, Any]:
+    def _run_all_steps(self, key: Key, targets: dict[str, Any]) -> dict[str, Any]:
         """The same, step by step in albumentations, of any sample."""
-        data = self._planned(epoch, index, tile, targets, allocate)
+        data = self.run_steps(key, targets, np.empty)
         if self.arrival == "together" or not self._sink_takes(image := data["image"]):
             return run_in_turn(self, self.compiled.last, data)
         if self.compiled.last:
@@ -161,11 +187,10 @@ class ComposePipeline(ProgramPipeline):
             data["image"] = made if made.ndim == image.ndim or self.recipe.output.layout == "chw" else made[..., 0]
         return self._as_tensors(data)
 
-    def _planned(
-        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
-    ) -> dict[str, Any]:
+    def run_steps(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
         """What the steps alone leave."""
-        self.position(epoch, index, tile)
+        del allocate
+        self.position(*key)
         mask: Any = targets.get("mask")
         known = self.arrival != "together" and not self._has_objects
         if converts := known and mask is not None and mask.dtype.kind in "iub":
@@ -220,37 +245,9 @@ class ComposePipeline(ProgramPipeline):
                 data |= {each: _chosen(given, rows) for each, given in fields.items()}
         return data
 
-    def _take_points(self, data: dict[str, Any]) -> Sequence[Points]:
-        return ()
-
-    def _put_back(self, data: dict[str, Any], points: Sequence[Points]) -> dict[str, Any]:
-        return data
-
-    def _mask_out(self, labels: np.ndarray, mask: Any, dtype: np.dtype[Any]) -> np.ndarray:
-        pixels = np.ascontiguousarray(labels).view(dtype)[..., 0].astype(mask.dtype, copy=False)
-        return pixels if mask.ndim < _AXES else pixels[..., None]
-
-    def _held(self, targets: dict[str, Any]) -> tuple[Any, ...] | None:
+    def caller_arrays(self, targets: dict[str, Any]) -> tuple[Any, ...] | None:
+        """Arrays that no result may be; None: somebody's own steps may leave others that they write to again."""
         return None if self._has_objects else (targets.get("image"), targets.get("mask"))
-
-    def _called(self, place: int, act: Act, data: dict[str, Any]) -> dict[str, Any]:
-        forms = {name: _form(data[name]) for name in ("image", "mask") if name in data}
-        try:
-            done = super()._called(place, act, data)
-        except NotHereError:
-            raise
-        except Exception as error:  # the step's own, which is not called again
-            self._error = error
-            raise NotHereError from error
-        if any(_form(done.get(name)) != form for name, form in forms.items()) and not isinstance(self.native, str):
-            self.compiled.convert(self.label_of(self.native.opaque[place][0]))
-            raise NotHereError
-        return done
-
-
-def _form(array: Any) -> Any:
-    """The dtype of an array, and how many axes it has."""
-    return getattr(array, "dtype", None), getattr(array, "ndim", None)
 
 
 def _arguments(compiled: CompiledCompose, numbers_rows: bool) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from augrecipes.compiler.compile import build, check
 from augrecipes.compiler.rewrite.nodes import opened
 from augrecipes.compiler.run.clock import REST, Clock, clocked, middle
 from augrecipes.compiler.run.instrument import SINK
+from augrecipes.compiler.run.opencv_threads import cv2_single_thread
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.quiet import quiet
 from augrecipes.machine import no_collection
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -113,7 +113,7 @@ def measure(
         _TimedPipeline(build(recipe, mode, one, seed, threads=1, resumes=resumes), targets, between)
         for one in ("none", optimize or recipe.optimize)
     )
-    with quiet.held():
+    with cv2_single_thread.held():
         for index in range(_FEWEST_SAMPLES):  # warm-up
             slower = max(plain.run(index), planned.run(index))
         samples = max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, int(seconds / _ROUNDS / slower)))

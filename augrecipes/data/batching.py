@@ -23,7 +23,8 @@ from torch.utils.data import get_worker_info
 
 from augrecipes.compat.torch import empty_shared
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.run.batch_samples import BatchSamples, Read, SampleBatch
+from augrecipes.compiler.run.batch import BatchOutput, SampleColumns
+from augrecipes.compiler.run.batch_threads import Read
 from augrecipes.data.checks import Key
 from augrecipes.data.epochs import Room, current
 from augrecipes.data.order import Indices
@@ -216,7 +217,7 @@ def _tensor(array: np.ndarray[Any, Any]) -> torch.Tensor:
 
 
 def native_batch(
-    pipeline: Any, given: Read | BatchSamples, epoch: int, virtual: Indices, take: Take, ragged: frozenset[str]
+    pipeline: Any, given: Read | SampleColumns, epoch: int, virtual: Indices, take: Take, ragged: frozenset[str]
 ) -> dict[str, Any] | None:
     """What a dataset's `_batch` gives, see there; None where samples differ in size.
 
@@ -231,18 +232,18 @@ def native_batch(
     Raises:
         DataError: what was wrong with the first that is broken.
     """
-    keys, lane = [(index, 0) for index in virtual.tolist()], pipeline.for_this_thread(epoch)
-    batch = SampleBatch(epoch, keys, take)
-    if isinstance(given, BatchSamples):
-        batch.make(lane, range(len(keys)), given)
+    keys, mine = [(index, 0) for index in virtual.tolist()], pipeline.for_this_thread(epoch)
+    output = BatchOutput(epoch, keys, take)
+    if isinstance(given, SampleColumns):
+        mine.run_batch(output, range(len(keys)), given)
     else:
-        batch.read([lane], given)
-    if batch.failed:
-        raise batch.failed[min(batch.failed)]
-    if batch.uneven or not batch.out:
+        output.run([mine], given)
+    if output.failed:
+        raise output.failed[min(output.failed)]
+    if output.is_ragged or not output.arrays:
         return None
-    found: dict[str, Any] = dict(batch.out)
-    others = {k: as_torch(rest, ragged) for k, rest in batch.others.items() if rest}
+    found: dict[str, Any] = dict(output.arrays)
+    others = {k: as_torch(rest, ragged) for k, rest in output.others.items() if rest}
     for name in next(iter(others.values()), ()):
         found[name] = [others[k][name] if k in others else None for k in range(len(keys))]
     return found

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from augrecipes.compiler.run.native_batches import NativeBatches
+from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.batching import BatchRows, Take, samples_at_once
 from augrecipes.data.checks import RefusesWords, as_recipe
 from augrecipes.data.epochs import EpochClock, SkipError, candidates, current, in_its_place
@@ -167,9 +167,9 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
     def _runs_at_once(self) -> bool:
         """Whether all steps run natively, and so do their masks."""
         facts = self.recipe.facts
-        if facts.scales or facts.tiles or facts.views or not isinstance(self.pipeline, NativeBatches):
+        if facts.tiles or facts.views or not isinstance(self.pipeline, Pipeline):
             return False
-        return self.pipeline.kept_apart({"mask"} if self.table.masked else set()) is None
+        return self.pipeline.why_one_by_one({"mask"} if self.table.masked else set()) is None
 
     @property
     def gathers(self) -> bool:

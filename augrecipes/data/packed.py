@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.compiler.compile import build, check
-from augrecipes.compiler.executor.inputs import InMemory
+from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.prefix import suffix_recipe
-from augrecipes.compiler.run.batch_samples import BatchSamples
+from augrecipes.compiler.run.batch import SampleColumns
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.batching import Take, native_batch
 from augrecipes.data.checks import as_recipe
@@ -223,12 +223,12 @@ class Packed(RecipeDataset, takes=RunSettings):
             images = in_memory(self.store, pipeline.targets, stored, decodes=True) if whole else None
             return None if images is None else cast("Any", pipeline).run_batch(epoch, virtual, images, take)
         targets, files = self._taken(), pipeline.reads and self.store.format == "jpeg"
-        if pipeline.kept_apart({*targets}, files=files) is not None:
+        if pipeline.why_one_by_one({*targets}, files=files) is not None:
             return None
         given: Any = lambda k: source.stored(int(stored[k]), undecoded=pipeline.reads)  # noqa: E731
         if (lying := in_memory(self.store, targets, stored, decodes=False)) is not None:
             others = [*map(source.points, stored.tolist())] if source.points(0) else None
-            given = BatchSamples(lying["image"], lying.get("mask"), others)
+            given = SampleColumns(lying["image"], lying.get("mask"), others)
         return native_batch(pipeline, given, epoch, virtual, take, self.ragged_keys)
 
     def _taken(self) -> tuple[str, ...]:
@@ -236,7 +236,9 @@ class Packed(RecipeDataset, takes=RunSettings):
         return self._source.taken(self.pipeline.targets if self.recipe.facts.scales else None)
 
 
-def in_memory(store: Store, targets: Sequence[str], stored: RowNumbers, *, decodes: bool) -> dict[str, InMemory] | None:
+def in_memory(
+    store: Store, targets: Sequence[str], stored: RowNumbers, *, decodes: bool
+) -> dict[str, MappedImages] | None:
     """Targets of some stored rows; None where one is unreadable or, unless it `decodes`, does not lie there decoded."""
     found = {}
     for name in targets:
@@ -247,12 +249,12 @@ def in_memory(store: Store, targets: Sequence[str], stored: RowNumbers, *, decod
                 return None
         if (lying := table.lie(items)) is not None:
             array = partial(_array, store, name, items)
-            found[name] = InMemory(lying.lie, lying.shapes, array, lying.held)
+            found[name] = MappedImages(lying.lie, lying.shapes, array, lying.held)
             continue
         arrays = [store.array(name, item) for item in items.tolist()] if decodes else []
         if not arrays or any(array.dtype != np.uint8 for array in arrays):
             return None
-        found[name] = InMemory.of(arrays)
+        found[name] = MappedImages.of(arrays)
     return found
 
 

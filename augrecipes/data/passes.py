@@ -17,7 +17,7 @@ import torch
 from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 from augrecipes.compat.torch import end_workers, persistent_iterator
-from augrecipes.compiler.run.quiet import quiet
+from augrecipes.compiler.run.opencv_threads import cv2_single_thread
 from augrecipes.data import batching
 from augrecipes.data.choice import Choice
 from augrecipes.data.collate import AnyCollate
@@ -181,7 +181,7 @@ def one_thread() -> Iterator[None]:
     each other, which on busy cores takes far longer than the copy.
     """
     of_torch = torch.get_num_threads()
-    with quiet.held():
+    with cv2_single_thread.held():
         if of_torch != 1:
             torch.set_num_threads(1)
         try:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from augrecipes.compiler.run.quiet import quiet
+from augrecipes.compiler.run.opencv_threads import cv2_single_thread
 from augrecipes.data.fetch import ActiveThreads, Delivery, Draft, FetchDataset
 from augrecipes.data.order import Order
 from augrecipes.errors import LoaderError
@@ -49,14 +49,14 @@ class ReaderPool:
             for k in range(count)
         ]
         of_torch = torch.get_num_threads()
-        quiet.hold()
+        cv2_single_thread.hold()
         try:
             for thread in self._threads:
                 thread.start()
             ready.wait()
         except BaseException:
             ready.abort()
-            quiet.release()
+            cv2_single_thread.release()
             raise
         # What a thread sets for itself is also what torch gives to later threads of anyone: they get the user's again.
         torch.set_num_threads(of_torch)
@@ -76,7 +76,7 @@ class ReaderPool:
         for _ in self._threads:
             self._pieces.put(None)
             self._calls.put(None)
-        quiet.release()
+        cv2_single_thread.release()
 
     def join(self, seconds: float = _PATIENCE_SECONDS) -> None:
         """Wait for stopped threads; not for ever, since reading a sample may."""

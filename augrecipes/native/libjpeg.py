@@ -33,7 +33,7 @@ class Window(layout.WINDOW.structure):  # type: ignore[misc, name-defined]
 
 @dataclass(slots=True)  # one for each image; frozen ones take three times as long to make
 class Coded:
-    """A part of a JPEG that is not decoded yet: `pixels` does it, or kernels that are told of it as `laid_out` says.
+    """A part of a JPEG that is not decoded yet: `pixels` does it, or kernels that are told of it as `as_requests` says.
 
     Attributes:
         codec: that decodes it.
@@ -70,7 +70,7 @@ class Coded:
         return found[self.top : self.top + self.height, self.left : self.left + self.width]
 
 
-def laid_out(parts: Sequence[Coded]) -> tuple[NDArray[np.int64], Any]:
+def as_requests(parts: Sequence[Coded]) -> tuple[NDArray[np.int64], Any]:
     """Where the file of each lies, where what `ar_jpeg_window` is told of it, and bytes that are decoded: (n, 3).
 
     And what these addresses are good for as long as.

@@ -316,13 +316,6 @@ static const uint8_t *decoded_pixels(const Program *p, const Sample *s) {
     return p->pixels + (intptr_t)s->at;
 }
 
-enum { NEAR_END = 4 }; /* samples that no thread takes before it is done with another: none waits for it then */
-
-/* The next sample that no thread has begun with; of one thread alone that behind `last`. */
-static inline int64_t claim_sample(int64_t *begun, int64_t last) {
-    return begun ? __atomic_fetch_add(begun, 1, __ATOMIC_RELAXED) : last + 1;
-}
-
 /* Make a sample, and what is read after it is asked for meanwhile: of another one, or of none. */
 static int64_t run_sample(Run *run, const Sample *next) {
     const Program *p = run->program;
@@ -351,27 +344,22 @@ static int64_t run_sample(Run *run, const Sample *next) {
     return finish(run, &ahead);
 }
 
-/* Samples one after another; each says for itself how it went, and UNLIKE that not all are done and of one size.
-
-   begun: NULL, or how many samples threads have begun with, that work on the same ones at once, each with a program of its
-     own: then UNLIKE says nothing */
-KERNEL(program)(const Program *program, Sample *samples, int64_t count, int64_t *begun) {
+/* Samples one after another; each says for itself how it went, and UNLIKE that not all are done and of one size. */
+KERNEL(program)(const Program *program, Sample *samples, int64_t count) {
     Merging merging;
-    for (int64_t k = claim_sample(begun, -1), next; k < count; k = next >= 0 ? next : claim_sample(begun, k)) {
-        next = !begun || k + NEAR_END < count ? claim_sample(begun, k) : -1;
+    int answer = DONE;
+    for (int64_t k = 0; k < count; k++) {
         Sample *s = samples + k;
         Run run = {.program = program, .sample = s, .merging = &merging,
                    .resume_after = s->begin, .stopped = -1, .timed = -1};
         begin_merging(&merging);
         merging.afresh = merging.soft = 0;
-        s->answer = run_sample(&run, next >= 0 && next < count ? samples + next : NULL);
+        s->answer = run_sample(&run, k + 1 < count ? s + 1 : NULL);
         charge_time(&run, -1);
+        if (s->answer != DONE || s->stop >= 0 || s->height != samples->height || s->width != samples->width)
+            answer = UNLIKE;
     }
-    for (int64_t k = 0; k < count && !begun; k++)
-        if (samples[k].answer != DONE || samples[k].stop >= 0 || samples[k].height != samples->height ||
-            samples[k].width != samples->width)
-            return UNLIKE;
-    return DONE;
+    return answer;
 }
 
 /* What a step draws in the samples, DRAWN numbers for each, in images of their rows and columns; nothing for those in

@@ -92,8 +92,8 @@ def look_at_files(
                     "mask",
                     f"{path} is {defects.size_text(other)}, but its image {images[k]} is {defects.size_text(size)}",
                 )
-        if table.declared_sizes is not None:
-            for why in _failure(table.declared_sizes.check, k, images[k], size):
+        if table.recorded is not None:
+            for why in _failure(table.recorded.check, k, images[k], size):
                 yield "resized", why
         boxes, points = (None if rows is None else rows.rows(k) for rows in (table.boxes, table.keypoints))
         yield from unfit(recipe, images[k], size, least, boxes, points)

@@ -82,7 +82,7 @@ class Ragged(SpawnShared):
 
 
 @dataclass(frozen=True, eq=False)
-class DeclaredSizes(SpawnShared):
+class Recorded(SpawnShared):
     """What annotations say of the sizes of their images.
 
     Attributes:
@@ -120,7 +120,7 @@ class Columns(SpawnShared):
         boxes: boxes and their labels.
         keypoints: points.
         outlines: what objects cover, drawn as masks.
-        declared_sizes: the sizes that annotations are for.
+        recorded: the sizes that annotations are for.
         ids: int64 (n,), the numbers that annotations give their images; -1 without.
         box_classes: names of the labels of boxes, points and outlines.
         box_numbers: what the annotations call these classes by number.
@@ -137,7 +137,7 @@ class Columns(SpawnShared):
     boxes: Ragged | None = None
     keypoints: Ragged | None = None
     outlines: Outlines | None = None
-    declared_sizes: DeclaredSizes | None = None
+    recorded: Recorded | None = None
     ids: npt.NDArray[np.int64] | None = None
     box_classes: tuple[str, ...] | None = None
     box_numbers: tuple[int, ...] | None = None

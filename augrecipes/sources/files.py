@@ -160,8 +160,8 @@ def read_files(
             image = open_encoded(paths[name], channels=channels, **how)
             targets[name] = image if undecoded else image.array()
     name, path = next(iter(paths.items()))
-    if table.declared_sizes is not None:
-        table.declared_sizes.check(unit, path, targets[name].shape, how["exif"])
+    if table.recorded is not None:
+        table.recorded.check(unit, path, targets[name].shape, how["exif"])
     if table.outlines is not None:
         try:
             targets["mask"] = table.outlines.draw(unit, *targets[name].shape[:2])

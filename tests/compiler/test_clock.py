@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
-from augrecipes.compiler.executor import work_sharing
-from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.run import clock
 from augrecipes.compiler.run.clock import DECODE, Clock, clocked
 from augrecipes.compiler.run.instrument import SINK
@@ -198,26 +196,10 @@ def many(pipeline: Any) -> object:
     return pipeline.batch([IMAGE] * 8, threads=3)
 
 
-def helped(pipeline: Any) -> object:
-    with work_sharing.SharingThreads(1).at_work():
-        return pipeline.batch([IMAGE] * 8)
-
-
-@pytest.fixture
-def others_do_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work_sharing.SharingThreads, "share", lambda self, work, helping: (helping(), work()))
-
-
 @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
 @pytest.mark.parametrize("run", [one, in_another_thread, many])
 def test_the_slow_step_is_the_slowest(run: Callable[[ar.Pipeline], object], optimize: Any) -> None:
     assert slowest_of(run, optimize) == SLOW
-
-
-@natively
-@pytest.mark.usefixtures("others_do_all")
-def test_the_slow_step_is_the_slowest_where_others_help() -> None:
-    assert slowest_of(helped) == SLOW
 
 
 @natively
@@ -239,21 +221,6 @@ def test_planted_copies_without_a_clock_are_noticed(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(ar.Pipeline, "again", forgetful)
     with pytest.raises(AssertionError, match="steps without times"):
         slowest_of(in_another_thread)
-
-
-@natively
-@pytest.mark.usefixtures("others_do_all")
-def test_planted_plans_of_helpers_without_counters_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    timed = Program.timed
-
-    def of_its_own(self: Any, charge: Any) -> None:
-        bare = self._kernel
-        timed(self, charge)
-        counted = self._kernel
-        self._kernel = lambda plan, *more: (counted if plan == self._at else bare)(plan, *more)
-
-    monkeypatch.setattr(Program, "timed", of_its_own)
-    assert slowest_of(helped) != SLOW
 
 
 # Every step's time, taken while the pipeline runs as it always does.

@@ -10,7 +10,7 @@ import pytest
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.explain import explain
-from augrecipes.native import build
+from augrecipes.native import build, layout
 from augrecipes.native.kernels import library, load, using
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops import records, registry
@@ -125,6 +125,9 @@ def test_a_line_a_case_and_a_record_make_a_new_effect(
 ) -> None:
     monkeypatch.setattr(build, "HERE", sources)
     monkeypatch.setattr(build, "INSTRUCTION_SETS", {build.processor(): {"base": ()}})
+    numbers = [*layout.NUMBERS]
+    numbers.insert(numbers.index(("EFFECT.SCALES_LEVELS", 64, 0)), ("EFFECT.SETS_LOW_BITS", 60, 0))
+    monkeypatch.setattr(layout, "NUMBERS", tuple(numbers))  # as one who starts Python there reads them
     kernels = load("base", build.build(tmp_path / "kernels.so", ("-O0",)))
     encode = uniform(int(re.findall(r"\d+", LINE)[0]), DRAWS.WHOLE_NUMBERS, bits="bits")
     record = of_values("KeepHighest", "lookup", native=encode)

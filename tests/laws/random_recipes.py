@@ -164,18 +164,6 @@ def attempt(make: Callable[[], Any], *, reason: bool = False) -> Any:
         return type(error).__name__, error.path, error.step, error.reason if reason else ""
 
 
-def one_level_off(make: Callable[..., Any], of: np.ndarray | None = None) -> Callable[..., Any]:
-    """A planted fault: of an image that is made, or of what is made `of` one alone, the last value is another."""
-
-    def spoilt(*args: Any) -> Any:
-        made = make(*args)
-        if isinstance(made, np.ndarray) and (of is None or any(one is of for one in args)):
-            made.reshape(-1)[-1] += 1
-        return made
-
-    return spoilt
-
-
 def photo(seed: int, channels: int, dtype: str, size: tuple[int, int] = (37, 52)) -> np.ndarray:
     """Smooth and noisy parts, black and white included; never square."""
     rng = np.random.default_rng(seed)
@@ -238,6 +226,9 @@ class Picture:
 
     def scales(self) -> tuple[int, ...]:
         return self._scales
+
+    def coded(self, *window: int) -> None:
+        """None: kernels do not decode it."""
 
     def array(self) -> np.ndarray:
         self.read.append((0, 0, *self.shape[:2], 1))

@@ -12,15 +12,17 @@ import torch
 from hypothesis import strategies as st
 from random_recipes import MASKS, MOVES, photo, recipes, sampled, steps_for, targets
 from support.checks import SEEDS, holds, planted, planted_faults
+from support.programs import with_results
 
 import augrecipes as ar
 from augrecipes.accelerate import pipeline
-from augrecipes.accelerate.pipeline import ComposePipeline
+from augrecipes.accelerate.pipeline import ComposePipeline, ComposeRunner
 from augrecipes.accelerate.steps import flat, part_sites, sites_of
 from augrecipes.compat.guard import collected
+from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering.lower import lower, parts_of
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.compiler.run.program_samples import ProgramPipeline
+from augrecipes.compiler.run.program_runner import ProgramRunner
 from augrecipes.errors import RecipeError
 from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Recipe
@@ -171,14 +173,11 @@ def test_groups_wherever_they_stand(group: Any, around: Any) -> None:
         assert not ours.why_not
 
 
-whole, moved = ComposePipeline._by_kernels, ComposePipeline.position
+moved = ComposePipeline.position
 
 
-def a_level_off(self: ComposePipeline, *args: Any) -> Any:
-    made = whole(self, *args)
-    if made is not None:
-        made["image"] = made["image"] * 0 + made["image"] + 1
-    return made
+def _a_level_on(result: np.ndarray) -> None:
+    result += 1
 
 
 def another_sample(self: ComposePipeline, epoch: int, index: int, tile: int) -> None:
@@ -189,8 +188,7 @@ test_planted_faults_are_found = planted_faults(
     {
         "pixels of kernels": (
             planted(check, recipes(MOVES), SEEDS),
-            (ComposePipeline, "_again", lambda *_: None),
-            (ComposePipeline, "_by_kernels", a_level_off),
+            (Program, "run_batch", with_results(_a_level_on)),
         ),
         "draws of steps": (planted(check, recipes(MOVES), SEEDS), (ComposePipeline, "position", another_sample)),
         "draws of all": (
@@ -200,7 +198,7 @@ test_planted_faults_are_found = planted_faults(
         "the dtype of masks": (
             planted(check, recipes(MOVES), SEEDS),
             (ComposePipeline, "masks_keep_dtype", False),
-            (ComposePipeline, "_mask_out", ProgramPipeline._mask_out),
+            (ComposeRunner, "mask_out", ProgramRunner.mask_out),
         ),
     }
 )

@@ -10,12 +10,13 @@ from kernel_sets import NEEDS_KERNELS
 from random_pairs import SCALES, Scales, misalignment, moves, pair, scene, unit_of
 from random_recipes import Pool, assert_same, build, outcome, pool, recipes, targets
 from support.checks import FAILURES, SEEDS, holds, planted, planted_faults
+from support.programs import by_programs
 from test_native_plan import NATIVE, ON_MASKS, WARPED, carried_out_by_albumentations, recipe_of
 
 from augrecipes.compat import normals
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.run import points_alone
-from augrecipes.compiler.run.exits import OnTheWay
+from augrecipes.compiler.run.program_run import ProgramRun
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair import shared
 from augrecipes.kinds.pair.scene import Scene
@@ -186,7 +187,7 @@ def check(recipe: Recipe, seed: int) -> int:
     for index in range(4):
         sample = given_to(recipe, seed + index)
         are_alike(outcome(plain, index, sample), outcome(exact, index, sample))
-        count += exact._natively(2, index, 0, sample, np.empty) is not None
+        count += by_programs(exact, index, sample) is not None
     return count
 
 
@@ -219,7 +220,7 @@ def stop_anywhere(recipe: Recipe, seed: int, which: int, asked: bool) -> int:
             if isinstance(made, dict) and asked:
                 made["applied"] = plain_values(made["applied"])
         are_alike(wanted, found)
-        count += isinstance(wanted, dict) and both[1]._natively(2, index, 0, sample, np.empty) is not None
+        count += isinstance(wanted, dict) and by_programs(both[1], index, sample) is not None
     return count
 
 
@@ -254,7 +255,7 @@ def pointed(*steps: tuple[str, dict[str, Any]]) -> Recipe:
 
 STOPPING = pointed(("InvertImg", {"p": 1.0}), ("Spatter", {"p": 1.0}))
 FAULTY = pointed(("Affine", {"rotate": [20, 30], "p": 1.0}), ("Resize", {"height": 30, "width": 30}))
-to, sampler = OnTheWay.to, points_alone.sampler_of
+run_to, sampler = ProgramRun.run_to, points_alone.sampler_of
 
 
 @NEEDS_KERNELS
@@ -268,7 +269,7 @@ test_planted_faults_are_found = NEEDS_KERNELS(
         {
             "a step without its pixels": (
                 lambda _: stop_anywhere(STOPPING, 3, 0, asked=True),
-                (OnTheWay, "to", lambda self, place: {"image": 255 - to(self, place)["image"]}),
+                (ProgramRun, "run_to", lambda self, place: {"image": 255 - run_to(self, place)["image"]}),
             ),
             "boxes that stay": (lambda _: check(FAULTY, 5), (points_alone, "functions_of", lambda _: {})),
             "draws of another sample": (
@@ -289,8 +290,8 @@ def test_windows_about_boxes_are_made_by_plans_and_of_boxes_alone(step: Any, mon
     assert isinstance(exact.native, Program)
     for sample in ({"image": seen["image"]}, {**seen, "boxes": np.zeros((0, 4))}):
         are_alike(outcome(plain, 0, sample), outcome(exact, 0, sample))
-    assert exact.native.many(0, [(0, 0), (1, 0)], [seen["image"]] * 2, lambda *_: None) == [0, 1]
-    monkeypatch.setattr(Program, "take_given", lambda _: None)
+    assert "draws by boxes" in str(exact.why_one_by_one())
+    monkeypatch.setattr(Program, "take_python_draws", lambda _: None)
     if step[0] != "RandomSizedBBoxSafeCrop":
         assert check(recipe, 5) == 0  # of a size that is not that of the boxes' image
         return

@@ -16,11 +16,12 @@ from PIL import Image
 from random_recipes import Arguments, Pool, attempt, build, label, pool, recipes
 from support.checks import DEAR, PLANTED, SEEDS, holds, planted, planted_faults, same
 from support.encoded_images import exif
+from support.programs import RUN_BATCH, one_level_off
 from test_native_plan import BENT, NATIVE, WARPED
 
 from augrecipes import DataError, ImageFolder, Packed, loader, open_encoded, pack
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.run import image_queue
+from augrecipes.compiler.run import batch_threads
 from augrecipes.data.collate import Collate
 from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.native.libjpeg import Coded, codec
@@ -52,7 +53,7 @@ class Folder(ImageFolder):
 def small_work_is_shared() -> Iterator[None]:
     """Threads are asked for however little there is to do."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(image_queue, "_LEAST", 1)
+        patch.setattr(batch_threads, "_LEAST", 1)
         yield
 
 
@@ -223,28 +224,18 @@ def test_bags() -> None:
     holds(check_bag, of_one_size(STEPS), SEEDS, LEVELS_DRAWN, st.integers(1, 3), st.booleans())
 
 
-lies, whole = Coded.lies, Program.many
+lies = Coded.lies
 
 
 def _spoilt(fault: str) -> Any:
-    def many(self: Program, epoch: int, keys: Any, images: Any, places: Any) -> Any:
+    def run_batch(self: Program, epoch: int, keys: Any, images: Any, *more: Any, **named: Any) -> Any:
         if fault == "another's draws":
             keys = [*keys[1:], keys[0]]
         if fault == "another's place":
             images = [*images[1:], images[0]]
+        return RUN_BATCH(self, epoch, keys, images, *more, **named)
 
-        def kept(*args: Any) -> Any:
-            seen.append(places(*args))
-            return seen[-1]
-
-        seen: list[Any] = []
-        left = whole(self, epoch, keys, images, kept)
-        if fault == "a pixel" and seen and seen[-1] is not None:
-            out, rows = seen[-1]
-            out[rows[-1]].reshape(-1)[-1] += 1
-        return left
-
-    return Program, "many", many
+    return Program, "run_batch", one_level_off() if fault == "a pixel" else run_batch
 
 
 def _of_files(fixture: Any) -> None:

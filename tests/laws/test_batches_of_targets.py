@@ -15,15 +15,16 @@ from hypothesis import strategies as st
 from kernel_sets import NEEDS_KERNELS
 from random_recipes import Pool, build, label, recipes
 from support.checks import FAILURES, SEEDS, holds, planted, planted_faults, same
+from support.programs import RUN_BATCH
 from test_alignment import ABOUT_BOXES
 from test_batches import ENDS, LEVELS_DRAWN, N
 from test_native_plan import BENT, NATIVE, ON_MASKS, WARPED, WARPED_MASKS
 
 from augrecipes import CollateError, DataError, ImageFolder, Packed, pack
-from augrecipes.compiler.executor.inputs import InMemory
+from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.run.batch_samples import BatchSamples
-from augrecipes.compiler.run.native_batches import NativeBatches
+from augrecipes.compiler.run.batch import SampleColumns
+from augrecipes.compiler.run.program_runner import ProgramRunner
 from augrecipes.data.batching import BatchRows, as_torch, native_batch, ragged_keys
 from augrecipes.data.collate import Collate
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Optimize, Recipe, Step
@@ -68,14 +69,16 @@ def drawn(recipe: Recipe, rng: np.random.Generator, count: int) -> list[Sample]:
     return samples
 
 
-def in_memory(samples: list[Sample]) -> BatchSamples | None:
+def in_memory(samples: list[Sample]) -> SampleColumns | None:
     """The samples as they lie in a mapped store; None where they could not."""
     if any(mask.dtype != np.uint8 or mask.shape[:2] != s["image"].shape[:2] for s in samples for mask in masks_of(s)):
         return None
     masks = [mask.reshape(*mask.shape[:2], 1) for s in samples for mask in masks_of(s)]
     others = [{name: v for name, v in s.items() if name not in ("image", "mask")} for s in samples]
-    return BatchSamples(
-        InMemory.of([s["image"] for s in samples]), InMemory.of(masks) if masks else None, others if others[0] else None
+    return SampleColumns(
+        MappedImages.of([s["image"] for s in samples]),
+        MappedImages.of(masks) if masks else None,
+        others if others[0] else None,
     )
 
 
@@ -144,22 +147,25 @@ def test_whatever_lies_on_images() -> None:
     assert sum(made) > len(made) // 5
 
 
-several, many, moved = NativeBatches.several, Program.many, NativeBatches._without_pixels
-masks_at_once = NativeBatches._masks_at_once
+run_batch, moved = ProgramRunner.run_batch, ProgramRunner.run_without_pixels
+run_masks = ProgramRunner._run_masks
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "another's mask": (
-        NativeBatches, "_masks_at_once",
-        lambda self, epoch, keys, *rest: masks_at_once(self, epoch, [*keys[1:], keys[0]], *rest),
+        ProgramRunner, "_run_masks",
+        lambda self, output, keys, *rest: run_masks(self, output, [*keys[1:], keys[0]], *rest),
     ),
     "another's boxes": (
-        NativeBatches, "_without_pixels",
+        ProgramRunner, "run_without_pixels",
         lambda self, key, data, *way: moved(self, (key[0], key[1] + 1, key[2]), data, *way),
     ),
     "one that is left is forgotten": (
-        NativeBatches, "several", lambda self, *args: (found := several(self, *args)) and ([], found[1]),
+        ProgramRunner, "run_batch", lambda self, output, positions, *rest: (
+            [] if len(left := run_batch(self, output, positions, *rest)) < len(positions) else left
+        ),
     ),
     "a mask of another epoch": (
-        Program, "many", lambda self, epoch, keys, *rest: many(self, epoch + self._limits[1], keys, *rest),
+        Program, "run_batch",
+        lambda self, epoch, *rest, **named: RUN_BATCH(self, epoch + self._limits[1], *rest, **named),
     ),
 }  # fmt: skip
 FAULTY = of_one_size((*NATIVE, *WARPED, ("Spatter", {"p": 0.4})))

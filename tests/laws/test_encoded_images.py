@@ -143,13 +143,13 @@ def test_smaller_decoding_keeps_places(step: tuple[str, dict[str, Any]], index: 
 def test_a_pixel_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = "[{Resize: {height: 31, width: 40}}]"
     assert off(steps, 0, (2, 4, 8))[1] == 4
-    right = program.reduced_pixels
+    right = program.read_pixels
 
     def wrong(*what: Any) -> Any:
         pixels, top, left = right(*what)
         return pixels, top, left + 1
 
-    monkeypatch.setattr(program, "reduced_pixels", wrong)
+    monkeypatch.setattr(program, "read_pixels", wrong)
     assert off(steps, 0, (2, 4, 8))[0] > MOST_OFF
 
 

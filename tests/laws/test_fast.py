@@ -1,5 +1,6 @@
 """`fast` keeps its contracts: the draws of `none`, places to 0.01 px, levels within a bound, labels that were there."""
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import MOVES, Pool, build, photo, pool, recipes, targets
 from support.checks import DEAR, SEEDS, holds, planted, planted_faults
+from support.programs import RUN_BATCH
 from test_exact_equals_none import keyed_by_place
 
 from augrecipes.compiler.executor.program import Program
@@ -351,11 +353,12 @@ def as_fast(change: Callable[[tuple[Step, ...]], tuple[Step, ...]]) -> tuple[Any
     return sys.modules[__name__], "build", careless
 
 
-def _in_memory_of_the_plan(self: Program, *args: Any) -> Any:
-    made: Any = whole(self, *args)
-    kept = room[: made.nbytes].view(made.dtype).reshape(made.shape)
-    kept[...] = made
-    return kept
+def _in_memory_of_the_program(self: Program, epoch: int, keys: Any, images: Any, rows: Any, *more: Any) -> Any:
+    def of_the_program(shape: tuple[int, ...], dtype: Any) -> Any:
+        result = scratch[: math.prod(shape) * dtype.itemsize].view(dtype).reshape(1, *shape)
+        return rows(shape, dtype) and (result, range(1))
+
+    return RUN_BATCH(self, epoch, keys, images, of_the_program, *more)
 
 
 def borders_stay(_: Any) -> None:
@@ -366,7 +369,7 @@ def borders_stay(_: Any) -> None:
     assert max(border_error(recipe, seed) for seed in range(40)) < 0.04
 
 
-honest, whole, room = build, Program.sample, np.empty(1 << 22, np.uint8)
+honest, scratch = build, np.empty(1 << 22, np.uint8)
 PLACES = planted(places_agree, recipes(WARPS + WINDOWS, boxes=False, max_steps=4), SEEDS, st.just(""), st.just(1))
 TENTH = Step("Affine", Arguments({"rotate": [0.1, 0.1]}), p=1.0, site="Affine#99")  # 0.05 px, 30 px from the middle
 test_planted_faults_are_caught = planted_faults({
@@ -376,8 +379,7 @@ test_planted_faults_are_caught = planted_faults({
     ),
     "steps in the wrong order": (PLACES, as_fast(lambda steps: steps[::-1])),
     "a result in memory of the plan": (
-        lambda _: test_no_result_lies_in_scratch(), (Program, "sample", _in_memory_of_the_plan),
-        (Program, "again", lambda *_: None),
+        lambda _: test_no_result_lies_in_scratch(), (Program, "run_batch", _in_memory_of_the_program),
     ),
     "a reduced image has a border of its own": (borders_stay, as_fast(lambda steps: with_border(steps, "replicate"))),
     "draws keyed by place in the plan": (PLACES, (of_images, "lower", keyed_by_place)),

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, KERNEL_SETS, NEEDS_KERNELS, SETS, Spoilt, spoil_last
-from random_recipes import build, one_level_off
+from random_recipes import build
+from support.programs import one_level_off
 from test_native_plan import recipe_of
 
 from augrecipes.compiler.executor.program import Program
@@ -135,7 +136,7 @@ def check(case: Case, kernels: Library) -> int:
         expected = plain.at(3)(image=image)["image"]
         np.testing.assert_array_equal(exact.at(3)(image=image)["image"], expected, err_msg=f"{name} {arguments}")
     assert isinstance(native, Program)
-    return sum(native.sample(0, 3, 0, image, np.empty) is not None for image in images)
+    return sum(native.run_one(0, 3, 0, image, np.empty) is not None for image in images)
 
 
 @NEEDS_KERNELS
@@ -148,7 +149,7 @@ def test_every_kernel_rounds_as_opencv_does(name: str, kernels: Library) -> None
 @NEEDS_KERNELS
 def test_one_level_off_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     image = noise(9, 11)  # and not the images by which a kernel is tried before
-    monkeypatch.setattr(Program, "sample", one_level_off(Program.sample, image))
+    monkeypatch.setattr(Program, "run_batch", one_level_off(image))
     with pytest.raises(AssertionError):
         check(("Blur", {"blur_limit": [3, 3]}, [image]), SETS[-1])
 
@@ -278,5 +279,5 @@ def test_grids_of_many_parts_are_made_natively(parts: int) -> None:
     image = np.random.default_rng(parts).integers(0, 256, (150, 171, 3), np.uint8)
     plain, exact = build(recipe, "none"), build(recipe, "exact")
     assert isinstance(exact.native, Program)
-    made = exact.native.sample(2, 5, 0, image, np.empty)
+    made = exact.native.run_one(2, 5, 0, image, np.empty)
     np.testing.assert_array_equal(made, plain.at(5, 2)(image=image)["image"])

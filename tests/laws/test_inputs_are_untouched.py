@@ -344,7 +344,7 @@ test_planted_faults_are_caught = planted_faults({
     ),
     "a view of a mask leaves": (
         lambda _: check_masks(_STEPS[2:3], BYTES, MASK),
-        (program_samples, "of_bytes", lambda pixels, _: MASK), (program_samples, "mask_out", lambda made, *_: made),
+        (program_samples, "from_bytes", lambda pixels, _: MASK), (program_samples, "mask_out", lambda made, *_: made),
     ),
 })  # fmt: skip
 

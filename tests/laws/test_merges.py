@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from random_recipes import build, pool
 from support.checks import planted_faults
 from support.every_class import EACH, SIZE, SLOW, STEPS, mask_of, pictures, states
+from support.programs import with_results
 
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import walk
@@ -187,9 +188,8 @@ def encoded(name: str, change: Callable[[Any], dict[str, Any]]) -> tuple[Any, ..
     return walk, "encode", another
 
 
-sample = Program.sample
 FAULTS: dict[str, tuple[Any, ...]] = {
-    "a shift of the value": (Program, "sample", lambda *args: sample(*args) + np.float32(4)),
+    "a shift of the value": (Program, "run_batch", with_results(lambda result: result.__iadd__(np.float32(4)))),
     "a border of one channel only": encoded(  # of three bytes the lowest
         "Affine", lambda found: {"effect_arguments": (found.effect_arguments[0], 114, *found.effect_arguments[2:])}
     ),

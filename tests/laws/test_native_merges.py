@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
 from random_recipes import Arguments, Picture, Pool, build, label, pool, recipes
 from support.checks import holds
+from support.programs import by_programs, with_results
 from test_native_plan import SEEDS_OF_64, recipe_of
 
 from augrecipes.compat import normals
@@ -55,7 +56,7 @@ def at_once(recipe: Recipe, pipeline: Any, images: list[np.ndarray], floats: int
         made.append(room[:, : int(np.prod(shape))].reshape(-1, *shape))
         return made[0], range(len(images))
 
-    left = pipeline.native.many(5, keys, images, places)
+    left = pipeline.native.run_batch(5, keys, images, places)
     for k, (index, tile) in enumerate(keys):
         if k not in left:
             alone = pipeline.at(index, 5, tile)(image=images[k])["image"]
@@ -122,8 +123,8 @@ def made_by(recipe: Recipe, image: Any, seed: int, kernels: Any, mask: np.ndarra
     with using(kernels):
         pipeline = build(recipe, "fast", seed).coming(arrival_of(image))
         given = {"image": image} if mask is None else {"image": image, "mask": mask}
-        assert mask is None or isinstance(pipeline.native, str) or isinstance(pipeline.native_masks, Program)
-        return [pipeline._natively(2, index, 0, given, np.empty) for index in range(4)]
+        assert mask is None or isinstance(pipeline.native, str) or isinstance(pipeline.programs.masks(), Program)
+        return [by_programs(pipeline, index, given) for index in range(4)]
 
 
 def check(recipe: Recipe, image: Any, seed: int, others: Sequence[Any], mask: np.ndarray | None = None) -> int:
@@ -188,13 +189,9 @@ def test_files_are_read_as_far_as_they_are_needed() -> None:
 
 
 def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, calls = Program.sample, count()
-
-    def spoilt(self: Program, *args: Any) -> Any:
-        made = whole(self, *args)
-        return made + np.float32(next(calls) / 255)
-
-    monkeypatch.setattr(Program, "sample", spoilt)
+    calls = count()
+    spoilt = with_results(lambda result: result.__iadd__(np.float32(next(calls) / 255)))
+    monkeypatch.setattr(Program, "run_batch", spoilt)
     recipe = recipe_of(("Rotate", {"p": 1.0}), ("RandomResizedCrop", {"size": [30, 30]}))
     with pytest.raises(AssertionError):
         check(recipe, image_of(3), 0, (SETS[-1], SETS[-1]))

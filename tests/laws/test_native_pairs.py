@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, KERNEL_SETS, NEEDS_KERNELS, SETS, guarded
 from random_pairs import SCALES, TURNS, Scales, moves, pair, recipes, unit_of
-from random_recipes import Picture, attempt, build, one_level_off
+from random_recipes import Picture, attempt, build
 from support.checks import DEAR, FAILURES, PLANTED, SEEDS, holds, planted, planted_faults
-from test_native_plan import _a_step_too_far, _before_the_last_step, carried_out_by_albumentations
+from support.programs import a_step_too_far, before_the_last_step, one_level_off
+from test_native_plan import carried_out_by_albumentations
 
-from augrecipes.compiler.executor.inputs import InMemory
+from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.executor.program_memory import ProgramMemory
-from augrecipes.compiler.run.exits import NotHereError, OnTheWay
+from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
 from augrecipes.kinds.pair import lowering
 from augrecipes.kinds.pair.degrade import Degrade, DegradeProgram
 from augrecipes.kinds.pair.pipeline import PairPipeline
@@ -67,7 +68,7 @@ def law(recipe: Recipe, seed: int, kernels: Library, at_end: bool, *, alike: boo
         for coming in (scene, backwards, {name: Picture(array) for name, array in scene.items()}):
             same(told(lambda k=k, coming=coming: exact.at(indices[k], EPOCH)(**coming)), wanted[k], exact.outputs)
         same(told(lambda k=k, scene=scene: asked.at(indices[k], EPOCH)(**scene)), wanted[k], exact.outputs)
-    images = {name: InMemory.of([scene[name] for scene in scenes]) for name in exact.targets}
+    images = {name: MappedImages.of([scene[name] for scene in scenes]) for name in exact.targets}
     batch = told(lambda: exact.run_batch(EPOCH, indices, images, lambda _, shape, dtype: np.empty((N, *shape), dtype)))
     if any(isinstance(one, tuple) for one in wanted):
         assert batch is None or batch == next(one for one in wanted if isinstance(one, tuple))
@@ -86,7 +87,7 @@ def runs_natively(native: PairPrograms | str, key: Any, scene: Any) -> bool:
         return False
     try:
         return bool(PairRun(native, key, scene).finish(lambda _: np.empty))
-    except NotHereError:
+    except PythonFallback:
         return False
 
 
@@ -125,7 +126,7 @@ def test_fast_makes_the_same_whoever_asks(recipe: Recipe, seed: int) -> None:
     for coming in (backwards, {name: Picture(array) for name, array in scene.items()}):
         same(told(lambda coming=coming: fast.at(seed, EPOCH)(**coming)), wanted, fast.outputs)
     same(told(lambda: asked.at(seed, EPOCH)(**scene)), wanted, fast.outputs)
-    images = {name: InMemory.of([array]) for name, array in scene.items()}
+    images = {name: MappedImages.of([array]) for name, array in scene.items()}
     batch = told(lambda: fast.run_batch(EPOCH, [seed], images, lambda _, shape, dtype: np.empty((1, *shape), dtype)))
     if batch is not None:
         same(
@@ -182,7 +183,7 @@ STOPS = st.just(
 )  # fmt: skip
 
 
-ops, run_batch, of_program = lowering._ops, PairPrograms.run_batch, Program.many
+ops, run_batch, of_program = lowering._ops, PairPrograms.run_batch, Program.run_batch
 begun, turn = PairRun.__init__, iter(range(10**9))
 
 
@@ -204,20 +205,23 @@ test_planted_faults_are_caught = NEEDS_KERNELS(planted_faults(
             _breaks(MOVES), (PairPrograms, "run_batch", lambda self, epoch, indices, *rest: run_batch(
                 self, epoch, [k + 1 for k in indices], *rest)),
         ),
-        "what lies beyond the last whole cell is cut from": (_breaks(MOVES), (InMemory, "first", lambda self, _: self)),
+        "what lies beyond the last whole cell is cut from": (
+            _breaks(MOVES), (MappedImages, "first", lambda self, _: self),
+        ),
         "targets draw alone": (
             _breaks(MOVES),
-            (Program, "many", lambda self, epoch, *rest: of_program(self, epoch + next(turn) % 2, *rest)),
+            (Program, "run_batch", lambda self, epoch, *rest, **named: of_program(
+                self, epoch + next(turn) % 2, *rest, **named)),
         ),
         "what only some targets go through is carried out as what all do": (
             planted(fits_as_in_python, parting(), SEEDS), (lowering._TargetWalk, "_is_native", lambda *_: True),
         ),
         "a step draws for another sample": (_breaks(STOPS), (PairRun, "__init__", _for_another_sample)),
-        "a sample goes on a step too far": (_breaks(STOPS), (Program, "sample", _a_step_too_far(Program.sample))),
+        "a sample goes on a step too far": (_breaks(STOPS), (Program, "run_batch", a_step_too_far)),
         "a sample goes on before the last step": (
-            _breaks(STOPS), (Program, "sample", _before_the_last_step(Program.sample)),
+            _breaks(STOPS), (Program, "run_batch", before_the_last_step),
         ),
-        "a sample is spoilt": (_breaks(MOVES), (Program, "sample", one_level_off(Program.sample))),
+        "a sample is spoilt": (_breaks(MOVES), (Program, "run_batch", one_level_off())),
     },
 ))  # fmt: skip
 
@@ -362,10 +366,10 @@ def test_what_a_plan_does_not_take_degrades_in_python(monkeypatch: pytest.Monkey
 
 
 def nowhere(*_: Any, **__: Any) -> Any:
-    raise NotHereError
+    raise PythonFallback
 
 
 def test_a_copy_that_goes_on_from_the_image_itself_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(OnTheWay, "behind", lambda self, data: None)
+    monkeypatch.setattr(ProgramRun, "resume", lambda self, data: None)
     with pytest.raises(AssertionError):
         check_degrades(degrading([step("Defocus"), WORSE[0]], "area"), QUICK[-1], 0)

@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
-from random_recipes import Arguments, Pool, build, label, one_level_off, outcome, pool, recipes
+from random_recipes import Arguments, Pool, build, label, outcome, pool, recipes
 from support.checks import DEAR, holds, planted_faults
+from support.programs import a_step_too_far, before_the_last_step, by_programs, one_level_off
 
 from augrecipes.compat import normals
-from augrecipes.compiler.executor.inputs import of_bytes
-from augrecipes.compiler.executor.program import Program, Stopped
+from augrecipes.compiler.executor.inputs import from_bytes
+from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.lowering import make_program, masks, walk
-from augrecipes.compiler.run import program_samples
+from augrecipes.compiler.run import program_runner
 from augrecipes.native.kernels import Library, using
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.constants import LINEAR
@@ -118,7 +119,7 @@ def check(
     plain = build(recipe, "none", seed)
     with using(kernels):
         exact = build(recipe, "exact", seed)
-        native, on_masks = exact.native, exact.native_masks
+        native, on_masks = exact.native, exact.programs.masks()
     assert isinstance(native, Program) or any(why in native for why in but), native
     given = {"image": image} if mask is None else {"image": image, "mask": mask}
     assert mask is None or not isinstance(native, Program) or isinstance(on_masks, Program)
@@ -134,8 +135,7 @@ def check(
         else:
             assert a == b
         if mask is not None and on_masks is not None:
-            made = exact._natively(2, index, 0, given, np.empty)
-            count += made is not None
+            count += by_programs(exact, index, given) is not None
     return count
 
 
@@ -245,18 +245,6 @@ def test_a_sample_may_stop_at_any_step(recipe: Recipe, seed: int, which: int, ma
     stop_anywhere(recipe, seed, which, masked)
 
 
-def _a_step_too_far(sample: Any) -> Any:
-    return lambda self, *args: sample(self, *args[:5], *(begin + (begin >= 0) for begin in args[5:]))
-
-
-def _before_the_last_step(sample: Any) -> Any:
-    def spoilt(self: Program, *args: Any) -> Any:
-        made = sample(self, *args)
-        return Stopped(made.place, args[3]) if isinstance(made, Stopped) else made
-
-    return spoilt
-
-
 def recipe_of(*steps: tuple[str, dict[str, Any]]) -> Recipe:
     made = (Step(name, Arguments({k: v for k, v in args.items() if k != "p"}), p=args.get("p")) for name, args in steps)
     return Recipe("law", steps=label(tuple(made)))
@@ -271,14 +259,14 @@ def held(*steps: tuple[str, dict[str, Any]], image: np.ndarray, dtype: Any = Non
 FLIP, TURN = ("HorizontalFlip", {"p": 1.0}), ("Rotate", {"limit": 45, "p": 1.0})
 STOPS = [(name, {"p": 1.0}) for name in ("VerticalFlip", "Spatter", "HorizontalFlip", "InvertImg")]
 test_planted_faults_are_found = planted_faults({
-    "a level off": (held(FLIP, image=image_of(3)), (Program, "sample", one_level_off(Program.sample))),
+    "a level off": (held(FLIP, image=image_of(3)), (Program, "run_batch", one_level_off())),
     "a step is taken to do nothing": (
         held(FLIP, ("Spatter", {}), image=image_of(3)),
         (make_program, "EXIT", replace(make_program.EXIT, draw=DRAWS.NOTHING, effect=EFFECTS.KEEPS)),
     ),
     "bytes of masks are put together otherwise": (
         held(FLIP, TURN, image=image_of(3), dtype=np.uint16),
-        (program_samples, "of_bytes", lambda pixels, dtype: of_bytes(pixels[..., ::-1], dtype)),
+        (program_runner, "from_bytes", lambda pixels, dtype: from_bytes(pixels[..., ::-1], dtype)),
     ),
     "masks of int16 are warped as others": (  # OpenCV warps them by an older way, which takes other pixels at times
         held(TURN, image=np.zeros((150, 170, 3), np.uint8), dtype=np.int16),
@@ -286,8 +274,8 @@ test_planted_faults_are_found = planted_faults({
     ),
     **{f"a sample goes on {fault.__name__}, {masked}": (
         lambda _, masked=masked: stop_anywhere(recipe_of(*STOPS), 3, 0, masked),
-        (Program, "sample", fault(Program.sample)))
-       for fault in (_a_step_too_far, _before_the_last_step) for masked in (False, True)},
+        (Program, "run_batch", fault))
+       for fault in (a_step_too_far, before_the_last_step) for masked in (False, True)},
 })  # fmt: skip
 
 
@@ -295,7 +283,7 @@ def test_steps_that_do_something_else_to_masks_are_noticed(monkeypatch: pytest.M
     monkeypatch.setattr(masks, "_seen_by_mask", lambda step: step)  # as if it were an image
     pipeline = build(recipe_of(("Pad", {"padding": 7, "fill": 1, "fill_mask": 2})), "exact")
     assert isinstance(pipeline.native, Program)
-    assert isinstance(pipeline.native_masks, str)
+    assert isinstance(pipeline.programs.masks(), str)
 
 
 def test_other_draws_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +307,7 @@ def test_warps_are_seldom_left_to_python(kernels: Library) -> None:
             pipeline = build(recipe_of((name, {**args, "p": 1.0})), "exact")
             native = pipeline.native
         assert isinstance(native, Program), native
-        assert sum(native.sample(0, index, 0, image, np.empty) is None for index in range(300)) <= 3
+        assert sum(native.run_one(0, index, 0, image, np.empty) is None for index in range(300)) <= 3
 
 
 def test_another_matrix_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,7 +131,7 @@ def check(recipe: Recipe, optimize: Optimize, image: np.ndarray, seed: int, kern
         for index in range(4):
             a, b = expected[index], outcome(native, index, {"image": image})
             if isinstance(native.native, Program):
-                made += native.native.sample(2, index, 0, image, between_pages) is not None
+                made += native.native.run_one(2, index, 0, image, between_pages) is not None
             if not isinstance(a, dict):
                 # Where two steps fail, a crop that was moved to the front may be the one that is named.
                 assert not isinstance(b, dict) and (a == b or {a, b} <= {step.site for step in recipe.steps})

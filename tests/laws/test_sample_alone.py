@@ -11,6 +11,7 @@ import pytest
 from hypothesis import strategies as st
 from random_recipes import MOVES, TABLES, Pool, build, outcome, photo, pool, recipes, steps_for, targets
 from support.checks import SEEDS, holds, in_a_thread, planted, planted_faults, read_only
+from support.programs import by_programs, with_results
 from test_fast import COLOURS, WARPS, WINDOWS
 from test_golden import GALLERY
 from test_golden import given as of_gallery
@@ -19,9 +20,11 @@ import augrecipes as ar
 from augrecipes.compiler.executor import inputs
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.rewrite import Compiled, plan
-from augrecipes.compiler.run import program_samples
+from augrecipes.compiler.run import program_runner
 from augrecipes.compiler.run.clock import Clock, clocked
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS
+from augrecipes.compiler.run.program_run import PythonFallback
+from augrecipes.compiler.run.program_runner import ProgramRunner
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.native.kernels import library
 from augrecipes.ops.records import op_record
@@ -187,8 +190,7 @@ def test_outputs_that_no_kernel_writes_are_those_of_none(output: Output, monkeyp
         )
 
     assert apart() == 0
-    whole: Any = Program.sample
-    monkeypatch.setattr(Program, "sample", lambda *args: whole(*args) ^ 16)  # planted
+    monkeypatch.setattr(Program, "run_batch", with_results(lambda result: result.__ixor__(16)))  # planted
     assert apart() == 4
 
 
@@ -203,18 +205,18 @@ def test_masks_that_kernels_do_not_move_are_those_of_none(monkeypatch: pytest.Mo
 
     def apart() -> int:
         none, fast = build(recipe, "none"), build(recipe, "fast")
-        assert fast._natively(0, 1, 0, sample, np.empty) is not None
+        assert by_programs(fast, 1, sample, 0) is not None
         return sum(
             not np.array_equal(none.at(index)(**sample)["mask"], fast.at(index)(**sample)["mask"]) for index in range(4)
         )
 
     assert apart() == 0
-    planned: Any = ImagePipeline._planned
+    run_steps: Any = ImagePipeline.run_steps
 
-    def at_another_key(self: ImagePipeline, epoch: int, *more: Any) -> Any:
-        return planned(self, epoch + (self.optimize == "fast" and self.arrival == "float32"), *more)
+    def at_another_key(self: ImagePipeline, key: tuple[int, int, int], *more: Any) -> Any:
+        return run_steps(self, (key[0] + (self.optimize == "fast"), *key[1:]), *more)
 
-    monkeypatch.setattr(ImagePipeline, "_planned", at_another_key)
+    monkeypatch.setattr(ImagePipeline, "run_steps", at_another_key)
     assert apart() > 0
 
 
@@ -239,24 +241,24 @@ def _lies_well(image: Any, *, files: bool) -> bool:
 
 
 def _refuse(*_: Any) -> Any:
-    raise program_samples.NotHereError
+    raise PythonFallback
 
 
 test_planted_faults_are_caught = planted_faults(
     {
         "kernels refuse rows because of where they lie": (
             planted(law, *of(JOINED)),
-            (inputs, "lies_well", lambda image: image.strides[1:] == (image.shape[2], 1)),
+            (inputs, "has_plain_rows", lambda image: image.strides[1:] == (image.shape[2], 1)),
             (inputs, "is_image", _lies_well),
-            (program_samples, "is_image", _lies_well),
+            (program_runner, "is_image", _lies_well),
         ),
-        "masks keep images from running program_samples": (
+        "masks keep images from running natively": (
             planted(law, *of(RESAMPLED)),
-            (program_samples.ProgramPipeline, "_take_mask", _refuse),
+            (ProgramRunner, "_add_mask", _refuse),
         ),
-        "boxes keep images from running program_samples": (
+        "boxes keep images from running natively": (
             planted(law, *of(RESAMPLED)),
-            (program_samples.ProgramPipeline, "_without_pixels", _refuse),
+            (ProgramRunner, "run_without_pixels", _refuse),
         ),
     },
 )

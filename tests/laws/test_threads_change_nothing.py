@@ -19,7 +19,7 @@ from support.checks import in_threads
 
 import augrecipes as ar
 from augrecipes.compat import guard as warned
-from augrecipes.compiler.run.quiet import quiet
+from augrecipes.compiler.run.opencv_threads import cv2_single_thread
 from augrecipes.ops import registry
 from augrecipes.recipe import gallery
 from augrecipes.recipe.model import Arguments, Step
@@ -108,7 +108,7 @@ def test_what_threads_do_changes_nothing(changes: list[str], work: Callable[[int
     for name in ("stained-tissue-bag", "stained-tissue"):
         PIPELINES[name] = ar.load(name).compile()
     before = state()
-    with quiet.held():  # as a loader holds it for its threads
+    with cv2_single_thread.held():  # as a loader holds it for its threads
         in_threads(work, 4)
     assert state() == before
     assert changes == []

@@ -15,6 +15,7 @@ from support.checks import SEEDS, planted, planted_faults, same, tries
 from augrecipes.compiler.rewrite import Plan
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.instrument import route_steps
+from augrecipes.compiler.run.program_runner import ProgramRunner
 from augrecipes.errors import CollateError, DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.kinds.views import branches
@@ -333,11 +334,12 @@ def of_another(self: Any, epoch: int, index: int, tile: int, *more: Any) -> Any:
     return ImagePipeline.sample(self, epoch, index + 1, tile, *more)
 
 
-def natively_of_another(self: Any, epoch: int, index: int, tile: int, *more: Any) -> Any:
-    return ImagePipeline._natively(self, epoch, index + 1, tile, *more)
+def by_programs_of_another(self: Any, key: tuple[int, int, int], *more: Any) -> Any:
+    is_stem = isinstance(self.pipeline, branches.Stem)
+    return run(self, (key[0], key[1] + is_stem, key[2]), *more)
 
 
-ALONE = Plan
+ALONE, run = Plan, ProgramRunner.run
 MOVED, ADDED, ROW, STACKED = Draws.position, Draws.add, of_views._Block.row, of_views._stacked
 LAW = planted(check, with_views(), LEVELS, SEEDS)
 
@@ -353,7 +355,7 @@ test_planted_faults_are_found = planted_faults(
         "views in another order": (LAW, (of_views._Block, "row", backwards)),
         "the boxes of the first view on all": (on_it, (of_views, "_stacked", unlike)),
         "what is shared is of another sample": (check_parted, (branches.Stem, "sample", of_another)),
-        "so it is in `fast`": (check_parted, (branches.Stem, "_natively", natively_of_another)),
+        "so it is in `fast`": (check_parted, (ProgramRunner, "run", by_programs_of_another)),
         "levels between shared steps and others": (
             check_parted,
             (branches._AsItIs, "__call__", branches.Sink.__call__),

@@ -1,4 +1,4 @@
-"""A program at work: samples, alone or many at once, through one call of the kernel `program`."""
+"""A program at work: batches of samples, each through one call of the kernel `program` or a few."""
 
 from __future__ import annotations
 
@@ -7,19 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from augrecipes.compiler.executor.inputs import (
-    AnyImage,
-    InMemory,
-    Pixels,
-    coded_of,
-    decoded,
-    is_ready,
-    pixels_of,
-    reduced_pixels,
-)
+from augrecipes.compiler.executor.inputs import AnyImage, MappedImages, coded_window, is_ready, read_pixels, scales_of
 from augrecipes.compiler.executor.program_memory import (
     ANSWER,
     BEGIN,
+    CHANGED,
+    DECODED,
     END,
     FIELDS,
     FILE,
@@ -31,24 +24,25 @@ from augrecipes.compiler.executor.program_memory import (
     SAMPLE,
     SIZE,
     STOP,
+    TALL,
     TARGET,
     WINDOW,
     ProgramMemory,
 )
-from augrecipes.compiler.executor.workspace import ResultAt
 from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.errors import DataError
 from augrecipes.native.kernels import address_of, written_as
-from augrecipes.native.libjpeg import laid_out
+from augrecipes.native.libjpeg import as_requests
 
-_UNSET = (0,) * 14  # where it lies, its file, result and window
-_MOST_SIZES = 64
-_MAY_REDUCE = 0
+_UNSET = (0,) * 10  # its file, result and window
+_ONE_ROW = range(1)
+_UINT8 = np.dtype(np.uint8)
 # Gives where results of a shape and dtype lie: an array of them, and rows of it; None: nowhere.
-Places = Callable[[tuple[int, ...], np.dtype[Any]], tuple[np.ndarray, Sequence[int]] | None]
+Rows = Callable[[tuple[int, ...], np.dtype[Any]], tuple[np.ndarray, Sequence[int]] | None]
 
 
-class Stopped(NamedTuple):
-    """A sample that has come to a step which albumentations carries out: its place in the plan, and the image."""
+class ExitReached(NamedTuple):
+    """A sample that has come to a step which albumentations carries out: the step's place in the program, the image."""
 
     place: int
     image: np.ndarray
@@ -57,7 +51,75 @@ class Stopped(NamedTuple):
 class Program(ProgramMemory):
     """Steps that the native kernel carries out; see `ProgramMemory` for its arguments. One thread at a time."""
 
-    def sample(
+    def run_batch(
+        self,
+        epoch: int,
+        keys: Sequence[tuple[int, int]] | np.ndarray,
+        images: Sequence[AnyImage] | MappedImages,
+        rows: Rows,
+        begin: int = END,
+        exits: dict[int, ExitReached] | None = None,
+        size: tuple[int, int] | None = None,
+        free: bool = False,
+    ) -> list[int] | None:
+        """Run samples of one size side by side.
+
+        Args:
+            epoch: of all.
+            keys: index and tile of each.
+            images: of as many channels; or what the step at `begin` has left of them.
+            rows: gives where the results lie, (shape, dtype) → an array of them and the row of each; None: nowhere.
+            begin: place of the step that was carried out last.
+            exits: takes those that come to an exit, by position; None: they are left as they are.
+            size: height and width of all results, where they lie in memory and that is known.
+            free: the image of one sample is nobody else's: where nothing changes it, it goes to `exits`, at END.
+
+        Returns:
+            Positions of those that Python has to make: their images may be damaged. None where sizes differ.
+        """
+        everything = [*range(len(images))]
+        channels = _channels_of(images)
+        if channels is None or not self.takes(channels):
+            return everything
+        numbers = _mapped_table(keys, images) if isinstance(images, MappedImages) else _table(keys, images, begin)
+        ready = everything
+        if alike := size is not None:
+            numbers[:, MADE] = size
+        else:  # without pixels: sizes, windows and exits
+            self._begin_without_pixels(epoch, channels)
+            alike = self._run(numbers)
+        if not alike:
+            if exits is not None:
+                self._make_exits(numbers, epoch, channels, images, exits)
+            ready = np.flatnonzero((numbers[:, ANSWER] == 0) & (numbers[:, STOP] == END)).tolist()
+            if not ready:
+                return everything
+            if (numbers[ready, MADE] != numbers[ready[0], MADE]).any():
+                return None
+        elif free and exits is not None and not numbers[0, CHANGED] and self._sink.as_it_is:
+            exits[0] = ExitReached(END, images[0])  # type: ignore[index, arg-type]  # an array alone is free
+            return everything
+        if not self.leaves(channels):
+            return everything
+        height, width = size or numbers[ready[0], MADE].tolist()
+        if (found := rows(self._sink.shape(height, width, channels), self._sink.dtype)) is None:
+            return None
+        out, at = found
+        if (strides := self._strides(out, channels)) is None:  # no kernel writes to memory that lies so
+            plain = np.empty((len(at), *out.shape[1:]), out.dtype)
+            left = self.run_batch(epoch, keys, images, lambda *_: (plain, range(len(at))), begin)
+            out[at] = plain
+            return left
+        start = out.__array_interface__["data"][0] + strides[0]
+        numbers[:, TARGET] = start if len(at) == 1 and not at[0] else np.asarray(at) * out.strides[0] + start
+        head = epoch, channels, strides[1], written_as(out)
+        if not alike:
+            numbers[[*{*everything}.difference(ready)], ANSWER] = REFUSED
+        if self._make(numbers, images, ready, head, out):
+            return []
+        return np.flatnonzero(numbers[:, ANSWER]).tolist()
+
+    def run_one(
         self,
         epoch: int,
         index: int,
@@ -66,179 +128,131 @@ class Program(ProgramMemory):
         allocate: Allocate,
         begin: int = END,
         free: bool = False,
-        reduce: int = _MAY_REDUCE,
-    ) -> np.ndarray | Stopped | None:
-        """One sample's result, or where it stops; None where Python has to make it. DataError: the file is damaged.
+    ) -> np.ndarray | ExitReached | None:
+        """Run a batch of one sample: its result, or the exit that it comes to; None where Python has to make it.
 
-        Args:
-            epoch: of its key.
-            index: of its key.
-            tile: of its key.
-            image: it, or what the step at `begin` has left of it.
-            allocate: gives memory for the result.
-            begin: place of the step that was carried out last.
-            free: nobody else holds the image, so that it may be the result.
-            reduce: 1: an image that is not decoded yet is decoded as it is.
+        `allocate(shape, dtype)` gives the memory of the result, unless it is the image itself, where that is `free`.
         """
-        rows, columns, channels = shape = image.shape
-        if not self.takes(channels):
+        exits = dict[int, ExitReached]()
+        result: Any = None
+
+        def rows(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray, Sequence[int]]:
+            nonlocal result
+            result = allocate(shape, dtype)
+            return result[None], _ONE_ROW
+
+        if self.run_batch(epoch, [(index, tile)], [image], rows, begin, exits, free=free) == []:
+            return result
+        reached = exits.get(0)
+        return reached.image if reached is not None and reached.place == END else reached
+
+    def _make(self, numbers: np.ndarray, images: Any, ready: list[int], head: tuple[Any, ...], out: np.ndarray) -> bool:
+        """Write results; `head` says how: see `_begin`. Whether it is known that all are done; else see the answers."""
+        if all(numbers[:, LIES.start].tolist()):
+            self._begin(*head, raw=False)
+            return self._run_some(numbers, ready, (out, images))
+        numbers[ready, ANSWER] = REFUSED
+        windows, reduces = numbers[:, WINDOW].tolist(), numbers[:, REDUCE].tolist()
+        coded = {k: coded_window(images[k], windows[k]) for k in ready if reduces[k] == 1}
+        parts = {k: part for k, part in coded.items() if part is not None}
+        if parts:
+            numbers[[*parts], LIES] = [(*part.lies(), *windows[k][:2]) for k, part in parts.items()]
+            numbers[[*parts], FILE], files = as_requests([*parts.values()])
+            self._room.decode(parts[min(parts)].codec, int(numbers[:, DECODED].max()))
+            self._begin(*head, raw=False)
+            try:
+                self._run_some(numbers, [*parts], (out, files))
+            finally:
+                self._room.decoded()
+        for k in ready:
+            if k not in parts:
+                self._make_read(numbers[k : k + 1], images[k], head, out)
+        return False
+
+    def _make_read(self, row: np.ndarray, image: AnyImage, head: tuple[Any, ...], out: np.ndarray) -> None:
+        """Write the result of an image whose pixels Python reads."""
+        try:
+            pixels = self._read(row, image, *head[:2])
+        except DataError:  # who reads it by itself is told
+            return
+        if pixels is not None:
+            self._begin(*head, raw=False)
+            self._run(row, (out, pixels))
+
+    def _read(self, row: np.ndarray, image: AnyImage, epoch: int, channels: int) -> np.ndarray | None:
+        """The pixels that a sample reads, and where they lie, put into its row; None where nobody knows which."""
+        reduce = int(row[0, REDUCE])
+        if reduce > 1 and reduce not in scales_of(image):
+            self._begin_without_pixels(epoch, channels)
+            target, row[0, TARGET], row[0, REDUCE] = int(row[0, TARGET]), 0, 1
+            self._run(row)
+            row[0, TARGET], reduce = target, 1
+        if (found := read_pixels(image, row[0, WINDOW].tolist(), reduce)) is None:
             return None
-        key = epoch, index, tile, rows, columns, channels
-        fresh = image if allocate is np.empty and is_ready(image) and not self.opaque else None
-        guess = None if fresh is None else self._fresh.get(shape)
-        if fresh is not None and guess is not None and (made := self._guessed(key, fresh, guess)) is not None:
-            return made
-        self._begin(epoch, channels)
-        SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_UNSET, begin, END, 0, 0, reduce, 0, 0)
-        if self._run_one():
-            return None
-        height, width, *window, _, stop, changed, _, reduce, _, _ = SAMPLE.unpack_from(self._one)[12:]
-        if (stop >= 0 and stop not in self.opaque) or (stop < 0 and not self.leaves(channels)):
-            return None
-        if stop >= 0 and not changed and isinstance(image, np.ndarray):
-            return Stopped(stop, image)
-        if guess and guess.size == (height, width):
-            return None
-        if free and stop < 0 and not changed and allocate is np.empty and self._sink.as_it_is:
-            return image  # type: ignore[return-value]  # arrays alone are free
-        if (found := pixels_of(image, window) if reduce == 1 else reduced_pixels(image, window, reduce)) is None:
-            # The decoder knows no such scale.
-            return None if reduce == 1 else self.sample(epoch, index, tile, image, allocate, begin, reduce=1)
-        if stop >= 0:
-            size = (height, width) if changed else (rows, columns)
-            return self._stopped(key, begin, stop, found, size, reduce)
-        out = allocate(*(like := (self._sink.shape(height, width, channels), self._sink.dtype)))
-        if (strides := self._strides(out[None], channels)) is None:  # no kernel writes to memory that lies so
-            if isinstance(apart := self.sample(epoch, index, tile, image, np.empty, begin, reduce=reduce), np.ndarray):
-                out[...] = apart
-                return out
-            return None
-        place = ResultAt((height, width), like, *strides, written_as(out))
-        if fresh is not None and len(self._fresh) < _MOST_SIZES:  # where sizes differ they are asked for from now on
-            self._fresh[shape] = None if shape in self._fresh else place
-        return out if self._make(key, found, out, place, begin, reduce=reduce) else None
+        pixels, top, left = found
+        row[0, LIES] = address_of(pixels), pixels.strides[0], top, left
+        row[0, TALL : TALL + 2] = pixels.shape[:2]
+        return pixels
 
-    def again(self, epoch: int, index: int, tile: int, image: np.ndarray) -> np.ndarray | None:
-        """The result of an image, uint8 and side by side, like one that was made before; None: `sample` may know."""
-        guess = self._fresh.get(image.shape)
-        return None if guess is None else self._guessed((epoch, index, tile, *image.shape), image, guess)
+    def _make_exits(
+        self, numbers: np.ndarray, epoch: int, channels: int, images: Any, exits: dict[int, ExitReached]
+    ) -> None:
+        """Make the images that steps at exits find."""
+        for k, sample in enumerate(numbers.tolist()):
+            stop, changed = sample[STOP], sample[CHANGED]
+            if sample[ANSWER] or stop not in self.opaque:
+                continue
+            row, image = numbers[k : k + 1], images[k]
+            if not changed and isinstance(image, np.ndarray):
+                exits[k] = ExitReached(stop, image)
+                continue
+            height, width = sample[MADE] if changed else sample[SIZE]
+            if (pixels := self._read(row, image, epoch, channels)) is None:
+                continue
+            out = np.empty((height, width, channels), np.uint8)
+            row[0, TARGET], row[0, MADE], row[0, STOP] = address_of(out), (height, width), stop
+            self._begin(epoch, channels, (width * channels, channels, 1), written_as(out))
+            self._run(row, (out, pixels))
+            if not row[0, ANSWER]:
+                exits[k] = ExitReached(stop, out)
 
-    def _guessed(self, key: tuple[int, ...], image: np.ndarray, guess: ResultAt) -> np.ndarray | None:
-        """A result in an array of its own; None where it is not like that."""
-        out = np.empty(*guess.made)
-        return out if self._make(key, (image, 0, 0), out, guess) else None
+    def _run_some(self, numbers: np.ndarray, positions: list[int], owners: object) -> bool:
+        """Carry out some of several samples; `owners` have to live meanwhile. Whether all of them are done."""
+        if len(positions) == len(numbers):
+            return self._run(numbers, owners)
+        some = numbers[positions]
+        self._run(some, owners)
+        numbers[positions] = some
+        return False
 
-    def _stopped(
-        self, key: tuple[int, ...], begin: int, stop: int, found: Pixels, size: tuple[int, int], reduce: int
-    ) -> Stopped | None:
-        """A sample of some size whose next step is not the kernels'."""
-        (height, width), channels = size, key[-1]
-        out = np.empty((height, width, channels), np.uint8)
-        place = ResultAt((height, width), (out.shape, out.dtype), 0, (width * channels, channels, 1), written_as(out))
-        return Stopped(stop, out) if self._make(key, found, out, place, begin, stop, reduce) else None
 
-    def _make(
-        self,
-        key: tuple[int, ...],
-        found: Pixels,
-        out: np.ndarray,
-        place: ResultAt,
-        begin: int = END,
-        stop: int = END,
-        reduce: int = 1,
-    ) -> bool:
-        """Write a result; False where it is of another size, or Python has to make it."""
-        (epoch, index, tile, rows, columns, channels), (pixels, top, left) = key, found
-        self._begin(epoch, channels, place.strides, place.written, raw=stop >= 0)
-        at, target = address_of(pixels), address_of(out) + place.start
-        SAMPLE.pack_into(
-            self._one, 0, index, tile, rows, columns, at, pixels.strides[0], top, left, 0, 0, 0, target, *place.size,
-            0, 0, 0, 0, begin, stop, 0, 0, reduce, *pixels.shape[:2],
-        )  # fmt: skip
-        return not self._run_one()
+def _channels_of(images: Sequence[AnyImage] | MappedImages) -> int | None:
+    """How many channels all images have; None where these differ."""
+    if isinstance(images, MappedImages):
+        channels = images.shapes[:, 2]
+        return int(channels[0]) if (channels == channels[0]).all() else None
+    channels = images[0].shape[2]
+    return channels if len(images) == 1 or all(image.shape[2] == channels for image in images) else None
 
-    def many(
-        self,
-        epoch: int,
-        keys: Sequence[tuple[int, int]] | np.ndarray,
-        images: Sequence[AnyImage] | InMemory,
-        places: Places,
-    ) -> list[int] | None:
-        """Samples of one size side by side.
 
-        Args:
-            epoch: of all.
-            keys: index and tile of each.
-            images: of as many channels.
-            places: gives where the results lie, (shape, dtype) → an array of them and the row of each; None: nowhere.
+def _table(keys: Sequence[tuple[int, int]] | np.ndarray, images: Sequence[AnyImage], begin: int) -> np.ndarray:
+    """Samples as the kernel has them, int64 (n, FIELDS); with the addresses of images that lie as it reads them."""
+    packed = bytearray()
+    for (index, tile), image in zip(keys, images, strict=True):
+        rows, columns, _ = image.shape
+        at, down, reduce = 0, 0, 1
+        if is_ready(image):
+            at, down = address_of(image), image.strides[0]
+        elif scales_of(image):
+            reduce = 0  # it may be decoded smaller
+        packed += SAMPLE.pack(index, tile, rows, columns, at, down, 0, 0, *_UNSET, begin, END, 0, 0, reduce, 0, 0)
+    return np.frombuffer(packed, np.int64).reshape(-1, FIELDS)
 
-        Returns:
-            Which of them Python has to make: their images may be damaged. None where sizes differ.
-        """
-        count = len(images)
-        if isinstance(images, InMemory):
-            shapes = images.shapes
-        else:
-            shapes = np.array([image.shape for image in images], np.int64)
-        channels = int(shapes[0, 2])
-        if (
-            self.python_draws
-            or not (self.writes and self.takes(channels) and self.leaves(channels))
-            or (shapes[:, 2] != channels).any()
-        ):
-            return [*range(count)]
-        numbers = np.zeros((count, FIELDS), np.int64)
-        numbers[:, KEY] = np.asarray(keys, np.uint64).view(np.int64)
-        # Files may be decoded smaller: one by one.
-        numbers[:, SIZE], numbers[:, BEGIN], numbers[:, REDUCE] = shapes[:, :2], END, isinstance(images, InMemory)
-        self._begin(epoch, channels)
-        alike = self._run(numbers)
-        here = (numbers[:, ANSWER] == 0) & (numbers[:, STOP] == END) & (numbers[:, REDUCE] == 1)
-        known = None if alike and here.all() else np.flatnonzero(here)
-        if known is not None:
-            if not len(known):
-                return [*range(count)]
-            if (numbers[known, MADE] != numbers[known[0], MADE]).any():
-                return None
-        height, width = numbers[0 if known is None else known[0], MADE].tolist()
-        found = places(self._sink.shape(height, width, channels), self._sink.dtype)
-        if found is None:
-            return None
-        out, rows = found
-        if (strides := self._strides(out, channels)) is None:
-            return [*range(count)]
-        kind = written_as(out)
-        at = np.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else np.asarray(rows)
-        numbers[:, TARGET] = at * out.strides[0] + (out.__array_interface__["data"][0] + strides[0])
-        if isinstance(images, InMemory):
-            self._begin(epoch, channels, strides[1], kind, raw=False)
-            numbers[:, LIES] = images.lie
-            if known is not None:
-                numbers[numbers[:, STOP] != END, ANSWER] = REFUSED
-                self._some(numbers, known, (out, images))
-            elif self._run(numbers, (out, images)):
-                return []
-        else:
-            windows, asked = numbers[:, WINDOW].tolist(), range(count) if known is None else known.tolist()
-            numbers[:, ANSWER] = REFUSED
-            coded = {k: part for k, part in ((k, coded_of(images[k], windows[k])) for k in asked) if part is not None}
-            if coded:
-                numbers[[*coded], LIES] = [(*one.lies(), *windows[k][:2]) for k, one in coded.items()]
-                numbers[[*coded], FILE], files = laid_out([*coded.values()])
-                self._room.decode(coded[min(coded)].codec, int(numbers[:, FILE.stop - 1].max()))
-                self._begin(epoch, channels, strides[1], kind, raw=False)
-                try:
-                    self._some(numbers, [*coded], (out, files))
-                finally:
-                    self._room.decoded()
-            self._begin(epoch, channels, strides[1], kind, raw=False)
-            for part, lie, held in decoded([k for k in asked if k not in coded], windows, images):
-                numbers[part, LIES] = lie
-                self._some(numbers, part, (out, held))
-        return np.flatnonzero(numbers[:, ANSWER]).tolist()
 
-    def _some(self, numbers: np.ndarray, places: Sequence[int] | np.ndarray, held: object) -> None:
-        """Carry out some of several samples."""
-        some = numbers[places]
-        self._run(some, held)
-        numbers[places] = some
+def _mapped_table(keys: Sequence[tuple[int, int]] | np.ndarray, images: MappedImages) -> np.ndarray:
+    """The same of images in one piece of memory, from their first step on."""
+    numbers = np.zeros((len(images), FIELDS), np.int64)
+    numbers[:, KEY] = np.asarray(keys, np.uint64).view(np.int64)
+    numbers[:, SIZE], numbers[:, LIES] = images.shapes[:, :2], images.lie
+    numbers[:, BEGIN], numbers[:, STOP], numbers[:, REDUCE] = END, END, 1
+    return numbers

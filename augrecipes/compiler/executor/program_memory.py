@@ -13,19 +13,18 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.executor.op import Op
-from augrecipes.compiler.executor.work_sharing import of_this_thread
-from augrecipes.compiler.executor.workspace import Needs, ResultAt, Workspace, spare_workspace
+from augrecipes.compiler.executor.workspace import Workspace
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.errors import DataError
 from augrecipes.native import layout
-from augrecipes.native.kernels import Library
+from augrecipes.native.kernels import Library, address_of
 from augrecipes.native.op_numbers import LIMITS
 from augrecipes.ops.native_op import EXIT
 from augrecipes.recipe.model import Output
 from augrecipes.seeds import MASK, mix, site_key
 
 _HEAD, _STEP, SAMPLE = layout.PROGRAM.struct, layout.STEP.struct, layout.SAMPLE.struct
-_WORKSPACE, _STEPS = layout.PROGRAM.part("decode", "workspace"), layout.PROGRAM.part("steps", "spent")
+_WORKSPACE = layout.PROGRAM.part("decode", "workspace")
 _ARGUMENTS = layout.STEP.offset("arguments")
 _SPENT = layout.PROGRAM.offset("spent")  # where the head says to what counters its time goes; 0: to none
 _RGB = 3
@@ -33,7 +32,9 @@ _RGB = 3
 KEY, SIZE = layout.SAMPLE.places("index", "tile"), layout.SAMPLE.places("rows", "columns")
 LIES, FILE = layout.SAMPLE.places("at", "left"), layout.SAMPLE.places("file", "decoded")
 MADE, WINDOW = layout.SAMPLE.places("height", "width"), layout.SAMPLE.places("window", "window")
-TARGET, BEGIN, STOP, ANSWER, REDUCE = map(layout.SAMPLE.place, ("target", "begin", "stop", "answer", "reduce"))
+DECODED, TARGET, BEGIN, STOP, CHANGED, ANSWER, REDUCE, TALL = map(
+    layout.SAMPLE.place, ("decoded", "target", "begin", "stop", "changed", "answer", "reduce", "tall")
+)
 FIELDS = layout.SAMPLE.size // 8  # numbers of a sample
 IDLE, REFUSED = 1, -1
 END = -1  # no step: where a sample begins, and where it has run through
@@ -59,7 +60,7 @@ class ProgramMemory:
         idle: all of its steps are opaque, so that Python goes through them faster by itself.
         writes: results are the output's; otherwise uint8 H×W×C, which the sink makes into that.
         fill_lengths: how many channels its fills have a level each for.
-        given: steps whose draws go by boxes, by their places: `take_given` is to be called when they have drawn.
+        python_draws: steps whose draws go by boxes, by their places; `take_python_draws` takes them over.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class ProgramMemory:
         *,
         labels: bool = False,
     ) -> None:
-        self._kernel, self._draws = kernels.kernel("program", "pplp"), kernels.kernel("program_draws", "pplp")
+        self._kernel, self._draws = kernels.kernel("program", "ppl"), kernels.kernel("program_draws", "pplp")
         self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
         self._room = Workspace()
         self.labels = tuple(step.label for step in steps)
@@ -82,7 +83,7 @@ class ProgramMemory:
         self.unmerged: set[str] = set()
         self.idle, self.writes = False, True
         self.fill_lengths: frozenset[int] = frozenset()
-        self._seen = [step.numbers.expected_draws for step in steps]
+        self._expected_draws = [step.numbers.expected_draws for step in steps]
         self._plan = ctypes.create_string_buffer(_HEAD.size + len(steps) * _STEP.size)
         self._at, self._count = ctypes.addressof(self._plan), len(steps)
         for k, (step, numbers) in enumerate((step, step.numbers) for step in steps):
@@ -93,9 +94,6 @@ class ProgramMemory:
                 *numbers.effect_arguments, *[0.0] * (LIMITS.EFFECT_ARGUMENTS - len(numbers.effect_arguments)),
             )  # fmt: skip
         self._begun: tuple[Any, ...] = ()  # what the head says
-        self._fresh: dict[Any, ResultAt | None] = {}  # results in arrays of their own, by images' shapes
-        self._one = ctypes.create_string_buffer(SAMPLE.size)
-        self._one_at = ctypes.addressof(self._one)
 
     def timed(self, charge: Callable[[list[int]], object]) -> None:
         """Let a function have what each call takes from now on, in whatever thread, in nanoseconds.
@@ -117,11 +115,11 @@ class ProgramMemory:
 
         self._kernel = counted
 
-    def take_given(self) -> None:
-        """Take over what the steps of `given` have drawn, those that have."""
+    def take_python_draws(self) -> None:
+        """Take over what the steps of `python_draws` have drawn, those that have."""
         for place, step in self.python_draws.items():
             if step.params:
-                self._take(place, self._seen[place](step.params))
+                self._take(place, self._expected_draws[place](step.params))
 
     def _take(self, place: int, numbers: Sequence[float]) -> None:
         """Let a step draw these."""
@@ -174,63 +172,31 @@ class ProgramMemory:
             *native.four[0], *native.four[1], *self._room.numbers, self._at + _HEAD.size, self._count, 0,
         )  # fmt: skip
 
+    def _begin_without_pixels(self, epoch: int, channels: int) -> None:
+        """Say what samples come next, of which nothing is read or written: wherever the last ones were."""
+        if self._begun[:2] != (epoch, channels):
+            self._begin(epoch, channels)
+
     def _grow(self, size: int) -> None:
         """Have so many bytes to work in."""
         self._room.grow(size)
-        self._let_work_in(self._room, self._plan)
+        _WORKSPACE.pack_into(self._plan, layout.PROGRAM.offset("decode"), *self._room.numbers)
 
-    def _let_work_in(self, workspace: Workspace, plan: Any) -> None:
-        """Have a copy of the plan, or itself, work in this memory."""
-        _WORKSPACE.pack_into(plan, layout.PROGRAM.offset("decode"), *workspace.numbers)
-        _STEPS.pack_into(plan, layout.PROGRAM.offset("steps"), ctypes.addressof(plan) + _HEAD.size, self._count, 0)
-
-    def _run(self, numbers: np.ndarray, held: object = None) -> bool:
+    def _run(self, numbers: np.ndarray, owners: object = None) -> bool:
         """Carry out samples; those that lack memory to work in once more, with enough.
 
-        `held` is what addresses among the numbers are good for as long as. Whether it is known at once that all are
-        done, and of one size.
+        `owners` have to live as long as addresses among the numbers are used. Whether all are done, and of one size.
         """
-        if not self._carry_out(numbers, held):
+        del owners
+        if not self._kernel(self._at, address_of(numbers), len(numbers)):
             return True
         while (most := int(numbers[:, ANSWER].max(initial=0))) > 0:
             self._grow(most)
             lack = numbers[:, ANSWER] > 0
-            left = numbers[lack]
-            self._carry_out(left, held)
-            numbers[lack] = left
+            again = numbers[lack]
+            self._kernel(self._at, address_of(again), len(again))
+            numbers[lack] = again
         return False
-
-    def _carry_out(self, numbers: np.ndarray, held: object) -> bool:
-        """Carry out samples, helped by other threads of the batch; whether it is not known that all are done."""
-        at, count, threads = numbers.ctypes.data, len(numbers), of_this_thread()
-        if threads is None or count < 2 or not numbers[0, TARGET]:
-            return bool(self._kernel(self._at, at, count, None))
-        begun = ctypes.c_int64()
-
-        def work(plan: int) -> None:
-            self._kernel(plan, at, count, ctypes.addressof(begun))
-
-        # An interrupt may end this thread's waiting: others go by what is now, and what they write to stays meanwhile.
-        plan, needs = self._plan.raw, self._room.needs
-        threads.share(lambda: work(self._at), lambda: self._in_spare_workspace(work, plan, needs, (numbers, held)))
-        return True
-
-    def _in_spare_workspace(self, work: Callable[[int], object], plan: bytes, needs: Needs, held: object) -> None:
-        """Work at a copy of a plan, in memory that no other thread is at."""
-        with spare_workspace(needs) as workspace:
-            if workspace is not None:
-                copy = ctypes.create_string_buffer(plan)
-                self._let_work_in(workspace, copy)
-                work(ctypes.addressof(copy))
-
-    def _run_one(self) -> bool:
-        """Carry out the one sample; whether the kernel does not take it."""
-        if not self._kernel(self._at, self._one_at, 1, None):
-            return False
-        while (answer := SAMPLE.unpack_from(self._one)[ANSWER]) > 0:
-            self._grow(answer)
-            self._kernel(self._at, self._one_at, 1, None)
-        return bool(answer)
 
     def _strides(self, out: np.ndarray, channels: int) -> tuple[int, Sequence[int]] | None:
         """Where results begin, in bytes; from row to row, pixel to pixel and channel to channel, in elements."""

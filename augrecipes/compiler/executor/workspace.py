@@ -3,35 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from augrecipes.native.libjpeg import Codec
 
-# Bytes for steps, the decoder of files, and bytes that are decoded.
-Needs = tuple[int, Codec | None, int]
 _LEAST, _KEPT = 1 << 16, 1 << 25  # bytes for steps at first; and of decoded pixels that are kept for the next batch
-
-
-class ResultAt(NamedTuple):
-    """How a result lies in an array.
-
-    Attributes:
-        size: its rows and columns.
-        made: shape and dtype of the array.
-        start: bytes before its first number.
-        strides: from row to row, pixel to pixel and channel to channel, in elements.
-        written: which numbers, as `written_as` says.
-    """
-
-    size: tuple[int, int]
-    made: tuple[tuple[int, ...], np.dtype[Any]]
-    start: int
-    strides: Sequence[int]
-    written: int
 
 
 class Workspace:
@@ -75,38 +53,3 @@ class Workspace:
         if len(self._pixels) > _KEPT:
             self._pixels = np.empty(0, np.uint8)
         self._number()
-
-    @property
-    def needs(self) -> Needs:
-        """What it is ready for."""
-        return len(self._scratch), self._codec, len(self._pixels)
-
-    def be_ready(self, needs: Needs) -> None:
-        """Be ready for all that another is ready for."""
-        scratch, codec, pixels = needs
-        if len(self._scratch) < scratch:
-            self.grow(scratch)
-        if codec is not None:
-            self.decode(codec, pixels)
-
-
-_spare: list[Workspace] = []  # as many as threads have ever helped at once
-
-
-@contextmanager
-def spare_workspace(needs: Needs) -> Iterator[Workspace | None]:
-    """Memory that no other thread is at, inside; None where there is not enough left."""
-    try:
-        workspace = _spare.pop()
-    except IndexError:
-        workspace = Workspace()
-    try:
-        workspace.be_ready(needs)
-        ready: Workspace | None = workspace
-    except MemoryError:
-        ready = None
-    try:
-        yield ready
-    finally:
-        workspace.decoded()
-        _spare.append(workspace)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.steps import sampler_of
-from augrecipes.compiler.executor.inputs import as_bytes, of_bytes
+from augrecipes.compiler.executor.inputs import as_bytes, from_bytes
 from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels import probes
@@ -100,9 +100,9 @@ def _compare_effects(
         for index, tile in _TRIED[: 1 if image.size > _LARGE else None]:
             position(_EPOCH, index, tile)
             step.should_apply()  # which may take the first draw
-            made = plan.sample(_EPOCH, index, tile, image if labels is None else as_bytes(image), np.empty)
+            made = plan.run_one(_EPOCH, index, tile, image if labels is None else as_bytes(image), np.empty)
             if isinstance(made, np.ndarray):
-                seen = made if labels is None else of_bytes(made, labels)
+                seen = made if labels is None else from_bytes(made, labels)
                 yield np.array_equal(seen, act(image, **draw({"image": image})))
 
 

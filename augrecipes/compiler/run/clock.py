@@ -136,11 +136,11 @@ def clocked(
             between()
         return clock.run(sites.get(label, label), step, args, kwargs)
 
-    def take(plan: Program) -> None:
-        names = [*(sites.get(label, label) for label in _filled(plan.labels)), SINK, DECODE]
-        plan.timed(lambda spent: clock.charge((name, 1e-9 * n) for name, n in zip(names, spent, strict=True)))
+    def watch(program: Program) -> None:
+        names = [*(sites.get(label, label) for label in _filled(program.labels)), SINK, DECODE]
+        program.timed(lambda spent: clock.charge((name, 1e-9 * n) for name, n in zip(names, spent, strict=True)))
 
-    route_steps(pipeline, call, take)
+    route_steps(pipeline, call, watch)
     return [node.site for node in nodes]
 
 

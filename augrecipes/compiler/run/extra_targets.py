@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compiler.run.objects import BESIDE
 from augrecipes.compiler.run.targets import check_image, mask_in, mask_out
 from augrecipes.errors import DataError
 from augrecipes.ops.fills import mask_dtype
@@ -152,3 +153,24 @@ def _with_channels(array: Any, name: str, like: Like) -> np.ndarray:
         got = f"shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
         raise DataError(f"{name} must be a numpy array of {dimensions[0]} or {dimensions[1]} dimensions, got {got}")
     return array if array.ndim == dimensions[1] else array[..., None]
+
+
+def targets_of_steps(pipeline: Any) -> list[str]:
+    """Names that some step of a pipeline reads, or that a class of the program's own changes."""
+    keys = {key for t in pipeline.transforms for key in (*t.available_keys, *getattr(t, "targets_as_params", ()))}
+    return sorted(keys - {*LIKE, "bboxes", "keypoints", *pipeline.likes})
+
+
+def refuse_stranger(pipeline: Any, name: str) -> None:
+    """DataError for an array of this name, unless some step reads it."""
+    inputs = pipeline.recipe.inputs
+    taken = {"image", *inputs.row_keys, *(["mask"] if inputs.mask != "absent" else ())}
+    taken.difference_update(BESIDE["bboxes"], BESIDE["keypoints"])
+    known = [*sorted(taken), *pipeline.likes, *targets_of_steps(pipeline)]
+    if name not in known:
+        like = "mask" if "mask" in name.lower() else "image"
+        raise DataError(
+            f"{name!r} is an array, and no target of this recipe ({', '.join(known)}): it would come back as it "
+            f"went in. To let it travel with the image: pipeline.add_targets({{{name!r}: {like!r}}}); to keep it "
+            "as it is, keep it out of the call"
+        )

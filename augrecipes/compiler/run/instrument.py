@@ -38,13 +38,13 @@ def instrument(pipeline: Pipeline, call: Call) -> list[str]:
     return [step.site for top in steps for step in opened(top)]
 
 
-def route_steps(pipeline: Pipeline, call: Call, take: Callable[[Any], object] = lambda _: None) -> None:
+def route_steps(pipeline: Pipeline, call: Call, watch: Callable[[Any], object] = lambda _: None) -> None:
     """Let whatever step and sink Python runs be called through `call`; programs go on as they are.
 
     Args:
         pipeline: of its own; it is changed, and so is every copy of it.
         call: calls the step, and returns what it returned.
-        take: called with each program, when it is made.
+        watch: called with each program, when it is made.
 
     >>> import numpy as np, augrecipes as ar
     >>> pipeline, seen = ar.load("folder-128").compile(optimize="none"), []
@@ -55,7 +55,7 @@ def route_steps(pipeline: Pipeline, call: Call, take: Callable[[Any], object] = 
     """
 
     def dress(copy: Pipeline) -> None:
-        copy.call, copy.take = call, take
+        copy.call, copy.watch = call, watch
         copy.run_through(copy.transforms)  # what programs there are is made again
         if copy.optimize == "none" or copy.arrival in UNOPTIMIZED_INPUTS:
             instrument(copy, call)

@@ -7,9 +7,8 @@ import itertools
 import os
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
@@ -22,6 +21,7 @@ from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Nodes
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
+from augrecipes.compiler.run.at import At, Stages
 from augrecipes.compiler.run.cures import described
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.objects import follow_mirrors
@@ -60,11 +60,13 @@ class Pipeline(AsCompose):
     outputs: tuple[str, ...] = ("image",)
     sinks: dict[str, Any]
     call: Callable[..., Any] | None = None  # how steps are called that programs leave to Python
-    take: Callable[[Any], object] | None = None  # what is to have each program that is made
+    watch: Callable[[Any], object] | None = None  # what is called with each program that is made
     trace: Callable[[int, int, int, dict[str, Any]], list[tuple[str, Any]]]  # what `stages` returns, in this thread
     rebuild = staticmethod(rebuild)  # see `relower`
     whole: Self | None = None  # of one with the numbers of an epoch, the one that it is made of
     _epoch = 0
+    made_of_steps: tuple[str, ...] = ("native",)  # cached properties that new steps make anew
+    masks_keep_dtype = False  # where images become floats; else they are int64 there
     floats_are_news = True  # no float32 image has come yet
     cells: Mapping[int, int] = {}  # see `guard`
     dressed: Callable[[Pipeline], object] | None = None
@@ -186,7 +188,8 @@ class Pipeline(AsCompose):
         follow_mirrors(transforms)
         prepare = as_it_is if self.arrival == "together" else prepared
         self.transforms, self.prepared = transforms, [prepare(step, self) for step in transforms]
-        self.__dict__.pop("native", None)  # it is made of the steps when it is first needed
+        for name in self.made_of_steps:
+            self.__dict__.pop(name, None)
 
     def again(self, compiled: Compiled | None = None, arrival: Arrival | None = None) -> Self:
         """A pipeline of the same kind, with state of its own."""
@@ -210,11 +213,11 @@ class Pipeline(AsCompose):
         """What a step does that a program has stopped at, called as is wanted."""
         return act(*args, **kwargs) if self.call is None else self.call(self.label_of(step), act, args, kwargs)
 
-    def taken(self, plan: P) -> P:
-        """A program that was made, once who asked for it has it."""
-        if self.take is not None:
-            self.take(plan)
-        return plan
+    def watched(self, program: P) -> P:
+        """A program that was made, shown to whoever wants to see each."""
+        if self.watch is not None:
+            self.watch(program)
+        return program
 
     def for_this_thread(self, epoch: int) -> Self:
         """This pipeline or, in another thread than it was made in, a copy of the thread's own: steps hold state."""
@@ -246,7 +249,7 @@ class Pipeline(AsCompose):
                 step.params = {}  # a step that is not called keeps the parameters of its last sample
 
     @contextmanager
-    def blaming(self, channels: int | None = None) -> Iterator[None]:
+    def step_errors(self, channels: int | None = None) -> Iterator[None]:
         """What goes wrong in a step is a DataError with the step's label; want of memory is no fault of the sample.
 
         `channels`: of the sample's image, where that is known.
@@ -262,6 +265,11 @@ class Pipeline(AsCompose):
                 raise MemoryError(f"step {step}: {error}") from error
             raise DataError(described(error, channels), step=step) from error
 
+    def why_one_by_one(self, targets: Set[str] = frozenset(), *, files: bool = True) -> str | None:
+        """Why samples with these targets beside their images are made one by one; None: they are made side by side."""
+        del targets, files
+        return "a sample is more than one image"
+
     def label_of(self, step: Any) -> str:
         """The label of a step."""
         return self._labels.get(id(getattr(step, "innermost", step)), "")
@@ -273,35 +281,6 @@ class Pipeline(AsCompose):
             for step, site, _ in self.sites
             if getattr(step, "params", None)
         ]
-
-
-@dataclass(slots=True)  # one for each sample; frozen ones take three times as long to make
-class At:
-    """A pipeline at the key of one sample; call it with the targets, as often as you like: the result is the same."""
-
-    pipeline: Pipeline
-    index: int
-    epoch: int
-    tile: int
-
-    def __call__(self, /, **targets: Any) -> dict[str, Any]:
-        """The sample."""
-        return self.pipeline.run(self.epoch, self.index, self.tile, targets)
-
-
-@dataclass(frozen=True, slots=True)
-class Stages:
-    """A pipeline at the key of one sample, that shows what each step does to it."""
-
-    pipeline: Pipeline
-    index: int
-    epoch: int
-    tile: int
-
-    def __call__(self, /, **targets: Any) -> list[tuple[str, Any]]:
-        """[(label, image)] after each outermost step, of the recipe as it was written; pairs: {target: image}."""
-        pipeline = self.pipeline.for_this_thread(self.epoch)
-        return pipeline.again(pipeline.compiled.unoptimised()).trace(self.epoch, self.index, self.tile, targets)
 
 
 def _rebuild(

@@ -46,7 +46,7 @@ class StepMatrices:
         self._pipeline.position(*key)
         self._seen.clear()
         data: Sample = {"image": stand_in(shape, _BYTE)}
-        with self._pipeline.blaming():
+        with self._pipeline.step_errors():
             for first, p, act, _ in self._steps:
                 if first is None or first() < p:
                     data = act(data)

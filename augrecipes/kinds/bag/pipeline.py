@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.run.batch_samples import Room
+from augrecipes.compiler.run.batch import AllocateTarget
 from augrecipes.compiler.run.extra_targets import is_array
-from augrecipes.compiler.run.image_queue import Read
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.errors import DataError
-from augrecipes.kinds.bag.tiles import BagBatch, BagResult, Name, default_threads
+from augrecipes.kinds.bag.tiles import BagOutput, BagResult, Name, default_threads
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.recipe.model import Recipe, Step
 
@@ -62,7 +61,7 @@ class BagPipeline(ImagePipeline):
         index: int,
         epoch: int,
         tiles: Sequence[int],
-        read: Read,
+        read: Callable[[int], Any],
         *,
         threads: int | None = None,
         skip: bool = False,
@@ -88,12 +87,11 @@ class BagPipeline(ImagePipeline):
         """
         if not tiles:
             raise DataError("a bag needs at least one tile")
-        room: Room = lambda _, shape, dtype: allocate((len(tiles), *shape), dtype)  # noqa: E731
-        batch = BagBatch(epoch, [(index, tile) for tile in tiles], room, skip=skip, name=name or "tile {}".format)
-        mine = self.for_this_thread(epoch)
-        lanes = mine.lanes(min(threads or self.compiled.threads or default_threads(), len(tiles)))
-        batch.read(lanes, lambda k: {"image": read(k)}, evened=mine.evened)
-        return batch.result(save_applied=self.compiled.save_applied_params)
+        rows: AllocateTarget = lambda _, shape, dtype: allocate((len(tiles), *shape), dtype)  # noqa: E731
+        output = BagOutput(epoch, [(index, tile) for tile in tiles], rows, skip=skip, name=name or "tile {}".format)
+        threads = min(threads or self.compiled.threads or default_threads(), len(tiles))
+        output.run(self.for_this_thread(epoch).copies_for_threads(threads), lambda k: {"image": read(k)})
+        return output.result(save_applied=self.compiled.save_applied_params)
 
 
 def sharing(recipe: Recipe, steps: tuple[Step, ...], share: str = "tile") -> Iterator[tuple[str, str]]:

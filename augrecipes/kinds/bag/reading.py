@@ -42,7 +42,7 @@ def picking_rule(recipe: Recipe, max_tiles: int | None, min_tiles: int | None, p
 def read_bag(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virtual: int) -> dict[str, Any]:
     """One sample of a dataset of bags: the picked tiles of bag `row` of its source, through its pipeline."""
     table: BagTable = cast("BagTable", source.table)
-    rule, stored_epoch = ds.rule, epoch + virtual // len(table)
+    rule, baked = ds.rule, epoch + virtual // len(table)
     # A tile that is a file is small: all of it is read as soon as a part.
     undecoded = ds.pipeline.reads and (table.on_slides or isinstance(source, StoredSource))
     start, stop = table.offsets[row : row + 2].tolist()
@@ -51,13 +51,13 @@ def read_bag(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virtua
     picked = tiles_of(rule, stop - start, ds.mode, seed=ds.seed, epoch=epoch, index=virtual)
     tiles = (start + picked).tolist()
     name = table.bags.name(row)
-    unreadable: dict[int, DataError] = {}
+    unread: dict[int, DataError] = {}
 
     def read_picked(k: int) -> Any:
         try:
-            return source.parts(tiles[k], stored_epoch, undecoded=undecoded)[0]["image"]
+            return source.parts(tiles[k], baked, undecoded=undecoded)[0]["image"]
         except DataError as error:
-            unreadable[k] = error
+            unread[k] = error
             raise
 
     now, threads = current(), None
@@ -66,15 +66,21 @@ def read_bag(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virtua
     try:
         pipeline: Any = ds.pipeline
         bag: BagResult = pipeline.bag(
-            virtual, epoch, picked.tolist(), read_picked, threads=threads, skip=ds.on_error == "skip",
-            allocate=room("image") or np.empty, name=lambda k: table.images[tiles[k]],
-        )  # fmt: skip
+            virtual,
+            epoch,
+            picked.tolist(),
+            read_picked,
+            threads=threads,
+            skip=ds.on_error == "skip",
+            allocate=room("image") or np.empty,
+            name=lambda k: table.images[tiles[k]],
+        )
     except DataError:
-        if ds.on_error == "skip" and unreadable:
-            _report_skipped([unreadable[k] for k in sorted(unreadable)], name, epoch, virtual)
+        if ds.on_error == "skip" and unread:
+            _note_lost([unread[k] for k in sorted(unread)], name, epoch, virtual)
         raise
     if bag.dropped:
-        _report_skipped([error for _, error in bag.dropped], name, epoch, virtual)
+        _note_lost([error for _, error in bag.dropped], name, epoch, virtual)
         if len(bag.kept) < rule.min_tiles:
             raise DataError(
                 f"{len(bag.kept)} of {len(bag.kept) + len(bag.dropped)} tiles can be used, fewer than "
@@ -90,7 +96,7 @@ def read_bag(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virtua
     return sample
 
 
-def _report_skipped(errors: Sequence[DataError], name: str, epoch: int, virtual: int) -> None:
+def _note_lost(errors: Sequence[DataError], name: str, epoch: int, virtual: int) -> None:
     """Tell the loader, or the log, which tiles were left out of a bag."""
     now = current()
     if now is not None and now.lost is not None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.run.batch_samples import BatchSamples, Lane, SampleBatch
+from augrecipes.compiler.run.batch import BatchOutput
 from augrecipes.errors import CollateError, DataError
 from augrecipes.machine import cores
 
@@ -36,19 +36,17 @@ class BagResult:
 
 
 @dataclass
-class BagBatch(SampleBatch):
+class BagOutput(BatchOutput):
     """The tiles of one bag in the making.
 
     Attributes:
         skip: tiles that are broken, or of another size than most, are left out.
         name: of the image at a position, for errors.
-        sizes: of the tiles that are done, by place.
         odd: the tiles of another size than the one that was done first: theirs may turn out to be most tiles' size.
     """
 
     skip: bool = False
     name: Name = "tile {}".format
-    sizes: dict[int, tuple[int, ...]] = field(default_factory=dict)
     odd: dict[int, np.ndarray] = field(default_factory=dict)
 
     def fail(self, k: int, error: DataError) -> None:
@@ -56,22 +54,18 @@ class BagBatch(SampleBatch):
         named = error if error.path else error.with_path(self.name(k))
         named.__cause__ = error.__cause__
         super().fail(k, named)
-        self.stopped |= not self.skip
+        self.is_stopped |= not self.skip
 
     def row(self, k: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """Memory for tile `k`, of whatever size."""
-        self.sizes[k] = shape
         if (out := self.rows("image", shape, dtype)) is None:
             self.odd[k] = np.empty(shape, dtype)
             return self.odd[k]
         return out[k]
 
-    def make(self, lane: Lane, places: Sequence[int], samples: BatchSamples) -> None:
-        """Make some that are there together."""
-        super().make(lane, places, samples)
-        for k in places:
-            if k not in self.failed:
-                self.sizes.setdefault(k, self.out["image"].shape[1:])
+    def size(self, k: int) -> tuple[int, ...]:
+        """The shape of tile `k` as it came out."""
+        return self.odd[k].shape if k in self.odd else self.arrays["image"].shape[1:]
 
     def result(self, *, save_applied: bool) -> BagResult:
         """The bag, or the first failure."""
@@ -92,24 +86,29 @@ class BagBatch(SampleBatch):
     @cached_property
     def _usual(self) -> tuple[int, ...]:
         """The size of most tiles, and of equals the first's."""
-        return Counter(self.sizes[k] for k in sorted(self.sizes)).most_common(1)[0][0]
+        return Counter(map(self.size, self._complete)).most_common(1)[0][0]
+
+    @cached_property
+    def _complete(self) -> list[int]:
+        """Positions of the tiles that came out."""
+        return [k for k in range(len(self.keys)) if k not in self.failed]
 
     def _unlike_most(self, k: int) -> CollateError | None:
         """What is wrong with the size of tile `k`."""
-        if k not in self.sizes or self.sizes[k] == self._usual:
+        if self.size(k) == self._usual:
             return None
-        like = min(j for j in self.sizes if self.sizes[j] == self._usual)
+        like = next(j for j in self._complete if self.size(j) == self._usual)
         return CollateError(
-            f"comes out as {_times(self.sizes[k])}, {self.name(like)} of the same bag as {_times(self._usual)}; end "
+            f"comes out as {_times(self.size(k))}, {self.name(like)} of the same bag as {_times(self._usual)}; end "
             "the recipe in a crop or resize of fixed size",
             self.name(k),
         )
 
     def _together(self, kept: tuple[int, ...]) -> np.ndarray:
         """The tiles that are kept, all of one size, moved together in place: a copy would need the memory twice."""
-        array = self.out["image"]
+        array = self.arrays["image"]
         if kept[0] in self.odd:
-            array = self.room("image", self._usual, array.dtype)
+            array = self.allocate_target("image", self._usual, array.dtype)
         for row, k in enumerate(kept):
             if row != k or k in self.odd:
                 array[row] = self.odd[k] if k in self.odd else array[k]

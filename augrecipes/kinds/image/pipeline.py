@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
 from augrecipes.compat.albumentations import accept_unconverted, skip_filtering
-from augrecipes.compat.boxes import forget_labels, prepare
+from augrecipes.compat.boxes import prepare
 from augrecipes.compiler.compile import warn_of_floats
+from augrecipes.compiler.executor.inputs import MappedImages
+from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import singles
-from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, take_extra_targets
-from augrecipes.compiler.run.native_batches import NativeBatches
-from augrecipes.compiler.run.objects import BESIDE
+from augrecipes.compiler.run.batch import BatchOutput, RowTarget, SampleColumns, SampleOutput, run_samples
+from augrecipes.compiler.run.batch_threads import busy_threads
+from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, refuse_stranger, targets_of_steps
 from augrecipes.compiler.run.output_buffer import output_buffer
-from augrecipes.compiler.run.points import processors, rows_of, take_points
-from augrecipes.compiler.run.targets import (
-    DTYPES,
-    arrival_of,
-    check_presence,
-    image_in,
-    mask_in,
-    mask_out,
-)
+from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.compiler.run.points import processors, rows_of
+from augrecipes.compiler.run.program_run import PythonFallback
+from augrecipes.compiler.run.program_runner import Key, ProgramRunner
+from augrecipes.compiler.run.programs import Programs
+from augrecipes.compiler.run.targets import arrival_of
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
-from augrecipes.ops.fills import mask_dtype
+from augrecipes.kinds.image.steps import StepRunner
 from augrecipes.ops.registry import is_registered
+from augrecipes.seeds import key_part
 
-Finish = Callable[[dict[str, Any]], dict[str, Any]]
 
-
-class ImagePipeline(NativeBatches):
+class ImagePipeline(Pipeline):
     """A compiled recipe of kind image.
 
     Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C, or an image that is not decoded yet, of which
@@ -57,6 +56,7 @@ class ImagePipeline(NativeBatches):
     """
 
     nests = True
+    made_of_steps = ("programs", "program_runner")
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         self._lowered, sites = lower(compiled.plans[arrival].steps)
@@ -64,10 +64,11 @@ class ImagePipeline(NativeBatches):
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
         self.sinks = {"image": Sink(compiled.recipe.output)}
         steps = compiled.plans[arrival].steps
-        self._hands_over = not any(is_registered(leaf.name) for step in steps for leaf in singles(step))
-        self._usual = compiled.recipe.inputs.row_keys - {"masks"} | {"image", "mask", "boxes", "bboxes", "keypoints"}
+        self._has_own_classes = any(is_registered(leaf.name) for step in steps for leaf in singles(step))
+        row_keys = compiled.recipe.inputs.row_keys
+        self.usual_targets = row_keys - {"masks"} | {"image", "mask", "boxes", "bboxes", "keypoints"}
         # Albumentations prepares points, and lists of images; an image alone would only wait for it.
-        self._prepares = bool(self.processors) or arrival == "together"
+        self.prepares = bool(self.processors) or arrival == "together"
         for inner, processor in self.processors.items():
             prepare(processor, rows_of(inner))
             if compiled.resumes:
@@ -75,53 +76,195 @@ class ImagePipeline(NativeBatches):
             if compiled.pauses:
                 skip_filtering(processor)
 
+    # The two ways to make a sample: a program with exits, and the steps.
+
+    @cached_property
+    def programs(self) -> Programs:
+        """The programs of its steps."""
+        return Programs(self, self._lowered)
+
+    @cached_property
+    def program_runner(self) -> ProgramRunner:
+        """What carries out samples by programs."""
+        return ProgramRunner(self)
+
+    @cached_property
+    def step_runner(self) -> StepRunner:
+        """What carries out samples step by step."""
+        return StepRunner(self)
+
+    def run_batch(self, output: RowTarget, positions: Sequence[int], samples: SampleColumns) -> None:
+        """Make some samples of a batch: side by side by a program, and by themselves what that leaves."""
+        image, others = samples.image, samples.others
+        arrival = "uint8" if isinstance(image, MappedImages) else arrival_of(image[0])
+        if others is None or self.usual_targets.issuperset(others[0]):
+            positions_left = self.coming(arrival).program_runner.run_batch(output, positions, samples)
+        else:
+            positions_left = positions
+        if positions_left:
+            at = {k: at for at, k in enumerate(positions)} if len(positions_left) < len(positions) else None
+            for place, k in enumerate(positions_left):
+                self.run_alone(output, k, samples.sample(place if at is None else at[k]))
+
+    def run_alone(self, output: RowTarget, k: int, targets: dict[str, Any]) -> None:
+        """Make a sample of a batch by itself."""
+        try:
+            mine = self.coming(self._arrival_of(targets))
+            output.put(k, mine.run_one((output.epoch, *output.keys[k]), targets, output.allocate(k)))
+        except DataError as error:
+            output.fail(k, error)
+
+    def run_one(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
+        """Make a sample that comes as this pipeline's own plan takes it: by the program with exits, or the steps."""
+        if self.optimize == "none" or self.arrival in UNOPTIMIZED_INPUTS or self.program_runner.is_idle(targets):
+            return self.run_steps(key, targets, allocate)
+        try:
+            return self.program_runner.run(key, targets, allocate)
+        except PythonFallback:
+            return self.plain.run_steps(key, targets, allocate)
+
+    def run_steps(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
+        """Make a sample step by step."""
+        return self.step_runner.run(key, targets, allocate)
+
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
     ) -> dict[str, Any]:
-        """One sample; `allocate(shape, dtype)` gives the memory that its image is written to, where `out` does not."""
-        if allocate is np.empty and (again := self._again(epoch, index, tile, targets)) is not None:
-            return again
-        if (out := targets.get("out")) is not None:
+        """Make a batch of one; `allocate(shape, dtype)` gives the memory of its image, where `out` does not."""
+        out = targets.get("out")
+        if "out" in targets:
+            targets = {name: value for name, value in targets.items() if name != "out"}
+        if out is not None:
             if targets.get("image") is None:
                 raise DataError("out is what the image is written to, and the sample has none")
             allocate = output_buffer(out, "the image", (targets.get("image"),))
-        if "out" in targets:
-            targets = {name: value for name, value in targets.items() if name != "out"}
-        done = self.coming(self._arrival_of(targets))._planned(epoch, index, tile, targets, allocate)
+        output = SampleOutput(epoch, (index, tile), allocate)
+        run_samples(self, output, {0: targets})
+        if (done := output.sample) is None:
+            done = {**targets, **output.others.get(0, {}), "image": output.image}
+            if output.mask is not None:
+                done["mask"] = self.program_runner.mask_out(output.mask[..., None], targets["mask"], np.dtype(np.uint8))
         if out is not None and not callable(out):
             done["image"] = out
         return done
 
-    def _planned(
-        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
-    ) -> dict[str, Any]:
-        """One sample that comes as this pipeline's own plan takes it."""
-        if (made := self._natively(epoch, index, tile, targets, allocate)) is not None:
-            return made
-        if self.optimize != "none" and self.arrival not in UNOPTIMIZED_INPUTS:
-            return self.plain._planned(epoch, index, tile, targets, allocate)
-        return self._by_steps(epoch, index, tile, targets, allocate)
+    def batch(
+        self,
+        images: Sequence[Any],
+        indices: Sequence[int] | None = None,
+        epoch: int = 0,
+        *,
+        out: Any = None,
+        threads: int = 1,
+    ) -> np.ndarray:
+        """Images alone as one array: row k is `at(indices[k], epoch)(image=images[k])["image"]`, to the bit.
 
-    def _by_steps(
-        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
-    ) -> dict[str, Any]:
-        """One sample, step by step in Python."""
-        data, finish = self._prepare(targets, allocate)
-        self.position(epoch, index, tile)
-        return finish(self._steps(data, None))
+        Where all steps are known to the native kernels, as `explain` says, no Python runs between them.
+
+        Args:
+            images: a list, or one array, of what goes in as `image`; may differ in size.
+            indices: that key the draws; without them 0, 1, 2, …
+            epoch: of the draws.
+            out: an array or a torch tensor, of that very shape and dtype, to write to.
+            threads: that may share them.
+
+        Raises:
+            DataError: an image is not what the recipe's inputs say, or a step fails on it: of several the first.
+            CollateError: they come out with different sizes.
+
+        >>> import augrecipes as ar
+        >>> pipeline = ar.load("imagenet-train").compile()
+        >>> pipeline.batch([np.zeros((300, 400, 3), np.uint8), np.zeros((256, 256, 3), np.uint8)], [7, 8]).shape
+        (2, 3, 224, 224)
+        """
+        images = [*images]
+        keys = [(key_part("indices", index), 0) for index in (range(len(images)) if indices is None else indices)]
+        if len(keys) != len(images) or not keys:
+            raise ValueError(f"a batch needs images, and an index for each: got {len(images)} and {len(keys)}")
+        allocate: Allocate = np.empty if out is None else output_buffer(out, "the batch", images)
+        mine = self.for_this_thread(key_part("epoch", epoch))
+        output = BatchOutput(epoch, keys, lambda _, shape, dtype: allocate((len(keys), *shape), dtype))
+        threads = busy_threads(threads, images)
+        output.run(mine.copies_for_threads(threads), lambda k: {"image": images[k]}, in_memory=True)
+        return output.image()
+
+    # What programs there are, for whoever explains, and for datasets.
+
+    @property
+    def native(self) -> Program | str:
+        """What carries out samples of an image alone without Python, or why nothing does."""
+        return self.programs.images
+
+    @property
+    def at_once(self) -> Program | str:
+        """What carries out batches of images without Python, or why nothing does."""
+        if self.outputs != ("image",):
+            return "a sample is more than one image"
+        return self.coming("encoded" if self.reads else "uint8").native
+
+    @property
+    def natively(self) -> str:
+        """What runs so, in words."""
+        inputs = self.recipe.inputs
+        points = [name for name in ("boxes", "keypoints") if (of := getattr(inputs, name)) and of.presence != "absent"]
+        if isinstance(self.at_once, Program) and self.at_once.python_draws:
+            return f"samples with boxes, one by one: {self.why_one_by_one()}"
+        masks = self.why_one_by_one({"mask"}) if inputs.mask != "absent" else None
+        moved = f", with {' and '.join(points)} moved in Python" if points else ""
+        return f"samples and batches{moved}" + (f"; not those with masks: {masks}" if masks else "")
+
+    def why_one_by_one(self, targets: Set[str] = frozenset(), *, files: bool = True) -> str | None:
+        """Why samples with these targets beside their images are made one by one; None: they are made side by side.
+
+        `files`: images come undecoded, where the pipeline takes them so.
+        """
+        if self.outputs != ("image",):
+            return "a sample is more than one image"
+        programs = self.coming("encoded" if files and self.reads else "uint8").programs
+        if programs.why_not_together is not None or "mask" not in targets:
+            return programs.why_not_together
+        masks = programs.masks()
+        return masks if isinstance(masks, str) else None
+
+    def copies_for_threads(self, count: int) -> list[Self]:
+        """Pipelines for `count` threads; steps hold state, so each thread has its own, kept for the next time."""
+        copies: list[Self] = self.__dict__.setdefault("_copies_for_threads", [self])
+        while len(copies) < count:
+            more = self.whole and self.whole.copies_for_threads(len(copies) + 1)[-1].in_epoch(self._epoch)
+            copies.append(more or self.again())
+        return copies[:count]
+
+    def renew(self, compiled: Compiled) -> None:
+        """As every pipeline; the threads' pipelines are made anew, too."""
+        super().renew(compiled)
+        self._copies_for_threads = [self]
+
+    @cached_property
+    def required_targets(self) -> frozenset[str]:
+        """What has to lie on an image, by the recipe's inputs."""
+        inputs = self.recipe.inputs
+        presence = {"mask": inputs.mask}
+        presence |= {name: of.presence for name in ("boxes", "keypoints") if (of := getattr(inputs, name)) is not None}
+        return frozenset(name for name, said in presence.items() if said == "required")
+
+    def caller_arrays(self, targets: dict[str, Any]) -> tuple[Any, ...] | None:
+        """Arrays that no result may be; None: a class of the user's may leave one that it writes to again."""
+        return None if self._has_own_classes else (targets.get("image"), targets.get("mask"))
+
+    # Targets.
 
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
         """How a sample comes; DataError where an array in it is no target, and would come back as it went in."""
         arrival = arrival_of(targets.get("image"))
         warn_of_floats(self, targets.get("image"))
-        if self._usual.issuperset(targets):
+        if self.usual_targets.issuperset(targets):
             return arrival
-        for name in targets.keys() - self._usual:
+        for name in targets.keys() - self.usual_targets:
             value = targets[name]
             if name in self.likes and value is not None:
                 arrival = "together"
             elif is_array(value):
-                self._refuse_stranger(name)
+                refuse_stranger(self, name)
         return arrival
 
     @property
@@ -132,26 +275,7 @@ class ImagePipeline(NativeBatches):
     def knows(self, name: str) -> bool:
         """Whether arrays of this name go through the steps, or some step reads them."""
         inner = ("image", "mask", "bboxes", "keypoints")
-        return name in inner or name in self.likes or name in self._read_by_steps()
-
-    def _refuse_stranger(self, name: str) -> None:
-        """DataError, unless some step reads this name."""
-        inputs = self.recipe.inputs
-        taken = {"image", *inputs.row_keys, *(["mask"] if inputs.mask != "absent" else ())}
-        taken.difference_update(BESIDE["bboxes"], BESIDE["keypoints"])
-        known = [*sorted(taken), *self.likes, *self._read_by_steps()]
-        if name not in known:
-            like = "mask" if "mask" in name.lower() else "image"
-            raise DataError(
-                f"{name!r} is an array, and no target of this recipe ({', '.join(known)}): it would come back as it "
-                f"went in. To let it travel with the image: pipeline.add_targets({{{name!r}: {like!r}}}); to keep it "
-                "as it is, keep it out of the call"
-            )
-
-    def _read_by_steps(self) -> list[str]:
-        """Names that some step reads, or that a class of the program's own changes."""
-        keys = {key for t in self.transforms for key in (*t.available_keys, *getattr(t, "targets_as_params", ()))}
-        return sorted(keys - {*LIKE, "bboxes", "keypoints", *self.likes})
+        return name in inner or name in self.likes or name in targets_of_steps(self)
 
     def add_targets(self, additional_targets: dict[str, str] | None) -> None:
         """Let further images or masks travel with the image: {name: the target that it is like}.
@@ -169,13 +293,13 @@ class ImagePipeline(NativeBatches):
         >>> pipeline.at(0)(image=image, other=image)["other"].shape
         (3, 128, 128)
         """
-        if "_usual" not in self.__dict__:  # albumentations' constructor asks too
+        if "usual_targets" not in self.__dict__:  # albumentations' constructor asks too
             super().add_targets(additional_targets)
             return
         for name, like in (additional_targets or {}).items():
             if like not in LIKE:
                 raise ValueError(f"{name}: a target can be like {', '.join(LIKE)}, not {like!r}")
-            if name in self._usual or name in STACKS or name == "out":
+            if name in self.usual_targets or name in STACKS or name == "out":
                 raise ValueError(f"{name!r} is a target already")
         super().add_targets(additional_targets)
         self.renew(replace(self.compiled, added=dict(self.additional_targets)))
@@ -184,75 +308,7 @@ class ImagePipeline(NativeBatches):
         """The image after each outermost step."""
         arrival = self._arrival_of(targets)
         mine = self.coming(arrival) if arrival in UNOPTIMIZED_INPUTS else self.plain
-        found: list[tuple[str, Any]] = []
-        data, _ = mine._prepare(targets, np.empty)
-        mine.position(epoch, index, tile)
-        mine._steps(data, found)
-        return found
-
-    def _held(self, targets: dict[str, Any]) -> tuple[Any, ...] | None:
-        """Arrays that no result may be; None: a class of the user's may give one that it writes to again."""
-        return (targets.get("image"), targets.get("mask")) if self._hands_over else None
-
-    def _prepare(self, targets: dict[str, Any], allocate: Allocate) -> tuple[dict[str, Any], Finish]:
-        """The targets as albumentations wants them, and the function that turns its result into a sample."""
-        inputs, output = self.compiled.recipe.inputs, self.compiled.recipe.output
-        data = dict(targets)
-        beside = take_extra_targets(data, self.likes, inputs) if self.arrival == "together" else []
-        data["image"] = image = image_in(data.get("image"), inputs)
-        mask = data.get("mask")
-        check_presence("mask", inputs.mask, given=mask is not None)
-        if mask is None:
-            data.pop("mask", None)
-        else:
-            data["mask"] = mask_in(mask, image, fills=self.mask_fills)
-        dtype = None if mask is None else mask_dtype(mask.dtype, self.mask_fills)
-        held = self._held(targets)
-        points = take_points(data, inputs, resumes=self.compiled.resumes, pauses=self.compiled.pauses)
-        for other in beside:
-            data[other.name] = other.lying_on(image, self.mask_fills)
-
-        def finish(done: dict[str, Any]) -> dict[str, Any]:
-            sink = self.sinks["image"]
-            if beside and targets.get("image") is None:
-                del done["image"]  # it stood in
-            else:
-                done["image"] = sink(done["image"], allocate, held)
-            for other in beside:
-                done[other.name] = other.out(done[other.name], sink, output, self.mask_fills)
-            if dtype is not None:
-                done["mask"] = mask_out(done["mask"], dtype, output, held)
-            for taken in points:
-                taken.put_back(done)
-            if self.compiled.save_applied_params:
-                done["applied"] = self.applied()
-            return done
-
-        return data, finish
-
-    def _steps(self, data: dict[str, Any], stages: list[tuple[str, Any]] | None) -> dict[str, Any]:
-        """Albumentations' own loop."""
-        with self.blaming(np.atleast_3d(data["image"]).shape[2]):
-            if self._prepares:
-                for processor in self.processors.values():
-                    forget_labels(processor)
-                self.preprocess(data)
-            for place, (first, p, act, filters) in enumerate(self.prepared):
-                if first is None or first() < p:
-                    data = act(data)
-                if filters is not None:
-                    data = filters(data)
-                if stages is not None:
-                    stages.append((self.label_of(self.transforms[place]), np.array(np.atleast_3d(data["image"]))))
-            image = data["image"]
-            if image.dtype not in DTYPES:
-                raise DataError(
-                    f"the steps left an image of {image.dtype}; images are uint8 (0..255) or float32 (0..1)"
-                )
-            if self._prepares:
-                data = self.postprocess(data)
-            data["image"] = np.atleast_3d(image)
-        return data
+        return mine.step_runner.trace((epoch, index, tile), targets)
 
 
 PIPELINE = ImagePipeline

@@ -11,7 +11,7 @@ from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import Sample
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.step_draws import with_channels
-from augrecipes.compiler.run.exits import NotHereError, OnTheWay
+from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.scene import Scene
 from augrecipes.ops.matrices import Size
@@ -94,9 +94,9 @@ class DegradeProgram(NamedTuple):
         self.degrade.set_target_size(size)
         for place in self.resizes:
             self.program.resize_to(place, size)
-        target, _ = OnTheWay(self.program, key, image).end(np.empty, self.run_step)
+        target, _ = ProgramRun(self.program, key, image).finish(np.empty, self.run_step)
         if target.shape[:2] != size:
-            raise NotHereError
+            raise PythonFallback
         return target
 
     def run_step(self, place: int, data: Sample) -> Sample:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from augrecipes.compiler.compile import warn_of_floats
-from augrecipes.compiler.executor.inputs import InMemory
+from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.kernels.encoded_images import EncodedWindow
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import Lowered, Sites, rebuild, transforms_of
@@ -18,11 +18,11 @@ from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
-from augrecipes.compiler.run.exits import NotHereError
 from augrecipes.compiler.run.extra_targets import is_array
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.program_samples import why_not_native
+from augrecipes.compiler.run.program_run import PythonFallback
+from augrecipes.compiler.run.programs import why_not_native
 from augrecipes.compiler.run.targets import image_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
@@ -116,9 +116,9 @@ class PairPipeline(Pipeline):
         else:
             try:
                 if isinstance(programs := self.native, str):
-                    raise NotHereError(programs)
+                    raise PythonFallback(programs)
                 made, unfinished = PairRun(programs, key, images).finish(allocate), programs.unfinished
-            except NotHereError:
+            except PythonFallback:
                 return self.plain._run(key, images, allocate)
         for name in unfinished:
             made[name] = self.sinks[name](made[name], allocate(name))
@@ -132,7 +132,7 @@ class PairPipeline(Pipeline):
         return made
 
     def run_batch(
-        self, epoch: int, indices: Sequence[int] | np.ndarray, images: Mapping[str, InMemory], allocate: TargetArray
+        self, epoch: int, indices: Sequence[int] | np.ndarray, images: Mapping[str, MappedImages], allocate: TargetArray
     ) -> dict[str, np.ndarray] | None:
         """Several samples side by side, each as `at` gives it; None where they come out with different sizes.
 
@@ -179,7 +179,7 @@ class PairPipeline(Pipeline):
         except OpaqueError as reason:
             return str(reason)
         for program in programs:
-            self.taken(program)
+            self.watched(program)
         return programs
 
     def _outs(self, targets: dict[str, Any]) -> dict[str, tuple[Any, Allocate]]:
@@ -235,7 +235,7 @@ class PairPipeline(Pipeline):
         matrix = np.eye(3) if self.compiled.save_applied_params else None
         scene = Scene(arrays, self.factors, matrix, stages)
         self.position(*key)
-        with self.blaming():
+        with self.step_errors():
             for step in self.transforms:
                 step(scene=scene)
                 if not isinstance(step, Degrade):  # it has added its own steps

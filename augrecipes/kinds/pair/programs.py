@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from augrecipes.compiler.executor.inputs import AnyImage, InMemory, is_image
-from augrecipes.compiler.executor.program import Program, Stopped
+from augrecipes.compiler.executor.inputs import AnyImage, MappedImages, is_image
+from augrecipes.compiler.executor.program import ExitReached, Program
 from augrecipes.compiler.executor.program_memory import END
 from augrecipes.compiler.kernels.encoded_images import EncodedWindow
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.lowering.validate import Position
-from augrecipes.compiler.run.exits import NotHereError, in_between
+from augrecipes.compiler.run.program_run import PythonFallback, uint8_image
 from augrecipes.kinds.pair.degrade import DegradeProgram, Key
 from augrecipes.kinds.pair.grid import Factors
 from augrecipes.kinds.pair.scene import Scene
@@ -67,7 +67,7 @@ class PairPrograms:
         yield from (each.step.program for each in self.exits.values() if isinstance(each.step, DegradeProgram))
 
     def run_batch(
-        self, epoch: int, indices: Sequence[int] | np.ndarray, images: Mapping[str, InMemory], array: TargetArray
+        self, epoch: int, indices: Sequence[int] | np.ndarray, images: Mapping[str, MappedImages], array: TargetArray
     ) -> Sequence[int] | None:
         """Make samples of one size side by side, as far as they come to no exit.
 
@@ -92,7 +92,7 @@ class PairPrograms:
         for name, program in sorted(self.by_target.items(), key=lambda item: not item[1].stops):
             factor = self.factors[name]
             whole = images[name] if factor == 1 else images[name].first(size * factor)
-            not_made = program.many(epoch, keys, whole, lambda *form, name=name: (array(name, *form), everything))
+            not_made = program.run_batch(epoch, keys, whole, lambda *form, name=name: (array(name, *form), everything))
             if not_made is None or len(not_made) == len(indices):
                 return not_made
             left.update(not_made)
@@ -108,7 +108,7 @@ class PairRun:
         images: of the targets that are given, without what they have beyond their last whole cells.
 
     Raises:
-        NotHereError: the kernels do not take the sample.
+        PythonFallback: the kernels do not take the sample.
     """
 
     __slots__ = ("_begins", "_exits", "_images", "_key", "_programs", "_results")
@@ -116,7 +116,7 @@ class PairRun:
     def __init__(self, programs: PairPrograms, key: Key, images: Mapping[str, AnyImage]) -> None:
         for image in images.values():
             if not (is_image(image, files=False) or isinstance(image, EncodedWindow)):
-                raise NotHereError
+                raise PythonFallback
         self._programs, self._key = programs, key
         self._images: dict[str, Any] = {**images}
         self._begins: dict[str, int] = {}
@@ -130,7 +130,7 @@ class PairRun:
             allocate: gives what makes the memory for that of a target.
 
         Raises:
-            NotHereError: the kernels do not take the sample, or a step fails.
+            PythonFallback: the kernels do not take the sample, or a step fails.
         """
         names = [*self._images]
         while names:
@@ -138,17 +138,17 @@ class PairRun:
                 self._run_program(name, allocate)
             names = self._run_step(self._next_exit()) if self._exits else []
         if len(self._results) < len(self._programs.by_target):
-            raise NotHereError
+            raise PythonFallback
         return self._results
 
     def _run_program(self, name: str, allocate: Callable[[str], Allocate]) -> None:
         """Carry a target to its next exit, or to its end."""
         program = self._programs.by_target[name]
         memory = allocate(name) if program.writes else np.empty
-        made = program.sample(*self._key, self._images[name], memory, self._begins.get(name, END))
+        made = program.run_one(*self._key, self._images[name], memory, self._begins.get(name, END))
         if made is None:
-            raise NotHereError
-        if isinstance(made, Stopped):
+            raise PythonFallback
+        if isinstance(made, ExitReached):
             self._exits[name], self._images[name] = made
         else:
             self._results[name] = made
@@ -158,7 +158,7 @@ class PairRun:
         for place in sorted(set(self._exits.values())):
             if all(self._exits.get(name) == place for name in self._programs.exits[place].names):
                 return place
-        raise NotHereError
+        raise PythonFallback
 
     def _run_step(self, place: int) -> list[str]:
         """Run the step at an exit; the targets that go on from there."""
@@ -170,7 +170,7 @@ class PairRun:
             else:
                 images = programs.call(step, self._share, step, forced, names)
         except Exception as error:  # the whole sample, as it is written, says where
-            raise NotHereError from error
+            raise PythonFallback from error
         for name in names:
             del self._exits[name]
         self._images |= images
@@ -182,20 +182,20 @@ class PairRun:
         height, width = (n // factors[source] * factors[target] for n in image.shape[:2])
         try:
             made = step.run(self._key, image, (height, width))
-        except NotHereError:  # on the way there are sizes that the kernels do not make
+        except PythonFallback:  # on the way there are sizes that the kernels do not make
             self._programs.position(*self._key)
             scene = Scene({source: image}, factors)
             step.degrade.act(scene)
-            made = in_between(scene.arrays[target])
+            made = uint8_image(scene.arrays[target])
         return {source: image, target: made}
 
     def _share(self, step: PairStep, forced: bool, names: Sequence[str]) -> dict[str, np.ndarray]:
         scene = Scene({name: self._images[name] for name in names}, self._programs.factors)
         step(scene=scene, force_apply=forced)
         scene.size()
-        images = {name: in_between(scene.arrays[name]) for name in names}
+        images = {name: uint8_image(scene.arrays[name]) for name in names}
         if len(names) < len(self._images) and any(
             image.shape[:2] != self._images[name].shape[:2] for name, image in images.items()
         ):
-            raise NotHereError  # it may not fit the others any more
+            raise PythonFallback  # it may not fit the others any more
         return images

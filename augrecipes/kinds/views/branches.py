@@ -14,6 +14,8 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.prefix import suffix_recipe
 from augrecipes.compiler.rewrite import Compiled, Plan
 from augrecipes.compiler.rewrite.nodes import Nodes, action_of, singles
+from augrecipes.compiler.run.program_run import PythonFallback
+from augrecipes.compiler.run.program_runner import Key
 from augrecipes.compiler.run.targets import MASKS, arrival_of
 from augrecipes.flow import Arrival
 from augrecipes.kinds.image.pipeline import ImagePipeline
@@ -102,8 +104,7 @@ class Branches:
             if (targets := before(branch.of, k)) is None:
                 return None
             seen = [] if branch.of is None else targets.pop("applied", [])
-            make = branch.pipeline.by_program if self._fast else branch.pipeline.sample
-            made = make(epoch, index, k, targets, allocate)
+            made = self._made(branch.pipeline, (epoch, index, k), targets, allocate)
             if made is not None and self._of.save_applied_params:
                 made["applied"] = [*seen, *made["applied"]]
             return made
@@ -113,6 +114,15 @@ class Branches:
             return self._whole[name].sample(epoch, index, k, dict(given), allocate) if made is None else made
 
         return view
+
+    def _made(self, part: ImagePipeline, key: Key, targets: dict[str, Any], allocate: Allocate) -> Any:
+        """What comes out of a part of the steps; None: in `fast`, where no program makes it."""
+        if not self._fast:
+            return part.sample(*key, targets, allocate)
+        try:
+            return part.program_runner.run(key, targets, allocate)
+        except PythonFallback:
+            return None
 
     def in_epoch(self, epoch: int, whole: Mapping[str, ImagePipeline]) -> Branches:
         """The same with the numbers of an epoch; `whole` has them."""

@@ -91,7 +91,7 @@ class ViewsPipeline(ImagePipeline):
                 given[name] = given[name].array()
         given |= file
         make = self.branches.sample(epoch, index, given)
-        made: dict[str, Any] = {name: value for name, value in given.items() if name not in self._usual}
+        made: dict[str, Any] = {name: value for name, value in given.items() if name not in self.usual_targets}
         for name, count in ((view.name, view.count) for view in self.recipe.views):
             room = output_buffer(out[name], name, [given.get(_IMAGE)]) if name in out else np.empty
             block = _Block(name, count, room)

@@ -31,7 +31,7 @@ from augrecipes.sources.annotations import coco, labelme, voc, yolo
 from augrecipes.sources.annotations.files import PathView, is_image
 from augrecipes.sources.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet
 from augrecipes.sources.annotations.targets import SHARES, boxes_of, outlines_of, points_of
-from augrecipes.sources.columns import Columns, DeclaredSizes, number
+from augrecipes.sources.columns import Columns, Recorded, number
 from augrecipes.sources.defects import Findings, upright
 from augrecipes.sources.paths import PathLike, PathTable, faults_of, local_name
 
@@ -108,7 +108,7 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Fi
     plain = (labels >= 0) & ((flags != FLAGGED) | (wanted.crowds == "keep"))
     if not wanted.takes.isdisjoint(("boxes", "keypoints")):
         found.tally_objects(_MARKED, np.flatnonzero((labels >= 0) & ~plain))
-    declared = np.asarray(found.sizes).reshape(-1, 2)
+    recorded = np.asarray(found.sizes).reshape(-1, 2)
     sizes = _sizes(found, wanted, images)
     inputs, given = wanted.inputs, dict[str, Any]()
     if "boxes" in wanted.takes and inputs.boxes is not None:
@@ -123,7 +123,7 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Fi
     numbers = np.asarray(found.ids)
     return Columns(
         files={"image": images},
-        declared_sizes=DeclaredSizes(declared, found.path) if declared.any() else None,
+        recorded=Recorded(recorded, found.path) if recorded.any() else None,
         ids=numbers if (numbers >= 0).any() else None,
         box_classes=classes,
         box_numbers=ids,

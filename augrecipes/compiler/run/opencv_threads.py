@@ -9,15 +9,15 @@ from contextlib import contextmanager
 import cv2
 
 
-class OneThread:
+class SingleThread:
     """OpenCV's threads are off while anyone holds this: all threads of a process have one setting in common.
 
     The user's setting comes back with the last `release`, unless it was changed meanwhile.
 
     >>> before = cv2.getNumThreads()
-    >>> quiet.hold(); quiet.hold(); quiet.release(); cv2.getNumThreads()
+    >>> cv2_single_thread.hold(); cv2_single_thread.hold(); cv2_single_thread.release(); cv2.getNumThreads()
     1
-    >>> quiet.release(); cv2.getNumThreads() == before
+    >>> cv2_single_thread.release(); cv2.getNumThreads() == before
     True
     """
 
@@ -51,4 +51,4 @@ class OneThread:
 
 
 # Whatever works in threads of this process holds this one.
-quiet = OneThread()
+cv2_single_thread = SingleThread()

@@ -1,0 +1,265 @@
+"""Samples of a batch side by side: what goes in, by target, and the arrays that they are written to."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from augrecipes.compiler.executor.inputs import MappedImages
+from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.compiler.run.batch_threads import BatchQueue, Read, run_in_threads
+from augrecipes.errors import CollateError, DataError
+
+_INT64 = np.dtype(np.int64)
+Sample = dict[str, Any]
+# Gives the memory for all of a target: (target, shape of one, dtype) → (n, *shape).
+AllocateTarget = Callable[[str, tuple[int, ...], np.dtype[Any]], np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleColumns:
+    """Samples with the same targets, by target.
+
+    Attributes:
+        image: of each.
+        mask: of each; None: there are none.
+        others: what each has beside these, such as boxes; None: nothing.
+    """
+
+    image: Sequence[Any] | MappedImages
+    mask: Sequence[Any] | MappedImages | None = None
+    others: Sequence[Sample] | None = None
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample]) -> SampleColumns | None:
+        """Some samples; None where they have not the same targets."""
+        names = samples[0].keys()
+        if "image" not in names or (len(samples) > 1 and any(sample.keys() != names for sample in samples)):
+            return None
+        mask, others = None, None
+        if len(names) > 1:
+            mask = [sample["mask"] for sample in samples] if "mask" in names else None
+            if len(names) > 1 + ("mask" in names):
+                others = [{n: v for n, v in sample.items() if n not in ("image", "mask")} for sample in samples]
+        return cls([sample["image"] for sample in samples], mask, others)
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    @property
+    def names(self) -> set[str]:
+        """Of their targets."""
+        return {"image", *(() if self.mask is None else ("mask",)), *(self.others[0] if self.others else ())}
+
+    def sample(self, k: int) -> Sample:
+        """The targets of one."""
+        targets = {"image": element(self.image, k)}
+        if self.mask is not None:
+            targets["mask"] = element(self.mask, k)
+        return targets | (self.others[k] if self.others else {})
+
+
+def element(column: Sequence[Any] | MappedImages, k: int) -> Any:
+    """The image, or mask, of one of several samples."""
+    return column.array(k) if isinstance(column, MappedImages) else column[k]
+
+
+class RowTarget(Protocol):
+    """Where the samples of a batch go.
+
+    Attributes:
+        epoch: of the draws.
+        keys: index and tile of each sample.
+        wide_masks: masks of labels are int64, whatever they come as.
+        others: what samples that are written to rows have beside images and masks, by position.
+    """
+
+    epoch: int
+    keys: Sequence[tuple[int, int]]
+    wide_masks: ClassVar[bool]
+    others: dict[int, Sample]
+
+    def rows(self, target: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
+        """The array whose rows are the samples' images, or masks; None where others have another size."""
+
+    def allocate(self, k: int) -> Allocate:
+        """What gives the memory for the image of a sample that is made by itself."""
+
+    def put(self, k: int, sample: Sample) -> None:
+        """Take a sample that was made by itself."""
+
+    def fail(self, k: int, error: DataError) -> None:
+        """Take what is wrong with a sample."""
+
+
+class BatchPipeline(Protocol):
+    """A pipeline of one thread."""
+
+    def run_batch(self, output: Any, positions: Sequence[int], samples: SampleColumns) -> None:
+        """Make some samples of a batch, with the same targets."""
+
+    def run_alone(self, output: Any, k: int, targets: Sample) -> None:
+        """Make a sample by itself."""
+
+
+def run_samples(pipeline: BatchPipeline, output: RowTarget, samples: dict[int, Sample]) -> None:
+    """Make some samples of a batch, by position."""
+    if (columns := SampleColumns.of([*samples.values()])) is not None:
+        pipeline.run_batch(output, [*samples], columns)
+        return
+    for k, targets in samples.items():
+        pipeline.run_alone(output, k, targets)
+
+
+class SampleOutput:
+    """Where a batch of one goes; see `RowTarget`. What fails is raised.
+
+    Args:
+        epoch: of the draws.
+        key: index and tile.
+        allocate: gives the memory of the image.
+
+    Attributes:
+        sample: it, where it was made by itself; else None.
+        image: it, where that is in an array for all.
+        mask: the same.
+    """
+
+    __slots__ = ("_allocate", "epoch", "image", "keys", "mask", "others", "sample")
+    wide_masks: ClassVar[bool] = False
+
+    def __init__(self, epoch: int, key: tuple[int, int], allocate: Allocate) -> None:
+        self.epoch, self._allocate = epoch, allocate
+        self.keys: Sequence[tuple[int, int]] = (key,)
+        self.others: dict[int, Sample] = {}
+        self.sample: Sample | None = None
+        self.image: Any = None
+        self.mask: Any = None
+
+    def rows(self, target: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
+        """An array of one row."""
+        array: np.ndarray = self._allocate(shape, dtype) if target == "image" else np.empty(shape, dtype)
+        setattr(self, target, array)
+        return array[None]
+
+    def allocate(self, k: int) -> Allocate:
+        """What gives the memory of the image."""
+        del k
+        return self._allocate
+
+    def put(self, k: int, sample: Sample) -> None:
+        """Take the sample."""
+        del k
+        self.sample = sample
+
+    def fail(self, k: int, error: DataError) -> None:
+        """Raise what is wrong."""
+        del k
+        raise error
+
+
+@dataclass
+class BatchOutput:
+    """Arrays for the samples of a batch: sample k becomes row k of one for each target; masks of labels as int64.
+
+    Attributes:
+        epoch: of the draws.
+        keys: index and tile of each sample.
+        allocate_target: gives the memory for all of a target.
+        failed: what was wrong, by position.
+        arrays: all of them by target, once the size of one is known.
+        others: what each sample has beside these, by position.
+        is_ragged: they differ in size.
+        is_stopped: no more of them are begun.
+    """
+
+    epoch: int
+    keys: Sequence[tuple[int, int]]
+    allocate_target: AllocateTarget
+    failed: dict[int, DataError] = field(default_factory=dict)
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    others: dict[int, Sample] = field(default_factory=dict)
+    is_ragged: bool = False
+    is_stopped: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    wide_masks: ClassVar[bool] = True
+
+    def run(self, pipelines: Sequence[BatchPipeline], read: Read, *, in_memory: bool = False) -> None:
+        """Make them, in a thread a pipeline; the first is this one. They are the same whatever the number of threads.
+
+        Args:
+            pipelines: one for each thread.
+            read: gives the targets of a sample by its position; called from several threads. DataError: it is broken.
+            in_memory: all images are there anyway.
+        """
+        queue = BatchQueue(len(self.keys), len(pipelines), in_memory=in_memory)
+
+        def read_or_fail(k: int) -> Sample:
+            try:
+                return read(k)
+            except DataError as error:
+                self.fail(k, error)
+                return {}
+
+        def work(pipeline: BatchPipeline) -> None:
+            try:
+                while not self.is_stopped and (taken := dict(queue.take(read_or_fail))):
+                    if samples := {k: sample for k, sample in taken.items() if k not in self.failed}:
+                        run_samples(pipeline, self, samples)
+            except BaseException:
+                self.is_stopped = True
+                raise
+
+        run_in_threads(work, pipelines)
+
+    def fail(self, k: int, error: DataError) -> None:
+        """Take what is wrong with a sample."""
+        self.failed[k] = error
+
+    def put(self, k: int, sample: Sample) -> None:
+        """Take a sample that was made by itself; its image is in its row."""
+        if "mask" in sample:
+            mask = sample["mask"]
+            rows = self.rows("mask", mask.shape, mask.dtype if mask.dtype.kind == "f" else _INT64)
+            if rows is None:
+                self.is_ragged = self.is_stopped = True
+            else:
+                rows[k] = mask
+        self.others[k] = {name: value for name, value in sample.items() if name not in ("image", "mask")}
+
+    def allocate(self, k: int) -> Allocate:
+        """What gives the memory for the image of a sample that is made by itself."""
+        return partial(self.row, k)
+
+    def row(self, k: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        """Memory for one image."""
+        if (rows := self.rows("image", shape, dtype)) is None:
+            self.is_ragged = self.is_stopped = True
+            return np.empty(shape, dtype)
+        return rows[k]
+
+    def image(self) -> np.ndarray:
+        """All images.
+
+        Raises:
+            DataError: what was wrong with the first that is broken.
+            CollateError: they differ in size.
+        """
+        if self.failed:
+            raise self.failed[min(self.failed)]
+        if self.is_ragged or "image" not in self.arrays:
+            raise CollateError("images come out with different sizes; end the recipe in a crop or resize of fixed size")
+        return self.arrays["image"]
+
+    def rows(self, target: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
+        """The array for all of a target; None where it is one of another size."""
+        with self._lock:
+            if target not in self.arrays:
+                self.arrays[target] = self.allocate_target(target, shape, dtype)
+            array = self.arrays[target]
+            return array if array.shape[1:] == shape and array.dtype == dtype else None

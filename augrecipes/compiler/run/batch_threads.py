@@ -1,0 +1,121 @@
+"""Threads that share a batch: each takes some of its images, makes them by itself, and comes back for more."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compiler.run.opencv_threads import cv2_single_thread
+
+_MOST, _BYTES = 32, 1 << 22  # images, and bytes of them, that are taken at once
+_LEAST = 1 << 20  # bytes of pixels that threads take at least: handing out smaller work takes longer than what it evens
+_FILE = 4  # times as long as on pixels in memory works who has to decode them
+
+Read = Callable[[int], dict[str, Any]]
+
+
+class BatchQueue:
+    """The numbers of the samples of a batch, some at a time, as threads ask for them.
+
+    At first they are many, for few calls, and fewer towards the end (guided self-scheduling, Polychronopoulos and Kuck
+    1987): no thread waits long for another's last ones.
+
+    Args:
+        count: of samples.
+        threads: that share them.
+        in_memory: all images are there anyway, so that only their number matters.
+    """
+
+    def __init__(self, count: int, threads: int, *, in_memory: bool = False) -> None:
+        self.count, self._next, self._bytes = count, itertools.count(), math.inf if in_memory else _BYTES
+        self._threads, self._most = threads, min(_MOST, -(-count // threads))
+
+    def take(self, read: Read) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The next ones, in order, with the targets that `read` gives, until that is enough for once."""
+        size = pixels = 0
+        few = self._most
+        for taken in range(self._most):
+            if size > self._bytes or (taken >= few and pixels >= _LEAST) or (k := next(self._next)) >= self.count:
+                return
+            targets = read(k)
+            size += sum(getattr(target, "nbytes", 0) for target in targets.values())
+            if not taken and self._threads > 1:
+                few = (self.count - k) // (2 * self._threads)
+            pixels += _pixels(targets.get("image"))
+            yield k, targets
+
+
+def _pixels(image: Any) -> int:
+    """How many values of pixels an image is; of a file as many as take as long."""
+    count = math.prod(getattr(image, "shape", ()) or (_LEAST,))
+    return count if isinstance(image, np.ndarray) else _FILE * count
+
+
+def busy_threads(threads: int, images: Sequence[Any]) -> int:
+    """How many of these threads a batch of images keeps busy: to wake one takes as long as some small images.
+
+    >>> small = [np.zeros((32, 32, 3), np.uint8)] * 256
+    >>> busy_threads(4, small), busy_threads(4, 3 * small), busy_threads(1, [])
+    (1, 2, 1)
+    """
+    if threads < 2:
+        return 1
+    return max(1, min(threads, len(images), sum(map(_pixels, images)) // _LEAST))
+
+
+def run_in_threads(work: Callable[[Any], None], pipelines: Sequence[Any]) -> None:
+    """Call `work` with each pipeline in a thread of its own, with the first in this one, and wait for all.
+
+    What is raised is raised here, of several the first pipeline's.
+    """
+    if len(pipelines) == 1:
+        work(pipelines[0])
+        return
+    with cv2_single_thread.held():
+        others: list[Future[None]] = []
+        raised: BaseException | None = None
+        try:
+            others += [_pool(len(pipelines) - 1).submit(work, pipeline) for pipeline in pipelines[1:]]
+            work(pipelines[0])
+        except BaseException as error:  # the others are at pipelines that the next batch takes
+            raised = error
+        while not all(other.done() for other in others):
+            try:
+                wait(others)
+            except KeyboardInterrupt as error:
+                raised = error
+    for problem in (raised, *(other.exception() for other in others)):
+        if problem is not None:
+            raise problem
+
+
+_pools: dict[int, tuple[int, ThreadPoolExecutor]] = {}
+_lock = threading.Lock()
+
+
+def _pool(count: int) -> ThreadPoolExecutor:
+    """This process's threads, `count` at least; a fork has none of its parent's."""
+    with _lock:
+        size, pool = _pools.get(os.getpid(), (0, None))
+        if pool is None or size < count:
+            _pools.clear()
+            pool = ThreadPoolExecutor(count, "augrecipes-batch")
+            _pools[os.getpid()] = count, pool
+        return pool
+
+
+def _forget_pools() -> None:
+    global _lock  # noqa: PLW0603  # a thread that the fork has left behind may hold it
+    _lock = threading.Lock()
+    _pools.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pools)

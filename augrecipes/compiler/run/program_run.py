@@ -1,0 +1,105 @@
+"""One sample on its way through programs: from one step that only albumentations knows to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compat.steps import Sample
+from augrecipes.compiler.executor.inputs import AnyImage, as_bytes, from_bytes
+from augrecipes.compiler.executor.program import ExitReached, Program
+from augrecipes.compiler.executor.program_memory import END
+from augrecipes.compiler.kernels.sink import Allocate, is_free
+
+_AXES = 3
+
+
+class PythonFallback(Exception):  # noqa: N818  # no error: Python makes what raises it
+    """Python has to make this sample: the kernels do not take it, or come to other steps than Python does."""
+
+
+class ProgramRun:
+    """An image, and its mask, that programs carry from exit to exit. No step comes twice.
+
+    Args:
+        program: of the image.
+        key: epoch, index and tile.
+        image: the image.
+        caller_arrays: no result may be one of them; None: nobody knows which arrays are somebody else's.
+
+    Attributes:
+        mask_dtype: of the mask that goes along.
+    """
+
+    __slots__ = ("_begin", "_caller_arrays", "_image", "_is_free", "_key", "_mask", "_mask_begin", "_mask_program",
+                 "_program", "mask_dtype")  # fmt: skip
+
+    def __init__(
+        self, program: Program, key: tuple[int, int, int], image: AnyImage, caller_arrays: Sequence[Any] | None = None
+    ) -> None:
+        self._program, self._key, self._image, self._begin = program, key, image, END
+        self._caller_arrays, self._is_free = caller_arrays, False
+        self._mask_program: Program | None = None
+
+    def add_mask(self, program: Program, mask: AnyImage, dtype: np.dtype[Any]) -> None:
+        """Let a mask go along: as an image, uint8 H×W×B, of the bytes of its pixels of a dtype."""
+        self._mask_program, self._mask, self.mask_dtype, self._mask_begin = program, mask, dtype, END
+
+    def run_to(self, place: int) -> Sample:
+        """The image, and the mask, as the step at this place of the program finds them."""
+        reached = self._run_image(np.empty)
+        if not isinstance(reached, ExitReached) or reached.place != place:
+            raise PythonFallback
+        return self._at_exit(reached)
+
+    def resume(self, data: Sample) -> None:
+        """Go on from what the step at an exit has left."""
+        self._image = uint8_image(data["image"])
+        self._is_free = self._caller_arrays is not None and is_free(self._image, self._caller_arrays)
+        if "mask" in data:
+            mask = data["mask"]
+            if not isinstance(mask, np.ndarray) or mask.dtype != self.mask_dtype or mask.ndim > _AXES or not mask.size:
+                raise PythonFallback
+            self._mask = as_bytes(mask)
+
+    def finish(
+        self, allocate: Allocate, run_step: Callable[[int, Sample], Sample]
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """The results, the mask as its program writes it; `run_step` runs the step at an exit, by its place."""
+        while isinstance(result := self._run_image(allocate), ExitReached):
+            self.resume(run_step(result.place, self._at_exit(result)))
+        if self._mask_program is None:
+            return result, None
+        if not isinstance(mask := self._run_mask(self._mask_program), np.ndarray):
+            raise PythonFallback
+        return result, mask
+
+    def _run_image(self, allocate: Allocate) -> np.ndarray | ExitReached:
+        self._program.take_python_draws()
+        free = self._is_free and allocate is np.empty
+        if (result := self._program.run_one(*self._key, self._image, allocate, self._begin, free)) is None:
+            raise PythonFallback
+        return result
+
+    def _at_exit(self, reached: ExitReached) -> Sample:
+        self._begin = reached.place
+        if self._mask_program is None or reached.place not in self._mask_program.opaque:
+            return {"image": reached.image}
+        mask = self._run_mask(self._mask_program)
+        if not isinstance(mask, ExitReached) or mask.place != reached.place:
+            raise PythonFallback
+        self._mask_begin = reached.place
+        return {"image": reached.image, "mask": from_bytes(mask.image, self.mask_dtype)}
+
+    def _run_mask(self, program: Program) -> np.ndarray | ExitReached | None:
+        program.take_python_draws()
+        return program.run_one(*self._key, self._mask, np.empty, self._mask_begin)
+
+
+def uint8_image(image: Any) -> np.ndarray:
+    """An image that a step has left, H×W×C of uint8."""
+    if not isinstance(image, np.ndarray) or image.dtype != np.uint8 or not image.size:
+        raise PythonFallback
+    return image if image.ndim == _AXES else image.reshape(*image.shape[:2], -1)

@@ -1,0 +1,320 @@
+"""ProgramRunner: what carries out a pipeline's samples by programs, side by side or from exit to exit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from augrecipes.compat.boxes import forget_labels
+from augrecipes.compiler.executor.inputs import (
+    AnyImage,
+    MappedImages,
+    as_bytes,
+    as_image,
+    from_bytes,
+    is_image,
+    is_mask,
+    is_ready,
+)
+from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.compiler.kernels.step_draws import stand_in
+from augrecipes.compiler.run.batch import RowTarget, SampleColumns, element
+from augrecipes.compiler.run.points import Points, take_points
+from augrecipes.compiler.run.points_alone import point_steps
+from augrecipes.compiler.run.prepared import Act, Prepared, alone, run_prepared
+from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
+from augrecipes.compiler.run.targets import check_size, mask_in, mask_out
+from augrecipes.errors import DataError
+from augrecipes.ops.fills import mask_dtype
+
+_FLAT = 2
+_UINT8 = np.dtype(np.uint8)
+_MASK, _NO_TARGETS = frozenset({"mask"}), frozenset[str]()
+Key = tuple[int, int, int]  # epoch, index and tile
+
+
+class ProgramRunner:
+    """Carries out samples of images, and of what lies on them, by programs.
+
+    Args:
+        pipeline: whose programs these are, as images come to it; of one thread.
+    """
+
+    passes_all: ClassVar[bool] = False  # to steps at exits: all of a sample, not image and mask alone
+
+    def __init__(self, pipeline: Any) -> None:
+        self.pipeline, self.programs = pipeline, pipeline.programs
+        self._run: ProgramRun | None = None  # of the sample whose points are moved
+
+    # SampleColumns side by side.
+
+    def run_batch(self, output: RowTarget, positions: Sequence[int], samples: SampleColumns) -> Sequence[int]:
+        """Make samples that come alike, as far as no step of theirs is Python's: those that are left."""
+        program, names = self.programs.images, samples.names
+        if self.programs.why_not_together is not None or isinstance(program, str) or not program.writes:
+            return positions
+        if (program.opaque and len(positions) == 1) or not self._takes(samples, names):
+            return positions  # one by itself goes on from its exits
+        keys = [output.keys[k] for k in positions]
+        shape: tuple[int, ...] = ()
+
+        def rows(shape_: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray, Sequence[int]] | None:
+            nonlocal shape
+            shape = shape_
+            array = output.rows("image", shape, dtype)
+            return None if array is None else (array, positions)
+
+        left = program.run_batch(output.epoch, keys, samples.image, rows)
+        if left is None or len(left) == len(positions):  # of several sizes one by one: some may fail
+            return positions
+        if not left and samples.mask is None and samples.others is None:
+            return ()
+        apart = {*left}
+        size = shape[1:] if self.pipeline.recipe.output.layout == "chw" else shape[:2]
+        if samples.mask is not None:
+            apart.update(self._run_masks(output, keys, samples.mask, positions, size))
+        if samples.others is not None:
+            apart.update(self._run_others(output, keys, samples, positions, names, size, apart))
+        return [positions[at] for at in sorted(apart)]
+
+    def _takes(self, samples: SampleColumns, names: set[str]) -> bool:
+        """Whether programs take samples of these targets, and they are what the recipe's inputs say."""
+        pipeline, images, masks = self.pipeline, samples.image, samples.mask
+        if not pipeline.required_targets <= names:
+            return False
+        if masks is not None and isinstance(self.programs.masks(), str):
+            return False
+        try:
+            if isinstance(images, MappedImages):
+                for height, width, channels in np.unique(images.shapes, axis=0).tolist():
+                    check_size(stand_in((height, width, channels), _UINT8), pipeline.recipe.inputs)
+                lie = masks is None or _lie_on(masks, images)
+                return lie and not pipeline.takes_files
+            if not all(is_image(image, files=pipeline.takes_files) for image in images):
+                return False
+            for image in images:
+                check_size(image, pipeline.recipe.inputs)
+        except DataError:
+            return False
+        return masks is None or all(is_mask(mask, image) for mask, image in zip(masks, images, strict=True))  # type: ignore[arg-type]  # lists both
+
+    def _run_masks(
+        self,
+        output: RowTarget,
+        keys: Sequence[tuple[int, int]],
+        masks: Sequence[Any] | MappedImages,
+        positions: Sequence[int],
+        size: tuple[int, ...],
+    ) -> Sequence[int]:
+        """Make masks, of the size of their images, side by side; those that are left."""
+
+        def rows(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray, Sequence[int]] | None:
+            array = output.rows("mask", shape[:2], dtype)
+            return None if array is None else (array[..., None], positions)
+
+        program = self.programs.masks(wide=True) if output.wide_masks else self.programs.masks()
+        images = masks if isinstance(masks, MappedImages) else [*map(as_image, masks)]
+        if isinstance(program, str):
+            return range(len(masks))
+        in_memory = isinstance(images, MappedImages) or all(map(is_ready, images))
+        known: Any = size if in_memory and not program.opaque else None
+        left = program.run_batch(output.epoch, keys, images, rows, size=known)
+        return range(len(masks)) if left is None else left
+
+    def _run_others(
+        self,
+        output: RowTarget,
+        keys: Sequence[tuple[int, int]],
+        samples: SampleColumns,
+        positions: Sequence[int],
+        names: set[str],
+        size: tuple[int, ...],
+        apart: set[int],
+    ) -> Sequence[int]:
+        """Move what lies beside images and masks; those that are left. What is no target stays as it is."""
+        moves = not self.pipeline.usual_targets.isdisjoint(names - {"image", "mask"})
+        left: list[int] = []
+        for at, others in enumerate(samples.others or ()):
+            if at in apart:
+                continue
+            moved = dict(others)
+            if moves:
+                image = element(samples.image, at)
+                try:
+                    moved = self.run_without_pixels((output.epoch, *keys[at]), {**others, "image": image})
+                except PythonFallback:
+                    left.append(at)
+                    continue
+                if moved.pop("image").shape[:2] != size:
+                    left.append(at)
+                    continue
+            output.others[positions[at]] = moved
+        return left
+
+    # One sample, from exit to exit.
+
+    def is_idle(self, targets: dict[str, Any]) -> bool:
+        """Whether all steps of a sample that a program takes are exits: Python goes through them faster by itself."""
+        program, image = self.programs.images, targets.get("image")
+        if isinstance(program, str) or image is None or not program.idle or self.pipeline.call is not None:
+            return False
+        return is_image(image, files=self.pipeline.takes_files) and program.takes(image.shape[2])
+
+    def run(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
+        """Make one sample.
+
+        Raises:
+            PythonFallback: that is Python's.
+        """
+        pipeline, program, image = self.pipeline, self.programs.images, targets.get("image")
+        known = is_image(image, files=pipeline.takes_files) and pipeline.required_targets <= targets.keys()
+        if isinstance(program, str) or not known:
+            raise PythonFallback
+        image, sample = check_size(image, pipeline.recipe.inputs), dict(targets)
+        mask, applied = sample.pop("mask", None), pipeline.compiled.save_applied_params
+        beside = pipeline.usual_targets.intersection(targets) - {"image"} if len(targets) > 1 else _NO_TARGETS
+        walks = bool(beside - _MASK or program.python_draws or applied or self.passes_all)
+        run = ProgramRun(program, key, image, pipeline.caller_arrays(targets))
+        mask_alone = mask is not None and not self._add_mask(run, mask, image)
+        if walks:
+            sample = self.run_without_pixels(key, sample, run)
+        run_step = _refuse_exit if walks else partial(self._run_exit, key)
+        result, labels = run.finish(allocate if program.writes else np.empty, run_step)
+        if not program.writes:
+            result = pipeline.sinks["image"](result, allocate)
+        size = result.shape[1:] if pipeline.recipe.output.layout == "chw" else result.shape[:2]
+        if walks and sample["image"].shape[:2] != size:
+            raise PythonFallback
+        sample["image"] = result
+        if labels is not None:
+            sample["mask"] = self.mask_out(labels, mask, run.mask_dtype)
+        elif mask_alone:
+            sample["mask"] = pipeline.plain.run_steps(key, targets, np.empty)["mask"]
+        if applied:
+            sample["applied"] = pipeline.applied()
+        return sample
+
+    def _add_mask(self, run: ProgramRun, mask: Any, image: AnyImage) -> bool:
+        """Let a mask go along; False where it is made apart, as the recipe is written.
+
+        What `fast` makes of an image goes by no mask; in `exact` both ways make the same, so that one is enough.
+        """
+        program: Program | str
+        if is_mask(mask, image):
+            program, labels, dtype = self.programs.masks(), as_image(mask), _UINT8
+        else:
+            known = mask_in(mask, image, fills=self.pipeline.mask_fills)
+            dtype = known.dtype
+            if known.ndim != _FLAT or dtype == _UINT8:
+                program = "its pixels have several channels"
+            else:
+                program, labels = self.programs.masks(dtype), as_bytes(known)
+        if not isinstance(program, str):
+            run.add_mask(program, labels, dtype)
+        elif self.pipeline.optimize == "exact":
+            raise PythonFallback(program)
+        return not isinstance(program, str)
+
+    def mask_out(self, labels: np.ndarray, mask: Any, dtype: np.dtype[Any]) -> np.ndarray:
+        """The mask of what its program has written, H×W×B of pixels of a dtype; `mask`: as it came."""
+        recipe, fills = self.pipeline.recipe, self.pipeline.mask_fills
+        leaves = mask_dtype(mask.dtype, fills)
+        if dtype != _UINT8:
+            return mask_out(from_bytes(labels, dtype), leaves, recipe.output, None)
+        out = labels.reshape(labels.shape[:2])
+        return out.astype(bool) if leaves.kind == "b" and out.dtype == np.uint8 else out
+
+    # Boxes and keypoints, and steps at exits.
+
+    def run_without_pixels(self, key: Key, sample: dict[str, Any], run: ProgramRun | None = None) -> dict[str, Any]:
+        """A sample with its boxes and keypoints where they belong, and what stands for an image of the size that it
+        then has. Steps at exits have pixels; else all draw from the key and the size alone.
+
+        Args:
+            key: epoch, index and tile.
+            sample: with its image as it came; changed in place.
+            run: what has pixels for steps that need them; None: there are none.
+
+        Raises:
+            PythonFallback: that is Python's, or it fails there, too.
+        """
+        sample["image"] = stand_in(sample["image"].shape, _UINT8)
+        self._run = run
+        try:
+            points = self.take_points(sample)
+            self.pipeline.position(*key)
+            return self.put_back(run_prepared(self._point_steps, sample), points)
+        except Exception as error:  # what runs in Python then says where
+            raise PythonFallback from error
+        finally:
+            self._run = None
+
+    @cached_property
+    def _point_steps(self) -> list[Prepared]:
+        """The steps without pixels, of samples whose images programs make."""
+        opaque = {} if isinstance(self.programs.images, str) else self.programs.images.opaque
+        exits = {id(step): partial(partial, self._run_with_pixels, place) for place, (step, _) in opaque.items()}
+        pipeline = self.pipeline
+        return point_steps(pipeline.transforms, pipeline, exits, all_draw=pipeline.compiled.save_applied_params)
+
+    def take_points(self, sample: dict[str, Any]) -> Sequence[Points]:
+        """Let albumentations have a sample's boxes and keypoints, and return those that come out."""
+        pipeline, compiled = self.pipeline, self.pipeline.compiled
+        points = take_points(sample, pipeline.recipe.inputs, resumes=compiled.resumes, pauses=compiled.pauses)
+        for processor in pipeline.processors.values():
+            forget_labels(processor)
+        pipeline.preprocess(sample)
+        return points
+
+    def put_back(self, sample: dict[str, Any], points: Sequence[Points]) -> dict[str, Any]:
+        """The sample with its boxes and keypoints as the recipe's inputs have them."""
+        sample = self.pipeline.postprocess(sample)
+        for each in points:
+            each.put_back(sample)
+        return sample
+
+    def _run_with_pixels(self, place: int, act: Act, sample: dict[str, Any]) -> dict[str, Any]:
+        """A sample without pixels behind a step that needs them: it has those that the program has made so far."""
+        if self._run is None:
+            raise PythonFallback
+        done = self.run_step(place, act, {**sample, **self._run.run_to(place)})
+        self._run.resume(done)
+        done.pop("mask", None)
+        done["image"] = stand_in(done["image"].shape, _UINT8)
+        return done
+
+    def _run_exit(self, key: Key, place: int, sample: dict[str, Any]) -> dict[str, Any]:
+        """What the step at an exit leaves of image and mask."""
+        self.pipeline.position(*key)
+        try:
+            return self.run_step(place, self._exit_steps[place], sample)
+        except Exception as error:  # the whole sample in Python says where
+            raise PythonFallback from error
+
+    def run_step(self, place: int, act: Act, sample: dict[str, Any]) -> dict[str, Any]:
+        """What the step at this place of the program leaves of a sample."""
+        step = None if isinstance(self.programs.images, str) else self.programs.images.opaque[place][0]
+        done: dict[str, Any] = self.pipeline.called(step, act, sample)
+        return done
+
+    @cached_property
+    def _exit_steps(self) -> dict[int, Act]:
+        """What carries out the steps at exits, by their places."""
+        opaque = {} if isinstance(self.programs.images, str) else self.programs.images.opaque
+        return {place: alone(step, self.pipeline, forced=forced) for place, (step, forced) in opaque.items()}
+
+
+def _lie_on(masks: Any, images: MappedImages) -> bool:
+    """Whether masks in one piece of memory lie on their images."""
+    if not isinstance(masks, MappedImages):
+        return False
+    return np.array_equal(masks.shapes[:, :2], images.shapes[:, :2]) and bool((masks.shapes[:, 2] == 1).all())
+
+
+def _refuse_exit(place: int, sample: dict[str, Any]) -> dict[str, Any]:
+    """What is done at an exit where there should be none."""
+    raise PythonFallback(place, sample)

@@ -1,0 +1,92 @@
+"""The programs of a pipeline of images: of these, and of masks of each dtype; made when they are first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.lowering.make_program import ProgramMaker
+from augrecipes.compiler.lowering.walk import OpaqueError
+from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS
+from augrecipes.ops.fills import mask_dtype
+
+_UINT8 = np.dtype(np.uint8)
+
+
+def why_not_native(pipeline: Any) -> str | None:
+    """What keeps a pipeline from programs, whatever its steps are; None: nothing does."""
+    if pipeline.optimize == "none":
+        return "`none` runs its steps as albumentations does"
+    if pipeline.arrival in UNOPTIMIZED_INPUTS:
+        return "images are no uint8, or come together with others"
+    return "images come decoded" if pipeline.arrival == "encoded" and not pipeline.takes_files else None
+
+
+class Programs:
+    """The programs of a pipeline.
+
+    Args:
+        pipeline: whose steps these are, as images come to it; of one thread.
+        lowered: the steps.
+    """
+
+    def __init__(self, pipeline: Any, lowered: Sequence[Any]) -> None:
+        self._pipeline, self._lowered = pipeline, lowered
+        self._mask_programs: dict[tuple[np.dtype[Any], bool], Program | str] = {}
+
+    @cached_property
+    def images(self) -> Program | str:
+        """What carries out images, or why nothing does."""
+        if (why := why_not_native(self._pipeline)) is not None:
+            return why
+        try:
+            sink = self._pipeline.sinks["image"]
+            program = self._maker.images(self._lowered, sink, files=self._pipeline.takes_files)
+        except OpaqueError as reason:
+            return str(reason)
+        return self._pipeline.watched(program)
+
+    def masks(self, dtype: np.dtype[Any] = _UINT8, *, wide: bool | None = None) -> Program | str:
+        """What carries out masks of a dtype, or why nothing does; `wide`: to int64; None: as the output has them."""
+        if wide is None:
+            output = self._pipeline.recipe.output
+            wide = not self._pipeline.masks_keep_dtype and (output.dtype != "uint8" or output.where != "host")
+        key = dtype, wide and dtype == _UINT8
+        if key not in self._mask_programs:
+            self._mask_programs[key] = self._mask_program(*key)
+        return self._mask_programs[key]
+
+    def _mask_program(self, dtype: np.dtype[Any], wide: bool) -> Program | str:
+        pipeline = self._pipeline
+        if dtype == _UINT8 and mask_dtype(_UINT8, pipeline.mask_fills) != _UINT8:
+            return "they are filled with numbers beyond 0 to 255"
+        if isinstance(self.images, str):
+            return self.images
+        if pipeline.recipe.inputs.mask == "absent":
+            return "there are none"
+        how = {"wide": wide} if dtype == _UINT8 else {"dtype": dtype, "exactly": pipeline.optimize == "exact"}
+        try:
+            program = self._maker.masks(self._lowered, self.images, **how)
+        except OpaqueError as reason:
+            return str(reason)
+        return pipeline.watched(program)
+
+    @cached_property
+    def _maker(self) -> ProgramMaker:
+        it = self._pipeline
+        return ProgramMaker(it.sites, it.compiled.seed, it.draws.position, it.recipe.max_bytes, it.tried)
+
+    @cached_property
+    def why_not_together(self) -> str | None:
+        """Why samples of images are made one by one; None: they are made side by side, but for those with exits."""
+        if isinstance(self.images, str):
+            return self.images
+        if self._pipeline.compiled.save_applied_params:
+            return "what its steps draw is asked for"
+        if self.images.python_draws:
+            return f"{self._pipeline.label_of(next(iter(self.images.python_draws.values())))} draws by boxes"
+        return None

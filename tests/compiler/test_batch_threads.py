@@ -1,0 +1,160 @@
+"""Threads that share a batch: each sample is handed out once, nobody waits long, and what is raised is heard."""
+
+import math
+import os
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.encoded_images import Jpeg
+from support.programs import one_level_off
+
+from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.run import batch_threads
+from augrecipes.compiler.run.batch_threads import BatchQueue, run_in_threads
+from augrecipes.images.encoded import encoded
+from augrecipes.native.kernels import library
+from augrecipes.recipe.parse import parse_text
+
+LARGE = np.zeros((800, 800, 3), np.uint8)
+FILE = encoded(Jpeg(375, 500).data, name="it")
+
+
+def shared(count: int, threads: int, image: Any) -> tuple[list[list[int]], list[int]]:
+    """Parts in the order in which threads take them that need as long for each image; and when each thread ends."""
+    queue, ends, parts = BatchQueue(count, threads, in_memory=True), [0] * threads, []
+    while part := [k for k, _ in queue.take(lambda _: {"image": image})]:
+        parts.append(part)
+        ends[ends.index(min(ends))] += len(part)
+    return parts, ends
+
+
+@given(st.integers(1, 400), st.integers(2, 8), st.sampled_from([LARGE, FILE]))
+def test_threads_end_together(count: int, threads: int, image: Any) -> None:
+    parts, ends = shared(count, threads, image)
+    assert [k for part in parts for k in part] == [*range(count)]
+    assert max(ends) - min(ends) <= 1
+    assert len(parts) <= 4 * threads * (2 + math.log(count))
+
+
+def test_small_images_are_handed_out_many_at_once() -> None:
+    parts, _ = shared(320, 2, np.zeros((32, 32, 3), np.uint8))
+    assert {len(part) for part in parts} == {32}
+
+
+def test_large_arrays_that_are_read_are_not_all_held_at_once() -> None:
+    queue = BatchQueue(20, 1)
+    assert [k for k, _ in queue.take(lambda _: {"image": LARGE})] == [0, 1, 2]
+
+
+def test_who_takes_as_many_to_the_end_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_threads, "_FILE", 0.25)
+    with pytest.raises(AssertionError):
+        test_threads_end_together.hypothesis.inner_test(30, 2, FILE)  # type: ignore[attr-defined]
+
+
+@given(st.integers(1, 6))
+def test_each_pipeline_has_a_thread_of_its_own(count: int) -> None:
+    together, threads = threading.Barrier(count), list[int]()
+
+    def work(_: int) -> None:
+        together.wait(30)
+        threads.append(threading.get_ident())
+
+    run_in_threads(work, range(count))
+    assert len(set(threads)) == count
+    assert threading.get_ident() in threads
+
+
+@pytest.mark.parametrize("where", [0, 1, 2])
+def test_what_is_raised_is_heard_when_all_are_done(where: int) -> None:
+    ended = list[int]()
+
+    def work(at: int) -> None:
+        if at == where:
+            raise KeyError(at)
+        time.sleep(0.05)
+        ended.append(at)
+
+    with pytest.raises(KeyError, match=str(where)):
+        run_in_threads(work, range(3))
+    assert len(ended) == 2
+
+
+def test_who_interrupts_the_waiting_leaves_none_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are at pipelines that the next batch takes."""
+    wait, interrupts, ended = batch_threads.wait, [KeyboardInterrupt()], list[int]()
+
+    def interrupted(others: Any) -> Any:
+        if interrupts:
+            raise interrupts.pop()
+        return wait(others)
+
+    def work(at: int) -> None:
+        if at:
+            time.sleep(0.3)
+            ended.append(at)
+
+    monkeypatch.setattr(batch_threads, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_in_threads(work, range(2))
+    assert ended == [1]
+
+
+def test_opencv_has_no_threads_meanwhile() -> None:
+    import cv2
+
+    before, seen = cv2.getNumThreads(), list[int]()
+    run_in_threads(lambda _: seen.append(cv2.getNumThreads()), range(2))
+    assert (seen, cv2.getNumThreads()) == ([1, 1], before)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_has_threads_of_its_own() -> None:
+    run_in_threads(lambda _: None, range(3))
+    with batch_threads._lock:  # as another thread may have it
+        child = os.fork()
+        if not child:
+            run_in_threads(lambda _: None, range(3))
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+RECIPE = parse_text(
+    "{version: 1, recipe: r, steps: [D4, Rotate: {limit: 30}, RandomCrop: {height: 20, width: 20}], eval: []}"
+)
+
+
+def check_batch() -> None:
+    rng = np.random.default_rng(0)
+    images = [rng.integers(0, 256, (40, 50, 3), np.uint8) for _ in range(24)]
+    pipeline = RECIPE.compile(optimize="exact")
+    wanted = [pipeline.at(k)(image=image)["image"] for k, image in enumerate(images)]
+    for threads in (1, 2, 3):
+        np.testing.assert_array_equal(pipeline.batch(images, threads=threads), wanted)
+
+
+def test_a_batch_is_the_same_whatever_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_threads, "_LEAST", 1)
+    check_batch()
+
+
+@pytest.mark.skipif(library() is None, reason="no native kernels here")
+def test_a_planted_fault_of_one_thread_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_threads, "_LEAST", 1)
+    right, wrong, main = Program.run_batch, one_level_off(), threading.get_ident()
+
+    def by_thread(self: Program, *args: Any, **named: Any) -> Any:
+        if threading.get_ident() != main:
+            return wrong(self, *args, **named)
+        time.sleep(0.005)  # so that others have their share
+        return right(self, *args, **named)
+
+    monkeypatch.setattr(Program, "run_batch", by_thread)
+    with pytest.raises(AssertionError):
+        check_batch()
