@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC
+from collections.abc import Mapping
 from functools import cache
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from augrecipes.ops.records import op_record
 Points = NDArray[Any]
 _HALF, _HALF_BACK = shifted(0.5, 0.5), shifted(-0.5, -0.5)
 _CORNERS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float64)
+_PLACES_ALONE = frozenset({"xy", "yx", "xyz"})  # formats of keypoints without angle and scale
 _ROUNDING = 1e-4  # px, by which a side may lie beside the pixels that it is meant to lie between
 _CIRCLE = np.linspace(0, 2 * np.pi, 360, endpoint=False)
 _ELLIPSE = np.stack([np.cos(_CIRCLE), np.sin(_CIRCLE)], axis=1) / 2 + 0.5
@@ -33,30 +35,61 @@ _ALONG = np.linspace(0, 1, 17)[:-1, None]
 _SIDES = np.concatenate([a + _ALONG * (b - a) for a, b in zip(_CORNERS, np.roll(_CORNERS, -1, axis=0), strict=True)])
 
 
+class Geometry(NamedTuple):
+    """Where one step puts places in one sample.
+
+    Attributes:
+        matrix: from pixel centres before the step to those after it.
+        before: rows and columns before the step.
+        after: the same after it.
+    """
+
+    matrix: Matrix
+    before: Size
+    after: Size
+
+
 class MatrixPlaces:
     """Steps whose geometry is one 3×3 matrix."""
 
-    def apply_to_keypoints(self, keypoints: Points, **params: Any) -> Points:
+    def geometry(self, params: Mapping[str, Any], after: Size | None = None) -> Geometry:
+        """The geometry of what was drawn; `after`: rows and columns after the step, where they are known."""
+        before = params["shape"][:2]
+        after = after or output_size(self, params, before)
+        return Geometry(matrix_of(type(self).__name__, params, before, after), before, after)
+
+    def apply_to_keypoints(self, keypoints: Points, geometry: Geometry | None = None, **params: Any) -> Points:
         """Rows of x, y, z, angle, scale and more, moved; angles and scales as the matrix has them at that place."""
         if not keypoints.size:
             return keypoints
-        before = params["shape"][:2]
-        matrix = matrix_of(type(self).__name__, params, before, output_size(self, params, before))
+        matrix = (geometry or self.geometry(params)).matrix
         moved = np.array(keypoints, np.float64)
         moved[:, :2], weight = _projected(matrix, moved[:, :2])
-        jacobian = (matrix[:2, :2] - moved[:, :2, None] * matrix[2, :2]) / weight[:, None, None]
-        angles = moved[:, 3]
-        cos, sin, ((a, b), (c, d)) = np.cos(angles), np.sin(angles), jacobian.transpose(1, 2, 0)
-        moved[:, 3] = np.arctan2(c * cos + d * sin, a * cos + b * sin) % (2 * np.pi)
-        moved[:, 4] *= _largest_singular_value(jacobian)
+        if self._shows_directions:
+            jacobian = (matrix[:2, :2] - moved[:, :2, None] * matrix[2, :2]) / weight[:, None, None]
+            angles = moved[:, 3]
+            cos, sin, ((a, b), (c, d)) = np.cos(angles), np.sin(angles), jacobian.transpose(1, 2, 0)
+            moved[:, 3] = np.arctan2(c * cos + d * sin, a * cos + b * sin) % (2 * np.pi)
+            moved[:, 4] *= _largest_singular_value(jacobian)
         return moved
 
-    def apply_to_bboxes(self, bboxes: Points, **params: Any) -> Points:
+    @property
+    def _shows_directions(self) -> bool:
+        """Whether anybody sees angles and scales: keypoints of `xy` have none."""
+        step: Any = self
+        processor = step.get_processor("keypoints")
+        return processor is None or processor.params.format not in _PLACES_ALONE
+
+    def apply_to_bboxes(self, bboxes: Points, geometry: Geometry | None = None, **params: Any) -> Points:
         """Boxes of shares of the image's sides: the bounds of their corners, or of the ellipse in them."""
-        before = params["shape"][:2]
-        after = output_size(self, params, before)
-        edges = _HALF @ matrix_of(type(self).__name__, params, before, after) @ _HALF_BACK
-        outline = _ELLIPSE if getattr(self, "rotate_method", "") == "ellipse" else _CORNERS
+        if not len(bboxes):
+            return bboxes
+        matrix, before, after = geometry or self.geometry(params)
+        is_ellipse = getattr(self, "rotate_method", "") == "ellipse"
+        if not is_ellipse and matrix[2, 0] == 0 == matrix[2, 1]:
+            return _affine_bounds(bboxes, matrix, before, after)
+        edges = _HALF @ matrix @ _HALF_BACK
+        outline = _ELLIPSE if is_ellipse else _CORNERS
         return _bounds(bboxes, outline, before, after, lambda points: _projected(edges, points)[0])
 
     def apply_to_mask(self, mask: Points, *args: Any, **params: Any) -> Points:
@@ -221,6 +254,28 @@ def _largest_singular_value(jacobian: Points) -> Points:
     (a, b), (c, d) = jacobian.transpose(1, 2, 0)
     squares, determinant = a * a + b * b + c * c + d * d, a * d - b * c
     return np.sqrt((squares + np.sqrt(np.maximum(squares**2 - 4 * determinant**2, 0))) / 2)
+
+
+def _affine_bounds(bboxes: Points, matrix: Matrix, before: Size, after: Size) -> Points:
+    """Boxes around their corners behind an affine matrix: each bound adds up that of a part by x and one by y.
+
+    Args:
+        bboxes: rows of left, top, right and bottom in shares of the image's sides, and more.
+        matrix: of pixel centres.
+        before: rows and columns.
+        after: the same, of the image that they lie on then.
+    """
+    (a, b, x), (c, d, y), _ = matrix.tolist()
+    (rows, columns), (height, width) = before, after
+    linear = np.array([[a * columns / width, b * rows / width], [c * columns / height, d * rows / height]])
+    shift = np.array([(x + (1 - a - b) / 2) / width, (y + (1 - c - d) / 2) / height])  # boxes have edges between pixels
+    boxes = np.array(bboxes, np.float64)
+    parts = boxes[:, :4].reshape(-1, 2, 1, 2) * linear
+    first, second = parts[:, 0], parts[:, 1]
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    boxes[:, :2] = low[..., 0] + low[..., 1] + shift
+    boxes[:, 2:4] = high[..., 0] + high[..., 1] + shift
+    return boxes
 
 
 def _bounds(bboxes: Points, outline: Points, before: Size, after: Size, move: Any) -> Points:
