@@ -23,8 +23,8 @@ from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.at import At, Stages
 from augrecipes.compiler.run.cures import described
 from augrecipes.compiler.run.draws import Draws
+from augrecipes.compiler.run.epoch_copy import epoch_copy
 from augrecipes.compiler.run.objects import follow_mirrors
-from augrecipes.compiler.run.other_numbers import in_epoch
 from augrecipes.compiler.run.output_size_guard import guard
 from augrecipes.compiler.run.prepared import as_it_is, prepared
 from augrecipes.compiler.run.thread_copies import ThreadCopies
@@ -237,7 +237,7 @@ class Pipeline(AsCompose):
         """The pipeline with the numbers of an epoch, for the same thread; it is kept until the next but one."""
         if epoch not in self._by_epoch:
             kept = dict([*self._by_epoch.items()][-1:])
-            self._by_epoch = {**kept, epoch: in_epoch(self, epoch, kept.values())}
+            self._by_epoch = {**kept, epoch: epoch_copy(self, epoch, kept.values())}
         return self._by_epoch[epoch]
 
     def position(self, epoch: int, index: int, tile: int) -> None:

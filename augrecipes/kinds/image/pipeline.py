@@ -56,7 +56,7 @@ class ImagePipeline(Pipeline):
     """
 
     nests = True
-    made_of_steps = ("programs", "program_runner")
+    made_of_steps = ("programs", "program_runner", "step_runner")
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         self._lowered, sites = lower(compiled.plans[arrival].steps)
