@@ -18,8 +18,8 @@ from augrecipes.compat.albumentations import (
     LabelMetadata,
     convert_keypoints_from_albumentations,
     convert_keypoints_to_albumentations,
-    get_shape,
 )
+from augrecipes.compat.steps import shape_of
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import address_of, library
 
@@ -56,7 +56,7 @@ def forget_labels(processor: Any) -> None:
 
 def _preprocess(processor: Any, data: dict[str, Any]) -> None:
     """What `DataProcessor.preprocess` does: arrays with columns of labels, in albumentations' terms."""
-    shape = get_shape(data)
+    shape = shape_of(data)
     for name in processor.data_fields:
         if name not in data:
             continue
@@ -70,7 +70,7 @@ def _preprocess(processor: Any, data: dict[str, Any]) -> None:
 
 def _postprocess(processor: Any, data: dict[str, Any]) -> dict[str, Any]:
     """What `DataProcessor.postprocess` does: filtered once more, in the recipe's terms, with labels by themselves."""
-    shape = get_shape(data)
+    shape = shape_of(data)
     for name in processor.data_fields:
         if name not in data:
             continue
@@ -114,6 +114,7 @@ class BoxRules:
         self._format, self._clip, self._drops = params.format, params.clip, params.filter_invalid_bboxes
         needs = params.min_area, params.min_visibility, params.min_width, params.min_height
         self._needs = np.array([*needs, -1 if params.max_accept_ratio is None else params.max_accept_ratio], float)
+        self._needs_address = address_of(self._needs)
 
     def filter(self, data: np.ndarray, shape: Any) -> np.ndarray:
         """Boxes cut at the image's sides, of those of which enough is left."""
@@ -123,9 +124,7 @@ class BoxRules:
         height, width = shape["height"], shape["width"]
         if (kernels := library()) is None:
             return filter_boxes(boxes, height, width, self._needs)
-        count = kernels.kernel("boxes", "pllddp")(
-            address_of(boxes), *boxes.shape, height, width, address_of(self._needs)
-        )
+        count = kernels.kernel("boxes", "pllddp")(address_of(boxes), *boxes.shape, height, width, self._needs_address)
         return boxes[:count]
 
     def convert(self, data: np.ndarray, shape: Any, direction: str = "to") -> np.ndarray:
@@ -154,16 +153,16 @@ class BoxRules:
             low -= high / 2
         if self._format in ("coco", "yolo"):
             high += low
-        # Comparisons of what is no number are false.
-        is_inside = np.minimum.reduce(corners, axis=None) >= 0 and np.maximum.reduce(corners, axis=None) <= 1
-        if not self._drops and not (is_inside and np.logical_and.reduce(high > low, axis=None)):
+        thin = _LEAST / min(width, height)  # at most what has no width, which may be dropped
+        if all(0 <= a <= c - thin and c <= 1 and 0 <= b <= d - thin and d <= 1 for a, b, c, d in corners.tolist()):
+            return boxes
+        if not self._drops:
             self._check(boxes, np.array((width, height), float))
-        cut = corners if is_inside else corners.clip(0, 1)
+        cut = corners.clip(0, 1)
         if self._clip or self._drops:
             has_size = ((cut[:, 2:] - cut[:, :2]) * (width, height) > _LEAST).all(axis=1)
             boxes, cut = boxes[has_size], cut[has_size]
-        if not is_inside:
-            boxes[:, :4] = cut
+        boxes[:, :4] = cut
         return boxes
 
     def _check(self, boxes: np.ndarray, sides: np.ndarray) -> None:
