@@ -12,7 +12,6 @@ from augrecipes.ops.checks import Check
 from augrecipes.ops.eval_windows import Settled, Window
 from augrecipes.ops.intervals import Meaning
 from augrecipes.ops.native_op import Encoder
-from augrecipes.ops.output_size import SizeOf
 from augrecipes.ops.sizes import Bounds, to_sides
 
 Action = Literal["identity", "window", "dihedral", "padding", "warp", "lookup", "matrix", "pointwise", "opaque"]
@@ -89,8 +88,6 @@ class OpRecord:
         displaces: it puts pixels of the image elsewhere, and what lies on the image stays.
         size: from the arguments (defaults merged) and what is known of the size before it to what is known behind it.
             None: the size stays.
-        makes: from the transform, its drawn parameters and the image's height and width to what it makes of them, of
-            a step that may make an image larger.
         resizes: what to which size: `whole` images, or a `window` of them, to what the arguments say; whole ones to
             the size of a `target` that Degrade makes.
         crops: which part of an image it keeps: its `centre`; a window `anywhere` in it; one that is `placed` by a box
@@ -163,7 +160,6 @@ class OpRecord:
     hides: bool = False
     displaces: bool = False
     size: Bounds | None = None
-    makes: SizeOf | None = None
     resizes: Resizes | None = None
     crops: Crops | None = None
     turns: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
-from augrecipes.ops import eval_windows, output_size, sizes
+from augrecipes.ops import eval_windows, sizes
 from augrecipes.ops.checks import Arguments, Fault, exactly_one
 from augrecipes.ops.constants import BORDER, KERNEL_INTERPOLATIONS
 from augrecipes.ops.families.base import geometric, resampling
@@ -186,14 +186,12 @@ def _border(step: Any) -> tuple[float, ...] | None:
 _crop = partial(geometric, crops="anywhere", size=sizes.to_sides)
 _fixed_size = partial(_crop, action="window", pixels=("height", "width"))
 _steady = partial(
-    _crop, action="window", random=False, steady_when=_pads_in_place, makes=output_size.padded_first,
+    _crop, action="window", random=False, steady_when=_pads_in_place,
     settled=lambda _: {"pad_position": "center"},
 )  # fmt: skip
 _anywhere = (eval_windows.central, "the window in the centre, whatever it shows")
 _all_boxes = (eval_windows.whole, "the whole image, which holds every box")
-_border_around = partial(
-    geometric, action="padding", random=False, grids="never", makes=output_size.padded, effect="padding"
-)
+_border_around = partial(geometric, action="padding", random=False, grids="never", effect="padding")
 
 RECORDS = (
     # Where one pads first, the kernel sees the padding in the drawn parameters and runs the step itself.
@@ -203,7 +201,6 @@ RECORDS = (
     _steady("CenterCrop", crops="centre", pixels=("height", "width"), native=_centre_window),
     _fixed_size(
         "RandomCrop",
-        makes=output_size.padded_first,
         instead="CenterCrop",
         in_eval=(eval_windows.central, "the window in the centre"),
         native=_random_window,
@@ -241,7 +238,6 @@ RECORDS = (
         random=False,
         steady_when=_has_plain_sides,
         size=sizes.kept_if("keep_size", True),
-        makes=output_size.padded_or_cut,
         effect="padding",
         neutral={"px": 0, "percent": 0},
         rising={"px": 1},

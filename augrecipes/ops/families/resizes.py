@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
-from augrecipes.ops import eval_windows, output_size, sizes
+from augrecipes.ops import eval_windows, sizes
 from augrecipes.ops.checks import Arguments, Fault, exactly_one, scale_above_zero, spread
 from augrecipes.ops.constants import AREA, KERNEL_INTERPOLATIONS
 from augrecipes.ops.families.base import resampling
@@ -110,11 +110,9 @@ def _scaled(step: Any, draw: int, arguments: tuple[float, ...], *, rounds: bool)
 
 
 _window = partial(resampling, resizes="window", crops="anywhere", native_when=RESIZES)
-_train_window = partial(
-    _window, action="warp", size=sizes.to_size, makes=output_size.of_size, instead="SmallestMaxSize and CenterCrop"
-)
+_train_window = partial(_window, action="warp", size=sizes.to_size, instead="SmallestMaxSize and CenterCrop")
 _whole = partial(resampling, action="warp", resizes="whole", native_when=RESIZES)
-_by_scale = partial(_whole, makes=output_size.by_scale)
+_by_scale = partial(_whole)
 _one_side = partial(
     _by_scale, random=False, steady_when=lambda a: not isinstance(a.get("max_size"), list | tuple),
     pixels=("max_size", "max_size_hw"), check=_check_sizes, settled=eval_windows.middle_size,
@@ -127,7 +125,6 @@ RECORDS = (
         random=False,
         pixels=("height", "width"),
         size=sizes.to_sides,
-        makes=output_size.of_sides,
         native=_resize,
     ),
     _one_side("SmallestMaxSize", size=sizes.shorter_side, native=_shorter_side),
@@ -160,7 +157,6 @@ RECORDS = (
     _window(
         "RandomSizedBBoxSafeCrop",
         size=sizes.to_sides,
-        makes=output_size.of_sides,
         needs="boxes",
         in_eval=(eval_windows.whole_resized, "the whole image, which holds every box"),
         native=_resized_about_boxes,
@@ -172,7 +168,6 @@ RECORDS = (
         resamples=True,
         draws_from=NOTHING,
         resizes="target",
-        makes=output_size.of_size,
         module="augrecipes.ops.resize_to_target",
         native=_resize_to_target,
         native_when="`method` area, linear or cubic",

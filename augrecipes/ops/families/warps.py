@@ -8,7 +8,7 @@ from typing import Any
 
 from augrecipes.compat import normals
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
-from augrecipes.ops import output_size, sizes
+from augrecipes.ops import sizes
 from augrecipes.ops.checks import Arguments, Fault, scale_above_zero, spread
 from augrecipes.ops.constants import BORDER, LINEAR, NEAREST, border_word
 from augrecipes.ops.families.base import resampling
@@ -120,7 +120,7 @@ def _sampled(
 _by_matrix = partial(resampling, action="warp", native_when=_WARPS)
 _by_affine = partial(
     _by_matrix, native_when=f"{_WARPS}; `fit_output`, `balanced_scale` false", native=_affine,
-    size=sizes.kept_if("fit_output", False), makes=output_size.fitting, turns=("rotate", "shear"),
+    size=sizes.kept_if("fit_output", False), turns=("rotate", "shear"),
     neutral=_AFFINE, only_draws=(*_AFFINE,), check=_check_affine,
 )  # fmt: skip
 _by_limit = partial(_by_matrix, turns=("limit",), neutral={"limit": 0}, only_draws=("limit",))
@@ -151,7 +151,6 @@ RECORDS = (
         "Perspective",
         grids="never",
         size=sizes.kept_if("keep_size", True),
-        makes=output_size.before_it_is_brought_back,
         turns=("scale",),
         neutral={"scale": 0},
         native=_perspective,
