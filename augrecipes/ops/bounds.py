@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from augrecipes.ops.checks import Fault, is_number
+from augrecipes.ops.intervals import numbers
 from augrecipes.ops.record import OpRecord
 from augrecipes.ops.sizes import UNKNOWN
 
@@ -45,8 +46,7 @@ def fault(record: OpRecord, arguments: Mapping[str, Any], max_bytes: int | None 
     """
     for argument, value in arguments.items():
         low, high = record.limits.get(argument) or LIMITS.get(argument, (-LARGEST, LARGEST))
-        numbers = list(_numbers(value))
-        for number in numbers:
+        for number in numbers(value):
             if not -LARGEST <= number <= LARGEST:
                 return argument, f"numbers are at most {LARGEST:,} either way, got {number}"
             if 0 < abs(number) < SMALLEST:
@@ -54,7 +54,7 @@ def fault(record: OpRecord, arguments: Mapping[str, Any], max_bytes: int | None 
             if not low <= number <= high:
                 bound = f"at most {high:,}" if number > high else f"at least {low:g}"
                 return argument, f"must be {bound}, got {number}"
-        if argument in record.above_zero and numbers and max(numbers) == 0:
+        if argument in record.above_zero and max(numbers(value), default=1) == 0:
             return argument, "must reach beyond 0, which alone makes no image"
         if argument in record.unsigned and is_number(value) and value < 0:
             return argument, f"a single number s means [-s, s], so it must be at least 0, got {value}"
@@ -72,16 +72,6 @@ def size_text(size: int) -> str:
     ('1 GiB', '10,000 bytes')
     """
     return f"{size:,} bytes" if size % (1 << 30) else f"{size >> 30} GiB"
-
-
-def _numbers(value: Any) -> Iterator[float]:
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for item in value:
-            yield from _numbers(item)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield value
 
 
 def _pairs(value: Any) -> Iterator[tuple[float, float]]:
