@@ -71,8 +71,8 @@ def makes_draws(step: Step) -> bool:
     if not record.is_known or is_neutral(step):
         return False
     values = effective(step)
-    if not record.random:
-        return record.steady_when is not None and not record.steady_when(values)
+    if not record.under(values).random:
+        return False
     if not record.only_draws:
         return True
     given = {name: values[name] for name in record.only_draws if values.get(name) is not None}

@@ -156,7 +156,7 @@ def action_of(node: Node) -> Action:
     if not isinstance(node, Step):
         return "opaque"
     record = op_record(node.name)
-    return record.action if record.when is None else record.action_for(effective(node))
+    return record.action if not record.when else record.under(effective(node)).action
 
 
 def after(node: Node, size: SizeBounds) -> SizeBounds:

@@ -22,6 +22,11 @@ def _check_preset(a: Arguments) -> Fault:
     return ("preset", "a preset needs method: preset") if both else None
 
 
+def _is_weighted_sum(a: Arguments) -> bool:
+    # Other methods compare the channels, or go through Lab or PCA; `average` drops the fraction.
+    return a.get("method", "weighted_average") == "weighted_average" and a.get("num_output_channels", 3) == 3
+
+
 def channel_mix(step: Any) -> NativeOp | None:
     """A step that draws nothing and mixes channels by one matrix; None where it is more than that.
 
@@ -102,12 +107,8 @@ RECORDS = (
         "matrix",
         random=False,
         channels=GREY_OR_RGB,
-        # Other methods compare the channels, or go through Lab or PCA; `average` drops the fraction.
-        when=lambda a: (
-            a.get("method", "weighted_average") == "weighted_average" and a.get("num_output_channels", 3) == 3
-        ),
         statistics="the principal colours",
-        statistics_when=lambda a: a.get("method") == "pca",
+        when={"action": _is_weighted_sum, "statistics": lambda a: a.get("method") == "pca"},
         grids="same",
         averages=2,
         gain=amplify.to_gray,
@@ -142,7 +143,7 @@ RECORDS = (
         channels=GREY_OR_RGB,
         in_levels=True,
         chroma="turns",
-        chroma_when=lambda a: a.get("val_shift_limit") in (0, [0, 0]),
+        when={"chroma": lambda a: a.get("val_shift_limit") in (0, [0, 0])},
         neutral=_HSV,
         only_draws=(*_HSV,),
         native=uniform(
@@ -157,7 +158,7 @@ RECORDS = (
     _recolouring(
         "ColorJitter",
         statistics="the mean (for its contrast)",
-        statistics_when=lambda a: a.get("contrast") not in (0, [1, 1]),
+        when={"statistics": lambda a: a.get("contrast") not in (0, [1, 1])},
         channels=GREY_OR_RGB,
         grids="same",
         colour_error=amplify.jitter_error,
@@ -198,7 +199,7 @@ RECORDS = (
     of_values(
         "HEStain",
         statistics="the stains",
-        statistics_when=lambda a: a.get("method") in ("macenko", "vahadane"),
+        when={"statistics": lambda a: a.get("method") in ("macenko", "vahadane")},
         channels=RGB,
         grids="alike",
         check=_check_preset,

@@ -186,7 +186,7 @@ def _border(step: Any) -> tuple[float, ...] | None:
 _crop = partial(geometric, crops="anywhere", size=sizes.to_sides)
 _fixed_size = partial(_crop, action="window", pixels=("height", "width"))
 _steady = partial(
-    _crop, action="window", random=False, steady_when=_pads_in_place,
+    _crop, action="window", random=False, when={"random": _pads_in_place},
     settled=lambda _: {"pad_position": "center"},
 )  # fmt: skip
 _anywhere = (eval_windows.central, "the window in the centre, whatever it shows")
@@ -236,7 +236,7 @@ RECORDS = (
     resampling(
         "CropAndPad",
         random=False,
-        steady_when=_has_plain_sides,
+        when={"random": _has_plain_sides},
         size=sizes.kept_if("keep_size", True),
         effect="padding",
         neutral={"px": 0, "percent": 0},
@@ -249,7 +249,7 @@ RECORDS = (
     _border_around("Pad", size=sizes.pad, neutral={"padding": 0}, limits={"padding": (0, 1_000_000)}, native=_padding),
     _border_around(
         "PadIfNeeded",
-        steady_when=_pads_in_place,
+        when={"random": _pads_in_place},
         size=sizes.pad_to,
         check=_check_padding,
         settled=lambda _: {"position": "center"},

@@ -114,7 +114,7 @@ _train_window = partial(_window, action="warp", size=sizes.to_size, instead="Sma
 _whole = partial(resampling, action="warp", resizes="whole", native_when=RESIZES)
 _by_scale = partial(_whole)
 _one_side = partial(
-    _by_scale, random=False, steady_when=lambda a: not isinstance(a.get("max_size"), list | tuple),
+    _by_scale, random=False, when={"random": lambda a: not isinstance(a.get("max_size"), list | tuple)},
     pixels=("max_size", "max_size_hw"), check=_check_sizes, settled=eval_windows.middle_size,
     native_when=f"{RESIZES}; `max_size` of up to 30 lengths",
 )  # fmt: skip

@@ -178,7 +178,7 @@ RECORDS = (
     _by_field(
         "OpticalDistortion",
         joins_warps="where it leaves fewer pixels",
-        when=lambda a: a.get("mode", "camera") == "camera",
+        when={"action": lambda a: a.get("mode", "camera") == "camera"},
         neutral={"distort_limit": 0},
         native=_lens,
         native_when=f"{_WARPS}; `mode` camera",

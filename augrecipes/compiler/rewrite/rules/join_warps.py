@@ -67,8 +67,8 @@ def _bends(step: Node, behind: Nodes) -> TypeGuard[Step]:
     """Whether it is a field that jobs sample with what is behind it: a lens, where that leaves fewer pixels."""
     if not is_single(step):
         return False
-    record = op_record(step.name)
-    if record.joins_warps is None or not (_is_linear(step) and record.allows(effective(step))):
+    record = op_record(step.name).under(effective(step))
+    if record.joins_warps is None or not _is_linear(step):
         return False
     return record.joins_warps == "always" or (bool(behind) and isinstance(behind[0], Step) and _leaves_less(behind[0]))
 
@@ -85,7 +85,7 @@ def recolours(step: Step) -> bool:
     """Whether a step, or every step of a group, changes colours by little more than a matrix."""
     if step.is_group:
         return all(map(recolours, step.steps))
-    return op_record(step.name).recolours_for(effective(step))
+    return op_record(step.name).under(effective(step)).recolours
 
 
 def arriving(flow: Flow) -> SizeBounds:
@@ -130,7 +130,7 @@ def _goes_by_pixels(step: Node) -> bool:
 
 
 def _sees_mean(step: Node) -> bool:
-    return any(op_record(leaf.name).statistics_for(effective(leaf)) for leaf in singles(step))
+    return any(op_record(leaf.name).under(effective(leaf)).statistics for leaf in singles(step))
 
 
 def _shows_fewer(step: Step, size: SizeBounds, *, all_of_it: bool) -> bool:

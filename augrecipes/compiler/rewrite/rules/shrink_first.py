@@ -28,7 +28,7 @@ def averages(step: Node) -> int | None:
         return None if None in found else sum(one or 0 for one in found)
     if not is_single(step):
         return None
-    return op_record(step.name).averages_for(effective(step))
+    return op_record(step.name).under(effective(step)).averages
 
 
 def refusals(steps: Nodes, flow: Flow) -> dict[int, str | None]:
