@@ -57,14 +57,6 @@ def _check_padding(a: Arguments) -> Fault:
 # Windows, of which some pad first.
 
 
-def _random_window(step: Any) -> NativeOp | None:
-    return _window(step, DRAWS.RANDOM_CROP)
-
-
-def _centre_window(step: Any) -> NativeOp | None:
-    return _window(step, DRAWS.CENTER_CROP)
-
-
 def _window(step: Any, draw: int) -> NativeOp | None:
     return _cut(step, draw, (step.height, step.width, step.pad_if_needed, _position(step.pad_position)))
 
@@ -198,12 +190,12 @@ RECORDS = (
     _steady(
         "Crop", pixels=("x_min", "y_min", "x_max", "y_max"), size=sizes.to_box, check=_check_box, native=_fixed_window
     ),
-    _steady("CenterCrop", crops="centre", pixels=("height", "width"), native=_centre_window),
+    _steady("CenterCrop", crops="centre", pixels=("height", "width"), native=partial(_window, draw=DRAWS.CENTER_CROP)),
     _fixed_size(
         "RandomCrop",
         instead="CenterCrop",
         in_eval=(eval_windows.central, "the window in the centre"),
-        native=_random_window,
+        native=partial(_window, draw=DRAWS.RANDOM_CROP),
     ),
     _crop(
         "RandomCropFromBorders",

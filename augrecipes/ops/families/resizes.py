@@ -61,10 +61,6 @@ def _resized_crop(step: Any) -> NativeOp | None:
     return _crop(step, DRAWS.RESIZED_CROP, (least, most, math.log(low), math.log(high), low, high), step.size)
 
 
-def _sized_crop(step: Any) -> NativeOp | None:
-    return _crop(step, DRAWS.SIZED_CROP, (*step.min_max_height, step.w2h_ratio), step.size)
-
-
 def _resized_about_boxes(step: Any) -> NativeOp | None:
     whole = (0.0, 0.0, 1.0, 1.0)  # until a window is drawn
     return _crop(step, DRAWS.NOTHING, whole, (step.height, step.width), by_boxes=True)
@@ -75,14 +71,6 @@ def _crop(step: Any, draw: int, arguments: Any, size: Any, *, by_boxes: bool = F
         return None
     window = params_getter("crop_coords")
     return NativeOp(draw, EFFECTS.CROPS_AND_RESIZES, arguments, window, (*size, *both), by_boxes)
-
-
-def _shorter_side(step: Any) -> NativeOp | None:
-    return _to_side(step, OPTIONS.SHORTER_SIDE, OPTIONS.COVERS)
-
-
-def _longer_side(step: Any) -> NativeOp | None:
-    return _to_side(step, OPTIONS.LONGER_SIDE, OPTIONS.FITS)
 
 
 def _to_side(step: Any, side: int, of_both: int) -> NativeOp | None:
@@ -98,10 +86,6 @@ def _to_side(step: Any, side: int, of_both: int) -> NativeOp | None:
         return None
     arguments = (side, len(lengths), *lengths) if several else (side, 0, lengths)
     return _scaled(step, DRAWS.SIDE_LENGTH, arguments, rounds=True)
-
-
-def _random_scale(step: Any) -> NativeOp | None:
-    return _scaled(step, DRAWS.SCALE, step.scale_limit, rounds=False)
 
 
 def _scaled(step: Any, draw: int, arguments: tuple[float, ...], *, rounds: bool) -> NativeOp | None:
@@ -127,8 +111,16 @@ RECORDS = (
         size=sizes.to_sides,
         native=_resize,
     ),
-    _one_side("SmallestMaxSize", size=sizes.shorter_side, native=_shorter_side),
-    _one_side("LongestMaxSize", size=sizes.longer_side, native=_longer_side),
+    _one_side(
+        "SmallestMaxSize",
+        size=sizes.shorter_side,
+        native=partial(_to_side, side=OPTIONS.SHORTER_SIDE, of_both=OPTIONS.COVERS),
+    ),
+    _one_side(
+        "LongestMaxSize",
+        size=sizes.longer_side,
+        native=partial(_to_side, side=OPTIONS.LONGER_SIDE, of_both=OPTIONS.FITS),
+    ),
     _by_scale(
         "RandomScale",
         size=sizes.scaled,
@@ -137,7 +129,7 @@ RECORDS = (
         only_draws=("scale_limit",),
         meanings={"scale_limit": "symmetric"},
         check=scale_above_zero,
-        native=_random_scale,
+        native=lambda step: _scaled(step, DRAWS.SCALE, step.scale_limit, rounds=False),
     ),
     _train_window(
         "RandomResizedCrop",
@@ -152,7 +144,7 @@ RECORDS = (
         limits={"w2h_ratio": _RATIO},
         check=_check_window,
         in_eval=(eval_windows.sized_central, "a window of middle size in the centre"),
-        native=_sized_crop,
+        native=lambda step: _crop(step, DRAWS.SIZED_CROP, (*step.min_max_height, step.w2h_ratio), step.size),
     ),
     _window(
         "RandomSizedBBoxSafeCrop",

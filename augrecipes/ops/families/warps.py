@@ -50,12 +50,8 @@ def _check_shifts(a: Arguments) -> Fault:
     return scale_above_zero(a)
 
 
-def _rotation(step: Any) -> NativeOp | None:
-    return None if step.crop_border else _warp(step, DRAWS.ROTATION, step.limit)
-
-
-def _safe_rotation(step: Any) -> NativeOp | None:
-    return _warp(step, DRAWS.SAFE_ROTATION, step.limit)
+def _rotation(step: Any, draw: int) -> NativeOp | None:
+    return None if getattr(step, "crop_border", False) else _warp(step, draw, step.limit)
 
 
 def _affine(step: Any, *, about_corner: bool = False) -> NativeOp | None:
@@ -131,10 +127,10 @@ RECORDS = (
     _by_limit(
         "Rotate",
         size=sizes.kept_if("crop_border", False),
-        native=_rotation,
+        native=partial(_rotation, draw=DRAWS.ROTATION),
         native_when=f"{_WARPS}; `crop_border` false",
     ),
-    _by_limit("SafeRotate", check=_check_fill, native=_safe_rotation),
+    _by_limit("SafeRotate", check=_check_fill, native=partial(_rotation, draw=DRAWS.SAFE_ROTATION)),
     _by_affine("Affine"),
     _by_affine("CornerAffine", module="augrecipes.ops.enhance", native=partial(_affine, about_corner=True)),
     _by_matrix(
