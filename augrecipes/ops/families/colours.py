@@ -95,10 +95,9 @@ def _stain_jitter(step: Any) -> NativeOp:
     )
 
 
-_recolouring = partial(of_values, recolours=True)
+_recolouring = partial(of_values, recolours=True, channels=GREY_OR_RGB)
 _by_histogram = partial(of_values, statistics="the histogram", grids="alike", in_levels=True)
 _HSV = dict.fromkeys(("hue_shift_limit", "sat_shift_limit", "val_shift_limit"), 0)
-_SHIFTS = dict.fromkeys(("r_shift_limit", "g_shift_limit", "b_shift_limit"), 0)
 
 RECORDS = (
     # One 3×4 matrix, in arithmetic that rounds: for `fast` only.
@@ -106,7 +105,6 @@ RECORDS = (
         "ToGray",
         "matrix",
         random=False,
-        channels=GREY_OR_RGB,
         statistics="the principal colours",
         when={"action": _is_weighted_sum, "statistics": lambda a: a.get("method") == "pca"},
         grids="same",
@@ -119,7 +117,7 @@ RECORDS = (
         native_joined=channel_mix,
         native_when="`method` weighted_average; `num_output_channels` 3",
     ),
-    _recolouring("ToSepia", "matrix", random=False, channels=GREY_OR_RGB, gain=1.36, native_joined=channel_mix),
+    _recolouring("ToSepia", "matrix", random=False, gain=1.36, native_joined=channel_mix),
     of_values(
         "ToRGB",
         random=False,
@@ -132,6 +130,7 @@ RECORDS = (
     _recolouring(
         "ChannelShuffle",
         "pointwise",
+        channels=None,
         averages=0,
         gain=1.0,
         chroma="swaps",
@@ -140,7 +139,6 @@ RECORDS = (
     _recolouring(
         "HueSaturationValue",
         "pointwise",
-        channels=GREY_OR_RGB,
         in_levels=True,
         chroma="turns",
         when={"chroma": lambda a: a.get("val_shift_limit") in (0, [0, 0])},
@@ -159,7 +157,6 @@ RECORDS = (
         "ColorJitter",
         statistics="the mean (for its contrast)",
         when={"statistics": lambda a: a.get("contrast") not in (0, [1, 1])},
-        channels=GREY_OR_RGB,
         grids="same",
         colour_error=amplify.jitter_error,
         gain=amplify.color_jitter,

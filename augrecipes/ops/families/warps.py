@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -76,7 +76,7 @@ def _perspective(step: Any) -> NativeOp | None:
         return None
     drawn = params_getter("matrix", "max_height", "max_width")
     arguments = (*step.scale, normals())
-    return _sampled(step, DRAWS.PERSPECTIVE, EFFECTS.WARPS_PERSPECTIVE, arguments, drawn, step.keep_size)
+    return _sampled(step, DRAWS.PERSPECTIVE, EFFECTS.WARPS_PERSPECTIVE, arguments, drawn)
 
 
 def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
@@ -97,20 +97,14 @@ def _lens(step: Any) -> NativeOp | None:
 
 
 def _sampled(
-    step: Any,
-    draw: int,
-    effect: int,
-    arguments: tuple[float, ...],
-    drawn: Draws = NO_DRAWS,
-    keeps_size: bool = False,
-    parts: int = 0,
+    step: Any, draw: int, effect: int, arguments: Iterable[float], drawn: Draws = NO_DRAWS, *, parts: int = 0
 ) -> NativeOp | None:
     """A warp, with how its pixels are taken, and what lies beyond them."""
     fill = border_word(step.fill) if step.border_mode == BORDER["constant"] else 0
     if step.interpolation not in (NEAREST, LINEAR) or fill < 0:
         return None
-    taken = (step.border_mode, fill, keeps_size, parts, step.interpolation == NEAREST)
-    return NativeOp(draw, effect, tuple(arguments), drawn, taken)
+    sampling = (step.border_mode, fill, getattr(step, "keep_size", False), parts, step.interpolation == NEAREST)
+    return NativeOp(draw, effect, tuple(arguments), drawn, sampling)
 
 
 _by_matrix = partial(resampling, action="warp", native_when=_WARPS)
