@@ -11,7 +11,7 @@ from augrecipes.ops import eval_windows, sizes
 from augrecipes.ops.checks import Arguments, Fault, exactly_one
 from augrecipes.ops.constants import BORDER, KERNEL_INTERPOLATIONS
 from augrecipes.ops.families.base import geometric, resampling
-from augrecipes.ops.families.resizes import RESIZES
+from augrecipes.ops.families.resizes import RESIZES, WHOLE
 from augrecipes.ops.native_op import NativeOp, flat, params_getter
 
 _PADS = ("pad_top", "pad_bottom", "pad_left", "pad_right")
@@ -86,8 +86,7 @@ def _inner_window(step: Any) -> NativeOp:
 
 
 def _window_about_boxes(_: Any) -> NativeOp:
-    whole = (0.0, 0.0, 1.0, 1.0)  # until one is drawn
-    return NativeOp(DRAWS.NOTHING, EFFECTS.CROPS, whole, params_getter("crop_coords"), drawn_in_python=True)
+    return NativeOp(DRAWS.NOTHING, EFFECTS.CROPS, WHOLE, params_getter("crop_coords"), drawn_in_python=True)
 
 
 # Borders.

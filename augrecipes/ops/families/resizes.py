@@ -15,6 +15,7 @@ from augrecipes.ops.native_op import NativeOp, params_getter
 from augrecipes.ops.record import NOTHING, OpRecord
 
 RESIZES = "`interpolation` nearest, linear, cubic or area"
+WHOLE = (0.0, 0.0, 1.0, 1.0)  # window, until Python draws one by boxes
 _RATIO = (0.02, 50)
 _MOST_LENGTHS = LIMITS.DRAW_ARGUMENTS - 2
 
@@ -43,27 +44,14 @@ def _interpolations(step: Any) -> tuple[int, int] | None:
     return (how, AREA if by_areas else how) if how in KERNEL_INTERPOLATIONS else None
 
 
-def _resize(step: Any) -> NativeOp | None:
+def _resize(step: Any, height: int, width: int) -> NativeOp | None:
     both = _interpolations(step)
-    return both and NativeOp(
-        DRAWS.NOTHING, EFFECTS.RESIZES, effect_arguments=(step.height, step.width, *both)
-    )  # fmt: skip
-
-
-def _resize_to_target(step: Any) -> NativeOp | None:
-    """The size is that of a target that is being made, which a run of the program sets."""
-    how = step.interpolation
-    return None if how is None else NativeOp(DRAWS.NOTHING, EFFECTS.RESIZES, effect_arguments=(0, 0, how, how))
+    return both and NativeOp(DRAWS.NOTHING, EFFECTS.RESIZES, effect_arguments=(height, width, *both))
 
 
 def _resized_crop(step: Any) -> NativeOp | None:
     (least, most), (low, high) = step.scale, step.ratio
     return _crop(step, DRAWS.RESIZED_CROP, (least, most, math.log(low), math.log(high), low, high), step.size)
-
-
-def _resized_about_boxes(step: Any) -> NativeOp | None:
-    whole = (0.0, 0.0, 1.0, 1.0)  # until a window is drawn
-    return _crop(step, DRAWS.NOTHING, whole, (step.height, step.width), by_boxes=True)
 
 
 def _crop(step: Any, draw: int, arguments: Any, size: Any, *, by_boxes: bool = False) -> NativeOp | None:
@@ -109,7 +97,7 @@ RECORDS = (
         random=False,
         pixels=("height", "width"),
         size=sizes.to_sides,
-        native=_resize,
+        native=lambda step: _resize(step, step.height, step.width),
     ),
     _one_side(
         "SmallestMaxSize",
@@ -151,7 +139,7 @@ RECORDS = (
         size=sizes.to_sides,
         needs="boxes",
         in_eval=(eval_windows.whole_resized, "the whole image, which holds every box"),
-        native=_resized_about_boxes,
+        native=lambda step: _crop(step, DRAWS.NOTHING, WHOLE, (step.height, step.width), by_boxes=True),
         host_drawn=True,
     ),
     OpRecord(  # inside Degrade, on one target
@@ -161,7 +149,7 @@ RECORDS = (
         draws_from=NOTHING,
         resizes="target",
         module="augrecipes.ops.resize_to_target",
-        native=_resize_to_target,
+        native=lambda step: _resize(step, 0, 0),  # the target's, which a run of the program sets
         native_when="`method` area, linear or cubic",
     ),
 )
