@@ -23,7 +23,7 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.programs import why_not_native
 from augrecipes.compiler.run.targets import image_in
-from augrecipes.errors import DataError
+from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.pair.degrade import Degrade, Key
 from augrecipes.kinds.pair.grid import Factors, common_size, scale_factors, window_shown
@@ -234,12 +234,16 @@ class PairPipeline(Pipeline):
         matrix = np.eye(3) if self.compiled.save_applied_params else None
         scene = Scene(arrays, self.factors, matrix, stages)
         self.position(*key)
-        with self.step_errors():
+        try:
             for step in self.transforms:
                 step(scene=scene)
                 if not isinstance(step, Degrade):  # it has added its own steps
                     scene.add_stage(self.label_of(step))
             scene.size()
+        except (AugrecipesError, MemoryError):
+            raise
+        except Exception as error:
+            raise self.step_error(error) from error
         for name, array in scene.arrays.items():
             if array.dtype not in (np.uint8, np.float32):
                 raise DataError(f"the steps left {name} as {array.dtype}; images are uint8 or float32")
