@@ -48,6 +48,7 @@ class ProgramRunner:
 
     def __init__(self, pipeline: Any) -> None:
         self.pipeline, self.programs = pipeline, pipeline.programs
+        self._mask_dtypes: dict[np.dtype[Any], np.dtype[Any]] = {}  # that masks leave with, by what they come with
         self._run: ProgramRun | None = None  # of the sample whose points are moved
 
     # SampleColumns side by side.
@@ -221,10 +222,10 @@ class ProgramRunner:
 
     def mask_out(self, labels: np.ndarray, mask: Any, dtype: np.dtype[Any]) -> np.ndarray:
         """The mask of what its program has written, H×W×B of pixels of a dtype; `mask`: as it came."""
-        recipe, fills = self.pipeline.recipe, self.pipeline.mask_fills
-        leaves = mask_dtype(mask.dtype, fills)
+        if (leaves := self._mask_dtypes.get(mask.dtype)) is None:
+            leaves = self._mask_dtypes[mask.dtype] = mask_dtype(mask.dtype, self.pipeline.mask_fills)
         if dtype != _UINT8:
-            return mask_out(from_bytes(labels, dtype), leaves, recipe.output, None)
+            return mask_out(from_bytes(labels, dtype), leaves, self.pipeline.recipe.output, None)
         out = labels.reshape(labels.shape[:2])
         return out.astype(bool) if leaves.kind == "b" and out.dtype == np.uint8 else out
 
