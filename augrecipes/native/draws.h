@@ -116,10 +116,6 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
         return draw_padding(d, a, to);
     case DRAW_PADDED_BOX:
         return padded_box(d, a, to);
-    case DRAW_BORDERS:
-        return cut_borders(d, a, to);
-    case DRAW_SIDES:
-        return cut_and_padded(d, a, to);
     case DRAW_BY_WEIGHT: {
         double found = philox_unit(&d->philox);
         to[0] = 0;

@@ -111,8 +111,7 @@ static int64_t apply_effect(Run *run, const Step *step, const double *drawn) {
         return REFUSED; /* OpenCV warps pixels of two bytes by an older way, and takes others */
     if (step->effect == OP_PADS_AND_CROPS)
         TRY(pad(run, drawn + 4, (int64_t)a[0], fill));
-    if (step->effect == OP_CROPS || step->effect == OP_CROPS_AND_RESIZES || step->effect == OP_PADS_AND_CROPS ||
-        step->effect == OP_CROPS_AND_PADS) {
+    if (step->effect == OP_CROPS || step->effect == OP_CROPS_AND_RESIZES || step->effect == OP_PADS_AND_CROPS) {
         if (!is_inside(drawn, v->rows, v->columns))
             return REFUSED;
         cut(v, (int64_t)drawn[0], (int64_t)drawn[1], (int64_t)drawn[2], (int64_t)drawn[3]);
@@ -144,9 +143,6 @@ static int64_t apply_effect(Run *run, const Step *step, const double *drawn) {
     case OP_DISTORTS_GRID:
     case OP_DISTORTS_LENS:
         return distort(run, step, drawn);
-    case OP_CROPS_AND_PADS:
-        TRY(pad(run, drawn + 4, (int64_t)a[0], fill));
-        return a[6] >= 0 ? resize(run, rows, columns, (int64_t)a[6]) : DONE;
     default:
         return change(run, step, drawn);
     }

@@ -17,7 +17,7 @@ from augrecipes.compat.albumentations import running
 from augrecipes.compiler.kernels import fast_apply
 from augrecipes.compiler.lowering.lower import Sites, rebuild
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
-from augrecipes.compiler.rewrite.nodes import Nodes
+from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.at import At, Stages
@@ -133,7 +133,7 @@ class Pipeline(AsCompose):
         steps = self.recipe.section(self.mode) or ()
         return mask_fills(one for step in steps for one in step.walk())
 
-    def nodes(self, arrival: Arrival | None = None) -> Nodes:
+    def nodes(self, arrival: Arrival | None = None) -> Steps:
         """What runs, in order, of samples that come so; None: as this very pipeline takes them."""
         return self.compiled.plans[arrival or self.arrival].steps
 

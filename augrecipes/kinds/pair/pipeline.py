@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from augrecipes.compiler.lowering.lower import Lowered, Sites, rebuild, transfor
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
-from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.run.extra_targets import is_array
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
@@ -65,7 +64,7 @@ class PairPipeline(Pipeline):
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         recipe, scales = compiled.recipe, dict[str, int](compiled.recipe.scales)
         self.factors = scale_factors(scales)
-        steps = cast("Steps", compiled.plans[arrival].steps)  # rules of pairs merge none
+        steps = compiled.plans[arrival].steps  # rules of pairs merge none
         self._lowered = tuple(lower_pair(step, tuple(scales), self.factors) for step in steps)
         every = [*opened(self._lowered)]
         self.cells = {id(one.made.step): one.made.largest_factor for one in every if isinstance(one.made, PairStep)}
