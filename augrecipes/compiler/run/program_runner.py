@@ -121,9 +121,8 @@ class ProgramRunner:
         images = masks if isinstance(masks, MappedImages) else [*map(as_image, masks)]
         if isinstance(program, str):
             return range(len(masks))
-        in_memory = isinstance(images, MappedImages) or all(map(is_ready, images))
-        known: Any = size if in_memory and not program.opaque else None
-        left = program.run_batch(output.epoch, keys, images, rows, size=known)
+        known = not program.opaque and (isinstance(images, MappedImages) or all(map(is_ready, images)))
+        left = program.run_batch(output.epoch, keys, images, rows, size=size if known else None)  # type: ignore[arg-type]
         return range(len(masks)) if left is None else left
 
     def _run_others(
