@@ -143,7 +143,7 @@ static inline Shorts between(Shorts nearer, Shorts other, uint16_t half) {
     return ((Shorts)((Halves)nearer * 3 + (Halves)other + half) >> 4) - 128;
 }
 
-static inline Shorts share(Shorts colour, int16_t weight) { return (high_part(colour + colour, weight) + 1) >> 1; }
+static inline Shorts share(Shorts colour, int16_t weight) { return (high_part(colour + colour, all(weight)) + 1) >> 1; }
 
 static inline void give_half(Shorts luma, Shorts to_blue, Shorts to_red, Shorts made[COLOURS]) {
     made[0] = within_levels(luma + to_blue + to_blue + share(to_blue, 116130 - (2 << 16)));
