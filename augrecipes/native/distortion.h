@@ -46,10 +46,8 @@ static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
     int64_t rows = v->rows, columns = v->columns, row = columns * v->channels, down, across;
     int64_t lens = step->effect == OP_DISTORTS_LENS || step->effect == OP_BENDS_LENS;
     TRY(materialise(run));
-    if (dry_run(run)) {
-        *v = whole_image(0, rows, columns, 0, v->channels);
+    if (dry_image(run, rows, columns))
         return DONE;
-    }
     TRY(ensure_upright(run));
     uint8_t *to = alloc_image(run, rows, columns, LAST_STEP);
     float *x = (float *)arena_alloc(run, (lens ? AT_ONCE * columns : columns) * (int64_t)sizeof *x);

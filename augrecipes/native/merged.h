@@ -304,31 +304,36 @@ static double cost_of_resize(const Costs *c, const Warped *w, const Resized *r) 
     return c->call + width * (c->row * MIN(rows, 2 * height) + c->column * height) + decoding;
 }
 
-/* Columns and rows, ends exclusive, that a warp reads of its image; false where it reads none. */
-static int read_box(const Warped *w, int64_t *from, int64_t *to) {
-    const double far = (double)(1 << 30), limits[2] = {(double)w->moved.columns, (double)w->moved.rows};
-    double low[2] = {far, far}, high[2] = {-far, -far};
+static const double FAR_OFF = (double)(1 << 30); /* px */
+
+/* Between which columns and which rows a warp's corners lie in its image. */
+static void find_reach(const Matrix *matrix, int64_t height, int64_t width, double low[2], double high[2]) {
+    const double *m = matrix->of;
     for (int k = 0; k < 4; k++) {
-        double x = k & 1 ? (double)w->width - 1 : 0, y = k & 2 ? (double)w->height - 1 : 0, at[2];
-        const double *m = w->matrix.of;
-        through(&w->matrix, x, y, &at[0], &at[1]);
+        double x = k & 1 ? (double)width - 1 : 0, y = k & 2 ? (double)height - 1 : 0, at[2];
+        int behind = m[6] * x + m[7] * y + m[8] <= 0; /* a horizon: anything may be read */
+        through(matrix, x, y, &at[0], &at[1]);
         for (int i = 0; i < 2; i++) {
-            int behind = m[6] * x + m[7] * y + m[8] <= 0; /* a horizon: anything may be read */
-            low[i] = behind ? -far : MIN(low[i], at[i]), high[i] = behind ? far : MAX(high[i], at[i]);
+            low[i] = behind ? -FAR_OFF : MIN(k ? low[i] : FAR_OFF, at[i]);
+            high[i] = behind ? FAR_OFF : MAX(k ? high[i] : -FAR_OFF, at[i]);
         }
     }
-    for (int i = 0; i < 2; i++) {
-        from[i] = (int64_t)MAX(floor(MAX(low[i], -far)) - 2, 0.0);
-        to[i] = (int64_t)MIN(ceil(MIN(high[i], far)) + 3, limits[i]);
-        if (from[i] >= to[i])
-            return 0;
-    }
-    return 1;
+}
+
+/* Columns and rows, ends exclusive, that a warp reads, within its image and beyond. */
+static void find_read(const Matrix *matrix, int64_t height, int64_t width, int64_t from[2], int64_t to[2]) {
+    double low[2], high[2];
+    find_reach(matrix, height, width, low, high);
+    for (int i = 0; i < 2; i++)
+        from[i] = (int64_t)floor(MAX(low[i], -FAR_OFF)) - 2, to[i] = (int64_t)ceil(MIN(high[i], FAR_OFF)) + 3;
 }
 
 static double cost_of_warp(const Costs *c, const Warped *w) {
     int64_t from[2], to[2];
-    if (!read_box(w, from, to))
+    find_read(&w->matrix, w->height, w->width, from, to);
+    from[0] = MAX(from[0], 0), to[0] = MIN(to[0], w->moved.columns);
+    from[1] = MAX(from[1], 0), to[1] = MIN(to[1], w->moved.rows);
+    if (from[0] >= to[0] || from[1] >= to[1])
         return 0;
     return c->call + c->warped * (double)w->height * (double)w->width +
            c->read * (double)(to[1] - from[1]) * (double)(to[0] - from[0]) +

@@ -172,16 +172,11 @@ static inline int64_t last_square(int64_t wanted, int64_t end, int64_t limit, in
 static inline int reduced_window(const Run *run, const Warped *w, int64_t k, Window *of) {
     Matrix matrix;
     const View base = upright_base(w, &matrix);
-    double low[2] = {LONGEST, LONGEST}, high[2] = {-LONGEST, -LONGEST};
+    double low[2], high[2];
     int64_t from[2], to[2], limits[2] = {base.columns, base.rows};
     if (w->moved.kind != PIXELS || base.y % k || base.x % k)
         return 0;
-    for (int c = 0; c < 4; c++) {
-        double at[2];
-        through(&matrix, c & 1 ? (double)w->width - 1 : 0, c & 2 ? (double)w->height - 1 : 0, &at[0], &at[1]);
-        for (int i = 0; i < 2; i++)
-            low[i] = MIN(low[i], at[i]), high[i] = MAX(high[i], at[i]);
-    }
+    find_reach(&matrix, w->height, w->width, low, high);
     for (int i = 0; i < 2; i++) {
         if (!(low[i] >= 0 && high[i] <= (double)limits[i] - 1))
             return 0;
@@ -273,10 +268,8 @@ static inline int64_t flush_merged(Run *run, const Step *step, const Warp *warp)
     int64_t answer =
         p->labels ? resample_labels(run, &costs, w, a + 6) : resample(run, &costs, w, reduces, 0);
     m->afresh = 1, m->soft |= soft;
-    if (answer != DONE || !dry_run(run))
-        return answer != DONE ? answer : ensure_upright(run);
-    run->view = whole_image(0, run->view.rows, run->view.columns, 0, run->view.channels);
-    return DONE;
+    TRY(answer);
+    return dry_image(run, run->view.rows, run->view.columns) ? DONE : ensure_upright(run);
 }
 
 static inline int64_t merge_warp(Run *run, const Step *step, const Warp *warp) {
