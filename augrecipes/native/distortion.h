@@ -91,7 +91,7 @@ static inline int64_t bend(Run *run, const Step *step, const double *drawn) {
     Job *job = &run->merging->job;
     int64_t channels = run->view.channels, parts = (int64_t)a[3];
     Warp still = {.matrix = {{1, 0, 0, 0, 1, 0, 0, 0, 1}}, .border = (int64_t)a[0], .fill = (int64_t)a[1]};
-    TRY(run->merging->begun ? flush_merged(run, step, &still) : DONE);
+    TRY(run->merging->collecting ? flush_merged(run, step, &still) : DONE);
     if (run->program->labels)
         return distort(run, step, drawn);
     if (channels != 1 && channels != COLOURS)

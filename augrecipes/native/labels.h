@@ -9,7 +9,7 @@
 
 /* The image that a warp reads, by rows and columns; and the matrix to it. */
 static inline View upright_base(const Warped *w, Matrix *matrix) {
-    const View turned = w->moved, base = upright_view(turned);
+    const View turned = w->image, base = upright_view(turned);
     const Matrix to_base = {{(double)turned.across[1], (double)turned.down[1], (double)(turned.x - base.x),
                              (double)turned.across[0], (double)turned.down[0], (double)(turned.y - base.y), 0, 0, 1}};
     *matrix = is_turned(&turned) ? product_of_matrices(&to_base, &w->matrix) : w->matrix;
@@ -41,11 +41,11 @@ static int64_t pick_labels(Run *run, const Warped *w, const double *bodies) {
     if (dry_image(run, w->height, w->width))
         return DONE;
     TRY(ensure_pixels(run));
-    seen.moved = run->view;
+    seen.image = run->view;
     run->view = upright_base(&seen, &matrix);
     cut_to_read(&run->view, &matrix, w);
-    int kind = matrix.of[6] != 0 || matrix.of[7] != 0 ? WARP_PERSPECTIVE : WARP_AFFINE;
-    return warp_image(run, kind, matrix.of, w->height, w->width, w->border, w->fill, (int64_t)bodies[kind], 0);
+    int kind = matrix.cells[6] != 0 || matrix.cells[7] != 0 ? WARP_PERSPECTIVE : WARP_AFFINE;
+    return warp_image(run, kind, matrix.cells, w->height, w->width, w->border, w->fill, (int64_t)bodies[kind], 0);
 }
 
 /* Carry out what is to be done to labels. */
@@ -56,7 +56,7 @@ static int64_t resample_labels(Run *run, const Costs *c, const Warped *w, const 
         const Warped alone = last_step(w, &run->view);
         return resample_labels(run, c, &alone, bodies);
     }
-    run->view = w->moved;
+    run->view = w->image;
     if (!w->pending)
         return DONE;
     if (!resize_is_cheaper(c, w, &found))

@@ -15,11 +15,11 @@ static inline int64_t merge_tilt(Run *run, const Step *step, const double *drawn
     Matrix forth, back = {{0, 0, 0, 0, 0, 0, 0, 0, 1}};
     Warp warp = {.border = (int64_t)a[0], .fill = (int64_t)a[1], .labels = run->program->labels};
     visible_size(run, &rows, &columns);
-    memcpy(forth.of, drawn, sizeof forth.of);
+    memcpy(forth.cells, drawn, sizeof forth.cells);
     warp.matrix = inverse(&forth);
     warp.height = (int64_t)drawn[9], warp.width = (int64_t)drawn[10];
     if (a[2]) {
-        back.of[0] = drawn[10] / (double)columns, back.of[4] = drawn[9] / (double)rows;
+        back.cells[0] = drawn[10] / (double)columns, back.cells[4] = drawn[9] / (double)rows;
         warp.matrix = product_of_matrices(&warp.matrix, &back);
         warp.height = rows, warp.width = columns;
     }
@@ -38,11 +38,11 @@ static inline int64_t tilt(Run *run, const double *drawn, const double *a) {
         height = v->rows, width = v->columns;
     }
     for (int k = 0; k < 9; k++)
-        forth.of[k] = scale[k / 3] * drawn[k];
+        forth.cells[k] = scale[k / 3] * drawn[k];
     if (height < 1 || width < 1 || height * width > run->program->most)
         return REFUSED;
     const Matrix back = inverse(&forth);
-    return warp_image(run, WARP_PERSPECTIVE, back.of, height, width, (int64_t)a[0], (int64_t)a[1], (int64_t)a[3], a[4] == 0);
+    return warp_image(run, WARP_PERSPECTIVE, back.cells, height, width, (int64_t)a[0], (int64_t)a[1], (int64_t)a[3], a[4] == 0);
 }
 
 #endif

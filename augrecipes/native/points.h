@@ -20,8 +20,7 @@ EXPORT int32_t JOIN(grey, ISA)(const uint8_t *, int64_t, uint8_t *);
 EXPORT int32_t JOIN(normal, ISA)(int64_t, const uint32_t *, const float *, const float *, float (*)(float),
                                  double (*)(double), double, double, float, float *, int64_t);
 EXPORT int32_t JOIN(add_noise, ISA)(const uint8_t *, const float *, uint8_t *, int64_t);
-EXPORT int32_t JOIN(own_noise, ISA)(int64_t, float, float, int32_t, const void *, void *, int64_t,
-                                    int32_t, int32_t);
+EXPORT int32_t JOIN(own_noise, ISA)(int64_t, float, float, const uint8_t *, uint8_t *, int64_t, int32_t, int32_t);
 EXPORT int32_t JOIN(clahe, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t, double, const void *,
                                 uint8_t *, int64_t, uint8_t *);
 EXPORT int32_t JOIN(stain, ISA)(const uint8_t *, int64_t, double, double, double, double, double, double, const double *,
@@ -123,8 +122,8 @@ static inline int64_t add_own_noise(Run *run, const double *drawn, const double 
         return REFUSED;
     TRY(replacement_buffers(run, &b));
     int64_t key = (int64_t)((uint64_t)drawn[2] << 32 | (uint64_t)drawn[3]);
-    return JOIN(own_noise, ISA)(key, (float)drawn[1], (float)drawn[0], UINT8, b.from, b.to, pixels,
-                                (int32_t)v->channels, (int32_t)a[0]);
+    return JOIN(own_noise, ISA)(key, (float)drawn[1], (float)drawn[0], b.from, b.to, pixels, (int32_t)v->channels,
+                                (int32_t)a[0]);
 }
 
 static inline int64_t fill_holes(Run *run, const double *drawn, const double *a) {

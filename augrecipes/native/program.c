@@ -8,7 +8,7 @@
 #include "points.h"
 #include "perspective.h"
 
-EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int32_t, const float *,
+EXPORT int32_t JOIN(sink, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int32_t, const float *,
                                    const float *, void *, int32_t, int64_t, int64_t, int64_t, const Ahead *);
 
 int64_t ar_nanoseconds(void);
@@ -44,7 +44,7 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t rows, columns;
     Warp warp = {.border = -1, .labels = run->program->labels};
-    TRY(run->merging->begun ? DONE : materialise_upright(run));
+    TRY(run->merging->collecting ? DONE : materialise_upright(run));
     visible_size(run, &rows, &columns);
     switch (step->effect - OP_MERGES) {
     case OP_WARPS_PERSPECTIVE: return merge_tilt(run, step, drawn, a);
@@ -168,7 +168,7 @@ static int64_t finish(Run *run, Ahead *ahead) {
         return REFUSED; /* it does not fit there */
     if (dry_run(run))
         return DONE;
-    if (run->merging->left) {
+    if (run->merging->has_job) {
         run->place = 0; /* what is made in between is read while the result is written */
         return write_job(run);
     }
@@ -196,7 +196,7 @@ static int64_t finish(Run *run, Ahead *ahead) {
     if (as_it_is && across != p->channels)
         return JOIN(moved, ISA)(from, down, across, s->height, s->width, p->channels, s->target, p->down);
     if (!as_it_is)
-        return JOIN(sink_one, ISA)(from, down, across, s->height, s->width, (int32_t)p->channels, p->scale, p->shift, s->target,
+        return JOIN(sink, ISA)(from, down, across, s->height, s->width, (int32_t)p->channels, p->scale, p->shift, s->target,
                                    (int32_t)p->type, p->down, p->across, p->apart, ahead);
     for (int64_t y = 0; y < s->height; y++) {
         ask_beside(ahead, y, s->height);
@@ -322,7 +322,7 @@ static int64_t run_sample(Run *run, const Sample *next) {
     charge_time(run, p->count);
     run->last = BEHIND_STEPS;
     Ahead ahead = {0};
-    if (next && !run->merging->left)
+    if (next && !run->merging->has_job)
         ahead = ahead_of(p, next);
     return finish(run, &ahead);
 }
@@ -336,7 +336,7 @@ KERNEL(program)(const Program *program, Sample *samples, int64_t count) {
         Run run = {.program = program, .sample = s, .merging = &merging,
                    .resume_after = s->begin, .stopped = -1, .timed = -1};
         begin_merging(&merging);
-        merging.afresh = merging.soft = 0;
+        merging.flushed = merging.enlarged = 0;
         s->answer = run_sample(&run, k + 1 < count ? s + 1 : NULL);
         charge_time(&run, -1);
         if (s->answer != DONE || s->stop >= 0 || s->height != samples->height || s->width != samples->width)
