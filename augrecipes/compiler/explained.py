@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from augrecipes.compiler.prefix import described
-from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, singles
+from augrecipes.compiler.rewrite.nodes import Fused, Steps, singles
 from augrecipes.ops.records import op_record, own_names
 from augrecipes.recipe.derive import ONE_BY_ONE, DerivedRow, derive
-from augrecipes.recipe.model import Output, Recipe
+from augrecipes.recipe.model import Output, Recipe, Step
 from augrecipes.recipe.words import brief, text
 from augrecipes.report import Report, TextTable
 
@@ -81,7 +81,7 @@ class PlannedStep:
         return f"{step}({self.stands_for})" if self.stands_for else step
 
 
-def planned_steps(nodes: Nodes, opaque: Collection[str] | None = None) -> tuple[PlannedStep, ...]:
+def planned_steps(nodes: Steps, opaque: Collection[str] | None = None) -> tuple[PlannedStep, ...]:
     """Each of a plan's steps.
 
     Args:
@@ -92,13 +92,13 @@ def planned_steps(nodes: Nodes, opaque: Collection[str] | None = None) -> tuple[
     for node in nodes:
         step, stands_for = node.site, ""
         if isinstance(node, Fused):
-            step, stands_for = node.kernel, " + ".join(step.site for step in node.steps)
+            step, stands_for = node.name, " + ".join(step.site for step in node.steps)
         found.append(PlannedStep(step, stands_for, _runs(node, opaque), segment))
         segment += opaque is not None and any(inner.site in opaque for inner in singles(node))
     return tuple(found)
 
 
-def _runs(node: Node, opaque: Collection[str] | None) -> str:
+def _runs(node: Step, opaque: Collection[str] | None) -> str:
     """By what a node runs; of a group by what its steps do."""
     by: dict[str, list[str]] = {}
     for step in singles(node):

@@ -96,24 +96,24 @@ static inline int64_t pass(const uint8_t *source, int64_t count, Parts of, int s
     return known;
 }
 
-/* Every pixel's product, or sum, of three, less a whole number.
+/* Every pixel's sum, or product, of three, less a whole number.
 
    source, target: count x 3 uint8; target may be source
    tables: 3 x 256 x 4 float32: for each colour and level what it stands for in red, green and blue, and in a fourth
    part, of which 128 and more lets a pixel stay as it is; no sum that comes of three is below -2^30
    sure: how far from a whole number a result may be, up to a half, so that its nearest level is told
-   doubtful, workspace: places of pixels of which it is not, as many as there is workspace for; NULL: nobody asks
+   doubtful, workspace: places of pixels of which it is not, as many as there is workspace for; NULL: nobody asks, and
+   parts are multiplied
    found: how many there are */
-KERNEL(channel_sums)(const uint8_t *source, int64_t count, const void *tables, float less, float sure, int32_t sums,
-                 int32_t *doubtful, int64_t workspace, int64_t *found, uint8_t *target) {
+KERNEL(channel_sums)(const uint8_t *source, int64_t count, const void *tables, float less, float sure,
+                     int32_t *doubtful, int64_t workspace, int64_t *found, uint8_t *target) {
     const Parts of = {tables, less, sure};
     if (count < 0 || count > INT32_MAX)
         return REFUSED;
     if (!doubtful)
         pass(source, count, of, 0, NULL, 0, target);
     else
-        *found = sums ? pass(source, count, of, 1, doubtful, workspace, target)
-                      : pass(source, count, of, 0, doubtful, workspace, target);
+        *found = pass(source, count, of, 1, doubtful, workspace, target);
     return DONE;
 }
 

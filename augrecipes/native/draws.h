@@ -101,8 +101,6 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
     case DRAW_SCALE: to[0] = stream_uniform(&d->stream, a[0], a[1]) + 1.0; break;
     case DRAW_PADDING: return draw_padding(d, a, to);
     case DRAW_PADDED_BOX: return padded_box(d, a, to);
-    case DRAW_BORDERS: return cut_borders(d, a, to);
-    case DRAW_SIDES: return cut_and_padded(d, a, to);
     case DRAW_BY_WEIGHT: {
         double found = philox_unit(&d->philox);
         to[0] = 0;

@@ -84,18 +84,15 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
 static int64_t apply_effect(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
     const double *a = step->arguments + DRAW_ARGUMENTS;
-    if (step->effect == OP_MERGED_ENDS)
-        return end_merging(run, a);
-    if (step->effect == OP_JITTERS)
-        return jitter(run, drawn);
-    if (step->effect == OP_ADJUSTS)
-        return adjust(run, drawn);
-    if (step->effect == OP_MIXES)
-        return mix(run, drawn);
-    if (step->effect == OP_SHIFTS_HUES)
-        return tint(run, drawn, turn_of(drawn[0]));
-    if (step->effect == OP_MATERIALISES)
-        return make_job(run);
+    switch (step->effect) {
+    case OP_MERGED_ENDS: return end_merging(run, a);
+    case OP_JITTERS: return jitter(run, drawn);
+    case OP_ADJUSTS: return adjust(run, drawn);
+    case OP_MIXES: return mix(run, drawn);
+    case OP_SHIFTS_HUES: return tint(run, drawn, turn_of(drawn[0]));
+    case OP_MATERIALISES: return make_job(run);
+    default: break;
+    }
     if (OP_MERGES <= step->effect && step->effect < OP_MERGED_ENDS)
         return merge(run, step, drawn);
     TRY(make_job(run)); /* this is no operation of a job */
@@ -106,8 +103,7 @@ static int64_t apply_effect(Run *run, const Step *step, const double *drawn) {
         return REFUSED; /* OpenCV warps pixels of two bytes by an older way, and takes others */
     if (step->effect == OP_PADS_AND_CROPS)
         TRY(pad(run, drawn + 4, (int64_t)a[0], fill));
-    if (step->effect == OP_CROPS || step->effect == OP_CROPS_AND_RESIZES || step->effect == OP_PADS_AND_CROPS ||
-        step->effect == OP_CROPS_AND_PADS) {
+    if (step->effect == OP_CROPS || step->effect == OP_CROPS_AND_RESIZES || step->effect == OP_PADS_AND_CROPS) {
         if (!is_inside(drawn, v->rows, v->columns))
             return REFUSED;
         cut(v, (int64_t)drawn[0], (int64_t)drawn[1], (int64_t)drawn[2], (int64_t)drawn[3]);
@@ -133,9 +129,6 @@ static int64_t apply_effect(Run *run, const Step *step, const double *drawn) {
     case OP_WARPS_PERSPECTIVE: return tilt(run, drawn, a);
     case OP_DISTORTS_GRID:
     case OP_DISTORTS_LENS: return distort(run, step, drawn);
-    case OP_CROPS_AND_PADS:
-        TRY(pad(run, drawn + 4, (int64_t)a[0], fill));
-        return a[6] >= 0 ? resize(run, rows, columns, (int64_t)a[6]) : DONE;
     default: return change(run, step, drawn);
     }
 }

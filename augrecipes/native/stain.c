@@ -13,8 +13,8 @@ enum { AMOUNTS = 6, GLASS = 8 };
 typedef float Four __attribute__((vector_size(16)));
 typedef int32_t FourInts __attribute__((vector_size(16)));
 
-EXPORT int32_t JOIN(channel_sums, ISA)(const uint8_t *, int64_t, const void *, float, float, int32_t, int32_t *, int64_t,
-                                       int64_t *, uint8_t *);
+EXPORT int32_t JOIN(channel_sums, ISA)(const uint8_t *, int64_t, const void *, float, float, int32_t *, int64_t, int64_t *,
+                                       uint8_t *);
 
 /* e to the power of numbers within FAR of 0, to some units in the last place: 2^whole times a polynomial of the rest. */
 static inline Four exponential(Four x) {
@@ -66,5 +66,5 @@ KERNEL(stain)(const uint8_t *source, int64_t count, double a0, double a1, double
     }
     if (count < 0 || !factors(matrix, logs, white, tables))
         return REFUSED;
-    return JOIN(channel_sums, ISA)(source, count, tables[0], 1, 0, 0, 0, 0, 0, target);
+    return JOIN(channel_sums, ISA)(source, count, tables[0], 1, 0, 0, 0, 0, target);
 }

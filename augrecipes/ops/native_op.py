@@ -82,8 +82,7 @@ class NativeOp:
             return self.effect_arguments[2:]
         if effect == EFFECTS.SCALES:
             return self.effect_arguments[:2]
-        keeps_size = effect == EFFECTS.CROPS_AND_PADS and self.effect_arguments[6] >= 0
-        return self.effect_arguments[6:] if keeps_size else ()
+        return ()
 
 
 def counts_noise(step: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.rewrite import Plan
-from augrecipes.compiler.rewrite.nodes import Fused, Nodes, is_single, singles, with_inside
+from augrecipes.compiler.rewrite.nodes import Fused, Steps, is_single, singles
 from augrecipes.flow import Dtype
 from augrecipes.ops.groups import NO_OP
 from augrecipes.ops.records import op_record
@@ -132,15 +132,13 @@ def _with(recipe: Recipe, mode: Mode, change: Change) -> Recipe:
     return replace(changed, steps=steps) if mode == "train" else replace(changed, eval=steps)
 
 
-def _kept(nodes: Nodes, change: Change) -> Nodes:
+def _kept(nodes: Steps, change: Change) -> Steps:
     """The nodes with their single steps changed; what rules have fused goes where none of it is left."""
-    made: list[Any] = []
+    made: list[Step] = []
     for node in nodes:
         if is_single(node):
             nothing = Step(NO_OP, p=chance(node), target=node.target, share=node.share, site=node.site)
             made.append(change(node) or nothing)
-        elif not isinstance(node, Fused):
-            made.append(with_inside(node, _kept(node.steps, change)))
-        elif any(map(change, singles(node))):
-            made.append(replace(node, steps=_kept(node.steps, change)))  # type: ignore[arg-type]
+        elif not isinstance(node, Fused) or any(map(change, singles(node))):
+            made.append(replace(node, steps=_kept(node.steps, change)))
     return tuple(made)

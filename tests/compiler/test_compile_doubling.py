@@ -11,7 +11,7 @@ from augrecipes.compiler.explain import explain
 from augrecipes.compiler.rewrite import Plan, plan
 from augrecipes.compiler.rewrite import rule as applying
 from augrecipes.compiler.rewrite.contracts import Contract, flow_before, obstacle
-from augrecipes.compiler.rewrite.nodes import Nodes
+from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.rewrite.rule import Edit
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Optimize, Recipe
@@ -88,7 +88,7 @@ def test_each_family_fires_its_rule() -> None:
         assert name.partition(",")[0] in fired
 
 
-def one_at_a_time(steps: Nodes, back: list[bool], front: list[bool]) -> list[Edit]:
+def one_at_a_time(steps: Steps, back: list[bool], front: list[bool]) -> list[Edit]:
     """What `swaps` does, of neighbours that are looked for from the start each time."""
     order = list(range(len(steps)))
     while (k := next((k for k, (i, j) in enumerate(pairwise(order)) if back[i] and front[j]), None)) is not None:
@@ -96,7 +96,7 @@ def one_at_a_time(steps: Nodes, back: list[bool], front: list[bool]) -> list[Edi
     return [Edit(0, len(steps), tuple(steps[k] for k in order))]
 
 
-def looking_behind_each(steps: Nodes, flow: Flow, contract: Contract) -> list[str | None]:
+def looking_behind_each(steps: Steps, flow: Flow, contract: Contract) -> list[str | None]:
     return [obstacle(steps[place:], flow, contract) for place in range(len(steps) + 1)]
 
 

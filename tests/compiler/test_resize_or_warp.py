@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from augrecipes.compiler.rewrite import Compiled, Plan, plan
-from augrecipes.compiler.rewrite.nodes import Fused
+from augrecipes.compiler.rewrite.nodes import fuse
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
@@ -60,7 +60,7 @@ def images() -> list[np.ndarray]:
 def test_a_part_of_a_resize_has_its_bits(turn: str) -> None:
     """Turned before, cut and turned after; where the output is made with it, it rounds otherwise: by a level."""
     recipe = recipe_of(f"{turn}{RESIZE}, {{RandomCrop: {{height: 224, width: 224}}}}, {{D4: {{p: 1.0}}}}")
-    merged = Plan((Fused("JoinedWarps", recipe.steps),))
+    merged = Plan((fuse("JoinedWarps", recipe.steps),))
     fast = ImagePipeline(Compiled(recipe, "train", "fast", 0, False, {"uint8": merged}))
     for image in images():
         for index in range(8):

@@ -18,7 +18,7 @@ from support.every_class import STEPS
 from test_native_plan import recipe_of
 
 from augrecipes.compat import normals
-from augrecipes.compiler.kernels import fast_apply, principal_colours, probes, stain_jitter
+from augrecipes.compiler.kernels import fast_apply, principal_colours, probes
 from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native import lab
@@ -30,12 +30,6 @@ from augrecipes.recipe.model import Arguments, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
-
-
-@pytest.fixture(autouse=True)
-def whatever_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small images, too, take the faster way."""
-    monkeypatch.setattr(fast_apply, "_LEAST_PIXELS", {})
 
 
 MORE = [
@@ -223,19 +217,6 @@ def test_one_that_the_class_has_outgrown_is_left_alone(monkeypatch: pytest.Monke
     assert fast_apply.fast_function(construct(PCA)) is not None
 
 
-@EACH_SET
-def test_stain_jitter_is_sure_of_what_it_does_not_do_twice(kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    (step,) = (step for step in FAST if step.name == "StainJitter")
-    rng = np.random.default_rng(3)
-    with using(kernels):
-        for seed in range(6):
-            check(step, rng.integers(0, 256, (130 + seed, 150, 3), np.uint8), seed)
-        monkeypatch.setattr(stain_jitter, "_error", lambda matrix: 0.0)  # and would be wrong, were it sure of all
-        with pytest.raises(AssertionError):
-            for seed in range(200):
-                check(step, rng.integers(0, 256, (300, 300, 3), np.uint8), seed)
-
-
 # A kernel that errs alone is not used: the probes look at the work of each that is called.
 
 
@@ -255,8 +236,7 @@ LEVEL = np.uint8(1)
 CALLED = (
     ("sum_floats", 3, np.float32(3), STRONG),
     ("moments", 3, np.float64(30), STRONG),
-    ("channel_sums", 9, LEVEL, STRONG),
-    ("channel_sums", 9, LEVEL, Step("StainJitter")),
+    ("channel_sums", 8, LEVEL, STRONG),
     ("through_tables", 3, LEVEL, Step("RandomSunFlare")),
     ("discs", 0, LEVEL, Step("RandomFog")),
     ("segments", 11, np.int32(1), Step("Superpixels", Arguments({"p_replace": [1.0, 1.0]}))),

@@ -18,7 +18,7 @@ from support.every_class import SIZE, STEPS
 from augrecipes.compat import albumentations
 from augrecipes.compiler.kernels import sink as conversion
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
-from augrecipes.compiler.run import exits, program_samples
+from augrecipes.compiler.run import program_run, program_runner
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.ops import catalog, registry
@@ -272,7 +272,7 @@ def test_what_an_opaque_step_hands_back_is_copied() -> None:
     results_are_their_own()
 
 
-@pytest.mark.parametrize("where", [exits, conversion])
+@pytest.mark.parametrize("where", [program_run, conversion])
 def test_a_result_that_is_thought_to_be_free_is_found(where: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(where, "is_free", lambda *_: True)
     with pytest.raises(AssertionError):
@@ -344,7 +344,7 @@ test_planted_faults_are_caught = planted_faults({
     ),
     "a view of a mask leaves": (
         lambda _: check_masks(_STEPS[2:3], BYTES, MASK),
-        (program_samples, "from_bytes", lambda pixels, _: MASK), (program_samples, "mask_out", lambda made, *_: made),
+        (program_runner, "from_bytes", lambda pixels, _: MASK), (program_runner, "mask_out", lambda made, *_: made),
     ),
 })  # fmt: skip
 

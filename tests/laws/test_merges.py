@@ -69,7 +69,7 @@ def image_of(seed: int, channels: int = 3, wide: int = 1) -> np.ndarray:
 
 def kernels_of(recipe: Recipe, arrival: Any = "uint8") -> list[str]:
     steps = plan(recipe, recipe.steps, "fast", arrival).steps
-    return [step.kernel if isinstance(step, Fused) else step.name for step in steps]
+    return [step.name for step in steps]
 
 
 def check(recipe: Recipe, image: np.ndarray, seed: int, most: float = 255, mean: float = 0.15) -> None:

@@ -39,23 +39,11 @@ def pair(numbers: Any) -> Any:
     return st.tuples(numbers, numbers).map(sorted)
 
 
-def each_side(numbers: Any) -> Any:
-    """As CropAndPad takes numbers: one, a range, one for each side, or a range for each side."""
-    ranges = st.tuples(numbers, numbers).map(lambda ends: [min(ends), max(ends) + 1])
-    four = st.lists(numbers, min_size=4, max_size=4)
-    return st.one_of(numbers, ranges, four, st.lists(ranges, min_size=4, max_size=4))
-
-
 def side(name: str) -> dict[str, Any]:
     """A least height, or width, or a divisor of it."""
     least = st.fixed_dictionaries({f"min_{name}": SIDE})
     divided = st.fixed_dictionaries({f"min_{name}": st.none(), f"pad_{name}_divisor": SIDE})
     return {"sides": st.one_of(least, divided)}
-
-
-def both(one: str, other: str) -> Any:
-    """Parts to crop of opposite sides, which leave something between them."""
-    return st.builds(lambda a, b: {f"crop_{one}": a, f"crop_{other}": b * (1 - a)}, PART, PART)
 
 
 def arguments(**named: Any) -> Any:
@@ -92,13 +80,6 @@ ARGUMENTS: dict[str, Any] = {
     "PadIfNeeded": _sides,
     "Pad": arguments(
         padding=st.one_of(SIDE, st.tuples(SIDE, SIDE), st.tuples(SIDE, SIDE, SIDE, SIDE)), border_mode=BORDER
-    ),
-    "RandomCropFromBorders": st.builds(
-        lambda across, down: across | down, both("left", "right"), both("top", "bottom")
-    ),
-    "CropAndPad": st.one_of(
-        arguments(px=each_side(st.integers(-30, 30)), sample_independently=st.booleans(), keep_size=st.booleans()),
-        arguments(percent=each_side(st.floats(-0.7, 0.7)), sample_independently=st.booleans()),
     ),
 }
 KEYS = st.lists(st.tuples(st.integers(0, 2**62), st.integers(0, 2**62)), min_size=1, max_size=5)
@@ -224,8 +205,8 @@ def nudged(place: int, by: float) -> Callable[[NativeOp], NativeOp]:
 # Steps that draw a little otherwise.
 SPOILT: dict[str, Callable[[NativeOp], NativeOp]] = {
     "RandomCrop": another(DRAWS.CENTER_CROP), "SmallestMaxSize": nudged(0, 1), "LongestMaxSize": nudged(0, -1),
-    "RandomScale": nudged(0, 1e-9), "PadIfNeeded": nudged(4, 1), "RandomCropFromBorders": nudged(1, 0.01),
-    "CropAndPad": nudged(3, 1), "CenterCrop": nudged(1, 1),
+    "RandomScale": nudged(0, 1e-9), "PadIfNeeded": nudged(4, 1),
+    "CenterCrop": nudged(1, 1),
 }  # fmt: skip
 
 

@@ -47,10 +47,7 @@ NATIVE: Pool = pool("""
     RandomCrop: {height: 24, width: 30, pad_if_needed: true, fill: 17},
     RandomCrop: {height: 9, width: 37, pad_if_needed: true, border_mode: replicate},
     CenterCrop: {height: 35, width: 8, pad_if_needed: true, pad_position: bottom_right},
-    Crop: {x_min: 2, y_min: 3, x_max: 35, y_max: 30, pad_if_needed: true, pad_position: top_left},
-    RandomCropFromBorders: {crop_left: 0.3, crop_right: 0.4, crop_top: 0.1, crop_bottom: 0.7},
-    CropAndPad: {percent: [-0.3, 0.3]},
-    CropAndPad: {px: [[-3, 4], [0, 3], [-9, 2], [-2, 1]], keep_size: false, fill: 99}
+    Crop: {x_min: 2, y_min: 3, x_max: 35, y_max: 30, pad_if_needed: true, pad_position: top_left}
 """)
 WARPED: Pool = pool("""
     ShiftScaleRotate, ShiftScaleRotate: {border_mode: reflect_101, rotate_limit: 180}, SafeRotate,
@@ -74,7 +71,6 @@ LEFT: Pool = pool("""
 ON_MASKS: Pool = pool("""
     PadIfNeeded: {min_height: 43, min_width: 30, fill: [3, 200, 7], fill_mask: 9},
     Pad: {padding: 7, fill_mask: 255.0}, RandomCrop: {height: 34, width: 30, pad_if_needed: true, fill_mask: 4},
-    CropAndPad: {percent: [-0.2, 0.3], fill_mask: 8},
     RandomScale: {scale_limit: [-0.6, 0.4], area_for_downscale: image_mask},
     Resize: {height: 30, width: 21, mask_interpolation: linear}, LongestMaxSize: {max_size: 45},
     CoarseDropout: {fill_mask: 3, hole_height_range: [0.1, 0.4], hole_width_range: [0.1, 0.4]},

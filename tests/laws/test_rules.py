@@ -14,7 +14,7 @@ from support.checks import DEAR, SEEDS, holds, planted, planted_faults
 
 from augrecipes.compiler.kernels.counter_noise import Noise
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan, plan
-from augrecipes.compiler.rewrite.nodes import Fused, Nodes
+from augrecipes.compiler.rewrite.nodes import Fused, Steps
 from augrecipes.compiler.rewrite.rule import Rule, apply_rules
 from augrecipes.compiler.rewrite.rules import EXACT, FAST, PAIR
 from augrecipes.errors import DataError
@@ -36,7 +36,7 @@ def parsed(steps: str) -> Recipe:
     return parse_text(f"version: 1\nrecipe: law\nsteps: {steps}\n")
 
 
-def sources(nodes: Nodes) -> list[str]:
+def sources(nodes: Steps) -> list[str]:
     """The labels of the steps that draw, fused ones opened."""
     found: list[str] = []
     for node in nodes:
@@ -53,7 +53,7 @@ def test_fires_and_leaves_alone(rule: Rule) -> None:
     )
 
 
-def fires_and_leaves_alone(rule: Rule, fires: Nodes, leaves: Nodes) -> None:
+def fires_and_leaves_alone(rule: Rule, fires: Steps, leaves: Steps) -> None:
     after, fired = apply_rules(fires, FLOW, (rule,))
     assert {f.rule for f in fired} == {rule.name}
     assert after != fires

@@ -25,8 +25,6 @@ from augrecipes.ops.registry import get_class
 # (image, **what was drawn) → the result, in memory of its own or the image itself; None: that is albumentations' to do.
 Apply = Callable[..., np.ndarray | None]
 _SEEDS = 2  # of what is drawn for each image
-# Of how many pixels on the faster way is faster, where what it sets up first counts.
-_LEAST_PIXELS = {"stain_jitter:stain_jitter": 1 << 16}
 
 
 def attach(steps: Iterable[Any]) -> None:
@@ -38,7 +36,7 @@ def attach(steps: Iterable[Any]) -> None:
             if type(step) is right_class(base):
                 change_class(step, right_class(base, fast))
         elif (works := fast_function(step)) is not None:
-            wrap_apply(step, _first, works, _LEAST_PIXELS.get(op_record(type(step).__name__).fast, 0))
+            wrap_apply(step, _first, works)
 
 
 def _fast(step: Any) -> Any:
@@ -84,7 +82,7 @@ def _agree(step: Any, works: Apply) -> Iterator[bool]:
             yield np.array_equal(done, type(step).apply(step, image.copy(), **drawn))
 
 
-def _first(works: Apply, least: int, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
-    """What the faster way makes of an image or, where it makes nothing of it or that is small, what the class does."""
-    done = None if args or img.shape[0] * img.shape[1] < least else works(img, **params)
+def _first(works: Apply, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
+    """What the faster way makes of an image or, where it makes nothing of it, what the class does."""
+    done = None if args else works(img, **params)
     return apply(img, *args, **params) if done is None else done

@@ -1,5 +1,8 @@
 """Noise along the principal colours, in native passes: each level becomes itself and a sum of three numbers.
 
+The pass rounds otherwise than albumentations, so that a sum that lies next to a half might become another level. Such
+pixels, a few in a thousand, are told, and are done again as albumentations does them; all others are certain.
+
 One number for each colour of the pixel, out of their covariance. In its last bits that depends on the order in which it
 is summed up, and now and then the direction of a principal colour depends on these: where another covariance, near to
 it, gives another noise, it is summed up as the step does it.
@@ -12,12 +15,13 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.channel_sums import channel_sums
 from augrecipes.compiler.kernels.fast_apply import Apply, takes
 from augrecipes.native.kernels import Library
 
 _LEVELS = np.arange(256, dtype=np.float32) / 255
 _UNIT = 2.0**-24  # what rounding once may change, of a float32
+# From a whole number to where doubt begins; what sums stay below; and one pixel in so many may be done twice.
+_LEAST_CERTAIN, _LARGEST_SUM, _FEW = 0.4, 2.0**30, 32
 _NEAR = 1e-12  # what the order of three products may change, at most
 _MOST = 1e-10  # what the order of the sums may change, where it makes no difference
 # By how much more than any order a covariance is changed to see that, as a part of it: in no direction of its own.
@@ -27,6 +31,7 @@ _ASIDE = 1e-12 * np.array([[1.0, -2.0, 3.0], [-2.0, -1.0, 2.0], [3.0, 2.0, 1.0]]
 def fancy_pca(_: Any, kernels: Library) -> Apply:
     """What FancyPCA does."""
     sum_floats, moments = kernels.kernel("sum_floats", "plpp"), kernels.kernel("moments", "plpp")
+    add = kernels.kernel("channel_sums", "plpffplpp")
 
     def noise(img: np.ndarray, alpha_vector: np.ndarray, **_: Any) -> np.ndarray | None:
         if not takes(img) or img.size < 3 * 64:
@@ -39,11 +44,19 @@ def fancy_pca(_: Any, kernels: Library) -> Apply:
         if (aside := max(np.abs(other - matrix).sum() for other in others)) > _MOST:
             colours = cv2.LUT(img, centred[None]).reshape(-1, 3)
             matrix, aside = _directions(np.cov(colours, rowvar=False), alpha_vector), 0.0
-        off = 64 * _UNIT * 255 * (1 + float(np.abs(matrix).sum()))
-        done = channel_sums(kernels, img, _tables(matrix, centred), off, sums=True)
-        if done is None:
+        tables = _tables(matrix, centred)
+        largest: Any = np.abs(tables).max(axis=(1, 2))
+        certain = 0.5 - 64 * _UNIT * 255 * (1 + float(np.abs(matrix).sum()))
+        if certain < _LEAST_CERTAIN or not largest.sum() < _LARGEST_SUM:
             return None
-        out, doubtful = done
+        out, count, places = np.empty_like(img), np.zeros(1, np.int64), np.empty(pixels // _FEW, np.int32)
+        add(
+            img.ctypes.data, pixels, tables.ctypes.data, 1, certain, places.ctypes.data, len(places),
+            count.ctypes.data, out.ctypes.data,
+        )  # fmt: skip
+        if count[0] > len(places):
+            return None
+        doubtful = places[: count[0]]
         redone = _redo(img.reshape(-1, 3)[doubtful], matrix, centred, _NEAR + float(aside))
         if redone is None:
             return None

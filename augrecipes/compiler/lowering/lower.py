@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, Fused, Group, Node, ObjectStep
+from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, Fused, ObjectStep
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, construct
@@ -29,7 +29,7 @@ class Lowered:
         inside: the nodes inside it, lowered.
     """
 
-    node: Node
+    node: Step
     made: Any
     inside: tuple[Lowered, ...] = ()
 
@@ -44,7 +44,7 @@ def transforms_of(lowered: Sequence[Lowered]) -> Iterator[Any]:
         yield from transforms_of(one.inside) if one.made is None else (one.made,)
 
 
-def lower(nodes: Sequence[Node]) -> tuple[tuple[Lowered, ...], Sites]:
+def lower(nodes: Sequence[Step]) -> tuple[tuple[Lowered, ...], Sites]:
     """The nodes of a plan, lowered, and every object that draws with its label.
 
     Keys are assigned later, object by object: building a Compose or a group reseeds its children.
@@ -53,7 +53,7 @@ def lower(nodes: Sequence[Node]) -> tuple[tuple[Lowered, ...], Sites]:
     return tuple(_lowered(node, sites) for node in nodes), sites
 
 
-def _lowered(node: Node, sites: Sites, share: str = "tile") -> Lowered:
+def _lowered(node: Step, sites: Sites, share: str = "tile") -> Lowered:
     """One node.
 
     Args:
@@ -63,13 +63,12 @@ def _lowered(node: Node, sites: Sites, share: str = "tile") -> Lowered:
     """
     if isinstance(node, Fused):
         return Lowered(node, None, tuple(_lowered(step, sites, share) for step in node.steps))
-    step = node.written if isinstance(node, Group) else node
-    share = step.share or share
+    share = node.share or share
     inside = tuple(_lowered(child, sites, share) for child in node.steps)
-    made = group(step, [*transforms_of(inside)]) if step.is_group else transform(step)
-    sites.append((made, step.site, share == "bag"))
-    if isinstance(step, ObjectStep):
-        sites += [(part, site, share == "bag") for part, site in zip(parts_of(made), step.parts, strict=True)]
+    made = group(node, [*transforms_of(inside)]) if node.is_group else transform(node)
+    sites.append((made, node.site, share == "bag"))
+    if isinstance(node, ObjectStep):
+        sites += [(part, site, share == "bag") for part, site in zip(parts_of(made), node.parts, strict=True)]
     return Lowered(node, made, inside)
 
 
@@ -88,7 +87,7 @@ def parts_of(made: Any) -> Iterator[Any]:
         yield from parts_of(part)
 
 
-def relower(was: Lowered, node: Node, rebuild: Rebuild, instead: dict[int, Any]) -> Lowered:
+def relower(was: Lowered, node: Step, rebuild: Rebuild, instead: dict[int, Any]) -> Lowered:
     """A node that was lowered with other numbers; what has the same numbers is the very same object.
 
     Args:
@@ -103,8 +102,7 @@ def relower(was: Lowered, node: Node, rebuild: Rebuild, instead: dict[int, Any])
     inside = tuple(relower(one, now, rebuild, instead) for one, now in pairs)
     if isinstance(node, Fused):
         return Lowered(node, None, inside)
-    step = node.written if isinstance(node, Group) else node
-    made = rebuild(was, step, [*transforms_of(inside)])
+    made = rebuild(was, node, [*transforms_of(inside)])
     instead |= {id(one): now for one, now in zip(_and_inside(was.made), _and_inside(made), strict=True)}
     return Lowered(node, made, inside)
 
@@ -115,7 +113,7 @@ def _and_inside(made: Any) -> list[Any]:
 
 def rebuild(was: Lowered, step: Step, children: list[Any]) -> Any:
     """The transform of a step, or a group of these, with other numbers than the one before."""
-    if isinstance(was.node, Step) and not step.is_group and step.args != was.node.args:
+    if not step.is_group and step.args != was.node.args:
         return transform(step)
     made = copy(was.made)  # a new group would seed its children
     made.p = chance(step)

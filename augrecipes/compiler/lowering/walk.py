@@ -12,12 +12,13 @@ from augrecipes.compiler.kernels import cost
 from augrecipes.compiler.kernels.resize_native import KERNELS, same_bits
 from augrecipes.compiler.lowering import control, masks, warps
 from augrecipes.compiler.lowering.lower import Lowered
-from augrecipes.compiler.rewrite.nodes import Fused, Node, ObjectStep
+from augrecipes.compiler.rewrite.nodes import Fused, ObjectStep
 from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.constants import LINEAR, NEAREST, NEAREST_MIDDLE
 from augrecipes.ops.native_op import EXIT, UNKNOWN_OP, NativeOp
 from augrecipes.ops.records import op_record
+from augrecipes.recipe.model import Step
 
 _COLOURS = {
     EFFECTS.JITTERS: EFFECTS.JITTERS,
@@ -79,7 +80,7 @@ class Walk:
                 yield from self._unit(inside, alone)
             return
         yield from merged
-        if node.kernel == "JoinedColours":
+        if node.name == "JoinedColours":
             if not last:
                 yield None, _between(EFFECTS.MATERIALISES)
             return
@@ -88,7 +89,7 @@ class Walk:
 
     def _merged(self, steps: Sequence[Lowered], node: Fused) -> list[tuple[Any, Op]]:
         """The steps of a node, merged; none where one of them is not known so: then they run one by one."""
-        as_numbers = _warped if node.kernel == "JoinedWarps" else _coloured
+        as_numbers = _warped if node.name == "JoinedWarps" else _coloured
         found = [pair for step in steps for pair in self._unit(step, as_numbers)]
         if all(keyed.numbers not in (UNKNOWN_OP, EXIT) for _, keyed in found):
             return found
@@ -130,10 +131,10 @@ class Walk:
         return Op(label, shared, float(step.p), numbers or UNKNOWN_OP)
 
 
-def _is_last(node: Node, behind: Node | None) -> bool:
+def _is_last(node: Step, behind: Step | None) -> bool:
     """Whether the output makes what merged steps leave, or the colours behind them do."""
-    colours = isinstance(behind, Fused) and behind.kernel == "JoinedColours"
-    return behind is None or (colours and isinstance(node, Fused) and node.kernel == "JoinedWarps")
+    colours = isinstance(behind, Fused) and behind.name == "JoinedColours"
+    return behind is None or (colours and isinstance(node, Fused) and node.name == "JoinedWarps")
 
 
 def _between(effect: int, does: tuple[float, ...] = ()) -> Op:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from augrecipes.compiler.rewrite.nodes import Fused, Nodes, action_of
+from augrecipes.compiler.rewrite.nodes import Fused, Steps, action_of
 from augrecipes.compiler.rewrite.rule import Firing, apply_rules
 from augrecipes.compiler.rewrite.rules import rules_for
 from augrecipes.flow import Arrival, Flow
@@ -28,7 +28,7 @@ class Plan:
         reads: its first steps leave a part of an image, so that the rest of a file need not be decoded.
     """
 
-    steps: Nodes
+    steps: Steps
     fired: tuple[Firing, ...] = ()
     reads: bool = False
 
@@ -87,13 +87,13 @@ def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: A
     return Plan(nodes, fired, reads=optimize != "none" and arrival == "encoded" and _leaves_a_part(nodes))
 
 
-def _leaves_a_part(nodes: Nodes) -> bool:
+def _leaves_a_part(nodes: Steps) -> bool:
     """Whether the first steps, as long as they cut and turn, or are resampled together, leave a part of an image."""
     for node in nodes:
         if isinstance(node, Fused):
-            return node.kernel == "JoinedWarps" or node.reads
+            return node.name == "JoinedWarps"
         action = action_of(node)
-        if not isinstance(node, Step) or node.steps or node.target or action not in (*_STILL, "window", "warp"):
+        if node.steps or node.target or action not in (*_STILL, "window", "warp"):
             return False
         if action == "window" or op_record(node.name).resizes == "window":
             return True

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from augrecipes.compiler.rewrite.nodes import Fused, Node, in_each_epoch, is_single
+from augrecipes.compiler.rewrite.nodes import in_each_epoch, is_single
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record
@@ -22,7 +22,7 @@ ALL = 255  # levels: no two images are further apart
 _MOST = 2.0  # the largest gain behind a merge: beyond, a few levels are no few levels any more
 
 
-def obstacle(behind: Iterable[Node], flow: Flow, merge: Merge) -> str | None:
+def obstacle(behind: Iterable[Step], flow: Flow, merge: Merge) -> str | None:
     """Why no merge of a kind may be made in front of the steps `behind`; None where one may.
 
     A merge that changes a bit must come before no step whose draws depend on what it changes: that step would draw
@@ -44,7 +44,7 @@ def obstacle(behind: Iterable[Node], flow: Flow, merge: Merge) -> str | None:
     return next((why for step in behind if (why := _first_obstacle(step, flow, merge))), flow.obstacles.get(merge))
 
 
-def obstacles_from(steps: Sequence[Node], flow: Flow, merge: Merge) -> list[str | None]:
+def obstacles_from(steps: Sequence[Step], flow: Flow, merge: Merge) -> list[str | None]:
     """`obstacle` by the steps from each place on, and by none of them. They are read once, backwards."""
     found = [flow.obstacles.get(merge)]
     for step in reversed(steps):
@@ -52,14 +52,14 @@ def obstacles_from(steps: Sequence[Node], flow: Flow, merge: Merge) -> list[str 
     return found[::-1]
 
 
-def flow_before(behind: Iterable[Node], flow: Flow) -> Flow:
+def flow_before(behind: Iterable[Step], flow: Flow) -> Flow:
     """The flow inside a group, in front of the steps `behind`."""
     behind = tuple(behind)
     found: dict[str, str] = {merge: why for merge in INEXACT if (why := obstacle(behind, flow, merge)) is not None}
     return flow if found == flow.obstacles else replace(flow, obstacles=found)
 
 
-def flows_before_each(steps: Sequence[Node], flow: Flow) -> list[Flow]:
+def flows_before_each(steps: Sequence[Step], flow: Flow) -> list[Flow]:
     """The flow inside each step, if it is a group: in front of all that follow. The steps are read once, backwards."""
     flows = []
     for step in reversed(steps):
@@ -68,7 +68,7 @@ def flows_before_each(steps: Sequence[Node], flow: Flow) -> list[Flow]:
     return flows[::-1]
 
 
-def amplified(levels: float, behind: Iterable[Node], flow: Flow) -> float:
+def amplified(levels: float, behind: Iterable[Step], flow: Flow) -> float:
     """What differences of so many levels may have become behind some steps.
 
     >>> amplified(2, [Step("Blur"), Step("HorizontalFlip")], Flow())
@@ -79,11 +79,11 @@ def amplified(levels: float, behind: Iterable[Node], flow: Flow) -> float:
     return levels
 
 
-def _through(node: Node, levels: float, flow: Flow) -> float:
+def _through(node: Step, levels: float, flow: Flow) -> float:
     if node.p == 0:
         return levels
     if not is_single(node):
-        if not isinstance(node, Fused) and node.name == groups.ONE_OF:
+        if node.name == groups.ONE_OF:
             return max(_through(child, levels, flow) for child in node.steps)
         for child in node.steps:
             levels = _through(child, levels, flow)
@@ -97,13 +97,13 @@ def _through(node: Node, levels: float, flow: Flow) -> float:
 STILL = ("identity", "window", "dihedral")
 
 
-def _first_obstacle(step: Node, flow: Flow, merge: Merge) -> str | None:
+def _first_obstacle(step: Step, flow: Flow, merge: Merge) -> str | None:
     """The first step inside `step` that no merge may be made in front of, and why."""
     leaves = (leaf for (now,) in in_each_epoch((step,)) for leaf in _leaves(now))
     return next((f"{leaf.site} {why}" for leaf in leaves if (why := _why(leaf, flow, merge))), None)
 
 
-def _leaves(step: Node) -> list[Step]:
+def _leaves(step: Step) -> list[Step]:
     """The steps that may act, groups and fused steps opened."""
     if step.p == 0:
         return []

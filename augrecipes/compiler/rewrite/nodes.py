@@ -1,10 +1,10 @@
-"""What a plan is made of: steps as they were written, steps fused into one, and groups with such steps inside."""
+"""What a plan is made of: steps as they were written, and steps fused into one, which groups have inside them, too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard
+from typing import Any, Literal, TypeAlias
 
 from augrecipes.lint import walk
 from augrecipes.ops import groups, schedule
@@ -15,35 +15,29 @@ from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
 
 Fusion = Literal["JoinedWarps", "JoinedColours"]
+Steps: TypeAlias = tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Fused:
-    """Neighbours that one kernel carries out together; each keeps its own label, draws and probability.
+class Fused(Step):
+    """Neighbours that one kernel carries out together, whose name it has; each keeps its own label and draws.
 
     Attributes:
-        kernel: what carries them out.
-        steps: as they were written, in order.
-        reads: it takes an image that is not decoded yet; only at the beginning of a plan.
         reduces: joined warps that may reduce an image before they warp it.
         scales: and the decoder may do that, for an image that is not decoded yet.
-
-    >>> Fused("JoinedWarps", (Step("Rotate", site="Rotate#1"), Step("Resize", site="Resize#1"))).site
-    'JoinedWarps(Rotate#1 + Resize#1)'
     """
 
-    kernel: Fusion
-    steps: tuple[Step, ...]
-    reads: bool = False
     reduces: bool = False
     scales: bool = False
-    p: ClassVar[None] = None
-    is_group: ClassVar[bool] = False
 
-    @property
-    def site(self) -> str:
-        """Its label."""
-        return f"{self.kernel}({' + '.join(step.site for step in self.steps)})"
+
+def fuse(kernel: Fusion, steps: Steps) -> Fused:
+    """Steps as they were written, in order, fused.
+
+    >>> fuse("JoinedWarps", (Step("Rotate", site="Rotate#1"), Step("Resize", site="Resize#1"))).site
+    'JoinedWarps(Rotate#1 + Resize#1)'
+    """
+    return Fused(kernel, p=1.0, steps=steps, site=f"{kernel}({' + '.join(step.site for step in steps)})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,68 +63,22 @@ def changed(step: Step, kind: type[Step]) -> Step:
     return kind(**{field.name: getattr(step, field.name) for field in fields(step)})
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A group of a recipe with fused steps inside.
-
-    Attributes:
-        written: the group as it was written.
-        steps: what it is made of now.
-    """
-
-    written: Step
-    steps: tuple[Node, ...]
-    is_group: ClassVar[bool] = True
-
-    @property
-    def name(self) -> str:
-        """`OneOf`, `Sequential`, ..."""
-        return self.written.name
-
-    @property
-    def p(self) -> float | None:
-        """As written."""
-        return self.written.p
-
-    @property
-    def site(self) -> str:
-        """Its label."""
-        return self.written.site
-
-
-Node: TypeAlias = Step | Fused | Group
-Steps: TypeAlias = tuple[Step, ...]
-Nodes: TypeAlias = tuple[Node, ...]
-
-
-def in_each_epoch(nodes: Nodes) -> Iterator[Nodes]:
+def in_each_epoch(nodes: Steps) -> Iterator[Steps]:
     """The nodes as they are written and, where numbers are scheduled, with those of each end of a schedule.
 
     What holds of all of these holds in every epoch, whose numbers lie between.
     """
     yield nodes
-    tops = [one for node in nodes for one in _written(node)]
-    for epoch in schedule.ends(tops):
+    for epoch in schedule.ends(nodes):
         yield tuple(schedule.in_epoch(node, epoch) for node in nodes)
 
 
-def _written(node: Node) -> Steps:
-    return (node,) if isinstance(node, Step) else (node.written,) if isinstance(node, Group) else node.steps
+def is_single(step: Step) -> bool:
+    """Whether a step is no group, and not fused of several."""
+    return not step.steps
 
 
-def with_inside(group: Step | Group, inside: Nodes) -> Step | Group:
-    """A group with other steps inside it."""
-    written = group.written if isinstance(group, Group) else group
-    steps = tuple(node for node in inside if isinstance(node, Step))
-    return replace(written, steps=steps) if len(steps) == len(inside) else Group(written, inside)
-
-
-def is_single(node: Node) -> TypeGuard[Step]:
-    """Whether a node is one step: no group, not fused."""
-    return isinstance(node, Step) and not node.steps
-
-
-def singles(node: Node) -> Iterator[Step]:
+def singles(node: Step) -> Iterator[Step]:
     """The single steps of a node, groups and fused steps opened."""
     if is_single(node):
         yield node
@@ -138,12 +86,12 @@ def singles(node: Node) -> Iterator[Step]:
         yield from singles(inside)
 
 
-def is_open(node: Node) -> bool:
+def is_open(node: Step) -> bool:
     """Whether the steps inside a node are run one by one; those of fused steps are not."""
-    return node.is_group or (isinstance(node, Step) and node.name == groups.DEGRADE)
+    return node.is_group or node.name == groups.DEGRADE
 
 
-def opened(node: Node) -> Iterator[Node]:
+def opened(node: Step) -> Iterator[Step]:
     """A node and those inside it that are run one by one, groups before their children."""
     yield node
     if is_open(node):
@@ -151,16 +99,20 @@ def opened(node: Node) -> Iterator[Node]:
             yield from opened(inside)
 
 
-def action_of(node: Node) -> Action:
+def action_of(node: Step) -> Action:
     """What the compiler may assume of a node: what its record says, given its arguments."""
-    if not isinstance(node, Step):
-        return "opaque"
     record = op_record(node.name)
     return record.action if record.when is None else record.action_for(effective(node))
 
 
-def after(node: Node, size: SizeBounds) -> SizeBounds:
-    """What is known of an image's size behind a node."""
-    if isinstance(node, Fused):
-        return UNKNOWN
-    return walk.after(node if isinstance(node, Step) else node.written, size)
+def after(step: Step, size: SizeBounds) -> SizeBounds:
+    """What is known of an image's size behind a step."""
+    return UNKNOWN if isinstance(step, Fused) else walk.after(_unfused(step)[0], size)
+
+
+def _unfused(step: Step) -> Steps:
+    """A step with those inside it as they were written; of fused steps these."""
+    if not step.steps:
+        return (step,)
+    inside = tuple(inner for child in step.steps for inner in _unfused(child))
+    return inside if isinstance(step, Fused) else (replace(step, steps=inside),)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from augrecipes.compiler.rewrite.contracts import Contract, amplified, flow_before, flows_before_each
-from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, Steps, in_each_epoch, is_open, singles, with_inside
+from augrecipes.compiler.rewrite.nodes import Steps, in_each_epoch, is_open, singles
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record
@@ -41,7 +41,7 @@ class Rule:
     contract: Contract
     fires: str
     leaves: str
-    rewrite: Callable[[Nodes, Flow], Iterable[Edit]]
+    rewrite: Callable[[Steps, Flow], Iterable[Edit]]
     outermost: bool = False
     singly: bool = False
     opens: bool = False
@@ -59,7 +59,7 @@ class Edit:
 
     start: int
     stop: int
-    steps: Nodes
+    steps: Steps
     levels: float = 0
 
 
@@ -82,18 +82,18 @@ class Firing:
     levels: float = 0
 
 
-def runs(nodes: Nodes, belongs: Callable[[Step], bool]) -> Iterator[tuple[int, Steps]]:
+def runs(nodes: Steps, belongs: Callable[[Step], bool]) -> Iterator[tuple[int, Steps]]:
     """Where steps begin that stand side by side and belong together, and these steps, as many as there are."""
     run: list[Step] = []
     for place, node in enumerate((*nodes, None)):
-        if isinstance(node, Step) and belongs(node):
+        if node is not None and belongs(node):
             run.append(node)
         elif run:
             yield place - len(run), tuple(run)
             run = []
 
 
-def swaps(steps: Nodes, back: Sequence[bool], front: Sequence[bool]) -> Iterator[Edit]:
+def swaps(steps: Steps, back: Sequence[bool], front: Sequence[bool]) -> Iterator[Edit]:
     """Steps marked in `front` before those marked in `back` that stand directly before them; each keeps its order.
 
     >>> steps = tuple(Step("step", site=site) for site in "abcde")
@@ -113,7 +113,7 @@ def swaps(steps: Nodes, back: Sequence[bool], front: Sequence[bool]) -> Iterator
             stop = place + 1
 
 
-def apply_rules(steps: Nodes, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Nodes, tuple[Firing, ...]]:
+def apply_rules(steps: Steps, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Steps, tuple[Firing, ...]]:
     """The steps after every rule, in order, and what fired.
 
     Rules see straight runs only: the recipe itself and the inside of every Sequential. A OneOf's children are
@@ -124,7 +124,7 @@ def apply_rules(steps: Nodes, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Node
     return rewritten, tuple(fired)
 
 
-def _straight(steps: Nodes, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing], *, outermost: bool) -> Nodes:
+def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing], *, outermost: bool) -> Steps:
     if any(op_record(s.name).changes_dtype for step in steps for s in singles(step)):
         flow = replace(flow, dtype=None)
     for rule in rules:
@@ -138,7 +138,7 @@ def _straight(steps: Nodes, flow: Flow, rules: tuple[Rule, ...], fired: list[Fir
     return steps
 
 
-def _agreed(rule: Rule, steps: Nodes, flow: Flow) -> list[Edit]:
+def _agreed(rule: Rule, steps: Steps, flow: Flow) -> list[Edit]:
     """The edits of a rule that it makes in every epoch."""
     found = [{_shape(edit): edit for edit in rule.rewrite(now, flow)} for now in in_each_epoch(steps)]
     return [
@@ -152,10 +152,10 @@ def _shape(edit: Edit) -> tuple[object, ...]:
     return edit.start, edit.stop, *(step.site for step in edit.steps)
 
 
-def _edited(rule: Rule, steps: Nodes, flow: Flow, fired: list[Firing]) -> Nodes:
+def _edited(rule: Rule, steps: Steps, flow: Flow, fired: list[Firing]) -> Steps:
     """The steps after one rule."""
     edits = _agreed(rule, steps, flow)
-    made: list[Node] = []
+    made: list[Step] = []
     place, apart = 0, 0.0
     for edit, end in zip(edits, [*(edit.start for edit in edits), len(steps)][1:], strict=True):
         made += [*steps[place : edit.start], *edit.steps]
@@ -169,8 +169,8 @@ def _edited(rule: Rule, steps: Nodes, flow: Flow, fired: list[Firing]) -> Nodes:
     return (*made, *steps[place:])
 
 
-def _inside(node: Node, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Node:
-    if isinstance(node, Fused) or not is_open(node):
+def _inside(node: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Step:
+    if not is_open(node):
         return node
     # Here an image is decoded already, and does not leave.
     flow = replace(flow, encoded=False, floats=False)
@@ -185,4 +185,4 @@ def _inside(node: Node, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]
         inside = tuple(_inside(child, flow, rules, fired) for child in node.steps)
         for rule in singly:
             inside = tuple(made for child in inside for made in _edited(rule, (child,), flow, fired))
-    return node if inside == node.steps else with_inside(node, inside)
+    return node if inside == node.steps else replace(node, steps=inside)

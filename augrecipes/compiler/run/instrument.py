@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS
-from augrecipes.compiler.rewrite.nodes import Node, is_open, opened
+from augrecipes.compiler.rewrite.nodes import is_open, opened
 from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.recipe.model import Step
 
 SINK = "\x00sink"  # no step can be labelled so
 
@@ -69,7 +70,7 @@ def _wrap_sinks(pipeline: Pipeline, call: Call) -> None:
     pipeline.sinks = {name: _Instrumented(sink, SINK, call) for name, sink in pipeline.sinks.items()}
 
 
-def _wrap(made: Any, step: Node, call: Call) -> Any:
+def _wrap(made: Any, step: Step, call: Call) -> Any:
     if is_open(step):
         group = getattr(made, "innermost", made)  # an earlier call goes on being called
         group.transforms = [_wrap(m, s, call) for m, s in zip(group.transforms, step.steps, strict=True)]

@@ -7,8 +7,7 @@ import itertools
 import os
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Set
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
@@ -18,18 +17,18 @@ from augrecipes.compat.albumentations import running
 from augrecipes.compiler.kernels import fast_apply
 from augrecipes.compiler.lowering.lower import Sites, rebuild
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
-from augrecipes.compiler.rewrite.nodes import Nodes
+from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.at import At, Stages
 from augrecipes.compiler.run.cures import described
 from augrecipes.compiler.run.draws import Draws
+from augrecipes.compiler.run.epoch_copy import epoch_copy
 from augrecipes.compiler.run.objects import follow_mirrors
-from augrecipes.compiler.run.other_numbers import in_epoch
 from augrecipes.compiler.run.output_size_guard import guard
 from augrecipes.compiler.run.prepared import as_it_is, prepared
 from augrecipes.compiler.run.thread_copies import ThreadCopies
-from augrecipes.errors import AugrecipesError, DataError
+from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops import groups, registry
 from augrecipes.ops.fills import mask_fills
@@ -134,7 +133,7 @@ class Pipeline(AsCompose):
         steps = self.recipe.section(self.mode) or ()
         return mask_fills(one for step in steps for one in step.walk())
 
-    def nodes(self, arrival: Arrival | None = None) -> Nodes:
+    def nodes(self, arrival: Arrival | None = None) -> Steps:
         """What runs, in order, of samples that come so; None: as this very pipeline takes them."""
         return self.compiled.plans[arrival or self.arrival].steps
 
@@ -238,7 +237,7 @@ class Pipeline(AsCompose):
         """The pipeline with the numbers of an epoch, for the same thread; it is kept until the next but one."""
         if epoch not in self._by_epoch:
             kept = dict([*self._by_epoch.items()][-1:])
-            self._by_epoch = {**kept, epoch: in_epoch(self, epoch, kept.values())}
+            self._by_epoch = {**kept, epoch: epoch_copy(self, epoch, kept.values())}
         return self._by_epoch[epoch]
 
     def position(self, epoch: int, index: int, tile: int) -> None:
@@ -248,22 +247,16 @@ class Pipeline(AsCompose):
             for step, _, _ in self.sites:
                 step.params = {}  # a step that is not called keeps the parameters of its last sample
 
-    @contextmanager
-    def step_errors(self, channels: int | None = None) -> Iterator[None]:
-        """What goes wrong in a step is a DataError with the step's label; want of memory is no fault of the sample.
+    def step_error(self, error: Exception, channels: int | None = None) -> Exception:
+        """What is raised for what went wrong in a step: a DataError with its label; want of memory is no fault of data.
 
         `channels`: of the sample's image, where that is known.
         """
-        try:
-            yield
-        except (AugrecipesError, MemoryError):
-            raise
-        except Exception as error:
-            labels, innermost = self._labels, reversed([*running(error)])
-            step = next((labels[id(one)] for one in innermost if id(one) in labels), None)
-            if isinstance(error, cv2.error) and error.code == cv2.Error.StsNoMem:
-                raise MemoryError(f"step {step}: {error}") from error
-            raise DataError(described(error, channels), step=step) from error
+        labels, innermost = self._labels, reversed([*running(error)])
+        step = next((labels[id(one)] for one in innermost if id(one) in labels), None)
+        if isinstance(error, cv2.error) and error.code == cv2.Error.StsNoMem:
+            return MemoryError(f"step {step}: {error}")
+        return DataError(described(error, channels), step=step)
 
     def why_one_by_one(self, targets: Set[str] = frozenset(), *, files: bool = True) -> str | None:
         """Why samples with these targets beside their images are made one by one; None: they are made side by side."""

@@ -50,6 +50,11 @@ class Programs:
             return str(reason)
         return self._pipeline.watched(program)
 
+    @cached_property
+    def has_exits(self) -> bool:
+        """Whether samples come to steps that Python runs, or are all Python's."""
+        return isinstance(self.images, str) or bool(self.images.opaque)
+
     def masks(self, dtype: np.dtype[Any] = _UINT8, *, wide: bool | None = None) -> Program | str:
         """What carries out masks of a dtype, or why nothing does; `wide`: to int64; None: as the output has them."""
         if wide is None:

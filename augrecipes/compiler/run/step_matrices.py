@@ -12,6 +12,7 @@ from augrecipes.compat.steps import Sample, sampler_of
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.prepared import Act, Executors, prepared
+from augrecipes.errors import AugrecipesError
 from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size
 from augrecipes.ops.records import op_record
 
@@ -46,10 +47,14 @@ class StepMatrices:
         self._pipeline.position(*key)
         self._seen.clear()
         data: Sample = {"image": stand_in(shape, _BYTE)}
-        with self._pipeline.step_errors():
+        try:
             for first, p, act, _ in self._steps:
                 if first is None or first() < p:
                     data = act(data)
+        except (AugrecipesError, MemoryError):
+            raise
+        except Exception as error:
+            raise self._pipeline.step_error(error) from error
         return [*self._seen]
 
 

@@ -56,7 +56,7 @@ class ImagePipeline(Pipeline):
     """
 
     nests = True
-    made_of_steps = ("programs", "program_runner")
+    made_of_steps = ("programs", "program_runner", "step_runner")
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         self._lowered, sites = lower(compiled.plans[arrival].steps)
@@ -139,7 +139,10 @@ class ImagePipeline(Pipeline):
                 raise DataError("out is what the image is written to, and the sample has none")
             allocate = output_buffer(out, "the image", (targets.get("image"),))
         output = SampleOutput(epoch, (index, tile), allocate)
-        run_samples(self, output, {0: targets})
+        if self.programs.has_exits:
+            self.run_alone(output, 0, targets)  # and from exit to exit
+        else:
+            run_samples(self, output, {0: targets})
         if (done := output.sample) is None:
             done = {**targets, **output.others.get(0, {}), "image": output.image}
             if output.mask is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,13 @@ import numpy as np
 from augrecipes.compat.boxes import forget_labels
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.run.extra_targets import take_extra_targets
-from augrecipes.compiler.run.points import take_points
+from augrecipes.compiler.run.points import Points, take_points
 from augrecipes.compiler.run.program_runner import Key
 from augrecipes.compiler.run.targets import DTYPES, check_presence, image_in, mask_in, mask_out
-from augrecipes.errors import DataError
+from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.ops.fills import mask_dtype
 
-Finish = Callable[[dict[str, Any]], dict[str, Any]]
+_AXES = 3
 
 
 class StepRunner:
@@ -31,59 +31,57 @@ class StepRunner:
 
     def run(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
         """Make one sample; `allocate(shape, dtype)` gives the memory of its image."""
-        sample, finish = self._prepare(targets, allocate)
-        self._pipeline.position(*key)
-        return finish(self._run_steps(sample, None))
+        pipeline = self._pipeline
+        sample, extra, points = self._prepare(targets)
+        pipeline.position(*key)
+        sample = self._run_steps(sample, None)
+        sink, output = pipeline.sinks["image"], pipeline.compiled.recipe.output
+        caller_arrays = pipeline.caller_arrays(targets)
+        if extra and targets.get("image") is None:
+            del sample["image"]  # it stood in
+        else:
+            sample["image"] = sink(sample["image"], allocate, caller_arrays)
+        for other in extra:
+            sample[other.name] = other.out(sample[other.name], sink, output, pipeline.mask_fills)
+        if (mask := targets.get("mask")) is not None:
+            dtype = mask_dtype(mask.dtype, pipeline.mask_fills)
+            sample["mask"] = mask_out(sample["mask"], dtype, output, caller_arrays)
+        for each in points:
+            each.put_back(sample)
+        if pipeline.compiled.save_applied_params:
+            sample["applied"] = pipeline.applied()
+        return sample
 
     def trace(self, key: Key, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The image after each outermost step."""
         stages: list[tuple[str, Any]] = []
-        sample, _ = self._prepare(targets, np.empty)
+        sample, *_ = self._prepare(targets)
         self._pipeline.position(*key)
         self._run_steps(sample, stages)
         return stages
 
-    def _prepare(self, targets: dict[str, Any], allocate: Allocate) -> tuple[dict[str, Any], Finish]:
-        """The targets as albumentations wants them, and the function that turns its result into a sample."""
+    def _prepare(self, targets: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Any], Sequence[Points]]:
+        """The targets as albumentations wants them, the extra ones, and boxes and keypoints."""
         pipeline, compiled = self._pipeline, self._pipeline.compiled
-        inputs, output, fills = compiled.recipe.inputs, compiled.recipe.output, pipeline.mask_fills
+        inputs = compiled.recipe.inputs
         sample = dict(targets)
-        extra = take_extra_targets(sample, pipeline.likes, inputs) if pipeline.arrival == "together" else []
+        extra = take_extra_targets(sample, pipeline.likes, inputs) if pipeline.arrival == "together" else ()
         sample["image"] = image = image_in(sample.get("image"), inputs)
         mask = sample.get("mask")
         check_presence("mask", inputs.mask, given=mask is not None)
-        if mask is None:
-            sample.pop("mask", None)
-        else:
-            sample["mask"] = mask_in(mask, image, fills=fills)
-        dtype = None if mask is None else mask_dtype(mask.dtype, fills)
-        caller_arrays = pipeline.caller_arrays(targets)
+        if mask is not None:
+            sample["mask"] = mask_in(mask, image, fills=pipeline.mask_fills)
+        elif "mask" in sample:
+            del sample["mask"]
         points = take_points(sample, inputs, resumes=compiled.resumes, pauses=compiled.pauses)
         for other in extra:
-            sample[other.name] = other.lying_on(image, fills)
-
-        def finish(done: dict[str, Any]) -> dict[str, Any]:
-            sink = pipeline.sinks["image"]
-            if extra and targets.get("image") is None:
-                del done["image"]  # it stood in
-            else:
-                done["image"] = sink(done["image"], allocate, caller_arrays)
-            for other in extra:
-                done[other.name] = other.out(done[other.name], sink, output, fills)
-            if dtype is not None:
-                done["mask"] = mask_out(done["mask"], dtype, output, caller_arrays)
-            for each in points:
-                each.put_back(done)
-            if compiled.save_applied_params:
-                done["applied"] = pipeline.applied()
-            return done
-
-        return sample, finish
+            sample[other.name] = other.lying_on(image, pipeline.mask_fills)
+        return sample, extra, points
 
     def _run_steps(self, sample: dict[str, Any], stages: list[tuple[str, Any]] | None) -> dict[str, Any]:
         """A sample behind all steps; its image behind each outermost one goes to `stages`."""
-        pipeline = self._pipeline
-        with pipeline.step_errors(np.atleast_3d(sample["image"]).shape[2]):
+        pipeline, channels = self._pipeline, sample["image"].shape[2]
+        try:
             if pipeline.prepares:
                 for processor in pipeline.processors.values():
                     forget_labels(processor)
@@ -103,5 +101,9 @@ class StepRunner:
                 )
             if pipeline.prepares:
                 sample = pipeline.postprocess(sample)
-            sample["image"] = np.atleast_3d(image)
+        except (AugrecipesError, MemoryError):
+            raise
+        except Exception as error:
+            raise pipeline.step_error(error, channels) from error
+        sample["image"] = image if image.ndim == _AXES else np.atleast_3d(image)
         return sample

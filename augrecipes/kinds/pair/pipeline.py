@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +17,13 @@ from augrecipes.compiler.lowering.lower import Lowered, Sites, rebuild, transfor
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
-from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.run.extra_targets import is_array
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.programs import why_not_native
 from augrecipes.compiler.run.targets import image_in
-from augrecipes.errors import DataError
+from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.pair.degrade import Degrade, Key
 from augrecipes.kinds.pair.grid import Factors, common_size, scale_factors, window_shown
@@ -65,7 +64,7 @@ class PairPipeline(Pipeline):
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         recipe, scales = compiled.recipe, dict[str, int](compiled.recipe.scales)
         self.factors = scale_factors(scales)
-        steps = cast("Steps", compiled.plans[arrival].steps)  # rules of pairs merge none
+        steps = compiled.plans[arrival].steps  # rules of pairs merge none
         self._lowered = tuple(lower_pair(step, tuple(scales), self.factors) for step in steps)
         every = [*opened(self._lowered)]
         self.cells = {id(one.made.step): one.made.largest_factor for one in every if isinstance(one.made, PairStep)}
@@ -235,12 +234,16 @@ class PairPipeline(Pipeline):
         matrix = np.eye(3) if self.compiled.save_applied_params else None
         scene = Scene(arrays, self.factors, matrix, stages)
         self.position(*key)
-        with self.step_errors():
+        try:
             for step in self.transforms:
                 step(scene=scene)
                 if not isinstance(step, Degrade):  # it has added its own steps
                     scene.add_stage(self.label_of(step))
             scene.size()
+        except (AugrecipesError, MemoryError):
+            raise
+        except Exception as error:
+            raise self.step_error(error) from error
         for name, array in scene.arrays.items():
             if array.dtype not in (np.uint8, np.float32):
                 raise DataError(f"the steps left {name} as {array.dtype}; images are uint8 or float32")

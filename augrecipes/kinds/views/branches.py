@@ -13,7 +13,7 @@ from augrecipes.compiler.compile import build
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.prefix import suffix_recipe
 from augrecipes.compiler.rewrite import Compiled, Plan
-from augrecipes.compiler.rewrite.nodes import Nodes, action_of, singles
+from augrecipes.compiler.rewrite.nodes import Steps, action_of, singles
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.program_runner import Key
 from augrecipes.compiler.run.targets import MASKS, arrival_of
@@ -144,10 +144,10 @@ class Branches:
         free = all(action_of(leaf) in _FREE for step in steps for leaf in singles(step))
         return bool(steps) and (self._of.optimize == "none" or not free)
 
-    def _nodes(self, count: int) -> Nodes:
+    def _nodes(self, count: int) -> Steps:
         """What the plans of all views begin with, where these are so many shared steps; else ()."""
         sites = {leaf.site for step in self._of.recipe.steps[:count] for leaf in step.walk()}
-        found: list[Nodes] = []
+        found: list[Steps] = []
         for nodes in (whole.compiled.plans["uint8"].steps for whole in self._whole.values()):
             shared = [{leaf.site in sites for leaf in singles(node)} for node in nodes]
             stop = shared.count({True})

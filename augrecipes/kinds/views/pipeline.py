@@ -11,7 +11,7 @@ import numpy as np
 from augrecipes.compiler.kernels.encoded_images import is_encoded
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.rewrite import Compiled
-from augrecipes.compiler.rewrite.nodes import Nodes
+from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.step_matrices import StepMatrices
@@ -122,7 +122,7 @@ class ViewsPipeline(ImagePipeline):
         for one in {id(one): one for one in self._runs()}.values():
             one.dress(dress)
 
-    def nodes(self, arrival: Arrival | None = None) -> Nodes:
+    def nodes(self, arrival: Arrival | None = None) -> Steps:
         """Those of all views; what several begin with once."""
         found = {node.site: node for one in self._runs() for node in one.nodes(arrival)}
         return tuple(found.values()) if self.parts else super().nodes(arrival)

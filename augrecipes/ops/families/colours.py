@@ -212,7 +212,6 @@ RECORDS = (
         neutral={"sigma": 0, "bias": 0},
         unsigned=("sigma", "bias"),
         module="augrecipes.ops.stain",
-        fast="stain_jitter:stain_jitter",
         native_joined=_stain_jitter,
     ),
     of_values("FromFloat", random=False, changes_dtype=True, grids="same"),

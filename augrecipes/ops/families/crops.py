@@ -9,13 +9,12 @@ from typing import Any
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 from augrecipes.ops import eval_windows, output_size, sizes
 from augrecipes.ops.checks import Arguments, Fault, exactly_one
-from augrecipes.ops.constants import BORDER, KERNEL_INTERPOLATIONS
+from augrecipes.ops.constants import BORDER
 from augrecipes.ops.families.base import geometric, resampling
-from augrecipes.ops.families.resizes import RESIZES
-from augrecipes.ops.native_op import NativeOp, flat, params_getter
+from augrecipes.ops.native_op import NativeOp, params_getter
 
 _PADS = ("pad_top", "pad_bottom", "pad_left", "pad_right")
-_PAIR, _ALL_SIDES = 2, 4
+_PAIR = 2
 
 
 def _pads_in_place(arguments: Arguments) -> bool:
@@ -88,11 +87,6 @@ def _window_and_border(params: Mapping[str, Any]) -> tuple[float, ...]:
     return (*map(float, params["crop_coords"]), *(float(pads[name]) for name in _PADS))
 
 
-def _inner_window(step: Any) -> NativeOp:
-    parts = (step.crop_left, step.crop_right, step.crop_top, step.crop_bottom)
-    return NativeOp(DRAWS.BORDERS, EFFECTS.CROPS, parts, params_getter("crop_coords"))
-
-
 def _window_about_boxes(_: Any) -> NativeOp:
     whole = (0.0, 0.0, 1.0, 1.0)  # until one is drawn
     return NativeOp(DRAWS.NOTHING, EFFECTS.CROPS, whole, params_getter("crop_coords"), drawn_in_python=True)
@@ -120,39 +114,6 @@ def _padding_if_needed(step: Any) -> NativeOp | None:
 def _pads(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
     border = _border(step)
     return None if border is None else NativeOp(draw, EFFECTS.PADS, arguments, params_getter(*_PADS), border)
-
-
-def _crop_and_pad(step: Any) -> NativeOp | None:
-    """Some pixels, or some part of the image, off or around each side."""
-    parts = step.px is None
-    amount: Any = step.percent if parts else step.px
-    if isinstance(amount, int | float):
-        draws, pairs = 0, [(amount, amount)] * 4
-    elif len(amount) == _PAIR:
-        draws, pairs = 4 if step.sample_independently else 1, [amount] * 4
-    elif all(isinstance(n, int | float) for n in amount):
-        draws, pairs = 0, [(n, n) for n in amount]
-    elif not any(isinstance(pair, int | float) or len(pair) != _PAIR for pair in amount):
-        draws, pairs = 4, amount
-    else:
-        return None
-    draws_fill = any(isinstance(fill, list | tuple) for fill in (step.fill, step.fill_mask))
-    border = None if draws_fill else _border(step)
-    resizes = not step.keep_size or step.interpolation in KERNEL_INTERPOLATIONS
-    if border is None or not resizes or len(pairs) != _ALL_SIDES:
-        return None
-    keeps = step.interpolation if step.keep_size else -1
-    return NativeOp(
-        DRAWS.SIDES, EFFECTS.CROPS_AND_PADS, (parts, draws, *flat(pairs)), _window_in_border, (*border, 0, keeps)
-    )
-
-
-def _window_in_border(params: Mapping[str, Any]) -> tuple[float, ...]:
-    """The window, and the border around it; without a window, what is left of the result is the image."""
-    top, bottom, left, right = params["pad_params"] or (0, 0, 0, 0)
-    rows, columns = params["result_shape"]
-    window = params["crop_params"] or (0, 0, columns - left - right, rows - top - bottom)
-    return tuple(map(float, (*window, top, bottom, left, right)))
 
 
 def _position(name: str) -> int:
@@ -216,7 +177,6 @@ RECORDS = (
         neutral=dict.fromkeys(("crop_left", "crop_right", "crop_top", "crop_bottom"), 0),
         check=_check_borders,
         in_eval=(eval_windows.whole, "the whole image"),
-        native=_inner_window,
     ),
     _fixed_size("AtLeastOneBBoxRandomCrop", in_eval=_anywhere, native=_window_about_boxes, host_drawn=True),
     # These read the mask's pixels, or a key of their own: opaque.
@@ -247,8 +207,6 @@ RECORDS = (
         rising={"px": 1},
         check=exactly_one("px", "percent"),
         settled=eval_windows.middle_sides,
-        native=_crop_and_pad,
-        native_when=f"`px` or `percent` all numbers or all pairs; `fill`, `fill_mask` one number; {RESIZES}",
     ),
     _border_around("Pad", size=sizes.pad, neutral={"padding": 0}, limits={"padding": (0, 1_000_000)}, native=_padding),
     _border_around(

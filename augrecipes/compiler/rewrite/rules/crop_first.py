@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from augrecipes.compiler.rewrite.nodes import Nodes, action_of, is_single
+from augrecipes.compiler.rewrite.nodes import Steps, action_of, is_single
 from augrecipes.compiler.rewrite.rule import Edit, Rule, swaps
 from augrecipes.flow import Flow
 from augrecipes.ops.registry import effective
@@ -16,7 +16,7 @@ def _may_pad(step: Step) -> bool:
     return bool(effective(step).get("pad_if_needed"))
 
 
-def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
+def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
     # Only tables commute with a window bit for bit, and albumentations runs tables on uint8 only.
     # Boxes are filtered after each step, so the first of the two would then be filtered at another size.
     if flow.dtype != "uint8" or flow.boxes:

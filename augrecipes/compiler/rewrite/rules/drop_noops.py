@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from augrecipes.compiler.rewrite.nodes import Node, Nodes, action_of
+from augrecipes.compiler.rewrite.nodes import Steps, action_of
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.flow import Flow
+from augrecipes.recipe.model import Step
 
 
-def _is_noop(step: Node) -> bool:
+def _is_noop(step: Step) -> bool:
     return step.p == 0 or action_of(step) == "identity"
 
 
-def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
+def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
     # Albumentations filters boxes after each step, also after one that did nothing, and a filter is not always
     # idempotent: at min_visibility 1 rounding loses some boxes at every pass.
     if flow.boxes:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import ceil
 
 from augrecipes.compiler.rewrite.contracts import ALL, obstacles_from
-from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, Steps, action_of
+from augrecipes.compiler.rewrite.nodes import Steps, action_of, fuse
 from augrecipes.compiler.rewrite.rule import Edit, Rule, runs
 from augrecipes.compiler.rewrite.rules.join_warps import recolours
 from augrecipes.flow import Flow
@@ -43,16 +43,16 @@ def _is_slow(step: Step) -> bool:
     return action_of(step) == "opaque" or (_is_steep(step) and not op_record(step.name).native)
 
 
-def _pays(run: Steps, before: Node | None) -> bool:
+def _pays(run: Steps, before: Step | None) -> bool:
     leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
     # Alone, what is no more than one pass is quick as it is, but behind warps it needs no pass of its own.
-    warped = isinstance(before, Fused) and before.kernel in ("JoinedWarps", "JoinedColours")
+    warped = before is not None and before.name in ("JoinedWarps", "JoinedColours")
     if not warped and all(action_of(step) == "lookup" for step in run):
         return False  # one table of several is quicker than a matrix, and changes no bit
     return len(leaves) > 1 or warped or any(map(_is_slow, leaves))
 
 
-def _parts(steps: Nodes) -> Iterator[tuple[int, Steps]]:
+def _parts(steps: Steps) -> Iterator[tuple[int, Steps]]:
     """Where steps begin that may be joined, and these steps."""
     for start, run in runs(steps, joins):
         cuts = [0, *(k for k, step in enumerate(run) if k and _is_steep(step)), len(run)]
@@ -60,17 +60,17 @@ def _parts(steps: Nodes) -> Iterator[tuple[int, Steps]]:
             yield start + first, run[first:stop]
 
 
-def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:
+def _rewrite(steps: Steps, flow: Flow) -> Iterator[Edit]:
     if flow.dtype is None:
         return
     behind = obstacles_from(steps, flow, "LEVELS")
-    joined: Node | None = None
+    joined: Step | None = None
     end = 0
     for start, run in _parts(steps):
         stop = start + len(run)
         before = joined if end == start else steps[start - 1] if start else None
         if behind[stop] is None and _pays(run, before):
-            joined, end = Fused("JoinedColours", run), stop
+            joined, end = fuse("JoinedColours", run), stop
             yield Edit(start, stop, (joined,), levels(run))
 
 

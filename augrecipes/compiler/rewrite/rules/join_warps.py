@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import TypeGuard
 
 from augrecipes.compiler.rewrite.contracts import STILL, obstacles_from
-from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, Steps, action_of, after, is_single, singles
+from augrecipes.compiler.rewrite.nodes import Steps, action_of, after, fuse, is_single, singles
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
@@ -63,14 +62,14 @@ def _samples(run: Steps, flow: Flow) -> bool:
     return flow.dtype == "uint8" and not all(map(_only_scales, leaves))
 
 
-def _bends(step: Node, behind: Nodes) -> TypeGuard[Step]:
+def _bends(step: Step, behind: Steps) -> bool:
     """Whether it is a field that jobs sample with what is behind it: a lens, where that leaves fewer pixels."""
     if not is_single(step):
         return False
     record = op_record(step.name)
     if record.joins_warps is None or not (_is_linear(step) and record.allows(effective(step))):
         return False
-    return record.joins_warps == "always" or (bool(behind) and isinstance(behind[0], Step) and _leaves_less(behind[0]))
+    return record.joins_warps == "always" or any(map(_leaves_less, behind[:1]))
 
 
 def _samplings(step: Step) -> int:
@@ -85,7 +84,8 @@ def recolours(step: Step) -> bool:
     """Whether a step, or every step of a group, changes colours by little more than a matrix."""
     if step.is_group:
         return all(map(recolours, step.steps))
-    return op_record(step.name).recolours_for(effective(step))
+    record = op_record(step.name)
+    return record.recolours and record.recolours_for(effective(step))
 
 
 def arriving(flow: Flow) -> SizeBounds:
@@ -119,17 +119,15 @@ def _cuts_most(run: Steps, size: SizeBounds) -> bool:
     return False
 
 
-def _goes_by_pixels(step: Node) -> bool:
+def _goes_by_pixels(step: Step) -> bool:
     """Whether each pixel's colours come of its own, without a jump, or of these and a mean of the image."""
-    if not isinstance(step, Step):
-        return False
     if step.is_group:
         return all(map(_goes_by_pixels, step.steps))
     alone = action_of(step) in ("identity", "lookup", "matrix", "pointwise")
     return (recolours(step) or alone) and not op_record(step.name).jumps
 
 
-def _sees_mean(step: Node) -> bool:
+def _sees_mean(step: Step) -> bool:
     return any(op_record(leaf.name).statistics_for(effective(leaf)) for leaf in singles(step))
 
 
@@ -144,19 +142,17 @@ def _shows_fewer(step: Step, size: SizeBounds, *, all_of_it: bool) -> bool:
     return _only_scales(step) and not larger and not (all_of_it and cuts)
 
 
-def _stretches(steps: Nodes, sizes: Sequence[SizeBounds], flow: Flow) -> Iterator[tuple[int, int, Steps, Nodes]]:
+def _stretches(steps: Steps, sizes: Sequence[SizeBounds], flow: Flow) -> Iterator[tuple[int, int, Steps, Steps]]:
     """Where steps begin and end that one resampling may do, these steps, and the colours among them, which come behind.
 
     Boxes are filtered at the size that they have behind each step, so there no colours are passed. In front of what
     reacts to the difference each resampling is its own.
     """
     behind, samplings = obstacles_from(steps, flow, "RESAMPLES"), 0
-    start, stop, warps, colours = 0, 0, Steps(), Nodes()
+    start, stop, warps, colours = 0, 0, Steps(), Steps()
     passes = sees = False  # a warp is among them; and a step that sees the mean is among the colours
     for place, step in enumerate(steps):
-        if not isinstance(step, Step) or not (
-            joins(step) or (flow.dtype == "uint8" and _bends(step, steps[place + 1 :]))
-        ):
+        if not joins(step) and not (flow.dtype == "uint8" and _bends(step, steps[place + 1 :])):
             continue
         between = steps[stop:place]
         sees = sees or any(map(_sees_mean, between))
@@ -174,7 +170,7 @@ def _stretches(steps: Nodes, sizes: Sequence[SizeBounds], flow: Flow) -> Iterato
     yield start, stop, warps, colours
 
 
-def _rewrite(steps: Nodes, flow: Flow) -> list[Edit]:
+def _rewrite(steps: Steps, flow: Flow) -> list[Edit]:
     one, several = obstacles_from(steps, flow, "GEOMETRY"), obstacles_from(steps, flow, "RESAMPLES")
     edits = []
     sizes = [*accumulate(steps, lambda size, step: after(step, size), initial=arriving(flow))]
@@ -182,7 +178,7 @@ def _rewrite(steps: Nodes, flow: Flow) -> list[Edit]:
         behind = several if sum(map(_samplings, warps)) > 1 else one
         if behind[stop] is None and warps and (_pays(warps, sizes[start], flow) or _samples(warps, flow)):
             levels = 2 * (not all(map(joins, warps)))
-            edits.append(Edit(start, stop, (Fused("JoinedWarps", warps), *colours), levels=levels))
+            edits.append(Edit(start, stop, (fuse("JoinedWarps", warps), *colours), levels=levels))
     return edits
 
 

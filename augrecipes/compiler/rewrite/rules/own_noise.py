@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from functools import partial
 
 from augrecipes.compiler.rewrite.contracts import obstacles_from
-from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, Nodes, changed, is_single
+from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, Steps, changed, is_single
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.flow import Flow
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective
 
 
-def counted_noise(steps: Nodes, flow: Flow, *, moves: bool) -> Iterable[Edit]:
+def counted_noise(steps: Steps, flow: Flow, *, moves: bool) -> Iterable[Edit]:
     """Single steps that take their random numbers from our own generator: those that move pixels, or the others."""
     behind = obstacles_from(steps, flow, "GEOMETRY" if moves else "DISTRIBUTION")
     for place, step in enumerate(steps):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TypeGuard
 
 from augrecipes.compiler.rewrite.contracts import obstacle
-from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, action_of, is_single
+from augrecipes.compiler.rewrite.nodes import Fused, Steps, action_of, fuse, is_single
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.compiler.rewrite.rules.join_warps import joins
 from augrecipes.flow import Flow
@@ -15,17 +14,17 @@ from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
 
 
-def _scales(step: Node) -> TypeGuard[Step]:
+def _scales(step: Step) -> bool:
     """Whether a step only scales a window: other warps seldom shrink."""
     return is_single(step) and action_of(step) == "warp" and joins(step) and "area_for_downscale" in effective(step)
 
 
-def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
+def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
     if not flow.encoded or not steps or obstacle(steps[1:], flow, "GEOMETRY") is not None:
         return []
     first = steps[0]
     if _scales(first):
-        first = Fused("JoinedWarps", (first,))
+        first = fuse("JoinedWarps", (first,))
     elif not isinstance(first, Fused) or not first.reduces or first.scales:
         return []
     return [Edit(0, 1, (replace(first, reduces=True, scales=True),))]

@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from augrecipes.compiler.rewrite.contracts import obstacles_from
-from augrecipes.compiler.rewrite.nodes import Fused, Nodes
+from augrecipes.compiler.rewrite.nodes import Fused, Steps
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.flow import Flow
 
 
-def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
+def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
     behind = obstacles_from(steps, flow, "GEOMETRY")
     return [
         Edit(place, place + 1, (replace(step, reduces=True),))
         for place, step in enumerate(steps)
-        if isinstance(step, Fused) and step.kernel == "JoinedWarps" and not step.reduces and behind[place + 1] is None
+        if isinstance(step, Fused) and step.name == "JoinedWarps" and not step.reduces and behind[place + 1] is None
     ]
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
-from typing import TypeGuard
 
 from augrecipes.compiler.rewrite.contracts import amplified, obstacles_from
-from augrecipes.compiler.rewrite.nodes import Node, Nodes, action_of, after, is_single
+from augrecipes.compiler.rewrite.nodes import Steps, action_of, after, is_single
 from augrecipes.compiler.rewrite.rule import Edit, Rule, swaps
 from augrecipes.compiler.rewrite.rules.join_warps import arriving
 from augrecipes.flow import Flow
@@ -21,7 +20,7 @@ from augrecipes.recipe.model import Step
 _MEANS = ("linear", "area", "nearest", "linear_exact", "nearest_exact")
 
 
-def averages(step: Node) -> int | None:
+def averages(step: Step) -> int | None:
     """By how many levels a step rounds differently after a mean of pixels; None where it does not commute with one."""
     if step.is_group:
         found = [averages(child) for child in step.steps]
@@ -31,7 +30,7 @@ def averages(step: Node) -> int | None:
     return op_record(step.name).averages_for(effective(step))
 
 
-def refusals(steps: Nodes, flow: Flow) -> dict[int, str | None]:
+def refusals(steps: Steps, flow: Flow) -> dict[int, str | None]:
     """Why steps stay before the downscale, or the window, behind them, by place; None: they may be moved.
 
     >>> from augrecipes.recipe.model import Arguments
@@ -49,7 +48,7 @@ def refusals(steps: Nodes, flow: Flow) -> dict[int, str | None]:
     }
 
 
-def is_downscale(step: Node) -> TypeGuard[Step]:
+def is_downscale(step: Step) -> bool:
     """Whether a step is a window, or a resize of the whole image or of a window."""
     if not is_single(step):
         return False
@@ -57,7 +56,7 @@ def is_downscale(step: Node) -> TypeGuard[Step]:
     return action == "window" or (action == "warp" and op_record(step.name).resizes is not None)
 
 
-def _downscales(steps: Nodes, flow: Flow) -> dict[int, str | None]:
+def _downscales(steps: Steps, flow: Flow) -> dict[int, str | None]:
     """Why no colour step may be moved behind a downscale, or a window, by its place; None: it may."""
     sizes = accumulate(steps, lambda size, step: after(step, size), initial=arriving(flow))
     behind = obstacles_from(steps, flow, "LEVELS")
@@ -83,7 +82,7 @@ def _no_mean(step: Step, size: SizeBounds) -> str | None:
     return "stays before a resize that may enlarge: `inputs: {image: {min_size: ...}}` says how large images are"
 
 
-def _levels_apart(stretch: Nodes, flow: Flow) -> float:
+def _levels_apart(stretch: Steps, flow: Flow) -> float:
     """By how many levels images may be apart once all colours of a stretch were moved behind all its downscales.
 
     A step that commutes with means enlarges no difference; it adds what it rounds.
@@ -101,7 +100,7 @@ def _levels_apart(stretch: Nodes, flow: Flow) -> float:
     return apart
 
 
-def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:
+def _rewrite(steps: Steps, flow: Flow) -> Iterator[Edit]:
     if flow.boxes or flow.dtype is None:
         return
     colours = [averages(step) is not None for step in steps]

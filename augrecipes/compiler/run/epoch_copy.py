@@ -13,38 +13,38 @@ from augrecipes.compiler.run.as_compose import is_kept
 from augrecipes.compiler.run.output_size_guard import guard
 
 
-def in_epoch(pipeline: Any, epoch: int, kept: Iterable[Any]) -> Any:
+def epoch_copy(pipeline: Any, epoch: int, others: Iterable[Any]) -> Any:
     """A copy of a pipeline, for the same thread, whose steps have the numbers of an epoch.
 
     Args:
-        pipeline: with the numbers of the end.
+        pipeline: with the numbers of the last epoch.
         epoch: from 0.
-        kept: copies of other epochs, one of which may have the same numbers.
+        others: copies of other epochs, one of which may have the same numbers.
     """
     compiled = pipeline.compiled.in_epoch(epoch)
-    for one in kept:
-        if one.compiled.recipe == compiled.recipe:
-            return one
+    for copy in others:
+        if copy.compiled.recipe == compiled.recipe:
+            return copy
     if pipeline.dressed is not None:
         return pipeline.again(compiled)
-    made, instead = object.__new__(type(pipeline)), dict[int, Any]()
-    made.__dict__ |= pipeline.__dict__
-    made.renew(compiled)
-    made.whole, made._epoch = pipeline, epoch
+    copy, instead = object.__new__(type(pipeline)), dict[int, Any]()
+    copy.__dict__ |= pipeline.__dict__
+    copy.renew(compiled)
+    copy.whole, copy._epoch = pipeline, epoch
     pairs = zip(pipeline._lowered, compiled.plans[pipeline.arrival].steps, strict=True)
-    made._lowered = tuple(relower(was, node, pipeline.rebuild, instead) for was, node in pairs)
+    copy._lowered = tuple(relower(was, node, pipeline.rebuild, instead) for was, node in pairs)
     for name in ("_labels", "cells"):
         by_id = getattr(pipeline, name)
-        setattr(made, name, by_id | {id(now): by_id[was] for was, now in instead.items() if was in by_id})
-    made.sites = [(instead.get(id(step), step), label, shared) for step, label, shared in pipeline.sites]
-    fresh = [site for site in made.sites if isinstance(site[0], A.BasicTransform) and not is_kept(site[0])]
+        setattr(copy, name, by_id | {id(now): by_id[was] for was, now in instead.items() if was in by_id})
+    copy.sites = [(instead.get(id(step), step), label, shared) for step, label, shared in pipeline.sites]
+    fresh = [site for site in copy.sites if isinstance(site[0], A.BasicTransform) and not is_kept(site[0])]
     if compiled.optimize != "none" and pipeline.arrival not in UNOPTIMIZED_INPUTS:
         fast_apply.attach(step for step, _, _ in fresh)
     for step, label, shared in fresh:
         step.add_targets(pipeline.additional_targets)
         step.set_processors(pipeline.processors)
         step.random_generator, step.py_random = pipeline.draws.add(label, shared=shared)
-    guard(fresh, compiled.recipe.max_bytes, made.cells)
+    guard(fresh, compiled.recipe.max_bytes, copy.cells)
     pipeline.keep(fresh)
-    made.run_through([*transforms_of(made._lowered)])
-    return made
+    copy.run_through([*transforms_of(copy._lowered)])
+    return copy
