@@ -42,7 +42,7 @@ GONE = {
     "Given": "what it is of",
     "StepKind": "Action",
     "EffectKind": "Effect",
-    "kind_for": "action_for",
+    "kind_for": "action",
     "kind_of": "action_of",
 }
 # Classes with a `kind`: what a recipe is of, and two whose JSON is public.

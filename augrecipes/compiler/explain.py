@@ -278,7 +278,7 @@ def _why(recipe: Recipe, step: Step, optimize: Optimize) -> str:
     record = op_record(step.name)
     if not record.is_known:
         return "is a class of your own: nothing is known of it, so nothing is assumed"
-    if read := record.statistics_for(effective(step)):
+    if read := record.under(effective(step)).statistics:
         return f"reads {read} of the whole image: a crop moved before it would change that"
     action = action_of(step)
     if recipe.facts.scales:

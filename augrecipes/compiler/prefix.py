@@ -34,9 +34,9 @@ def draws_nothing(step: Step) -> bool:
         return False
     if step.name in (groups.SEQUENTIAL, groups.DEGRADE):
         return step.p in (None, 1) and all(draws_nothing(child) for child in step.steps)
-    record = op_record(step.name)
     arguments = effective(step)
-    return arguments["p"] == 1 and record.is_steady(arguments)
+    record = op_record(step.name).under(arguments)
+    return arguments["p"] == 1 and not record.random and not record.changes_dtype
 
 
 def is_light(step: Step) -> bool:
@@ -44,7 +44,7 @@ def is_light(step: Step) -> bool:
     if step.is_group:
         return all(is_light(child) for child in step.steps)
     record = op_record(step.name)
-    return record.action_for(effective(step)) in _LIGHT
+    return record.under(effective(step)).action in _LIGHT
 
 
 def deterministic_prefix(steps: Sequence[Step]) -> int:

@@ -149,7 +149,7 @@ def _cuts(step: Step) -> bool:
 
 def _reads(step: Step) -> str:
     """What the step reads of the whole image; empty where it reads nothing, or never acts."""
-    return "" if chance(step) <= 0 or is_neutral(step) else op_record(step.name).statistics_for(effective(step))
+    return "" if chance(step) <= 0 or is_neutral(step) else op_record(step.name).under(effective(step)).statistics
 
 
 @rule("L302", "channel-count", "error")

@@ -99,7 +99,7 @@ def unreachable(recipe: Recipe) -> Findings:
 def _colours(steps: tuple[Step, ...]) -> Findings:
     grey: Step | None = None
     for step in steps:
-        chroma = op_record(step.name).chroma_for(effective(step))
+        chroma = op_record(step.name).under(effective(step)).chroma
         if grey is None:
             grey = step if chroma == "drops" and chance(step) >= 1 else None
         elif chroma == "turns":

@@ -67,7 +67,7 @@ def unshareable_pair(recipe: Recipe) -> Findings:
         shared = named if record.bends else there
         if len(shared) < 2 or (record.bends and not recipe.allow_resampling):  # the latter is said already
             continue
-        if record.grids_for(effective(step)) == "never":
+        if record.under(effective(step)).grids == "never":
             yield Finding(_unshareable(step), step)
 
 
@@ -87,8 +87,8 @@ def unequal_pair(recipe: Recipe) -> Findings:
         record = op_record(step.name)
         if not record.is_known or len(there) < 2 or chance(step) <= 0 or is_neutral(step):
             continue
-        if record.grids_for(effective(step)) == "alike":
-            own = record.statistics_for(effective(step))
+        if record.under(effective(step)).grids == "alike":
+            own = record.under(effective(step)).statistics
             what = "reads each target's own statistics" if own else "works in pixels of each grid"
             message = f"{step.name} {what}, so {', '.join(there)} change differently; limit it with `target:`"
             yield Finding(message, step)

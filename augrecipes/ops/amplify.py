@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from augrecipes.ops.intervals import numbers
+
 Values = Mapping[str, Any]
 
 # The sum of the weights' sizes of a sample in the plane; 1 where none is below zero. Lanczos is OpenCV's with 8 × 8.
@@ -20,7 +22,7 @@ def most(value: Any) -> float:
     >>> most([-0.3, 0.2]), most(0.5), most(None)
     (0.3, 0.5, 0.0)
     """
-    return max(abs(float(part)) for part in (value if isinstance(value, list | tuple) else (value or 0,)))
+    return max((abs(float(number)) for number in numbers(value)), default=0.0)
 
 
 def sampled(values: Values) -> float:

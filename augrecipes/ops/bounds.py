@@ -1,7 +1,8 @@
-"""How large numbers may be: what OpenCV's integers and a machine's memory hold, checked before the first image.
+"""The last word on a step's arguments, after the schema: how large numbers may be, our checks, and constructors.
 
-The classes accept more than they can carry out: a size of 2³² ends the process, others end in errors of OpenCV that
-do not name the argument.
+The classes accept more than they can carry out: a size of 2³² ends the process, others end in errors of OpenCV that do
+not name the argument. Every class of albumentations whose constructor refuses more than its schema does has a check in
+its record: importing it takes longer than everything else that `augrecipes check` does. Registered classes are asked.
 """
 
 from __future__ import annotations
@@ -9,9 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from augrecipes.ops import registry
 from augrecipes.ops.checks import Fault, is_number
+from augrecipes.ops.intervals import numbers
+from augrecipes.ops.readable import Refusal
 from augrecipes.ops.record import OpRecord
+from augrecipes.ops.records import op_record
 from augrecipes.ops.sizes import UNKNOWN
+from augrecipes.ops.step import Step
 
 LARGEST = 1_000_000  # of any number: pixels, degrees, factors, counts
 SMALLEST = 1e-6  # but for 0: what is less is divided by, squared and lost
@@ -32,12 +38,33 @@ LIMITS: dict[str, tuple[float, float]] = {
 _SIZES = ("size", "height", "min_height", "max_size", "y_max", "scale_limit")
 
 
+def verdict(step: Step, max_bytes: int | None = MOST_BYTES) -> Refusal | None:
+    """Why the class of `step` refuses its arguments, or None where it takes them. The schema has accepted them.
+
+    `max_bytes`: of the largest image that it may make.
+
+    >>> from augrecipes.ops.frozen import Arguments
+    >>> verdict(Step("Crop", Arguments({"x_min": 9, "x_max": 5}))).argument
+    'x_max'
+    """
+    if registry.is_registered(step.name):  # a class of the program's own may change from run to run
+        try:
+            registry.build(registry.get_class(step.name), registry.keywords(step))
+        except Refusal as refusal:
+            return Refusal(refusal.message, refusal.argument)  # without the traceback's frames
+        return None
+    record = op_record(step.name)
+    merged = {name: part.get("default") for name, part in registry.takes(step.name).items()} | step.args.plain()
+    # Bounds first: a check reckons with numbers that make sense.
+    problem = fault(record, merged, max_bytes) or (record.check and record.check(merged))
+    return Refusal(problem[1], problem[0]) if problem else None
+
+
 def fault(record: OpRecord, arguments: Mapping[str, Any], max_bytes: int | None = MOST_BYTES) -> Fault:
     """The argument of a class that is out of all bounds, and why; None where all are within. Defaults are merged.
 
     `max_bytes` is the largest image, of three channels of uint8, that may be made; None: any.
 
-    >>> from augrecipes.ops.records import op_record
     >>> fault(op_record("PadIfNeeded"), {"min_height": 4294967297, "min_width": 8})
     ('min_height', 'numbers are at most 1,000,000 either way, got 4294967297')
     >>> print(fault(op_record("Resize"), {"height": 50_000, "width": 50_000})[1])
@@ -45,8 +72,7 @@ def fault(record: OpRecord, arguments: Mapping[str, Any], max_bytes: int | None 
     """
     for argument, value in arguments.items():
         low, high = record.limits.get(argument) or LIMITS.get(argument, (-LARGEST, LARGEST))
-        numbers = list(_numbers(value))
-        for number in numbers:
+        for number in numbers(value):
             if not -LARGEST <= number <= LARGEST:
                 return argument, f"numbers are at most {LARGEST:,} either way, got {number}"
             if 0 < abs(number) < SMALLEST:
@@ -54,7 +80,7 @@ def fault(record: OpRecord, arguments: Mapping[str, Any], max_bytes: int | None 
             if not low <= number <= high:
                 bound = f"at most {high:,}" if number > high else f"at least {low:g}"
                 return argument, f"must be {bound}, got {number}"
-        if argument in record.above_zero and numbers and max(numbers) == 0:
+        if argument in record.above_zero and max(numbers(value), default=1) == 0:
             return argument, "must reach beyond 0, which alone makes no image"
         if argument in record.unsigned and is_number(value) and value < 0:
             return argument, f"a single number s means [-s, s], so it must be at least 0, got {value}"
@@ -72,16 +98,6 @@ def size_text(size: int) -> str:
     ('1 GiB', '10,000 bytes')
     """
     return f"{size:,} bytes" if size % (1 << 30) else f"{size >> 30} GiB"
-
-
-def _numbers(value: Any) -> Iterator[float]:
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for item in value:
-            yield from _numbers(item)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield value
 
 
 def _pairs(value: Any) -> Iterator[tuple[float, float]]:

@@ -15,12 +15,8 @@ KERNEL_INTERPOLATIONS = (NEAREST, LINEAR, CUBIC, AREA, NEAREST_MIDDLE)
 BORDER: dict[str, int] = {"reflect_101": 4, "reflect": 2, "constant": 0, "replicate": 1, "wrap": 3}
 
 # Which argument takes which table.
-TABLES: dict[str, dict[str, int]] = {
-    "interpolation": INTERPOLATION,
-    "mask_interpolation": INTERPOLATION,
-    "interpolation_pair": INTERPOLATION,
-    "border_mode": BORDER,
-}
+_SAMPLING = ("interpolation", "mask_interpolation", "interpolation_pair")
+TABLES: dict[str, dict[str, int]] = {**dict.fromkeys(_SAMPLING, INTERPOLATION), "border_mode": BORDER}
 
 
 def to_number(argument: str, value: Any) -> Any:

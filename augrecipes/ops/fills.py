@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.ops.intervals import numbers
 from augrecipes.ops.step import Step
 
 _OPENCV_CHANNELS = 4  # that it fills in one call
@@ -20,6 +21,29 @@ _CONSTANT = 0  # of borders
 _MOST_LEVEL = 255
 _OF_MASKS = ("fill_mask", "mask_drop_value")
 _DTYPES = (np.uint8, np.int16, np.uint16, np.int32, np.int64)
+
+
+def _one_by_one(method: str, part_method: str, axes: int) -> Callable[..., np.ndarray]:
+    """A method of stacks that takes part by part where albumentations fills stacks otherwise.
+
+    Crops that pad first pad other axes of a stack than rows and columns.
+
+    Args:
+        method: its name.
+        part_method: the name of the method of one image or mask.
+        axes: of the stack, before those of an image.
+    """
+
+    def apply(step: Any, stack: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
+        fill, is_image = getattr(step, "fill", None), part_method == "apply"
+        differs = is_image and not isinstance(fill, str) and (stack.dtype == np.float32 or _is_list(step, fill))
+        if not stack.size or not (differs or params.get("pad_params") is not None):
+            whole: np.ndarray = getattr(super(FillLevels, step), method)(stack, *args, **params)
+            return whole
+        parts = [getattr(step, part_method)(part, *args, **params) for part in stack.reshape(-1, *stack.shape[axes:])]
+        return np.stack(parts).reshape(*stack.shape[:axes], *parts[0].shape)
+
+    return apply
 
 
 class FillLevels:
@@ -54,40 +78,11 @@ class FillLevels:
         with setting(step, "fill_mask", (fill,) * _OPENCV_CHANNELS):
             return apply(mask, *args, **params)
 
-    def apply_to_images(self, images: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
-        """Images N×H×W×C."""
-        return _one_by_one(self, "apply", super().apply_to_images, images, 1, args, params)  # type: ignore[misc]
-
-    def apply_to_volume(self, volume: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
-        """A volume D×H×W×C."""
-        return _one_by_one(self, "apply", super().apply_to_volume, volume, 1, args, params)  # type: ignore[misc]
-
-    def apply_to_volumes(self, volumes: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
-        """Volumes N×D×H×W×C."""
-        return _one_by_one(self, "apply", super().apply_to_volumes, volumes, 2, args, params)  # type: ignore[misc]
-
-    def apply_to_mask3d(self, mask3d: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
-        """A mask D×H×W."""
-        return _one_by_one(self, "apply_to_mask", super().apply_to_mask3d, mask3d, 1, args, params)  # type: ignore[misc]
-
-    def apply_to_masks3d(self, masks3d: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
-        """Masks N×D×H×W."""
-        return _one_by_one(self, "apply_to_mask", super().apply_to_masks3d, masks3d, 2, args, params)  # type: ignore[misc]
-
-
-def _one_by_one(
-    step: Any, name: str, whole: Callable[..., Any], stack: np.ndarray, axes: int, args: Any, params: dict[str, Any]
-) -> np.ndarray:
-    """A stack through a method of one image or mask, where albumentations fills stacks otherwise; else as `whole` does.
-
-    Crops that pad first pad other axes of a stack than rows and columns.
-    """
-    fill = getattr(step, "fill", None)
-    differs = name == "apply" and not isinstance(fill, str) and (stack.dtype == np.float32 or _is_list(step, fill))
-    if not stack.size or not (differs or params.get("pad_params") is not None):
-        return whole(stack, *args, **params)
-    made = [getattr(step, name)(one, *args, **params) for one in stack.reshape(-1, *stack.shape[axes:])]
-    return np.stack(made).reshape(*stack.shape[:axes], *made[0].shape)
+    apply_to_images = _one_by_one("apply_to_images", "apply", 1)  # N×H×W×C
+    apply_to_volume = _one_by_one("apply_to_volume", "apply", 1)  # D×H×W×C
+    apply_to_volumes = _one_by_one("apply_to_volumes", "apply", 2)  # N×D×H×W×C
+    apply_to_mask3d = _one_by_one("apply_to_mask3d", "apply_to_mask", 1)  # D×H×W
+    apply_to_masks3d = _one_by_one("apply_to_masks3d", "apply_to_mask", 2)  # N×D×H×W
 
 
 def _is_list(step: Any, fill: Any) -> bool:
@@ -153,16 +148,7 @@ def mask_fills(steps: Iterable[Step]) -> tuple[float, ...]:
     """
     found: list[Any] = [step.args.get(name) for step in steps for name in _OF_MASKS]
     found += [step.schedule.get(name) for step in steps for name in _OF_MASKS]
-    return tuple(number for value in found for number in _numbers(value))
-
-
-def _numbers(value: Any) -> list[float]:
-    if isinstance(value, bool | str) or value is None:
-        return []
-    if isinstance(value, Real):
-        return [value]  # type: ignore[list-item]
-    parts = value.values() if hasattr(value, "values") else value
-    return [number for part in parts for number in _numbers(part)]
+    return tuple(number for value in found for number in numbers(value))
 
 
 def mask_dtype(dtype: np.dtype[Any], fills: tuple[float, ...]) -> np.dtype[Any]:

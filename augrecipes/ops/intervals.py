@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from numbers import Real
 from typing import Any, Literal
 
 Meaning = Literal["symmetric", "around_one", "from_zero", "from_one", "from_three", "exact"]
@@ -30,3 +31,16 @@ def interval(meaning: Meaning, value: Any) -> tuple[float, float] | None:
         return (max(0, 1 - value), 1 + value)
     start = _STARTS.get(meaning, value)
     return (min(start, value), max(start, value))
+
+
+def numbers(value: Any) -> Iterator[float]:
+    """Every number in an argument, which may be a number, a list or mapping of such values, or something else.
+
+    >>> [*numbers({"x": [0, 1.5], "y": True}), *numbers("auto")]
+    [0, 1.5]
+    """
+    if isinstance(value, Mapping | list | tuple):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from numbers(part)
+    elif isinstance(value, Real) and not isinstance(value, bool):
+        yield value  # type: ignore[misc]

@@ -16,6 +16,7 @@ from augrecipes.ops.records import op_record
 
 Matrix: TypeAlias = NDArray[np.float64]
 Size: TypeAlias = tuple[int, int]  # rows and columns
+_PADS = ("pad_top", "pad_right", "pad_bottom", "pad_left")
 
 
 def shifted(x: float, y: float) -> Matrix:
@@ -51,8 +52,8 @@ def symmetry_of(name: str, params: Mapping[str, Any]) -> Symmetry:
     return drawn_symmetry(params) if fixed is None else D4[fixed]
 
 
-def output_size(step: Any, params: Mapping[str, Any], size: Size) -> Size:
-    """Rows and columns of an image of `size` behind a step of a known class.
+def drawn_size(step: Any, params: Mapping[str, Any], size: Size) -> tuple[float, float]:
+    """Height and width of the largest image that a step makes of one of `size`, before it cuts it; not rounded.
 
     Args:
         step: the transform.
@@ -60,33 +61,41 @@ def output_size(step: Any, params: Mapping[str, Any], size: Size) -> Size:
         size: rows and columns before it.
     """
     rows, columns = size
+    record, pads = op_record(type(step).__name__), params.get("pad_params")
+    if record.resizes:
+        if "scale" in params:
+            return rows * params["scale"], columns * params["scale"]
+        return getattr(step, "size", None) or (step.height, step.width)
+    if "max_height" in params:  # a perspective, before it is brought back
+        return params["max_height"], params["max_width"]
+    if "output_shape" in params:
+        return params["output_shape"][0], params["output_shape"][1]
+    if record.crops and not pads:
+        return 0, 0
+    sides = pads if isinstance(pads, list | tuple) else [(pads or params).get(side, 0) for side in _PADS]
+    top, right, bottom, left = sides
+    return rows + top + bottom, columns + left + right
+
+
+def output_size(step: Any, params: Mapping[str, Any], size: Size) -> Size:
+    """Rows and columns of an image of `size` behind a step of a known class; arguments are those of `drawn_size`."""
     record = op_record(type(step).__name__)
     if record.action == "dihedral":
-        return (columns, rows) if symmetry_of(record.name, params).transpose else size
+        return size[::-1] if symmetry_of(record.name, params).transpose else size
     if not record.moves or getattr(step, "keep_size", False):
         return size
-    if record.resizes and record.makes is not None:
-        height, width = record.makes(step, params, rows, columns)
-        # RandomScale cuts off what the others round.
-        return (
-            (int(height), int(width)) if hasattr(step, "scale_limit") else (max(1, round(height)), max(1, round(width)))
-        )
-    if "max_height" in params:
-        return params["max_height"], params["max_width"]
+    height, width = drawn_size(step, params, size)
+    if record.resizes:  # RandomScale cuts off what the others round
+        how = int if hasattr(step, "scale_limit") else lambda side: max(1, round(side))
+        return how(height), how(width)
     if "result_shape" in params:
         return params["result_shape"][0], params["result_shape"][1]
     if params.get("x_min", -1) >= 0:
         return params["y_max"] - params["y_min"], params["x_max"] - params["x_min"]
-    if "output_shape" in params:
-        return params["output_shape"][0], params["output_shape"][1]
     if "crop_coords" in params:
         x_min, y_min, x_max, y_max = params["crop_coords"]
         return y_max - y_min, x_max - x_min
-    pads = (
-        params.get("pad_top", 0) + params.get("pad_bottom", 0),
-        params.get("pad_left", 0) + params.get("pad_right", 0),
-    )
-    return rows + pads[0], columns + pads[1]
+    return int(height), int(width)
 
 
 def matrix_of(name: str, params: Mapping[str, Any], before: Size, after: Size) -> Matrix:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from itertools import compress
+from dataclasses import dataclass, field, replace
+from itertools import chain, compress
 from typing import Any, Literal
 
 from augrecipes.flow import Dtype
@@ -12,7 +12,6 @@ from augrecipes.ops.checks import Check
 from augrecipes.ops.eval_windows import Settled, Window
 from augrecipes.ops.intervals import Meaning
 from augrecipes.ops.native_op import Encoder
-from augrecipes.ops.output_size import SizeOf
 from augrecipes.ops.sizes import Bounds, to_sides
 
 Action = Literal["identity", "window", "dihedral", "padding", "warp", "lookup", "matrix", "pointwise", "opaque"]
@@ -28,6 +27,14 @@ Chroma = Literal["drops", "swaps", "turns"]
 Gain = float | Callable[[Mapping[str, Any]], float | None] | None
 
 _ON_LEVELS = frozenset({"from_lab", "inpaint_ns", "inpaint_telea"})
+# What holds where the arguments are not those of a fact.
+_UNLESS: Mapping[str, Mapping[str, Any]] = {
+    "action": {"action": "opaque", "averages": None, "recolours": False, "joins_warps": None},
+    "random": {"random": True},
+    "statistics": {"statistics": ""},
+    "grids": {"grids": "never"},
+    "chroma": {"chroma": None},
+}
 IMAGE_ONLY = frozenset({"image"})
 NOTHING: frozenset[str] = frozenset()
 EVERYTHING = frozenset({"image", "mask", "boxes", "keypoints"})
@@ -45,22 +52,18 @@ class OpRecord:
             one 3×4 colour matrix. `pointwise`: each output pixel from its own input pixel. `opaque`: anything else;
             never moved, never joined.
         random: makes draws beyond the one behind `p`.
-        steady_when: the arguments (defaults merged) under which a step that is not `random` draws nothing indeed; None:
-            any.
         statistics: what it reads of the whole image, so that a crop before it changes its result: such as `the mean`.
-        statistics_when: the arguments (defaults merged) under which `statistics` holds; None: any.
         resamples: interpolates between pixels.
         channels: channel counts it accepts, or None for any.
         targets: what it changes; a mask, boxes or keypoints that it does not name stay as they are.
-        when: the arguments (defaults merged) under which `action`, `averages`, `recolours` and `joins_warps` hold;
-            otherwise the step is opaque.
+        when: the arguments (defaults merged) under which some of these facts hold, by the fact's name; see `under`.
+            With `action` go `averages`, `recolours` and `joins_warps`.
         changes_dtype: the image's dtype after it is not the dtype before it.
         pixels: the arguments that count pixels of windows and sizes; a pair scales them to each target.
         grids: one draw on images of one scene at several scales. `same`: the same change of the scene on each (of
             geometry: once the window, or the matrix, is scaled). `alike`: the draws fit each, but the change is sized
             in pixels, interpolates or reads each image's statistics. `never`: the draws are places or maps in pixels
-            of one image. None: `never` for opaque steps, `same` for the others.
-        grids_when: the arguments (defaults merged) under which `grids` holds; otherwise it is `never`.
+            of one image. None becomes `never` of opaque steps, and `same` of the others.
         averages: of a step that is affine in each pixel's values, the same everywhere, and never leaves their range, so
             that the mean of some pixels may be taken before it or after it: by how many levels it rounds differently
             then, on uint8. A resize may differ from the mean by less than one level, whatever rounds in it: twice that
@@ -89,8 +92,6 @@ class OpRecord:
         displaces: it puts pixels of the image elsewhere, and what lies on the image stays.
         size: from the arguments (defaults merged) and what is known of the size before it to what is known behind it.
             None: the size stays.
-        makes: from the transform, its drawn parameters and the image's height and width to what it makes of them, of
-            a step that may make an image larger.
         resizes: what to which size: `whole` images, or a `window` of them, to what the arguments say; whole ones to
             the size of a `target` that Degrade makes.
         crops: which part of an image it keeps: its `centre`; a window `anywhere` in it; one that is `placed` by a box
@@ -103,7 +104,6 @@ class OpRecord:
         effect: what no kernel of several steps does: it bends the image by a `field` of displacements, paints a
             border (`padding`), loses detail all over it (`compression`), or draws each pixel for itself (`noise`).
         chroma: what it does to the differences between channels, and nothing else: `drops`, `swaps` or `turns` them.
-        chroma_when: the arguments (defaults merged) under which that is all; None: any.
         channels_after: from the arguments (defaults merged) to how many channels it makes; None: as many as before.
         wide: the arguments whose default is far wider than that of the same step elsewhere.
         instead: what stands for it in an evaluation that is written by hand.
@@ -137,17 +137,14 @@ class OpRecord:
     name: str
     action: Action = "opaque"
     random: bool = True
-    steady_when: Callable[[Mapping[str, Any]], bool] | None = None
     statistics: str = ""
-    statistics_when: Callable[[Mapping[str, Any]], bool] | None = None
     resamples: bool = False
     channels: tuple[int, ...] | None = None
     targets: frozenset[str] = IMAGE_ONLY
-    when: Callable[[Mapping[str, Any]], bool] | None = None
+    when: Mapping[str, Callable[[Mapping[str, Any]], bool]] = field(default_factory=dict)
     changes_dtype: bool = False
     pixels: tuple[str, ...] = ()
     grids: Grids | None = None
-    grids_when: Callable[[Mapping[str, Any]], bool] | None = None
     averages: int | None = None
     forgets: Mapping[str, Any] | None = None
     mend: str = ""
@@ -163,7 +160,6 @@ class OpRecord:
     hides: bool = False
     displaces: bool = False
     size: Bounds | None = None
-    makes: SizeOf | None = None
     resizes: Resizes | None = None
     crops: Crops | None = None
     turns: tuple[str, ...] = ()
@@ -172,7 +168,6 @@ class OpRecord:
     needs: Literal["boxes", "mask"] | None = None
     effect: Effect | None = None
     chroma: Chroma | None = None
-    chroma_when: Callable[[Mapping[str, Any]], bool] | None = None
     channels_after: Callable[[Mapping[str, Any]], int] | None = None
     wide: tuple[str, ...] = ()
     instead: str = ""
@@ -260,34 +255,19 @@ class OpRecord:
         may = self.action == "warp", self.recolours or self.averages is not None, bool(self.own_noise)
         return ", ".join(compress(("resampling", "levels", "noise"), may))
 
-    def allows(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether `arguments` (defaults merged) are those of `when`."""
-        return self.when is None or self.when(arguments)
+    def __post_init__(self) -> None:
+        if self.grids is None:
+            object.__setattr__(self, "grids", "never" if self.action == "opaque" else "same")
 
-    def action_for(self, arguments: Mapping[str, Any]) -> Action:
-        """`action`, or `opaque` where `arguments` (defaults merged) do not allow it."""
-        return self.action if self.allows(arguments) else "opaque"
+    def under(self, arguments: Mapping[str, Any]) -> OpRecord:
+        """What holds of a step with `arguments` (defaults merged).
 
-    def is_steady(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether a step with `arguments` (defaults merged), when it acts, does the same to uint8 images every time."""
-        fixed = self.steady_when is None or self.steady_when(arguments)
-        return not self.random and not self.changes_dtype and fixed
-
-    def statistics_for(self, arguments: Mapping[str, Any]) -> str:
-        """`statistics`, or an empty text where a step with `arguments` (defaults merged) reads none."""
-        return self.statistics if self.statistics_when is None or self.statistics_when(arguments) else ""
-
-    def averages_for(self, arguments: Mapping[str, Any]) -> int | None:
-        """`averages`, or None where `arguments` (defaults merged) do not allow it."""
-        return self.averages if self.allows(arguments) else None
-
-    def chroma_for(self, arguments: Mapping[str, Any]) -> Chroma | None:
-        """`chroma`, or None where a step with `arguments` (defaults merged) does something else, too."""
-        return self.chroma if self.chroma_when is None or self.chroma_when(arguments) else None
-
-    def recolours_for(self, arguments: Mapping[str, Any]) -> bool:
-        """`recolours`, or False where `arguments` (defaults merged) do not allow it."""
-        return self.recolours and self.allows(arguments)
+        >>> record = OpRecord("Blur", statistics="the mean", when={"statistics": lambda a: a["contrast"] != 0})
+        >>> record.under({"contrast": 0}).statistics, record.under({"contrast": 1}).statistics
+        ('', 'the mean')
+        """
+        changes = [_UNLESS[fact] for fact, holds in self.when.items() if not holds(arguments)]
+        return replace(self, **dict(chain.from_iterable(change.items() for change in changes))) if changes else self
 
     def colour_error_for(self, arguments: Mapping[str, Any]) -> tuple[float, float]:
         """Levels by which it may differ where it is joined, under `arguments` (defaults merged), and its gain."""
@@ -312,9 +292,3 @@ class OpRecord:
     def own_noise_for(self, arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
         """Whether a step with `arguments` (defaults merged) may take noise of our own, for images of this dtype."""
         return bool(self.own_noise) and (self.own_noise_when is None or self.own_noise_when(arguments, dtype))
-
-    def grids_for(self, arguments: Mapping[str, Any]) -> Grids:
-        """`grids`, or `never` where `arguments` (defaults merged) do not allow it."""
-        if self.grids_when is not None and not self.grids_when(arguments):
-            return "never"
-        return self.grids or ("never" if self.action == "opaque" else "same")

@@ -40,4 +40,4 @@ def rescalable() -> tuple[str, ...]:
     >>> "Rotate" in rescalable(), "Perspective" in rescalable()
     (True, False)
     """
-    return tuple(n for n in record_names() if _BY_NAME[n].action == "warp" and _BY_NAME[n].grids_for({}) == "same")
+    return tuple(n for n in record_names() if _BY_NAME[n].action == "warp" and _BY_NAME[n].grids == "same")

@@ -1,6 +1,8 @@
 """`eval: derived`: the steps of training without what is random.
 
-What one class becomes stands in `augrecipes.ops.evaluation`; here is what becomes of probabilities, groups and Degrade.
+One rule holds for every class: a step that acts on every sample and draws nothing stays, a step that draws goes. The
+exceptions are in the classes' records: windows are cut from the centre, sizes stay, and of a step that always acts with
+a strength that is never neutral the middle of its range stays, because training has seen no image without it.
 """
 
 from __future__ import annotations
@@ -8,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
+from typing import Any
 
-from augrecipes.ops import evaluation, groups, registry
+from augrecipes.ops import groups, registry
+from augrecipes.ops.eval_windows import EvalSteps, middle
+from augrecipes.ops.ranges import is_neutral, makes_draws, meaning_of
+from augrecipes.ops.record import OpRecord
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance
 from augrecipes.recipe.model import Arguments, Step, label
 
 ONE_BY_ONE = "its steps one by one"
+_DRAWS = "draws anew for every sample"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +73,55 @@ def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighte
     if step.is_group:
         return _group(step, scales)
     if picked and op_record(step.name).action == "dihedral":
-        return DerivedRow(step, (), evaluation.GONE.why)
-    made = evaluation.counterpart(step, _unit(step, scales))
-    if made is None:
+        return DerivedRow(step, (), _DRAWS)
+    counterpart = _counterpart(step, _unit(step, scales))
+    if counterpart is None:
         return DerivedRow(step, (), "nothing is known that could stand for it", unknown=True)
-    return DerivedRow(step, tuple(_made(step, name, arguments) for name, arguments in made.steps), made.why)
+    steps, why = counterpart
+    return DerivedRow(step, tuple(_eval_step(step, name, arguments) for name, arguments in steps), why)
 
 
-def _made(step: Step, name: str, arguments: dict[str, object]) -> Step:
+def _counterpart(step: Step, unit: int) -> tuple[EvalSteps, str] | None:
+    """What a class that acts on every sample becomes, and why; None where nothing is known of it.
+
+    `unit`: pixels come in multiples of this.
+    """
+    given, record = step.args.plain(), op_record(step.name)
+    if registry.is_registered(step.name):
+        said = getattr(registry.get_class(step.name), "in_eval", None)
+        kept: EvalSteps = [(step.name, given)] if said == "keep" else []
+        return (kept, f"its class says in_eval = {said!r}") if said in ("keep", "drop") else None
+    window, why = record.in_eval or (None, "")
+    if not record.is_known or (record.in_eval and window is None):
+        return None
+    if record.action == "identity" or is_neutral(step):
+        return [], "changes nothing"
+    values = registry.effective(step)
+    if window is not None:
+        return window(given, values, unit), why
+    if not makes_draws(step):
+        return [(step.name, given)], "draws nothing"
+    if record.settled is None and not record.draws_strength:
+        return [], _DRAWS
+    settled = _middle_strength(record, values) if record.settled is None else record.settled(values)
+    fixed = {**given, **settled}
+    if is_neutral(replace(step, args=Arguments(fixed))):
+        return [], f"{_DRAWS}, no change among it"
+    return [(step.name, fixed)], "the middle of what it draws"
+
+
+def _middle_strength(record: OpRecord, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Every range of a step that draws nothing but these: the neutral value where they draw it, or the middle one."""
+    # balanced_scale draws on which side of 1.
+    fixed: dict[str, Any] = {"balanced_scale": False} if values.get("balanced_scale") else {}
+    for name, neutral in record.neutral.items():
+        if values.get(name) is not None:
+            meaning = meaning_of(record.name, name)
+            fixed[name] = middle(meaning, values[name], neutral, is_whole=name.endswith("_px"))
+    return fixed
+
+
+def _eval_step(step: Step, name: str, arguments: Mapping[str, Any]) -> Step:
     """A step of evaluation in the place of `step`; a name of its own would be given twice, and none is random."""
     p = None if registry.default_p(name) == 1 else 1.0
     args, none = Arguments(arguments), Arguments()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from augrecipes.kinds import owners
-from augrecipes.ops import plugins, registry, undoing
+from augrecipes.ops import plugins, registry
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.recipe import derive, suggest
 from augrecipes.recipe.batch_steps import build_batch, check_batch
@@ -18,6 +18,7 @@ from augrecipes.recipe.model import Arguments, Recipe, Step, label
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
 from augrecipes.recipe.problems import NO_HINT, Fix, Hint, Problems, near, noted
 from augrecipes.recipe.steps import build_steps
+from augrecipes.recipe.undoing import obstacles
 from augrecipes.recipe.variants import Resolved
 from augrecipes.recipe.views import build_views, check_places
 
@@ -180,6 +181,6 @@ def _check_undone(context: Context, top: MappingNode, recipe: Recipe) -> None:
     if recipe.eval is None and "eval" not in top.entries:
         message = "views are made of samples of evaluation; add `eval:`, or `eval: derived`"
         context.problems.add("E406", top.at["tta"], message, "tta", _written("eval: derived"))
-    for step, why in undoing.obstacles(recipe.eval or ()):
+    for step, why in obstacles(recipe.eval or ()):
         message = f"{why}, so that predictions cannot come back to the source, as `tta:` has them; leave it out"
         context.problems.add("E406", context.place(step), message, step.name)

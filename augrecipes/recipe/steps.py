@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.kinds import owners
-from augrecipes.ops import groups, judge, policies, registry
+from augrecipes.ops import bounds, groups, policies, registry
 from augrecipes.ops.catalog import own_part
 from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import REFUSED
@@ -101,7 +101,7 @@ def _check_step(context: Context, step: Step, body: MappingNode, place: Place, b
     if name in GROUPS or name == groups.DEGRADE:
         check_children(context, step, body, place, before)
     elif len(context.problems) == before and name not in groups.PAIR_STEPS:
-        refusal = judge.verdict(step, context.max_bytes)
+        refusal = bounds.verdict(step, context.max_bytes)
         if refusal is not None:
             argument = body.entries.get(refusal.argument)
             where = body.at.get(refusal.argument, place) if argument is None else argument.place

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from augrecipes.ops.bounds import verdict
 from augrecipes.ops.checks import is_number
-from augrecipes.ops.judge import verdict
 from augrecipes.recipe import history
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.model import Arguments, Step

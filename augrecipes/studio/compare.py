@@ -21,11 +21,11 @@ from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.machine import cores
 from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
-from augrecipes.ops.ranges import pair_names
 from augrecipes.preview.display import amplified, at_size, rgb_of_input, rgb_of_output, within
 from augrecipes.recipe.model import Inputs, Output, Step
 from augrecipes.studio.editing import steps_by_path
 from augrecipes.studio.jobs import go_on
+from augrecipes.studio.pair_names import pair_names
 from augrecipes.studio.requests import CompareRequest, Refused, ViewRequest, no_step
 from augrecipes.studio.studio import Studio
 from augrecipes.studio.view import View, drawn_in, part_of, whole

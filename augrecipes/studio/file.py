@@ -23,13 +23,13 @@ from augrecipes.interop.budget import bounded
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import of_text
 from augrecipes.ops import groups, registry
-from augrecipes.ops.ranges import pair_names
 from augrecipes.paths import write_file
 from augrecipes.recipe import gallery
 from augrecipes.recipe.grammar import DEGRADE, GROUPS, POLICIES, STEP_KEYS, TOP
 from augrecipes.recipe.limits import MAX_BYTES, read_bytes
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.studio.jobs import go_on
+from augrecipes.studio.pair_names import pair_names
 from augrecipes.studio.requests import ExportRequest, ImportRequest, RecipeRequest, Refused, SaveRequest
 from augrecipes.studio.studio import Studio
 from augrecipes.studio.view import name_of

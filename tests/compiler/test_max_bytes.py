@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from support.checks import claimed
 from support.every_class import SLOW, STEPS, pool
 
 import augrecipes as ar
+from augrecipes.compiler.run import output_size_guard
 from augrecipes.kinds.pair import pipeline as pair
 from augrecipes.kinds.pair import shared
 from augrecipes.ops import bounds
-from augrecipes.ops.records import op_record, record_names
+from augrecipes.ops.records import record_names
 from augrecipes.recipe.model import Arguments, Optimize, Step
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.write import flow
@@ -108,7 +108,7 @@ def test_nothing_larger_than_the_limit_is_made(kind: str, optimize: Optimize) ->
 
 @EACH
 def test_no_other_class_makes_more_than_it_is_given(kind: str) -> None:
-    assert set(ENLARGE) == {name for name in record_names() if op_record(name).makes is not None}
+    assert set(ENLARGE) == {name for name in record_names() if output_size_guard.enlarges(name)}
     for step in STEPS:
         if step.name not in SLOW:
             law(step, kind)
@@ -116,7 +116,7 @@ def test_no_other_class_makes_more_than_it_is_given(kind: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(ENLARGE))
 def test_without_the_guard_the_law_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(*claimed(name, makes=None))
+    monkeypatch.setattr(output_size_guard, "enlarges", lambda _: False)
     monkeypatch.setattr(bounds, "_image", lambda *_: None)  # what is told when the recipe is checked
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         law(Step(name, Arguments(ENLARGE[name])), "pair" if name == "ResizeToTarget" else "image")

@@ -176,6 +176,6 @@ def test_a_step_that_may_not_act_would_be_noticed(monkeypatch: pytest.MonkeyPatc
     recipe = parse_text("version: 1\nrecipe: law\nsteps: [{HorizontalFlip: {p: 0.5}}]")
     check(recipe)
     monkeypatch.setattr("augrecipes.recipe.derive.chance", lambda step: 1.0)
-    monkeypatch.setattr("augrecipes.recipe.derive._made", lambda step, name, arguments: step)
+    monkeypatch.setattr("augrecipes.recipe.derive._eval_step", lambda step, name, arguments: step)
     with pytest.raises(AssertionError):
         check(recipe)

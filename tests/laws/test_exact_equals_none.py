@@ -158,7 +158,7 @@ test_planted_faults_are_caught = planted_faults(
         ),
         "a lookup claimed for a step that is none": (
             planted(check, recipes(BY_MEAN), SEEDS),
-            claimed("RandomBrightnessContrast", action="lookup", when=None),
+            claimed("RandomBrightnessContrast", action="lookup", when={}),
         ),
         **{
             f"groups are opened by {fault.__name__}": (

@@ -25,7 +25,7 @@ from augrecipes.compiler.run.targets import DTYPES
 from augrecipes.interop import plain
 from augrecipes.interop.plain import python_of, saved
 from augrecipes.ops import registry
-from augrecipes.ops.judge import verdict
+from augrecipes.ops.bounds import verdict
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Arguments, Step

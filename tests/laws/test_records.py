@@ -139,7 +139,7 @@ def far_pixels_count(name: str, args: dict) -> bool:
 @pytest.mark.parametrize(("name", "args"), READERS + NO_READERS, ids=str)
 def test_statistics_are_read_by_the_steps_that_say_so(name: str, args: dict) -> None:
     record = op_record(name)
-    assert bool(record.statistics_for(effective(Step(name, Arguments(args))))) == far_pixels_count(name, args)
+    assert bool(record.under(effective(Step(name, Arguments(args)))).statistics) == far_pixels_count(name, args)
 
 
 def test_a_planted_claim_is_found() -> None:

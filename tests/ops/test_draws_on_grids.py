@@ -19,7 +19,7 @@ DRAWN = ("random_seed", "seed")
 def of_images_alone(*grids: str) -> pytest.MarkDecorator:
     """The steps that change images alone, of whose draws records say one of these."""
     steps = [step for step in STEPS if "mask" not in op_record(step.name).targets and step.name not in LEFT]
-    chosen = [step for step in steps if op_record(step.name).grids_for(effective(step)) in grids]
+    chosen = [step for step in steps if op_record(step.name).under(effective(step)).grids in grids]
     return pytest.mark.parametrize("step", chosen, ids=lambda step: f"{step.name} {step.args.plain() or ''}".strip())
 
 
@@ -96,6 +96,6 @@ def test_what_is_never_shared_cannot_be(step: Step) -> None:
 
 def test_geometry_says_what_the_compiler_can_carry_from_grid_to_grid() -> None:
     geometric = [op_record(name) for name in record_names() if "mask" in op_record(name).targets]
-    same = {record.name for record in geometric if record.grids_for(effective(Step(record.name))) == "same"}
+    same = {record.name for record in geometric if record.under(effective(Step(record.name))).grids == "same"}
     assert {record.name for record in geometric if record.resamples} & same == set(rescalable())
     assert {record.name for record in geometric if record.action in ("window", "dihedral")} <= same

@@ -15,7 +15,7 @@ import augrecipes as ar
 from augrecipes.compiler.explain import explain
 from augrecipes.errors import LintError, RecipeError
 from augrecipes.lint import lint
-from augrecipes.ops import judge, registry
+from augrecipes.ops import bounds, registry
 from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.registry import construct
@@ -93,7 +93,7 @@ def test_the_gallery_can_be_derived_and_runs_without_a_word(name):
 def test_the_counterpart_of_any_arguments_is_a_step_that_draws_nothing(name, data):
     """Whatever a class accepts, what stands for it is accepted too, and draws nothing."""
     step = Step(name, Arguments(data.draw(arguments(name))), p=1.0)
-    if judge.verdict(step) is not None:
+    if bounds.verdict(step) is not None:
         return
     try:
         construct(step)

@@ -22,8 +22,8 @@ from augrecipes.compat.guard import albumentations
 from augrecipes.compiler.run import pipeline
 from augrecipes.errors import RecipeError
 from augrecipes.ops import bounds, catalog, registry
+from augrecipes.ops.bounds import verdict
 from augrecipes.ops.constants import BORDER, INTERPOLATION, to_number
-from augrecipes.ops.judge import verdict
 from augrecipes.ops.readable import Refusal
 from augrecipes.ops.record import OpRecord
 from augrecipes.ops.records import op_record

@@ -10,10 +10,10 @@ from studio_pages import QUICK, Page, write_images
 
 from augrecipes.interop.draft import LEFT_OUT
 from augrecipes.ops import registry
-from augrecipes.ops.ranges import pair_names
 from augrecipes.recipe.edit import TextEdit, TextSpan, applied
 from augrecipes.studio import file
 from augrecipes.studio.editing import PageText
+from augrecipes.studio.pair_names import pair_names
 
 PAIRS = {
     ("CLAHE", "tile_grid_size"): ("rows", "columns"),

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import strategies as st
 
 from augrecipes.ops import catalog
-from augrecipes.ops.judge import verdict
+from augrecipes.ops.bounds import verdict
 from augrecipes.recipe import grammar
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Normalize, Output, Recipe, Step, label
 

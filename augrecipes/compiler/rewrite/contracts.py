@@ -121,7 +121,7 @@ def _why(leaf: Step, flow: Flow, merge: Merge) -> str | None:
         return None
     if flow.dtype != "uint8" and merge == "LEVELS" and record.in_levels_for(effective(leaf)):
         return "rounds float32 to levels of 255: the last bit would become a level"
-    colours = merge == "RESAMPLES" and record.recolours_for(effective(leaf))  # what hues do does not count
+    colours = merge == "RESAMPLES" and record.under(effective(leaf)).recolours  # what hues do does not count
     gain = record.colour_error_for(effective(leaf))[1] if colours else record.gain_for(effective(leaf))
     if gain is None:
         return "goes by thresholds or statistics of the image: a few levels may become very many"

@@ -102,7 +102,7 @@ def opened(node: Step) -> Iterator[Step]:
 def action_of(node: Step) -> Action:
     """What the compiler may assume of a node: what its record says, given its arguments."""
     record = op_record(node.name)
-    return record.action if record.when is None else record.action_for(effective(node))
+    return record.action if not record.when else record.under(effective(node)).action
 
 
 def after(step: Step, size: SizeBounds) -> SizeBounds:

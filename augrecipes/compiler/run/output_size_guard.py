@@ -9,11 +9,13 @@ from typing import Any
 from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.errors import DataError
 from augrecipes.ops.bounds import size_text
-from augrecipes.ops.output_size import SizeOf
+from augrecipes.ops.matrices import drawn_size
 from augrecipes.ops.records import op_record
+from augrecipes.ops.registry import takes
 
 _MOST = 8  # bytes of a value
 _CHANNELS = 4  # most images have no more
+_ENLARGING = frozenset({"pad_if_needed", "fit_output"})  # arguments
 
 
 def guard(sites: Sites, max_bytes: int | None, cells: Mapping[int, int] | None = None) -> None:
@@ -27,11 +29,21 @@ def guard(sites: Sites, max_bytes: int | None, cells: Mapping[int, int] | None =
     if max_bytes is None:
         return
     for step, site, _ in sites:
-        if (size_of := op_record(type(step).__name__).makes) is not None:
-            step.get_params_dependent_on_data = _guarded(step, site, size_of, max_bytes, (cells or {}).get(id(step), 1))
+        if enlarges(type(step).__name__):
+            step.get_params_dependent_on_data = _guarded(step, site, max_bytes, (cells or {}).get(id(step), 1))
 
 
-def _guarded(step: Any, site: str, size_of: SizeOf, max_bytes: int, cell: int) -> Callable[..., Any]:
+def enlarges(name: str) -> bool:
+    """Whether steps of a class may make an image larger: they resize or pad, or do with some arguments.
+
+    >>> enlarges("Affine"), enlarges("Rotate")
+    (True, False)
+    """
+    record = op_record(name)
+    return record.resizes is not None or record.effect == "padding" or not _ENLARGING.isdisjoint(takes(name))
+
+
+def _guarded(step: Any, site: str, max_bytes: int, cell: int) -> Callable[..., Any]:
     dependent = step.get_params_dependent_on_data
     few = max_bytes // (_CHANNELS * _MOST * cell * cell)  # pixels that are never too many
 
@@ -39,7 +51,7 @@ def _guarded(step: Any, site: str, size_of: SizeOf, max_bytes: int, cell: int) -
         found: dict[str, Any] = dependent(params=params, data=data)
         shape = params["shape"]
         params.update(found)  # as the caller does with what it gets
-        height, width = size_of(step, params, shape[0], shape[1])
+        height, width = drawn_size(step, params, shape[:2])
         if height * width <= few and prod(shape[2:]) <= _CHANNELS:
             return found
         height, width = cell * height, cell * width

@@ -24,7 +24,7 @@ def how_to_share(step: Step) -> How:
     record = op_record(step.name)
     if not record.is_known:
         return "plain"
-    action = record.action_for(effective(step))
+    action = record.under(effective(step)).action
     if action in ("window", "dihedral"):
         return action
     if record.bends:

@@ -22,6 +22,11 @@ def _check_preset(a: Arguments) -> Fault:
     return ("preset", "a preset needs method: preset") if both else None
 
 
+def _is_weighted_sum(a: Arguments) -> bool:
+    # Other methods compare the channels, or go through Lab or PCA; `average` drops the fraction.
+    return a.get("method", "weighted_average") == "weighted_average" and a.get("num_output_channels", 3) == 3
+
+
 def channel_mix(step: Any) -> NativeOp | None:
     """A step that draws nothing and mixes channels by one matrix; None where it is more than that.
 
@@ -90,10 +95,9 @@ def _stain_jitter(step: Any) -> NativeOp:
     )
 
 
-_recolouring = partial(of_values, recolours=True)
+_recolouring = partial(of_values, recolours=True, channels=GREY_OR_RGB)
 _by_histogram = partial(of_values, statistics="the histogram", grids="alike", in_levels=True)
 _HSV = dict.fromkeys(("hue_shift_limit", "sat_shift_limit", "val_shift_limit"), 0)
-_SHIFTS = dict.fromkeys(("r_shift_limit", "g_shift_limit", "b_shift_limit"), 0)
 
 RECORDS = (
     # One 3×4 matrix, in arithmetic that rounds: for `fast` only.
@@ -101,13 +105,8 @@ RECORDS = (
         "ToGray",
         "matrix",
         random=False,
-        channels=GREY_OR_RGB,
-        # Other methods compare the channels, or go through Lab or PCA; `average` drops the fraction.
-        when=lambda a: (
-            a.get("method", "weighted_average") == "weighted_average" and a.get("num_output_channels", 3) == 3
-        ),
         statistics="the principal colours",
-        statistics_when=lambda a: a.get("method") == "pca",
+        when={"action": _is_weighted_sum, "statistics": lambda a: a.get("method") == "pca"},
         grids="same",
         averages=2,
         gain=amplify.to_gray,
@@ -118,7 +117,7 @@ RECORDS = (
         native_joined=channel_mix,
         native_when="`method` weighted_average; `num_output_channels` 3",
     ),
-    _recolouring("ToSepia", "matrix", random=False, channels=GREY_OR_RGB, gain=1.36, native_joined=channel_mix),
+    _recolouring("ToSepia", "matrix", random=False, gain=1.36, native_joined=channel_mix),
     of_values(
         "ToRGB",
         random=False,
@@ -131,6 +130,7 @@ RECORDS = (
     _recolouring(
         "ChannelShuffle",
         "pointwise",
+        channels=None,
         averages=0,
         gain=1.0,
         chroma="swaps",
@@ -139,10 +139,9 @@ RECORDS = (
     _recolouring(
         "HueSaturationValue",
         "pointwise",
-        channels=GREY_OR_RGB,
         in_levels=True,
         chroma="turns",
-        chroma_when=lambda a: a.get("val_shift_limit") in (0, [0, 0]),
+        when={"chroma": lambda a: a.get("val_shift_limit") in (0, [0, 0])},
         neutral=_HSV,
         only_draws=(*_HSV,),
         native=uniform(
@@ -157,8 +156,7 @@ RECORDS = (
     _recolouring(
         "ColorJitter",
         statistics="the mean (for its contrast)",
-        statistics_when=lambda a: a.get("contrast") not in (0, [1, 1]),
-        channels=GREY_OR_RGB,
+        when={"statistics": lambda a: a.get("contrast") not in (0, [1, 1])},
         grids="same",
         colour_error=amplify.jitter_error,
         gain=amplify.color_jitter,
@@ -198,7 +196,7 @@ RECORDS = (
     of_values(
         "HEStain",
         statistics="the stains",
-        statistics_when=lambda a: a.get("method") in ("macenko", "vahadane"),
+        when={"statistics": lambda a: a.get("method") in ("macenko", "vahadane")},
         channels=RGB,
         grids="alike",
         check=_check_preset,

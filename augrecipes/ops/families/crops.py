@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
-from augrecipes.ops import eval_windows, output_size, sizes
+from augrecipes.ops import eval_windows, sizes
 from augrecipes.ops.checks import Arguments, Fault, exactly_one
 from augrecipes.ops.constants import BORDER
 from augrecipes.ops.families.base import geometric, resampling
+from augrecipes.ops.families.resizes import WHOLE
 from augrecipes.ops.native_op import NativeOp, params_getter
 
 _PADS = ("pad_top", "pad_bottom", "pad_left", "pad_right")
@@ -56,14 +57,6 @@ def _check_padding(a: Arguments) -> Fault:
 # Windows, of which some pad first.
 
 
-def _random_window(step: Any) -> NativeOp | None:
-    return _window(step, DRAWS.RANDOM_CROP)
-
-
-def _centre_window(step: Any) -> NativeOp | None:
-    return _window(step, DRAWS.CENTER_CROP)
-
-
 def _window(step: Any, draw: int) -> NativeOp | None:
     return _cut(step, draw, (step.height, step.width, step.pad_if_needed, _position(step.pad_position)))
 
@@ -88,8 +81,7 @@ def _window_and_border(params: Mapping[str, Any]) -> tuple[float, ...]:
 
 
 def _window_about_boxes(_: Any) -> NativeOp:
-    whole = (0.0, 0.0, 1.0, 1.0)  # until one is drawn
-    return NativeOp(DRAWS.NOTHING, EFFECTS.CROPS, whole, params_getter("crop_coords"), drawn_in_python=True)
+    return NativeOp(DRAWS.NOTHING, EFFECTS.CROPS, WHOLE, params_getter("crop_coords"), drawn_in_python=True)
 
 
 # Borders.
@@ -147,27 +139,24 @@ def _border(step: Any) -> tuple[float, ...] | None:
 _crop = partial(geometric, crops="anywhere", size=sizes.to_sides)
 _fixed_size = partial(_crop, action="window", pixels=("height", "width"))
 _steady = partial(
-    _crop, action="window", random=False, steady_when=_pads_in_place, makes=output_size.padded_first,
+    _crop, action="window", random=False, when={"random": _pads_in_place},
     settled=lambda _: {"pad_position": "center"},
 )  # fmt: skip
 _anywhere = (eval_windows.central, "the window in the centre, whatever it shows")
 _all_boxes = (eval_windows.whole, "the whole image, which holds every box")
-_border_around = partial(
-    geometric, action="padding", random=False, grids="never", makes=output_size.padded, effect="padding"
-)
+_border_around = partial(geometric, action="padding", random=False, grids="never", effect="padding")
 
 RECORDS = (
     # Where one pads first, the kernel sees the padding in the drawn parameters and runs the step itself.
     _steady(
         "Crop", pixels=("x_min", "y_min", "x_max", "y_max"), size=sizes.to_box, check=_check_box, native=_fixed_window
     ),
-    _steady("CenterCrop", crops="centre", pixels=("height", "width"), native=_centre_window),
+    _steady("CenterCrop", crops="centre", pixels=("height", "width"), native=partial(_window, draw=DRAWS.CENTER_CROP)),
     _fixed_size(
         "RandomCrop",
-        makes=output_size.padded_first,
         instead="CenterCrop",
         in_eval=(eval_windows.central, "the window in the centre"),
-        native=_random_window,
+        native=partial(_window, draw=DRAWS.RANDOM_CROP),
     ),
     _crop(
         "RandomCropFromBorders",
@@ -199,9 +188,8 @@ RECORDS = (
     resampling(
         "CropAndPad",
         random=False,
-        steady_when=_has_plain_sides,
+        when={"random": _has_plain_sides},
         size=sizes.kept_if("keep_size", True),
-        makes=output_size.padded_or_cut,
         effect="padding",
         neutral={"px": 0, "percent": 0},
         rising={"px": 1},
@@ -211,7 +199,7 @@ RECORDS = (
     _border_around("Pad", size=sizes.pad, neutral={"padding": 0}, limits={"padding": (0, 1_000_000)}, native=_padding),
     _border_around(
         "PadIfNeeded",
-        steady_when=_pads_in_place,
+        when={"random": _pads_in_place},
         size=sizes.pad_to,
         check=_check_padding,
         settled=lambda _: {"position": "center"},

@@ -15,7 +15,7 @@ from augrecipes.ops.native_op import NativeOp, ranges
 _MASK = frozenset({"mask"})
 _COVERS = "`fill` of levels"
 _MOST_LEVEL = 255
-_CORNER = 1 << LIMITS.CORNER_BITS
+_PLACES = [1 << LIMITS.CORNER_BITS * place for place in (3, 2, 1, 0)]  # of corners in one number
 
 
 def _check_holes(a: Arguments) -> Fault:
@@ -55,13 +55,8 @@ def _fill(step: Any) -> tuple[float, ...] | None:
 
 def _corners(params: Mapping[str, Any]) -> tuple[float, ...]:
     """How many holes, and the four corners of each in one number."""
-    words = []
-    for corners in params["holes"].astype("int64").reshape(-1, 4).tolist():
-        word = 0
-        for corner in corners:
-            word = word * _CORNER + corner
-        words.append(float(word))
-    return (float(len(words)), *words)
+    words = params["holes"].astype("int64").reshape(-1, 4) @ _PLACES
+    return tuple(map(float, (len(words), *words.tolist())))
 
 
 _covering = partial(geometric, gain=filled, in_place=True, hides=True)

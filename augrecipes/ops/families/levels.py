@@ -93,6 +93,14 @@ def _channel_dropout(step: Any) -> NativeOp | None:
     )
 
 
+def _is_by_mean(a: Arguments) -> bool:
+    return not a.get("brightness_by_max", True)
+
+
+def _reads_mean(a: Arguments) -> bool:
+    return _is_by_mean(a) and a.get("brightness_limit") not in (0, [0, 0])
+
+
 def _is_of_channels(a: Arguments) -> bool:
     return not a.get("elementwise", False)
 
@@ -131,9 +139,8 @@ RECORDS = (
     _table(
         "RandomBrightnessContrast",
         recolours=True,
-        when=lambda a: bool(a.get("brightness_by_max", True)),
+        when={"action": lambda a: not _is_by_mean(a), "statistics": _reads_mean},
         statistics="the mean (for its brightness)",
-        statistics_when=lambda a: not a.get("brightness_by_max", True) and a.get("brightness_limit") not in (0, [0, 0]),
         gain=amplify.brightness_contrast,
         neutral=_BY_MEAN,
         only_draws=(*_BY_MEAN,),
@@ -144,8 +151,7 @@ RECORDS = (
     _table("PlanckianJitter", recolours=True, channels=RGB, gain=1.7, check=_check_temperature),
     _table(
         "MultiplicativeNoise",
-        when=_is_of_channels,
-        grids_when=_is_of_channels,
+        when=dict.fromkeys(("action", "grids"), _is_of_channels),
         gain=amplify.multiplied("multiplier"),
         neutral={"multiplier": 1},
         native=_multiplier,

@@ -126,7 +126,7 @@ RECORDS = (
     _noise(
         "AdditiveNoise",
         grids="same",
-        grids_when=lambda a: a.get("spatial_mode") == "constant",
+        when={"grids": lambda a: a.get("spatial_mode") == "constant"},
         gain=1.0,
         check=_check_params,
         native=_constant,

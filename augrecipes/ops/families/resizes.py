@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
-from augrecipes.ops import eval_windows, output_size, sizes
+from augrecipes.ops import eval_windows, sizes
 from augrecipes.ops.checks import Arguments, Fault, exactly_one, scale_above_zero, spread
 from augrecipes.ops.constants import AREA, KERNEL_INTERPOLATIONS
 from augrecipes.ops.families.base import resampling
@@ -15,6 +15,7 @@ from augrecipes.ops.native_op import NativeOp, params_getter
 from augrecipes.ops.record import NOTHING, OpRecord
 
 RESIZES = "`interpolation` nearest, linear, cubic or area"
+WHOLE = (0.0, 0.0, 1.0, 1.0)  # window, until Python draws one by boxes
 _RATIO = (0.02, 50)
 _MOST_LENGTHS = LIMITS.DRAW_ARGUMENTS - 2
 
@@ -43,17 +44,9 @@ def _interpolations(step: Any) -> tuple[int, int] | None:
     return (how, AREA if by_areas else how) if how in KERNEL_INTERPOLATIONS else None
 
 
-def _resize(step: Any) -> NativeOp | None:
+def _resize(step: Any, height: int, width: int) -> NativeOp | None:
     both = _interpolations(step)
-    return both and NativeOp(
-        DRAWS.NOTHING, EFFECTS.RESIZES, effect_arguments=(step.height, step.width, *both)
-    )  # fmt: skip
-
-
-def _resize_to_target(step: Any) -> NativeOp | None:
-    """The size is that of a target that is being made, which a run of the program sets."""
-    how = step.interpolation
-    return None if how is None else NativeOp(DRAWS.NOTHING, EFFECTS.RESIZES, effect_arguments=(0, 0, how, how))
+    return both and NativeOp(DRAWS.NOTHING, EFFECTS.RESIZES, effect_arguments=(height, width, *both))
 
 
 def _resized_crop(step: Any) -> NativeOp | None:
@@ -61,28 +54,11 @@ def _resized_crop(step: Any) -> NativeOp | None:
     return _crop(step, DRAWS.RESIZED_CROP, (least, most, math.log(low), math.log(high), low, high), step.size)
 
 
-def _sized_crop(step: Any) -> NativeOp | None:
-    return _crop(step, DRAWS.SIZED_CROP, (*step.min_max_height, step.w2h_ratio), step.size)
-
-
-def _resized_about_boxes(step: Any) -> NativeOp | None:
-    whole = (0.0, 0.0, 1.0, 1.0)  # until a window is drawn
-    return _crop(step, DRAWS.NOTHING, whole, (step.height, step.width), by_boxes=True)
-
-
 def _crop(step: Any, draw: int, arguments: Any, size: Any, *, by_boxes: bool = False) -> NativeOp | None:
     if (both := _interpolations(step)) is None:
         return None
     window = params_getter("crop_coords")
     return NativeOp(draw, EFFECTS.CROPS_AND_RESIZES, arguments, window, (*size, *both), by_boxes)
-
-
-def _shorter_side(step: Any) -> NativeOp | None:
-    return _to_side(step, OPTIONS.SHORTER_SIDE, OPTIONS.COVERS)
-
-
-def _longer_side(step: Any) -> NativeOp | None:
-    return _to_side(step, OPTIONS.LONGER_SIDE, OPTIONS.FITS)
 
 
 def _to_side(step: Any, side: int, of_both: int) -> NativeOp | None:
@@ -100,23 +76,17 @@ def _to_side(step: Any, side: int, of_both: int) -> NativeOp | None:
     return _scaled(step, DRAWS.SIDE_LENGTH, arguments, rounds=True)
 
 
-def _random_scale(step: Any) -> NativeOp | None:
-    return _scaled(step, DRAWS.SCALE, step.scale_limit, rounds=False)
-
-
 def _scaled(step: Any, draw: int, arguments: tuple[float, ...], *, rounds: bool) -> NativeOp | None:
     both = _interpolations(step)
     return both and NativeOp(draw, EFFECTS.SCALES, arguments, params_getter("scale"), (*both, rounds))
 
 
 _window = partial(resampling, resizes="window", crops="anywhere", native_when=RESIZES)
-_train_window = partial(
-    _window, action="warp", size=sizes.to_size, makes=output_size.of_size, instead="SmallestMaxSize and CenterCrop"
-)
+_train_window = partial(_window, action="warp", size=sizes.to_size, instead="SmallestMaxSize and CenterCrop")
 _whole = partial(resampling, action="warp", resizes="whole", native_when=RESIZES)
-_by_scale = partial(_whole, makes=output_size.by_scale)
+_by_scale = partial(_whole)
 _one_side = partial(
-    _by_scale, random=False, steady_when=lambda a: not isinstance(a.get("max_size"), list | tuple),
+    _by_scale, random=False, when={"random": lambda a: not isinstance(a.get("max_size"), list | tuple)},
     pixels=("max_size", "max_size_hw"), check=_check_sizes, settled=eval_windows.middle_size,
     native_when=f"{RESIZES}; `max_size` of up to 30 lengths",
 )  # fmt: skip
@@ -127,11 +97,18 @@ RECORDS = (
         random=False,
         pixels=("height", "width"),
         size=sizes.to_sides,
-        makes=output_size.of_sides,
-        native=_resize,
+        native=lambda step: _resize(step, step.height, step.width),
     ),
-    _one_side("SmallestMaxSize", size=sizes.shorter_side, native=_shorter_side),
-    _one_side("LongestMaxSize", size=sizes.longer_side, native=_longer_side),
+    _one_side(
+        "SmallestMaxSize",
+        size=sizes.shorter_side,
+        native=partial(_to_side, side=OPTIONS.SHORTER_SIDE, of_both=OPTIONS.COVERS),
+    ),
+    _one_side(
+        "LongestMaxSize",
+        size=sizes.longer_side,
+        native=partial(_to_side, side=OPTIONS.LONGER_SIDE, of_both=OPTIONS.FITS),
+    ),
     _by_scale(
         "RandomScale",
         size=sizes.scaled,
@@ -140,7 +117,7 @@ RECORDS = (
         only_draws=("scale_limit",),
         meanings={"scale_limit": "symmetric"},
         check=scale_above_zero,
-        native=_random_scale,
+        native=lambda step: _scaled(step, DRAWS.SCALE, step.scale_limit, rounds=False),
     ),
     _train_window(
         "RandomResizedCrop",
@@ -155,15 +132,14 @@ RECORDS = (
         limits={"w2h_ratio": _RATIO},
         check=_check_window,
         in_eval=(eval_windows.sized_central, "a window of middle size in the centre"),
-        native=_sized_crop,
+        native=lambda step: _crop(step, DRAWS.SIZED_CROP, (*step.min_max_height, step.w2h_ratio), step.size),
     ),
     _window(
         "RandomSizedBBoxSafeCrop",
         size=sizes.to_sides,
-        makes=output_size.of_sides,
         needs="boxes",
         in_eval=(eval_windows.whole_resized, "the whole image, which holds every box"),
-        native=_resized_about_boxes,
+        native=lambda step: _crop(step, DRAWS.NOTHING, WHOLE, (step.height, step.width), by_boxes=True),
         host_drawn=True,
     ),
     OpRecord(  # inside Degrade, on one target
@@ -172,9 +148,8 @@ RECORDS = (
         resamples=True,
         draws_from=NOTHING,
         resizes="target",
-        makes=output_size.of_size,
         module="augrecipes.ops.resize_to_target",
-        native=_resize_to_target,
+        native=lambda step: _resize(step, 0, 0),  # the target's, which a run of the program sets
         native_when="`method` area, linear or cubic",
     ),
 )

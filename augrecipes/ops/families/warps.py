@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from augrecipes.compat import normals
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
-from augrecipes.ops import output_size, sizes
+from augrecipes.ops import sizes
 from augrecipes.ops.checks import Arguments, Fault, scale_above_zero, spread
 from augrecipes.ops.constants import BORDER, LINEAR, NEAREST, border_word
 from augrecipes.ops.families.base import resampling
@@ -50,12 +50,8 @@ def _check_shifts(a: Arguments) -> Fault:
     return scale_above_zero(a)
 
 
-def _rotation(step: Any) -> NativeOp | None:
-    return None if step.crop_border else _warp(step, DRAWS.ROTATION, step.limit)
-
-
-def _safe_rotation(step: Any) -> NativeOp | None:
-    return _warp(step, DRAWS.SAFE_ROTATION, step.limit)
+def _rotation(step: Any, draw: int) -> NativeOp | None:
+    return None if getattr(step, "crop_border", False) else _warp(step, draw, step.limit)
 
 
 def _affine(step: Any, *, about_corner: bool = False) -> NativeOp | None:
@@ -80,7 +76,7 @@ def _perspective(step: Any) -> NativeOp | None:
         return None
     drawn = params_getter("matrix", "max_height", "max_width")
     arguments = (*step.scale, normals())
-    return _sampled(step, DRAWS.PERSPECTIVE, EFFECTS.WARPS_PERSPECTIVE, arguments, drawn, step.keep_size)
+    return _sampled(step, DRAWS.PERSPECTIVE, EFFECTS.WARPS_PERSPECTIVE, arguments, drawn)
 
 
 def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
@@ -101,26 +97,20 @@ def _lens(step: Any) -> NativeOp | None:
 
 
 def _sampled(
-    step: Any,
-    draw: int,
-    effect: int,
-    arguments: tuple[float, ...],
-    drawn: Draws = NO_DRAWS,
-    keeps_size: bool = False,
-    parts: int = 0,
+    step: Any, draw: int, effect: int, arguments: Iterable[float], drawn: Draws = NO_DRAWS, *, parts: int = 0
 ) -> NativeOp | None:
     """A warp, with how its pixels are taken, and what lies beyond them."""
     fill = border_word(step.fill) if step.border_mode == BORDER["constant"] else 0
     if step.interpolation not in (NEAREST, LINEAR) or fill < 0:
         return None
-    taken = (step.border_mode, fill, keeps_size, parts, step.interpolation == NEAREST)
-    return NativeOp(draw, effect, tuple(arguments), drawn, taken)
+    sampling = (step.border_mode, fill, getattr(step, "keep_size", False), parts, step.interpolation == NEAREST)
+    return NativeOp(draw, effect, tuple(arguments), drawn, sampling)
 
 
 _by_matrix = partial(resampling, action="warp", native_when=_WARPS)
 _by_affine = partial(
     _by_matrix, native_when=f"{_WARPS}; `fit_output`, `balanced_scale` false", native=_affine,
-    size=sizes.kept_if("fit_output", False), makes=output_size.fitting, turns=("rotate", "shear"),
+    size=sizes.kept_if("fit_output", False), turns=("rotate", "shear"),
     neutral=_AFFINE, only_draws=(*_AFFINE,), check=_check_affine,
 )  # fmt: skip
 _by_limit = partial(_by_matrix, turns=("limit",), neutral={"limit": 0}, only_draws=("limit",))
@@ -131,10 +121,10 @@ RECORDS = (
     _by_limit(
         "Rotate",
         size=sizes.kept_if("crop_border", False),
-        native=_rotation,
+        native=partial(_rotation, draw=DRAWS.ROTATION),
         native_when=f"{_WARPS}; `crop_border` false",
     ),
-    _by_limit("SafeRotate", check=_check_fill, native=_safe_rotation),
+    _by_limit("SafeRotate", check=_check_fill, native=partial(_rotation, draw=DRAWS.SAFE_ROTATION)),
     _by_affine("Affine"),
     _by_affine("CornerAffine", module="augrecipes.ops.enhance", native=partial(_affine, about_corner=True)),
     _by_matrix(
@@ -151,7 +141,6 @@ RECORDS = (
         "Perspective",
         grids="never",
         size=sizes.kept_if("keep_size", True),
-        makes=output_size.before_it_is_brought_back,
         turns=("scale",),
         neutral={"scale": 0},
         native=_perspective,
@@ -179,7 +168,7 @@ RECORDS = (
     _by_field(
         "OpticalDistortion",
         joins_warps="where it leaves fewer pixels",
-        when=lambda a: a.get("mode", "camera") == "camera",
+        when={"action": lambda a: a.get("mode", "camera") == "camera"},
         neutral={"distort_limit": 0},
         native=_lens,
         native_when=f"{_WARPS}; `mode` camera",

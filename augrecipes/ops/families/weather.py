@@ -54,7 +54,7 @@ RECORDS = (
         native=_shadows,
         native_when="`num_shadows_limit` up to 7; `shadow_dimension` up to 16",
     ),
-    _weather("RandomSnow", grids="same", grids_when=lambda a: a.get("method") == "bleach"),
+    _weather("RandomSnow", grids="same", when={"grids": lambda a: a.get("method") == "bleach"}),
     _weather(
         "RandomSunFlare",
         limits={"num_flare_circles_range": (1, 1000), "src_color": (0, 255), "src_radius": (2, 10_000)},

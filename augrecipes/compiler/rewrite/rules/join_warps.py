@@ -66,8 +66,8 @@ def _bends(step: Step, behind: Steps) -> bool:
     """Whether it is a field that jobs sample with what is behind it: a lens, where that leaves fewer pixels."""
     if not is_single(step):
         return False
-    record = op_record(step.name)
-    if record.joins_warps is None or not (_is_linear(step) and record.allows(effective(step))):
+    record = op_record(step.name).under(effective(step))
+    if record.joins_warps is None or not _is_linear(step):
         return False
     return record.joins_warps == "always" or any(map(_leaves_less, behind[:1]))
 
@@ -85,7 +85,7 @@ def recolours(step: Step) -> bool:
     if step.is_group:
         return all(map(recolours, step.steps))
     record = op_record(step.name)
-    return record.recolours and record.recolours_for(effective(step))
+    return record.recolours and record.under(effective(step)).recolours
 
 
 def arriving(flow: Flow) -> SizeBounds:
@@ -128,7 +128,7 @@ def _goes_by_pixels(step: Step) -> bool:
 
 
 def _sees_mean(step: Step) -> bool:
-    return any(op_record(leaf.name).statistics_for(effective(leaf)) for leaf in singles(step))
+    return any(op_record(leaf.name).under(effective(leaf)).statistics for leaf in singles(step))
 
 
 def _shows_fewer(step: Step, size: SizeBounds, *, all_of_it: bool) -> bool:

@@ -27,7 +27,7 @@ def averages(step: Step) -> int | None:
         return None if None in found else sum(one or 0 for one in found)
     if not is_single(step):
         return None
-    return op_record(step.name).averages_for(effective(step))
+    return op_record(step.name).under(effective(step)).averages
 
 
 def refusals(steps: Steps, flow: Flow) -> dict[int, str | None]:

@@ -40,5 +40,5 @@ def _why(step: Step) -> str:
         return "moves pixels in some samples only"
     if makes_draws(step):
         return "draws where pixels go"
-    known = record.action_for(effective(step)) != "opaque" or record.effect == "padding"
+    known = record.under(effective(step)).action != "opaque" or record.effect == "padding"
     return "" if known else "bends the image by no matrix"
