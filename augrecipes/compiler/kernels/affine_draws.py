@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compat.albumentations import drawn_affine
 from augrecipes.ops.matrices import Matrix, Size
 
 _PLAIN = {"x": 1, "y": 1}
@@ -41,8 +42,7 @@ class FastAffine:
             draw: Any = super().get_params_dependent_on_data  # type: ignore[misc]
             return dict(draw(params, data))
         size = params["shape"][:2]
-        translate, shear = step._get_translate_params(size), step._get_shear_params()
-        scale = step._get_scale(step.scale, step.keep_ratio, step.balanced_scale, step.py_random)
+        translate, shear, scale = drawn_affine(step, size)
         rotate = step.py_random.uniform(*step.rotate)
         matrices = affine_matrices(translate, shear, scale, rotate, size)
         return {"rotate": rotate, "scale": scale, **matrices, "output_shape": size}
