@@ -52,7 +52,8 @@ def check_draws(name: str, args: dict[str, Any], size: tuple[int, int], seed: in
     seed=st.integers(0, 10**6),
 )
 def test_matrices_are_those_of_albumentations(step: Any, size: tuple[int, int], seed: int) -> None:
-    check_draws(*step, size, seed)
+    name, args = step
+    check_draws(name, args, size, seed)
 
 
 def test_a_matrix_that_is_rounded_otherwise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
