@@ -7,7 +7,7 @@ encoded once, and boxes that no step has moved are not filtered again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,15 @@ from augrecipes.compat.albumentations import (
     convert_keypoints_from_albumentations,
     convert_keypoints_to_albumentations,
 )
+from augrecipes.compat.steps import shape_of
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import address_of, library
 
-_NUMBERS = (int, float)
+_NUMBERS = frozenset({int, float})
 _LEAST = 1e-3  # px: what is thinner has no width
 _ROUNDING, _WHOLE = 1e-7, 1 - 1e-6  # px, px²; what counts as all of a box
 _BEYOND = 1e-5  # of a side, by which rounding may take a box beyond it
+_NO_XY = 3  # columns of albumentations' keypoints between y and what is the caller's: z, angle, scale
 _HALF = 0.5  # a pixel around its centre
 
 
@@ -40,9 +42,11 @@ def prepare(processor: Any, rows: str | None) -> None:
     if rows is not None:
         processor._process_label_fields = lambda data, name: _with_labels(processor, data, name, rows)
         processor._remove_label_fields = lambda data, name: _without_labels(processor, data, name, rows)
-    made: Any = BoxRules(processor.params) if isinstance(processor, BboxProcessor) else PointRules(processor.params)
-    processor.filter = UnchangedFilter(made.filter).filter if isinstance(made, BoxRules) else made.filter
-    processor.check_and_convert = made.convert
+    rules: Any = BoxRules(processor.params) if isinstance(processor, BboxProcessor) else PointRules(processor.params)
+    processor.filter = UnchangedFilter(rules.filter).filter if isinstance(rules, BoxRules) else rules.filter
+    processor.check_and_convert = rules.convert
+    processor.preprocess = lambda data: _preprocess(processor, data)
+    processor.postprocess = lambda data: _postprocess(processor, data)
 
 
 def forget_labels(processor: Any) -> None:
@@ -50,8 +54,39 @@ def forget_labels(processor: Any) -> None:
     processor.label_manager = LabelManager()
 
 
+def _preprocess(processor: Any, data: dict[str, Any]) -> None:
+    """What `DataProcessor.preprocess` does: arrays with columns of labels, in albumentations' terms."""
+    shape = shape_of(data)
+    for name in processor.data_fields:
+        if name not in data:
+            continue
+        processor.is_sequence_input[name] = is_sequence = isinstance(data[name], Sequence)
+        if is_sequence:
+            data[name] = np.array(data[name], np.float32)
+        if processor.params.label_fields and data[name].size:
+            data[name] = processor._process_label_fields(data, name)
+        data[name] = processor.check_and_convert(data[name], shape, direction="to")
+
+
+def _postprocess(processor: Any, data: dict[str, Any]) -> dict[str, Any]:
+    """What `DataProcessor.postprocess` does: filtered once more, in the recipe's terms, with labels by themselves."""
+    shape = shape_of(data)
+    for name in processor.data_fields:
+        if name not in data:
+            continue
+        data[name] = processor._process_single_field(name, data[name], shape)
+        if processor.params.label_fields:
+            if data[name].size:
+                processor._remove_label_fields(data, name)
+            else:
+                processor._handle_empty_data_array(data)
+        if processor.is_sequence_input.get(name):
+            data[name] = data[name].tolist()
+    return data
+
+
 class UnchangedFilter:
-    """Filters by `own`. Rows that it left as they were it leaves again, at the same size, without looking."""
+    """Filters by `own`. What it has left it leaves again, at the same size, without looking."""
 
     def __init__(self, own: Callable[[np.ndarray, Any], np.ndarray]) -> None:
         self._own = own
@@ -68,10 +103,8 @@ class UnchangedFilter:
         if came == self._known:
             return data
         left = self._own(data, shape)
-        if (left.dtype, left.shape) == (data.dtype, data.shape) and left.tobytes() == came[0]:
-            self._known = came
-            return data
-        return left
+        self._known = left.tobytes(), left.shape, left.dtype, *came[3:]
+        return data if self._known == came else left
 
 
 class BoxRules:
@@ -81,6 +114,7 @@ class BoxRules:
         self._format, self._clip, self._drops = params.format, params.clip, params.filter_invalid_bboxes
         needs = params.min_area, params.min_visibility, params.min_width, params.min_height
         self._needs = np.array([*needs, -1 if params.max_accept_ratio is None else params.max_accept_ratio], float)
+        self._needs_address = address_of(self._needs)
 
     def filter(self, data: np.ndarray, shape: Any) -> np.ndarray:
         """Boxes cut at the image's sides, of those of which enough is left."""
@@ -90,9 +124,7 @@ class BoxRules:
         height, width = shape["height"], shape["width"]
         if (kernels := library()) is None:
             return filter_boxes(boxes, height, width, self._needs)
-        count = kernels.kernel("boxes", "pllddp")(
-            address_of(boxes), *boxes.shape, height, width, address_of(self._needs)
-        )
+        count = kernels.kernel("boxes", "pllddp")(address_of(boxes), *boxes.shape, height, width, self._needs_address)
         return boxes[:count]
 
     def convert(self, data: np.ndarray, shape: Any, direction: str = "to") -> np.ndarray:
@@ -104,28 +136,32 @@ class BoxRules:
         boxes = np.array(data, float)
         if not boxes.size:
             return np.zeros((0, 4), np.float32)
-        sides = np.array((shape["width"], shape["height"]), float)
-        low, high = boxes[:, :2], boxes[:, 2:4]
-        units = 1 if self._format in ("yolo", "albumentations") else sides
+        width, height = shape["width"], shape["height"]
+        corners, low, high = boxes[:, :4], boxes[:, :2], boxes[:, 2:4]
+        sides = None if self._format in ("yolo", "albumentations") else np.array((width, height, width, height), float)
         if direction != "to":
             if self._format in ("coco", "yolo"):
                 high -= low
             if self._format == "yolo":
                 low += high / 2
-            low *= units
-            high *= units
+            if sides is not None:
+                corners *= sides
             return boxes
-        low /= units
-        high /= units
+        if sides is not None:
+            corners /= sides
         if self._format == "yolo":
             low -= high / 2
         if self._format in ("coco", "yolo"):
             high += low
+        thin = _LEAST / min(width, height)  # at most what has no width, which may be dropped
+        if all(0 <= a <= c - thin and c <= 1 and 0 <= b <= d - thin and d <= 1 for a, b, c, d in corners.tolist()):
+            return boxes
         if not self._drops:
-            self._check(boxes, sides)
-        cut = boxes[:, :4].clip(0, 1)
+            self._check(boxes, np.array((width, height), float))
+        cut = corners.clip(0, 1)
         if self._clip or self._drops:
-            boxes, cut = (rows[((cut[:, 2:] - cut[:, :2]) * sides > _LEAST).all(axis=1)] for rows in (boxes, cut))
+            has_size = ((cut[:, 2:] - cut[:, :2]) * (width, height) > _LEAST).all(axis=1)
+            boxes, cut = boxes[has_size], cut[has_size]
         boxes[:, :4] = cut
         return boxes
 
@@ -191,7 +227,11 @@ class PointRules:
         if not data.size:
             return data
         params = self._params
-        convert = convert_keypoints_to_albumentations if direction == "to" else convert_keypoints_from_albumentations
+        convert = _xy_to_albumentations if direction == "to" else _xy_from_albumentations
+        if params.format != "xy":
+            convert = (
+                convert_keypoints_to_albumentations if direction == "to" else convert_keypoints_from_albumentations
+            )
         made: np.ndarray = convert(data, params.format, shape, False, params.angle_in_degrees)
         if direction == "to" and params.remove_invisible:
             beyond = ~(_on_image(made, shape, 0) | np.isnan(made[:, :3]).any(axis=1))
@@ -206,6 +246,29 @@ class PointRules:
         return made
 
 
+def _xy_to_albumentations(points: np.ndarray, *_: Any) -> np.ndarray:
+    """What `convert_keypoints_to_albumentations` makes of rows of x, y and more."""
+    count, columns = points.shape
+    kind = np.promote_types(points.dtype, np.float32) if columns > 2 else np.float32
+    keypoints = np.zeros((count, columns + _NO_XY), kind)
+    keypoints[:, :2], keypoints[:, 2 + _NO_XY :] = points[:, :2].astype(np.float32, copy=False), points[:, 2:]
+    return keypoints
+
+
+def _xy_from_albumentations(points: np.ndarray, *_: Any) -> np.ndarray:
+    """What `convert_keypoints_from_albumentations` makes rows of x, y and more of."""
+    return np.concatenate((points[:, :2], points[:, 2 + _NO_XY :]), axis=1)
+
+
+# By whether the recipe's format is `xy`, and the direction.
+_CONVERSIONS: dict[tuple[bool, str], Callable[..., np.ndarray]] = {
+    (False, "to"): convert_keypoints_to_albumentations,
+    (False, "from"): convert_keypoints_from_albumentations,
+    (True, "to"): _xy_to_albumentations,
+    (True, "from"): _xy_from_albumentations,
+}
+
+
 def _on_image(points: np.ndarray, shape: Any, before: float = _HALF) -> np.ndarray:
     """Whether each point is on the image, or by so much left of it or above it."""
     x, y, z = points[:, :3].T
@@ -215,18 +278,21 @@ def _on_image(points: np.ndarray, shape: Any, before: float = _HALF) -> np.ndarr
 
 def _with_labels(processor: Any, data: dict[str, Any], name: str, rows: str) -> np.ndarray:
     """The array under `name` with a column for each label field; the fields leave the sample."""
-    columns = [data[name]]
-    for field in processor.params.label_fields:
+    fields, array = processor.params.label_fields, data[name]
+    count, first = array.shape
+    joined = np.empty((count, first + len(fields)), np.promote_types(array.dtype, np.float32))
+    joined[:, :first] = array
+    for column, field in enumerate(fields, first):
         processor._validate_label_field_length(data, name, field)
         labels = data.pop(field)
         if field == rows:
-            columns.append(np.arange(len(labels), dtype=np.float32)[:, None])
-        elif type(labels) is list and labels and all(type(label) in _NUMBERS for label in labels):
+            joined[:, column] = range(count)
+        elif type(labels) is list and _NUMBERS.issuperset(map(type, labels)):
             processor.label_manager.metadata[name][field] = LabelMetadata(list, is_numerical=True)
-            columns.append(np.array(labels, np.float32)[:, None])
+            joined[:, column] = np.array(labels, np.float32)
         else:
-            columns.append(processor.label_manager.process_field(name, field, labels))
-    return np.concatenate(columns, axis=1)
+            joined[:, column] = processor.label_manager.process_field(name, field, labels)[:, 0]
+    return joined
 
 
 def _without_labels(processor: Any, data: dict[str, Any], name: str, rows: str) -> None:

@@ -116,12 +116,20 @@ def choice_of(group: Any) -> Callable[[], Any]:
     return group._get_idx
 
 
+def shape_of(data: Sample) -> Any:
+    """The height and width of a sample's images, under these names."""
+    image = data.get("image")
+    if type(image) is not np.ndarray or "volume" in data:
+        return get_shape(data)
+    return {"height": image.shape[0], "width": image.shape[1]}
+
+
 def filters_of(group: Any) -> Callable[[Sample], Sample]:
     """What a group does to boxes and keypoints behind each of its steps."""
     filters = [(name, processor) for processor in group.check_each_transform for name in processor.data_fields]
 
     def act(data: Sample) -> Sample:
-        shape = get_shape(data)
+        shape = shape_of(data)
         for name, processor in filters:
             if name in data:
                 data[name] = processor.filter(data[name], shape)

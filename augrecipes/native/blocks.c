@@ -57,41 +57,38 @@ static inline void quarter(const uint16_t *restrict sums, int64_t count, uint8_t
         to[i] = (uint8_t)((sums[i] + 2) >> 2);
 }
 
-/* source:  rows x columns x channels of uint8, channels 1 to 4; step: bytes from row to row
-   tall, wide: of the whole result, of which rows and columns are multiples
-   target:  a window of it, height x width x channels, whose first pixel is at row top, column left; step_to: bytes from
-            row to row */
-KERNEL(blocks)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall,
-               int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
-               int64_t step_to) {
-    if (channels < 1 || channels > 4 || !is_window(rows, columns, tall, wide, top, left, height, width) ||
-        rows % tall || columns % wide || rows / tall > MOST || columns / wide > MOST)
+/* Channels 1 to 4; rows and columns are multiples of the result's. */
+RESIZE(blocks) {
+    const int32_t channels = (int32_t)r->channels;
+    const int64_t width = r->width, height = r->height;
+    if (channels < 1 || channels > 4 || r->rows % r->tall || r->columns % r->wide || r->rows / r->tall > MOST ||
+        r->columns / r->wide > MOST)
         return REFUSED;
-    int down = (int)(rows / tall), across = (int)(columns / wide);
+    int down = (int)(r->rows / r->tall), across = (int)(r->columns / r->wide);
     int64_t most = MIN(VALUES / (across * channels), ACROSS);
-    uint16_t sums[VALUES + 3], blocks[4 * ACROSS];
+    uint16_t sums[VALUES + 3], totals[4 * ACROSS];
     uint8_t means[4 * (ACROSS + LANES)];
     for (int64_t y = 0; y < height; y++)
         for (int64_t x = 0; x < width; x += most) {
             int64_t count = MIN(most, width - x);
-            const uint8_t *from = source + (top + y) * down * step + (left + x) * across * channels;
-            add_rows(from, step, down, count * across * channels, sums);
+            const uint8_t *from = r->source + (r->top + y) * down * r->step + (r->left + x) * across * channels;
+            add_rows(from, r->step, down, count * across * channels, sums);
             switch (channels * 8 + (across <= 4 ? across : 0)) {
-            case 24 + 2: add_columns(sums, count, 2, 3, blocks); break;
-            case 24 + 3: add_columns(sums, count, 3, 3, blocks); break;
-            case 24 + 4: add_columns(sums, count, 4, 3, blocks); break;
-            case 32 + 2: add_columns(sums, count, 2, 4, blocks); break;
-            case 32 + 4: add_columns(sums, count, 4, 4, blocks); break;
-            default: add_columns(sums, count, across, channels, blocks);
+            case 24 + 2: add_columns(sums, count, 2, 3, totals); break;
+            case 24 + 3: add_columns(sums, count, 3, 3, totals); break;
+            case 24 + 4: add_columns(sums, count, 4, 3, totals); break;
+            case 32 + 2: add_columns(sums, count, 2, 4, totals); break;
+            case 32 + 4: add_columns(sums, count, 4, 4, totals); break;
+            default: add_columns(sums, count, across, channels, totals);
             }
             if (down == 2 && across == 2 && channels != 2)
-                quarter(blocks, 4 * count, means);
+                quarter(totals, 4 * count, means);
             else
-                divide(blocks, 4 * count, 1.0f / (float)(down * across), means);
+                divide(totals, 4 * count, 1.0f / (float)(down * across), means);
             for (int64_t i = 0; i < count; i += LANES) {
                 Words words;
                 memcpy(&words, means + 4 * i, sizeof words);
-                store_pixels(words, MIN(LANES, count - i), channels, target + y * step_to + (x + i) * channels);
+                store_pixels(words, MIN(LANES, count - i), channels, r->target + y * r->step_to + (x + i) * channels);
             }
         }
     return DONE;

@@ -142,9 +142,7 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
         for (int k = 0; k < (int)a[0]; k++)
             to[k] = stream_uniform(&d->stream, a[1 + 2 * k], a[2 + 2 * k]);
         return 1;
-    case DRAW_HUNDREDTHS:
-        to[0] = stream_uniform(&d->stream, a[0], a[1]) / 100.0;
-        return 1;
+    case DRAW_HUNDREDTHS: to[0] = stream_uniform(&d->stream, a[0], a[1]) / 100.0; break;
     case DRAW_BRIGHTNESS_CONTRAST:
         to[0] = 1.0 + stream_uniform(&d->stream, a[0], a[1]);
         to[1] = stream_uniform(&d->stream, a[2], a[3]) * 255;
@@ -162,11 +160,8 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
         for (int64_t k = 0; k < MIN(d->channels, 3); k++)
             to[k] = philox_uniform(&d->philox, a[2 * k], a[2 * k + 1]) * 255;
         return 1;
-    case DRAW_ORDER:
-        draw_order(d, to);
-        return 1;
-    case DRAW_DROPPED_CHANNELS:
-        return draw_dropped(d, a, to);
+    case DRAW_ORDER: draw_order(d, to); break;
+    case DRAW_DROPPED_CHANNELS: return draw_dropped(d, a, to);
     case DRAW_GAUSS_NOISE:
         to[0] = stream_uniform(&d->stream, a[0], a[1]);
         to[1] = stream_uniform(&d->stream, a[2], a[3]);
@@ -185,26 +180,15 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
         to[2] = (double)seed, to[3] = (double)(key >> 32), to[4] = (double)(key & 0xffffffff);
         return 1;
     }
-    case DRAW_CURVES:
-        draw_curves(d, a, to);
-        return 1;
-    case DRAW_HOLES:
-        return draw_holes(d, a, to);
-    case DRAW_GRID_OF_HOLES:
-        return draw_grid_of_holes(d, a, to);
-    case DRAW_ODD_NUMBER:
-        to[0] = odd_number(d, a);
-        return 1;
-    case DRAW_MOTION:
-        return draw_motion(d, a, to);
-    case DRAW_SHADOWS:
-        return draw_shadows(d, a, to);
-    case DRAW_GAUSSIAN:
-        return draw_gaussian(d, a, to);
+    case DRAW_CURVES: draw_curves(d, a, to); break;
+    case DRAW_HOLES: return draw_holes(d, a, to);
+    case DRAW_GRID_OF_HOLES: return draw_grid_of_holes(d, a, to);
+    case DRAW_ODD_NUMBER: to[0] = odd_number(d, a); break;
+    case DRAW_MOTION: return draw_motion(d, a, to);
+    case DRAW_SHADOWS: return draw_shadows(d, a, to);
+    case DRAW_GAUSSIAN: return draw_gaussian(d, a, to);
     case DRAW_SHARPENING:
-    case DRAW_EMBOSSING:
-        draw_weights(kind, d, a, to);
-        return 1;
+    case DRAW_EMBOSSING: draw_weights(kind, d, a, to); break;
     case DRAW_SHARPNESS: {
         double factor = stream_uniform(&d->stream, a[0], a[1]), away = (1 - factor) / 13;
         to[0] = 3;
@@ -216,9 +200,9 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
         for (int k = 0; k < 6; k++)
             to[k] = k < 3 ? 1.0 + stream_uniform(&d->stream, a[0], a[1]) : stream_uniform(&d->stream, a[2], a[3]);
         return 1;
-    default:
-        return 0;
+    default: return 0;
     }
+    return 1;
 }
 
 #endif

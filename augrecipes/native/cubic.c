@@ -11,11 +11,7 @@
 #include "sampled.h"
 #include "windows.h"
 
-#if defined(__AVX512BW__) || defined(__AVX2__)
-enum { IN_VECTORS = 1 };
-#else
-enum { IN_VECTORS = 0 };
-#endif
+#if defined(X86) && defined(__FMA__) /* elsewhere OpenCV adds up in another order */
 
 /* Columns that are made at a time; numbers that a pixel takes up; pixels that are made together, and put down together,
    in bytes. */
@@ -78,32 +74,27 @@ static inline void blend_one_by_one(const Columns *c, int64_t x, int64_t end, co
         }
 }
 
-#if defined(__AVX512BW__) || defined(__AVX2__)
 /* TOGETHER pixels: of each, the BYTES from its first one on. */
 static inline void blend_together(const Columns *c, int64_t x, const uint8_t *row, float *to) {
     const int64_t *at = c->at + x;
     Floats v[TAPS], w[TAPS];
 #define BYTES_OF(n) _mm_loadu_si128((const __m128i *)(const void *)(row + at[n] * COLOURS))
 #if defined(__AVX512BW__)
-    __m512i bytes = _mm512_castsi128_si512(BYTES_OF(0));
+    Register bytes = _mm512_castsi128_si512(BYTES_OF(0));
     bytes = _mm512_inserti32x4(bytes, BYTES_OF(1), 1);
     bytes = _mm512_inserti32x4(bytes, BYTES_OF(2), 2);
     bytes = _mm512_inserti32x4(bytes, BYTES_OF(3), 3);
 #else
-    __m256i bytes = _mm256_inserti128_si256(_mm256_castsi128_si256(BYTES_OF(0)), BYTES_OF(1), 1);
+    Register bytes = _mm256_inserti128_si256(_mm256_castsi128_si256(BYTES_OF(0)), BYTES_OF(1), 1);
 #endif
     for (int k = 0; k < TAPS; k++) {
         char n = (char)(k * COLOURS);
         __m128i pick = _mm_setr_epi8(n, -1, -1, -1, n + 1, -1, -1, -1, n + 2, -1, -1, -1, n + 3, -1, -1, -1);
-#if defined(__AVX512BW__)
-        v[k] = (Floats)_mm512_cvtepi32_ps(_mm512_shuffle_epi8(bytes, _mm512_broadcast_i32x4(pick)));
-#else
-        v[k] = (Floats)_mm256_cvtepi32_ps(_mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(pick)));
-#endif
+        v[k] = (Floats)X86(cvtepi32_ps)(X86(shuffle_epi8)(bytes, repeat(pick)));
         w[k] = some(c->weights[k] + FOUR * x);
     }
-    Floats made = fuse(v[3], w[3], fuse(v[2], w[2], fuse(v[1], w[1], v[0] * w[0])));
-    memcpy(to + FOUR * x, &made, sizeof made);
+    Floats sums = fuse(v[3], w[3], fuse(v[2], w[2], fuse(v[1], w[1], v[0] * w[0])));
+    memcpy(to + FOUR * x, &sums, sizeof sums);
 }
 
 /* PUT pixels of a row of the result. */
@@ -125,24 +116,20 @@ static inline void put(const Held *h, const int *order, const Floats *w, int64_t
     bytes = _mm_shuffle_epi8(bytes, _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
     _mm_storeu_si128((__m128i *)(void *)to, bytes);
 }
-#endif
 
 /* One row between its columns; `end`: of the bytes that may be read. */
 static inline void blend_columns(const Columns *c, int64_t count, const uint8_t *row, const uint8_t *end, int64_t columns,
                                  float *to) {
-    int64_t x = IN_VECTORS ? MIN(c->first, count) : 0, last = x + MAX(c->last - x, 0) / TOGETHER * TOGETHER * IN_VECTORS;
+    int64_t x = MIN(c->first, count), last = x + MAX(c->last - x, 0) / TOGETHER * TOGETHER;
     blend_one_by_one(c, 0, x, row, columns, to);
     while (last > x && end - row < c->at[last - 1] * COLOURS + BYTES)
         last -= TOGETHER;
     blend_one_by_one(c, last, count, row, columns, to);
-#if defined(__AVX512BW__) || defined(__AVX2__)
     for (; x < last; x += TOGETHER)
         blend_together(c, x, row, to);
-#endif
 }
 
 static inline void blend_rows(const Held *h, const int *order, const float *weights, int64_t count, uint8_t *to) {
-#if defined(__AVX512BW__) || defined(__AVX2__)
     Floats all[TAPS];
     int64_t x = 0;
     for (int k = 0; k < TAPS; k++)
@@ -154,46 +141,35 @@ static inline void blend_rows(const Held *h, const int *order, const float *weig
         put(h, order, all, x, last);
         memcpy(to + x * COLOURS, last, (size_t)(MIN(PUT, count - x) * COLOURS));
     }
-#else
-    for (int64_t x = 0; x < count; x++)
-        for (int i = 0; i < COLOURS; i++) {
-            float v[TAPS], level;
-            for (int k = 0; k < TAPS; k++)
-                v[k] = h->values[order[k]][FOUR * x + i];
-            level = rintf(fmaf(v[0], weights[0], v[1] * weights[1]) + fmaf(v[2], weights[2], v[3] * weights[3]));
-            to[x * COLOURS + i] = (uint8_t)(level < 0 ? 0 : level > 255 ? 255 : level);
-        }
-#endif
 }
 
-/* source:  rows x columns x 3 of uint8; step: bytes from row to row
-   tall, wide: of the whole result
-   target:  a window of it, height x width x 3, whose first pixel is at row top, column left; step_to: bytes from row to
-            row */
-KERNEL(cubic)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall,
-              int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width, int64_t step_to) {
-    if (!FUSES || channels != COLOURS || !is_window(rows, columns, tall, wide, top, left, height, width))
+/* Three channels. */
+RESIZE(cubic) {
+    if (r->channels != COLOURS)
         return REFUSED;
-    double down = (double)rows / (double)tall, across = (double)columns / (double)wide;
-    const uint8_t *end = source + (rows - 1) * step + columns * COLOURS;
+    double down = (double)r->rows / (double)r->tall, across = (double)r->columns / (double)r->wide;
+    const uint8_t *end = r->source + (r->rows - 1) * r->step + r->columns * COLOURS;
     Columns c = {0};
-    for (int64_t x = 0; x < width; x += ACROSS) {
+    for (int64_t x = 0; x < r->width; x += ACROSS) {
         Held h = {.rows = {-1, -1, -1, -1}};
-        int64_t count = MIN(ACROSS, width - x);
-        find_columns(&c, left + x, count, across, columns);
-        for (int64_t y = 0; y < height; y++) {
+        int64_t count = MIN(ACROSS, r->width - x);
+        find_columns(&c, r->left + x, count, across, r->columns);
+        for (int64_t y = 0; y < r->height; y++) {
             float weights[TAPS];
             int order[TAPS];
-            int64_t first = place(top + y, down, weights);
-            for (int k = 0; k < TAPS; k++) { /* rows that follow one another are held apart */
-                int64_t row = MIN(MAX(first + k, 0), rows - 1);
+            int64_t first = place(r->top + y, down, weights);
+            for (int k = 0; k < TAPS; k++) { /* rows that follow one another lie in different places */
+                int64_t row = MIN(MAX(first + k, 0), r->rows - 1);
                 int at = order[k] = (int)(row % TAPS);
                 if (h.rows[at] != row)
-                    blend_columns(&c, count, source + row * step, end, columns, h.values[at]);
+                    blend_columns(&c, count, r->source + row * r->step, end, r->columns, h.values[at]);
                 h.rows[at] = row;
             }
-            blend_rows(&h, order, weights, count, target + x * COLOURS + y * step_to);
+            blend_rows(&h, order, weights, count, r->target + x * COLOURS + y * r->step_to);
         }
     }
     return DONE;
 }
+#else
+RESIZE(cubic) { return r ? REFUSED : DONE; }
+#endif

@@ -46,10 +46,8 @@ static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
     int64_t rows = v->rows, columns = v->columns, row = columns * v->channels, down, across;
     int64_t lens = step->effect == OP_DISTORTS_LENS || step->effect == OP_BENDS_LENS;
     TRY(materialise(run));
-    if (dry_run(run)) {
-        *v = whole_image(0, rows, columns, 0, v->channels);
+    if (dry_image(run, rows, columns))
         return DONE;
-    }
     TRY(ensure_upright(run));
     uint8_t *to = alloc_image(run, rows, columns, LAST_STEP);
     float *x = (float *)arena_alloc(run, (lens ? AT_ONCE * columns : columns) * (int64_t)sizeof *x);
@@ -93,7 +91,7 @@ static inline int64_t bend(Run *run, const Step *step, const double *drawn) {
     Job *job = &run->merging->job;
     int64_t channels = run->view.channels, parts = (int64_t)a[3];
     Warp still = {.matrix = {{1, 0, 0, 0, 1, 0, 0, 0, 1}}, .border = (int64_t)a[0], .fill = (int64_t)a[1]};
-    TRY(run->merging->begun ? flush_merged(run, step, &still) : DONE);
+    TRY(run->merging->collecting ? flush_merged(run, step, &still) : DONE);
     if (run->program->labels)
         return distort(run, step, drawn);
     if (channels != 1 && channels != COLOURS)

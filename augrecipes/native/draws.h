@@ -65,12 +65,8 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
         for (int k = 0; k < DRAW_ARGUMENTS; k++)
             to[k] = a[k];
         return 1;
-    case DRAW_ONE_OF_FOUR:
-        to[0] = a[stream_randint(&d->stream, 0, 3)];
-        return 1;
-    case DRAW_ONE_OF_EIGHT:
-        to[0] = a[philox_integer(&d->philox, 8)];
-        return 1;
+    case DRAW_ONE_OF_FOUR: to[0] = a[stream_randint(&d->stream, 0, 3)]; break;
+    case DRAW_ONE_OF_EIGHT: to[0] = a[philox_integer(&d->philox, 8)]; break;
     case DRAW_RANDOM_CROP:
         if (!pad_first(d, a, to + 4))
             return 0;
@@ -82,9 +78,7 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
             return 0;
         centre_window(d, (int64_t)a[0], (int64_t)a[1], to);
         return 1;
-    case DRAW_RESIZED_CROP:
-        resized_crop(d, a, to);
-        return 1;
+    case DRAW_RESIZED_CROP: resized_crop(d, a, to); break;
     case DRAW_SIZED_CROP: {
         int64_t height = stream_randint(&d->stream, (int64_t)a[0], (int64_t)a[1]), width = (int64_t)((double)height * a[2]);
         down = stream_unit(&d->stream), across = stream_unit(&d->stream);
@@ -96,26 +90,17 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
         turn_about(d, 0.5, stream_uniform(&d->stream, a[0], a[1]), one, none, none, to);
         return 1;
     }
-    case DRAW_SAFE_ROTATION:
-        return turn_safely(d, stream_uniform(&d->stream, a[0], a[1]), to);
-    case DRAW_AFFINE:
-        affine(d, a, to);
-        return 1;
+    case DRAW_SAFE_ROTATION: return turn_safely(d, stream_uniform(&d->stream, a[0], a[1]), to);
+    case DRAW_AFFINE: affine(d, a, to); break;
     case DRAW_COLOR_JITTER:
         for (int k = 0; k < 4; k++)
             to[k] = stream_uniform(&d->stream, a[2 * k], a[2 * k + 1]), to[4 + k] = k;
         philox_shuffle(&d->philox, to + 4, 4);
         return 1;
-    case DRAW_SIDE_LENGTH:
-        to[0] = side_scale(d, a);
-        return 1;
-    case DRAW_SCALE:
-        to[0] = stream_uniform(&d->stream, a[0], a[1]) + 1.0;
-        return 1;
-    case DRAW_PADDING:
-        return draw_padding(d, a, to);
-    case DRAW_PADDED_BOX:
-        return padded_box(d, a, to);
+    case DRAW_SIDE_LENGTH: to[0] = side_scale(d, a); break;
+    case DRAW_SCALE: to[0] = stream_uniform(&d->stream, a[0], a[1]) + 1.0; break;
+    case DRAW_PADDING: return draw_padding(d, a, to);
+    case DRAW_PADDED_BOX: return padded_box(d, a, to);
     case DRAW_BY_WEIGHT: {
         double found = philox_unit(&d->philox);
         to[0] = 0;
@@ -123,19 +108,13 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
             to[0] += a[1 + k] <= found;
         return to[0] < a[0];
     }
-    case DRAW_SOME:
-        philox_choice(&d->philox, (int)a[0], (int)a[1], a[2] != 0, to);
-        return 1;
-    case DRAW_GRID_DISTORTION:
-        return draw_grid(d, a, to);
-    case DRAW_PERSPECTIVE:
-        return draw_tilt(d, a, to);
-    case DRAW_LENS_DISTORTION:
-        to[0] = stream_uniform(&d->stream, a[0], a[1]);
-        return 1;
-    default:
-        return draw_colours(kind, d, a, to);
+    case DRAW_SOME: philox_choice(&d->philox, (int)a[0], (int)a[1], a[2] != 0, to); break;
+    case DRAW_GRID_DISTORTION: return draw_grid(d, a, to);
+    case DRAW_PERSPECTIVE: return draw_tilt(d, a, to);
+    case DRAW_LENS_DISTORTION: to[0] = stream_uniform(&d->stream, a[0], a[1]); break;
+    default: return draw_colours(kind, d, a, to);
     }
+    return 1;
 }
 
 #endif

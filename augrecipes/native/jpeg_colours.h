@@ -93,41 +93,25 @@ static void mix(const uint8_t *near, const uint8_t *far, int64_t columns, int16_
 
 /* 2 LANES pixels, whose blues, greens and reds are bytes in their order. */
 static inline void put_pixels(const Halves planes[COLOURS], uint8_t *to) {
-#if defined(__AVX2__)
+#if defined(X86)
     /* Byte k of 48 is colour k % 3 of pixel k / 3: where byte j of every 16 comes from is the same in each part. */
     const __m128i order[COLOURS] = {_mm_setr_epi8(0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10, 5),
                                     _mm_setr_epi8(5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10),
                                     _mm_setr_epi8(10, 5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15)};
-    Register turned[COLOURS], parts[COLOURS];
-#if defined(__AVX512BW__)
-    for (int c = 0; c < COLOURS; c++)
-        turned[c] = _mm512_shuffle_epi8((Register)planes[c], _mm512_broadcast_i32x4(order[c]));
-    const uint64_t firsts = 0x9249924992499249, seconds = 0x2492249224922492;
-    for (int p = 0; p < COLOURS; p++) {
-        Register some = _mm512_mask_blend_epi8(firsts, turned[(p + 2) % 3], turned[p]);
-        parts[p] = _mm512_mask_blend_epi8(seconds, some, turned[(p + 1) % 3]);
-    }
-    for (int p = 0; p < COLOURS; p++) {
-        _mm_storeu_si128((__m128i *)(to + 16 * p), _mm512_castsi512_si128(parts[p]));
-        _mm_storeu_si128((__m128i *)(to + 48 + 16 * p), _mm512_extracti32x4_epi32(parts[p], 1));
-        _mm_storeu_si128((__m128i *)(to + 96 + 16 * p), _mm512_extracti32x4_epi32(parts[p], 2));
-        _mm_storeu_si128((__m128i *)(to + 144 + 16 * p), _mm512_extracti32x4_epi32(parts[p], 3));
-    }
-#else
     const __m128i first = _mm_setr_epi8(-1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1);
     const __m128i second = _mm_setr_epi8(0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0);
-    const Register firsts = _mm256_broadcastsi128_si256(first), seconds = _mm256_broadcastsi128_si256(second);
+    Register turned[COLOURS];
     for (int c = 0; c < COLOURS; c++)
-        turned[c] = _mm256_shuffle_epi8((Register)planes[c], _mm256_broadcastsi128_si256(order[c]));
+        turned[c] = X86(shuffle_epi8)((Register)planes[c], repeat(order[c]));
     for (int p = 0; p < COLOURS; p++) {
-        Register some = _mm256_blendv_epi8(turned[(p + 2) % 3], turned[p], firsts);
-        parts[p] = _mm256_blendv_epi8(some, turned[(p + 1) % 3], seconds);
+        Register some = select_bytes(repeat(first), turned[p], turned[(p + 2) % 3]);
+        union {
+            Register all;
+            __m128i parts[BLOCKS];
+        } bytes = {select_bytes(repeat(second), turned[(p + 1) % 3], some)};
+        for (int k = 0; k < BLOCKS; k++)
+            _mm_storeu_si128((__m128i *)(to + 48 * k + 16 * p), bytes.parts[k]);
     }
-    for (int p = 0; p < COLOURS; p++) {
-        _mm_storeu_si128((__m128i *)(to + 16 * p), _mm256_castsi256_si128(parts[p]));
-        _mm_storeu_si128((__m128i *)(to + 48 + 16 * p), _mm256_extracti128_si256(parts[p], 1));
-    }
-#endif
 #else
     uint8_t each[COLOURS][2 * LANES];
     memcpy(each, planes, sizeof each);
@@ -143,7 +127,7 @@ static inline Shorts between(Shorts nearer, Shorts other, uint16_t half) {
     return ((Shorts)((Halves)nearer * 3 + (Halves)other + half) >> 4) - 128;
 }
 
-static inline Shorts share(Shorts colour, int16_t weight) { return (high_part(colour + colour, weight) + 1) >> 1; }
+static inline Shorts share(Shorts colour, int16_t weight) { return (high_part(colour + colour, all(weight)) + 1) >> 1; }
 
 static inline void give_half(Shorts luma, Shorts to_blue, Shorts to_red, Shorts made[COLOURS]) {
     made[0] = within_levels(luma + to_blue + to_blue + share(to_blue, 116130 - (2 << 16)));

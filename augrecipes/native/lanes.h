@@ -6,15 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels.h"
 #include "loads.h"
+#include "registers.h"
 
 #if defined(__AVX512F__)
-#include <immintrin.h>
 enum { LANES = 16 };
-#elif defined(__AVX2__)
-#include <immintrin.h>
-enum { LANES = 8 };
 #else
 enum { LANES = 8 };
 #endif
@@ -25,10 +21,8 @@ typedef uint32_t Words __attribute__((vector_size(4 * LANES)));
 
 /* a * b + c, rounded once. */
 static inline Floats fuse(Floats a, Floats b, Floats c) {
-#if defined(__AVX512F__)
-    return (Floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-#elif defined(__AVX2__)
-    return (Floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#if defined(X86)
+    return (Floats)X86(fmadd_ps)((FloatRegister)a, (FloatRegister)b, (FloatRegister)c);
 #else
     for (int i = 0; i < LANES; i++)
         c[i] = fmaf(a[i], b[i], c[i]);
@@ -40,16 +34,14 @@ static inline Floats times_add(Floats a, Floats b, Floats c, int fused) { return
 
 /* Numbers from an address on. */
 static inline Floats some(const float *from) {
-    Floats made;
-    memcpy(&made, from, sizeof made);
-    return made;
+    Floats numbers;
+    memcpy(&numbers, from, sizeof numbers);
+    return numbers;
 }
 
 static inline Floats floors(Floats a) {
-#if defined(__AVX512F__)
-    return (Floats)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-#elif defined(__AVX2__)
-    return (Floats)_mm256_floor_ps((__m256)a);
+#if defined(X86)
+    return (Floats)X86(floor_ps)((FloatRegister)a);
 #else
     for (int i = 0; i < LANES; i++)
         a[i] = floorf(a[i]);
@@ -59,15 +51,13 @@ static inline Floats floors(Floats a) {
 
 /* The nearest whole numbers, halves to the even one. */
 static inline Ints nearest(Floats a) {
-#if defined(__AVX512F__)
-    return (Ints)_mm512_cvtps_epi32((__m512)a);
-#elif defined(__AVX2__)
-    return (Ints)_mm256_cvtps_epi32((__m256)a);
+#if defined(X86)
+    return (Ints)X86(cvtps_epi32)((FloatRegister)a);
 #else
-    Ints made;
+    Ints whole;
     for (int i = 0; i < LANES; i++)
-        made[i] = (int32_t)rintf(a[i]);
-    return made;
+        whole[i] = (int32_t)rintf(a[i]);
+    return whole;
 #endif
 }
 
@@ -76,43 +66,22 @@ static inline Floats choose(Ints holds, Floats one, Floats other) {
     return (Floats)((holds & (Ints)one) | (~holds & (Ints)other));
 }
 
-/* The lesser and the greater of two, lane by lane. */
-#if defined(__AVX512F__)
-static inline Floats lesser(Floats a, Floats b) { return (Floats)_mm512_min_ps((__m512)a, (__m512)b); }
-static inline Floats greater(Floats a, Floats b) { return (Floats)_mm512_max_ps((__m512)a, (__m512)b); }
-#elif defined(__AVX2__)
-static inline Floats lesser(Floats a, Floats b) { return (Floats)_mm256_min_ps((__m256)a, (__m256)b); }
-static inline Floats greater(Floats a, Floats b) { return (Floats)_mm256_max_ps((__m256)a, (__m256)b); }
-#else
-static inline Floats lesser(Floats a, Floats b) { return choose(a < b, a, b); }
-static inline Floats greater(Floats a, Floats b) { return choose(a > b, a, b); }
-#endif
-
-/* Whether any lane of a comparison holds. */
-static inline int any(Ints a) {
-#if defined(__AVX512F__)
-    return _mm512_test_epi32_mask((__m512i)a, (__m512i)a) != 0;
-#elif defined(__AVX2__)
-    return !_mm256_testz_si256((__m256i)a, (__m256i)a);
-#else
-    int32_t found = 0;
-    for (int i = 0; i < LANES; i++)
-        found |= a[i];
-    return found != 0;
-#endif
-}
+LANEWISE(Floats, FloatRegister, lesser, min_ps, choose(a < b, a, b))
+LANEWISE(Floats, FloatRegister, greater, max_ps, choose(a > b, a, b))
 
 /* Bytes as whole numbers, and back: those are within 0..255. */
 static inline Ints from_bytes(const uint8_t *from) {
-#if defined(__AVX512F__)
-    return (Ints)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)from));
-#elif defined(__AVX2__)
-    return (Ints)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)from));
+#if defined(X86)
+    __m128i bytes = {0};
+    memcpy(&bytes, from, LANES);
+    return (Ints)X86(cvtepu8_epi32)(bytes);
 #else
-    Ints made;
+    Ints whole;
+    int32_t each[LANES];
     for (int i = 0; i < LANES; i++)
-        made[i] = from[i];
-    return made;
+        each[i] = from[i];
+    memcpy(&whole, each, sizeof whole);
+    return whole;
 #endif
 }
 
@@ -133,19 +102,21 @@ static inline Ints truncated(Floats a) { return __builtin_convertvector(a, Ints)
 
 static inline Floats floats(Ints a) { return __builtin_convertvector(a, Floats); }
 
-/* A bit for each lane in which a comparison holds. */
+/* A bit for each lane in which a comparison holds; and whether there is any. */
 static inline uint32_t bits_of(Ints a) {
 #if defined(__AVX512F__)
     return _mm512_test_epi32_mask((__m512i)a, (__m512i)a);
 #elif defined(__AVX2__)
     return (uint32_t)_mm256_movemask_ps((__m256)a);
 #else
-    uint32_t found = 0;
+    uint32_t bits = 0;
     for (int i = 0; i < LANES; i++)
-        found |= (uint32_t)a[i] & 1u << i;
-    return found;
+        bits |= (uint32_t)a[i] & 1u << i;
+    return bits;
 #endif
 }
+
+static inline int any(Ints a) { return bits_of(a) != 0; }
 
 /* Four bytes from each place on. */
 static inline Words gather(const uint8_t *from, Ints at) {
@@ -154,13 +125,13 @@ static inline Words gather(const uint8_t *from, Ints at) {
 #elif defined(__AVX2__)
     return (Words)_mm256_i32gather_epi32((const int *)from, (__m256i)at, 1);
 #else
-    Words made;
+    Words words;
     for (int i = 0; i < LANES; i++) {
         uint32_t word;
         memcpy(&word, from + at[i], 4);
-        made[i] = word;
+        words[i] = word;
     }
-    return made;
+    return words;
 #endif
 }
 
@@ -209,6 +180,10 @@ static inline void store_pixels(Words words, int64_t count, int channels, uint8_
     uint64_t all = channels * count == 64 ? ~0ULL : (1ULL << channels * count) - 1;
     _mm512_mask_storeu_epi8(to, all, bytes);
 #else
+    if (channels == 4 && count == LANES) {
+        memcpy(to, &words, sizeof words);
+        return;
+    }
 #if defined(__AVX2__)
     if (channels == 3 && count == LANES) {
         const __m256i close = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0, 0, 0, 0));

@@ -75,6 +75,14 @@ static inline int dry_run(Run *run) {
     return 1;
 }
 
+/* The same, where the image becomes another one of such a size. */
+static inline int dry_image(Run *run, int64_t rows, int64_t columns) {
+    const int dry = dry_run(run);
+    if (dry)
+        run->view = whole_image(0, rows, columns, 0, run->view.channels);
+    return dry;
+}
+
 /* The image with its pixels side by side, row below row. */
 static inline int64_t ensure_upright(Run *run) {
     View *v = &run->view;
@@ -93,14 +101,9 @@ static inline int64_t ensure_upright(Run *run) {
 
 /* The same, with its tables carried out; or what will be: what is turned before is turned before it is resampled. */
 static inline int64_t materialise_upright(Run *run) {
-    View *v = &run->view;
-    int turned = v->down[0] != 1 || v->across[1] != 1;
+    const int turned = is_turned(&run->view);
     TRY(materialise(run));
-    if (turned && dry_run(run)) {
-        *v = whole_image(0, v->rows, v->columns, 0, v->channels);
-        return DONE;
-    }
-    return turned ? ensure_upright(run) : DONE;
+    return !turned || dry_image(run, run->view.rows, run->view.columns) ? DONE : ensure_upright(run);
 }
 
 /* Pixels of a row, each at this many bytes in it. */
@@ -198,8 +201,7 @@ static inline int64_t ensure_pixels(Run *run) {
     int64_t height = of.bottom - of.top, step = (of.right - of.left) * image.channels;
     run->view = run->layers[image.layer];
     TRY(image.kind == RESIZED ? ensure_upright(run) : DONE);
-    int turned = image.down[0] != 1 || image.across[1] != 1;
-    uint8_t *to = turned ? arena_alloc(run, height * step) : alloc_image(run, height, of.right - of.left, BEHIND_STEPS);
+    uint8_t *to = is_turned(&image) ? arena_alloc(run, height * step) : alloc_image(run, height, of.right - of.left, BEHIND_STEPS);
     CHECK_ALLOC(to);
     if (image.kind == PADDED)
         TRY(make_border(run, &image, of, to));
@@ -224,10 +226,7 @@ static inline int64_t add_layer(Run *run, int64_t kind, int64_t height, int64_t 
     TRY(materialise(run)); /* tables are of what is seen now */
     run->deep = v->kind == PIXELS ? 0 : run->deep;
     if (run->deep == MOST_LAYERS) {
-        if (dry_run(run))
-            *v = whole_image(0, v->rows, v->columns, 0, v->channels);
-        else
-            TRY(ensure_pixels(run));
+        TRY(dry_image(run, v->rows, v->columns) ? DONE : ensure_pixels(run));
         run->deep = 0;
     }
     run->layers[run->deep] = *v;
@@ -250,14 +249,9 @@ static inline int64_t resize(Run *run, int64_t height, int64_t width, int64_t in
 /* The image of another size, by rows and columns of what it is a part of: its turns come after. */
 static inline int64_t resize_upright(Run *run, int64_t height, int64_t width, int64_t interpolation) {
     View *v = &run->view;
-    View was = *v;
-    int64_t last_y = v->y + (v->rows - 1) * v->down[0] + (v->columns - 1) * v->across[0];
-    int64_t last_x = v->x + (v->rows - 1) * v->down[1] + (v->columns - 1) * v->across[1];
-    int transposes = v->down[1] != 0;
+    const int transposes = v->down[1] != 0;
     int flips_y = (transposes ? v->down[1] : v->down[0]) < 0, flips_x = (transposes ? v->across[0] : v->across[1]) < 0;
-    v->y = MIN(v->y, last_y), v->x = MIN(v->x, last_x);
-    v->rows = MAX(was.y, last_y) - v->y + 1, v->columns = MAX(was.x, last_x) - v->x + 1;
-    v->down[0] = v->across[1] = 1, v->down[1] = v->across[0] = 0;
+    *v = upright_view(*v);
     int64_t answer = resize(run, transposes ? width : height, transposes ? height : width, interpolation);
     apply_dihedral(v, transposes + 2 * flips_y + 4 * flips_x);
     return answer;

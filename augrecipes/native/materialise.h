@@ -28,8 +28,7 @@ static inline int64_t materialise(Run *run) {
     const uint8_t *from = v->at + (of.top - v->top) * v->step + (of.left - v->left) * v->channels;
     uint8_t *to = (uint8_t *)v->at + (from - v->at);
     if (!in_scratch(run)) {
-        int turned = v->down[0] != 1 || v->across[1] != 1;
-        to = turned ? arena_alloc(run, rows * length) : alloc_image(run, rows, of.right - of.left, BEHIND_STEPS);
+        to = is_turned(v) ? arena_alloc(run, rows * length) : alloc_image(run, rows, of.right - of.left, BEHIND_STEPS);
         CHECK_ALLOC(to);
         v->at = to, v->step = length, v->top = of.top, v->left = of.left;
     }
@@ -61,33 +60,35 @@ static inline int64_t contiguous_image(Run *run, const uint8_t **from) {
     return DONE;
 }
 
-/* Where the image lies, and where it is to be changed: in its place, where that is the program's own. */
-static inline int64_t inplace_buffers(Run *run, const uint8_t **from, uint8_t **to) {
+/* Where the image lies, and where its new pixels go. */
+typedef struct {
+    const uint8_t *from;
+    uint8_t *to;
+} Buffers;
+
+/* Memory for another image in its place. */
+static inline int64_t replacement_buffers(Run *run, Buffers *b) {
     View *v = &run->view;
-    TRY(contiguous_image(run, from));
-    *to = (uint8_t *)v->at + (*from - v->at);
-    if (in_scratch(run))
-        return DONE;
-    CHECK_ALLOC(*to = alloc_image(run, v->rows, v->columns, LAST_STEP));
-    *v = whole_image(*to, v->rows, v->columns, v->columns * v->channels, v->channels);
+    TRY(contiguous_image(run, &b->from));
+    CHECK_ALLOC(b->to = alloc_image(run, v->rows, v->columns, LAST_STEP));
+    *v = whole_image(b->to, v->rows, v->columns, v->columns * v->channels, v->channels);
     return DONE;
+}
+
+/* The same, or the image's own place where that is the program's. */
+static inline int64_t inplace_buffers(Run *run, Buffers *b) {
+    TRY(contiguous_image(run, &b->from));
+    b->to = (uint8_t *)run->view.at + (b->from - run->view.at);
+    return in_scratch(run) ? DONE : replacement_buffers(run, b);
 }
 
 /* The image in memory that may be written to. */
 static inline int64_t writable_image(Run *run, uint8_t **to) {
-    const uint8_t *from;
-    TRY(inplace_buffers(run, &from, to));
-    if (from != *to)
-        memcpy(*to, from, (size_t)(run->view.rows * run->view.columns * run->view.channels));
-    return DONE;
-}
-
-/* Where the image lies, and memory for another in its place. */
-static inline int64_t replacement_buffers(Run *run, const uint8_t **from, uint8_t **to) {
-    View *v = &run->view;
-    TRY(contiguous_image(run, from));
-    CHECK_ALLOC(*to = alloc_image(run, v->rows, v->columns, LAST_STEP));
-    *v = whole_image(*to, v->rows, v->columns, v->columns * v->channels, v->channels);
+    Buffers b;
+    TRY(inplace_buffers(run, &b));
+    if (b.from != b.to)
+        memcpy(b.to, b.from, (size_t)(run->view.rows * run->view.columns * run->view.channels));
+    *to = b.to;
     return DONE;
 }
 

@@ -45,7 +45,8 @@ static inline void through_matrix(const Matrix *matrix, int64_t count, const uin
         Shorts r = levels(red + x) << 7, g = levels(green + x) << 7, b = levels(blue + x) << 7;
         for (int c = 0; c < COLOURS; c++) {
             const int16_t *m = matrix->rows[c];
-            Shorts sum = high_part_rounded(r, m[0]) + high_part_rounded(g, m[1]) + high_part_rounded(b, m[2]);
+            Shorts sum = high_part_rounded(r, all(m[0])) + high_part_rounded(g, all(m[1])) +
+                         high_part_rounded(b, all(m[2]));
             put_levels((sum + (int16_t)(m[3] + (1 << (bits - 1)))) >> bits, to[c] + x);
         }
     }

@@ -9,14 +9,10 @@
 
 #include <string.h>
 
-#include "kernels.h"
+#include "registers.h"
 
-#if defined(__AVX512BW__)
-#include <immintrin.h>
-enum { AT_ONCE = 64 };
-#elif defined(__AVX2__)
-#include <immintrin.h>
-enum { AT_ONCE = 32 };
+#if defined(X86)
+enum { AT_ONCE = sizeof(Register) };
 #else
 enum { AT_ONCE = 16 };
 #endif
@@ -24,16 +20,13 @@ enum { AT_ONCE = 16 };
 enum { WIDEST = 7 };
 typedef uint8_t Bytes __attribute__((vector_size(AT_ONCE)));
 
+LANEWISE(Bytes, Register, lower_of, min_epu8, (a & (Bytes)(a < b)) | (b & ~(Bytes)(a < b)))
+LANEWISE(Bytes, Register, higher_of, max_epu8, (b & (Bytes)(a < b)) | (a & ~(Bytes)(a < b)))
+
 /* The lower numbers to a, the others to b. */
 static inline void order(Bytes *a, Bytes *b) {
-#if defined(__AVX512BW__)
-    Bytes low = (Bytes)_mm512_min_epu8((__m512i)*a, (__m512i)*b), high = (Bytes)_mm512_max_epu8((__m512i)*a, (__m512i)*b);
-#elif defined(__AVX2__)
-    Bytes low = (Bytes)_mm256_min_epu8((__m256i)*a, (__m256i)*b), high = (Bytes)_mm256_max_epu8((__m256i)*a, (__m256i)*b);
-#else
-    Bytes less = (Bytes)(*a < *b), low = (*a & less) | (*b & ~less), high = (*b & less) | (*a & ~less);
-#endif
-    *a = low, *b = high;
+    Bytes low = lower_of(*a, *b);
+    *b = higher_of(*a, *b), *a = low;
 }
 
 static inline Bytes bytes(const uint8_t *from) {

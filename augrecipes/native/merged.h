@@ -19,7 +19,7 @@
 enum { MOST_WARPS = 6 }; /* that follow one another */
 
 typedef struct {
-    double of[9]; /* rows; from a place in what comes out to one in what goes in */
+    double cells[9]; /* rows; from a place in what comes out to one in what goes in */
 } Matrix;
 
 /* One step that resamples. `border`: as OpenCV numbers them; -1: it only ever repeats the edge. `labels`: to the pixel
@@ -31,7 +31,7 @@ typedef struct {
 
 /* An image, and the geometry that is still to be applied to it: the fields of a Warped. */
 typedef struct Warped {
-    View moved;
+    View image;
     int pending, neighbours, betweens, bent; /* bent: by the job's grid or lens, before all else */
     Matrix matrix, own, between[MOST_WARPS];
     int64_t height, width, border, fill;
@@ -54,19 +54,20 @@ typedef struct {
 
 /* What is merged of a sample: its geometry so far, the last of `chain`; and once that is over, the job that is left. */
 typedef struct Merging {
-    int warps, begun, left, reads; /* reads: of an image that is not decoded yet, no more than it needs */
+    int warps, collecting, has_job; /* collecting: steps are being merged; has_job: the job is to be carried out */
+    int reads_part; /* of an image that is not decoded yet, no more than it needs */
     int64_t reduced; /* by how much an image is that was decoded smaller; 0: it was not */
-    int afresh, soft; /* afresh: some of it is carried out already; soft: and that has enlarged the image */
+    int flushed, enlarged; /* whether some of it is carried out already, and that has enlarged the image */
     Warped chain[MOST_WARPS];
     Job job;
 } Merging;
 
 static const double NEARLY = 1e-6, SLACKNESS = 1.02, STILL = 1e-9; /* px a pixel: no weight shows it */
 
-static inline int is_affine(const Matrix *m) { return m->of[6] == 0 && m->of[7] == 0 && m->of[8] == 1; }
+static inline int is_affine(const Matrix *m) { return m->cells[6] == 0 && m->cells[7] == 0 && m->cells[8] == 1; }
 
 static Matrix product_of_matrices(const Matrix *left, const Matrix *right) {
-    const double *a = left->of, *b = right->of;
+    const double *a = left->cells, *b = right->cells;
     if (is_affine(left) && is_affine(right))
         return (Matrix){{a[0] * b[0] + a[1] * b[3], a[0] * b[1] + a[1] * b[4], a[0] * b[2] + a[1] * b[5] + a[2],
                          a[3] * b[0] + a[4] * b[3], a[3] * b[1] + a[4] * b[4], a[3] * b[2] + a[4] * b[5] + a[5], 0, 0,
@@ -74,13 +75,13 @@ static Matrix product_of_matrices(const Matrix *left, const Matrix *right) {
     Matrix made;
     for (int i = 0; i < 9; i++) {
         const double *row = a + i / 3 * 3, *column = b + i % 3;
-        made.of[i] = row[0] * column[0] + row[1] * column[3] + row[2] * column[6];
+        made.cells[i] = row[0] * column[0] + row[1] * column[3] + row[2] * column[6];
     }
     return made;
 }
 
 static Matrix inverse(const Matrix *matrix) {
-    const double *m = matrix->of;
+    const double *m = matrix->cells;
     double a = m[0], b = m[1], c = m[2], d = m[3], e = m[4], f = m[5], g = m[6], h = m[7], i = m[8];
     double p = e * i - f * h, q = f * g - d * i, r = d * h - e * g, k = 1.0 / (a * p + b * q + c * r);
     int flat = is_affine(matrix); /* stays so, to the last bit */
@@ -100,14 +101,14 @@ static Matrix dihedral_matrix(int64_t dihedral_bits, int64_t height, int64_t wid
 }
 
 static void through(const Matrix *matrix, double x, double y, double *u, double *v) {
-    const double *m = matrix->of;
+    const double *m = matrix->cells;
     double w = m[6] * x + m[7] * y + m[8];
     *u = (m[0] * x + m[1] * y + m[2]) / w, *v = (m[3] * x + m[4] * y + m[5]) / w;
 }
 
 /* How fast the place moves: its x by x and by y, its y by x and by y. */
 static void slopes(const Matrix *matrix, double x, double y, double *to) {
-    const double *m = matrix->of;
+    const double *m = matrix->cells;
     double u, v, w = m[6] * x + m[7] * y + m[8];
     through(matrix, x, y, &u, &v);
     to[0] = (m[0] - m[6] * u) / w, to[1] = (m[1] - m[7] * u) / w;
@@ -115,14 +116,14 @@ static void slopes(const Matrix *matrix, double x, double y, double *to) {
 }
 
 static void map_back(const Matrix *matrix, double u, double v, double *x, double *y) {
-    const double *m = matrix->of;
+    const double *m = matrix->cells;
     double p = m[0] - m[6] * u, q = m[1] - m[7] * u, r = m[3] - m[6] * v, s = m[4] - m[7] * v;
     double k = m[8] * u - m[2], l = m[8] * v - m[5], area = p * s - q * r;
     *x = (k * s - q * l) / area, *y = (p * l - k * r) / area;
 }
 
 static int is_coarse(const Matrix *matrix) {
-    const double *m = matrix->of;
+    const double *m = matrix->cells;
     if (!is_affine(matrix))
         return 1;
     double total = m[0] * m[0] + m[1] * m[1] + m[3] * m[3] + m[4] * m[4], area = m[0] * m[4] - m[1] * m[3];
@@ -131,7 +132,7 @@ static int is_coarse(const Matrix *matrix) {
 
 /* Whether a warp makes more pixels of a length, along rows or columns of what it makes. */
 static int enlarges(const Matrix *matrix) {
-    const double *m = matrix->of;
+    const double *m = matrix->cells;
     return MIN(hypot(m[0], m[3]), hypot(m[1], m[4])) * SLACKNESS < fabs(m[8]);
 }
 
@@ -165,15 +166,15 @@ static int narrows(const Matrix *between, int count, const Matrix *last, int64_t
     return 0;
 }
 
-static Warped new_warped(const View *moved, const Warp *warp) {
-    return (Warped){.moved = *moved, .pending = 1, .neighbours = warp->border >= 0, .matrix = warp->matrix,
+static Warped new_warped(const View *image, const Warp *warp) {
+    return (Warped){.image = *image, .pending = 1, .neighbours = warp->border >= 0, .matrix = warp->matrix,
                     .own = warp->matrix, .height = warp->height, .width = warp->width,
                     .border = warp->border < 0 ? 1 : warp->border, .fill = warp->fill, .last = *warp};
 }
 
 /* Whether a warp reads nothing beyond the edge of what it is given, but for what it would repeat. */
 static int stays_inside(const Warp *w, int64_t height, int64_t width) {
-    const double *m = w->matrix.of;
+    const double *m = w->matrix.cells;
     double reach = w->border < 0 ? MIN(0.5, MIN(0.5 * hypot(m[0], m[1]), 0.5 * hypot(m[3], m[4]))) : 0.0;
     double right = (double)w->width - 1, bottom = (double)w->height - 1;
     reach += NEARLY;
@@ -193,14 +194,14 @@ static int is_identity_warp(const Warp *w, int64_t height, int64_t width) {
     const Matrix still = scaling(1, 1, 0, 0);
     int same = w->height == height && w->width == width;
     for (int i = 0; i < 9; i++)
-        same &= fabs(w->matrix.of[i] - still.of[i]) < STILL;
+        same &= fabs(w->matrix.cells[i] - still.cells[i]) < STILL;
     return same;
 }
 
 /* Warped once more, in `next`; false where that is not the same as one after the other. */
 static int append_warp(const Warped *w, const Warp *warp, Warped *next) {
     if (!w->pending) {
-        *next = new_warped(&w->moved, warp);
+        *next = new_warped(&w->image, warp);
         return 1;
     }
     if (!stays_inside(warp, w->height, w->width) || (w->bent && enlarges(&warp->matrix)))
@@ -222,7 +223,7 @@ static void append_move(Warped *w, const Matrix *move, int64_t height, int64_t w
 
 static void append_crop(Warped *w, int64_t x_min, int64_t y_min, int64_t x_max, int64_t y_max) {
     if (!w->pending) {
-        cut(&w->moved, x_min, y_min, x_max, y_max);
+        cut(&w->image, x_min, y_min, x_max, y_max);
         return;
     }
     const Matrix shift = {{1, 0, (double)x_min, 0, 1, (double)y_min, 0, 0, 1}};
@@ -232,7 +233,7 @@ static void append_crop(Warped *w, int64_t x_min, int64_t y_min, int64_t x_max, 
 
 static void append_dihedral(Warped *w, int64_t dihedral_bits) {
     if (!w->pending) {
-        apply_dihedral(&w->moved, dihedral_bits);
+        apply_dihedral(&w->image, dihedral_bits);
         return;
     }
     int64_t height = dihedral_bits & 1 ? w->width : w->height, width = dihedral_bits & 1 ? w->height : w->width;
@@ -242,12 +243,12 @@ static void append_dihedral(Warped *w, int64_t dihedral_bits) {
 
 /* Whether labels are resized once, and turned afterwards if at all: OpenCV takes the pixel to the left and above. */
 static int labels_alike(const Warped *w) {
-    return !w->earlier && w->last.border < 0 && w->moved.down[0] == 1 && w->moved.across[1] == 1;
+    return !w->earlier && w->last.border < 0 && w->image.down[0] == 1 && w->image.across[1] == 1;
 }
 
 /* The window of whole pixels that is only scaled, where there is no more to it. */
 static int upright_resize(const Warped *w, Resized *to) {
-    const double *m = w->matrix.of;
+    const double *m = w->matrix.cells;
     int transposes = m[0] == 0;
     if (w->bent || (w->last.labels && !labels_alike(w)))
         return 0;
@@ -261,8 +262,8 @@ static int upright_resize(const Warped *w, Resized *to) {
     double ys[2] = {MIN(top, top + y * down), MAX(top, top + y * down)};
     double x0 = rint(xs[0]), x1 = rint(xs[1]), y0 = rint(ys[0]), y1 = rint(ys[1]);
     if (!(fabs(xs[0] - x0) <= NEARLY && fabs(xs[1] - x1) <= NEARLY && fabs(ys[0] - y0) <= NEARLY &&
-          fabs(ys[1] - y1) <= NEARLY && 0 <= x0 && x0 < x1 && x1 <= (double)w->moved.columns && 0 <= y0 && y0 < y1 &&
-          y1 <= (double)w->moved.rows))
+          fabs(ys[1] - y1) <= NEARLY && 0 <= x0 && x0 < x1 && x1 <= (double)w->image.columns && 0 <= y0 && y0 < y1 &&
+          y1 <= (double)w->image.rows))
         return 0;
     int flips_y = transposes ? x < 0 : y < 0, flips_x = transposes ? y < 0 : x < 0;
     *to = (Resized){(int64_t)x0, (int64_t)y0, (int64_t)x1, (int64_t)y1, transposes ? w->width : w->height,
@@ -272,8 +273,8 @@ static int upright_resize(const Warped *w, Resized *to) {
 
 /* The one resize of which a part is left, and that part. */
 static int part_of_resize(const Warped *w, Resized *to) {
-    const double *l = w->last.matrix.of, *o = w->own.of;
-    Warped whole = new_warped(&w->moved, &w->last);
+    const double *l = w->last.matrix.cells, *o = w->own.cells;
+    Warped whole = new_warped(&w->image, &w->last);
     if (w->last.border >= 0 || w->earlier || !upright_resize(&whole, to))
         return 0;
     double x = l[0], y = l[4], a = o[0] / x, b = o[1] / x, c = (o[2] - l[2]) / x;
@@ -290,49 +291,54 @@ static int part_of_resize(const Warped *w, Resized *to) {
 }
 
 /* Of all rows down to the last of a part. */
-static double cost_of_decoding(const Costs *c, View moved, int64_t x_min, int64_t y_min, int64_t x_max, int64_t y_max) {
-    cut(&moved, x_min, y_min, x_max, y_max);
-    return c->decoded * (double)visible_rect(&moved).bottom * c->wide;
+static double cost_of_decoding(const Costs *c, View image, int64_t x_min, int64_t y_min, int64_t x_max, int64_t y_max) {
+    cut(&image, x_min, y_min, x_max, y_max);
+    return c->decoded * (double)visible_rect(&image).bottom * c->wide;
 }
 
 static double cost_of_resize(const Costs *c, const Warped *w, const Resized *r) {
     double rows = (double)(r->y_max - r->y_min), columns = (double)(r->x_max - r->x_min);
     double height = (double)r->height, width = (double)r->width;
-    double decoding = cost_of_decoding(c, w->moved, r->x_min, r->y_min, r->x_max, r->y_max);
+    double decoding = cost_of_decoding(c, w->image, r->x_min, r->y_min, r->x_max, r->y_max);
     if (rows == 2 * height && columns == 2 * width)
         return c->call + c->halved * height * width + decoding;
     return c->call + width * (c->row * MIN(rows, 2 * height) + c->column * height) + decoding;
 }
 
-/* Columns and rows, ends exclusive, that a warp reads of its image; false where it reads none. */
-static int read_box(const Warped *w, int64_t *from, int64_t *to) {
-    const double far = (double)(1 << 30), limits[2] = {(double)w->moved.columns, (double)w->moved.rows};
-    double low[2] = {far, far}, high[2] = {-far, -far};
+static const double FAR_OFF = (double)(1 << 30); /* px */
+
+/* Between which columns and which rows a warp's corners lie in its image. */
+static void find_reach(const Matrix *matrix, int64_t height, int64_t width, double low[2], double high[2]) {
+    const double *m = matrix->cells;
     for (int k = 0; k < 4; k++) {
-        double x = k & 1 ? (double)w->width - 1 : 0, y = k & 2 ? (double)w->height - 1 : 0, at[2];
-        const double *m = w->matrix.of;
-        through(&w->matrix, x, y, &at[0], &at[1]);
+        double x = k & 1 ? (double)width - 1 : 0, y = k & 2 ? (double)height - 1 : 0, at[2];
+        int behind = m[6] * x + m[7] * y + m[8] <= 0; /* a horizon: anything may be read */
+        through(matrix, x, y, &at[0], &at[1]);
         for (int i = 0; i < 2; i++) {
-            int behind = m[6] * x + m[7] * y + m[8] <= 0; /* a horizon: anything may be read */
-            low[i] = behind ? -far : MIN(low[i], at[i]), high[i] = behind ? far : MAX(high[i], at[i]);
+            low[i] = behind ? -FAR_OFF : MIN(k ? low[i] : FAR_OFF, at[i]);
+            high[i] = behind ? FAR_OFF : MAX(k ? high[i] : -FAR_OFF, at[i]);
         }
     }
-    for (int i = 0; i < 2; i++) {
-        from[i] = (int64_t)MAX(floor(MAX(low[i], -far)) - 2, 0.0);
-        to[i] = (int64_t)MIN(ceil(MIN(high[i], far)) + 3, limits[i]);
-        if (from[i] >= to[i])
-            return 0;
-    }
-    return 1;
+}
+
+/* Columns and rows, ends exclusive, that a warp reads, within its image and beyond. */
+static void find_read(const Matrix *matrix, int64_t height, int64_t width, int64_t from[2], int64_t to[2]) {
+    double low[2], high[2];
+    find_reach(matrix, height, width, low, high);
+    for (int i = 0; i < 2; i++)
+        from[i] = (int64_t)floor(MAX(low[i], -FAR_OFF)) - 2, to[i] = (int64_t)ceil(MIN(high[i], FAR_OFF)) + 3;
 }
 
 static double cost_of_warp(const Costs *c, const Warped *w) {
     int64_t from[2], to[2];
-    if (!read_box(w, from, to))
+    find_read(&w->matrix, w->height, w->width, from, to);
+    from[0] = MAX(from[0], 0), to[0] = MIN(to[0], w->image.columns);
+    from[1] = MAX(from[1], 0), to[1] = MIN(to[1], w->image.rows);
+    if (from[0] >= to[0] || from[1] >= to[1])
         return 0;
     return c->call + c->warped * (double)w->height * (double)w->width +
            c->read * (double)(to[1] - from[1]) * (double)(to[0] - from[0]) +
-           cost_of_decoding(c, w->moved, from[0], from[1], to[0], to[1]);
+           cost_of_decoding(c, w->image, from[0], from[1], to[0], to[1]);
 }
 
 static double cost_merged(const Costs *c, const Warped *w) {
@@ -357,7 +363,7 @@ static Warped last_step(const Warped *w, const View *image) {
 }
 
 static double cost_stepwise(const Costs *c, const Warped *w) {
-    View image = whole_image(0, w->earlier->height, w->earlier->width, 0, w->moved.channels);
+    View image = whole_image(0, w->earlier->height, w->earlier->width, 0, w->image.channels);
     Warped alone = last_step(w, &image);
     Costs decoded = *c;
     decoded.decoded = 0;
@@ -396,7 +402,7 @@ static int64_t resized_part(Run *run, const Resized *found, int64_t interpolatio
 
 /* By how much an image is reduced before it is warped. */
 static int64_t reduction(const Matrix *matrix) {
-    const double *m = matrix->of;
+    const double *m = matrix->cells;
     double shrink = MIN(hypot(m[0], m[3]), hypot(m[1], m[4]));
     return m[6] != 0 || m[7] != 0 || shrink < 3 ? 1 : shrink < 6 ? 2 : shrink < 12 ? 4 : 8;
 }

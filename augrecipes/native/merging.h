@@ -2,8 +2,8 @@
    steps behind it as operations. In a dry run it is only said which window of a file is read, and at which scale of its
    decoder.
 
-   `begun`: steps are being merged; `left`: a job waits to be written by the output, or to be made for the steps behind
-   it. `flush_merged` resamples what was merged so far, where the next warp may not be merged with it.
+   `collecting`: steps are being merged; `has_job`: a job waits to be written by the output, or to be made for the steps
+   behind it. `flush_merged` resamples what was merged so far, where the next warp may not be merged with it.
 
    Bits: those of `fused` and of OpenCV's resizes.
    Law: tests/laws/test_native_merges.py, tests/laws/test_colours_behind_warps.py. */
@@ -21,23 +21,23 @@ EXPORT int32_t JOIN(fused, ISA)(const Job *);
 static inline void visible_size(const Run *run, int64_t *rows, int64_t *columns) {
     const Merging *m = run->merging;
     const Warped *w = m->chain + m->warps;
-    int pending = (m->begun || m->left) && w->pending;
-    *rows = pending ? w->height : m->begun ? w->moved.rows : run->view.rows;
-    *columns = pending ? w->width : m->begun ? w->moved.columns : run->view.columns;
+    int pending = (m->collecting || m->has_job) && w->pending;
+    *rows = pending ? w->height : m->collecting ? w->image.rows : run->view.rows;
+    *columns = pending ? w->width : m->collecting ? w->image.columns : run->view.columns;
 }
 
 static inline Warped *merged(Run *run) {
     Merging *m = run->merging;
-    if (!m->begun) {
-        m->begun = 1, m->warps = 0;
+    if (!m->collecting) {
+        m->collecting = 1, m->warps = 0;
         m->chain[0].pending = m->chain[0].betweens = m->chain[0].bent = 0;
-        m->chain[0].moved = run->view;
+        m->chain[0].image = run->view;
     }
     return m->chain + m->warps;
 }
 
 static inline void begin_merging(Merging *m) {
-    m->warps = m->begun = m->left = m->reads = 0, m->reduced = 0;
+    m->warps = m->collecting = m->has_job = m->reads_part = 0, m->reduced = 0;
     m->job.count = m->job.bends = 0, m->job.across_grid = 0, m->job.lens = 0;
 }
 
@@ -54,7 +54,7 @@ static inline int extends_border(const Run *run, const Warped *w) {
     const Merging *m = run->merging;
     uint32_t differs = (v->fill ^ (uint32_t)w->fill) & (v->channels == 1 ? 0xff : 0xffffff);
     return v->kind == PADDED && v->mode == BORDER_CONSTANT && w->border == BORDER_CONSTANT && !differs &&
-           m->job.reduction == 1 && !m->reads && !m->reduced && v->rows <= INT16_MAX && v->columns <= INT16_MAX &&
+           m->job.reduction == 1 && !m->reads_part && !m->reduced && v->rows <= INT16_MAX && v->columns <= INT16_MAX &&
            v->rows * v->columns * v->channels < INT32_MAX / 2; /* more no job takes */
 }
 
@@ -82,7 +82,7 @@ static inline void map_to_reduced(const Run *run, const Warped *w, Job *j) {
     const Matrix shift = {{1, 0, (double)(base.x - s->left), 0, 1, (double)(base.y - s->top), 0, 0, 1}};
     const Matrix smaller = scaling(part, part, 0, 0);
     matrix = product_of_matrices(&shift, &matrix), matrix = product_of_matrices(&smaller, &matrix);
-    memcpy(j->matrix, matrix.of, sizeof j->matrix);
+    memcpy(j->matrix, matrix.cells, sizeof j->matrix);
     j->source = base.at, j->step = base.step, j->rows = s->tall, j->columns = s->wide;
     j->border = BORDER_REPLICATE; /* nothing beyond is seen: none of it may be blended in */
 }
@@ -99,12 +99,12 @@ static inline int64_t run_job(Run *run, const Warped *w, Place to) {
     run->view = base;
     TRY(!w->bent && extends_border(run, w) ? without_border(run, &j->left, &j->top) : ensure_pixels(run));
     base = run->view;
-    if (m->reads)
+    if (m->reads_part)
         cut_to_read(&base, &matrix, w);
     j->rows = base.rows, j->columns = base.columns;
     j->source = first_pixel(&base, &down, &across);
     j->step = base.step, j->channels = base.channels;
-    memcpy(j->matrix, matrix.of, sizeof j->matrix);
+    memcpy(j->matrix, matrix.cells, sizeof j->matrix);
     j->border = w->border, j->fill = w->fill;
     if (m->reduced)
         map_to_reduced(run, w, j);
@@ -140,19 +140,19 @@ static inline int64_t make_levels(Run *run, const Warped *w) {
 
 static inline int64_t make_job(Run *run) {
     const Merging *m = run->merging;
-    return m->left ? make_levels(run, m->chain + m->warps) : DONE;
+    return m->has_job ? make_levels(run, m->chain + m->warps) : DONE;
 }
 
 /* What a sampling of the image as it is needs to know, before it is named or carried out. */
 static inline int64_t begin_job(Run *run, const Costs *c, const Warped *w, int reduces) {
     Merging *m = run->merging;
     const int undecoded = c->decoded > 0;
-    m->left = 1;
+    m->has_job = 1;
     m->job.reduction = reduces ? reduction(&w->matrix) : 1;
-    m->reads = undecoded && m->job.reduction == 1 && !w->bent;
+    m->reads_part = undecoded && m->job.reduction == 1 && !w->bent;
     if (run->program->channels != 1 && run->program->channels != COLOURS)
         return REFUSED;
-    if (m->reads && !run->sample->target) {
+    if (m->reads_part && !run->sample->target) {
         Matrix matrix;
         run->view = upright_base(w, &matrix);
         cut_to_read(&run->view, &matrix, w);
@@ -172,16 +172,11 @@ static inline int64_t last_square(int64_t wanted, int64_t end, int64_t limit, in
 static inline int reduced_window(const Run *run, const Warped *w, int64_t k, Window *of) {
     Matrix matrix;
     const View base = upright_base(w, &matrix);
-    double low[2] = {LONGEST, LONGEST}, high[2] = {-LONGEST, -LONGEST};
+    double low[2], high[2];
     int64_t from[2], to[2], limits[2] = {base.columns, base.rows};
-    if (w->moved.kind != PIXELS || base.y % k || base.x % k)
+    if (w->image.kind != PIXELS || base.y % k || base.x % k)
         return 0;
-    for (int c = 0; c < 4; c++) {
-        double at[2];
-        through(&matrix, c & 1 ? (double)w->width - 1 : 0, c & 2 ? (double)w->height - 1 : 0, &at[0], &at[1]);
-        for (int i = 0; i < 2; i++)
-            low[i] = MIN(low[i], at[i]), high[i] = MAX(high[i], at[i]);
-    }
+    find_reach(&matrix, w->height, w->width, low, high);
     for (int i = 0; i < 2; i++) {
         if (!(low[i] >= 0 && high[i] <= (double)limits[i] - 1))
             return 0;
@@ -198,8 +193,8 @@ static inline int reduced_window(const Run *run, const Warped *w, int64_t k, Win
 static inline int64_t job_of_reduced(Run *run, const Warped *w, int64_t k, Window part, int last) {
     Sample *s = run->sample;
     Merging *m = run->merging;
-    m->left = 1, m->reads = 0, m->job.reduction = 1, m->reduced = k;
-    run->view = w->moved;
+    m->has_job = 1, m->reads_part = 0, m->job.reduction = 1, m->reduced = k;
+    run->view = w->image;
     if ((run->program->channels != 1 && run->program->channels != COLOURS) || (s->target && s->reduce != k))
         return REFUSED;
     if (!s->target && !run->named) {
@@ -213,7 +208,7 @@ static inline int64_t job_of_reduced(Run *run, const Warped *w, int64_t k, Windo
 static int64_t resample(Run *run, const Costs *c, const Warped *w, int reduces, int last) {
     Resized found;
     if (!w->pending) {
-        run->view = w->moved;
+        run->view = w->image;
         return DONE;
     }
     reduces &= !w->bent;
@@ -228,7 +223,7 @@ static int64_t resample(Run *run, const Costs *c, const Warped *w, int reduces, 
         decoded.decoded = 0;
         return resample(run, &decoded, &alone, 0, 0);
     }
-    run->view = w->moved;
+    run->view = w->image;
     if (resize_is_cheaper(c, w, &found))
         return resized_part(run, &found, INTERP_LINEAR);
     int64_t answer = begin_job(run, c, w, reduces);
@@ -237,11 +232,11 @@ static int64_t resample(Run *run, const Costs *c, const Warped *w, int reduces, 
 
 /* What things cost, of what ends a run: see `end_merging`. */
 static inline Costs costs_of(const Run *run, const double *a) {
-    int undecoded = !run->program->labels && !run->merging->afresh;
+    int undecoded = !run->program->labels && !run->merging->flushed;
     return (Costs){a[0], a[1], a[2], a[3], a[4], a[5], undecoded ? a[7] : 0, (double)run->sample->columns};
 }
 
-static inline int reduces_now(const Run *run, const double *a) { return !run->merging->soft && ((int)a[6] >> 1 & 1); }
+static inline int reduces_now(const Run *run, const double *a) { return !run->merging->enlarged && ((int)a[6] >> 1 & 1); }
 
 /* The geometry is complete. a: what things cost; then 1 where the output follows, and 2 more where images are reduced;
    and what a pixel costs that is not decoded yet, or 0. Of labels see there. */
@@ -250,9 +245,9 @@ static inline int64_t end_merging(Run *run, const double *a) {
     const Warped *w = m->chain + m->warps;
     const Costs costs = costs_of(run, a);
     int reduces = reduces_now(run, a), follows = (int)a[6] & 1;
-    if (!m->begun) /* there is nothing */
+    if (!m->collecting) /* there is nothing */
         return run->program->labels || follows ? DONE : make_job(run);
-    m->begun = m->afresh = m->soft = 0;
+    m->collecting = m->flushed = m->enlarged = 0;
     return run->program->labels ? resample_labels(run, &costs, w, a + 6) : resample(run, &costs, w, reduces, follows);
 }
 
@@ -268,15 +263,13 @@ static inline int64_t flush_merged(Run *run, const Step *step, const Warp *warp)
         return REFUSED;
     const double *a = step->arguments + DRAW_ARGUMENTS;
     const Costs costs = costs_of(run, a);
-    int soft = enlarges(&w->matrix), reduces = reduces_now(run, a) && !enlarges(&warp->matrix);
-    m->begun = 0;
+    int enlarged = enlarges(&w->matrix), reduces = reduces_now(run, a) && !enlarges(&warp->matrix);
+    m->collecting = 0;
     int64_t answer =
         p->labels ? resample_labels(run, &costs, w, a + 6) : resample(run, &costs, w, reduces, 0);
-    m->afresh = 1, m->soft |= soft;
-    if (answer != DONE || !dry_run(run))
-        return answer != DONE ? answer : ensure_upright(run);
-    run->view = whole_image(0, run->view.rows, run->view.columns, 0, run->view.channels);
-    return DONE;
+    m->flushed = 1, m->enlarged |= enlarged;
+    TRY(answer);
+    return dry_image(run, run->view.rows, run->view.columns) ? DONE : ensure_upright(run);
 }
 
 static inline int64_t merge_warp(Run *run, const Step *step, const Warp *warp) {
@@ -294,8 +287,8 @@ static inline int64_t merge_warp(Run *run, const Step *step, const Warp *warp) {
         TRY(flush_merged(run, step, warp));
         w = merged(run);
     }
-    View moved = w->moved;
-    *w = new_warped(&moved, warp);
+    const View image = w->image;
+    *w = new_warped(&image, warp);
     return DONE;
 }
 
@@ -304,9 +297,9 @@ static inline int64_t begin_identity(Run *run, int64_t border, int64_t fill) {
     Merging *m = run->merging;
     TRY(materialise(run));
     TRY(dry_run(run) ? DONE : ensure_upright(run));
-    m->chain[0] = (Warped){.moved = run->view, .pending = 1, .matrix = {{1, 0, 0, 0, 1, 0, 0, 0, 1}},
+    m->chain[0] = (Warped){.image = run->view, .pending = 1, .matrix = {{1, 0, 0, 0, 1, 0, 0, 0, 1}},
                            .height = run->view.rows, .width = run->view.columns, .border = border, .fill = fill};
-    m->warps = 0, m->left = 1, m->job.reduction = 1;
+    m->warps = 0, m->has_job = 1, m->job.reduction = 1;
     return DONE;
 }
 
@@ -315,7 +308,7 @@ static inline int64_t add_operation(Run *run, const Operation *operation) {
     Job *j = &m->job;
     if (run->program->channels != COLOURS || j->count == MOST_OPERATIONS)
         return REFUSED;
-    TRY(m->left ? DONE : begin_identity(run, BORDER_REPLICATE, 0));
+    TRY(m->has_job ? DONE : begin_identity(run, BORDER_REPLICATE, 0));
     Operation *added = j->operations + j->count++;
     *added = *operation;
     if (added->kind == COLOUR_HUE || added->kind == COLOUR_HSV) { /* OpenCV rounds the tail of a row behind its vectors */

@@ -23,26 +23,22 @@ static inline void pick(const uint8_t *restrict row, const int32_t *restrict at,
         memcpy(to + x * bytes, row + at[x], bytes);
 }
 
-/* source:  rows x columns pixels of some bytes; step: bytes from row to row
-   tall, wide: of the whole result
-   target:  a window of it, height x width pixels, whose first one is at row top, column left; step_to: bytes from row
-            to row */
-static inline int32_t picked(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t bytes,
-                             int64_t tall, int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height,
-                             int64_t width, int64_t step_to, int middle) {
-    if (bytes < 1 || bytes > BYTES || !is_window(rows, columns, tall, wide, top, left, height, width))
+/* Pixels of up to BYTES, as channels. */
+static inline int32_t pick_window(const Resizing *r, int middle) {
+    const int64_t bytes = r->channels;
+    if (bytes < 1 || bytes > BYTES)
         return REFUSED;
     int32_t at[ACROSS];
-    for (int64_t x = 0; x < width; x += ACROSS) {
-        int64_t count = MIN(ACROSS, width - x), held = -1;
+    for (int64_t x = 0; x < r->width; x += ACROSS) {
+        int64_t count = MIN(ACROSS, r->width - x), last = -1;
         for (int64_t i = 0; i < count; i++)
-            at[i] = (int32_t)(place(left + x + i, columns, wide, middle) * bytes);
-        for (int64_t y = 0; y < height; y++) {
-            int64_t row = place(top + y, rows, tall, middle);
-            const uint8_t *from = source + row * step;
-            uint8_t *to = target + y * step_to + x * bytes;
-            if (row == held) /* as the one above it */
-                memcpy(to, to - step_to, count * bytes);
+            at[i] = (int32_t)(place(r->left + x + i, r->columns, r->wide, middle) * bytes);
+        for (int64_t y = 0; y < r->height; y++) {
+            int64_t row = place(r->top + y, r->rows, r->tall, middle);
+            const uint8_t *from = r->source + row * r->step;
+            uint8_t *to = r->target + y * r->step_to + x * bytes;
+            if (row == last) /* as the one above it */
+                memcpy(to, to - r->step_to, (size_t)(count * bytes));
             else switch (bytes) {
                 case 1: pick(from, at, count, 1, to); break;
                 case 2: pick(from, at, count, 2, to); break;
@@ -50,23 +46,15 @@ static inline int32_t picked(const uint8_t *source, int64_t rows, int64_t column
                 case 4: pick(from, at, count, 4, to); break;
                 case 8: pick(from, at, count, 8, to); break;
                 case 12: pick(from, at, count, 12, to); break;
-                default: pick(from, at, count, bytes, to);
+                default: pick(from, at, count, (int)bytes, to);
                 }
-            held = row;
+            last = row;
         }
     }
     return DONE;
 }
 
-KERNEL(nearest)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t bytes, int64_t tall,
-                int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
-                int64_t step_to) {
-    return picked(source, rows, columns, step, bytes, tall, wide, target, top, left, height, width, step_to, 0);
-}
+RESIZE(nearest) { return pick_window(r, 0); }
 
 /* The same by the middles of pixels, of two that are as near the later one: `nearest` of ops/places.py. */
-KERNEL(nearest_middle)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t bytes, int64_t tall,
-                       int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
-                       int64_t step_to) {
-    return picked(source, rows, columns, step, bytes, tall, wide, target, top, left, height, width, step_to, 1);
-}
+RESIZE(nearest_middle) { return pick_window(r, 1); }

@@ -21,29 +21,18 @@ static const uint8_t PARTS_OF_NORMALS[4][16] = {
 enum { RADIX = 127 };
 static const float SPREAD = 7009.9353f; /* of the sums */
 
-#if defined(__AVX512BW__)
-#define WIDE(name) _mm512_##name
-#define WIDE_INTS __m512i
-#define AND_WIDE _mm512_and_si512
-#define ROW(k) _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)PARTS_OF_NORMALS[k]))
-#elif defined(__AVX2__)
-#define WIDE(name) _mm256_##name
-#define WIDE_INTS __m256i
-#define AND_WIDE _mm256_and_si256
-#define ROW(k) _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)PARTS_OF_NORMALS[k]))
-#endif
+#define ROW(k) repeat(_mm_loadu_si128((const __m128i *)PARTS_OF_NORMALS[k]))
 
 /* The sums that words give, two each. */
 static inline void sums_of(Words words, int16_t *to) {
-#if defined(WIDE)
-    const WIDE_INTS four_bits = WIDE(set1_epi8)(15);
-    WIDE_INTS low = AND_WIDE((WIDE_INTS)words, four_bits), high = AND_WIDE((WIDE_INTS)(words >> 4), four_bits);
-    WIDE_INTS more = WIDE(add_epi8)(WIDE(shuffle_epi8)(ROW(0), low), WIDE(shuffle_epi8)(ROW(1), high));
-    WIDE_INTS less = WIDE(add_epi8)(WIDE(shuffle_epi8)(ROW(2), low), WIDE(shuffle_epi8)(ROW(3), high));
-    more = WIDE(maddubs_epi16)(more, WIDE(set1_epi16)(RADIX * 256 + 1));
-    less = WIDE(maddubs_epi16)(less, WIDE(set1_epi16)(RADIX + 256));
-    WIDE_INTS made = WIDE(sub_epi16)(more, less);
-    memcpy(to, &made, sizeof made);
+#if defined(X86)
+    Register low = (Register)(words & 0x0f0f0f0f), high = (Register)(words >> 4 & 0x0f0f0f0f);
+    Register more = X86(add_epi8)(X86(shuffle_epi8)(ROW(0), low), X86(shuffle_epi8)(ROW(1), high));
+    Register less = X86(add_epi8)(X86(shuffle_epi8)(ROW(2), low), X86(shuffle_epi8)(ROW(3), high));
+    more = X86(maddubs_epi16)(more, X86(set1_epi16)(RADIX * 256 + 1));
+    less = X86(maddubs_epi16)(less, X86(set1_epi16)(RADIX + 256));
+    Register sums = X86(sub_epi16)(more, less);
+    memcpy(to, &sums, sizeof sums);
 #else
     for (int i = 0; i < 2 * LANES; i++) {
         uint32_t bits = words[i / 2] >> i % 2 * 16, a = bits & 15, b = bits >> 4 & 15, c = bits >> 8 & 15, d = bits >> 12 & 15;

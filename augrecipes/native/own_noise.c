@@ -8,8 +8,6 @@ enum { CHANNELS = 4 };
 
 typedef int16_t Shorts __attribute__((vector_size(4 * LANES)));
 
-static inline float from_zero_to(float x, float most) { return x < 0.0f ? 0.0f : x > most ? most : x; }
-
 /* Normal numbers, times deviation, plus mean. */
 KERNEL(counter_numbers)(int64_t key, float mean, float deviation, float *out, int64_t count) {
     float made[SOME];
@@ -23,19 +21,15 @@ KERNEL(counter_numbers)(int64_t key, float mean, float deviation, float *out, in
 }
 
 /* Numbers of pixels, each for so many values. */
-#define SPREAD_OUT(name, type) \
-    static inline void name(const type *made, int64_t count, int64_t each, type *out) { \
-        if (each == 3) \
-            for (int64_t k = 0; k < count; k++) \
-                out[3 * k] = out[3 * k + 1] = out[3 * k + 2] = made[k]; \
-        else if (each > 1) \
-            for (int64_t k = 0; k < count; k++) \
-                for (int64_t c = 0; c < each; c++) \
-                    out[k * each + c] = made[k]; \
-    }
-
-SPREAD_OUT(spread_floats, float)
-SPREAD_OUT(spread_levels, int16_t)
+static inline void spread_levels(const int16_t *numbers, int64_t count, int64_t each, int16_t *out) {
+    if (each == 3)
+        for (int64_t k = 0; k < count; k++)
+            out[3 * k] = out[3 * k + 1] = out[3 * k + 2] = numbers[k];
+    else if (each > 1)
+        for (int64_t k = 0; k < count; k++)
+            for (int64_t c = 0; c < each; c++)
+                out[k * each + c] = numbers[k];
+}
 
 /* Of how many parts a level is made, 2^bits, and what normal numbers in them are multiplied with, and lie around: 16 bits
    each. bits is below 2 where they would be too few. */
@@ -74,53 +68,25 @@ static void some_levels(Key key, uint32_t first, Parts parts, int16_t *to) {
     }
 }
 
-/* Such levels added to those of pixels, one to `each` of a pixel's values. */
-static void add_levels(Key key, Parts parts, const uint8_t *from, uint8_t *to, int64_t pixels, int64_t each) {
-    int16_t made[SOME], levels[SOME * CHANNELS];
-    for (int64_t i = 0; i < pixels; i += SOME, from += SOME * each, to += SOME * each) {
-        int64_t some = MIN(SOME, pixels - i);
-        some_levels(key, (uint32_t)i, parts, made);
-        spread_levels(made, some, each, levels);
-        const int16_t *added = each > 1 ? levels : made;
+/* Normal numbers, as whole levels, added to an image's.
+
+   shared: the channels of a pixel, at most 4, take the same number. */
+KERNEL(own_noise)(int64_t key, float mean, float deviation, const uint8_t *from, uint8_t *to, int64_t pixels,
+                  int32_t channels, int32_t shared) {
+    const int64_t each = shared ? channels : 1, count = shared ? pixels : pixels * channels;
+    const Parts parts = parts_of(mean, deviation);
+    if (channels < 1 || (shared && channels > CHANNELS) || parts.bits < 2)
+        return REFUSED;
+    int16_t numbers[SOME], levels[SOME * CHANNELS];
+    for (int64_t i = 0; i < count; i += SOME, from += SOME * each, to += SOME * each) {
+        int64_t some = MIN(SOME, count - i);
+        some_levels(key_of(key), (uint32_t)i, parts, numbers);
+        spread_levels(numbers, some, each, levels);
+        const int16_t *added = each > 1 ? levels : numbers;
         for (int64_t k = 0; k < some * each; k++) {
             int16_t sum = (int16_t)(from[k] + added[k]);
             sum = MAX(sum, 0);
             to[k] = (uint8_t)MIN(sum, 255);
-        }
-    }
-}
-
-/* Normal numbers added to an image's values; what lies beyond its range is cut off.
-
-   type: of the values; shared: the channels of a pixel, at most 4, take the same number. */
-KERNEL(own_noise)(int64_t key, float mean, float deviation, int32_t type, const void *from, void *to, int64_t pixels,
-                  int32_t channels, int32_t shared) {
-    if (channels < 1 || (shared && channels > CHANNELS) || (type != UINT8 && type != FLOAT32))
-        return REFUSED;
-    const int64_t each = shared ? channels : 1, count = shared ? pixels : pixels * channels;
-    const Parts parts = parts_of(mean, deviation);
-    if (type == UINT8 && parts.bits > 1) {
-        add_levels(key_of(key), parts, from, to, count, each);
-        return DONE;
-    }
-    float few[SOME], noise[SOME * CHANNELS];
-    for (int64_t i = 0; i < count; i += SOME) {
-        int64_t pixels_here = MIN(SOME, count - i), some = pixels_here * each, done = i * each;
-        some_numbers(key_of(key), (uint32_t)i, mean, deviation, each == 1 ? noise : few);
-        spread_floats(few, pixels_here, each, noise);
-        if (type == FLOAT32) {
-            const float *values = (const float *)from + done;
-            float *out = (float *)to + done;
-            for (int64_t k = 0; k < some; k++)
-                out[k] = from_zero_to(values[k] + noise[k], 1.0f);
-            continue;
-        }
-        const uint8_t *values = (const uint8_t *)from + done;
-        uint8_t *out = (uint8_t *)to + done;
-        for (int64_t k = 0; k < some; k++) { /* levels without what lies behind their point, as the step adds them */
-            float number = MAX(noise[k], -256.0f);
-            int32_t sum = values[k] + (int32_t)MIN(number, 256.0f);
-            out[k] = (uint8_t)MIN(MAX(sum, 0), 255);
         }
     }
     return DONE;

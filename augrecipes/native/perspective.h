@@ -15,11 +15,11 @@ static inline int64_t merge_tilt(Run *run, const Step *step, const double *drawn
     Matrix forth, back = {{0, 0, 0, 0, 0, 0, 0, 0, 1}};
     Warp warp = {.border = (int64_t)a[0], .fill = (int64_t)a[1], .labels = run->program->labels};
     visible_size(run, &rows, &columns);
-    memcpy(forth.of, drawn, sizeof forth.of);
+    memcpy(forth.cells, drawn, sizeof forth.cells);
     warp.matrix = inverse(&forth);
     warp.height = (int64_t)drawn[9], warp.width = (int64_t)drawn[10];
     if (a[2]) {
-        back.of[0] = drawn[10] / (double)columns, back.of[4] = drawn[9] / (double)rows;
+        back.cells[0] = drawn[10] / (double)columns, back.cells[4] = drawn[9] / (double)rows;
         warp.matrix = product_of_matrices(&warp.matrix, &back);
         warp.height = rows, warp.width = columns;
     }
@@ -28,34 +28,21 @@ static inline int64_t merge_tilt(Run *run, const Step *step, const double *drawn
 
 /* Do it. */
 static inline int64_t tilt(Run *run, const double *drawn, const double *a) {
-    View *v = &run->view;
-    int64_t height = (int64_t)drawn[9], width = (int64_t)drawn[10], body = (int64_t)a[3];
-    int64_t step, across;
+    const View *v = &run->view;
+    int64_t height = (int64_t)drawn[9], width = (int64_t)drawn[10];
     double scale[3] = {1, 1, 1};
-    Matrix forth, back;
+    Matrix forth;
     TRY(materialise(run));
     if (a[2]) {
         scale[0] = (double)v->columns / drawn[10], scale[1] = (double)v->rows / drawn[9];
         height = v->rows, width = v->columns;
     }
     for (int k = 0; k < 9; k++)
-        forth.of[k] = scale[k / 3] * drawn[k];
+        forth.cells[k] = scale[k / 3] * drawn[k];
     if (height < 1 || width < 1 || height * width > run->program->most)
         return REFUSED;
-    if (dry_run(run)) {
-        *v = whole_image(0, height, width, 0, v->channels);
-        return DONE;
-    }
-    int64_t row = width * v->channels;
-    TRY(ensure_upright(run));
-    uint8_t *to = alloc_image(run, height, width, LAST_STEP);
-    CHECK_ALLOC(to);
-    const uint8_t *from = first_pixel(v, &step, &across);
-    back = inverse(&forth);
-    TRY(JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, WARP_PERSPECTIVE, back.of, 0, 0, 0, 0,
-                        0, 0, (int32_t)a[0], (uint32_t)a[1], width / body * body, to, 0, 0, height, width, row));
-    *v = whole_image(to, height, width, row, v->channels);
-    return DONE;
+    const Matrix back = inverse(&forth);
+    return warp_image(run, WARP_PERSPECTIVE, back.cells, height, width, (int64_t)a[0], (int64_t)a[1], (int64_t)a[3], a[4] == 0);
 }
 
 #endif

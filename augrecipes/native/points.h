@@ -20,8 +20,7 @@ EXPORT int32_t JOIN(grey, ISA)(const uint8_t *, int64_t, uint8_t *);
 EXPORT int32_t JOIN(normal, ISA)(int64_t, const uint32_t *, const float *, const float *, float (*)(float),
                                  double (*)(double), double, double, float, float *, int64_t);
 EXPORT int32_t JOIN(add_noise, ISA)(const uint8_t *, const float *, uint8_t *, int64_t);
-EXPORT int32_t JOIN(own_noise, ISA)(int64_t, float, float, int32_t, const void *, void *, int64_t,
-                                    int32_t, int32_t);
+EXPORT int32_t JOIN(own_noise, ISA)(int64_t, float, float, const uint8_t *, uint8_t *, int64_t, int32_t, int32_t);
 EXPORT int32_t JOIN(clahe, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t, double, const void *,
                                 uint8_t *, int64_t, uint8_t *);
 EXPORT int32_t JOIN(stain, ISA)(const uint8_t *, int64_t, double, double, double, double, double, double, const double *,
@@ -39,22 +38,20 @@ static inline int32_t turn_of(double shift) {
 static inline int64_t shift_hsv(Run *run, double hue, double saturation, double value, const double *a) {
     const View *v = &run->view;
     int32_t turn = turn_of(hue);
-    const uint8_t *levels;
-    uint8_t *to;
+    Buffers b;
     if (turn < 0)
         return REFUSED;
     if (hue == 0 && saturation == 0 && value == 0)
         return DONE;
-    TRY(inplace_buffers(run, &levels, &to));
-    return JOIN(hsv, ISA)(levels, v->rows, v->columns, turn, (int32_t)MIN(MAX(saturation, -255), 255),
-                          (int32_t)MIN(MAX(value, -255), 255), (int64_t)a[0], (int32_t)a[1], to);
+    TRY(inplace_buffers(run, &b));
+    return JOIN(hsv, ISA)(b.from, v->rows, v->columns, turn, (int32_t)MIN(MAX(saturation, -255), 255),
+                          (int32_t)MIN(MAX(value, -255), 255), (int64_t)a[0], (int32_t)a[1], b.to);
 }
 
 /* Brightness, contrast, saturation or hue. */
 static inline int64_t jitter_one(Run *run, int which, double amount, const double *a) {
     const View *v = &run->view;
-    const uint8_t *levels;
-    uint8_t *to;
+    Buffers b;
     Levels made;
     int64_t sum, count = v->rows * v->columns;
     if (amount == (which == TURN ? 0 : 1))
@@ -67,11 +64,11 @@ static inline int64_t jitter_one(Run *run, int which, double amount, const doubl
         return DONE;
     }
     if (which == 2) {
-        TRY(inplace_buffers(run, &levels, &to));
-        return JOIN(saturate, ISA)(levels, count, (float)amount, (float)(1 - amount), (int32_t)a[2], to);
+        TRY(inplace_buffers(run, &b));
+        return JOIN(saturate, ISA)(b.from, count, (float)amount, (float)(1 - amount), (int32_t)a[2], b.to);
     }
-    TRY(contiguous_image(run, &levels));
-    JOIN(luma_sum, ISA)(levels, count, &sum);
+    TRY(contiguous_image(run, &b.from));
+    JOIN(luma_sum, ISA)(b.from, count, &sum);
     double mean = (double)sum / (double)count;
     if (amount == 0)
         memset(made, (int)(mean + 0.5), sizeof made);
@@ -93,20 +90,19 @@ static inline int64_t jitter_exactly(Run *run, const double *drawn, const double
 
 static inline int64_t reorder(Run *run, const double *drawn) {
     const View *v = &run->view;
-    const uint8_t *levels;
-    uint8_t *to, order[MOST_CHANNELS];
+    Buffers b;
+    uint8_t order[MOST_CHANNELS];
     for (int64_t c = 0; c < v->channels; c++)
         order[c] = (uint8_t)drawn[c];
-    TRY(replacement_buffers(run, &levels, &to));
-    return JOIN(reordered, ISA)(levels, v->rows * v->columns, v->channels, order, to);
+    TRY(replacement_buffers(run, &b));
+    return JOIN(reordered, ISA)(b.from, v->rows * v->columns, v->channels, order, b.to);
 }
 
 /* As ops/opencv_normals.py hands the numbers on: rounded to float32. */
 static inline int64_t add_noise(Run *run, const double *drawn, const double *a) {
     int64_t count = run->view.rows * run->view.columns * run->view.channels;
-    const uint8_t *levels;
-    uint8_t *to;
-    TRY(replacement_buffers(run, &levels, &to));
+    Buffers b;
+    TRY(replacement_buffers(run, &b));
     float *noise = (float *)arena_alloc(run, count * (int64_t)sizeof *noise);
     CHECK_ALLOC(noise);
     float (*logarithm)(float);
@@ -115,20 +111,19 @@ static inline int64_t add_noise(Run *run, const double *drawn, const double *a) 
     memcpy(&logarithm, functions, sizeof logarithm), memcpy(&exponential, functions + 1, sizeof exponential);
     JOIN(normal, ISA)((int64_t)drawn[2], pointer_from(a[0]), pointer_from(a[1]), pointer_from(a[2]), logarithm, exponential,
                       (float)drawn[1], (float)drawn[0], 255, noise, count);
-    return JOIN(add_noise, ISA)(levels, noise, to, count);
+    return JOIN(add_noise, ISA)(b.from, noise, b.to, count);
 }
 
 static inline int64_t add_own_noise(Run *run, const double *drawn, const double *a) {
     const View *v = &run->view;
     int64_t pixels = v->rows * v->columns;
-    const uint8_t *levels;
-    uint8_t *to;
+    Buffers b;
     if ((double)(pixels * v->channels) >= a[1])
         return REFUSED;
-    TRY(replacement_buffers(run, &levels, &to));
+    TRY(replacement_buffers(run, &b));
     int64_t key = (int64_t)((uint64_t)drawn[2] << 32 | (uint64_t)drawn[3]);
-    return JOIN(own_noise, ISA)(key, (float)drawn[1], (float)drawn[0], UINT8, levels, to, pixels,
-                                (int32_t)v->channels, (int32_t)a[0]);
+    return JOIN(own_noise, ISA)(key, (float)drawn[1], (float)drawn[0], b.from, b.to, pixels, (int32_t)v->channels,
+                                (int32_t)a[0]);
 }
 
 static inline int64_t fill_holes(Run *run, const double *drawn, const double *a) {
@@ -187,30 +182,27 @@ static inline int64_t even_out_contrast(Run *run, double clip, const double *a) 
     const View *v = &run->view;
     int64_t down = (int64_t)a[0], across = (int64_t)a[1];
     int64_t size = 3072 * across + 256 * across * down + 8 * v->columns + 1280;
-    const uint8_t *levels;
-    uint8_t *to;
-    TRY(replacement_buffers(run, &levels, &to));
+    Buffers b;
+    TRY(replacement_buffers(run, &b));
     uint8_t *workspace = arena_alloc(run, size);
-    return workspace ? JOIN(clahe, ISA)(levels, v->rows, v->columns, v->channels, down, across, clip, pointer_from(a[2]),
-                                        workspace, size, to)
+    return workspace ? JOIN(clahe, ISA)(b.from, v->rows, v->columns, v->channels, down, across, clip, pointer_from(a[2]),
+                                        workspace, size, b.to)
                      : run->sample->answer;
 }
 
 static inline int64_t jitter_stains(Run *run, const double *drawn, const double *a) {
     int64_t count = run->view.rows * run->view.columns;
-    const uint8_t *levels;
-    uint8_t *to;
-    TRY(replacement_buffers(run, &levels, &to));
-    return JOIN(stain, ISA)(levels, count, drawn[0], drawn[1], drawn[2], drawn[3], drawn[4], drawn[5], pointer_from(a[0]),
-                            pointer_from(a[1]), a[2], to);
+    Buffers b;
+    TRY(replacement_buffers(run, &b));
+    return JOIN(stain, ISA)(b.from, count, drawn[0], drawn[1], drawn[2], drawn[3], drawn[4], drawn[5], pointer_from(a[0]),
+                            pointer_from(a[1]), a[2], b.to);
 }
 
 /* Do what was drawn to values. */
 static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     View *v = &run->view;
-    const uint8_t *from;
-    uint8_t *levels;
+    Buffers b;
     if (step->effect <= OP_CURVES)
         return tabulate(run, step, drawn);
     /* OpenCV's Python takes planes of such images for numbers with four parts. */
@@ -218,40 +210,27 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     if (dry_run(run))
         return DONE;
     switch (step->effect) {
-    case OP_SHIFTS_HSV:
-        return colours ? shift_hsv(run, drawn[0], drawn[1], drawn[2], a) : REFUSED;
-    case OP_JITTERS_EXACTLY:
-        return colours ? jitter_exactly(run, drawn, a) : REFUSED;
+    case OP_SHIFTS_HSV: return colours ? shift_hsv(run, drawn[0], drawn[1], drawn[2], a) : REFUSED;
+    case OP_JITTERS_EXACTLY: return colours ? jitter_exactly(run, drawn, a) : REFUSED;
     case OP_GRAYS:
         if (!colours || MIN(v->rows, v->columns) == 1) /* it loses a side of one pixel */
             return REFUSED;
-        TRY(inplace_buffers(run, &from, &levels));
-        return JOIN(grey, ISA)(from, v->rows * v->columns, levels);
-    case OP_SHUFFLES_CHANNELS:
-        return v->channels == 1 ? DONE : reorder(run, drawn);
-    case OP_ADDS_NOISE:
-        return add_noise(run, drawn, a);
-    case OP_ADDS_OWN_NOISE:
-        return add_own_noise(run, drawn, a);
-    case OP_FILLS_HOLES:
-        return fill_holes(run, drawn, a);
-    case OP_CASTS_SHADOWS:
-        return cast_shadows(run, drawn, (int)a[0]);
-    case OP_APPLIES_CLAHE:
-        return v->channels == 1 || colours ? even_out_contrast(run, drawn[0], a) : REFUSED;
-    case OP_STAINS:
-        return colours ? jitter_stains(run, drawn, a) : REFUSED;
-    case OP_ADDS_ISO_NOISE:
-        return colours ? add_photons(run, drawn, a) : REFUSED;
-    case OP_ADDS_OWN_ISO_NOISE:
-        return colours ? add_own_photons(run, drawn) : REFUSED;
-    case OP_DOWNSCALES:
-        return coarsen(run, drawn[0], a);
+        TRY(inplace_buffers(run, &b));
+        return JOIN(grey, ISA)(b.from, v->rows * v->columns, b.to);
+    case OP_SHUFFLES_CHANNELS: return v->channels == 1 ? DONE : reorder(run, drawn);
+    case OP_ADDS_NOISE: return add_noise(run, drawn, a);
+    case OP_ADDS_OWN_NOISE: return add_own_noise(run, drawn, a);
+    case OP_FILLS_HOLES: return fill_holes(run, drawn, a);
+    case OP_CASTS_SHADOWS: return cast_shadows(run, drawn, (int)a[0]);
+    case OP_APPLIES_CLAHE: return v->channels == 1 || colours ? even_out_contrast(run, drawn[0], a) : REFUSED;
+    case OP_STAINS: return colours ? jitter_stains(run, drawn, a) : REFUSED;
+    case OP_ADDS_ISO_NOISE: return colours ? add_photons(run, drawn, a) : REFUSED;
+    case OP_ADDS_OWN_ISO_NOISE: return colours ? add_own_photons(run, drawn) : REFUSED;
+    case OP_DOWNSCALES: return coarsen(run, drawn[0], a);
     case OP_EQUALIZES:
     case OP_WIDENS_RANGE:
         return v->channels == 1 || colours ? spread_levels(run, step->effect == OP_EQUALIZES, (int)a[0]) : REFUSED;
-    default:
-        return look_around(run, step->effect, drawn, a, colours);
+    default: return look_around(run, step->effect, drawn, a, colours);
     }
 }
 

@@ -8,7 +8,7 @@
 #include "points.h"
 #include "perspective.h"
 
-EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int32_t, const float *,
+EXPORT int32_t JOIN(sink, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int32_t, const float *,
                                    const float *, void *, int32_t, int64_t, int64_t, int64_t, const Ahead *);
 
 int64_t ar_nanoseconds(void);
@@ -44,22 +44,18 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t rows, columns;
     Warp warp = {.border = -1, .labels = run->program->labels};
-    TRY(run->merging->begun ? DONE : materialise_upright(run));
+    TRY(run->merging->collecting ? DONE : materialise_upright(run));
     visible_size(run, &rows, &columns);
     switch (step->effect - OP_MERGES) {
-    case OP_WARPS_PERSPECTIVE:
-        return merge_tilt(run, step, drawn, a);
+    case OP_WARPS_PERSPECTIVE: return merge_tilt(run, step, drawn, a);
     case OP_BENDS_GRID - OP_MERGES:
-    case OP_BENDS_LENS - OP_MERGES:
-        return bend(run, step, drawn);
+    case OP_BENDS_LENS - OP_MERGES: return bend(run, step, drawn);
     case OP_CROPS:
         if (!is_inside(drawn, rows, columns))
             return REFUSED;
         append_crop(merged(run), (int64_t)drawn[0], (int64_t)drawn[1], (int64_t)drawn[2], (int64_t)drawn[3]);
         return DONE;
-    case OP_FLIPS:
-        append_dihedral(merged(run), (int64_t)drawn[0]);
-        return DONE;
+    case OP_FLIPS: append_dihedral(merged(run), (int64_t)drawn[0]); return DONE;
     case OP_RESIZES:
         warp.matrix = scaling((double)columns / a[1], (double)rows / a[0], 0, 0);
         break;
@@ -78,8 +74,7 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
         warp.border = (int64_t)a[0], warp.fill = (int64_t)a[1];
         return is_identity_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
     }
-    default:
-        return REFUSED;
+    default: return REFUSED;
     }
     warp.height = (int64_t)a[0], warp.width = (int64_t)a[1];
     return is_identity_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
@@ -89,18 +84,15 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
 static int64_t apply_effect(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
     const double *a = step->arguments + DRAW_ARGUMENTS;
-    if (step->effect == OP_MERGED_ENDS)
-        return end_merging(run, a);
-    if (step->effect == OP_JITTERS)
-        return jitter(run, drawn);
-    if (step->effect == OP_ADJUSTS)
-        return adjust(run, drawn);
-    if (step->effect == OP_MIXES)
-        return mix(run, drawn);
-    if (step->effect == OP_SHIFTS_HUES)
-        return tint(run, drawn, turn_of(drawn[0]));
-    if (step->effect == OP_MATERIALISES)
-        return make_job(run);
+    switch (step->effect) {
+    case OP_MERGED_ENDS: return end_merging(run, a);
+    case OP_JITTERS: return jitter(run, drawn);
+    case OP_ADJUSTS: return adjust(run, drawn);
+    case OP_MIXES: return mix(run, drawn);
+    case OP_SHIFTS_HUES: return tint(run, drawn, turn_of(drawn[0]));
+    case OP_MATERIALISES: return make_job(run);
+    default: break;
+    }
     if (OP_MERGES <= step->effect && step->effect < OP_MERGED_ENDS)
         return merge(run, step, drawn);
     TRY(make_job(run)); /* this is no operation of a job */
@@ -119,11 +111,8 @@ static int64_t apply_effect(Run *run, const Step *step, const double *drawn) {
     switch (step->effect) {
     case OP_CROPS:
     case OP_KEEPS:
-    case OP_PADS_AND_CROPS:
-        return DONE;
-    case OP_FLIPS:
-        apply_dihedral(v, (int64_t)drawn[0]);
-        return DONE;
+    case OP_PADS_AND_CROPS: return DONE;
+    case OP_FLIPS: apply_dihedral(v, (int64_t)drawn[0]); return DONE;
     case OP_RESIZES:
     case OP_CROPS_AND_RESIZES: {
         int shrinks = (double)v->rows > a[0] || (double)v->columns > a[1];
@@ -133,18 +122,14 @@ static int64_t apply_effect(Run *run, const Step *step, const double *drawn) {
         if (!scaled_size(drawn[0], v->rows, v->columns, a[2] != 0, &rows, &columns))
             return REFUSED;
         return resize(run, rows, columns, (int64_t)a[drawn[0] < 1]);
-    case OP_PADS:
-        return pad(run, drawn, (int64_t)a[0], fill);
+    case OP_PADS: return pad(run, drawn, (int64_t)a[0], fill);
     case OP_WARPS:
         TRY(materialise(run));
         return warp_exactly(run, drawn, a);
-    case OP_WARPS_PERSPECTIVE:
-        return tilt(run, drawn, a);
+    case OP_WARPS_PERSPECTIVE: return tilt(run, drawn, a);
     case OP_DISTORTS_GRID:
-    case OP_DISTORTS_LENS:
-        return distort(run, step, drawn);
-    default:
-        return change(run, step, drawn);
+    case OP_DISTORTS_LENS: return distort(run, step, drawn);
+    default: return change(run, step, drawn);
     }
 }
 
@@ -176,7 +161,7 @@ static int64_t finish(Run *run, Ahead *ahead) {
         return REFUSED; /* it does not fit there */
     if (dry_run(run))
         return DONE;
-    if (run->merging->left) {
+    if (run->merging->has_job) {
         run->place = 0; /* what is made in between is read while the result is written */
         return write_job(run);
     }
@@ -185,37 +170,32 @@ static int64_t finish(Run *run, Ahead *ahead) {
         ahead->rows = 0;
     }
     const int as_it_is = is_raw_output(p);
-    int64_t place[3];
+    int64_t down, across;
     TRY(materialise(run));
     TRY(as_it_is || run->view.down[0] ? ensure_pixels(run) : ensure_upright(run)); /* columns are slow to read */
-    place[0] = (int64_t)(intptr_t)first_pixel(&run->view, &place[1], &place[2]);
-    if (as_it_is && place[0] == (int64_t)(intptr_t)s->target && place[1] == p->down && place[2] == p->channels)
+    const uint8_t *from = first_pixel(&run->view, &down, &across);
+    if (as_it_is && from == s->target && down == p->down && across == p->channels)
         return DONE; /* made there */
     if (p->type == INT64) {
         for (int64_t y = 0; y < s->height; y++) {
-            const uint8_t *from = (const uint8_t *)(intptr_t)place[0] + y * place[1];
             int64_t *to = (int64_t *)s->target + y * p->down;
-            if (place[2] == 1)
-                widen(from, 1, s->width, to);
+            if (across == 1)
+                widen(from + y * down, 1, s->width, to);
             else
-                widen(from, place[2], s->width, to);
+                widen(from + y * down, across, s->width, to);
         }
         return DONE;
     }
-    if (as_it_is && place[2] != p->channels)
-        return JOIN(moved, ISA)((const uint8_t *)(intptr_t)place[0], place[1], place[2], s->height, s->width, p->channels,
-                                s->target, p->down);
-    if (as_it_is) {
-        for (int64_t y = 0; y < s->height; y++) {
-            ask_beside(ahead, y, s->height);
-            memcpy((uint8_t *)s->target + y * p->down, (const uint8_t *)(intptr_t)place[0] + y * place[1],
-                   (size_t)(s->width * p->channels));
-        }
-        return DONE;
+    if (as_it_is && across != p->channels)
+        return JOIN(moved, ISA)(from, down, across, s->height, s->width, p->channels, s->target, p->down);
+    if (!as_it_is)
+        return JOIN(sink, ISA)(from, down, across, s->height, s->width, (int32_t)p->channels, p->scale, p->shift, s->target,
+                                   (int32_t)p->type, p->down, p->across, p->apart, ahead);
+    for (int64_t y = 0; y < s->height; y++) {
+        ask_beside(ahead, y, s->height);
+        memcpy((uint8_t *)s->target + y * p->down, from + y * down, (size_t)(s->width * p->channels));
     }
-    return JOIN(sink_one, ISA)((const uint8_t *)(intptr_t)place[0], place[1], place[2], s->height, s->width,
-                               (int32_t)p->channels, p->scale, p->shift, s->target, (int32_t)p->type, p->down,
-                               p->across, p->apart, ahead);
+    return DONE;
 }
 
 /* What else a kernel answers: of program_draws, that the step does not act; of program, that samples differ. */
@@ -335,7 +315,7 @@ static int64_t run_sample(Run *run, const Sample *next) {
     charge_time(run, p->count);
     run->last = BEHIND_STEPS;
     Ahead ahead = {0};
-    if (next && !run->merging->left)
+    if (next && !run->merging->has_job)
         ahead = ahead_of(p, next);
     return finish(run, &ahead);
 }
@@ -349,7 +329,7 @@ KERNEL(program)(const Program *program, Sample *samples, int64_t count) {
         Run run = {.program = program, .sample = s, .merging = &merging,
                    .resume_after = s->begin, .stopped = -1, .timed = -1};
         begin_merging(&merging);
-        merging.afresh = merging.soft = 0;
+        merging.flushed = merging.enlarged = 0;
         s->answer = run_sample(&run, k + 1 < count ? s + 1 : NULL);
         charge_time(&run, -1);
         if (s->answer != DONE || s->stop >= 0 || s->height != samples->height || s->width != samples->width)

@@ -157,40 +157,22 @@ static inline void blend_columns(const Columns *c, int64_t count, const uint8_t 
 static inline void blend_rows(const int16_t *restrict above, const int16_t *restrict below, int64_t count,
                               int16_t first, int16_t second, int channels, uint8_t *restrict to) {
     int64_t x = 0;
-#if defined(__AVX512BW__)
-    const __m512i ones = _mm512_set1_epi16(first), twos = _mm512_set1_epi16(second), halves = _mm512_set1_epi16(2);
-    const __m512i in_order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-    for (; channels > 1 && x + LANES <= count; x += LANES) {
-        __m512i sums[2];
+#if defined(X86)
+    const Register one = X86(set1_epi16)(first), two = X86(set1_epi16)(second), half = X86(set1_epi16)(2);
+    for (const int some = channels == 1 ? sizeof(Register) : LANES; x + some <= count; x += some) {
+        Register sums[2];
         for (int k = 0; k < 2; k++) {
-            __m512i a = _mm512_mulhi_epi16(_mm512_loadu_si512(above + 4 * x + 32 * k), ones);
-            a = _mm512_add_epi16(a, _mm512_mulhi_epi16(_mm512_loadu_si512(below + 4 * x + 32 * k), twos));
-            sums[k] = _mm512_srai_epi16(_mm512_add_epi16(a, halves), 2);
+            Register a, b;
+            memcpy(&a, above + values_of(channels) * x + 2 * LANES * k, sizeof a);
+            memcpy(&b, below + values_of(channels) * x + 2 * LANES * k, sizeof b);
+            a = X86(add_epi16)(X86(mulhi_epi16)(a, one), X86(mulhi_epi16)(b, two));
+            sums[k] = X86(srai_epi16)(X86(add_epi16)(a, half), 2);
         }
-        sums[0] = _mm512_permutexvar_epi64(in_order, _mm512_packus_epi16(sums[0], sums[1]));
-        store_pixels((Words)sums[0], LANES, channels, to + channels * x);
-    }
-#endif
-#if defined(__AVX2__)
-    const __m256i one = _mm256_set1_epi16(first), two = _mm256_set1_epi16(second), half = _mm256_set1_epi16(2);
-    const __m256i close = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0, 0, 0, 0));
-    for (const int some = channels == 1 ? 32 : 8; x + some <= count; x += some) {
-        __m256i sums[2];
-        for (int k = 0; k < 2; k++) {
-            __m256i a = _mm256_loadu_si256((const __m256i *)(above + values_of(channels) * x + 16 * k));
-            __m256i b = _mm256_loadu_si256((const __m256i *)(below + values_of(channels) * x + 16 * k));
-            a = _mm256_add_epi16(_mm256_mulhi_epi16(a, one), _mm256_mulhi_epi16(b, two));
-            sums[k] = _mm256_srai_epi16(_mm256_add_epi16(a, half), 2);
-        }
-        __m256i bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(sums[0], sums[1]), 0xd8);
-        if (channels != 3) {
-            _mm256_storeu_si256((__m256i *)(to + channels * x), bytes);
-            continue;
-        }
-        bytes = _mm256_shuffle_epi8(bytes, close);
-        bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 0, 0));
-        _mm_storeu_si128((__m128i *)(to + 3 * x), _mm256_castsi256_si128(bytes));
-        _mm_storel_epi64((__m128i *)(to + 3 * x + 16), _mm256_extracti128_si256(bytes, 1));
+        Register bytes = pack_in_order(sums[0], sums[1]);
+        if (channels == 1)
+            memcpy(to + x, &bytes, sizeof bytes);
+        else
+            store_pixels((Words)bytes, LANES, channels, to + channels * x);
     }
 #endif
     for (; x < count; x++)
@@ -201,73 +183,56 @@ static inline void blend_rows(const int16_t *restrict above, const int16_t *rest
         }
 }
 
-/* `first`: which row of the whole result the first of `height` rows is, each `scale->step` rows of the image high. */
-static inline void resize_columns(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int channels,
-                                  const Columns *c, int64_t count, uint8_t *target, int64_t first, int64_t height,
-                                  const Scale *scale, int64_t step_to) {
+/* Columns from `x` on of the window, each pixel `scale->step` rows of the image high. */
+static inline void resize_columns(const Resizing *r, int channels, const Columns *c, int64_t count, int64_t x,
+                                  const Scale *scale) {
     int16_t values[2][4 * ACROSS];
     int64_t held[2] = {-1, -1}, asked = -1; /* asked: the last row that is on its way */
     float unused;
-    const uint8_t *end = source + (rows - 1) * step + columns * channels;
-    for (int64_t y = 0; y < height; y++) {
+    const uint8_t *end = r->source + (r->rows - 1) * r->step + r->columns * channels;
+    for (int64_t y = 0; y < r->height; y++) {
         float weight;
-        int64_t at = place(first + y, scale, &weight), wanted[2] = {MIN(MAX(at, 0), rows - 1), MIN(MAX(at + 1, 0), rows - 1)};
+        int64_t at = place(r->top + y, scale, &weight);
+        const int64_t wanted[2] = {MIN(MAX(at, 0), r->rows - 1), MIN(MAX(at + 1, 0), r->rows - 1)};
         int slots[2];
         for (int k = 0; k < 2; k++) {
             int other = k ? slots[0] : held[0] == wanted[1] ? 0 : 1; /* is not written to */
             slots[k] = held[0] == wanted[k] ? 0 : held[1] == wanted[k] ? 1 : 1 - other;
             if (held[slots[k]] != wanted[k]) {
                 held[slots[k]] = wanted[k];
-                blend_columns(c, count, source + wanted[k] * step, end, channels, values[slots[k]]);
+                blend_columns(c, count, r->source + wanted[k] * r->step, end, channels, values[slots[k]]);
             }
         }
-        int64_t next = y + 1 < height ? place(first + y + 1, scale, &unused) + 1 : -1;
-        for (int64_t row = MAX(next - 1, asked + 1); row <= MIN(next, rows - 1); asked = row++)
-            ask_for(source + row * step, c->at[0], c->at[count - 1] + channels);
+        int64_t next = y + 1 < r->height ? place(r->top + y + 1, scale, &unused) + 1 : -1;
+        for (int64_t row = MAX(next - 1, asked + 1); row <= MIN(next, r->rows - 1); asked = row++)
+            ask_for(r->source + row * r->step, c->at[0], c->at[count - 1] + channels);
         blend_rows(values[slots[0]], values[slots[1]], count, (int16_t)rintf((1.0f - weight) * WHOLE),
-                   (int16_t)rintf(weight * WHOLE), channels, target + y * step_to);
+                   (int16_t)rintf(weight * WHOLE), channels, r->target + y * r->step_to + x * channels);
     }
 }
 
-static inline int32_t resize_linearly(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels,
-                                      const Scale *down, const Scale *across, uint8_t *target, int64_t top, int64_t left,
-                                      int64_t height, int64_t width, int64_t step_to) {
+/* Channels 1, 3 or 4. */
+static inline int32_t resize_linearly(const Resizing *r, Scale down, Scale across) {
     Columns c;
-    for (int64_t x = 0; x < width; x += ACROSS) {
-        int64_t count = MIN(ACROSS, width - x);
-        find_columns(&c, left + x, count, across, columns, channels);
-        if (channels == 1)
-            resize_columns(source, rows, columns, step, 1, &c, count, target + x, top, height, down, step_to);
-        else if (channels == 3)
-            resize_columns(source, rows, columns, step, 3, &c, count, target + x * 3, top, height, down, step_to);
+    if (r->channels != 1 && r->channels != 3 && r->channels != 4)
+        return REFUSED;
+    for (int64_t x = 0; x < r->width; x += ACROSS) {
+        int64_t count = MIN(ACROSS, r->width - x);
+        find_columns(&c, r->left + x, count, &across, r->columns, (int)r->channels);
+        if (r->channels == 1)
+            resize_columns(r, 1, &c, count, x, &down);
+        else if (r->channels == 3)
+            resize_columns(r, 3, &c, count, x, &down);
         else
-            resize_columns(source, rows, columns, step, 4, &c, count, target + x * 4, top, height, down, step_to);
+            resize_columns(r, 4, &c, count, x, &down);
     }
     return DONE;
 }
 
-/* source:  rows x columns x channels of uint8, channels 1, 3 or 4; step: bytes from row to row
-   tall, wide: of the whole result
-   target:  a window of it, height x width x channels, whose first pixel is at row top, column left; step_to: bytes from
-            row to row */
-#define RESIZED(name, areas) \
-    KERNEL(name)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall, \
-                 int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width, int64_t step_to) { \
-        if ((channels != 1 && channels != 3 && channels != 4) || !is_window(rows, columns, tall, wide, top, left, height, width)) \
-            return REFUSED; \
-        const Scale down = scale_of(tall, rows, areas), across = scale_of(wide, columns, areas); \
-        return resize_linearly(source, rows, columns, step, channels, &down, &across, target, top, left, height, width, \
-                               step_to); \
-    }
+RESIZE(resize) { return resize_linearly(r, scale_of(r->tall, r->rows, 0), scale_of(r->wide, r->columns, 0)); }
+RESIZE(enlarge) { return resize_linearly(r, scale_of(r->tall, r->rows, 1), scale_of(r->wide, r->columns, 1)); }
 
-RESIZED(resize, 0)
-RESIZED(enlarge, 1)
-
-/* The whole result, tall x wide, of an image resized by a factor that need not be that of the sizes. */
-KERNEL(resize_by)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, double factor,
-                  uint8_t *target, int64_t tall, int64_t wide) {
-    if ((channels != 1 && channels != 3 && channels != 4) || !is_window(rows, columns, tall, wide, 0, 0, tall, wide))
-        return REFUSED;
+RESIZE_BY(resize_by) {
     const Scale scale = {1.0 / factor, factor, 0};
-    return resize_linearly(source, rows, columns, step, channels, &scale, &scale, target, 0, 0, tall, wide, wide * channels);
+    return resize_linearly(r, scale, scale);
 }

@@ -65,7 +65,7 @@ typedef struct {
 /* Ask for one of them with each row that is written, so that the one waits for memory while the other works: asked for
    all at once they would wait for each other. */
 static inline __attribute__((always_inline)) void ask_beside(const Ahead *ahead, int64_t y, int64_t height) {
-    int64_t end = y + 1 < height ? MIN(y + 1, ahead->rows) : ahead->rows; /* with the last row all that are left */
+    const int64_t rows = ahead ? ahead->rows : 0, end = y + 1 < height ? MIN(y + 1, rows) : rows; /* at last all */
     for (int64_t row = y; row < end; row++)
         ask_for(ahead->at + row * ahead->step, 0, ahead->bytes);
 }

@@ -13,24 +13,22 @@ EXPORT int32_t JOIN(iso_noise, ISA)(int64_t, double, double, const uint8_t *, ui
 
 static inline int64_t add_photons(Run *run, const double *drawn, const double *a) {
     const View *v = &run->view;
-    const uint8_t *levels;
-    uint8_t *to;
-    TRY(replacement_buffers(run, &levels, &to));
+    Buffers b;
+    TRY(replacement_buffers(run, &b));
     uint8_t *counts = arena_alloc(run, v->rows * v->columns);
     CHECK_ALLOC(counts);
-    return JOIN(sensor_noise, ISA)(levels, v->rows, v->columns, (int64_t)drawn[2], drawn[0], drawn[1], pointer_from(a[2]),
-                                   pointer_from(a[3]), pointer_from(a[4]), (int64_t)a[0], (int32_t)a[1], counts, to);
+    return JOIN(sensor_noise, ISA)(b.from, v->rows, v->columns, (int64_t)drawn[2], drawn[0], drawn[1], pointer_from(a[2]),
+                                   pointer_from(a[3]), pointer_from(a[4]), (int64_t)a[0], (int32_t)a[1], counts, b.to);
 }
 
 static inline int64_t add_own_photons(Run *run, const double *drawn) {
     const int64_t pixels = run->view.rows * run->view.columns;
     const uint64_t key = (uint64_t)drawn[3] << 32 | (uint64_t)drawn[4];
-    const uint8_t *levels;
-    uint8_t *to;
+    Buffers b;
     if (pixels > UINT32_MAX / 3)
         return REFUSED;
-    TRY(replacement_buffers(run, &levels, &to));
-    return JOIN(iso_noise, ISA)((int64_t)key, drawn[0], drawn[1], levels, to, pixels);
+    TRY(replacement_buffers(run, &b));
+    return JOIN(iso_noise, ISA)((int64_t)key, drawn[0], drawn[1], b.from, b.to, pixels);
 }
 
 EXPORT int32_t JOIN(resize_by, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int32_t, double, uint8_t *, int64_t, int64_t);

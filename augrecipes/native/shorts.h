@@ -6,18 +6,12 @@
 
 #include <string.h>
 
-#include "kernels.h"
+#include "registers.h"
 
 #if defined(__AVX512BW__)
-#include <immintrin.h>
 enum { BLOCKS = 4 };
-#define X86(name) _mm512_##name
-typedef __m512i Register;
 #elif defined(__AVX2__)
-#include <immintrin.h>
 enum { BLOCKS = 2 };
-#define X86(name) _mm256_##name
-typedef __m256i Register;
 #else
 enum { BLOCKS = 1 };
 #endif
@@ -82,84 +76,37 @@ static inline Shorts narrowed(Sums sums, int bits) {
 #endif
 }
 
-/* The upper half of each product. */
-static inline Halves high_product(Halves a, Halves b) {
-#if defined(X86)
-    return (Halves)X86(mulhi_epu16)((Register)a, (Register)b);
-#else
-    for (int i = 0; i < LANES; i++)
-        a[i] = (uint16_t)((uint32_t)a[i] * b[i] >> 16);
-    return a;
-#endif
-}
+LANEWISE(Shorts, Register, lower_of, min_epi16, EACH(MIN(a[i], b[i])))
+LANEWISE(Shorts, Register, higher_of, max_epi16, EACH(MAX(a[i], b[i])))
 
-/* The same of numbers with signs, and one weight. */
-static inline Shorts high_part(Shorts a, int16_t weight) {
-#if defined(X86)
-    return (Shorts)X86(mulhi_epi16)((Register)a, X86(set1_epi16)(weight));
-#else
-    for (int i = 0; i < LANES; i++)
-        a[i] = (int16_t)(a[i] * weight >> 16);
-    return a;
-#endif
-}
+/* The upper half of each product, without signs and with them; and twice that, halves upwards. */
+LANEWISE(Halves, Register, high_product, mulhi_epu16, EACH((uint32_t)a[i] * b[i] >> 16))
+LANEWISE(Shorts, Register, high_part, mulhi_epi16, EACH(a[i] * b[i] >> 16))
+LANEWISE(Shorts, Register, high_part_rounded, mulhrs_epi16, EACH((a[i] * b[i] + (1 << 14)) >> 15))
 
-/* The same times two, halves upwards. */
-static inline Shorts high_part_rounded(Shorts a, int16_t weight) {
-#if defined(X86)
-    return (Shorts)X86(mulhrs_epi16)((Register)a, X86(set1_epi16)(weight));
-#else
-    for (int i = 0; i < LANES; i++)
-        a[i] = (int16_t)((a[i] * weight + (1 << 14)) >> 15);
-    return a;
-#endif
-}
+/* One number in all lanes. */
+static inline Shorts all(int16_t number) { return (Shorts){0} + number; }
 
-static inline Shorts lower_of(Shorts a, Shorts b) {
-#if defined(X86)
-    return (Shorts)X86(min_epi16)((Register)a, (Register)b);
-#else
-    for (int i = 0; i < LANES; i++)
-        a[i] = MIN(a[i], b[i]);
-    return a;
-#endif
-}
-
-static inline Shorts higher_of(Shorts a, Shorts b) {
-#if defined(X86)
-    return (Shorts)X86(max_epi16)((Register)a, (Register)b);
-#else
-    for (int i = 0; i < LANES; i++)
-        a[i] = MAX(a[i], b[i]);
-    return a;
-#endif
-}
-
-static inline Shorts within_levels(Shorts a) {
-    const Shorts none = {0};
-    return lower_of(higher_of(a, none), none + 255);
-}
+static inline Shorts within_levels(Shorts a) { return lower_of(higher_of(a, all(0)), all(255)); }
 
 /* LANES bytes as numbers, and back, held within a byte. */
 static inline Shorts levels(const uint8_t *from) {
-#if defined(__AVX512BW__)
-    return (Shorts)_mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)from));
-#elif defined(__AVX2__)
-    return (Shorts)_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)from));
+#if defined(X86)
+    HalfRegister bytes;
+    memcpy(&bytes, from, sizeof bytes);
+    return (Shorts)X86(cvtepu8_epi16)(bytes);
 #else
-    Shorts made;
+    Shorts numbers;
     for (int i = 0; i < LANES; i++)
-        made[i] = from[i];
-    return made;
+        numbers[i] = from[i];
+    return numbers;
 #endif
 }
 
 static inline void put_levels(Shorts a, uint8_t *to) {
-#if defined(__AVX512BW__)
-    _mm256_storeu_si256((__m256i *)to, _mm512_cvtepi16_epi8((__m512i)within_levels(a)));
-#elif defined(__AVX2__)
-    __m256i close = _mm256_permute4x64_epi64(_mm256_packus_epi16((__m256i)a, (__m256i)a), 0xd8);
-    _mm_storeu_si128((__m128i *)to, _mm256_castsi256_si128(close));
+#if defined(X86)
+    Register bytes = pack_in_order((Register)a, (Register)a);
+    memcpy(to, &bytes, LANES);
 #else
     a = within_levels(a);
     for (int i = 0; i < LANES; i++)
@@ -186,9 +133,8 @@ static inline void transpose(Shorts rows[SIDE]) {
 #else
     for (int i = 0; i < SIDE; i++)
         for (int k = 0; k < i; k++) {
-            int16_t kept = rows[i][k];
-            rows[i][k] = rows[k][i];
-            rows[k][i] = kept;
+            int16_t lower = rows[i][k];
+            rows[i][k] = rows[k][i], rows[k][i] = lower;
         }
 #endif
 }

@@ -13,10 +13,6 @@
 #include "lanes.h"
 #include "windows.h"
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 enum { ACROSS = 256 };
 
 typedef float Pixel __attribute__((vector_size(16)));
@@ -76,24 +72,14 @@ static inline void sum_columns(const Share *shares, int64_t count, const uint8_t
 enum { SPAN = 4096 }; /* values of a row */
 
 /* Values that are added up together. */
-#if defined(__AVX512F__)
-enum { AT_ONCE = 16 };
-#elif defined(__AVX2__)
-enum { AT_ONCE = 8 };
+#if defined(X86)
+typedef Floats Some;
+static inline Some values_at(const uint8_t *at) { return floats(from_bytes(at)); }
 #else
-enum { AT_ONCE = 4 };
+typedef Pixel Some;
+static inline Some values_at(const uint8_t *at) { return pixel(at, 4); }
 #endif
-typedef float Some __attribute__((vector_size(4 * AT_ONCE)));
-
-static inline Some values_at(const uint8_t *at) {
-#if defined(__AVX512F__)
-    return (Some)_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)at)));
-#elif defined(__AVX2__)
-    return (Some)_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)at)));
-#else
-    return pixel(at, 4);
-#endif
-}
+enum { AT_ONCE = sizeof(Some) / sizeof(float) };
 
 /* Of which rows of the image one of the result is, and their weights; of the image only what its columns need. */
 typedef struct {
@@ -208,32 +194,30 @@ static inline void shrink_row(const Rows *r, const Share *shares, int64_t count,
     }
 }
 
-/* `first`: which row of the whole result the first of `height` rows is, each `scale` rows of the image high. */
-static inline void shrink_columns(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int channels,
-                                  const Share *shares, int64_t count, uint8_t *target, int64_t first, int64_t height,
-                                  double scale, int64_t step_to) {
+/* Columns from `x` on of the window, each pixel `scale` rows of the image high. */
+static inline void shrink_columns(const Resizing *r, int channels, const Share *shares, int64_t count, int64_t x, double scale) {
     float sums[SPAN + 4];
-    Rows r = {source, source + (rows - 1) * step + columns * channels, step, {0}, 0};
+    Rows some = {r->source, r->source + (r->rows - 1) * r->step + r->columns * channels, r->step, {0}, 0};
     for (int64_t from = 0; from < count;) {
-        int64_t x = (int64_t)shares[from].first * channels, to = from, end = x;
+        int64_t left = (int64_t)shares[from].first * channels, to = from, right = left;
         for (; to < count; to++) {
             int64_t next = ((int64_t)shares[to].first + shares[to].count) * channels;
-            if (next - x > SPAN)
+            if (next - left > SPAN)
                 break;
-            end = next;
+            right = next;
         }
-        for (int64_t y = 0; y < height; y++) {
-            r.share = share_of(first + y, scale, rows);
-            Share next = share_of(first + MIN(y + 1, height - 1), scale, rows);
-            r.wanted = next.first + next.count - r.share.first;
-            uint8_t *out = target + y * step_to + from * channels;
+        for (int64_t y = 0; y < r->height; y++) {
+            some.share = share_of(r->top + y, scale, r->rows);
+            Share next = share_of(r->top + MIN(y + 1, r->height - 1), scale, r->rows);
+            some.wanted = next.first + next.count - some.share.first;
+            uint8_t *out = r->target + y * r->step_to + (x + from) * channels;
             if (to > from) {
-                sum_rows(&r, x, end - x, sums);
-                memset(sums + (end - x), 0, 3 * sizeof *sums); /* what is read behind the last pixel */
-                shrink_row(&r, shares + from, to - from, sums, x, channels, out);
+                sum_rows(&some, left, right - left, sums);
+                memset(sums + (right - left), 0, 3 * sizeof *sums); /* what is read behind the last pixel */
+                shrink_row(&some, shares + from, to - from, sums, left, channels, out);
                 continue;
             }
-            Pixel sum = in_order(&r, shares + from, channels); /* of too many pixels */
+            Pixel sum = in_order(&some, shares + from, channels); /* of too many pixels */
             for (int c = 0; c < channels; c++)
                 out[c] = (uint8_t)MIN(MAX((int32_t)rintf(sum[c]), 0), 255);
         }
@@ -241,44 +225,29 @@ static inline void shrink_columns(const uint8_t *source, int64_t rows, int64_t c
     }
 }
 
-static int32_t shrink_areas(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, double down,
-                            double across, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
-                            int64_t step_to) {
+static int32_t shrink_areas(const Resizing *r, double down, double across) {
     Share shares[ACROSS];
-    for (int64_t x = 0; x < width; x += ACROSS) {
-        int64_t count = MIN(ACROSS, width - x);
+    if (r->channels != 1 && r->channels != 3 && r->channels != 4)
+        return REFUSED;
+    for (int64_t x = 0; x < r->width; x += ACROSS) {
+        int64_t count = MIN(ACROSS, r->width - x);
         for (int64_t i = 0; i < count; i++)
-            shares[i] = share_of(left + x + i, across, columns);
-        if (channels == 1)
-            shrink_columns(source, rows, columns, step, 1, shares, count, target + x, top, height, down, step_to);
-        else if (channels == 3)
-            shrink_columns(source, rows, columns, step, 3, shares, count, target + x * 3, top, height, down, step_to);
+            shares[i] = share_of(r->left + x + i, across, r->columns);
+        if (r->channels == 1)
+            shrink_columns(r, 1, shares, count, x, down);
+        else if (r->channels == 3)
+            shrink_columns(r, 3, shares, count, x, down);
         else
-            shrink_columns(source, rows, columns, step, 4, shares, count, target + x * 4, top, height, down, step_to);
+            shrink_columns(r, 4, shares, count, x, down);
     }
     return DONE;
 }
 
-/* source:  rows x columns x channels of uint8, channels 1, 3 or 4; step: bytes from row to row
-   tall, wide: of the whole result, neither larger
-   target:  a window of it, height x width x channels, whose first pixel is at row top, column left; step_to: bytes from
-            row to row */
-KERNEL(shrink)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall,
-               int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
-               int64_t step_to) {
-    if ((channels != 1 && channels != 3 && channels != 4) || tall > rows || wide > columns ||
-        !is_window(rows, columns, tall, wide, top, left, height, width))
+/* Channels 1, 3 or 4; neither side larger. */
+RESIZE(shrink) {
+    if (r->tall > r->rows || r->wide > r->columns)
         return REFUSED;
-    return shrink_areas(source, rows, columns, step, channels, 1.0 / ((double)tall / (double)rows),
-                        1.0 / ((double)wide / (double)columns), target, top, left, height, width, step_to);
+    return shrink_areas(r, 1.0 / ((double)r->tall / (double)r->rows), 1.0 / ((double)r->wide / (double)r->columns));
 }
 
-/* The whole result, tall x wide, of an image made smaller by a factor that need not be that of the sizes. */
-KERNEL(shrink_by)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, double factor,
-                  uint8_t *target, int64_t tall, int64_t wide) {
-    if ((channels != 1 && channels != 3 && channels != 4) || !(factor <= 1) ||
-        !is_window(rows, columns, tall, wide, 0, 0, tall, wide))
-        return REFUSED;
-    return shrink_areas(source, rows, columns, step, channels, 1.0 / factor, 1.0 / factor, target, 0, 0, tall, wide,
-                        wide * channels);
-}
+RESIZE_BY(shrink_by) { return factor <= 1 ? shrink_areas(r, 1.0 / factor, 1.0 / factor) : REFUSED; }

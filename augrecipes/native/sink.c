@@ -84,12 +84,19 @@ static void by_plane(const uint8_t *image, int64_t height, int64_t width, int32_
     }
 }
 
-/* One uint8 image, H x W x C with C of 1 to 4, as the kernel below; what is read after it is asked for meanwhile. */
-EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *image, int64_t row, int64_t pixel, int64_t height, int64_t width,
-                                   int32_t channels, const float *scale, const float *shift, void *target, int32_t type,
-                                   int64_t down, int64_t across, int64_t apart, const Ahead *ahead) {
+/* A uint8 image, H x W x C with C of 1 to 4, wherever it lies.
+
+   image:        its first pixel; row, pixel: its strides in bytes; channels lie side by side
+   scale, shift:   one for each channel; a scale of 1 and a shift of -0.0 change nothing
+   target:         float32, or uint8 that takes the values as they are
+   type:           of it: UINT8, FLOAT32 or FLOAT32_FAR
+   down, across, apart: its strides from row to row, pixel to pixel and channel to channel, in elements
+   ahead:          what is read after it, and asked for meanwhile, or NULL */
+KERNEL(sink)(const uint8_t *image, int64_t row, int64_t pixel, int64_t height, int64_t width, int32_t channels,
+             const float *scale, const float *shift, void *target, int32_t type, int64_t down, int64_t across,
+             int64_t apart, const Ahead *ahead) {
     int streams = type == FLOAT32_FAR;
-    if (channels < 1 || channels > CHANNELS || (type != UINT8 && type != FLOAT32 && type != FLOAT32_FAR))
+    if (height < 0 || width < 0 || channels < 1 || channels > CHANNELS || (type != UINT8 && type != FLOAT32 && type != FLOAT32_FAR))
         return REFUSED;
     if (type != UINT8 && pixel == channels && across == channels && apart == 1) {
         float scales[TURN * CHANNELS], shifts[TURN * CHANNELS], *floats = (float *)target;
@@ -107,20 +114,4 @@ EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *image, int64_t row, int64_t pi
     if (type == FLOAT32_FAR)
         streamed();
     return DONE;
-}
-
-/* A uint8 image, H x W x C with C of 1 to 4, wherever it lies.
-
-   image:        its first pixel; row, pixel: its strides in bytes; channels lie side by side
-   scale, shift:   one for each channel; a scale of 1 and a shift of -0.0 change nothing
-   target:         float32, or uint8 that takes the values as they are
-   type:           of it: UINT8, FLOAT32 or FLOAT32_FAR
-   down, across, apart: its strides from row to row, pixel to pixel and channel to channel, in elements */
-KERNEL(sink)(const uint8_t *image, int64_t row, int64_t pixel, int64_t height, int64_t width, int32_t channels,
-             const float *scale, const float *shift, void *target, int32_t type, int64_t down, int64_t across,
-             int64_t apart) {
-    Ahead nothing = {0};
-    return height < 0 || width < 0 ? REFUSED
-                                   : JOIN(sink_one, ISA)(image, row, pixel, height, width, channels, scale, shift,
-                                                         target, type, down, across, apart, &nothing);
 }

@@ -18,11 +18,10 @@ EXPORT int32_t JOIN(jpeg_round_trip, ISA)(const uint8_t *, int64_t, int64_t, int
 
 static inline int64_t blur(Run *run, int64_t side) {
     const View *v = &run->view;
-    const uint8_t *levels;
-    uint8_t *to;
-    TRY(replacement_buffers(run, &levels, &to));
+    Buffers b;
+    TRY(replacement_buffers(run, &b));
     uint16_t *workspace = (uint16_t *)arena_alloc(run, 2 * (v->columns + side) * v->channels);
-    return workspace ? JOIN(blur, ISA)(levels, v->rows, v->columns, v->channels, side, workspace, to) : run->sample->answer;
+    return workspace ? JOIN(blur, ISA)(b.from, v->rows, v->columns, v->channels, side, workspace, b.to) : run->sample->answer;
 }
 
 /* The outermost pixels as they were. */
@@ -39,23 +38,21 @@ static inline int64_t keep_edges(const View *v, const uint8_t *levels, uint8_t *
 
 static inline int64_t convolve(Run *run, const double *drawn, const double *a, int all) {
     const View *v = &run->view;
-    const uint8_t *levels;
-    uint8_t *to;
+    Buffers b;
     float weights[WIDEST_FILTER * WIDEST_FILTER];
     int64_t side = (int64_t)drawn[0];
     if (side > WIDEST_FILTER)
         return REFUSED;
     for (int64_t k = 0; k < side * side; k++)
         weights[k] = (float)drawn[1 + k];
-    TRY(replacement_buffers(run, &levels, &to));
-    TRY(JOIN(filter, ISA)(levels, v->rows, v->columns, v->channels, weights, side, (int32_t)a[0], to));
-    return all ? DONE : keep_edges(v, levels, to);
+    TRY(replacement_buffers(run, &b));
+    TRY(JOIN(filter, ISA)(b.from, v->rows, v->columns, v->channels, weights, side, (int32_t)a[0], b.to));
+    return all ? DONE : keep_edges(v, b.from, b.to);
 }
 
 static inline int64_t smooth(Run *run, const double *drawn, const double *a) {
     const View *v = &run->view;
-    const uint8_t *levels;
-    uint8_t *to;
+    Buffers b;
     float weights[MOST_WEIGHTS];
     int64_t size = (int64_t)drawn[0];
     if (size > MOST_WEIGHTS)
@@ -64,50 +61,43 @@ static inline int64_t smooth(Run *run, const double *drawn, const double *a) {
         return DONE;
     for (int64_t k = 0; k < size; k++)
         weights[k] = (float)drawn[1 + k];
-    TRY(replacement_buffers(run, &levels, &to));
+    TRY(replacement_buffers(run, &b));
     float *workspace = (float *)arena_alloc(run, (size + 3) * GAUSSIAN_WIDTH * (int64_t)sizeof *workspace);
     CHECK_ALLOC(workspace);
-    return JOIN(gaussian, ISA)(levels, v->rows, v->columns, v->channels, weights, size, (int64_t)a[0], (int64_t)a[1], workspace,
-                               to);
+    return JOIN(gaussian, ISA)(b.from, v->rows, v->columns, v->channels, weights, size, (int64_t)a[0], (int64_t)a[1], workspace,
+                               b.to);
 }
 
 static inline int64_t take_medians(Run *run, int64_t side) {
     const View *v = &run->view;
-    const uint8_t *levels;
-    uint8_t *to;
-    TRY(replacement_buffers(run, &levels, &to));
+    Buffers b;
+    TRY(replacement_buffers(run, &b));
     uint8_t *workspace = arena_alloc(run, side * ((v->columns + side) * v->channels + 64));
-    return workspace ? JOIN(median, ISA)(levels, v->rows, v->columns, v->channels, side, workspace, to) : run->sample->answer;
+    return workspace ? JOIN(median, ISA)(b.from, v->rows, v->columns, v->channels, side, workspace, b.to) : run->sample->answer;
 }
 
 static inline int64_t compress(Run *run, int32_t quality) {
     const View *v = &run->view;
-    const uint8_t *levels;
-    uint8_t *to;
+    Buffers b;
     int64_t size = JPEG_COLUMN * ((v->columns + 63) / 64 * 64) + JPEG_REST;
-    TRY(replacement_buffers(run, &levels, &to));
+    TRY(replacement_buffers(run, &b));
     uint8_t *workspace = arena_alloc(run, size);
     CHECK_ALLOC(workspace);
-    return JOIN(jpeg_round_trip, ISA)(levels, v->rows, v->columns, v->columns * v->channels, v->channels, quality, workspace,
-                                      size, to);
+    return JOIN(jpeg_round_trip, ISA)(b.from, v->rows, v->columns, v->columns * v->channels, v->channels, quality, workspace,
+                                      size, b.to);
 }
 
 /* Do what was drawn; `colours`: whether images are of three colours, and OpenCV's Python sees that. */
 static inline int64_t look_around(Run *run, int64_t effect, const double *drawn, const double *a, int colours) {
     switch (effect) {
-    case OP_BLURS:
-        return blur(run, (int64_t)drawn[0]);
+    case OP_BLURS: return blur(run, (int64_t)drawn[0]);
     case OP_CONVOLVES:
     case OP_CONVOLVES_INSIDE:
         return colours || run->view.channels == 1 ? convolve(run, drawn, a, effect == OP_CONVOLVES) : REFUSED;
-    case OP_COMPRESSES:
-        return compress(run, (int32_t)drawn[0]);
-    case OP_SMOOTHS:
-        return smooth(run, drawn, a);
-    case OP_MEDIANS:
-        return take_medians(run, (int64_t)drawn[0]);
-    default:
-        return REFUSED;
+    case OP_COMPRESSES: return compress(run, (int32_t)drawn[0]);
+    case OP_SMOOTHS: return smooth(run, drawn, a);
+    case OP_MEDIANS: return take_medians(run, (int64_t)drawn[0]);
+    default: return REFUSED;
     }
 }
 

@@ -87,6 +87,17 @@ static inline Window visible_rect(const View *v) {
     return (Window){MIN(v->y, y), MIN(v->x, x), MAX(v->y, y) + 1, MAX(v->x, x) + 1};
 }
 
+/* Whether rows or columns lie otherwise than in the other image. */
+static inline int is_turned(const View *v) { return v->down[0] != 1 || v->across[1] != 1; }
+
+/* The same pixels in the order of the other image. */
+static inline View upright_view(View v) {
+    const Window shown = visible_rect(&v);
+    v.y = shown.top, v.x = shown.left, v.rows = shown.bottom - shown.top, v.columns = shown.right - shown.left;
+    v.down[0] = v.across[1] = 1, v.down[1] = v.across[0] = 0;
+    return v;
+}
+
 /* Its first pixel, and its steps from row to row and from pixel to pixel, in bytes; its tables are another matter. */
 static inline const uint8_t *first_pixel(const View *v, int64_t *down, int64_t *across) {
     *down = v->down[0] * v->step + v->down[1] * v->channels;

@@ -61,10 +61,29 @@ static inline int is_still(const About *m) {
     return still;
 }
 
+/* Warp the image by a matrix from the result to it, of columns that OpenCV takes `body` together; see the kernel. */
+static inline int64_t warp_image(Run *run, int32_t kind, const double *matrix, int64_t height, int64_t width, int64_t border,
+                                 int64_t fill, int64_t body, int32_t linear) {
+    View *v = &run->view;
+    if (dry_image(run, height, width))
+        return DONE;
+    if (body < 1)
+        return REFUSED;
+    TRY(ensure_upright(run));
+    int64_t step, across, row = width * v->channels;
+    uint8_t *to = alloc_image(run, height, width, LAST_STEP);
+    CHECK_ALLOC(to);
+    const uint8_t *from = first_pixel(v, &step, &across);
+    TRY(JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, linear, kind, matrix, 0, 0, 0, 0, 0, 0,
+                        (int32_t)border, (uint32_t)fill, width / body * body, to, 0, 0, height, width, row));
+    *v = whole_image(to, height, width, row, v->channels);
+    return DONE;
+}
+
 /* Warp the image by the matrix that was drawn, with its rows and columns behind it. a: border, fill; columns that OpenCV
    takes together; whether the matrix shears; whether the next pixel is taken. */
 static inline int64_t warp_exactly(Run *run, const double *drawn, const double *a) {
-    View *v = &run->view;
+    const View *v = &run->view;
     double all = 0, x = (double)v->columns / 2, y = (double)v->rows / 2, back[9];
     int64_t height = (int64_t)drawn[6], width = (int64_t)drawn[7];
     About m[6];
@@ -83,19 +102,7 @@ static inline int64_t warp_exactly(Run *run, const double *drawn, const double *
         return DONE;
     if (still || !certain_inverse(m, back) || height < 1 || width < 1 || height * width > run->program->most)
         return REFUSED;
-    if (dry_run(run)) {
-        *v = whole_image(0, height, width, 0, v->channels);
-        return DONE;
-    }
-    TRY(ensure_upright(run));
-    int64_t step, across, row = width * v->channels, body = (int64_t)a[2];
-    uint8_t *to = alloc_image(run, height, width, LAST_STEP);
-    CHECK_ALLOC(to);
-    const uint8_t *from = first_pixel(v, &step, &across);
-    TRY(JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, 0, back, 0, 0, 0, 0, 0, 0,
-                        (int32_t)a[0], (uint32_t)a[1], width / body * body, to, 0, 0, height, width, row));
-    *v = whole_image(to, height, width, row, v->channels);
-    return DONE;
+    return warp_image(run, WARP_AFFINE, back, height, width, (int64_t)a[0], (int64_t)a[1], (int64_t)a[2], a[4] == 0);
 }
 
 #endif

@@ -41,9 +41,10 @@ def turned(symmetry: Symmetry, size: Size) -> Matrix:
     [2.0, 4.0, 1.0]
     """
     rows, columns = size[::-1] if symmetry.transpose else size
-    flips = np.diag([1.0 - 2 * symmetry.flip_x, 1 - 2 * symmetry.flip_y, 1])
-    flips[:2, 2] = symmetry.flip_x * (columns - 1), symmetry.flip_y * (rows - 1)
-    return flips[:, [1, 0, 2]] if symmetry.transpose else flips
+    x, left = (-1, columns - 1) if symmetry.flip_x else (1, 0)
+    y, top = (-1, rows - 1) if symmetry.flip_y else (1, 0)
+    across, down = ((0, x, left), (y, 0, top)) if symmetry.transpose else ((x, 0, left), (0, y, top))
+    return np.array([across, down, (0, 0, 1)], np.float64)
 
 
 def symmetry_of(name: str, params: Mapping[str, Any]) -> Symmetry:

@@ -7,11 +7,11 @@ differences from albumentations are listed in docs/DIFFERENCES.md.
 
 from __future__ import annotations
 
-import math
 from abc import ABC
+from collections.abc import Mapping
 from functools import cache
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from augrecipes.ops.constants import NEAREST
 from augrecipes.ops.field_inverse import inverse_places
 from augrecipes.ops.fills import FillLevels, setting
+from augrecipes.ops.hole_places import HolePlaces
 from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size, shifted
 from augrecipes.ops.pixel_mends import NarrowWarp
 from augrecipes.ops.records import op_record
@@ -26,37 +27,68 @@ from augrecipes.ops.records import op_record
 Points = NDArray[Any]
 _HALF, _HALF_BACK = shifted(0.5, 0.5), shifted(-0.5, -0.5)
 _CORNERS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float64)
-_ROUNDING = 1e-4  # px, by which a side may lie beside the pixels that it is meant to lie between
+_PLACES_ALONE = frozenset({"xy", "yx", "xyz"})  # formats of keypoints without angle and scale
 _CIRCLE = np.linspace(0, 2 * np.pi, 360, endpoint=False)
 _ELLIPSE = np.stack([np.cos(_CIRCLE), np.sin(_CIRCLE)], axis=1) / 2 + 0.5
 _ALONG = np.linspace(0, 1, 17)[:-1, None]
 _SIDES = np.concatenate([a + _ALONG * (b - a) for a, b in zip(_CORNERS, np.roll(_CORNERS, -1, axis=0), strict=True)])
 
 
+class StepGeometry(NamedTuple):
+    """Where one step puts places in one sample.
+
+    Attributes:
+        matrix: from pixel centres before the step to those after it.
+        before: rows and columns before the step.
+        after: the same after it.
+    """
+
+    matrix: Matrix
+    before: Size
+    after: Size
+
+
 class MatrixPlaces:
     """Steps whose geometry is one 3×3 matrix."""
 
-    def apply_to_keypoints(self, keypoints: Points, **params: Any) -> Points:
+    def geometry(self, params: Mapping[str, Any], after: Size | None = None) -> StepGeometry:
+        """Where what was drawn puts places; `after`: rows and columns after the step, where they are known."""
+        before = params["shape"][:2]
+        after = after or output_size(self, params, before)
+        return StepGeometry(matrix_of(type(self).__name__, params, before, after), before, after)
+
+    def apply_to_keypoints(self, keypoints: Points, geometry: StepGeometry | None = None, **params: Any) -> Points:
         """Rows of x, y, z, angle, scale and more, moved; angles and scales as the matrix has them at that place."""
         if not keypoints.size:
             return keypoints
-        before = params["shape"][:2]
-        matrix = matrix_of(type(self).__name__, params, before, output_size(self, params, before))
+        matrix = (geometry or self.geometry(params)).matrix
         moved = np.array(keypoints, np.float64)
         moved[:, :2], weight = _projected(matrix, moved[:, :2])
-        jacobian = (matrix[:2, :2] - moved[:, :2, None] * matrix[2, :2]) / weight[:, None, None]
-        angles = moved[:, 3]
-        cos, sin, ((a, b), (c, d)) = np.cos(angles), np.sin(angles), jacobian.transpose(1, 2, 0)
-        moved[:, 3] = np.arctan2(c * cos + d * sin, a * cos + b * sin) % (2 * np.pi)
-        moved[:, 4] *= _largest_singular_value(jacobian)
+        if self._shows_directions:
+            jacobian = (matrix[:2, :2] - moved[:, :2, None] * matrix[2, :2]) / weight[:, None, None]
+            angles = moved[:, 3]
+            cos, sin, ((a, b), (c, d)) = np.cos(angles), np.sin(angles), jacobian.transpose(1, 2, 0)
+            moved[:, 3] = np.arctan2(c * cos + d * sin, a * cos + b * sin) % (2 * np.pi)
+            moved[:, 4] *= _largest_singular_value(jacobian)
         return moved
 
-    def apply_to_bboxes(self, bboxes: Points, **params: Any) -> Points:
+    @property
+    def _shows_directions(self) -> bool:
+        """Whether anybody sees angles and scales: keypoints of `xy` have none."""
+        step: Any = self
+        processor = step.get_processor("keypoints")
+        return processor is None or processor.params.format not in _PLACES_ALONE
+
+    def apply_to_bboxes(self, bboxes: Points, geometry: StepGeometry | None = None, **params: Any) -> Points:
         """Boxes of shares of the image's sides: the bounds of their corners, or of the ellipse in them."""
-        before = params["shape"][:2]
-        after = output_size(self, params, before)
-        edges = _HALF @ matrix_of(type(self).__name__, params, before, after) @ _HALF_BACK
-        outline = _ELLIPSE if getattr(self, "rotate_method", "") == "ellipse" else _CORNERS
+        if not len(bboxes):
+            return bboxes
+        matrix, before, after = geometry or self.geometry(params)
+        is_ellipse = getattr(self, "rotate_method", "") == "ellipse"
+        if not is_ellipse and matrix[2, 0] == 0 == matrix[2, 1]:
+            return _affine_bounds(bboxes, matrix, before, after)
+        edges = _HALF @ matrix @ _HALF_BACK
+        outline = _ELLIPSE if is_ellipse else _CORNERS
         return _bounds(bboxes, outline, before, after, lambda points: _projected(edges, points)[0])
 
     def apply_to_mask(self, mask: Points, *args: Any, **params: Any) -> Points:
@@ -116,85 +148,6 @@ class FieldPlaces:
         return np.asarray(params["map_x"]), np.asarray(params["map_y"])
 
 
-class HolePlaces:
-    """Steps that hide pixels: a box shrinks where a whole row or column of it is hidden, and else stays as it is."""
-
-    def apply_to_bboxes(self, bboxes: Points, **params: Any) -> Points:
-        """Boxes of shares of the image's sides, as far as enough of them can be seen."""
-        step: Any = self
-        processor = step.get_processor("bboxes")
-        if processor is None or not len(bboxes):
-            return bboxes
-        rows, columns = params["shape"][:2]
-        sides = np.array([columns, rows, columns, rows], np.float64)
-        boxes, hidden, needs = bboxes[:, :4] * sides, _hidden(params), processor.params
-        made, left = np.array(bboxes, np.float64), np.ones(len(boxes), bool)
-        for row in _touched(boxes, params).tolist():
-            box = _visible_box(boxes[row], hidden, needs.min_area, needs.min_visibility)
-            left[row] = box is not None
-            if box is not None:
-                made[row, :4] = np.where(box == boxes[row], made[row, :4], box / sides)
-        return made[left]
-
-    def apply_to_keypoints(self, keypoints: Points, **params: Any) -> Points:
-        """Rows of x, y and more, less those on pixels of holes where the recipe removes what cannot be seen."""
-        step: Any = self
-        processor = step.get_processor("keypoints")
-        if processor is None or not processor.params.remove_invisible or "drop_mask" in params or not len(keypoints):
-            return keypoints
-        rows, columns = params["shape"][:2]
-        x, y = np.nan_to_num(np.rint(keypoints[:, :2])).astype(int).T
-        kept: Points = keypoints[~_hidden(params)[y.clip(0, rows - 1), x.clip(0, columns - 1)]]
-        return kept
-
-
-def _hidden(params: dict[str, Any]) -> Points:
-    """The pixels that a step hides, H×W bool."""
-    hidden: Points = np.zeros(params["shape"][:2], bool)
-    if "holes" in params:
-        for x_min, y_min, x_max, y_max in _holes(params).tolist():
-            hidden[y_min:y_max, x_min:x_max] = True
-        return hidden
-    mask = params.get("dropout_mask", params.get("drop_mask"))
-    return hidden if mask is None else np.logical_and.reduce(np.asarray(mask, bool).reshape(*hidden.shape, -1), axis=2)
-
-
-def _touched(boxes: Points, params: dict[str, Any]) -> Points:
-    """The rows of boxes, in pixels, that a step may hide a part of."""
-    if "holes" not in params:
-        return np.arange(len(boxes))
-    holes = _holes(params)
-    meet: Any = (boxes[:, None, :2] < holes[:, 2:]) & (boxes[:, None, 2:] > holes[:, :2])
-    return np.flatnonzero(meet.all(axis=2).any(axis=1))
-
-
-def _holes(params: dict[str, Any]) -> Points:
-    return np.asarray(params["holes"]).reshape(-1, 4).astype(int)
-
-
-def _visible_box(box: Points, hidden: Points, min_area: float, min_visibility: float) -> Points | None:
-    """A box in pixels, less the outer rows and columns that are hidden; None where too little of it is left."""
-    left, top, right, bottom = box.tolist()
-    first, above = max(int(left + _ROUNDING), 0), max(int(top + _ROUNDING), 0)
-    seen: Any = ~hidden[above : math.ceil(bottom - _ROUNDING), first : math.ceil(right - _ROUNDING)]
-    if np.logical_and.reduce(seen, axis=None):
-        return box
-    across, down = np.ones(seen.shape[1]), np.ones(seen.shape[0])
-    across[0] -= left - first
-    down[0] -= top - above
-    across[-1] -= first + len(across) - right
-    down[-1] -= above + len(down) - bottom
-    area, whole = down @ seen @ across, (right - left) * (bottom - top)
-    if area <= 0 or area < min_area or area < min_visibility * whole * (1 - _ROUNDING):
-        return None
-    columns, rows = np.logical_or.reduce(seen, axis=0), np.logical_or.reduce(seen, axis=1)
-    inner = columns.argmax(), rows.argmax(), len(columns) - columns[::-1].argmax(), len(rows) - rows[::-1].argmax()
-    return np.array([
-        max(left, first + inner[0]), max(top, above + inner[1]),
-        min(right, first + inner[2]), min(bottom, above + inner[3]),
-    ])  # fmt: skip
-
-
 def nearest(mask: Points, size: Size) -> Points:
     """A mask of another size, each pixel the one in whose middle it lies, or of two that are as near the later one.
 
@@ -221,6 +174,27 @@ def _largest_singular_value(jacobian: Points) -> Points:
     (a, b), (c, d) = jacobian.transpose(1, 2, 0)
     squares, determinant = a * a + b * b + c * c + d * d, a * d - b * c
     return np.sqrt((squares + np.sqrt(np.maximum(squares**2 - 4 * determinant**2, 0))) / 2)
+
+
+def _affine_bounds(bboxes: Points, matrix: Matrix, before: Size, after: Size) -> Points:
+    """Boxes around their corners behind an affine matrix: each bound adds up that of a part by x and one by y.
+
+    Args:
+        bboxes: rows of left, top, right and bottom in shares of the image's sides, and more.
+        matrix: of pixel centres.
+        before: rows and columns.
+        after: the same, of the image that they lie on then.
+    """
+    (a, b, x), (c, d, y), _ = matrix.tolist()
+    (rows, columns), (height, width) = before, after
+    x, y = (x + (1 - a - b) / 2) / width, (y + (1 - c - d) / 2) / height  # boxes have edges between pixels
+    a, b, c, d = a * columns / width, b * rows / width, c * columns / height, d * rows / height
+    low = [max(a, 0), max(c, 0)], [max(b, 0), max(d, 0)]  # times left and top: what adds to left and top
+    high = [min(a, 0), min(c, 0)], [min(b, 0), min(d, 0)]  # times right and bottom
+    sides = np.array([one + other for one, other in zip(low + high, high + low, strict=True)])
+    boxes = np.array(bboxes, np.float64)
+    boxes[:, :4] = boxes[:, :4] @ sides + (x, y, x, y)
+    return boxes
 
 
 def _bounds(bboxes: Points, outline: Points, before: Size, after: Size, move: Any) -> Points:

@@ -359,7 +359,7 @@ NOISE = (
         lambda case: noise_in_numpy.array(case.noise), WHOLE,
     ),
     Row(
-        "own_noise", 5, NOISES, lambda kernels, room, case: case.noise.added_to(case.image),
+        "own_noise", 4, NOISES, lambda kernels, room, case: case.noise.added_to(case.image),
         lambda case: noise_in_numpy.added(case.noise, case.image), ROWS_APART,
     ),
     Row(

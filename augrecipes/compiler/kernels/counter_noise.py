@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.native.kernels import VALUES, Library, library
+from augrecipes.native.kernels import Library, library
 from augrecipes.seeds import mix
 
 MOST = 2**32  # numbers of one key
@@ -69,11 +69,15 @@ class Noise:
         if kernels is None:
             raise RuntimeError("noise is counted by native kernels, and there are none any more")
         out, channels = np.empty(image.shape, image.dtype), self.shape[2] if len(self.shape) == 3 else 1
-        kernels.kernel("own_noise", "lffipplii")(
-            self.key, self.mean, self.deviation, VALUES[image.dtype], image.ctypes.data, out.ctypes.data,
-            prod(self.shape[:2]), channels, int(self.shared),
-        )  # fmt: skip
-        return out
+        add = kernels.kernel("own_noise", "lffpplii")
+        numbers = (prod(self.shape[:2]), channels, int(self.shared))
+        is_float = image.dtype == np.float32
+        if not is_float and add(self.key, self.mean, self.deviation, image.ctypes.data, out.ctypes.data, *numbers) == 0:
+            return out
+        noise = np.asarray(self)
+        if is_float:
+            return np.clip(image + noise, 0, 1, dtype=np.float32)
+        return np.clip(image + np.clip(noise, -256, 256).astype(np.int32), 0, 255).astype(np.uint8)
 
 
 class CounterGaussNoise:

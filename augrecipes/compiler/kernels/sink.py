@@ -143,7 +143,7 @@ class SinkNumbers:
 
     def __init__(self, affines: Sequence[tuple[float, float]], *, chw: bool, bgr: bool) -> None:
         found = library()
-        self._kernel = None if found is None else found.kernel("sink", "pllllipppilll")
+        self._kernel = None if found is None else found.kernel("sink", "pllllipppilllp")
         self._chw, self._bgr = chw, bgr
         taken = affines[::-1] if bgr else affines  # kernels count channels as they come in
         self._scales = np.array([scale for scale, _ in taken], np.float32)
@@ -162,7 +162,7 @@ class SinkNumbers:
         start, _, *strides = written
         answer = self._kernel(
             address_of(image), row, pixel, *image.shape, *self._numbers, address_of(out) + start, written_as(out),
-            *strides,
+            *strides, None,
         )  # fmt: skip
         return bool(answer == 0)
 

@@ -113,7 +113,7 @@ def numbers_of_points(pairs: Sequence[tuple[Any, Any]], owners: Sequence[int], l
     return found if named else np.where(np.isin(found, found[:, 0]), found, found[:, :1])
 
 
-def arrange(key: str, rows: np.ndarray, done: dict[str, Any], declared: Any, labels: Any) -> tuple[np.ndarray, Any]:
+def arrange(key: str, rows: np.ndarray, done: dict[str, Any], declared: Any, labels: Any) -> tuple[Any, Any]:
     """Which of the boxes or points that are left come out, in their order; and labels by row.
 
     Args:
@@ -123,15 +123,16 @@ def arrange(key: str, rows: np.ndarray, done: dict[str, Any], declared: Any, lab
         declared: what the recipe says of them.
         labels: as they came in.
     """
-    order = np.arange(len(rows))
+    order: Any = slice(None)
     if key == "keypoints" and declared.of and OBJECT in done and OBJECT_OF_POINT in done:
         owner = done[OBJECT_OF_POINT][rows]
-        order = order[(owner < 0) | np.isin(owner, done[OBJECT])]
+        order = np.flatnonzero((owner < 0) | np.isin(owner, done[OBJECT]))
     if key == "keypoints" and done.pop(MIRRORED, False):
         number, mirror = done[NUMBER].T.tolist()
         row_of = {one: row for row, one in enumerate(number)}
         partner = np.array([row_of.get(one, row) for row, one in enumerate(mirror)], int)
-        order = order[np.argsort(partner[rows[order]], kind="stable")]
+        left = np.arange(len(rows))[order]
+        order = left[np.argsort(partner[rows[left]], kind="stable")]
         other = {a: b for pair in declared.flip_pairs or () for a, b in (pair, pair[::-1])}
         # A label whose partner is not there becomes what that is called.
         made = [

@@ -136,8 +136,9 @@ def _taken(data: dict[str, Any], key: str, inner: str, declared: Any, comes: Any
 def _encodable(labels: Sequence[Any]) -> list[Any]:
     """Labels that albumentations can encode, for the steps that look for some; where it cannot, they all look alike."""
     values = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
-    same = all(isinstance(v, str) for v in values) or all(isinstance(v, int | float) for v in values)
-    return values if same else [0] * len(values)
+    kinds = {*map(type, values)}
+    is_uniform = any(all(issubclass(kind, one) for kind in kinds) for one in (str, (int, float)))
+    return values if is_uniform else [0] * len(values)
 
 
 def _as_array(name: str, points: Any, columns: int, dtype: Any) -> np.ndarray:

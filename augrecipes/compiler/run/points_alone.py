@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from augrecipes.compat.steps import Sample, functions_of, sampler_of
+from augrecipes.compat.steps import Sample, functions_of, group_of, is_plain, sampler_of
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.run.prepared import Act, Executors, Prepared, prepared
+from augrecipes.compiler.run.prepared import Act, Executors, Prepared, prepared, unchanged
 from augrecipes.ops.matrices import output_size
+from augrecipes.ops.places import MatrixPlaces
 from augrecipes.ops.records import op_record
 
 _POINTS = frozenset({"boxes", "keypoints"})
@@ -27,25 +28,46 @@ def point_steps(
         all_draw: those that move nothing draw, too.
     """
     executors = Executors(_DRAWS if all_draw else _moves_points, exits)
-    return [prepared(step, pipeline, executors) for step in transforms]
+    idle = [not all_draw and _is_idle(step, exits) for step in transforms]
+    steps = [prepared(step, pipeline, executors) for step, is_idle in zip(transforms, idle, strict=True) if not is_idle]
+    # Steps that move nothing are left out; what the first of all would have filtered is filtered before the others.
+    return [unchanged(pipeline), *steps] if idle and idle[0] else steps
+
+
+def _is_idle(step: Any, exits: Container[int]) -> bool:
+    """Whether neither a step nor, in a group, any of its steps moves points or is an exit."""
+    if id(step) in exits:
+        return False
+    if group_of(step):
+        return all(_is_idle(each, exits) for each in step.transforms)
+    return is_plain(step) and not _moves(step)
+
+
+def _moves(step: Any) -> bool:
+    return not op_record(type(step).__name__).targets.isdisjoint(_POINTS)
 
 
 def _moves_points(self: Any, takes: bool, *, draws: bool = False) -> Act:
     """What a transform does to points, and to the shape of what stands for the image."""
-    if not draws and op_record(type(self).__name__).targets.isdisjoint(_POINTS):
+    if not (draws or _moves(self)):
         return lambda data: data
     draw, functions, take = sampler_of(self), functions_of(self), self.py_random.random
+    has_matrix = isinstance(self, MatrixPlaces)
 
     def act(data: Sample) -> Sample:
         if takes:
             take()
         image = data["image"]
+        before = image.shape[:2]
         params = self.params = draw(data)
+        after = output_size(self, params, before)
+        known = {"geometry": self.geometry(params, after)} if has_matrix else {}
         for key, value in data.items():
             function = functions.get(key)
             if function is not None and value is not None and key != "image":
-                data[key] = function(value, **params)
-        data["image"] = stand_in((*output_size(self, params, image.shape[:2]), image.shape[2]), image.dtype)
+                data[key] = function(value, **params, **known)
+        if after != before:
+            data["image"] = stand_in((*after, image.shape[2]), image.dtype)
         return data
 
     return act

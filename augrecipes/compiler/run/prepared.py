@@ -85,6 +85,11 @@ def as_it_is(step: Any, group: Any) -> Prepared:
     return Prepared(None, 1.0, lambda data: step(**data), _filter(group))
 
 
+def unchanged(group: Any) -> Prepared:
+    """A step that leaves a sample as it is."""
+    return Prepared(None, 1.0, lambda data: data, _filter(group))
+
+
 def _filter(group: Any) -> Act | None:
     return filters_of(group) if group.check_each_transform else None
 
@@ -151,11 +156,12 @@ def _in_turn(self: Any, chosen: Callable[[list[Prepared]], list[Prepared]], exec
 
 def run_prepared(steps: Iterable[Prepared], data: Sample) -> Sample:
     """A sample behind some steps; one that misses it, by its first draw, is not called."""
+    is_filtered = False  # filtering again what nothing has changed changes nothing
     for first, p, act, filters in steps:
         if first is None or first() < p:
-            data = act(data)
-        if filters is not None:
-            data = filters(data)
+            data, is_filtered = act(data), False
+        if filters is not None and not is_filtered:
+            data, is_filtered = filters(data), True
     return data
 
 

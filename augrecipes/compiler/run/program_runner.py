@@ -48,6 +48,7 @@ class ProgramRunner:
 
     def __init__(self, pipeline: Any) -> None:
         self.pipeline, self.programs = pipeline, pipeline.programs
+        self._mask_dtypes: dict[np.dtype[Any], np.dtype[Any]] = {}  # that masks leave with, by what they come with
         self._run: ProgramRun | None = None  # of the sample whose points are moved
 
     # SampleColumns side by side.
@@ -120,9 +121,8 @@ class ProgramRunner:
         images = masks if isinstance(masks, MappedImages) else [*map(as_image, masks)]
         if isinstance(program, str):
             return range(len(masks))
-        in_memory = isinstance(images, MappedImages) or all(map(is_ready, images))
-        known: Any = size if in_memory and not program.opaque else None
-        left = program.run_batch(output.epoch, keys, images, rows, size=known)
+        known = not program.opaque and (isinstance(images, MappedImages) or all(map(is_ready, images)))
+        left = program.run_batch(output.epoch, keys, images, rows, size=size if known else None)  # type: ignore[arg-type]
         return range(len(masks)) if left is None else left
 
     def _run_others(
@@ -221,10 +221,10 @@ class ProgramRunner:
 
     def mask_out(self, labels: np.ndarray, mask: Any, dtype: np.dtype[Any]) -> np.ndarray:
         """The mask of what its program has written, H×W×B of pixels of a dtype; `mask`: as it came."""
-        recipe, fills = self.pipeline.recipe, self.pipeline.mask_fills
-        leaves = mask_dtype(mask.dtype, fills)
+        if (leaves := self._mask_dtypes.get(mask.dtype)) is None:
+            leaves = self._mask_dtypes[mask.dtype] = mask_dtype(mask.dtype, self.pipeline.mask_fills)
         if dtype != _UINT8:
-            return mask_out(from_bytes(labels, dtype), leaves, recipe.output, None)
+            return mask_out(from_bytes(labels, dtype), leaves, self.pipeline.recipe.output, None)
         out = labels.reshape(labels.shape[:2])
         return out.astype(bool) if leaves.kind == "b" and out.dtype == np.uint8 else out
 

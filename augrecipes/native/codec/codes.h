@@ -3,7 +3,7 @@
 #ifndef AUGRECIPES_CODES_H
 #define AUGRECIPES_CODES_H
 
-#include "said.h"
+#include "messages.h"
 
 enum { LOOK = 11, BROAD = 12, LONGEST = 16 }; /* bits that tables are asked by, and of the longest code */
 enum { WIDE = 19 };                           /* the most bits that are read together */

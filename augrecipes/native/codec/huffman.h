@@ -1,4 +1,5 @@
-/* Canonical Huffman codes of baseline JPEGs (ITU-T T.81, Annex F), decoded by look-ahead tables in place of libjpeg's own entropy decoder, whose place is taken by a function.
+/* Canonical Huffman codes of baseline JPEGs (ITU-T T.81, Annex F), decoded by look-ahead tables in place of libjpeg's own
+   entropy decoder, whose place is taken by a function.
 
    MCUs are read ahead, by two cursors at once: the second begins at a guess, somewhere further on. Huffman codes
    synchronise themselves: after some blocks it reads what is there, and once the first has come to an MCU that the

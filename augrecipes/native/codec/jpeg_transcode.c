@@ -1,7 +1,7 @@
 /* A JPEG written anew with the very coefficients that it has: one scan of Huffman codes, a restart marker after every
    row of units, and nothing that decoding does not need. */
 
-#include "said.h"
+#include "messages.h"
 
 struct writer {
     struct messages messages;

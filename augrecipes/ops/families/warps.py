@@ -123,9 +123,10 @@ RECORDS = (
         size=sizes.kept_if("crop_border", False),
         native=partial(_rotation, draw=DRAWS.ROTATION),
         native_when=f"{_WARPS}; `crop_border` false",
+        fast="affine_draws:FastRotate",
     ),
     _by_limit("SafeRotate", check=_check_fill, native=partial(_rotation, draw=DRAWS.SAFE_ROTATION)),
-    _by_affine("Affine"),
+    _by_affine("Affine", fast="affine_draws:FastAffine"),
     _by_affine("CornerAffine", module="augrecipes.ops.enhance", native=partial(_affine, about_corner=True)),
     _by_matrix(
         "ShiftScaleRotate",
@@ -135,6 +136,7 @@ RECORDS = (
         meanings=dict.fromkeys(("shift_limit_x", "shift_limit_y"), "symmetric"),
         check=_check_shifts,
         native=_affine,
+        fast="affine_draws:FastAffine",
     ),
     # Rescaled by whole sizes, without the half pixel: no exact counterpart on another grid.
     _by_matrix(

@@ -1,7 +1,7 @@
 /* What libjpeg has to say, caught: its first warning or error as text, and a way out of it. */
 
-#ifndef AUGRECIPES_SAID_H
-#define AUGRECIPES_SAID_H
+#ifndef AUGRECIPES_MESSAGES_H
+#define AUGRECIPES_MESSAGES_H
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -24,10 +24,10 @@ struct messages {
 };
 
 static void on_error(j_common_ptr jpeg) {
-    struct messages *said = (struct messages *)jpeg->err;
-    if (!said->text[0])
-        said->errors.format_message(jpeg, said->text);
-    longjmp(said->out, 1);
+    struct messages *messages = (struct messages *)jpeg->err;
+    if (!messages->text[0])
+        messages->errors.format_message(jpeg, messages->text);
+    longjmp(messages->out, 1);
 }
 
 static void on_message(j_common_ptr jpeg, int level) {
@@ -38,12 +38,12 @@ static void on_message(j_common_ptr jpeg, int level) {
         on_error(jpeg);
 }
 
-static void catch_messages(struct messages *said, char *text, int strict) {
-    jpeg_std_error(&said->errors);
-    said->errors.error_exit = on_error;
-    said->errors.emit_message = on_message;
-    said->text = text;
-    said->strict = strict;
+static void catch_messages(struct messages *messages, char *text, int strict) {
+    jpeg_std_error(&messages->errors);
+    messages->errors.error_exit = on_error;
+    messages->errors.emit_message = on_message;
+    messages->text = text;
+    messages->strict = strict;
     text[0] = 0;
 }
 

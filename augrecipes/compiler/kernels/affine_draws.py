@@ -1,0 +1,72 @@
+"""Rotate, Affine and ShiftScaleRotate that multiply what they have drawn into their two matrices in fewer steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compat.albumentations import drawn_affine
+from augrecipes.ops.matrices import Matrix, Size
+
+_PLAIN = {"x": 1, "y": 1}
+_NOTHING = {"x": 0, "y": 0}
+_LAST = (0.0, 0.0, 1.0)
+
+
+class FastRotate:
+    """Rotate."""
+
+    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+        """Draw what the class draws."""
+        step: Any = self
+        if step.crop_border:
+            draw: Any = super().get_params_dependent_on_data  # type: ignore[misc]
+            return dict(draw(params, data))
+        angle = step.py_random.uniform(*step.limit)
+        return {
+            **dict.fromkeys(("x_min", "x_max", "y_min", "y_max"), -1),
+            **affine_matrices(_NOTHING, _NOTHING, _PLAIN, angle, params["shape"][:2]),
+        }
+
+
+class FastAffine:
+    """Affine and ShiftScaleRotate."""
+
+    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+        """Draw what the class draws."""
+        step: Any = self
+        if step.fit_output:
+            draw: Any = super().get_params_dependent_on_data  # type: ignore[misc]
+            return dict(draw(params, data))
+        size = params["shape"][:2]
+        translate, shear, scale = drawn_affine(step, size)
+        rotate = step.py_random.uniform(*step.rotate)
+        matrices = affine_matrices(translate, shear, scale, rotate, size)
+        return {"rotate": rotate, "scale": scale, **matrices, "output_shape": size}
+
+
+def affine_matrices(
+    translate: Mapping[str, float], shear: Mapping[str, float], scale: Mapping[str, float], rotate: float, size: Size
+) -> dict[str, Matrix]:
+    """What albumentations multiplies for pixel centres and for boxes, bit for bit.
+
+    Products with 0 and 1 are exact, so that only those are left to numpy that round: of shears and rotation, and with
+    the shift of the image's middle to the origin.
+    """
+    angle = math.radians(rotate % 360)
+    cos, sin = float(np.cos(angle)), float(np.sin(angle))
+    turned = ((cos, sin), (-sin, cos))
+    if shear["x"] or shear["y"]:
+        x, y = np.tan(math.radians(shear["x"])), np.tan(math.radians(shear["y"]))
+        sheared = np.array(((1, x, 0), (y, 1, 0), _LAST)) @ np.array(((cos, sin, 0), (-sin, cos, 0), _LAST))
+        turned = sheared[:2, :2].tolist()
+    (a, b), (c, d) = ((row[0] * scale["x"] + 0.0, row[1] * scale["y"] + 0.0) for row in turned)  # no -0, as in sums
+    found = {}
+    for name, half in (("matrix", 0.5), ("bbox_matrix", 0.0)):
+        x, y = size[1] / 2 - half, size[0] / 2 - half
+        moved = np.array(((a, b, x + translate["x"]), (c, d, y + translate["y"]), _LAST))
+        found[name] = moved @ np.array(((1, 0, -x), (0, 1, -y), _LAST))
+    return found
