@@ -72,9 +72,9 @@ def turns_hue(values: Values) -> bool:
     return most(values.get("hue")) > 0
 
 
-def multiplied(argument: str) -> Any:
-    """Of a step that multiplies values by its `argument`."""
-    return lambda values: max(1.0, most(values.get(argument)))
+def multiplied(values: Values) -> float:
+    """Of MultiplicativeNoise, which multiplies values."""
+    return max(1.0, most(values.get("multiplier")))
 
 
 def brightness_contrast(values: Values) -> float:

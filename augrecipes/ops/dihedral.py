@@ -47,10 +47,7 @@ HALF_TURN = Symmetry(False, True, True)
 QUARTERS = (IDENTITY, Symmetry(True, True, False), HALF_TURN, Symmetry(True, False, True))
 # In the order in which albumentations draws one.
 D4 = {
-    "e": IDENTITY,
-    "r90": QUARTERS[1],
-    "r180": HALF_TURN,
-    "r270": QUARTERS[3],
+    **dict(zip(("e", "r90", "r180", "r270"), QUARTERS, strict=True)),
     "v": Symmetry(False, True, False),
     "hvt": Symmetry(True, True, True),
     "h": Symmetry(False, False, True),

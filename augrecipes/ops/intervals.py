@@ -39,8 +39,9 @@ def numbers(value: Any) -> Iterator[float]:
     >>> [*numbers({"x": [0, 1.5], "y": True}), *numbers("auto")]
     [0, 1.5]
     """
-    if isinstance(value, Mapping | list | tuple):
+    if isinstance(value, Real):
+        if not isinstance(value, bool):
+            yield value  # type: ignore[misc]
+    elif isinstance(value, Mapping | list | tuple):
         for part in value.values() if isinstance(value, Mapping) else value:
             yield from numbers(part)
-    elif isinstance(value, Real) and not isinstance(value, bool):
-        yield value  # type: ignore[misc]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import chain, compress
 from typing import Any, Literal
 
@@ -40,7 +41,7 @@ NOTHING: frozenset[str] = frozenset()
 EVERYTHING = frozenset({"image", "mask", "boxes", "keypoints"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OpRecord:
     """What is known of one class.
 
@@ -266,8 +267,8 @@ class OpRecord:
         >>> record.under({"contrast": 0}).statistics, record.under({"contrast": 1}).statistics
         ('', 'the mean')
         """
-        changes = [_UNLESS[fact] for fact, holds in self.when.items() if not holds(arguments)]
-        return replace(self, **dict(chain.from_iterable(change.items() for change in changes))) if changes else self
+        unmet = tuple(fact for fact, holds in self.when.items() if not holds(arguments))
+        return _without(self, unmet) if unmet else self
 
     def colour_error_for(self, arguments: Mapping[str, Any]) -> tuple[float, float]:
         """Levels by which it may differ where it is joined, under `arguments` (defaults merged), and its gain."""
@@ -292,3 +293,9 @@ class OpRecord:
     def own_noise_for(self, arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
         """Whether a step with `arguments` (defaults merged) may take noise of our own, for images of this dtype."""
         return bool(self.own_noise) and (self.own_noise_when is None or self.own_noise_when(arguments, dtype))
+
+
+@cache
+def _without(record: OpRecord, facts: tuple[str, ...]) -> OpRecord:
+    """The record of steps of which some facts do not hold; made once, as it has many fields."""
+    return replace(record, **dict(chain.from_iterable(_UNLESS[fact].items() for fact in facts)))

@@ -11,6 +11,7 @@ from augrecipes.compat.albumentations import A, BaseTransformInitSchema
 from augrecipes.compat.albumentations import geometric as fgeometric  # as other transforms call it: see `instead.py`
 from augrecipes.ops.matlab_bicubic import imresize
 
+_Method = Literal["matlab_bicubic", "area", "linear", "cubic"]
 _OPENCV = {"area": cv2.INTER_AREA, "linear": cv2.INTER_LINEAR, "cubic": cv2.INTER_CUBIC}
 
 
@@ -35,15 +36,10 @@ class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
     class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
         """The arguments that a recipe gives."""
 
-        method: Literal["matlab_bicubic", "area", "linear", "cubic"]
+        method: _Method
         round_between: bool
 
-    def __init__(
-        self,
-        method: Literal["matlab_bicubic", "area", "linear", "cubic"] = "matlab_bicubic",
-        round_between: bool = True,
-        p: float = 1.0,
-    ) -> None:
+    def __init__(self, method: _Method = "matlab_bicubic", round_between: bool = True, p: float = 1.0) -> None:
         super().__init__(p=p)
         self.method, self.round_between = method, round_between
         self.interpolation = _OPENCV.get(method)

@@ -24,6 +24,7 @@ _ONES: Any = (1.0, 1.0, 1.0, 0.0)  # a scalar for each channel
 LOG = np.log(np.arange(256) + 1.0).astype(np.float32)  # of each level, and 1
 WHITE = 0.85  # of full scale: what albumentations takes for background, and scanned glass is seldom darker
 _ALIKE = 1e-3  # stains apart by less than 2 degrees: their amounts cannot be told
+_Range = tuple[float, float] | float
 _Share = Annotated[float, Field(ge=0, le=1)] | None
 
 
@@ -63,11 +64,7 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
         white_threshold: _Share
 
     def __init__(
-        self,
-        sigma: tuple[float, float] | float = 0.05,
-        bias: tuple[float, float] | float = 0.05,
-        white_threshold: float | None = WHITE,
-        p: float = 0.5,
+        self, sigma: _Range = 0.05, bias: _Range = 0.05, white_threshold: float | None = WHITE, p: float = 0.5
     ) -> None:
         super().__init__(p=p)
         self.white_threshold = white_threshold

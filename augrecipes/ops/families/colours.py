@@ -13,7 +13,7 @@ from augrecipes.ops.families.base import GREY_OR_RGB, RGB, of_values
 from augrecipes.ops.native_op import NativeOp, params_getter, ranges, uniform
 
 _AMOUNTS = ("brightness", "contrast", "saturation", "hue")
-_RGB, _MOST_TILES = 3, 64
+_MOST_TILES = 64
 _FULL, _MIDDLE, _AWAY = 255.0, 0.3, 0.05  # of colours
 
 
@@ -43,11 +43,6 @@ def channel_mix(step: Any) -> NativeOp | None:
     columns = (changed[1:] - changed[0]).T / _AWAY
     rows = np.column_stack([columns, (changed[0] - columns.sum(axis=1) * _MIDDLE) * _FULL])
     return NativeOp(DRAWS.NOTHING, EFFECTS.MIXES, tuple(rows.ravel().tolist()))
-
-
-def _to_gray(step: Any) -> NativeOp | None:
-    plain = step.method == "weighted_average" and step.num_output_channels == _RGB
-    return NativeOp(DRAWS.NOTHING, EFFECTS.GRAYS) if plain else None
 
 
 def _hsv_rounding(_: Any) -> tuple[float, ...]:
@@ -113,7 +108,7 @@ RECORDS = (
         chroma="drops",
         limits={"num_output_channels": (1, 128)},
         mend="pixel_mends:NarrowGrey",
-        native=_to_gray,
+        native=lambda step: NativeOp(DRAWS.NOTHING, EFFECTS.GRAYS) if _is_weighted_sum(vars(step)) else None,
         native_joined=channel_mix,
         native_when="`method` weighted_average; `num_output_channels` 3",
     ),

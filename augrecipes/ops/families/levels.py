@@ -152,7 +152,7 @@ RECORDS = (
     _table(
         "MultiplicativeNoise",
         when=dict.fromkeys(("action", "grids"), _is_of_channels),
-        gain=amplify.multiplied("multiplier"),
+        gain=amplify.multiplied,
         neutral={"multiplier": 1},
         native=_multiplier,
         native_when="`elementwise` false",

@@ -66,8 +66,8 @@ def _bends(step: Step, behind: Steps) -> bool:
     """Whether it is a field that jobs sample with what is behind it: a lens, where that leaves fewer pixels."""
     if not is_single(step):
         return False
-    record = op_record(step.name).under(effective(step))
-    if record.joins_warps is None or not _is_linear(step):
+    record = op_record(step.name)
+    if record.joins_warps is None or not _is_linear(step) or record.under(effective(step)).joins_warps is None:
         return False
     return record.joins_warps == "always" or any(map(_leaves_less, behind[:1]))
 
