@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import MOVES, Pool, build, photo, pool, recipes, targets
 from support.checks import DEAR, SEEDS, holds, planted, planted_faults
-from support.programs import RUN_BATCH
 from test_exact_equals_none import keyed_by_place
 
-from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import masks
 from augrecipes.compiler.rewrite.rules import join_warps
+from augrecipes.compiler.run.batch import SampleOutput
 from augrecipes.errors import DataError
 from augrecipes.kinds.image import pipeline as of_images
 from augrecipes.kinds.image.pipeline import ImagePipeline
@@ -353,12 +352,10 @@ def as_fast(change: Callable[[tuple[Step, ...]], tuple[Step, ...]]) -> tuple[Any
     return sys.modules[__name__], "build", careless
 
 
-def _in_memory_of_the_program(self: Program, epoch: int, keys: Any, images: Any, rows: Any, *more: Any) -> Any:
-    def of_the_program(shape: tuple[int, ...], dtype: Any) -> Any:
-        result = scratch[: math.prod(shape) * dtype.itemsize].view(dtype).reshape(1, *shape)
-        return rows(shape, dtype) and (result, range(1))
-
-    return RUN_BATCH(self, epoch, keys, images, of_the_program, *more)
+def _in_one_memory(self: SampleOutput, target: str, shape: tuple[int, ...], dtype: Any) -> Any:
+    result = scratch[: math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
+    setattr(self, target, result)
+    return result[None]
 
 
 def borders_stay(_: Any) -> None:
@@ -378,8 +375,8 @@ test_planted_faults_are_caught = planted_faults({
         PLACES, as_fast(lambda steps: tuple(step for step in steps if "Crop" not in step.name)),
     ),
     "steps in the wrong order": (PLACES, as_fast(lambda steps: steps[::-1])),
-    "a result in memory of the plan": (
-        lambda _: test_no_result_lies_in_scratch(), (Program, "run_batch", _in_memory_of_the_program),
+    "all results in one memory": (
+        lambda _: test_no_result_lies_in_scratch(), (SampleOutput, "rows", _in_one_memory),
     ),
     "a reduced image has a border of its own": (borders_stay, as_fast(lambda steps: with_border(steps, "replicate"))),
     "draws keyed by place in the plan": (PLACES, (of_images, "lower", keyed_by_place)),
