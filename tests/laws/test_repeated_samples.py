@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.checks import planted_faults, read_only
+from support.programs import RUN_BATCH
 
 from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.run.batch import SampleOutput
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import library
 from augrecipes.recipe.parse import parse_text
@@ -89,31 +91,32 @@ def test_a_mask_that_is_required_is_asked_for_again() -> None:
 
 
 def recycled() -> Any:
-    """`Program._guessed`, which gives out the same memory for each result of a shape."""
+    """`SampleOutput.rows`, which gives out the same memory for each result of a shape."""
     kept: dict[Any, np.ndarray] = {}
 
-    def guessed(self: Program, key: Any, image: np.ndarray, guess: Any) -> np.ndarray | None:
-        out = kept.setdefault((id(self), guess.made[0]), np.empty(*guess.made))
-        return out if self._make(key, (image, 0, 0), out, guess) else None
+    def rows(self: SampleOutput, target: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        result = kept.setdefault((target, shape), np.empty(shape, dtype))
+        setattr(self, target, result)
+        return result[None]
 
-    return guessed
+    return rows
 
 
 def remembered() -> Any:
-    """The same, which takes an image of a shape for the one of that shape before it."""
+    """`Program.run_batch`, which takes an image of a shape for the one of that shape before it."""
     kept: dict[Any, np.ndarray] = {}
 
-    def guessed(self: Program, key: Any, image: np.ndarray, guess: Any) -> np.ndarray | None:
-        before, out = kept.setdefault((id(self), image.shape), image.copy()), np.empty(*guess.made)
-        return out if self._make(key, (before, 0, 0), out, guess) else None
+    def run_batch(self: Program, epoch: int, keys: Any, images: Any, *more: Any, **named: Any) -> Any:
+        before = [kept.setdefault((id(self), image.shape), image.copy()) for image in images]
+        return RUN_BATCH(self, epoch, keys, before, *more, **named)
 
-    return guessed
+    return run_batch
 
 
 THRICE = [((24, 30, 3), np.uint8, np.uint8, "as it is")] * 4
 test_planted_faults_are_caught = planted_faults({
     "memory that was handed out is written to": (
-        lambda _: check(STEPS[:2], OUTPUTS[0], THRICE), (Program, "_guessed", recycled()),
+        lambda _: check(STEPS[:2], OUTPUTS[0], THRICE), (SampleOutput, "rows", recycled()),
     ),
-    "an image of before": (lambda _: check(STEPS[:2], OUTPUTS[1], THRICE), (Program, "_guessed", remembered())),
+    "an image of before": (lambda _: check(STEPS[:2], OUTPUTS[1], THRICE), (Program, "run_batch", remembered())),
 })  # fmt: skip

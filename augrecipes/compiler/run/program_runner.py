@@ -122,7 +122,7 @@ class ProgramRunner:
         if isinstance(program, str):
             return range(len(masks))
         known = not program.opaque and (isinstance(images, MappedImages) or all(map(is_ready, images)))
-        left = program.run_batch(output.epoch, keys, images, rows, size=size if known else None)  # type: ignore[arg-type]
+        left = program.run_batch(output.epoch, keys, images, rows, size=size if known else None)
         return range(len(masks)) if left is None else left
 
     def _run_others(
