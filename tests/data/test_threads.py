@@ -36,7 +36,7 @@ def settings_and_threads() -> Iterator[None]:
 
 
 def readers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("augrecipes")]
+    return [thread for thread in threading.enumerate() if thread.name.startswith("augrecipes-reader")]
 
 
 def wait_until(fact: Any) -> None:

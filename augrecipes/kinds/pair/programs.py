@@ -83,8 +83,8 @@ class PairPrograms:
         everything = range(len(indices))
         sizes = {name: mapped.shapes[:, :2] // self.factors[name] for name, mapped in images.items()}
         size = next(iter(sizes.values()))
-        if sizes.keys() != self.by_target.keys():
-            return everything  # a Degrade is to make the others
+        if sizes.keys() != self.by_target.keys() or self.unfinished:
+            return everything  # a Degrade is to make the others, or sinks write them
         if not (size > 0).all() or any((other != size).any() for other in sizes.values()):
             return everything
         keys, left = np.zeros((len(indices), 2), np.uint64), set[int]()
