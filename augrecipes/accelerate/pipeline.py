@@ -23,10 +23,10 @@ from augrecipes.compiler.rewrite.nodes import ObjectStep
 from augrecipes.compiler.run.batch import SampleColumns, SampleOutput
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import rows_of
-from augrecipes.compiler.run.prepared import run_prepared
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.program_runner import Key
 from augrecipes.compiler.run.programs import Programs
+from augrecipes.compiler.run.step_calls import run_calls
 from augrecipes.compiler.run.targets import mask_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
@@ -197,7 +197,7 @@ class ComposePipeline(Pipeline):
             with suppress(DataError):  # OpenCV warps no dtype that holds its labels
                 targets["mask"] = mask_in(mask, targets["image"], fills=self.mask_fills).reshape(mask.shape)
         tracked = _TRACKED in targets
-        data = run_in_turn(self, self.transforms, targets) if tracked else run_prepared(self.prepared, targets)
+        data = run_in_turn(self, self.transforms, targets) if tracked else run_calls(self.step_calls, targets)
         if converts and isinstance(data["mask"], np.ndarray):
             data["mask"] = data["mask"].astype(mask.dtype, copy=False)
         return data

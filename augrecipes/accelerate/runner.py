@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.run.points import Points
-from augrecipes.compiler.run.prepared import Act
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.program_runner import ProgramRunner
+from augrecipes.compiler.run.step_calls import StepFunction
 
 _AXES = 3
 
@@ -46,7 +46,7 @@ class ComposeRunner(ProgramRunner):
         pixels = np.ascontiguousarray(labels).view(dtype)[..., 0].astype(mask.dtype, copy=False)
         return pixels if mask.ndim < _AXES else pixels[..., None]
 
-    def run_step(self, place: int, act: Act, sample: dict[str, Any]) -> dict[str, Any]:
+    def run_step(self, place: int, act: StepFunction, sample: dict[str, Any]) -> dict[str, Any]:
         """What the step at an exit leaves; where that is no uint8 image any more, the pipeline ends before it."""
         forms = {name: _form(sample[name]) for name in ("image", "mask") if name in sample}
         try:

@@ -15,7 +15,7 @@ from test_native_plan import NATIVE, ON_MASKS, WARPED, carried_out_by_albumentat
 
 from augrecipes.compat import normals
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.run import points_alone
+from augrecipes.compiler.run import draw_without_pixels
 from augrecipes.compiler.run.program_run import ProgramRun
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair import shared
@@ -255,7 +255,7 @@ def pointed(*steps: tuple[str, dict[str, Any]]) -> Recipe:
 
 STOPPING = pointed(("InvertImg", {"p": 1.0}), ("Spatter", {"p": 1.0}))
 FAULTY = pointed(("Affine", {"rotate": [20, 30], "p": 1.0}), ("Resize", {"height": 30, "width": 30}))
-run_to, sampler = ProgramRun.run_to, points_alone.sampler_of
+run_to, sampler = ProgramRun.run_to, draw_without_pixels.sampler_of
 
 
 @NEEDS_KERNELS
@@ -271,10 +271,14 @@ test_planted_faults_are_found = NEEDS_KERNELS(
                 lambda _: stop_anywhere(STOPPING, 3, 0, asked=True),
                 (ProgramRun, "run_to", lambda self, place: {"image": 255 - run_to(self, place)["image"]}),
             ),
-            "boxes that stay": (lambda _: check(FAULTY, 5), (points_alone, "functions_of", lambda _: {})),
+            "boxes that stay": (lambda _: check(FAULTY, 5), (draw_without_pixels, "functions_of", lambda _: {})),
             "draws of another sample": (
                 lambda _: check(FAULTY, 5),
-                (points_alone, "sampler_of", lambda step: lambda data: (sampler(step)(data), sampler(step)(data))[1]),
+                (
+                    draw_without_pixels,
+                    "sampler_of",
+                    lambda step: lambda data: (sampler(step)(data), sampler(step)(data))[1],
+                ),
             ),
         }
     )
@@ -306,9 +310,9 @@ def test_boxes_are_cut_off_by_the_size_that_a_step_leaves(monkeypatch: pytest.Mo
     tilt = ("Perspective", {"scale": [0.1, 0.3], "keep_size": False, "p": 1.0})
     recipe = pointed(tilt, ("RandomCrop", {"height": 11, "width": 13, "p": 1.0}))
     assert sum(check(recipe, seed) for seed in range(8))
-    known = points_alone.output_size
+    known = draw_without_pixels.output_size
     monkeypatch.setattr(
-        points_alone,
+        draw_without_pixels,
         "output_size",
         lambda step, params, size: size if "max_height" in params else known(step, params, size),
     )

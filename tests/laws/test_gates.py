@@ -1,4 +1,4 @@
-"""Steps are prepared: gates open by a first draw that nothing else sees, and groups are lists of functions.
+"""Steps are called: gates open by a first draw that nothing else sees, and groups are lists of functions.
 
 Every sample is what it is where albumentations calls every step itself.
 """
@@ -17,9 +17,9 @@ from augrecipes.compat import steps as run_by
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import gate_of, is_plain
 from augrecipes.compiler.kernels import fast_apply, mask_crop
-from augrecipes.compiler.run import prepared
+from augrecipes.compiler.run import step_calls
 from augrecipes.compiler.run.draws import CounterRandom, Draws
-from augrecipes.compiler.run.prepared import as_it_is
+from augrecipes.compiler.run.step_calls import call_plain
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Recipe, Step
 from augrecipes.recipe.parse import parse_text
@@ -31,7 +31,7 @@ def check(recipe: Recipe, seed: int, channels: int = 3, dtype: str = "uint8") ->
     """Every sample, and what each step drew for it, is what it is where all steps are called."""
     sample = targets(recipe, seed, channels, dtype)
     ready, called = build(recipe, "none", seed), build(recipe, "none", seed)
-    called.prepared = [as_it_is(step, called) for step in called.transforms]
+    called.step_calls = [call_plain(step, called) for step in called.transforms]
     for index in range(4):
         for pipeline in (ready, called):
             for step, _, _ in pipeline.sites:
@@ -50,7 +50,7 @@ def test_samples_are_those_of_steps_that_are_all_called(channels: int, dtype: st
 DRAWING: Pool = (*OTHERS, *RGB_ONLY)
 
 
-first, transform, act, keep = CounterRandom.first, prepared._transform, prepared._act, prepared._filter
+first, transform, act, keep = CounterRandom.first, step_calls._transform, step_calls._act, step_calls._filter
 
 
 def _asked_where_one_of_has_chosen(step: Any, leaf: Any, *, gated: bool = False, forced: bool = False) -> Any:
@@ -72,14 +72,14 @@ test_planted_faults_are_caught = planted_faults(
         "a gate has another draw": (OF_DRAWS, (CounterRandom, "first", lambda self: first(self) * 7 % 1)),
         "a gate takes no draw": (
             OF_DRAWS,
-            (prepared, "_PLAINLY", prepared.Executors(lambda step, takes: transform(step, takes=False))),
+            (step_calls, "_PLAINLY", step_calls.Executors(lambda step, takes: transform(step, takes=False))),
         ),
-        "a gate is asked where OneOf has chosen": (OF_DRAWS, (prepared, "_act", _asked_where_one_of_has_chosen)),
-        "a group runs a step twice": (OF_MOVES, (prepared, "group_of", lambda step: run_by._GROUPS.get(type(step)))),
+        "a gate is asked where OneOf has chosen": (OF_DRAWS, (step_calls, "_act", _asked_where_one_of_has_chosen)),
+        "a group runs a step twice": (OF_MOVES, (step_calls, "group_of", lambda step: run_by._GROUPS.get(type(step)))),
         "a draw without what is fixed": (OF_DRAWS, (run_by, "_FIXED", ())),
         "boxes are not filtered inside": (
             OF_MOVES,
-            (prepared, "_filter", lambda group: keep(group) if group.main_compose else None),
+            (step_calls, "_filter", lambda group: keep(group) if group.main_compose else None),
             (A.BaseCompose, "main_compose", False),
             (A.Compose, "main_compose", True),
         ),

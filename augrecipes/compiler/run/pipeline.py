@@ -26,7 +26,7 @@ from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.epoch_copy import epoch_copy
 from augrecipes.compiler.run.objects import follow_mirrors
 from augrecipes.compiler.run.output_size_guard import guard
-from augrecipes.compiler.run.prepared import as_it_is, prepared
+from augrecipes.compiler.run.step_calls import call_plain, step_call
 from augrecipes.compiler.run.thread_copies import ThreadCopies
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
@@ -185,8 +185,8 @@ class Pipeline(AsCompose):
     def run_through(self, transforms: list[Any]) -> None:
         """Let samples go through these from now on. Those that miss a sample, by their first draw, are not called."""
         follow_mirrors(transforms)
-        prepare = as_it_is if self.arrival == "together" else prepared
-        self.transforms, self.prepared = transforms, [prepare(step, self) for step in transforms]
+        prepare = call_plain if self.arrival == "together" else step_call
+        self.transforms, self.step_calls = transforms, [prepare(step, self) for step in transforms]
         for name in self.made_of_steps:
             self.__dict__.pop(name, None)
 

@@ -23,10 +23,10 @@ from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.run.batch import RowTarget, SampleColumns, element
+from augrecipes.compiler.run.draw_without_pixels import point_calls
 from augrecipes.compiler.run.points import Points, take_points
-from augrecipes.compiler.run.points_alone import point_steps
-from augrecipes.compiler.run.prepared import Act, Prepared, alone, run_prepared
 from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
+from augrecipes.compiler.run.step_calls import StepCall, StepFunction, call_alone, run_calls
 from augrecipes.compiler.run.targets import check_size, mask_in, mask_out
 from augrecipes.errors import DataError
 from augrecipes.ops.fills import mask_dtype
@@ -247,19 +247,19 @@ class ProgramRunner:
         try:
             points = self.take_points(sample)
             self.pipeline.position(*key)
-            return self.put_back(run_prepared(self._point_steps, sample), points)
+            return self.put_back(run_calls(self._point_steps, sample), points)
         except Exception as error:  # what runs in Python then says where
             raise PythonFallback from error
         finally:
             self._run = None
 
     @cached_property
-    def _point_steps(self) -> list[Prepared]:
+    def _point_steps(self) -> list[StepCall]:
         """The steps without pixels, of samples whose images programs make."""
         opaque = {} if isinstance(self.programs.images, str) else self.programs.images.opaque
         exits = {id(step): partial(partial, self._run_with_pixels, place) for place, (step, _) in opaque.items()}
         pipeline = self.pipeline
-        return point_steps(pipeline.transforms, pipeline, exits, all_draw=pipeline.compiled.save_applied_params)
+        return point_calls(pipeline.transforms, pipeline, exits, all_draw=pipeline.compiled.save_applied_params)
 
     def take_points(self, sample: dict[str, Any]) -> Sequence[Points]:
         """Let albumentations have a sample's boxes and keypoints, and return those that come out."""
@@ -277,7 +277,7 @@ class ProgramRunner:
             each.put_back(sample)
         return sample
 
-    def _run_with_pixels(self, place: int, act: Act, sample: dict[str, Any]) -> dict[str, Any]:
+    def _run_with_pixels(self, place: int, act: StepFunction, sample: dict[str, Any]) -> dict[str, Any]:
         """A sample without pixels behind a step that needs them: it has those that the program has made so far."""
         if self._run is None:
             raise PythonFallback
@@ -295,17 +295,17 @@ class ProgramRunner:
         except Exception as error:  # the whole sample in Python says where
             raise PythonFallback from error
 
-    def run_step(self, place: int, act: Act, sample: dict[str, Any]) -> dict[str, Any]:
+    def run_step(self, place: int, act: StepFunction, sample: dict[str, Any]) -> dict[str, Any]:
         """What the step at this place of the program leaves of a sample."""
         step = None if isinstance(self.programs.images, str) else self.programs.images.opaque[place][0]
         done: dict[str, Any] = self.pipeline.called(step, act, sample)
         return done
 
     @cached_property
-    def _exit_steps(self) -> dict[int, Act]:
+    def _exit_steps(self) -> dict[int, StepFunction]:
         """What carries out the steps at exits, by their places."""
         opaque = {} if isinstance(self.programs.images, str) else self.programs.images.opaque
-        return {place: alone(step, self.pipeline, forced=forced) for place, (step, forced) in opaque.items()}
+        return {place: call_alone(step, self.pipeline, forced=forced) for place, (step, forced) in opaque.items()}
 
 
 def _lie_on(masks: Any, images: MappedImages) -> bool:

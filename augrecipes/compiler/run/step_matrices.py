@@ -11,7 +11,7 @@ import numpy as np
 from augrecipes.compat.steps import Sample, sampler_of
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.prepared import Act, Executors, prepared
+from augrecipes.compiler.run.step_calls import Executors, StepFunction, step_call
 from augrecipes.errors import AugrecipesError
 from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size
 from augrecipes.ops.records import op_record
@@ -36,7 +36,7 @@ class StepMatrices:
         self._pipeline, self._seen = pipeline, list[Move]()
         still = {id(step): lambda _: lambda data: data for step, _, _ in pipeline.sites if not _moves(step)}
         how = Executors(partial(_followed, self._seen), still)
-        self._steps = [prepared(step, pipeline, how) for step in pipeline.transforms]
+        self._steps = [step_call(step, pipeline, how) for step in pipeline.transforms]
 
     def at(self, key: tuple[int, int, int], shape: tuple[int, int, int]) -> Matrix:
         """From places in an image H×W×C to those behind the last step, float64 (3, 3); `key`: epoch, index, tile."""
@@ -63,7 +63,7 @@ def _moves(step: Any) -> bool:
     return op_record(type(step).__name__).moves or any(map(_moves, getattr(step, "transforms", ())))
 
 
-def _followed(seen: list[Move], step: Any, takes: bool) -> Act:
+def _followed(seen: list[Move], step: Any, takes: bool) -> StepFunction:
     """What a step does to the shape of what stands for the image; how it moves places is noted."""
     draw, take = sampler_of(step), step.py_random.random
 

@@ -86,7 +86,7 @@ class StepRunner:
                 for processor in pipeline.processors.values():
                     forget_labels(processor)
                 pipeline.preprocess(sample)
-            for place, (first, p, act, filters) in enumerate(pipeline.prepared):
+            for place, (first, p, act, filters) in enumerate(pipeline.step_calls):
                 if first is None or first() < p:
                     sample = act(sample)
                 if filters is not None:

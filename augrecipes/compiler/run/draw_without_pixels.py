@@ -8,7 +8,7 @@ from typing import Any
 
 from augrecipes.compat.steps import Sample, functions_of, group_of, is_plain, sampler_of
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.run.prepared import Act, Executors, Prepared, prepared, unchanged
+from augrecipes.compiler.run.step_calls import Executors, StepCall, StepFunction, step_call, unchanged
 from augrecipes.ops.matrices import output_size
 from augrecipes.ops.places import MatrixPlaces
 from augrecipes.ops.records import op_record
@@ -16,9 +16,13 @@ from augrecipes.ops.records import op_record
 _POINTS = frozenset({"boxes", "keypoints"})
 
 
-def point_steps(
-    transforms: Sequence[Any], pipeline: Any, exits: Mapping[int, Callable[[Act], Act]], *, all_draw: bool
-) -> list[Prepared]:
+def point_calls(
+    transforms: Sequence[Any],
+    pipeline: Any,
+    exits: Mapping[int, Callable[[StepFunction], StepFunction]],
+    *,
+    all_draw: bool,
+) -> list[StepCall]:
     """The steps of a pipeline that a program carries out, for samples whose `image` has a shape and no pixels.
 
     Args:
@@ -29,7 +33,9 @@ def point_steps(
     """
     executors = Executors(_DRAWS if all_draw else _moves_points, exits)
     idle = [not all_draw and _is_idle(step, exits) for step in transforms]
-    steps = [prepared(step, pipeline, executors) for step, is_idle in zip(transforms, idle, strict=True) if not is_idle]
+    steps = [
+        step_call(step, pipeline, executors) for step, is_idle in zip(transforms, idle, strict=True) if not is_idle
+    ]
     # Steps that move nothing are left out; what the first of all would have filtered is filtered before the others.
     return [unchanged(pipeline), *steps] if idle and idle[0] else steps
 
@@ -47,7 +53,7 @@ def _moves(step: Any) -> bool:
     return not op_record(type(step).__name__).targets.isdisjoint(_POINTS)
 
 
-def _moves_points(self: Any, takes: bool, *, draws: bool = False) -> Act:
+def _moves_points(self: Any, takes: bool, *, draws: bool = False) -> StepFunction:
     """What a transform does to points, and to the shape of what stands for the image."""
     if not (draws or _moves(self)):
         return lambda data: data

@@ -1,4 +1,4 @@
-"""Steps prepared to run: the recipe's steps as a flat list of functions, groups opened, gates and samplers looked up.
+"""Steps as calls: the recipe's steps as a flat list of functions, groups opened, gates and samplers looked up.
 
 What is not known to run in albumentations' usual way is called as it is.
 """
@@ -23,7 +23,7 @@ from augrecipes.compat.steps import (
 )
 
 # From a sample, which may be changed in place, to the sample after a step.
-Act = Callable[[Sample], Sample]
+StepFunction = Callable[[Sample], Sample]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Executors:
         exits: by the ids of steps, what wraps what they do in albumentations.
     """
 
-    leaf: Callable[[Any, bool], Act]
-    exits: Mapping[int, Callable[[Act], Act]] = field(default_factory=dict)
+    leaf: Callable[[Any, bool], StepFunction]
+    exits: Mapping[int, Callable[[StepFunction], StepFunction]] = field(default_factory=dict)
 
 
-class Prepared(NamedTuple):
+class StepCall(NamedTuple):
     """A step, ready to run.
 
     Attributes:
@@ -52,11 +52,11 @@ class Prepared(NamedTuple):
 
     first: Callable[[], float] | None
     p: float
-    act: Act
-    filter: Act | None
+    act: StepFunction
+    filter: StepFunction | None
 
 
-def prepared(step: Any, group: Any, executors: Executors | None = None) -> Prepared:
+def step_call(step: Any, group: Any, executors: Executors | None = None) -> StepCall:
     """A step of `group`, which may be the pipeline, for samples of one image and what lies on it.
 
     Args:
@@ -69,32 +69,32 @@ def prepared(step: Any, group: Any, executors: Executors | None = None) -> Prepa
     stops = id(step) in executors.exits and not is_gated(step)
     p = None if stops else gate_of(step)
     act = _act(step, executors, gated=p is not None)
-    return Prepared(None if p is None else step.py_random.first, 1.0 if p is None else p, act, _filter(group))
+    return StepCall(None if p is None else step.py_random.first, 1.0 if p is None else p, act, _filter(group))
 
 
-def alone(step: Any, group: Any, *, forced: bool) -> Act:
+def call_alone(step: Any, group: Any, *, forced: bool) -> StepFunction:
     """A step, called by itself: it acts where its first draw says so, or always where its group has chosen it."""
     if forced:
         return _act(step, _PLAINLY, forced=True)
-    first, p, act, _ = prepared(step, group)
+    first, p, act, _ = step_call(step, group)
     return act if first is None else lambda data: act(data) if first() < p else data
 
 
-def as_it_is(step: Any, group: Any) -> Prepared:
+def call_plain(step: Any, group: Any) -> StepCall:
     """The same for samples of any kind: the step is called as albumentations does it."""
-    return Prepared(None, 1.0, lambda data: step(**data), _filter(group))
+    return StepCall(None, 1.0, lambda data: step(**data), _filter(group))
 
 
-def unchanged(group: Any) -> Prepared:
+def unchanged(group: Any) -> StepCall:
     """A step that leaves a sample as it is."""
-    return Prepared(None, 1.0, lambda data: data, _filter(group))
+    return StepCall(None, 1.0, lambda data: data, _filter(group))
 
 
-def _filter(group: Any) -> Act | None:
+def _filter(group: Any) -> StepFunction | None:
     return filters_of(group) if group.check_each_transform else None
 
 
-def _act(step: Any, executors: Executors, *, gated: bool = False, forced: bool = False) -> Act:
+def _act(step: Any, executors: Executors, *, gated: bool = False, forced: bool = False) -> StepFunction:
     """What a step does once it acts.
 
     Args:
@@ -122,7 +122,7 @@ def _act(step: Any, executors: Executors, *, gated: bool = False, forced: bool =
 # In what follows `self` is the step: an error's traceback tells by that name what it came through.
 
 
-def _transform(self: Any, takes: bool) -> Act:
+def _transform(self: Any, takes: bool) -> StepFunction:
     draw, functions, take = sampler_of(self), functions_of(self), self.py_random.random
 
     def act(data: Sample) -> Sample:
@@ -138,7 +138,7 @@ def _transform(self: Any, takes: bool) -> Act:
     return act
 
 
-def _one_of(self: Any, executors: Executors) -> Act:
+def _one_of(self: Any, executors: Executors) -> StepFunction:
     acts = [_act(step, executors, forced=True) for step in self.transforms]
     weights, choice = self.transforms_ps, self.random_generator
 
@@ -148,13 +148,13 @@ def _one_of(self: Any, executors: Executors) -> Act:
     return act
 
 
-def _in_turn(self: Any, chosen: Callable[[list[Prepared]], list[Prepared]], executors: Executors) -> Act:
-    steps = [prepared(step, self, executors) for step in self.transforms]
+def _in_turn(self: Any, chosen: Callable[[list[StepCall]], list[StepCall]], executors: Executors) -> StepFunction:
+    steps = [step_call(step, self, executors) for step in self.transforms]
 
-    return lambda data: run_prepared(chosen(steps), data)
+    return lambda data: run_calls(chosen(steps), data)
 
 
-def run_prepared(steps: Iterable[Prepared], data: Sample) -> Sample:
+def run_calls(steps: Iterable[StepCall], data: Sample) -> Sample:
     """A sample behind some steps; one that misses it, by its first draw, is not called."""
     is_filtered = False  # filtering again what nothing has changed changes nothing
     for first, p, act, filters in steps:
