@@ -17,7 +17,7 @@ from test_native_plan import carried_out_by_albumentations
 
 from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.executor.program_memory import ProgramMemory
+from augrecipes.compiler.executor.program_buffer import ProgramBuffer
 from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
 from augrecipes.kinds.pair import lowering
 from augrecipes.kinds.pair.degrade import Degrade, DegradeProgram
@@ -353,7 +353,7 @@ def test_a_size_that_was_not_told_makes_samples_stop(monkeypatch: pytest.MonkeyP
     )
     assert natively(degrading([], "area"), QUICK[-1])[1] == 10
     assert not stopped
-    monkeypatch.setattr(ProgramMemory, "resize_to", lambda *_: None)
+    monkeypatch.setattr(ProgramBuffer, "resize_to", lambda *_: None)
     check_degrades(degrading([], "area"), QUICK[-1], 0)
     assert stopped
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from augrecipes.compiler.executor.inputs import AnyImage, MappedImages, coded_window, is_ready, read_pixels, scales_of
-from augrecipes.compiler.executor.program_memory import (
+from augrecipes.compiler.executor.program_buffer import (
     ANSWER,
     BEGIN,
     CHANGED,
@@ -27,7 +27,7 @@ from augrecipes.compiler.executor.program_memory import (
     TALL,
     TARGET,
     WINDOW,
-    ProgramMemory,
+    ProgramBuffer,
 )
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.errors import DataError
@@ -48,8 +48,8 @@ class ExitReached(NamedTuple):
     image: np.ndarray
 
 
-class Program(ProgramMemory):
-    """Steps that the native kernel carries out; see `ProgramMemory` for its arguments. One thread at a time."""
+class Program(ProgramBuffer):
+    """Steps that the native kernel carries out; see `ProgramBuffer` for its arguments. One thread at a time."""
 
     def run_batch(
         self,

@@ -10,7 +10,7 @@ import numpy as np
 from augrecipes.compat.steps import Sample
 from augrecipes.compiler.executor.inputs import AnyImage, as_bytes, from_bytes
 from augrecipes.compiler.executor.program import ExitReached, Program
-from augrecipes.compiler.executor.program_memory import END
+from augrecipes.compiler.executor.program_buffer import END
 from augrecipes.compiler.kernels.sink import Allocate, is_free
 
 _AXES = 3

@@ -10,7 +10,7 @@ import numpy as np
 
 from augrecipes.compiler.executor.inputs import AnyImage, MappedImages, is_image
 from augrecipes.compiler.executor.program import ExitReached, Program
-from augrecipes.compiler.executor.program_memory import END
+from augrecipes.compiler.executor.program_buffer import END
 from augrecipes.compiler.kernels.encoded_images import EncodedWindow
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.lowering.validate import Position

@@ -42,7 +42,7 @@ END = -1  # no step: where a sample begins, and where it has run through
 _RAW = Sink(Output(dtype="uint8", layout="hwc"))  # of images between two steps
 
 
-class ProgramMemory:
+class ProgramBuffer:
     """Steps as the native kernels take them, and what makes the last image a result. One thread at a time.
 
     Args:
