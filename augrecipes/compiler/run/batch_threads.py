@@ -47,7 +47,7 @@ class BatchQueue:
             targets = read(k)
             size += sum(getattr(target, "nbytes", 0) for target in targets.values())
             if not taken and self._threads > 1:
-                few = (self.count - k) // (2 * self._threads)
+                few = 3 * (self.count - k) // (4 * self._threads)  # of a fair share three quarters
             pixels += _pixels(targets.get("image"))
             yield k, targets
 
