@@ -6,6 +6,8 @@ fuses products and sums, so may OpenCV. Each question is asked once a process, o
 
 from __future__ import annotations
 
+import ctypes
+import math
 from functools import cache
 from typing import Any
 
@@ -100,3 +102,35 @@ def numpy_normals(kernels: Library) -> NumpyNormals | None:
     if made is None or not np.array_equal(made.made(5, _TRIED), np.random.default_rng(5).normal(size=_TRIED)):
         return None
     return made
+
+
+@cache
+def normal_numbers() -> tuple[int, ...] | None:
+    """What cv2.randn makes normal numbers by: addresses of tables, and of `logf` and `exp`, for those far out.
+
+    None on a system without such a C library.
+    """
+    try:
+        python = ctypes.CDLL(None)  # is linked with it
+        functions = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (python.logf, python.exp)]
+    except (AttributeError, TypeError, OSError):
+        return None
+    return (*(table.ctypes.data for table in ziggurat_strips()), *functions)
+
+
+@cache
+def ziggurat_strips() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The 128 strips of one area under a normal density: bounds of words, widths and heights (Marsaglia, Tsang 2000).
+
+    >>> [table.shape for table in ziggurat_strips()]
+    [(128,), (128,), (128,)]
+    """
+    bounds, widths, heights = np.zeros(128, np.uint32), np.ones(128, np.float32), np.ones(128, np.float32)
+    words, edge, area = 2.0**31, 3.442619855899, 9.91256303526217e-3
+    widths[127], heights[127] = edge / words, math.exp(-0.5 * edge * edge)
+    base = area / math.exp(-0.5 * edge * edge)
+    bounds[0], widths[0] = int(edge / base * words), base / words
+    for k in range(126, 0, -1):
+        outer, edge = edge, math.sqrt(-2.0 * math.log(area / edge + math.exp(-0.5 * edge * edge)))
+        bounds[k + 1], widths[k], heights[k] = int(edge / outer * words), edge / words, math.exp(-0.5 * edge * edge)
+    return bounds, widths, heights

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.checks import planted_faults
 
-from augrecipes.compiler.kernels import elastic, fast_apply, piecewise_affine
+from augrecipes.compiler.kernels import fast_apply, fields
 from augrecipes.compiler.run import draws as draws_module
 from augrecipes.compiler.run.draws import CounterRandom, Draws
 from augrecipes.ops.registry import construct
@@ -170,12 +170,12 @@ def test_grids_that_move_make_the_same_maps(step: Any, height: int, width: int, 
 
 
 def test_a_kernel_whose_means_are_off_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(piecewise_affine, "maps", _moved)
-    piecewise_affine.same_bits.cache_clear()
+    monkeypatch.setattr(fields, "piecewise_maps", _moved)
+    fields.adds_as_numpy.cache_clear()
     try:
         check(("PiecewiseAffine", {}), (20, 30, 3), 1)
     finally:
-        piecewise_affine.same_bits.cache_clear()
+        fields.adds_as_numpy.cache_clear()
 
 
 @given(FIELDS, st.integers(1, 70), st.integers(1, 70), st.integers(0, 2**32))
@@ -184,7 +184,7 @@ def test_same_draws_same_maps(step: Any, height: int, width: int, seed: int) -> 
     check(step, (height, width, 3), seed)
 
 
-smooth, piecewise = elastic.smooth, piecewise_affine.maps
+smooth, piecewise_maps = fields.smooth, fields.piecewise_maps
 
 
 def _a_bit_off(field: Any, *how: Any) -> bool:
@@ -195,7 +195,7 @@ def _a_bit_off(field: Any, *how: Any) -> bool:
 
 
 def _moved(*given: Any, **named: Any) -> Any:
-    map_x, map_y = piecewise(*given, **named)
+    map_x, map_y = piecewise_maps(*given, **named)
     return map_x, np.nextafter(map_y, np.float32(np.inf))
 
 
@@ -205,10 +205,10 @@ test_planted_faults_are_caught = planted_faults({
         (draws_module, "bisect_right", lambda ends, at: min(bisect_right(ends, at) + 1, len(ends) - 1)),
     ),
     "maps a bit off": (
-        lambda _: check(("ElasticTransform", {"sigma": 5}), (64, 64, 3), 1), (elastic, "smooth", _a_bit_off),
+        lambda _: check(("ElasticTransform", {"sigma": 5}), (64, 64, 3), 1), (fields, "smooth", _a_bit_off),
     ),
     "means a bit off": (
-        lambda _: check(("PiecewiseAffine", {}), (20, 30, 3), 1), (piecewise_affine, "maps", _moved),
-        (piecewise_affine, "same_bits", lambda _: True),
+        lambda _: check(("PiecewiseAffine", {}), (20, 30, 3), 1), (fields, "piecewise_maps", _moved),
+        (fields, "adds_as_numpy", lambda _: True),
     ),
 })  # fmt: skip

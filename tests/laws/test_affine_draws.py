@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.compiler.kernels import affine_draws, fast_apply
+from augrecipes.compiler.kernels import fast_apply, samplers
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Step
 
@@ -34,7 +34,7 @@ SHIFTS = st.fixed_dictionaries({"shift_limit": st.sampled_from([0.0, 0.1]), "rot
 def check_draws(name: str, args: dict[str, Any], size: tuple[int, int], seed: int) -> None:
     own, fast = (construct(Step(name, Arguments(args))) for _ in range(2))
     fast_apply.attach([fast])
-    assert {affine_draws.FastRotate, affine_draws.FastAffine} & {*type(fast).__mro__}
+    assert {samplers.FastRotate, samplers.FastAffine} & {*type(fast).__mro__}
     drawn = []
     for step in (own, fast):
         step.py_random = random.Random(seed)
@@ -57,9 +57,9 @@ def test_matrices_are_those_of_albumentations(step: Any, size: tuple[int, int], 
 
 
 def test_a_matrix_that_is_rounded_otherwise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = affine_draws.affine_matrices
+    own = samplers.affine_matrices
     monkeypatch.setattr(
-        affine_draws,
+        samplers,
         "affine_matrices",
         lambda *args: {key: np.nextafter(one, 2) for key, one in own(*args).items()},
     )

@@ -183,8 +183,12 @@ def test_samples_are_those_of_none(level: Any) -> None:
 def instead(monkeypatch: pytest.MonkeyPatch, works: Callable[..., Any]) -> Iterator[None]:
     """Inside, `works(step, fast, image, **drawn)` is what stands for FancyPCA, by its own faster way."""
     own = principal_colours.fancy_pca
+
+    def planted_way(step: Any, kernels: Any, *args: Any, **drawn: Any) -> Any:
+        return works(step, partial(own, step, kernels), *args, **drawn)
+
     with monkeypatch.context() as planted:
-        planted.setattr(principal_colours, "fancy_pca", lambda step, kernels: partial(works, step, own(step, kernels)))
+        planted.setattr(principal_colours, "fancy_pca", planted_way)
         planted.setattr(probes, "_KNOWN", {})
         yield
 

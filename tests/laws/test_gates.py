@@ -16,7 +16,7 @@ from support.checks import FAILURES, SEEDS, holds, planted, planted_faults
 from augrecipes.compat import steps as run_by
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import gate_of, is_plain
-from augrecipes.compiler.kernels import fast_apply, mask_crop
+from augrecipes.compiler.kernels import fast_apply, samplers
 from augrecipes.compiler.run import step_calls
 from augrecipes.compiler.run.draws import CounterRandom, Draws
 from augrecipes.compiler.run.step_calls import call_plain
@@ -181,7 +181,7 @@ def check_places(mask: np.ndarray, seed: int, **args: Any) -> None:
     arguments = Arguments({"height": 3, "width": 5, **args})
     own, fast = (construct(Step("CropNonEmptyMaskIfExists", arguments)) for _ in range(2))
     fast_apply.attach([fast])
-    assert mask_crop.FastMaskCrop in type(fast).__mro__
+    assert samplers.FastMaskCrop in type(fast).__mro__
     seen = []
     for step in (own, fast):
         step.py_random = random.Random(seed)
@@ -212,7 +212,7 @@ def test_windows_are_drawn_around_the_same_places(
 
 
 def test_the_law_sees_a_place_that_is_one_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mask_crop.np, "flatnonzero", lambda row: np.nonzero(row)[0][::-1])
+    monkeypatch.setattr(samplers.np, "flatnonzero", lambda row: np.nonzero(row)[0][::-1])
     with pytest.raises(AssertionError):
         for seed in range(9):
             check_places(np.random.default_rng(seed).integers(0, 2, (20, 30), np.uint8), seed)

@@ -19,7 +19,7 @@ from support.programs import one_level_off
 from test_native_plan import recipe_of
 
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.kernels import elastic, fast_apply, warp_native
+from augrecipes.compiler.kernels import fast_apply, fields, warp_native
 from augrecipes.compiler.kernels.warp_native import NativeWarp
 from augrecipes.native.kernels import Library, using
 from augrecipes.ops.constants import NEAREST
@@ -232,7 +232,7 @@ def test_labels_on_an_axis_of_one_are_the_kernels_too() -> None:
 
 # The maps of warps that go by a smooth field, or by a grid.
 
-SMOOTH = [kernels for kernels in KERNEL_SETS if kernels is not None and elastic.same_bits(kernels)]
+SMOOTH = [kernels for kernels in KERNEL_SETS if kernels is not None and fields.smooths_as_opencv(kernels)]
 SIGMAS = st.sampled_from((0.7, 0.8, 1.0, 1.5, 3.3, 6.0, 11.0, 50.0))  # 7 to 401 weights, of each remainder by four
 
 
@@ -255,13 +255,13 @@ def test_displacements_are_those_of_albumentations(
 
 def test_a_transform_runs_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    own = elastic.smooth_by
+    own = fields.smooth_by
 
     def counting(*given: Any) -> bool:
         asked.append(given)
         return own(*given)
 
-    monkeypatch.setattr(elastic, "smooth_by", counting)
+    monkeypatch.setattr(fields, "smooth_by", counting)
     for kernels in SMOOTH:
         step = construct(Step("ElasticTransform", Arguments({"alpha": 50, "sigma": 6})))
         with using(kernels):

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.kernels.counter_noise import normal_numbers
-from augrecipes.compiler.kernels.elastic import FastRemap
+from augrecipes.compiler.kernels.fields import FastRemap
 from augrecipes.native.kernels import Library, address_of, library
 from augrecipes.ops.constants import border_word
 from augrecipes.seeds import mix

@@ -9,7 +9,7 @@ from typing import Any
 from augrecipes.compat.steps import group_of, is_gated, is_plain
 from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.kernels import cost
-from augrecipes.compiler.kernels.resize_native import KERNELS, same_bits
+from augrecipes.compiler.kernels.opencv_bits import KERNELS, resizes_as_opencv
 from augrecipes.compiler.lowering import control, masks, warps
 from augrecipes.compiler.lowering.lower import Lowered
 from augrecipes.compiler.rewrite.nodes import Fused, ObjectStep
@@ -33,9 +33,7 @@ AsNumbers = Callable[[Any, int], NativeOp | None]
 
 def encode(step: Any, *, joined: bool = False) -> NativeOp | None:
     """A transform as numbers, joined with others or alone; None where programs do not know it, or not like this."""
-    record = op_record(type(step).__name__)
-    encoder = record.native_joined if joined else record.native
-    return encoder(step) if encoder is not None else None
+    return op_record(type(step).__name__).encode(step, joined=joined)
 
 
 class OpaqueError(Exception):
@@ -126,7 +124,7 @@ class Walk:
             raise OpaqueError(f"{label} runs in albumentations")
         found = library()
         needed = [] if numbers is None else [name for how in numbers.resizes for name in KERNELS[int(how)]]
-        if needed and (found is None or not all(same_bits(found, name) for name in needed)):
+        if needed and (found is None or not all(resizes_as_opencv(found, name) for name in needed)):
             numbers = None
         return Op(label, shared, float(step.p), numbers or UNKNOWN_OP)
 
