@@ -11,16 +11,15 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from augrecipes import display
+from augrecipes import api
 from augrecipes.compat import stay_offline
 from augrecipes.errors import harmless_record
-from augrecipes.kinds import KINDS, facts
+from augrecipes.recipe.kinds import KINDS, facts
 
 __version__ = "0.1.0"
 
@@ -36,16 +35,7 @@ __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604  names, every one
 logging.getLogger(__name__).addFilter(harmless_record)
 
 
-def _from(home: str, name: str) -> Callable[..., Any]:
-    """A function that is imported when it is first called."""
-
-    def late(*args: Any, **named: Any) -> Any:
-        return getattr(import_module(f"augrecipes.{home}"), name)(*args, **named)
-
-    return late
-
-
-display.renderers |= {"html": _from("notebook.pages", "html_of"), "dataset": _from("notebook.show", "of_dataset")}
+api.bind()
 
 
 def __getattr__(name: str) -> Any:

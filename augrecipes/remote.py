@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from augrecipes.errors import DataError, redact, redact_from
+from augrecipes.errors import DataError
 from augrecipes.paths import STAGED, address_of, local
+from augrecipes.redaction import redact, redact_from
 
 Found = TypeVar("Found")
 StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
@@ -141,8 +142,7 @@ class RemotePath:
     def __repr__(self) -> str:
         return f"RemotePath(url={redact(self.url)!r})"
 
-    def __fspath__(self) -> str:
-        return self.url
+    __fspath__ = __str__
 
     def __truediv__(self, name: str) -> RemotePath:
         url, query = _split(self.url)

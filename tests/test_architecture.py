@@ -7,7 +7,7 @@ import ast
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import augrecipes
-from augrecipes import kinds
 from augrecipes.ops import catalog
 from augrecipes.ops.groups import GROUPS
+from augrecipes.recipe import kinds
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "augrecipes"
@@ -60,10 +60,43 @@ def parts_asked_for(path: str, text: str) -> list[str]:
 
 @cache
 def _height(package: str) -> int:
-    """How high a package stands among the layers of pyproject.toml."""
+    """How high a package stands among the layers of pyproject.toml; what is in none stands above all."""
+    layers: list[str] = _contracts()[0]["layers"]
+    return -layers.index(package) if package in layers else 1
+
+
+def _contracts() -> list[dict[str, Any]]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    layers: list[str] = project["tool"]["importlinter"]["contracts"][0]["layers"]
-    return -layers.index(package)
+    contracts: list[dict[str, Any]] = project["tool"]["importlinter"]["contracts"]
+    return contracts
+
+
+def imports_that_point_up(path: str, text: str) -> list[str]:
+    """Where a file imports, in a function too, or by a text, what lies in a package above its own."""
+    package, found = path.partition("/")[0].removesuffix(".py"), []
+    for node in _run_nodes(_parsed(text)):
+        match node:
+            case ast.Import(names=names):
+                modules = [alias.name for alias in names]
+            case ast.ImportFrom(module="augrecipes", names=names):
+                modules = [f"augrecipes.{alias.name}" for alias in names]
+            case ast.ImportFrom(module=str(module)):
+                modules = [module]
+            case ast.Call(func=ast.Attribute(attr="import_module") | ast.Name(id="import_module"), args=[name, *_]):
+                modules = [one for one in _texts(name) if isinstance(one, str)]
+            case _:
+                continue
+        above = {module.split(".")[1] for module in modules if module.startswith("augrecipes.")} - {"__version__"}
+        found += [f"{path}:{node.lineno}: imports {one}" for one in above if _height(one) > _height(package)]
+    return found
+
+
+def _run_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a tree that run: not those for type checkers alone."""
+    for node in ast.iter_child_nodes(tree):
+        if not (isinstance(node, ast.If) and _names(node.test) == {"TYPE_CHECKING"}):
+            yield node
+            yield from _run_nodes(node)
 
 
 @cache
@@ -181,8 +214,13 @@ def test_parts_of_kinds_are_asked_for_from_above() -> None:
     assert [fault for path, text in texts.items() for fault in parts_asked_for(path, text)] == []
 
 
+def test_imports_point_down_without_exception() -> None:
+    assert [fault for path, text in _sources().items() for fault in imports_that_point_up(path, text)] == []
+    assert [contract["name"] for contract in _contracts() if "ignore_imports" in contract] == []
+
+
 def test_no_room_branches_on_the_kind_of_a_recipe() -> None:
-    texts = {path: text for path, text in _sources().items() if not path.startswith("kinds/")}
+    texts = {path: text for path, text in _sources().items() if not path.startswith(("kinds/", "recipe/kinds.py"))}
     assert [fault for path, text in texts.items() for fault in kinds_named_in(path, text)] == []
 
 
@@ -190,6 +228,16 @@ def test_no_room_branches_on_the_kind_of_a_recipe() -> None:
 PLANTED: list[tuple[Callable[[str, str], list[str]], str, str, str]] = [
     (parts_asked_for, "recipe/parse.py", 'part(self.kind, "pipeline")', "asks for pipeline"),
     (parts_asked_for, "bench/sides.py", 'kinds.part(recipe.kind, "dataset")', ""),
+    (
+        imports_that_point_up,
+        "recipe/a.py",
+        "def f():\n    from augrecipes.compiler import compile",
+        "2: imports compiler",
+    ),
+    (imports_that_point_up, "errors.py", "from augrecipes import recipe", "1: imports recipe"),
+    (imports_that_point_up, "sources/a.py", 'import_module(f"augrecipes.kinds.{kind}")', "1: imports kinds"),
+    (imports_that_point_up, "cli/a.py", "from augrecipes import api, lint\nimport augrecipes.errors", ""),
+    (imports_that_point_up, "recipe/a.py", "if TYPE_CHECKING:\n    from augrecipes import api", ""),
     (classes_named_in, "lint/a.py", 'if step.name == "Degrade":\n    pass', "1: names Degrade"),
     (classes_named_in, "ops/ranges.py", 'NEUTRAL = {"Rotate": {"limit": 0}}', "1: names Rotate"),
     (classes_named_in, "lint/a.py", '_SIZES = {\n    "Resize": 1,\n}', "2: names Resize"),

@@ -1,4 +1,4 @@
-"""A kind of recipe is one folder and one line: a stranger adds one, as ARCHITECTURE.md says, and everything works."""
+"""A kind of recipe is a folder, a name and facts: a stranger adds one, as ARCHITECTURE.md says, and all works."""
 
 import os
 import shutil
@@ -10,23 +10,21 @@ import cv2
 import numpy as np
 import pytest
 
-from augrecipes import kinds
+from augrecipes.recipe import kinds
 
 ROOT = Path(__file__).parent.parent
+FACTS = "_FACTS: dict[str, Facts] = {\n"
+OWN_FACTS = '    "twice": Facts("TwiceDrawn", "image"),\n'
 LINE = 'Kind = Literal["image", "pair", "bag", "views"]'
 STEPS = "[Resize: {height: 36, width: 44}, RandomCrop: {height: 24, width: 24}, HorizontalFlip, Blur]"
 RECIPE = f"version: 1\nrecipe: two\nkind: twice\nsteps: {STEPS}\neval: []\n"
 # What a newcomer writes: a folder of recipes of two draws of one image.
 FILES = {
     "__init__.py": '''"""Recipes of kind twice: two draws of one image. What a newcomer writes."""
-
-from augrecipes.kinds import Facts
-
-FACTS = Facts(dataset="TwiceDrawn", unit="image")
 ''',
     "dataset.py": '''"""Two views of each image, as a torch Dataset."""
 
-from augrecipes.kinds import Kind
+from augrecipes.recipe.kinds import Kind
 from augrecipes.kinds.image.dataset import ImageFolder
 
 
@@ -141,16 +139,16 @@ print("all is well")
 
 
 def _house(folder: Path, line: str) -> Path:
-    """A copy of the package with the new kind's folder, and one line of it changed."""
+    """A copy of the package with the new kind's folder and facts, and the line with its name changed."""
     shutil.copytree(ROOT / "augrecipes", folder / "augrecipes")
     twice = folder / "augrecipes" / "kinds" / "twice"
     twice.mkdir()
     for name, source in FILES.items():
         (twice / name).write_text(source, encoding="utf-8")
-    file = folder / "augrecipes" / "kinds" / "__init__.py"
+    file = folder / "augrecipes" / "recipe" / "kinds.py"
     text = file.read_text(encoding="utf-8")
-    assert text.count(LINE) == 1
-    file.write_text(text.replace(LINE, line), encoding="utf-8")
+    assert text.count(LINE) == text.count(FACTS) == 1
+    file.write_text(text.replace(LINE, line).replace(FACTS, FACTS + OWN_FACTS), encoding="utf-8")
     (folder / "files").mkdir()
     draw = np.random.default_rng(0)
     for k in range(4):
@@ -168,13 +166,13 @@ def _run(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.soak
-def test_one_folder_and_one_line_make_a_kind(tmp_path: Path) -> None:
+def test_a_folder_a_name_and_facts_make_a_kind(tmp_path: Path) -> None:
     done = _run(_house(tmp_path, LINE.replace('"views"]', '"views", "twice"]')))
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("all is well\n")
 
 
-def test_without_the_line_there_is_no_such_kind(tmp_path: Path) -> None:
+def test_without_the_name_there_is_no_such_kind(tmp_path: Path) -> None:
     done = _run(_house(tmp_path, LINE))
     assert "E204" in done.stderr
 
@@ -187,5 +185,5 @@ def test_each_kind_has_the_same_parts(part: str) -> None:
     listed = (ROOT / "augrecipes" / "kinds" / "__init__.py").read_text(encoding="utf-8")
     (said,) = [line for line in listed.splitlines() if line.startswith(f"    {part}.py ")]
     for kind in kinds.KINDS:
-        for name in ("FACTS", "PIPELINE", "TABLE", "find", "alone", "check", "DATASET", "sheet", "COLUMNS"):
+        for name in ("PIPELINE", "TABLE", "find", "alone", "check", "DATASET", "sheet", "COLUMNS"):
             assert hasattr(kinds.part(kind, part), name) or name not in said.replace(":", " ").split()

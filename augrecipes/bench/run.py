@@ -22,9 +22,9 @@ from augrecipes.bench.timing import Ratio, RunSize, Times, fitting, gaps_of, in_
 from augrecipes.bench.training import Case, Training, measure
 from augrecipes.bench.verdicts import BUSY, bottleneck, differs, verdict, waiting
 from augrecipes.compiler.explain import explain
-from augrecipes.kinds import facts
 from augrecipes.machine import tune_allocator
 from augrecipes.progress import Parts
+from augrecipes.recipe.kinds import facts
 from augrecipes.recipe.model import Optimize, Recipe
 from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.recipe.write import to_yaml

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 import augrecipes.data.loader as loading
-from augrecipes import kinds
 from augrecipes.bench.timing import Work
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.compile import build, check
@@ -24,6 +23,7 @@ from augrecipes.errors import BenchError, DataError
 from augrecipes.interop import plain
 from augrecipes.ops.records import own_names
 from augrecipes.ops.registry import is_registered
+from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe, Step
 from augrecipes.sources.arguments import as_given
 from augrecipes.sources.opening import StrPath, is_source, open_data

@@ -13,8 +13,8 @@ import typer
 from typer.core import TyperCommand
 
 from augrecipes.cli.terminal import put, say_line
-from augrecipes.errors import redact_all
 from augrecipes.paths import write_file
+from augrecipes.redaction import redact_all
 from augrecipes.report import to_plain
 
 STDOUT = "-"

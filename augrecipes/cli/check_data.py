@@ -94,8 +94,8 @@ def _fits(recipe: Parsed, data: Any, masks: Any, names: Any) -> None:
 
 
 def _check(recipe: Parsed, mode: Any, data: Any, how: dict[str, Any]) -> Checked:
-    from augrecipes import kinds
     from augrecipes.compiler.compile import check, steps_of
+    from augrecipes.recipe import kinds
     from augrecipes.sources.opening import is_source, look_at_source
 
     steps_of(recipe, mode)  # or the recipe has no such section

@@ -10,13 +10,13 @@ import operator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from augrecipes import kinds
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
 from augrecipes.compiler.rewrite.rules import RULES
 from augrecipes.errors import LintError, RecipeError
 from augrecipes.lint import lint
 from augrecipes.ops import plugins
 from augrecipes.ops.registry import BrokenPlugin
+from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 if TYPE_CHECKING:

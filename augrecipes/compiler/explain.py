@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from augrecipes import kinds, mixtures
+from augrecipes import mixtures
 from augrecipes.compiler.compile import build, check, steps_of
 from augrecipes.compiler.explained import (
     DerivedStep,
@@ -32,7 +32,7 @@ from augrecipes.native.kernels import library
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective
-from augrecipes.recipe import write
+from augrecipes.recipe import kinds, write
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.report import to_plain

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import RecipeError
-from augrecipes.kinds import Kind, facts
+from augrecipes.recipe.kinds import Kind, facts
 from augrecipes.recipe.model import Recipe
 
 # An epoch, and an index that is not negative; from `len(ds)` on it stands for repeats.

@@ -20,8 +20,8 @@ from augrecipes.data.checks import as_recipe
 from augrecipes.data.dataset import RecipeDataset, RunSettings
 from augrecipes.data.order import Indices
 from augrecipes.errors import StoreError
-from augrecipes.kinds import part
 from augrecipes.recipe.grammar import Pick
+from augrecipes.recipe.kinds import part
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.packed_columns import Unreadable
 from augrecipes.sources.paths import PathLike

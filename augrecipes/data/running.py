@@ -12,7 +12,7 @@ from augrecipes.data.batching import Take, as_torch, native_batch, room
 from augrecipes.data.indexed import IndexedRows
 from augrecipes.data.order import Indices
 from augrecipes.errors import DataError
-from augrecipes.kinds import part
+from augrecipes.recipe.kinds import part
 from augrecipes.sources.files import naming_all
 from augrecipes.sources.sample import RecipeSource
 

@@ -19,10 +19,12 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-import augrecipes as ar
+from augrecipes.data.loader import loader
 from augrecipes.demo.dataset import DemoData, Scenes, draw_dataset, draw_scenes
 from augrecipes.demo.slides import BAGS, draw_slides
+from augrecipes.preview import preview
 from augrecipes.progress import Parts
+from augrecipes.recipe.kinds import part
 
 Expected = Literal["reference", "same", "different"]
 Batches = Iterable[dict[str, Any]]
@@ -113,9 +115,9 @@ def run_demo(
     )
 
     console.print(Text("2  One epoch, read in several ways", style="bold"))
-    tissue = partial(ar.ImageFolder, os.fspath(images.tissue), "stained-tissue", optimize="exact")
-    scene = partial(ar.PairedImages, pairs.roots("hr", "lr"), "sr-x4", optimize="exact")
-    bag = partial(ar.TileBags, os.fspath(slides), "stained-tissue-bag", optimize="exact")
+    tissue = partial(part("image", "dataset").DATASET, os.fspath(images.tissue), "stained-tissue", optimize="exact")
+    scene = partial(part("pair", "dataset").DATASET, pairs.roots("hr", "lr"), "sr-x4", optimize="exact")
+    bag = partial(part("bag", "dataset").DATASET, os.fspath(slides), "stained-tissue-bag", optimize="exact")
     ways = {
         "images, stained-tissue": _ways(tissue, 8, 3) | _more_ways(tissue, 8, spawn=not quick),
         "pairs, sr-x4": _ways(scene, 4, 3),
@@ -133,7 +135,7 @@ def run_demo(
             recipe = name.removesuffix("-stages")
             advance(f"drawing what {recipe} does", len(grids), len(jobs))
             look = options | ({"rows": 2, "columns": 2} if quick else {})
-            grids.append(ar.preview(recipe, data, out / "grids" / f"{name}.png", seed=seed, **look))
+            grids.append(preview(recipe, data, out / "grids" / f"{name}.png", seed=seed, **look))
     say(Text(f"{len(grids)} images in {out / 'grids'}  ({perf_counter() - began:.0f} s)"))
 
     spent = perf_counter() - start
@@ -156,9 +158,9 @@ def _more_ways(make: Callable[..., Any], size: int, *, spawn: bool) -> Ways:
     """More of them, to be compared with the first of `_ways`; `spawn`: also with workers that start afresh."""
 
     def resumed() -> Batches:
-        first = ar.loader(make(), batch_size=size, shuffle=True, num_workers=_WORKERS)
+        first = loader(make(), batch_size=size, shuffle=True, num_workers=_WORKERS)
         yield from islice(first, len(first) // 2)
-        second = ar.loader(make(), batch_size=size, shuffle=True)
+        second = loader(make(), batch_size=size, shuffle=True)
         second.load_state_dict(json.loads(json.dumps(first.state_dict())))  # as a checkpoint would keep it
         yield from second
 
@@ -172,9 +174,9 @@ def _more_ways(make: Callable[..., Any], size: int, *, spawn: bool) -> Ways:
 
 def _read(make: Callable[..., Any], size: int, epoch: int = 0, seed: int = 0, **options: Any) -> Batches:
     """The batches of an epoch, read when they are asked for."""
-    loader = ar.loader(make(), batch_size=size, shuffle=True, seed=seed, **options)
-    loader.set_epoch(epoch)
-    yield from loader
+    batches = loader(make(), batch_size=size, shuffle=True, seed=seed, **options)
+    batches.set_epoch(epoch)
+    yield from batches
 
 
 def _prove(ways: Ways, what: str, advance: Parts) -> Iterator[Proof]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from augrecipes.errors import Diagnostic
+from augrecipes.errors import Diagnostic, Fix
 from augrecipes.lint import batches, evaluation, geometry, meaning, pairs
 from augrecipes.lint.record import Finding, Lint, registered
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import Source, as_recipe
-from augrecipes.recipe.problems import Fix, noted
+from augrecipes.recipe.problems import noted
 
 # What a schedule may mean in one epoch: that a step does nothing, or has the weight that it has.
 _MEANT = frozenset({"L103", "L502"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from augrecipes.errors import Fix
 from augrecipes.lint.record import Finding, Findings, rule
 from augrecipes.lint.walk import along, arriving
 from augrecipes.ops import groups
@@ -14,7 +15,6 @@ from augrecipes.ops.registry import chance, effective
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.derive import derive, steps_of
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.problems import Fix
 
 _DERIVED = (Fix("key", "eval: derived"),)
 

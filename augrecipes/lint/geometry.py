@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import cos, radians, sin
 
+from augrecipes.errors import Fix
 from augrecipes.lint.record import Finding, Findings, rule
 from augrecipes.lint.walk import acting, after, along, on_one_grid, sections
 from augrecipes.ops.groups import SEQUENTIAL
@@ -13,7 +14,6 @@ from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.problems import Fix
 
 
 @rule("L201", "resize-after-resized-crop")

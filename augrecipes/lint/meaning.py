@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from augrecipes.errors import Fix
 from augrecipes.lint.record import Finding, Findings, rule
 from augrecipes.lint.walk import acting, along, on_one_grid, sections
 from augrecipes.ops import groups
@@ -15,7 +16,6 @@ from augrecipes.ops.registry import chance, effective
 from augrecipes.ops.sizes import pad_to, to_sides
 from augrecipes.recipe.checks import other_default
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.problems import Fix
 
 _REMOVE = (Fix("remove"),)
 _ALWAYS = (Fix("set", "p: 1.0"),)

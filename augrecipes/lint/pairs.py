@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from augrecipes.errors import Fix
 from augrecipes.lint.record import Finding, Findings, rule
 from augrecipes.lint.walk import by_target, moves, sections
 from augrecipes.ops.groups import DEGRADE
@@ -9,7 +10,6 @@ from augrecipes.ops.ranges import is_neutral
 from augrecipes.ops.records import op_record, rescalable
 from augrecipes.ops.registry import chance, effective
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.problems import Fix
 
 # Borders that mirror about an edge, repeat the whole image or are of one colour look the same on every grid.
 _MISALIGNED = {

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from augrecipes.errors import Severity
+from augrecipes.errors import Fix, Severity
 from augrecipes.recipe.model import NOWHERE, Position, Recipe, Step
-from augrecipes.recipe.problems import Fix
 
 
 @dataclass(frozen=True, slots=True)

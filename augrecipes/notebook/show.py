@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes import kinds
 from augrecipes.data.checks import as_index
 from augrecipes.data.samples import Samples
 from augrecipes.demo.photos import CLASSES, render_photo
@@ -26,6 +25,7 @@ from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.preview import sheet_of
 from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.sheet import Sheet, save_sheet
+from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.sample import Held
 

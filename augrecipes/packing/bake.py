@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.errors import DataError, redact
+from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded, open_encoded
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import stamp_of
 from augrecipes.native.libjpeg import codec
+from augrecipes.redaction import redact
 from augrecipes.sources.columns import NUMBERS, Columns, GivenTable
 from augrecipes.sources.files import naming_all
 from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of_points

@@ -17,11 +17,12 @@ from augrecipes.compiler.prefix import (
     draws_nothing,
     is_light,
 )
-from augrecipes.errors import RecipeError, counted, redact
+from augrecipes.errors import RecipeError, counted
 from augrecipes.packing.bake import Baker, StorePlan
 from augrecipes.packing.parts import PackPart
 from augrecipes.recipe.model import Mode, Recipe, Step
 from augrecipes.recipe.words import brief
+from augrecipes.redaction import redact
 from augrecipes.remote import Place
 from augrecipes.sources.packed_columns import LAYOUT, POINTS, Unreadable, columns_of
 from augrecipes.sources.sample import RecipeSource

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes import kinds
 from augrecipes.errors import DataError
 from augrecipes.preview.batch import batch_sheet
 from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.sheet import Sheet, checked_path, save_sheet
 from augrecipes.progress import Progress
+from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.sources.opening import Data, StrPath

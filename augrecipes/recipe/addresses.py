@@ -11,9 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from augrecipes.errors import NO_HINT, Fix, Hint
 from augrecipes.recipe.grammar import KEYS
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
-from augrecipes.recipe.problems import NO_HINT, Fix, Hint, Problems, meant, nearest
+from augrecipes.recipe.problems import Problems, meant, nearest
 
 SECTIONS = ("steps", "shared", "eval", "batch")
 SETTABLE = tuple(key for key in KEYS if key not in {*SECTIONS, "version", "extends", "set", "without"})

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from augrecipes.errors import NO_HINT, Fix, Hint
 from augrecipes.ops.checks import is_number
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, plain, same
-from augrecipes.recipe.problems import NO_HINT, Fix, Hint, near
+from augrecipes.recipe.problems import near
 
 Schema = Mapping[str, Any]
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import gcd
 from typing import Any
 
+from augrecipes.errors import Fix
 from augrecipes.ops import groups, registry
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance
@@ -13,7 +14,7 @@ from augrecipes.recipe.grammar import GROUPS
 from augrecipes.recipe.keys import Context
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Place, describe, plain
-from augrecipes.recipe.problems import Fix, near
+from augrecipes.recipe.problems import near
 
 # The message of lint L504, which `document` notes where it meets old names.
 _P = "always acts where no p is written; albumentations' {0} has p: 0.5 then: write `p: 0.5` for that"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from augrecipes.kinds import owners
+from augrecipes.errors import NO_HINT, Fix, Hint
 from augrecipes.ops import plugins, registry
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.recipe import derive, suggest
@@ -14,9 +14,10 @@ from augrecipes.recipe.batch_steps import build_batch, check_batch
 from augrecipes.recipe.checks import check_steps, other_default
 from augrecipes.recipe.grammar import KEYS, RESERVED, TOP, WORD, NamedView
 from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_output, build_scales, build_tta
+from augrecipes.recipe.kinds import owners
 from augrecipes.recipe.model import Arguments, Recipe, Step, label
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
-from augrecipes.recipe.problems import NO_HINT, Fix, Hint, Problems, near, noted
+from augrecipes.recipe.problems import Problems, near, noted
 from augrecipes.recipe.steps import build_steps
 from augrecipes.recipe.undoing import obstacles
 from augrecipes.recipe.variants import Resolved

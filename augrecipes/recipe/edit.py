@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from augrecipes.errors import Fix
 from augrecipes.recipe.addresses import FoundStep, sections, walk_steps
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, plain, same, walk
 from augrecipes.recipe.parse import parse_value, read_nodes
-from augrecipes.recipe.problems import Fix, Problems, Stop
+from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.recipe.write import flow
 
 GONE = object()  # the value of an argument that is removed

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from augrecipes.flow import Dtype
-from augrecipes.kinds import Kind
 from augrecipes.ops.catalog import Schema
 from augrecipes.ops.step import UNSAID, Step
+from augrecipes.recipe.kinds import Kind
 
 WORD = "derived"  # of `eval:`
 Optimize = Literal["none", "exact", "fast"]

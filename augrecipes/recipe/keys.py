@@ -15,9 +15,9 @@ from itertools import chain
 from math import ceil, gcd
 from typing import Any, get_args
 
-from augrecipes.kinds import Facts, Kind, facts
 from augrecipes.recipe.arguments import Schema, check_value
 from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, OUTPUT, SCALES, TAKEN, TTA, Presence, SlidingWindow, TtaViews
+from augrecipes.recipe.kinds import Facts, Kind, facts
 from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Normalize, Output, Position, Step
 from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
 from augrecipes.recipe.problems import Problems, near

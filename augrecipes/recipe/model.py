@@ -6,10 +6,9 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from augrecipes.display import Displayed
-from augrecipes.kinds import Facts, Kind, facts
 from augrecipes.ops import schedule
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.ops.frozen import Arguments
@@ -18,12 +17,8 @@ from augrecipes.ops.step import NOWHERE, UNSAID, Position, Step, label
 from augrecipes.recipe import grammar
 from augrecipes.recipe.canonical import HOW, canonical
 from augrecipes.recipe.grammar import Bag, Boxes, Inputs, Keypoints, NamedView, Normalize, Optimize, Output, RuleName
-
-if TYPE_CHECKING:
-    from augrecipes.compiler.run.pipeline import Pipeline
-    from augrecipes.data.transform import BatchTransform, SampleTransform
-    from augrecipes.device.stage import DeviceStage
-    from augrecipes.preview.sheet import Sheet
+from augrecipes.recipe.kinds import Facts, Kind, facts
+from augrecipes.recipe.methods import RecipeMethods
 
 Mode = Literal["train", "eval"]
 
@@ -34,7 +29,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe(Displayed):
+class Recipe(Displayed, RecipeMethods):
     """A parsed and checked recipe: frozen, comparable by value, picklable.
 
     Comparison and `digest` speak of what the recipe does: places, comments and key order do not count.
@@ -164,140 +159,6 @@ class Recipe(Displayed):
     def parts(self) -> tuple[Recipe, ...]:
         """The recipe by itself or, of kind views, one recipe of kind image for each view."""
         return tuple(self.view(view.name) for view in self.views) or (self,)
-
-    def to_yaml(self) -> str:
-        """The recipe as YAML that loads to an equal recipe (variants resolved, comments gone)."""
-        from augrecipes.recipe.write import to_yaml
-
-        return to_yaml(self)
-
-    def compile(
-        self,
-        mode: Mode = "train",
-        optimize: Optimize | None = None,
-        seed: int = 0,
-        *,
-        save_applied_params: bool = False,
-        threads: int | None = None,
-    ) -> Pipeline:
-        """Turn the recipe into a callable albumentations Compose.
-
-        Args:
-            mode: `train` runs `steps`, `eval` runs `eval`.
-            optimize: `none`, `exact` or `fast`; None takes the recipe's own choice.
-            seed: any integer; with (epoch, index) it decides every draw.
-            save_applied_params: add `applied` to every sample: the random parameters of each step.
-            threads: that work on the tiles of a bag; None: one a core, and one inside a DataLoader worker.
-
-        Raises:
-            LintError: a lint error that the recipe does not silence.
-            RecipeError: the recipe has no such section.
-
-        >>> import numpy as np, augrecipes as ar
-        >>> pipeline = ar.load("folder-128").compile(seed=1)
-        >>> out = pipeline.at(index=7, epoch=0)(image=np.zeros((200, 300, 3), np.uint8))
-        >>> out["image"].shape, out["image"].dtype
-        ((3, 128, 128), dtype('float32'))
-        """
-        # A doorway from the language to the compiler: everything else imports the other way.
-        from augrecipes.compiler.compile import compile_recipe
-
-        return compile_recipe(self, mode, optimize, seed, save_applied_params=save_applied_params, threads=threads)
-
-    def transform(self, mode: Mode = "train", **options: Any) -> SampleTransform:
-        """One function of a sample, for `transform=` of torchvision, HF `set_transform`, LitData, WebDataset.
-
-        Args:
-            mode: `train` or `eval`.
-            options: `seed`, `optimize`, `keys`, `index`, `axes`, `channels`: see `SampleTransform`.
-
-        >>> import numpy as np, augrecipes as ar
-        >>> image, label = ar.load("folder-128").transform(seed=1)((np.zeros((200, 300, 3), np.uint8), 7))
-        >>> tuple(image.shape), label
-        ((3, 128, 128), 7)
-        """
-        from augrecipes.data.transform import SampleTransform
-
-        return SampleTransform(self, mode, **options)
-
-    def map_batches(self, mode: Mode = "train", **options: Any) -> BatchTransform:
-        """One function of a batch of columns, for `map_batches` of Ray Data: the same samples wherever it runs.
-
-        Args:
-            mode: `train` or `eval`.
-            options: `epoch`, `index`, `seed`, `optimize`, `keys`, `axes`, `channels`: see `BatchTransform`.
-
-        >>> import numpy as np, augrecipes as ar
-        >>> batch = {"image": np.zeros((4, 200, 300, 3), np.uint8), "index": np.arange(4)}
-        >>> ar.load("folder-128").map_batches(seed=1)(batch)["image"].shape
-        (4, 3, 128, 128)
-        """
-        from augrecipes.data.transform import BatchTransform
-
-        return BatchTransform(self, mode, **options)
-
-    def show(
-        self, image: Any = None, *, draws: int = 4, stages: bool = False, mode: Mode = "train", seed: int = 0,
-        epoch: int = 0, optimize: Optimize | None = None, **targets: Any,
-    ) -> Sheet:  # fmt: skip
-        """What the recipe does to an image, as a contact sheet: a notebook shows it, `.save("sheet.png")` writes it.
-
-        Args:
-            image: H×W×C or H×W of uint8 or floats 0..1, one of Pillow, a tensor C×H×W, or a file or a folder of them;
-                of pairs `{"hr": ..., "lr": ...}`, of bags a list of tiles. None: a drawn one.
-            draws: how many, in successive epochs; `eval` has one, and of bags as many tiles are shown as are given.
-            stages: one draw instead, after each step.
-            mode: `train` or `eval`.
-            seed: of the draws.
-            epoch: of the first draw.
-            optimize: `none`, `exact` or `fast`; None takes the recipe's own choice.
-            targets: what lies on the image: `mask=`, `boxes=` with their labels, `keypoints=`.
-
-        Raises:
-            DataError: the recipe cannot act on it.
-
-        >>> import numpy as np, augrecipes as ar
-        >>> ar.load("folder-128").show(np.zeros((200, 300, 3), np.uint8), draws=2).pixels.shape
-        (443, 1004, 3)
-        """
-        from augrecipes.notebook.show import of_recipe
-
-        look: dict[str, Any] = {"draws": draws, "stages": stages, "mode": mode, "seed": seed, "epoch": epoch}
-        return of_recipe(self, image, optimize=optimize, **look, **targets)
-
-    def to_albumentations(self, mode: Mode = "train") -> Any:
-        """The recipe as a plain `A.Compose`, for whoever leaves or feeds another framework. No lock-in.
-
-        Normalize and ToTensorV2 stand last where the output says so; of other colours than RGB, and of float16, a step
-        of this package. What albumentations draws, and in which order, is its own business then: no keys, no epochs.
-
-        Args:
-            mode: `train` or `eval`.
-
-        Raises:
-            RecipeError: the recipe has no such section, or is about more than one image at a time.
-
-        >>> import augrecipes as ar
-        >>> [type(step).__name__ for step in ar.load("folder-128").to_albumentations()]
-        ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip', 'ToFloat', 'ToTensorV2']
-        """
-        from augrecipes.interop.plain import to_albumentations
-
-        return to_albumentations(self, mode)
-
-    def device_stage(self) -> DeviceStage:
-        """The rest of an output that says `where: device`, as a torch module that runs where the network runs.
-
-        Raises:
-            RecipeError: no target's output says so.
-
-        >>> import augrecipes as ar
-        >>> ar.load("folder-128", overrides={"output.where": "device"}).device_stage().names
-        ('image',)
-        """
-        from augrecipes.device.stage import DeviceStage
-
-        return DeviceStage(self)
 
 
 _NAMED = 6  # steps of a `repr`

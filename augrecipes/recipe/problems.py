@@ -4,41 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
-from augrecipes.errors import Diagnostic, RecipeError, Severity
+from augrecipes.errors import NO_HINT, Diagnostic, Fix, Hint, RecipeError, Severity
 from augrecipes.recipe.model import Position
 from augrecipes.recipe.nodes import Place, short
-
-
-@dataclass(frozen=True, slots=True)
-class Fix:
-    """What may mend a problem, at the place of the problem.
-
-    Attributes:
-        action: `word`, `value`, `entry` or `step`: the word (in its quotes), the value, the key with its value, or the
-            step there becomes `text`; `set`: the step there gets the argument `text`; `key`: the recipe gets the key
-            `text`; `remove`: the argument or the step there is removed; `silence`: the step there gets a comment that
-            silences the lint `text`.
-        text: YAML.
-    """
-
-    action: Literal["word", "value", "entry", "step", "set", "key", "remove", "silence"]
-    text: str = ""
-
-
-class Hint(NamedTuple):
-    """What a message says of the way out, and the edits that go it."""
-
-    text: str = ""
-    fixes: tuple[Fix, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.text or self.fixes)
-
-
-NO_HINT = Hint()
 
 
 def near(name: str, valid: Iterable[str]) -> Hint:

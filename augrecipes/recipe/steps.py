@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from augrecipes.kinds import owners
+from augrecipes.errors import NO_HINT, Fix, Hint
 from augrecipes.ops import bounds, groups, policies, registry
 from augrecipes.ops.catalog import own_part
 from augrecipes.ops.records import op_record
@@ -20,9 +20,10 @@ from augrecipes.recipe.checks import check_group
 from augrecipes.recipe.grammar import STEP_KEYS, P
 from augrecipes.recipe.history import CLASSES, GONE, is_old
 from augrecipes.recipe.keys import Context
+from augrecipes.recipe.kinds import owners
 from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, from_value, plain
-from augrecipes.recipe.problems import NO_HINT, Fix, Hint, near
+from augrecipes.recipe.problems import near
 
 RESERVED = ("p", *STEP_KEYS)
 _GROUPS = {name: own_part(schema) for name, schema in (grammar.GROUPS | grammar.POLICIES).items()}

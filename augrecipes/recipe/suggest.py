@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from augrecipes.errors import NO_HINT, Fix, Hint
 from augrecipes.ops.bounds import verdict
 from augrecipes.ops.checks import is_number
 from augrecipes.recipe import history
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.nodes import Place, from_value
-from augrecipes.recipe.problems import NO_HINT, Fix, Hint, meant, near
+from augrecipes.recipe.problems import meant, near
 from augrecipes.recipe.write import flow
 
 _OWN_CLASS = Hint("; make a class of yours known with augrecipes.register(cls), or name its plugin under `plugins:`")

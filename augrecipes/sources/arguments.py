@@ -8,9 +8,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from augrecipes import kinds
 from augrecipes.errors import DataError
 from augrecipes.paths import is_archive
+from augrecipes.recipe import kinds
 from augrecipes.recipe.grammar import Presence
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.annotations.records import AnnotationOptions, Crowds

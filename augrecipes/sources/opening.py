@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from augrecipes import kinds
 from augrecipes.errors import DataError
 from augrecipes.progress import Parts
+from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.remote import is_file
 from augrecipes.sources.arguments import as_given, as_list, table_in

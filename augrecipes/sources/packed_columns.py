@@ -17,7 +17,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.errors import DataError, redact_all
+from augrecipes.errors import DataError
+from augrecipes.redaction import redact_all
 from augrecipes.sources.columns import Columns, Ragged
 from augrecipes.sources.paths import PathTable
 from augrecipes.store import Store

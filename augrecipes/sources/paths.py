@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.errors import redact
+from augrecipes.redaction import redact
 from augrecipes.sharing import SpawnShared, spawning
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]

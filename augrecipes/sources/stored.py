@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes import kinds
 from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.prefix import described, digest_of, suffix_recipe
 from augrecipes.errors import DataError, StoreError
 from augrecipes.images.format import MOST_CHANNELS
-from augrecipes.kinds import facts
+from augrecipes.recipe import kinds
+from augrecipes.recipe.kinds import facts
 from augrecipes.recipe.model import Inputs, Mode, Recipe, canonical
 from augrecipes.recipe.words import brief
 from augrecipes.sources.arguments import presence_of, tell_of_absent

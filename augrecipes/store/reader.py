@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.errors import StoreError, redact
+from augrecipes.errors import StoreError
 from augrecipes.machine import bytes_of
+from augrecipes.redaction import redact
 from augrecipes.remote import Place, RemotePath, place_of
 from augrecipes.store import columns, index
 from augrecipes.store.cache import Fetched, FileCache

@@ -13,12 +13,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes import kinds
 from augrecipes.errors import harmless
 from augrecipes.ops import groups
 from augrecipes.ops.box_formats import corners_px
 from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, within
 from augrecipes.preview.overlay import label_colour, render_mask
+from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Arguments, Bag, Inputs, Mode, Optimize, Output, Recipe, Step
 from augrecipes.recipe.words import in_words
 from augrecipes.sources.sample import RecipeSource, Sample

@@ -11,7 +11,7 @@ import pytest
 from support.checks import table
 from test_recipe_malformed import STEPS, TOP, one
 
-from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.errors import Diagnostic, Fix, RecipeError
 from augrecipes.lint import lint, lints
 from augrecipes.ops import registry
 from augrecipes.ops.groups import GROUPS
@@ -20,7 +20,6 @@ from augrecipes.recipe import document, history
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.edit import applied, quick_fix, read_spans
 from augrecipes.recipe.parse import parse_file, parse_text
-from augrecipes.recipe.problems import Fix
 from augrecipes.recipe.write import flow
 
 TEXTS = [one(step) for step, *_ in STEPS] + [text for text, *_ in TOP] + [CODES[code].example for code in lints()]

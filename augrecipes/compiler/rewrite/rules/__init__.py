@@ -15,7 +15,7 @@ from augrecipes.compiler.rewrite.rules import (
     reduce_first,
     shrink_first,
 )
-from augrecipes.kinds import facts
+from augrecipes.recipe.kinds import facts
 from augrecipes.recipe.model import Optimize, Recipe
 
 # Rules that change no bit. That moves and tables in a row are one pass needs no rule: the native program leaves them
