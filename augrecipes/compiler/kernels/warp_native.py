@@ -132,7 +132,8 @@ def matches_opencv(kind: Kind, linear: bool, body: int, native: NativeWarp) -> b
     sampling, fill = LINEAR if linear else NEAREST, (250, 3, 99, 200)
     images = [(image, size) for image, size in _images() if (sampling, image.dtype.char, image.shape[2]) in _SUPPORTED]
     for (number, (image, size)), border in product(enumerate(images), range(5)):
-        matrix, maps = _EYE, ()
+        matrix: Any = _EYE
+        maps: Any = ()
         expected: Any
         angle, (h, w) = 0.7 * number + border, image.shape[:2]
         c, s = np.cos(angle) * 0.8, np.sin(angle) * 0.8
@@ -148,7 +149,7 @@ def matches_opencv(kind: Kind, linear: bool, body: int, native: NativeWarp) -> b
         else:
             y, x = np.mgrid[: size[0], : size[1]].astype(np.float32)
             maps = (np.float32(c) * x + np.float32(s) * y, np.float32(c) * y - np.float32(s) * x)
-            expected = cv2.remap(image, *maps, sampling, **how)
+            expected = cv2.remap(image, maps[0], maps[1], sampling, **how)
         result = native.sample(kind, image, sampling, border, fill, size, matrix, maps, body)
         if result is None or not np.array_equal(result, expected.reshape(result.shape)):
             return False
