@@ -210,6 +210,7 @@ class Pipeline(AsCompose):
         """Compiled otherwise; the copies are made again when they are asked for."""
         self.compiled, self._copies, self._last_epoch = compiled, ThreadCopies[Self](), compiled.recipe.last_epoch
         self._by_arrival, self._by_epoch = dict[Arrival, Self](), dict[int, Self]()
+        self._copies_for_threads = [self]
 
     def dress(self, dress: Callable[[Pipeline], object]) -> None:
         """Do something to this pipeline, and to every copy that `again` makes: for other threads, and other plans."""
@@ -231,6 +232,11 @@ class Pipeline(AsCompose):
         if threading.get_ident() == self._owner:
             return self.in_epoch(epoch) if epoch < self._last_epoch else self
         return self._copies.of_this_thread(self.again).for_this_thread(epoch)
+
+    def copies_for_threads(self, count: int) -> list[Self]:
+        """Pipelines for `count` threads; steps hold state, so each thread has its own, kept for the next time."""
+        self._copies_for_threads += [self.again() for _ in range(count - len(self._copies_for_threads))]
+        return self._copies_for_threads[:count]
 
     def coming(self, arrival: Arrival) -> Self:
         """The pipeline with the plan for images that come as `arrival` says."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -144,7 +144,7 @@ class ImagePipeline(Pipeline):
             if targets.get("image") is None:
                 raise DataError("out is what the image is written to, and the sample has none")
             allocate = output_buffer(out, "the image", (targets.get("image"),))
-        output = SampleOutput(epoch, (index, tile), allocate)
+        output = SampleOutput(epoch, ((index, tile),), allocate)
         if self.programs.has_exits:
             self.run_alone(output, 0, targets)  # and from exit to exit
         else:
@@ -234,17 +234,6 @@ class ImagePipeline(Pipeline):
             return programs.why_not_together
         masks = programs.masks()
         return masks if isinstance(masks, str) else None
-
-    def copies_for_threads(self, count: int) -> list[Self]:
-        """Pipelines for `count` threads; steps hold state, so each thread has its own, kept for the next time."""
-        copies: list[Self] = self.__dict__.setdefault("_copies_for_threads", [self])
-        copies += [self.again() for _ in range(count - len(copies))]
-        return copies[:count]
-
-    def renew(self, compiled: Compiled) -> None:
-        """As every pipeline; the threads' pipelines are made anew, too."""
-        super().renew(compiled)
-        self._copies_for_threads = [self]
 
     @cached_property
     def required_targets(self) -> frozenset[str]:
