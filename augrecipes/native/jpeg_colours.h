@@ -2,8 +2,7 @@
 
    Of pixels the first channel is called blue, the last red. */
 
-#ifndef AUGRECIPES_JPEG_COLOURS_H
-#define AUGRECIPES_JPEG_COLOURS_H
+#pragma once
 
 #include "ops.h"
 #include "shorts.h"
@@ -156,5 +155,3 @@ static void give(const uint8_t *luma, const int16_t *to_blue, const int16_t *to_
         }
     }
 }
-
-#endif

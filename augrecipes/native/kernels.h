@@ -11,8 +11,7 @@
    - A kernel returns 0, or a negative number where it does not take such arguments: then nothing has been written, and
      Python does the work. */
 
-#ifndef AUGRECIPES_KERNELS_H
-#define AUGRECIPES_KERNELS_H
+#pragma once
 
 #include "export.h"
 
@@ -53,5 +52,3 @@ enum { DONE = 0, REFUSED = -1 };
 #define TRY(what)                                                                                                     \
     for (int64_t said = (what); said != DONE;)                                                                        \
     return said
-
-#endif

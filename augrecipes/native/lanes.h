@@ -1,7 +1,6 @@
 /* Vectors of the widest registers of an instruction set, as compilers know them, and what they have no sign for. */
 
-#ifndef AUGRECIPES_LANES_H
-#define AUGRECIPES_LANES_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -199,5 +198,3 @@ static inline void store_pixels(Words words, int64_t count, int channels, uint8_
             to[i * channels + c] = (uint8_t)(words[i] >> 8 * c);
 #endif
 }
-
-#endif

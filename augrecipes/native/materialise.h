@@ -1,7 +1,6 @@
 /* Tables of levels that wait, carried out; and images in memory that may be written to. */
 
-#ifndef AUGRECIPES_MATERIALISE_H
-#define AUGRECIPES_MATERIALISE_H
+#pragma once
 
 #include "view.h"
 
@@ -91,5 +90,3 @@ static inline int64_t writable_image(Run *run, uint8_t **to) {
     *to = b.to;
     return DONE;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Pixels of three colours apart into planes, some at a time, and together again. */
 
-#ifndef AUGRECIPES_PLANES_H
-#define AUGRECIPES_PLANES_H
+#pragma once
 
 #include "kernels.h"
 #include "ops.h"
@@ -92,5 +91,3 @@ static inline void put_together(uint8_t (*restrict planes)[ACROSS], int64_t coun
         to[3 * x + 2] = planes[2][x];
     }
 }
-
-#endif

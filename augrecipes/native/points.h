@@ -1,7 +1,6 @@
 /* Steps that change values by more than a table, and move no pixel: through COLOUR_HSV, grey, noise, holes. */
 
-#ifndef AUGRECIPES_POINTS_H
-#define AUGRECIPES_POINTS_H
+#pragma once
 
 #include "sensors.h"
 #include "colour_draws.h"
@@ -233,5 +232,3 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     default: return look_around(run, step->effect, drawn, a, colours);
     }
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* The widest registers of an instruction set of x86, by one name for each of its operations: X86(min_epu8); and what
    compilers know as operators on vectors of any kind. */
 
-#ifndef AUGRECIPES_REGISTERS_H
-#define AUGRECIPES_REGISTERS_H
+#pragma once
 
 #include "kernels.h"
 
@@ -49,6 +48,4 @@ static inline Register select_bytes(Register mask, Register ones, Register other
 #else
 #define LANEWISE(type, register, name, instruction, elsewhere) \
     static inline type name(type a, type b) { return elsewhere; }
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* Steps that show images as cameras take them, through hue, lightness and saturation. */
 
-#ifndef AUGRECIPES_SENSORS_H
-#define AUGRECIPES_SENSORS_H
+#pragma once
 
 #include <math.h>
 
@@ -91,5 +90,3 @@ static inline int64_t coarsen(Run *run, double factor, const double *a) {
     }
     return straight ? DONE : resize(run, rows, columns, (int64_t)a[1]);
 }
-
-#endif

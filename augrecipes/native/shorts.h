@@ -1,8 +1,7 @@
 /* Vectors of 16-bit whole numbers, eight for each block of 8 x 8 that is worked on at a time, and pairs of them that
    are weighed and added in 32 bits, which is what x86 does quickest. */
 
-#ifndef AUGRECIPES_SHORTS_H
-#define AUGRECIPES_SHORTS_H
+#pragma once
 
 #include <string.h>
 
@@ -138,5 +137,3 @@ static inline void transpose(Shorts rows[SIDE]) {
         }
 #endif
 }
-
-#endif

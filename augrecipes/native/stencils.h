@@ -1,7 +1,6 @@
 /* Steps that look at the pixels about each one: blurs, sharpening, what a JPEG leaves. */
 
-#ifndef AUGRECIPES_STENCILS_H
-#define AUGRECIPES_STENCILS_H
+#pragma once
 
 #include "colour_draws.h"
 #include "materialise.h"
@@ -100,5 +99,3 @@ static inline int64_t look_around(Run *run, int64_t effect, const double *drawn,
     default: return REFUSED;
     }
 }
-
-#endif
