@@ -7,9 +7,8 @@
 #include "ops.h"
 #include "registers.h"
 
-enum { ACROSS = 256 };
-
 #if defined(X86)
+enum { ACROSS = 256, FEW = 16 }; /* FEW: so many are worth a register */
 #define SIXTEEN(of, c)                                                                                                    \
     {of(c, 0), of(c, 1), of(c, 2),  of(c, 3),  of(c, 4),  of(c, 5),  of(c, 6),  of(c, 7),                                 \
      of(c, 8), of(c, 9), of(c, 10), of(c, 11), of(c, 12), of(c, 13), of(c, 14), of(c, 15)}
@@ -57,6 +56,8 @@ static inline void put_register(uint8_t (*planes)[ACROSS], int64_t x, uint8_t *t
     for (int p = 0; p < 3; p++)
         put_sixteens(blend_three(turned[p], turned[(p + 1) % 3], turned[(p + 2) % 3]), to + 16 * p, 48);
 }
+#else
+enum { ACROSS = 256, FEW = ACROSS + 1 };
 #endif
 
 /* back: the last pixel comes first. */
@@ -67,16 +68,15 @@ static inline __attribute__((always_inline)) void take_planes_of(const uint8_t *
         at = MIN(x, count - REGISTER);
         take_register(from + 3 * (back ? count - REGISTER - at : at), back, at, planes);
     }
-    if (count < REGISTER) {
+    if (FEW <= count && count < REGISTER) {
         uint8_t some[3 * REGISTER] = {0};
         memcpy(some + (back ? 3 * (REGISTER - count) : 0), from, (size_t)(3 * count));
         take_register(some, back, 0, planes);
     }
-#else
-    for (int64_t x = 0; x < count; x++)
+#endif
+    for (int64_t x = 0; x < count && count < FEW; x++)
         for (int32_t c = 0; c < COLOURS; c++)
             planes[c][x] = from[3 * (back ? count - 1 - x : x) + c];
-#endif
 }
 
 static inline void take_apart(const uint8_t *restrict from, int64_t count, uint8_t (*restrict planes)[ACROSS]) {
@@ -93,13 +93,12 @@ static inline void put_together(uint8_t (*restrict planes)[ACROSS], int64_t coun
         at = MIN(x, count - REGISTER);
         put_register(planes, at, to + 3 * at);
     }
-    if (count < REGISTER) {
+    if (FEW <= count && count < REGISTER) {
         uint8_t some[3 * REGISTER];
         put_register(planes, 0, some);
         memcpy(to, some, (size_t)(3 * count));
     }
-#else
-    for (int64_t x = 0; x < count; x++)
-        to[3 * x] = planes[0][x], to[3 * x + 1] = planes[1][x], to[3 * x + 2] = planes[2][x];
 #endif
+    for (int64_t x = 0; x < count && count < FEW; x++)
+        to[3 * x] = planes[0][x], to[3 * x + 1] = planes[1][x], to[3 * x + 2] = planes[2][x];
 }
