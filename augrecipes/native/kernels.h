@@ -24,6 +24,16 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
+/* A call in which N is n, of 1 to 4, and the compiler knows it. */
+#define CALL_WITH(n, call)                                                                                             \
+    switch (n) {                                                                                                       \
+    case 1: { enum { N = 1 }; call; break; }                                                                           \
+    case 2: { enum { N = 2 }; call; break; }                                                                           \
+    case 3: { enum { N = 3 }; call; break; }                                                                           \
+    case 4: { enum { N = 4 }; call; break; }                                                                           \
+    default: break;                                                                                                    \
+    }
+
 /* Ask for a line of memory that is read soon, into the caches from `level` on (3 is the first). It lies in an array, too:
    tests build the kernels so that they read it. */
 #if defined(READS_WHAT_IT_ASKS_FOR)

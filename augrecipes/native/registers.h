@@ -67,9 +67,11 @@ enum { REGISTER = sizeof(Register) };
         a; \
     })
 #if defined(X86)
-#define LANEWISE(type, register, name, instruction, elsewhere) \
-    static inline type name(type a, type b) { return (type)X86(instruction)((register)a, (register)b); }
+#define ON_X86(here, elsewhere) here
 #else
-#define LANEWISE(type, register, name, instruction, elsewhere) \
-    static inline type name(type a, type b) { return elsewhere; }
+#define ON_X86(here, elsewhere) elsewhere
 #endif
+#define LANEWISE(type, register, name, instruction, elsewhere) \
+    static inline type name(type a, type b) { \
+        return ON_X86((type)X86(instruction)((register)a, (register)b), elsewhere); \
+    }

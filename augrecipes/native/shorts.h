@@ -19,6 +19,7 @@ enum { SIDE = 8, LANES = SIDE * BLOCKS };
 typedef int16_t Shorts __attribute__((vector_size(2 * LANES)));
 typedef uint16_t Halves __attribute__((vector_size(2 * LANES)));
 typedef int32_t Ints __attribute__((vector_size(2 * LANES)));
+typedef uint8_t Bytes __attribute__((vector_size(LANES)));
 
 /* LANES numbers of 32 bits, in an order that only `narrowed` knows. */
 typedef struct {
@@ -90,16 +91,9 @@ static inline Shorts within_levels(Shorts a) { return lower_of(higher_of(a, all(
 
 /* LANES bytes as numbers, and back, held within a byte. */
 static inline Shorts levels(const uint8_t *from) {
-#if defined(X86)
-    HalfRegister bytes;
+    ON_X86(HalfRegister, Bytes) bytes;
     memcpy(&bytes, from, sizeof bytes);
-    return (Shorts)X86(cvtepu8_epi16)(bytes);
-#else
-    Shorts numbers;
-    for (int i = 0; i < LANES; i++)
-        numbers[i] = from[i];
-    return numbers;
-#endif
+    return ON_X86((Shorts)X86(cvtepu8_epi16)(bytes), __builtin_convertvector(bytes, Shorts));
 }
 
 static inline void put_levels(Shorts a, uint8_t *to) {
