@@ -66,7 +66,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 def _asked_anew() -> None:
     """What a test plants is not what the next one finds: whether native steps work alike is asked again."""
     if (probes := sys.modules.get("augrecipes.compiler.kernels.probes")) is not None:
-        probes._KNOWN.clear()
+        probes._ANSWERS.clear()
 
 
 @pytest.fixture(autouse=True)
