@@ -19,7 +19,11 @@ ROOT = Path(__file__).parents[1]
 RULES = ("tests/laws/test_rules.py", "tests/laws/test_merges.py", "tests/laws/test_shrink_first.py")
 # The tests of each file, those that find most first.
 TESTS: dict[str, tuple[str, ...]] = {
-    "augrecipes/data/order.py": ("tests/data/test_order.py", "tests/data/test_loader_laws.py"),
+    "augrecipes/data/order.py": (
+        "tests/data/test_order.py",
+        "tests/data/test_choice.py",
+        "tests/data/test_loader_laws.py",
+    ),
     "augrecipes/compiler/run/draws.py": ("tests/compiler/test_draws.py", "tests/laws/test_gates.py"),
     **{
         f"augrecipes/compiler/rewrite/{file.relative_to(ROOT / 'augrecipes/compiler/rewrite')}": (
