@@ -191,7 +191,7 @@ def _affine_bounds(bboxes: Points, matrix: Matrix, before: Size, after: Size) ->
     a, b, c, d = a * columns / width, b * rows / width, c * columns / height, d * rows / height
     low = [max(a, 0), max(c, 0)], [max(b, 0), max(d, 0)]  # times left and top: what adds to left and top
     high = [min(a, 0), min(c, 0)], [min(b, 0), min(d, 0)]  # times right and bottom
-    sides = np.array([one + other for one, other in zip(low + high, high + low, strict=True)])
+    sides = np.array([first + second for first, second in zip(low + high, high + low, strict=True)])
     boxes = np.array(bboxes, np.float64)
     boxes[:, :4] = boxes[:, :4] @ sides + (x, y, x, y)
     return boxes
