@@ -20,12 +20,12 @@ from augrecipes.ops.constants import NEAREST
 from augrecipes.ops.field_inverse import inverse_places
 from augrecipes.ops.fills import FillLevels, setting
 from augrecipes.ops.hole_places import HolePlaces
-from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size, shifted
+from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size, translation
 from augrecipes.ops.pixel_mends import NarrowWarp
 from augrecipes.ops.records import op_record
 
 Points = NDArray[Any]
-_HALF, _HALF_BACK = shifted(0.5, 0.5), shifted(-0.5, -0.5)
+_HALF, _HALF_BACK = translation(0.5, 0.5), translation(-0.5, -0.5)
 _CORNERS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float64)
 _PLACES_ALONE = frozenset({"xy", "yx", "xyz"})  # formats of keypoints without angle and scale
 _CIRCLE = np.linspace(0, 2 * np.pi, 360, endpoint=False)
@@ -191,7 +191,7 @@ def _affine_bounds(bboxes: Points, matrix: Matrix, before: Size, after: Size) ->
     a, b, c, d = a * columns / width, b * rows / width, c * columns / height, d * rows / height
     low = [max(a, 0), max(c, 0)], [max(b, 0), max(d, 0)]  # times left and top: what adds to left and top
     high = [min(a, 0), min(c, 0)], [min(b, 0), min(d, 0)]  # times right and bottom
-    sides = np.array([one + other for one, other in zip(low + high, high + low, strict=True)])
+    sides = np.array([first + second for first, second in zip(low + high, high + low, strict=True)])
     boxes = np.array(bboxes, np.float64)
     boxes[:, :4] = boxes[:, :4] @ sides + (x, y, x, y)
     return boxes

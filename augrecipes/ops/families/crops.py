@@ -183,7 +183,7 @@ RECORDS = (
         "CropAndPad",
         random=False,
         when={"random": _has_plain_sides},
-        size=sizes.kept_if("keep_size", True),
+        size=sizes.unchanged_if("keep_size", True),
         effect="padding",
         neutral={"px": 0, "percent": 0},
         rising={"px": 1},
