@@ -59,7 +59,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"{count:5} skipped: {reason.partition(chr(10))[0]:.110}")
     if left := len(terminalreporter.stats.get("deselected", [])):
-        terminalreporter.write_line(f"{left:5} left out: long ones, which `make soak` runs")
+        terminalreporter.write_line(f"{left:5} left out: long ones, which `make soak` and `make mutants` run")
 
 
 @pytest.fixture(autouse=True)
