@@ -327,7 +327,7 @@ def test_what_is_said_to_do_instead_works(kind: str, tmp_path: Path) -> None:
 
 def test_a_fault_that_is_planted_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were the steps not kept, another Compose would seed them, and every sample would be another."""
-    monkeypatch.setattr(AsCompose, "keep", lambda self, sites: None)
+    monkeypatch.setattr(AsCompose, "own_steps", lambda self, sites: None)
     with pytest.raises((AssertionError, pytest.fail.Exception)):
         refused(ONE, lambda p: A.Compose(p.transforms), OWN)
     pipeline = ar.load("stained-tissue").compile(optimize="none", seed=5)  # programs draw by the keys themselves
