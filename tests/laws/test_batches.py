@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -259,6 +261,17 @@ def _of_files(fixture: Any) -> None:
     holds(check_folder, *made, tried=PLANTED)
 
 
+def _by_another_thread() -> Any:
+    right, wrong, main = RUN_BATCH, one_level_off(), threading.get_ident()
+
+    def run_batch(self: Program, *args: Any, **named: Any) -> Any:
+        if threading.get_ident() == main:
+            time.sleep(0.005)  # so that others have their share
+        return (right if threading.get_ident() == main else wrong)(self, *args, **named)
+
+    return Program, "run_batch", run_batch
+
+
 OF_BAGS = planted(check_bag, of_one_size(NATIVE), SEEDS, LEVELS_DRAWN, st.integers(1, 3), st.booleans())
 WINDOW = {"a window's place": (_of_files, (Coded, "lies", lambda self: (max(lies(self)[0] - 3, 0), lies(self)[1])))}
 test_planted_faults_are_found = planted_faults(
@@ -269,6 +282,7 @@ test_planted_faults_are_found = planted_faults(
 )
 test_planted_faults_in_bags_are_found = planted_faults(
     {fault: (OF_BAGS, _spoilt(fault)) for fault in ("a pixel", "another's draws")}
+    | {"a pixel of another thread": (OF_BAGS, _by_another_thread())}
 )
 
 
