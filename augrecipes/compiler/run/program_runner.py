@@ -265,14 +265,15 @@ class ProgramRunner:
         """Let albumentations have a sample's boxes and keypoints, and return those that come out."""
         pipeline, compiled = self.pipeline, self.pipeline.compiled
         points = take_points(sample, pipeline.recipe.inputs, resumes=compiled.resumes, pauses=compiled.pauses)
-        for processor in pipeline.processors.values():
+        for processor in pipeline.processors.values():  # without what `Compose.preprocess` checks once more
             forget_labels(processor)
-        pipeline.preprocess(sample)
+            processor.preprocess(sample)
         return points
 
     def put_back(self, sample: dict[str, Any], points: Sequence[Points]) -> dict[str, Any]:
         """The sample with its boxes and keypoints as the recipe's inputs have them."""
-        sample = self.pipeline.postprocess(sample)
+        for processor in self.pipeline.processors.values():
+            processor.postprocess(sample)
         for each in points:
             each.put_back(sample)
         return sample
