@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser soak sanitize coverage lint format bench package wheel notebook clean
+.PHONY: help demo test quick browser soak mutants sanitize coverage lint format bench package wheel notebook clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -39,7 +39,10 @@ browser: $(TOOLS) $(KERNELS)  ## run the studio's page in a Chromium without a w
 
 soak: $(TOOLS) $(KERNELS)  ## run the long tests too: more random recipes, more broken files, every instruction set
 	@$(BIN)/python .ci/install.py --doing 'looking for a compiler' $(BIN)/python augrecipes/native/build.py --all || true
-	@AUGRECIPES_TEST_KERNELS=all $(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'soak or not soak' --hypothesis-profile soak
+	@AUGRECIPES_TEST_KERNELS=all $(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'not mutants' --hypothesis-profile soak
+
+mutants: $(TOOLS) $(KERNELS)  ## change the rules, the order of samples and the draws a little, and see whether tests notice
+	@$(BIN)/pytest -s -m mutants tests/test_mutants.py
 
 # What goes over memory and arithmetic that the kernels may not touch ends the run: compiled with gcc or clang's watchers.
 # Its report goes straight to the terminal: what pytest captures would be lost with the run.

@@ -59,14 +59,14 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"{count:5} skipped: {reason.partition(chr(10))[0]:.110}")
     if left := len(terminalreporter.stats.get("deselected", [])):
-        terminalreporter.write_line(f"{left:5} left out: long ones, which `make soak` runs")
+        terminalreporter.write_line(f"{left:5} left out: long ones, which `make soak` and `make mutants` run")
 
 
 @pytest.fixture(autouse=True)
 def _asked_anew() -> None:
     """What a test plants is not what the next one finds: whether native steps work alike is asked again."""
     if (probes := sys.modules.get("augrecipes.compiler.kernels.probes")) is not None:
-        probes._KNOWN.clear()
+        probes._ANSWERS.clear()
 
 
 @pytest.fixture(autouse=True)
@@ -168,14 +168,14 @@ def skip_what_python_does(items: Iterable[pytest.Item], machine: str = "") -> No
 def has_bits(what: str) -> bool:
     """Whether kernels have the bits of the installed OpenCV, and do such work here."""
     # Here, for what is asked of no x86: tests begin by setting up what these read when they are imported.
-    from augrecipes.compiler.kernels import resize_native, warp_native
+    from augrecipes.compiler.kernels import opencv_bits, warp_native
     from augrecipes.native.kernels import library
     from augrecipes.ops.constants import LINEAR
     from augrecipes.recipe.parse import parse_text
 
     kernels, warps = library(), warp_native.native_warp()
     if what == RESIZES:
-        return kernels is not None and resize_native.same_bits(kernels, "resize")
+        return kernels is not None and opencv_bits.resizes_as_opencv(kernels, "resize")
     if what == WARPS:
         return warps is not None and warps.body("affine", LINEAR) > 0
     text = f"version: 1\nrecipe: test\nsteps: [{what}: {{p: 1}}]\neval: []\n"

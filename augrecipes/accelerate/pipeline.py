@@ -119,7 +119,7 @@ class ComposePipeline(Pipeline):
         """One sample."""
         key = epoch, index, tile
         if "image" in targets and targets.keys() <= _IMAGE_AND_MASK:
-            output = SampleOutput(epoch, (index, tile), allocate)
+            output = SampleOutput(epoch, ((index, tile),), allocate)
             samples = SampleColumns([targets["image"]], [targets["mask"]] if len(targets) > 1 else None)
             if not self.program_runner.run_batch(output, _FIRST, samples):
                 done = {**targets, "image": output.image}

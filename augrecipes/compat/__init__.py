@@ -21,7 +21,7 @@ def normals() -> int:
     from numpy.random import _generator
 
     try:
-        found = ctypes.CDLL(_generator.__file__).random_standard_normal
+        function = ctypes.CDLL(_generator.__file__).random_standard_normal
     except (AttributeError, OSError):
         return 0
-    return ctypes.cast(found, ctypes.c_void_p).value or 0
+    return ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -39,7 +39,7 @@ class Packed(RecipeDataset, takes=RunSettings):
 
     The store has the samples of the files it was packed from, in the same order: a sample is the dict that ImageFolder,
     PairedImages or TileBags makes of those files, bit for bit with `optimize` `none` or `exact` and a store of format
-    `raw` or `hdf5`, or of JPEGs that `jpeg` keeps as they are. (`fast` merges steps that resample: it does so only
+    `raw`, or of JPEGs that `jpeg` keeps as they are. (`fast` merges steps that resample: it does so only
     behind what is baked.) Where steps that draw were baked for K epochs, that holds for the epochs 0 to K - 1; epoch e
     after them begins with the images of epoch e mod K, and the steps behind go on drawing anew. Repeats of a sample
     begin with those of later epochs.

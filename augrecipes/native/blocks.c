@@ -1,6 +1,6 @@
 /* Images made smaller by a whole number of pixels: each pixel of the result is the mean of a block of them.
 
-   Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. The arithmetic is OpenCV's: sums
+   Beside compiler/kernels/opencv_bits.py, which leaves to OpenCV what this refuses. The arithmetic is OpenCV's: sums
    are whole numbers, times one by their number in float32, to the nearest, halves to the even one; but of blocks of
    2 x 2 halves go up, where a pixel has 1, 3 or 4 channels. */
 

@@ -2,7 +2,7 @@
 
    Bits: those of the AVX-512 primitives that OpenCV calls: float32 with fused multiply-add; distances are rounded to
    float before the polynomial, weights after it. On other processors OpenCV adds up in another order:
-   compiler/kernels/resize_native.py probes that, and leaves to OpenCV what this refuses. Of the last four rows filtered
+   compiler/kernels/opencv_bits.py probes that, and leaves to OpenCV what this refuses. Of the last four rows filtered
    along columns each is kept (`Held`), as the next row of the result mostly needs them again.
    Law: tests/laws/test_kernels.py (row `cubic`), tests/laws/test_hard_images.py. */
 

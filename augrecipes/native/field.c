@@ -3,7 +3,7 @@
    fuses products and sums but in the last columns, as many as its registers leave over: there, along a row, it fuses only
    what four weights at once leave over.
 
-   Beside compiler/kernels/elastic.py, which finds out whether the installed OpenCV does so. */
+   Beside compiler/kernels/fields.py, which finds out whether the installed OpenCV does so. */
 
 #include "lanes.h"
 

@@ -1,6 +1,6 @@
 /* Where a lens takes the pixels of an image from: the further from the middle, the more it bends.
 
-   Beside compiler/kernels/lens_native.py. The arithmetic is that of OpenCV's camera model with AVX2: float64 with fused
+   Beside compiler/kernels/opencv_bits.py. The arithmetic is that of OpenCV's camera model with AVX2: float64 with fused
    multiply-add, along a row from some columns to the next. Whether the installed OpenCV does so is for Python to find
    out. */
 

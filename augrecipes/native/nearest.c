@@ -1,7 +1,7 @@
 /* Nearest-neighbour resize of images and labels: OpenCV's choice of the pixel (INTER_NEAREST), or the one at the
    middle.
 
-   compiler/kernels/resize_native.py leaves to OpenCV what this refuses. */
+   compiler/kernels/opencv_bits.py leaves to OpenCV what this refuses. */
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
    anywhere: STRETCHES of it are made side by side. Numbers outside of their strip (`hard`) are drawn one by one,
    afterwards.
 
-   Bits: OpenCV's, float32 for the number, double for its scale. ops/opencv_normals.py probes that, and
+   Bits: OpenCV's, float32 for the number, double for its scale. compiler/lowering/validate.py probes that, and
    leaves to OpenCV what this refuses.
    Law: tests/laws/test_native_points.py, tests/laws/test_native_plan.py. */
 

@@ -98,7 +98,7 @@ static inline int64_t reorder(Run *run, const double *drawn) {
     return JOIN(reordered, ISA)(b.from, v->rows * v->columns, v->channels, order, b.to);
 }
 
-/* As ops/opencv_normals.py hands the numbers on: rounded to float32. */
+/* As ops/opencv_variants.py hands the numbers on: rounded to float32. */
 static inline int64_t add_noise(Run *run, const double *drawn, const double *a) {
     int64_t count = run->view.rows * run->view.columns * run->view.channels;
     Buffers b;

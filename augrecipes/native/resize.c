@@ -1,7 +1,7 @@
 /* Bilinear resize: OpenCV's INTER_LINEAR in whole numbers, 11 bits of weight each way; so does it with INTER_AREA where
    one side or both become larger, and has the pixels in other places then.
 
-   compiler/kernels/resize_native.py leaves to OpenCV what this refuses. */
+   compiler/kernels/opencv_bits.py leaves to OpenCV what this refuses. */
 
 #include "lanes.h"
 #include "sampled.h"

@@ -3,7 +3,7 @@
 
    Bits: those of OpenCV: float32 without fused steps, which adds up along rows first. Down columns first is several
    times as fast but rounds otherwise: so that is done, and where a sum lies so near to a half that it might round to
-   another level, OpenCV's order is taken for that pixel. compiler/kernels/resize_native.py leaves to OpenCV what this
+   another level, OpenCV's order is taken for that pixel. compiler/kernels/opencv_bits.py leaves to OpenCV what this
    refuses.
    Law: tests/laws/test_kernels.py (rows `shrink`, `shrink_by`), tests/laws/test_hard_images.py (halves). */
 

@@ -19,7 +19,7 @@ from augrecipes.ops.step import Step
 _OPENCV_CHANNELS = 4  # that it fills in one call
 _CONSTANT = 0  # of borders
 _MOST_LEVEL = 255
-_OF_MASKS = ("fill_mask", "mask_drop_value")
+_MASK_ARGUMENTS = ("fill_mask", "mask_drop_value")
 _DTYPES = (np.uint8, np.int16, np.uint16, np.int32, np.int64)
 
 
@@ -38,8 +38,7 @@ def _one_by_one(method: str, part_method: str, axes: int) -> Callable[..., np.nd
         fill, is_image = getattr(step, "fill", None), part_method == "apply"
         differs = is_image and not isinstance(fill, str) and (stack.dtype == np.float32 or _is_list(step, fill))
         if not stack.size or not (differs or params.get("pad_params") is not None):
-            whole: np.ndarray = getattr(super(FillLevels, step), method)(stack, *args, **params)
-            return whole
+            return np.asarray(getattr(super(FillLevels, step), method)(stack, *args, **params))
         parts = [getattr(step, part_method)(part, *args, **params) for part in stack.reshape(-1, *stack.shape[axes:])]
         return np.stack(parts).reshape(*stack.shape[:axes], *parts[0].shape)
 
@@ -60,8 +59,8 @@ class FillLevels:
             check_length(fill, img, "image")
             if hasattr(step, "border_mode") and len(fill) > _OPENCV_CHANNELS:
                 parts = [slice(k, k + _OPENCV_CHANNELS) for k in range(0, len(fill), _OPENCV_CHANNELS)]
-                made = [_with_fill(step, apply, img[..., part], args, params, fill[part]) for part in parts]
-                return np.concatenate(made, axis=2)
+                results = [_with_fill(step, apply, img[..., part], args, params, fill[part]) for part in parts]
+                return np.concatenate(results, axis=2)
         if img.dtype == np.float32 or (_is_for_opencv(step, fill) and img.ndim > 2):
             return _with_fill(step, apply, img, args, params, fill)
         return apply(img, *args, **params)
@@ -108,19 +107,19 @@ def _with_fill(
         return apply(img, *args, **params)
     levels = [fill] * _OPENCV_CHANNELS if _is_for_opencv(step, fill) else fill
     with setting(step, "fill", tuple(v / unit for v in levels) if isinstance(levels, tuple | list) else levels / unit):
-        made: np.ndarray = apply(img, *args, **params)
-    return made if made.ndim == img.ndim else made[..., None]
+        result: np.ndarray = apply(img, *args, **params)
+    return result if result.ndim == img.ndim else result[..., None]
 
 
 @contextmanager
 def setting(step: Any, name: str, value: Any) -> Iterator[None]:
     """For a while a step has another value under some name."""
-    own = getattr(step, name)
+    before = getattr(step, name)
     setattr(step, name, value)
     try:
         yield
     finally:
-        setattr(step, name, own)
+        setattr(step, name, before)
 
 
 def check_length(fill: Any, image: np.ndarray, name: str) -> None:
@@ -135,8 +134,7 @@ def check_length(fill: Any, image: np.ndarray, name: str) -> None:
 
 def fill_lengths(steps: Iterable[Any]) -> frozenset[int]:
     """How many levels the transforms have that fill each channel with its own."""
-    fills: list[Any] = [(step, getattr(step, "fill", None)) for step in steps]
-    return frozenset(len(fill) for step, fill in fills if _is_list(step, fill))
+    return frozenset(len(step.fill) for step in steps if _is_list(step, getattr(step, "fill", None)))
 
 
 def mask_fills(steps: Iterable[Step]) -> tuple[float, ...]:
@@ -146,9 +144,8 @@ def mask_fills(steps: Iterable[Step]) -> tuple[float, ...]:
     >>> mask_fills([Step("Pad", Arguments({"fill_mask": -100}))])
     (-100,)
     """
-    found: list[Any] = [step.args.get(name) for step in steps for name in _OF_MASKS]
-    found += [step.schedule.get(name) for step in steps for name in _OF_MASKS]
-    return tuple(number for value in found for number in numbers(value))
+    values = [part.get(name) for step in steps for part in (step.args, step.schedule) for name in _MASK_ARGUMENTS]
+    return tuple(numbers(values))
 
 
 def mask_dtype(dtype: np.dtype[Any], fills: tuple[float, ...]) -> np.dtype[Any]:
@@ -161,8 +158,8 @@ def mask_dtype(dtype: np.dtype[Any], fills: tuple[float, ...]) -> np.dtype[Any]:
         return dtype
     if any(fill != int(fill) for fill in fills):
         return np.dtype(np.float32)
-    wide = (np.dtype(one) for one in _DTYPES if np.can_cast(dtype, one))
-    return next((one for one in wide if all(holds(one, fill) for fill in fills)), dtype)
+    wider = (np.dtype(wide) for wide in _DTYPES if np.can_cast(dtype, wide))
+    return next((wide for wide in wider if all(holds(wide, fill) for fill in fills)), dtype)
 
 
 def holds(dtype: np.dtype[Any], number: float) -> bool:

@@ -34,15 +34,6 @@ def flat(value: Any) -> Iterator[float]:
         yield float(value)
 
 
-def ranges(*pairs: Iterable[float]) -> tuple[float, ...]:
-    """The ends of some ranges, one after another.
-
-    >>> ranges((0, 1), [2, 3])
-    (0.0, 1.0, 2.0, 3.0)
-    """
-    return tuple(float(end) for pair in pairs for end in pair)
-
-
 NO_DRAWS = params_getter()
 
 
@@ -95,23 +86,84 @@ UNKNOWN_OP = NativeOp(IN_PYTHON, EFFECTS.KEEPS)  # a sample in which it acts is 
 EXIT = NativeOp(IN_PYTHON, EFFECTS.EXITS)  # albumentations carries it out, and nothing else
 
 
-def uniform(
+# Where a number of an op comes from: the attribute of a transform that has it, or has several; a function of the
+# transform, whose None says that no kernel knows it like this; or the number itself.
+Origin = str | float | Callable[[Any], Any]
+
+
+def encoder(
     effect: int,
-    draw: int = DRAWS.NUMBERS,
-    effect_arguments: Callable[[Any], tuple[float, ...]] | None = None,
-    **limits: str,
+    draw: int = DRAWS.NOTHING,
+    arguments: Iterable[Origin] = (),
+    draws: Iterable[str] | Draws = (),
+    effect_arguments: Iterable[Origin] = (),
+    *,
+    drawn_in_python: bool = False,
 ) -> Encoder:
+    """An encoder of steps, from where their numbers come from; `draws` names the parameters that are drawn.
+
+    >>> from types import SimpleNamespace
+    >>> encode = encoder(EFFECTS.CORRECTS_GAMMA, DRAWS.HUNDREDTHS, ["limit"], ["gamma"])
+    >>> encode(SimpleNamespace(limit=(80, 120))).arguments
+    (80.0, 120.0)
+    """
+    origins, of_effect = tuple(arguments), tuple(effect_arguments)
+    expected = draws if callable(draws) else params_getter(*draws)
+
+    def encode(step: Any) -> NativeOp | None:
+        of_draw, does = (_numbers(step, part) for part in (origins, of_effect))
+        if of_draw is None or does is None:
+            return None
+        return NativeOp(draw, effect, of_draw, expected, does, drawn_in_python)
+
+    return encode
+
+
+def _numbers(step: Any, origins: tuple[Origin, ...]) -> tuple[float, ...] | None:
+    numbers = [
+        getattr(step, origin) if isinstance(origin, str) else origin(step) if callable(origin) else origin
+        for origin in origins
+    ]
+    return None if any(number is None for number in numbers) else tuple(flat(numbers))
+
+
+def uniform(effect: int, draw: int = DRAWS.NUMBERS, effect_arguments: Iterable[Origin] = (), **limits: str) -> Encoder:
     """An encoder of steps that draw each parameter of `limits` evenly from the range in the attribute named for it.
 
     >>> from types import SimpleNamespace
     >>> uniform(EFFECTS.SOLARIZES, threshold="range")(SimpleNamespace(range=(0.2, 0.5))).arguments
     (1.0, 0.2, 0.5)
     """
-    drawn = params_getter(*limits)
+    return encoder(effect, draw, (len(limits), *limits.values()), limits, effect_arguments)
 
-    def encode(step: Any) -> NativeOp:
-        ends = ranges(*(getattr(step, attribute) for attribute in limits.values()))
-        what = () if effect_arguments is None else effect_arguments(step)
-        return NativeOp(draw, effect, (float(len(limits)), *ends), drawn, what)
 
-    return encode
+@dataclass(frozen=True, slots=True)
+class UpTo:
+    """A condition of an argument: no number in it is larger, either way."""
+
+    most: float
+
+    def __str__(self) -> str:
+        return f"up to {self.most:.0f}"
+
+
+def meets(value: Any, condition: Any) -> bool:
+    """Whether the value of an argument is the one that an encoder needs, or within its bound.
+
+    >>> meets([3, 7], UpTo(7)), meets(False, True), meets(None, None)
+    (True, False, True)
+    """
+    if isinstance(condition, UpTo):
+        return max(map(abs, flat(value))) <= condition.most
+    return bool(value is None if condition is None else value == condition)
+
+
+def condition_text(condition: tuple[str, Any]) -> str:
+    """An argument and what an encoder needs of it, in words.
+
+    >>> [*map(condition_text, {"exact": True, "mask": None, "side": UpTo(7)}.items())]
+    ['`exact` true', 'no `mask`', '`side` up to 7']
+    """
+    name, value = condition
+    word = str(value).lower() if isinstance(value, bool) else value
+    return f"no `{name}`" if value is None else f"`{name}` {word}"

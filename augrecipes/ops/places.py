@@ -20,12 +20,12 @@ from augrecipes.ops.constants import NEAREST
 from augrecipes.ops.field_inverse import inverse_places
 from augrecipes.ops.fills import FillLevels, setting
 from augrecipes.ops.hole_places import HolePlaces
-from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size, shifted
+from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size, translation
 from augrecipes.ops.pixel_mends import NarrowWarp
 from augrecipes.ops.records import op_record
 
 Points = NDArray[Any]
-_HALF, _HALF_BACK = shifted(0.5, 0.5), shifted(-0.5, -0.5)
+_HALF, _HALF_BACK = translation(0.5, 0.5), translation(-0.5, -0.5)
 _UNIT = np.ones(1)
 _CORNERS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float64)
 _PLACES_ALONE = frozenset({"xy", "yx", "xyz"})  # formats of keypoints without angle and scale

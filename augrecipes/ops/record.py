@@ -12,7 +12,7 @@ from augrecipes.flow import Dtype
 from augrecipes.ops.checks import Check
 from augrecipes.ops.eval_windows import Settled, Window
 from augrecipes.ops.intervals import Meaning
-from augrecipes.ops.native_op import Encoder
+from augrecipes.ops.native_op import Encoder, NativeOp, condition_text, meets
 from augrecipes.ops.sizes import Bounds, to_sides
 
 Action = Literal["identity", "window", "dihedral", "padding", "warp", "lookup", "matrix", "pointwise", "opaque"]
@@ -127,7 +127,8 @@ class OpRecord:
             compiler/kernels.
         native: what makes it a part of plans that run without Python, from a transform to its numbers.
         host_drawn: the kernels do what it does, and Python draws it, by boxes.
-        native_when: the arguments with which it is one, in words for people; "": with any.
+        native_with: the values of arguments with which alone it is one: `UpTo` a bound, or the value itself.
+        native_note: what else arguments must be for that, in words for people.
         native_joined: the same where `fast` joins its colours with others: its pass alone is no part of plans.
         own_noise: the class in front of it by which `fast` counts its noise, or makes its field of displacements:
             module and name in compiler/kernels.
@@ -186,7 +187,8 @@ class OpRecord:
     joins_warps: Literal["always", "where it leaves fewer pixels"] | None = None
     fast: str = ""
     native: Encoder | None = None
-    native_when: str = ""
+    native_with: Mapping[str, Any] = field(default_factory=dict)
+    native_note: str = ""
     native_joined: Encoder | None = None
     host_drawn: bool = False
     own_noise: str = ""
@@ -239,6 +241,17 @@ class OpRecord:
         if self.native is not None:
             return "host-drawn" if self.host_drawn else "native"
         return "opaque" if self.native_joined is None else "native in `fast`, where its colours are merged"
+
+    @property
+    def native_when(self) -> str:
+        """The arguments with which it is native, in words for people; "": with any."""
+        return "; ".join(filter(None, (*map(condition_text, self.native_with.items()), self.native_note)))
+
+    def encode(self, step: Any, *, joined: bool = False) -> NativeOp | None:
+        """A transform as numbers, joined with others or alone; None where programs do not know it, or not like this."""
+        native = self.native_joined if joined else self.native
+        known = joined or all(meets(getattr(step, name), value) for name, value in self.native_with.items())
+        return native(step) if native is not None and known else None
 
     @property
     def draws_strength(self) -> bool:

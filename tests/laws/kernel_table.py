@@ -19,7 +19,7 @@ from kernel_sets import guarded, spoil_first
 from support.checks import tries
 
 from augrecipes.compat import normals
-from augrecipes.compiler.kernels import coarse_fields, counter_noise, resize_native, warp_native
+from augrecipes.compiler.kernels import coarse_fields, counter_noise, opencv_bits, warp_native
 from augrecipes.compiler.kernels.coarse_fields import LazyMap, RowMix
 from augrecipes.compiler.kernels.counter_noise import Noise
 from augrecipes.compiler.kernels.warp_native import NativeWarp
@@ -129,7 +129,7 @@ def resize_row(kernel: str, sizes: Any, channels: tuple[int, ...], definition: C
 
     def call(kernels: Any, room: Room, case: Any) -> np.ndarray | None:
         image, result = case.image, room((*case.part[2:], case.image.shape[2]), np.uint8)
-        answer = kernels.kernel(kernel, resize_native.ARGUMENTS)(
+        answer = kernels.kernel(kernel, opencv_bits.ARGUMENTS)(
             image.ctypes.data, *image.shape[:2], image.strides[0], image.shape[2], *case.to,
             result.ctypes.data, *case.part, result.strides[0],
         )  # fmt: skip
@@ -144,7 +144,7 @@ def resize_row(kernel: str, sizes: Any, channels: tuple[int, ...], definition: C
 
 
 def has_bits(kernels: Library, kernel: str) -> bool:
-    return kernel == "nearest_middle" or resize_native.same_bits(kernels, kernel)
+    return kernel == "nearest_middle" or opencv_bits.resizes_as_opencv(kernels, kernel)
 
 
 def by_opencv(interpolation: int) -> Callable[..., np.ndarray]:
@@ -372,7 +372,7 @@ NOISE = (
     Row(
         "numpy_normals", 4,
         st.fixed_dictionaries({"seed": st.integers(0, 2**32 - 1), "count": st.sampled_from((1, 2, 3000, 10**5))}),
-        lambda kernels, room, case: NumpyNormals(kernels).made(case.seed, case.count),
+        lambda kernels, room, case: NumpyNormals(kernels).numbers(case.seed, case.count),
         lambda case: np.random.default_rng(case.seed).normal(size=case.count), WHOLE, lambda kernels: bool(normals()),
     ),
 )  # fmt: skip

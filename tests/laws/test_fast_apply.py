@@ -183,9 +183,13 @@ def test_samples_are_those_of_none(level: Any) -> None:
 def instead(monkeypatch: pytest.MonkeyPatch, works: Callable[..., Any]) -> Iterator[None]:
     """Inside, `works(step, fast, image, **drawn)` is what stands for FancyPCA, by its own faster way."""
     own = principal_colours.fancy_pca
+
+    def planted_way(step: Any, kernels: Any, *args: Any, **drawn: Any) -> Any:
+        return works(step, partial(own, step, kernels), *args, **drawn)
+
     with monkeypatch.context() as planted:
-        planted.setattr(principal_colours, "fancy_pca", lambda step, kernels: partial(works, step, own(step, kernels)))
-        planted.setattr(probes, "_KNOWN", {})
+        planted.setattr(principal_colours, "fancy_pca", planted_way)
+        planted.setattr(probes, "_ANSWERS", {})
         yield
 
 
@@ -295,7 +299,7 @@ def test_the_probe_sees_a_number_of_the_tables_of_lab_that_is_one_off(
         changed = lab.TABLES.copy()
         changed[field][0, place] += 1
         monkeypatch.setattr(lab, "TABLES", changed)
-        monkeypatch.setattr(probes, "_KNOWN", {})
+        monkeypatch.setattr(probes, "_ANSWERS", {})
         plan: Any = recipe_of(("CLAHE", {"p": 1.0})).compile(optimize="exact").native
         seen += len(plan.opaque)
     assert seen >= (3 if field == "roots" else 5)

@@ -11,7 +11,6 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, KERNEL_SETS, NEEDS_KERNELS, SETS, Spoilt, spoil_last
 from random_recipes import build
@@ -19,7 +18,7 @@ from support.programs import one_level_off
 from test_native_plan import recipe_of
 
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.kernels import elastic, fast_apply, warp_native
+from augrecipes.compiler.kernels import fast_apply, fields, warp_native
 from augrecipes.compiler.kernels.warp_native import NativeWarp
 from augrecipes.native.kernels import Library, using
 from augrecipes.ops.constants import NEAREST
@@ -232,36 +231,18 @@ def test_labels_on_an_axis_of_one_are_the_kernels_too() -> None:
 
 # The maps of warps that go by a smooth field, or by a grid.
 
-SMOOTH = [kernels for kernels in KERNEL_SETS if kernels is not None and elastic.same_bits(kernels)]
-SIGMAS = st.sampled_from((0.7, 0.8, 1.0, 1.5, 3.3, 6.0, 11.0, 50.0))  # 7 to 401 weights, of each remainder by four
-
-
-@given(SIDES, SIDES, SIGMAS, st.floats(0, 200), st.booleans(), st.booleans(), st.sampled_from(["gaussian", "uniform"]))
-def test_displacements_are_those_of_albumentations(
-    rows: int, columns: int, sigma: float, alpha: float, same: bool, rough: bool, distribution: str
-) -> None:
-    arguments = {"alpha": alpha, "same_dxdy": same, "approximate": rough, "noise_distribution": distribution}
-    own, fast = (construct(Step("ElasticTransform", Arguments(arguments))) for _ in range(2))
-    with using(KERNEL_SETS[-1]):
-        fast_apply.attach([fast])
-    drawn = []
-    for step in (own, fast):
-        step.sigma, step.random_generator = sigma, np.random.Generator(np.random.Philox(3))
-        made = step.get_params_dependent_on_data({"shape": (rows, columns, 3)}, {})
-        drawn.append((made["map_x"], made["map_y"], step.random_generator.bit_generator.random_raw()))
-    for one, other in zip(*drawn, strict=True):
-        np.testing.assert_array_equal(one, other)
+SMOOTH = [kernels for kernels in KERNEL_SETS if kernels is not None and fields.smooths_as_opencv(kernels)]
 
 
 def test_a_transform_runs_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    own = elastic.smooth_by
+    own = fields.smooth_by
 
     def counting(*given: Any) -> bool:
         asked.append(given)
         return own(*given)
 
-    monkeypatch.setattr(elastic, "smooth_by", counting)
+    monkeypatch.setattr(fields, "smooth_by", counting)
     for kernels in SMOOTH:
         step = construct(Step("ElasticTransform", Arguments({"alpha": 50, "sigma": 6})))
         with using(kernels):

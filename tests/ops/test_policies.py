@@ -58,7 +58,7 @@ def seen(image: np.ndarray) -> list[int]:
 
 def made(case: str) -> np.ndarray:
     table, op, m, sign = case.split()
-    share = int(m) / policies.MOST
+    share = int(m) / policies.FULL_MAGNITUDE
     ways = operation(op, TABLES[table][op], (share, share), WARP)
     ((name, args),) = ways[0 if int(sign) > 0 else 1][1].items()
     return construct(Step(name, Arguments(args), p=1.0))(image=ramps(op))["image"]

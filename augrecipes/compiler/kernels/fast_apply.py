@@ -1,13 +1,14 @@
 """What does the work of a class faster, bit for bit, where no native op does: its record in ops/ names it, as `fast`.
 
-Either a class, put in front of albumentations', or a function that makes of a transform and the kernels what does the
-work of its `apply`. Plans of `exact` and `fast` run by this once it has shown, at first use in a process, that its bits
-are those of albumentations on the OpenCV that is installed.
+Either a class, put in front of albumentations', or a function that does the work of a transform's `apply`. Plans of
+`exact` and `fast` run by such a function once it has shown, at first use in a process, that its bits are those of
+albumentations on the OpenCV that is installed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import product
 from pkgutil import resolve_name
 from typing import Any
@@ -22,9 +23,9 @@ from augrecipes.ops.places import right_class
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import get_class
 
-# (image, **what was drawn) → the result, in memory of its own or the image itself; None: that is albumentations' to do.
+# (image, **draws) → the result, in memory of its own or the image itself; None: that is albumentations' to do.
 Apply = Callable[..., np.ndarray | None]
-_SEEDS = 2  # of what is drawn for each image
+_SEEDS = 2  # of the draws for each image
 
 
 def attach(steps: Iterable[Any]) -> None:
@@ -35,8 +36,8 @@ def attach(steps: Iterable[Any]) -> None:
             base = get_class(type(step).__name__)
             if type(step) is right_class(base):
                 change_class(step, right_class(base, fast))
-        elif (works := fast_function(step)) is not None:
-            wrap_apply(step, _first, works)
+        elif (function := fast_function(step)) is not None:
+            wrap_apply(step, _first, function)
 
 
 def _fast(step: Any) -> Any:
@@ -47,11 +48,11 @@ def _fast(step: Any) -> Any:
 
 def fast_function(step: Any) -> Apply | None:
     """What does the work of a transform's `apply`; None where there is nothing, or its bits are others."""
-    make, kernels = _fast(step), library()
-    if make is None or isinstance(make, type) or kernels is None:
+    fast = _fast(step)
+    if fast is None or isinstance(fast, type):
         return None
-    works: Apply = make(step, kernels)
-    return works if same_bits(step, works) else None
+    function = partial(fast, step, library())
+    return function if same_bits(step, function) else None
 
 
 def takes(img: np.ndarray) -> bool:
@@ -61,28 +62,28 @@ def takes(img: np.ndarray) -> bool:
     return img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == 3 and img.size > 0 and img.flags.c_contiguous
 
 
-def same_bits(step: Any, works: Apply) -> bool:
+def same_bits(step: Any, function: Apply) -> bool:
     """Whether it makes of images what the class does, of what the step draws: asked once a process."""
     cls = type(step)
-    known = cls, "fast", cls.apply, repr(step.get_transform_init_args()), library()
-    return probe(known, lambda: _agree(step, works))
+    key = cls, "fast", cls.apply, repr(step.get_transform_init_args()), library()
+    return probe(key, lambda: _agree(step, function))
 
 
-def _agree(step: Any, works: Apply) -> Iterator[bool]:
+def _agree(step: Any, function: Apply) -> Iterator[bool]:
     """Of each image that the class takes, and some draws, whether both make the same of it."""
     draw = sampler_of(step)
     for seed, image in product(range(_SEEDS), images()):
         step.set_random_seed(seed)
         try:
-            drawn = draw({"image": image, "mask": image[..., 0] // 86})
+            draws = draw({"image": image, "mask": image[..., 0] // 86})
         except Exception:  # it is too small
             continue
-        done = works(image.copy(), **drawn)
-        if done is not None:  # else the class need not be asked, which may warn of so small an image
-            yield np.array_equal(done, type(step).apply(step, image.copy(), **drawn))
+        result = function(image.copy(), **draws)
+        if result is not None:  # else the class need not be asked, which may warn of so small an image
+            yield np.array_equal(result, type(step).apply(step, image.copy(), **draws))
 
 
-def _first(works: Apply, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
-    """What the faster way makes of an image or, where it makes nothing of it, what the class does."""
-    done = None if args else works(img, **params)
-    return apply(img, *args, **params) if done is None else done
+def _first(function: Apply, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
+    """The result of the faster way or, where it has none, of the class."""
+    result = None if args else function(img, **params)
+    return apply(img, *args, **params) if result is None else result

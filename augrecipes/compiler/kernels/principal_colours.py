@@ -15,7 +15,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.fast_apply import Apply, takes
+from augrecipes.compiler.kernels.fast_apply import takes
 from augrecipes.native.kernels import Library
 
 _LEVELS = np.arange(256, dtype=np.float32) / 255
@@ -28,42 +28,36 @@ _MOST = 1e-10  # what the order of the sums may change, where it makes no differ
 _ASIDE = 1e-12 * np.array([[1.0, -2.0, 3.0], [-2.0, -1.0, 2.0], [3.0, 2.0, 1.0]])
 
 
-def fancy_pca(_: Any, kernels: Library) -> Apply:
-    """What FancyPCA does."""
-    sum_floats, moments = kernels.kernel("sum_floats", "plpp"), kernels.kernel("moments", "plpp")
-    add = kernels.kernel("channel_sums", "plpffplpp")
-
-    def noise(img: np.ndarray, alpha_vector: np.ndarray, **_: Any) -> np.ndarray | None:
-        if not takes(img) or img.size < 3 * 64:
-            return None
-        pixels, sums = img.size // 3, np.empty(3, np.float32)
-        sum_floats(img.ctypes.data, pixels, _LEVELS.ctypes.data, sums.ctypes.data)
-        centred = _LEVELS[:, None] - sums / pixels
-        found = _covariance(img, centred, moments)
-        matrix, *others = (_directions(found + k * _ASIDE * found.trace(), alpha_vector) for k in (0, 1, -1))
-        if (aside := max(np.abs(other - matrix).sum() for other in others)) > _MOST:
-            colours = cv2.LUT(img, centred[None]).reshape(-1, 3)
-            matrix, aside = _directions(np.cov(colours, rowvar=False), alpha_vector), 0.0
-        tables = _tables(matrix, centred)
-        largest: Any = np.abs(tables).max(axis=(1, 2))
-        certain = 0.5 - 64 * _UNIT * 255 * (1 + float(np.abs(matrix).sum()))
-        if certain < _LEAST_CERTAIN or not largest.sum() < _LARGEST_SUM:
-            return None
-        out, count, places = np.empty_like(img), np.zeros(1, np.int64), np.empty(pixels // _FEW, np.int32)
-        add(
-            img.ctypes.data, pixels, tables.ctypes.data, 1, certain, places.ctypes.data, len(places),
-            count.ctypes.data, out.ctypes.data,
-        )  # fmt: skip
-        if count[0] > len(places):
-            return None
-        doubtful = places[: count[0]]
-        redone = _redo(img.reshape(-1, 3)[doubtful], matrix, centred, _NEAR + float(aside))
-        if redone is None:
-            return None
+def fancy_pca(step: Any, kernels: Library, img: np.ndarray, alpha_vector: np.ndarray, **_: Any) -> np.ndarray | None:
+    """FancyPCA."""
+    del step
+    if not takes(img) or img.size < 3 * 64:
+        return None
+    count, sums = img.size // 3, np.empty(3, np.float32)
+    kernels.kernel("sum_floats", "plpp")(img.ctypes.data, count, _LEVELS.ctypes.data, sums.ctypes.data)
+    centred = _LEVELS[:, None] - sums / count
+    covariance = _covariance(img, centred, kernels.kernel("moments", "plpp"))
+    matrix, *others = (_directions(covariance + k * _ASIDE * covariance.trace(), alpha_vector) for k in (0, 1, -1))
+    if (aside := max(np.abs(other - matrix).sum() for other in others)) > _MOST:
+        colours = cv2.LUT(img, centred[None]).reshape(-1, 3)
+        matrix, aside = _directions(np.cov(colours, rowvar=False), alpha_vector), 0.0
+    tables = _tables(matrix, centred)
+    largest: Any = np.abs(tables).max(axis=(1, 2))
+    certain = 0.5 - 64 * _UNIT * 255 * (1 + float(np.abs(matrix).sum()))
+    if certain < _LEAST_CERTAIN or not largest.sum() < _LARGEST_SUM:
+        return None
+    out, doubtful_count, places = np.empty_like(img), np.zeros(1, np.int64), np.empty(count // _FEW, np.int32)
+    kernels.kernel("channel_sums", "plpffplpp")(
+        img.ctypes.data, count, tables.ctypes.data, 1, certain, places.ctypes.data, len(places),
+        doubtful_count.ctypes.data, out.ctypes.data,
+    )  # fmt: skip
+    if doubtful_count[0] > len(places):
+        return None
+    doubtful = places[: doubtful_count[0]]
+    redone = _redo(img.reshape(-1, 3)[doubtful], matrix, centred, _NEAR + float(aside))
+    if redone is not None:
         out.reshape(-1, 3)[doubtful] = redone
-        return out
-
-    return noise
+    return None if redone is None else out
 
 
 def _covariance(img: np.ndarray, centred: np.ndarray, moments: Any) -> np.ndarray:
@@ -73,8 +67,8 @@ def _covariance(img: np.ndarray, centred: np.ndarray, moments: Any) -> np.ndarra
         entries[colour, :, colour] = centred[:, colour]
     moments(img.ctypes.data, pixels, entries.ctypes.data, sums.ctypes.data)
     first, (red, green, blue), (red_green, green_blue, blue_red) = sums[:, :3]
-    found = np.array([[red, red_green, blue_red], [red_green, green, green_blue], [blue_red, green_blue, blue]])
-    covariance: np.ndarray = (found - np.outer(first, first) / pixels) / (pixels - 1)
+    second = np.array([[red, red_green, blue_red], [red_green, green, green_blue], [blue_red, green_blue, blue]])
+    covariance: np.ndarray = (second - np.outer(first, first) / pixels) / (pixels - 1)
     return covariance
 
 
@@ -82,18 +76,17 @@ def _directions(covariance: np.ndarray, alpha_vector: np.ndarray) -> np.ndarray:
     """3×3: from centred colours to the noise, in 0..1."""
     values, vectors = np.linalg.eigh(covariance)
     order = values[::-1].argsort()
-    made: np.ndarray = np.dot(vectors[:, order], np.diag(alpha_vector * values[order]))
-    return made
+    return np.asarray(np.dot(vectors[:, order], np.diag(alpha_vector * values[order])))
 
 
 def _tables(matrix: np.ndarray, centred: np.ndarray) -> np.ndarray:
     """3×256×4: what each colour that comes in, and its level, is part of in the three that leave; and 1 in all."""
-    made = np.zeros((3, 256, 4), np.float32)
-    made[..., :3] = 255 * matrix.T[:, None, :] * centred.T[:, :, None]
+    tables = np.zeros((3, 256, 4), np.float32)
+    tables[..., :3] = 255 * matrix.T[:, None, :] * centred.T[:, :, None]
     for colour in range(3):
-        made[colour, :, colour] += np.arange(256)
-    made[0] += 1
-    return made
+        tables[colour, :, colour] += np.arange(256)
+    tables[0] += 1
+    return tables
 
 
 def _redo(colours: np.ndarray, matrix: np.ndarray, centred: np.ndarray, near: float) -> np.ndarray | None:

@@ -13,7 +13,7 @@ from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering import masks
-from augrecipes.compiler.lowering.lower import Lowered, Sites
+from augrecipes.compiler.lowering.lower import Lowered
 from augrecipes.compiler.lowering.masks import AS_IT_IS, MaskSink
 from augrecipes.compiler.lowering.validate import Position, matches_reference, same_draws
 from augrecipes.compiler.lowering.walk import OpaqueError, Walk
@@ -33,24 +33,23 @@ class ProgramMaker:
     """What makes programs of the steps of one pipeline. Where there is none, OpaqueError says why.
 
     Args:
-        sites: of all that draws: the transform, its label, and whether the tiles of a bag draw as one.
-        seed: of the pipeline.
-        position: moves the generators of its steps.
-        most: bytes that an image may have on its way; None: any.
-        tried: what is known of steps that were held to what they stand for, whatever the numbers are that they draw by.
+        pipeline: whose steps these are.
 
     Attributes:
-        made: of each transform, by its id: its label, and whether the tiles of a bag draw as one.
+        sites: of each step that draws, by its id: its label, and whether the tiles of a bag draw as one.
+        position: moves the generators of the steps.
     """
 
-    def __init__(self, sites: Sites, seed: int, position: Position, most: int | None, tried: set[Any]) -> None:
-        self.made = {id(step): (label, shared) for step, label, shared in sites}
-        self.position, self._tried = position, tried
-        self._seed, self._few = seed, _MOST if most is None else min(_MOST, most // _BYTES)
+    def __init__(self, pipeline: Any) -> None:
+        self.sites = {id(step): (label, shared) for step, label, shared in pipeline.sites}
+        self.position: Position = pipeline.draws.position
+        max_bytes = pipeline.recipe.max_bytes
+        self._pixels = _MOST if max_bytes is None else min(_MOST, max_bytes // _BYTES)
+        self._seed, self._tried = pipeline.compiled.seed, pipeline.tried
 
     def images(self, lowered: Sequence[Lowered], sink: Sink, *, files: bool) -> Program:
         """A plan of lowered steps, for images alone, which come undecoded if they are `files`."""
-        walk = Walk(self.made, files)
+        walk = Walk(self.sites, files)
         plan = self.steps(walk.lower(lowered), sink)
         plan.unmerged = walk.unmerged
         return plan
@@ -68,7 +67,7 @@ class ProgramMaker:
         for step, keyed in steps:
             why = ""
             if step is not None and keyed.numbers is not EXIT and (known := _known(step, keyed)) not in self._tried:
-                alone = Program(kernels, [keyed], sink, self._seed, self._few)
+                alone = Program(kernels, [keyed], sink, self._seed, self._pixels)
                 if not same_draws(alone, step, keyed, self.position):
                     why = "draws otherwise here"
                 elif keyed.numbers.changes and not self._matches_reference(kernels, step, keyed):
@@ -83,7 +82,7 @@ class ProgramMaker:
             elif keyed.numbers.drawn_in_python:
                 given[len(made)] = step
             made.append(replace(keyed, numbers=EXIT) if stops else keyed)
-        plan = Program(kernels, made, sink, self._seed, self._few)
+        plan = Program(kernels, made, sink, self._seed, self._pixels)
         plan.python_draws, plan.opaque, plan.writes = given, opaque, writes
         plan.fill_lengths = fill_lengths(step for step, _ in steps if step is not None)
         if plan.fill_lengths and any(getattr(step, "num_output_channels", None) for step, _ in steps):
@@ -113,7 +112,7 @@ class ProgramMaker:
                 sampled as those of other dtypes.
         """
         kernels, opaque = _kernels(), images.opaque
-        walk = Walk(self.made, labels=True, unmerged=images.unmerged)
+        walk = Walk(self.sites, labels=True, unmerged=images.unmerged)
         steps: list[Op] = []
         given, like = {}, _WORD if dtype == np.int16 and not exactly else dtype
         for step, found in walk.lower(lowered):
@@ -128,7 +127,7 @@ class ProgramMaker:
                     raise OpaqueError(f"{keyed.label} changes masks otherwise here")
                 self._tried.add(known)
             steps.append(replace(keyed, p=1.0) if keyed.numbers is NO_OP else keyed)
-        plan = Program(kernels, steps, MaskSink(wide=wide), self._seed, self._few, labels=True)
+        plan = Program(kernels, steps, MaskSink(wide=wide), self._seed, self._pixels, labels=True)
         plan.python_draws = given
         plan.opaque = {place: one for place, one in opaque.items() if steps[place].numbers is EXIT}
         return plan

@@ -9,7 +9,7 @@ from typing import Any
 from augrecipes.compat.steps import group_of, is_gated, is_plain
 from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.kernels import cost
-from augrecipes.compiler.kernels.resize_native import KERNELS, same_bits
+from augrecipes.compiler.kernels.opencv_bits import KERNELS, resizes_as_opencv
 from augrecipes.compiler.lowering import control, masks, warps
 from augrecipes.compiler.lowering.lower import Lowered
 from augrecipes.compiler.rewrite.nodes import Fused, ObjectStep
@@ -33,9 +33,7 @@ AsNumbers = Callable[[Any, int], NativeOp | None]
 
 def encode(step: Any, *, joined: bool = False) -> NativeOp | None:
     """A transform as numbers, joined with others or alone; None where programs do not know it, or not like this."""
-    record = op_record(type(step).__name__)
-    encoder = record.native_joined if joined else record.native
-    return encoder(step) if encoder is not None else None
+    return op_record(type(step).__name__).encode(step, joined=joined)
 
 
 class OpaqueError(Exception):
@@ -47,13 +45,13 @@ class Walk:
     """A way through the steps of a pipeline.
 
     Attributes:
-        made: of each that draws, by its id: its label, and whether the tiles of a bag draw as one.
+        sites: of each step that draws, by its id: its label, and whether the tiles of a bag draw as one.
         files: images come undecoded.
         labels: numbers are those of what happens to a mask.
         unmerged: merged steps, by their sites, that run one by one, because not all of them are known merged.
     """
 
-    made: Mapping[int, tuple[str, bool]]
+    sites: Mapping[int, tuple[str, bool]]
     files: bool = False
     labels: bool = False
     unmerged: set[str] = field(default_factory=set)
@@ -74,10 +72,10 @@ class Walk:
         if not isinstance(node, Fused):
             yield from self._unit(one, alone)
             return
-        merged = [] if node.site in self.unmerged else self._merged(one.inside, node)
+        merged = [] if node.site in self.unmerged else self._merged(one.children, node)
         if not merged:
-            for inside in one.inside:
-                yield from self._unit(inside, alone)
+            for child in one.children:
+                yield from self._unit(child, alone)
             return
         yield from merged
         if node.name == "JoinedColours":
@@ -100,25 +98,27 @@ class Walk:
 
     def _unit(self, one: Lowered, as_numbers: AsNumbers) -> control.Unit:
         """A step or a group, opened; a group that chooses as only albumentations knows is one step."""
-        if is_gated(one.made):
-            keyed = self.one(one.made, _unknown if isinstance(one.node, ObjectStep) else as_numbers)
-            return [(one.made, replace(keyed, alone=as_numbers is alone))]
-        label, shared = self.made[id(one.made)]
-        if (kind := group_of(one.made)) is not None:
-            children = [[*self._node(inside)] if as_numbers is alone else self._unit(inside, as_numbers)
-                        for inside in one.inside]  # fmt: skip
+        step = one.transform
+        if is_gated(step):
+            op = self.one(step, _unknown if isinstance(one.node, ObjectStep) else as_numbers)
+            return [(step, replace(op, alone=as_numbers is alone))]
+        label, shared = self.sites[id(step)]
+        if (kind := group_of(step)) is not None:
+            children = [
+                [*self._node(child)] if as_numbers is alone else self._unit(child, as_numbers) for child in one.children
+            ]
             if kind == "one":
                 # Of a child that is several steps each has a gate of its own.
                 children = [
-                    [(step, replace(keyed, forced=not rest)), *rest] for (step, keyed), *rest in map(list, children)
+                    [(first, replace(op, forced=not rest)), *rest] for (first, op), *rest in map(list, children)
                 ]
-            if (group := control.lower_group(one.made, label, children, shared=shared)) is not None:
+            if (group := control.lower_group(step, label, children, shared=shared)) is not None:
                 return group
-        return [(one.made, Op(label, shared, 1.0, EXIT, alone=True))]  # nobody else knows when it acts
+        return [(step, Op(label, shared, 1.0, EXIT, alone=True))]  # nobody else knows when it acts
 
     def one(self, step: Any, as_numbers: AsNumbers) -> Op:
         """A transform; OpaqueError where it runs in albumentations, whether or not it acts."""
-        label, shared = self.made[id(step)]
+        label, shared = self.sites[id(step)]
         numbers = None
         if is_plain(step, reads=_BOXES):
             numbers = masks.numbers_of(step, as_numbers) if self.labels else as_numbers(step, LINEAR)
@@ -126,7 +126,7 @@ class Walk:
             raise OpaqueError(f"{label} runs in albumentations")
         found = library()
         needed = [] if numbers is None else [name for how in numbers.resizes for name in KERNELS[int(how)]]
-        if needed and (found is None or not all(same_bits(found, name) for name in needed)):
+        if needed and (found is None or not all(resizes_as_opencv(found, name) for name in needed)):
             numbers = None
         return Op(label, shared, float(step.p), numbers or UNKNOWN_OP)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from augrecipes.compiler.kernels import lens_native, warp_native
+from augrecipes.compiler.kernels import warp_native
+from augrecipes.compiler.kernels.opencv_bits import bends_as_opencv
 from augrecipes.compiler.kernels.warp_native import Kind
 from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
@@ -40,7 +41,7 @@ def exactly(found: NativeOp) -> NativeOp | None:
         return None
     if found.effect == EFFECTS.DISTORTS_LENS:
         kernels = library()
-        return found if kernels is not None and lens_native.same_bits(kernels) else None
+        return found if kernels is not None and bends_as_opencv(kernels) else None
     if found.effect == EFFECTS.DISTORTS_GRID:
         return found
     if found.effect == EFFECTS.WARPS_PERSPECTIVE:

@@ -108,7 +108,7 @@ class AsCompose(Displayed, Compose):
     def _made(self, step: Any) -> Any:
         (lowered,), sites = lower([step])
         guard(sites, self.compiled.recipe.max_bytes)
-        return lowered.made
+        return lowered.transform
 
     # What albumentations calls on the parts of a group; each begins with the first.
 
@@ -202,11 +202,6 @@ class AsCompose(Displayed, Compose):
             f"Path('recipe.yaml').write_text(pipeline.recipe.to_yaml()); ar.load('recipe.yaml').compile({again}) makes "
             "this pipeline again. Or pickle it."
         )
-
-
-def is_kept(step: Any) -> bool:
-    """Whether a step is a pipeline's own already."""
-    return step.set_random_seed is _refuse_step
 
 
 def _refuse_step(*_: Any) -> NoReturn:

@@ -82,8 +82,7 @@ class Programs:
 
     @cached_property
     def _maker(self) -> ProgramMaker:
-        it = self._pipeline
-        return ProgramMaker(it.sites, it.compiled.seed, it.draws.position, it.recipe.max_bytes, it.tried)
+        return ProgramMaker(self._pipeline)
 
     @cached_property
     def why_not_together(self) -> str | None:

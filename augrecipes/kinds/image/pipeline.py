@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from augrecipes.compiler.run.points import processors, rows_of
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.program_runner import Key, ProgramRunner
 from augrecipes.compiler.run.programs import Programs
+from augrecipes.compiler.run.step_matrices import StepMatrices
 from augrecipes.compiler.run.targets import arrival_of
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
@@ -56,7 +57,7 @@ class ImagePipeline(Pipeline):
     """
 
     nests = True
-    made_of_steps = ("programs", "program_runner", "step_runner")
+    made_of_steps = ("programs", "program_runner", "step_runner", "step_matrices")
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         self._lowered, sites = lower(compiled.plans[arrival].steps)
@@ -92,6 +93,11 @@ class ImagePipeline(Pipeline):
     def step_runner(self) -> StepRunner:
         """What carries out samples step by step."""
         return StepRunner(self)
+
+    @cached_property
+    def step_matrices(self) -> StepMatrices:
+        """Where its steps, as they are written, put the pixels of samples."""
+        return StepMatrices(self)
 
     def run_batch(self, output: RowTarget, positions: Sequence[int], samples: SampleColumns) -> None:
         """Make some samples of a batch: side by side by a program, and by themselves what that leaves."""
@@ -138,7 +144,7 @@ class ImagePipeline(Pipeline):
             if targets.get("image") is None:
                 raise DataError("out is what the image is written to, and the sample has none")
             allocate = output_buffer(out, "the image", (targets.get("image"),))
-        output = SampleOutput(epoch, (index, tile), allocate)
+        output = SampleOutput(epoch, ((index, tile),), allocate)
         if self.programs.has_exits:
             self.run_alone(output, 0, targets)  # and from exit to exit
         else:
@@ -228,19 +234,6 @@ class ImagePipeline(Pipeline):
             return programs.why_not_together
         masks = programs.masks()
         return masks if isinstance(masks, str) else None
-
-    def copies_for_threads(self, count: int) -> list[Self]:
-        """Pipelines for `count` threads; steps hold state, so each thread has its own, kept for the next time."""
-        copies: list[Self] = self.__dict__.setdefault("_copies_for_threads", [self])
-        while len(copies) < count:
-            more = self.whole and self.whole.copies_for_threads(len(copies) + 1)[-1].in_epoch(self._epoch)
-            copies.append(more or self.again())
-        return copies[:count]
-
-    def renew(self, compiled: Compiled) -> None:
-        """As every pipeline; the threads' pipelines are made anew, too."""
-        super().renew(compiled)
-        self._copies_for_threads = [self]
 
     @cached_property
     def required_targets(self) -> frozenset[str]:

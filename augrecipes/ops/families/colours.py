@@ -9,22 +9,16 @@ from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops import amplify
 from augrecipes.ops.checks import Arguments, Fault
 from augrecipes.ops.eval_windows import middle
-from augrecipes.ops.families.base import GREY_OR_RGB, RGB, of_values
-from augrecipes.ops.native_op import NativeOp, params_getter, ranges, uniform
+from augrecipes.ops.families.base import GREY_OR_RGB, RGB, of_values, opencv
+from augrecipes.ops.native_op import NativeOp, UpTo, encoder, uniform
 
 _AMOUNTS = ("brightness", "contrast", "saturation", "hue")
-_MOST_TILES = 64
 _FULL, _MIDDLE, _AWAY = 255.0, 0.3, 0.05  # of colours
 
 
 def _check_preset(a: Arguments) -> Fault:
     both = a["method"] == "random_preset" and a["preset"] is not None
     return ("preset", "a preset needs method: preset") if both else None
-
-
-def _is_weighted_sum(a: Arguments) -> bool:
-    # Other methods compare the channels, or go through Lab or PCA; `average` drops the fraction.
-    return a.get("method", "weighted_average") == "weighted_average" and a.get("num_output_channels", 3) == 3
 
 
 def channel_mix(step: Any) -> NativeOp | None:
@@ -45,54 +39,24 @@ def channel_mix(step: Any) -> NativeOp | None:
     return NativeOp(DRAWS.NOTHING, EFFECTS.MIXES, tuple(rows.ravel().tolist()))
 
 
-def _hsv_rounding(_: Any) -> tuple[float, ...]:
-    from augrecipes.ops import opencv_variants
-
-    return opencv_variants.hsv()
-
-
-def _color_jitter(step: Any) -> NativeOp:
-    from augrecipes.ops import opencv_variants
-
-    limits = ranges(*(getattr(step, name) for name in _AMOUNTS))
-    rounding = (*opencv_variants.hsv(), opencv_variants.sums())
-    return NativeOp(DRAWS.COLOR_JITTER, EFFECTS.JITTERS_EXACTLY, limits, params_getter(*_AMOUNTS, "order"), rounding)
-
-
-def _autocontrast(step: Any) -> NativeOp | None:
-    if step.cutoff or step.ignore is not None:
-        return None
-    return NativeOp(DRAWS.NOTHING, EFFECTS.WIDENS_RANGE, effect_arguments=(float(step.method == "cdf"),))
-
-
-def _clahe(step: Any) -> NativeOp | None:
-    across, down = step.tile_grid_size
-    if max(across, down) > _MOST_TILES:
-        return None
+def _lab_tables(_: Any) -> int:
     from augrecipes.native import lab
 
-    tiles = (down, across, lab.TABLES.ctypes.data)
-    return uniform(EFFECTS.APPLIES_CLAHE, effect_arguments=lambda _: tiles, clip_limit="clip_limit")(step)
+    return int(lab.TABLES.ctypes.data)
 
 
-def _equalize(step: Any) -> NativeOp | None:
-    plain = step.mode == "cv" and step.by_channels and step.mask is None
-    return NativeOp(DRAWS.NOTHING, EFFECTS.EQUALIZES) if plain else None
-
-
-def _stain_jitter(step: Any) -> NativeOp:
+def _stain_tables(step: Any) -> tuple[float, ...]:
     """As `fast` does it."""
     from augrecipes.ops.stain import jitter_tables, white_level
 
-    tables = *(float(array.ctypes.data) for array in jitter_tables()), float(white_level(step.white_threshold))
-    return NativeOp(
-        DRAWS.STAINS, EFFECTS.STAINS, ranges(step.sigma, step.bias), params_getter("factors", "shifts"), tables
-    )
+    return *(float(array.ctypes.data) for array in jitter_tables()), float(white_level(step.white_threshold))
 
 
 _recolouring = partial(of_values, recolours=True, channels=GREY_OR_RGB)
 _by_histogram = partial(of_values, statistics="the histogram", grids="alike", in_levels=True)
 _HSV = dict.fromkeys(("hue_shift_limit", "sat_shift_limit", "val_shift_limit"), 0)
+# Other methods compare the channels, or go through Lab or PCA; `average` drops the fraction.
+_WEIGHTED_SUM = {"method": "weighted_average", "num_output_channels": 3}
 
 RECORDS = (
     # One 3×4 matrix, in arithmetic that rounds: for `fast` only.
@@ -101,16 +65,19 @@ RECORDS = (
         "matrix",
         random=False,
         statistics="the principal colours",
-        when={"action": _is_weighted_sum, "statistics": lambda a: a.get("method") == "pca"},
+        when={
+            "action": lambda a: all(a.get(name, value) == value for name, value in _WEIGHTED_SUM.items()),
+            "statistics": lambda a: a.get("method") == "pca",
+        },
         grids="same",
         averages=2,
         gain=amplify.to_gray,
         chroma="drops",
         limits={"num_output_channels": (1, 128)},
         mend="pixel_mends:NarrowGrey",
-        native=lambda step: NativeOp(DRAWS.NOTHING, EFFECTS.GRAYS) if _is_weighted_sum(vars(step)) else None,
+        native=encoder(EFFECTS.GRAYS),
         native_joined=channel_mix,
-        native_when="`method` weighted_average; `num_output_channels` 3",
+        native_with=_WEIGHTED_SUM,
     ),
     _recolouring("ToSepia", "matrix", random=False, gain=1.36, native_joined=channel_mix),
     of_values(
@@ -129,7 +96,7 @@ RECORDS = (
         averages=0,
         gain=1.0,
         chroma="swaps",
-        native=lambda _: NativeOp(DRAWS.ORDER, EFFECTS.SHUFFLES_CHANNELS, (), params_getter("channels_shuffled")),
+        native=encoder(EFFECTS.SHUFFLES_CHANNELS, DRAWS.ORDER, draws=["channels_shuffled"]),
     ),
     _recolouring(
         "HueSaturationValue",
@@ -141,7 +108,7 @@ RECORDS = (
         only_draws=(*_HSV,),
         native=uniform(
             EFFECTS.SHIFTS_HSV,
-            effect_arguments=_hsv_rounding,
+            effect_arguments=[opencv("hsv")],
             hue_shift="hue_shift_limit",
             sat_shift="sat_shift_limit",
             val_shift="val_shift_limit",
@@ -161,25 +128,36 @@ RECORDS = (
         limits={**dict.fromkeys(_AMOUNTS, (0, 1_000_000)), "hue": (-0.5, 0.5)},
         rising=dict.fromkeys(_AMOUNTS, 0),
         unsigned=("hue",),
-        native=_color_jitter,
+        native=encoder(
+            EFFECTS.JITTERS_EXACTLY, DRAWS.COLOR_JITTER, _AMOUNTS, (*_AMOUNTS, "order"), [opencv("hsv"), opencv("sums")]
+        ),
     ),
-    _by_histogram("AutoContrast", random=False, native=_autocontrast, native_when="`cutoff` 0; no `ignore`"),
+    _by_histogram(
+        "AutoContrast",
+        random=False,
+        native=encoder(EFFECTS.WIDENS_RANGE, effect_arguments=[lambda step: step.method == "cdf"]),
+        native_with={"cutoff": 0, "ignore": None},
+    ),
     _by_histogram(
         "CLAHE",
         channels=GREY_OR_RGB,
         only_draws=("clip_limit",),
         limits={"tile_grid_size": (1, 256)},
         settled=lambda a: {"clip_limit": middle("from_one", a["clip_limit"], None)},
-        native=_clahe,
-        native_when="`tile_grid_size` up to 64",
+        native=uniform(
+            EFFECTS.APPLIES_CLAHE,
+            effect_arguments=[lambda step: step.tile_grid_size[::-1], _lab_tables],
+            clip_limit="clip_limit",
+        ),
+        native_with={"tile_grid_size": UpTo(64)},
     ),
     _by_histogram(
         "Equalize",
         random=False,
         channels=GREY_OR_RGB,
         overwrites=lambda a: a.get("mode") == "pil",
-        native=_equalize,
-        native_when="`mode` cv; `by_channels` true",
+        native=encoder(EFFECTS.EQUALIZES, arguments=[lambda step: () if step.mask is None else None]),
+        native_with={"mode": "cv", "by_channels": True},
     ),
     of_values(
         "FancyPCA",
@@ -205,7 +183,7 @@ RECORDS = (
         neutral={"sigma": 0, "bias": 0},
         unsigned=("sigma", "bias"),
         module="augrecipes.ops.stain",
-        native_joined=_stain_jitter,
+        native_joined=encoder(EFFECTS.STAINS, DRAWS.STAINS, ["sigma", "bias"], ["factors", "shifts"], [_stain_tables]),
     ),
     of_values("FromFloat", random=False, changes_dtype=True, grids="same"),
 )

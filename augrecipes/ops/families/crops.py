@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,10 +12,11 @@ from augrecipes.ops.checks import Arguments, Fault, exactly_one
 from augrecipes.ops.constants import BORDER
 from augrecipes.ops.families.base import geometric, resampling
 from augrecipes.ops.families.resizes import WHOLE
-from augrecipes.ops.native_op import NativeOp, params_getter
+from augrecipes.ops.native_op import Encoder, NativeOp, Origin, encoder
 
 _PADS = ("pad_top", "pad_bottom", "pad_left", "pad_right")
 _PAIR = 2
+_BOX = ("x_min", "y_min", "x_max", "y_max")
 
 
 def _pads_in_place(arguments: Arguments) -> bool:
@@ -57,22 +58,21 @@ def _check_padding(a: Arguments) -> Fault:
 # Windows, of which some pad first.
 
 
-def _window(step: Any, draw: int) -> NativeOp | None:
-    return _cut(step, draw, (step.height, step.width, step.pad_if_needed, _position(step.pad_position)))
+def _cut(draw: int, arguments: Sequence[Origin]) -> Encoder:
+    """Windows, by whether a step pads first: both draw from the same arguments."""
+    plain = encoder(EFFECTS.CROPS, draw, arguments, _window_and_border)
+    padded = encoder(EFFECTS.PADS_AND_CROPS, draw, arguments, _window_and_border, [_border])
+    return lambda step: (padded if step.pad_if_needed else plain)(step)
+
+
+def _window(draw: int) -> Encoder:
+    return _cut(draw, ["height", "width", "pad_if_needed", lambda step: _position(step.pad_position)])
 
 
 def _fixed_window(step: Any) -> NativeOp | None:
-    box = (step.x_min, step.y_min, step.x_max, step.y_max)
-    if not step.pad_if_needed:
-        return NativeOp(DRAWS.NOTHING, EFFECTS.CROPS, box, params_getter("crop_coords"))
-    return _cut(step, DRAWS.PADDED_BOX, (*box, _position(step.pad_position)))
-
-
-def _cut(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
-    if not step.pad_if_needed:
-        return NativeOp(draw, EFFECTS.CROPS, arguments, _window_and_border)
-    border = _border(step)
-    return None if border is None else NativeOp(draw, EFFECTS.PADS_AND_CROPS, arguments, _window_and_border, border)
+    if step.pad_if_needed:
+        return _cut(DRAWS.PADDED_BOX, [*_BOX, lambda step: _position(step.pad_position)])(step)
+    return encoder(EFFECTS.CROPS, arguments=_BOX, draws=["crop_coords"])(step)
 
 
 def _window_and_border(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -80,32 +80,28 @@ def _window_and_border(params: Mapping[str, Any]) -> tuple[float, ...]:
     return (*map(float, params["crop_coords"]), *(float(pads[name]) for name in _PADS))
 
 
-def _window_about_boxes(_: Any) -> NativeOp:
-    return NativeOp(DRAWS.NOTHING, EFFECTS.CROPS, WHOLE, params_getter("crop_coords"), drawn_in_python=True)
+_window_about_boxes = encoder(EFFECTS.CROPS, arguments=WHOLE, draws=["crop_coords"], drawn_in_python=True)
 
 
 # Borders.
 
 
-def _padding(step: Any) -> NativeOp | None:
+def _padding(step: Any) -> tuple[int, ...]:
+    """Rows above and below, columns before and behind."""
     sides = step.padding
     if isinstance(sides, int):
         sides = [sides] * 4
     elif len(sides) == _PAIR:
         sides = [*sides, *sides]
     left, top, right, bottom = sides
-    return _pads(step, DRAWS.NOTHING, (top, bottom, left, right))
+    return top, bottom, left, right
 
 
-def _padding_if_needed(step: Any) -> NativeOp | None:
+def _least_size(step: Any) -> tuple[int, ...]:
+    """Least height and width, or -1; divisors of them, or 0; where the image lies."""
     least = (-1 if n is None else n for n in (step.min_height, step.min_width))
     divisors = (n or 0 for n in (step.pad_height_divisor, step.pad_width_divisor))
-    return _pads(step, DRAWS.PADDING, (*least, *divisors, _position(step.position)))
-
-
-def _pads(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
-    border = _border(step)
-    return None if border is None else NativeOp(draw, EFFECTS.PADS, arguments, params_getter(*_PADS), border)
+    return (*least, *divisors, _position(step.position))
 
 
 def _position(name: str) -> int:
@@ -148,15 +144,13 @@ _border_around = partial(geometric, action="padding", random=False, grids="never
 
 RECORDS = (
     # Where one pads first, the kernel sees the padding in the drawn parameters and runs the step itself.
-    _steady(
-        "Crop", pixels=("x_min", "y_min", "x_max", "y_max"), size=sizes.to_box, check=_check_box, native=_fixed_window
-    ),
-    _steady("CenterCrop", crops="centre", pixels=("height", "width"), native=partial(_window, draw=DRAWS.CENTER_CROP)),
+    _steady("Crop", pixels=_BOX, size=sizes.to_box, check=_check_box, native=_fixed_window),
+    _steady("CenterCrop", crops="centre", pixels=("height", "width"), native=_window(DRAWS.CENTER_CROP)),
     _fixed_size(
         "RandomCrop",
         instead="CenterCrop",
         in_eval=(eval_windows.central, "the window in the centre"),
-        native=partial(_window, draw=DRAWS.RANDOM_CROP),
+        native=_window(DRAWS.RANDOM_CROP),
     ),
     _crop(
         "RandomCropFromBorders",
@@ -174,7 +168,7 @@ RECORDS = (
         draws_from=frozenset({"mask"}),
         needs="mask",
         in_eval=_anywhere,
-        fast="mask_crop:FastMaskCrop",
+        fast="samplers:FastMaskCrop",
     ),
     _crop("RandomCropNearBBox", crops="placed", size=sizes.unpredictable, in_eval=(None, "no window stands for it")),
     _crop(
@@ -189,20 +183,26 @@ RECORDS = (
         "CropAndPad",
         random=False,
         when={"random": _has_plain_sides},
-        size=sizes.kept_if("keep_size", True),
+        size=sizes.unchanged_if("keep_size", True),
         effect="padding",
         neutral={"px": 0, "percent": 0},
         rising={"px": 1},
         check=exactly_one("px", "percent"),
         settled=eval_windows.middle_sides,
     ),
-    _border_around("Pad", size=sizes.pad, neutral={"padding": 0}, limits={"padding": (0, 1_000_000)}, native=_padding),
+    _border_around(
+        "Pad",
+        size=sizes.pad,
+        neutral={"padding": 0},
+        limits={"padding": (0, 1_000_000)},
+        native=encoder(EFFECTS.PADS, DRAWS.NOTHING, [_padding], _PADS, [_border]),
+    ),
     _border_around(
         "PadIfNeeded",
         when={"random": _pads_in_place},
         size=sizes.pad_to,
         check=_check_padding,
         settled=lambda _: {"position": "center"},
-        native=_padding_if_needed,
+        native=encoder(EFFECTS.PADS, DRAWS.PADDING, [_least_size], _PADS, [_border]),
     ),
 )

@@ -9,7 +9,7 @@ from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops import sizes
 from augrecipes.ops.dihedral import D4, QUARTERS, Symmetry, drawn_symmetry
 from augrecipes.ops.families.base import geometric
-from augrecipes.ops.native_op import Encoder, NativeOp
+from augrecipes.ops.native_op import Encoder, encoder
 from augrecipes.ops.record import OpRecord
 
 
@@ -18,21 +18,20 @@ def _bits(symmetry: Symmetry) -> float:
 
 
 def _one_of(draw: int, symmetries: Iterable[Symmetry]) -> Encoder:
-    arguments = tuple(map(_bits, symmetries))
-    return lambda _: NativeOp(draw, EFFECTS.FLIPS, arguments, lambda params: (_bits(drawn_symmetry(params)),))
+    return encoder(EFFECTS.FLIPS, draw, map(_bits, symmetries), lambda params: (_bits(drawn_symmetry(params)),))
 
 
 def _flip(name: str, element: str, size: sizes.Bounds | None = None) -> OpRecord:
     bits = (_bits(D4[element]),)
-    flip = NativeOp(DRAWS.NOTHING, EFFECTS.FLIPS, bits, lambda _: bits)
-    return _dihedral(name, random=False, symmetry=element, size=size, native=lambda _: flip)
+    flip = encoder(EFFECTS.FLIPS, arguments=bits, draws=lambda _: bits)
+    return _dihedral(name, random=False, symmetry=element, size=size, native=flip)
 
 
 _dihedral = partial(geometric, action="dihedral")
 _turn = partial(_dihedral, size=sizes.turned)
 
 RECORDS = (
-    geometric("NoOp", "identity", random=False, native=lambda _: NativeOp(DRAWS.NOTHING, EFFECTS.KEEPS)),
+    geometric("NoOp", "identity", random=False, native=encoder(EFFECTS.KEEPS)),
     _flip("HorizontalFlip", "h"),
     _flip("VerticalFlip", "v"),
     _flip("TimeReverse", "h"),

@@ -7,14 +7,15 @@ from functools import partial
 from typing import Any
 
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS
-from augrecipes.ops.amplify import filled
+from augrecipes.ops.amplify import holes
 from augrecipes.ops.checks import Arguments, Fault
 from augrecipes.ops.families.base import geometric
-from augrecipes.ops.native_op import NativeOp, ranges
+from augrecipes.ops.native_op import UpTo, encoder
 
 _MASK = frozenset({"mask"})
 _COVERS = "`fill` of levels"
 _MOST_LEVEL = 255
+_HOLES = ("num_holes_range", "hole_height_range", "hole_width_range")
 _PLACES = [1 << LIMITS.CORNER_BITS * place for place in (3, 2, 1, 0)]  # of corners in one number
 
 
@@ -27,22 +28,8 @@ def _check_holes(a: Arguments) -> Fault:
     return None
 
 
-def _coarse(step: Any) -> NativeOp | None:
-    fill = _fill(step)
-    if fill is None or step.num_holes_range[1] > LIMITS.MOST_HOLES:
-        return None
-    parts = step.hole_height_range[1] < 1
-    arguments = (*ranges(step.num_holes_range, step.hole_height_range, step.hole_width_range), float(parts))
-    return NativeOp(DRAWS.HOLES, EFFECTS.FILLS_HOLES, arguments, _corners, fill)
-
-
-def _grid(step: Any) -> NativeOp | None:
-    if (fill := _fill(step)) is None:
-        return None
-    shape, units = step.holes_number_xy or (0, 0), step.unit_size_range or (0, 0)
-    across, down = step.shift_xy
-    arguments = (*ranges(shape, units), step.ratio, float(step.random_offset), float(down), float(across))
-    return NativeOp(DRAWS.GRID_OF_HOLES, EFFECTS.FILLS_HOLES, arguments, _corners, fill)
+def _grid(step: Any) -> tuple[Any, ...]:
+    return step.holes_number_xy or (0, 0), step.unit_size_range or (0, 0)
 
 
 def _fill(step: Any) -> tuple[float, ...] | None:
@@ -59,11 +46,17 @@ def _corners(params: Mapping[str, Any]) -> tuple[float, ...]:
     return tuple(map(float, (len(words), *words.tolist())))
 
 
-_covering = partial(geometric, gain=filled, in_place=True, hides=True)
+_covering = partial(geometric, gain=holes, in_place=True, hides=True)
 
 RECORDS = (
     _covering(
-        "CoarseDropout", check=_check_holes, native=_coarse, native_when=f"{_COVERS}; `num_holes_range` up to 256"
+        "CoarseDropout",
+        check=_check_holes,
+        native=encoder(
+            EFFECTS.FILLS_HOLES, DRAWS.HOLES, [*_HOLES, lambda step: step.hole_height_range[1] < 1], _corners, [_fill]
+        ),
+        native_with={"num_holes_range": UpTo(LIMITS.MOST_HOLES)},
+        native_note=_COVERS,
     ),
     _covering("ConstrainedCoarseDropout", draws_from=_MASK),
     _covering(
@@ -76,8 +69,14 @@ RECORDS = (
         "GridDropout",
         limits={"holes_number_xy": (1, 1000)},
         rising={"unit_size_range": 1},
-        native=_grid,
-        native_when=_COVERS,
+        native=encoder(
+            EFFECTS.FILLS_HOLES,
+            DRAWS.GRID_OF_HOLES,
+            [_grid, "ratio", "random_offset", lambda step: step.shift_xy[::-1]],
+            _corners,
+            [_fill],
+        ),
+        native_note=_COVERS,
     ),
     _covering("MaskDropout", draws_from=_MASK, needs="mask"),
     geometric(

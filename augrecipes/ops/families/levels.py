@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from augrecipes.compat import normals
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops import amplify
 from augrecipes.ops.checks import Arguments, Fault
-from augrecipes.ops.families.base import RGB, of_values
-from augrecipes.ops.native_op import NativeOp, flat, params_getter, ranges, uniform
+from augrecipes.ops.families.base import RGB, numpy_normals, of_values
+from augrecipes.ops.native_op import NativeOp, encoder, flat, uniform
 
 _RGB, _MOST_LEVEL = 3, 255
 
@@ -43,54 +42,24 @@ def _check_temperature(a: Arguments) -> Fault:
     return None if limit[0] <= 6000 <= limit[1] else ("temperature_limit", f"must include 6000 kelvin, got {limit}")
 
 
-def _gamma(step: Any) -> NativeOp:
-    return NativeOp(DRAWS.HUNDREDTHS, EFFECTS.CORRECTS_GAMMA, ranges(step.gamma_limit), params_getter("gamma"))
-
-
-def _brightness_contrast(step: Any) -> NativeOp | None:
-    """Where neither is measured in the image."""
-    if not step.brightness_by_max or step.ensure_safe_range:
-        return None
-    limits = ranges(step.contrast_limit, step.brightness_limit)
-    return NativeOp(DRAWS.BRIGHTNESS_CONTRAST, EFFECTS.SCALES_LEVELS, limits, params_getter("alpha", "beta"))
-
-
 def _posterize(step: Any) -> NativeOp | None:
     bits = step.num_bits if isinstance(step.num_bits, list) else [step.num_bits]
-    count, drawn = float(len(bits)), params_getter("num_bits")
-    if count not in (1, _RGB):
-        return None
-    return NativeOp(DRAWS.WHOLE_NUMBERS, EFFECTS.POSTERIZES, (count, *ranges(*bits)), drawn, (count,))
+    count, draws = len(bits), ["num_bits"]
+    known = encoder(EFFECTS.POSTERIZES, DRAWS.WHOLE_NUMBERS, (count, "num_bits"), draws, (count,))
+    return known(step) if count in (1, _RGB) else None
 
 
-def _tone_curve(step: Any) -> NativeOp | None:
-    if not normals():
-        return None
-
-    def drawn(params: Mapping[str, Any]) -> tuple[float, ...]:
-        low = tuple(flat(params["low_y"]))
-        return (float(len(low)), *low, *flat(params["high_y"]))
-
-    return NativeOp(DRAWS.CURVES, EFFECTS.CURVES, (float(step.scale), float(step.per_channel), normals()), drawn)
+def _curves(params: Mapping[str, Any]) -> tuple[float, ...]:
+    low = tuple(flat(params["low_y"]))
+    return (float(len(low)), *low, *flat(params["high_y"]))
 
 
-def _multiplier(step: Any) -> NativeOp | None:
-    if step.elementwise:
-        return None
-    arguments = (*ranges(step.multiplier), float(step.per_channel))
-    return NativeOp(DRAWS.MULTIPLIERS, EFFECTS.MULTIPLIES, arguments, params_getter("multiplier"))
+def _dropped(params: Mapping[str, Any]) -> tuple[float, ...]:
+    return tuple(float(channel in params["channels_to_drop"]) for channel in range(_RGB))
 
 
-def _channel_dropout(step: Any) -> NativeOp | None:
-    if not 0 <= step.fill <= _MOST_LEVEL:
-        return None
-
-    def drawn(params: Mapping[str, Any]) -> tuple[float, ...]:
-        return tuple(float(channel in params["channels_to_drop"]) for channel in range(_RGB))
-
-    return NativeOp(
-        DRAWS.DROPPED_CHANNELS, EFFECTS.DROPS_CHANNELS, ranges(step.channel_drop_range), drawn, (int(step.fill),)
-    )
+def _fill(step: Any) -> int | None:
+    return int(step.fill) if 0 <= step.fill <= _MOST_LEVEL else None
 
 
 def _is_by_mean(a: Arguments) -> bool:
@@ -101,15 +70,11 @@ def _reads_mean(a: Arguments) -> bool:
     return _is_by_mean(a) and a.get("brightness_limit") not in (0, [0, 0])
 
 
-def _is_of_channels(a: Arguments) -> bool:
-    return not a.get("elementwise", False)
-
-
 _table = partial(of_values, action="lookup")
 _BY_MEAN = {"brightness_limit": 0, "contrast_limit": 0}
 
 RECORDS = (
-    _table("InvertImg", random=False, averages=1, gain=1.0, native=lambda _: NativeOp(DRAWS.NOTHING, EFFECTS.INVERTS)),
+    _table("InvertImg", random=False, averages=1, gain=1.0, native=encoder(EFFECTS.INVERTS)),
     _table(
         "Solarize",
         jumps=True,
@@ -135,7 +100,13 @@ RECORDS = (
         check=_check_bits,
         native=_posterize,
     ),
-    _table("RandomGamma", gain=amplify.gamma, neutral={"gamma_limit": 100}, only_draws=("gamma_limit",), native=_gamma),
+    _table(
+        "RandomGamma",
+        gain=amplify.gamma,
+        neutral={"gamma_limit": 100},
+        only_draws=("gamma_limit",),
+        native=encoder(EFFECTS.CORRECTS_GAMMA, DRAWS.HUNDREDTHS, ["gamma_limit"], ["gamma"]),
+    ),
     _table(
         "RandomBrightnessContrast",
         recolours=True,
@@ -144,18 +115,26 @@ RECORDS = (
         gain=amplify.brightness_contrast,
         neutral=_BY_MEAN,
         only_draws=(*_BY_MEAN,),
-        native=_brightness_contrast,
-        native_when="`brightness_by_max` true; `ensure_safe_range` false",
+        native=encoder(
+            EFFECTS.SCALES_LEVELS, DRAWS.BRIGHTNESS_CONTRAST, ["contrast_limit", "brightness_limit"], ["alpha", "beta"]
+        ),
+        native_with={"brightness_by_max": True, "ensure_safe_range": False},
     ),
-    _table("RandomToneCurve", gain=3.0, in_levels=True, neutral={"scale": 0}, native=_tone_curve),
+    _table(
+        "RandomToneCurve",
+        gain=3.0,
+        in_levels=True,
+        neutral={"scale": 0},
+        native=encoder(EFFECTS.CURVES, DRAWS.CURVES, ["scale", "per_channel", numpy_normals], _curves),
+    ),
     _table("PlanckianJitter", recolours=True, channels=RGB, gain=1.7, check=_check_temperature),
     _table(
         "MultiplicativeNoise",
-        when=dict.fromkeys(("action", "grids"), _is_of_channels),
+        when=dict.fromkeys(("action", "grids"), lambda a: not a.get("elementwise", False)),
         gain=amplify.multiplied,
         neutral={"multiplier": 1},
-        native=_multiplier,
-        native_when="`elementwise` false",
+        native=encoder(EFFECTS.MULTIPLIES, DRAWS.MULTIPLIERS, ["multiplier", "per_channel"], ["multiplier"]),
+        native_with={"elementwise": False},
     ),
     _table(
         "ChannelDropout",
@@ -163,7 +142,7 @@ RECORDS = (
         averages=0,
         gain=1.0,
         rising={"channel_drop_range": 0},
-        native=_channel_dropout,
-        native_when="`fill` of 0 to 255",
+        native=encoder(EFFECTS.DROPS_CHANNELS, DRAWS.DROPPED_CHANNELS, ["channel_drop_range"], _dropped, [_fill]),
+        native_note="`fill` of 0 to 255",
     ),
 )

@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
-from augrecipes.ops.amplify import sampled, sampled_twice
+from augrecipes.ops.amplify import downscaled, sampled
 from augrecipes.ops.checks import Arguments, Fault, is_number
 from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
-from augrecipes.ops.families.base import GREY_OR_RGB, RGB, of_values
-from augrecipes.ops.native_op import NativeOp, counts_noise, params_getter, ranges, uniform
+from augrecipes.ops.families.base import GREY_OR_RGB, RGB, of_values, opencv
+from augrecipes.ops.native_op import NativeOp, counts_noise, encoder, uniform
 
 _CHANNELS = 3
 _NUMBERS_OF_A_KEY = 1 << 32
@@ -46,30 +46,20 @@ def _check_params(a: Arguments) -> Fault:
 
 def _constant(step: Any) -> NativeOp | None:
     """A number of levels added to each channel."""
-    if (step.noise_type, step.spatial_mode) != ("uniform", "constant"):
-        return None
-    given = step.noise_params["ranges"]
-    limits = given * _CHANNELS if len(given) == 1 else given
-    if len(limits) != _CHANNELS:
-        return None
-    return NativeOp(DRAWS.SHIFTS, EFFECTS.SHIFTS, ranges(*limits), params_getter("noise_map"))
+    ranges = step.noise_params["ranges"]
+    limits = ranges * _CHANNELS if len(ranges) == 1 else ranges
+    known = encoder(EFFECTS.SHIFTS, DRAWS.SHIFTS, [lambda _: limits], ["noise_map"])
+    return known(step) if len(limits) == _CHANNELS else None
 
 
 def _gaussian(step: Any) -> NativeOp | None:
     """Our own numbers, or those that OpenCV draws."""
-    limits = ranges(step.std_range, step.mean_range)
+    limits = ("std_range", "mean_range")
     if counts_noise(step):
-        shared = float(not step.per_channel), float(_NUMBERS_OF_A_KEY)
-        return NativeOp(DRAWS.OWN_NOISE, EFFECTS.ADDS_OWN_NOISE, limits, _own_key, shared)
-    if not step.per_channel or step.noise_scale_factor != 1:
-        return None
-    from augrecipes.native.kernels import library
-    from augrecipes.ops import opencv_normals
-
-    kernels, addresses = library(), opencv_normals.addresses()
-    if kernels is None or addresses is None or not opencv_normals.same_bits(kernels):
-        return None
-    return NativeOp(DRAWS.GAUSS_NOISE, EFFECTS.ADDS_NOISE, limits, effect_arguments=addresses)
+        does = (not step.per_channel, _NUMBERS_OF_A_KEY)
+        return encoder(EFFECTS.ADDS_OWN_NOISE, DRAWS.OWN_NOISE, limits, _own_key, does)(step)
+    known = encoder(EFFECTS.ADDS_NOISE, DRAWS.GAUSS_NOISE, limits, effect_arguments=[opencv("normal_numbers")])
+    return known(step) if step.per_channel else None
 
 
 def _own_key(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -77,33 +67,29 @@ def _own_key(params: Mapping[str, Any]) -> tuple[float, ...]:
     return noise.deviation, noise.mean, float(noise.key >> 32), float(noise.key & 0xFFFFFFFF)
 
 
-def _iso(step: Any) -> NativeOp | None:
-    """A camera's sensor: of our own numbers, or of those that numpy draws."""
+def _numpy_normals(_: Any) -> tuple[int, ...] | None:
     from augrecipes.native.kernels import library
     from augrecipes.ops import opencv_variants
 
-    limits, drawn = ranges(step.color_shift, step.intensity), params_getter("color_shift", "intensity", "random_seed")
-    if counts_noise(step):
-        return NativeOp(DRAWS.ISO_NOISE, EFFECTS.ADDS_OWN_ISO_NOISE, limits, drawn)
     kernels = library()
     numbers = None if kernels is None else opencv_variants.numpy_normals(kernels)
-    if numbers is None:
-        return None
-    rounding = (*opencv_variants.hls(), *numbers.addresses)
-    return NativeOp(DRAWS.ISO_NOISE, EFFECTS.ADDS_ISO_NOISE, limits, drawn, rounding)
+    return None if numbers is None else numbers.addresses
 
 
-def _jpeg(step: Any) -> NativeOp | None:
-    compress = uniform(EFFECTS.COMPRESSES, DRAWS.WHOLE_NUMBERS, quality="quality_range")
-    return compress(step) if step.compression_type == "jpeg" else None
+def _iso(step: Any) -> NativeOp | None:
+    """A camera's sensor: of our own numbers, or of those that numpy draws."""
+    limits = ("color_shift", "intensity")
+    effect, does = EFFECTS.ADDS_ISO_NOISE, [opencv("hls"), _numpy_normals]
+    if counts_noise(step):
+        effect, does = EFFECTS.ADDS_OWN_ISO_NOISE, []
+    return encoder(effect, DRAWS.ISO_NOISE, limits, (*limits, "random_seed"), does)(step)
 
 
 def _downscale(step: Any) -> NativeOp | None:
-    down, up = (step.interpolation_pair[way] for way in ("downscale", "upscale"))
+    ways = down, up = [step.interpolation_pair[way] for way in ("downscale", "upscale")]
     if down not in (NEAREST, LINEAR, AREA) or up not in (NEAREST, LINEAR, CUBIC, AREA):
         return None
-    ways = float(down), float(up)
-    return uniform(EFFECTS.DOWNSCALES, effect_arguments=lambda _: ways, scale="scale_range")(step)
+    return uniform(EFFECTS.DOWNSCALES, effect_arguments=ways, scale="scale_range")(step)
 
 
 _noise = partial(of_values, effect="noise")
@@ -130,7 +116,8 @@ RECORDS = (
         gain=1.0,
         check=_check_params,
         native=_constant,
-        native_when="`noise_type` uniform; `spatial_mode` constant; `noise_params` of one range, or three",
+        native_with={"noise_type": "uniform", "spatial_mode": "constant"},
+        native_note="`noise_params` of one range, or three",
     ),
     _noise(
         "GaussNoise",
@@ -139,7 +126,8 @@ RECORDS = (
         own_noise="counter_noise:CounterGaussNoise",
         own_noise_when=lambda a, _: a["noise_scale_factor"] == 1,
         native=_gaussian,
-        native_when="`noise_scale_factor` 1; in `exact` also `per_channel` true",
+        native_with={"noise_scale_factor": 1},
+        native_note="in `exact` also `per_channel` true",
     ),
     _by_pixels(
         "ISONoise",
@@ -151,12 +139,15 @@ RECORDS = (
     _noise("SaltAndPepper", gain=1.0, neutral={"amount": 0}),
     _by_pixels("ShotNoise", above_zero=("scale_range",)),
     _compressing(
-        "ImageCompression", only_draws=("quality_range",), native=_jpeg, native_when="`compression_type` jpeg"
+        "ImageCompression",
+        only_draws=("quality_range",),
+        native=uniform(EFFECTS.COMPRESSES, DRAWS.WHOLE_NUMBERS, quality="quality_range"),
+        native_with={"compression_type": "jpeg"},
     ),
     _compressing(
         "Downscale",
         resamples=True,
-        gain=sampled_twice,
+        gain=downscaled,
         only_draws=("scale_range",),
         limits={"scale_range": (0.01, 1)},
         native=_downscale,
@@ -166,7 +157,7 @@ RECORDS = (
         in_levels=True,
         neutral={"p_replace": 0},
         limits={"max_size": (16, 1_000_000), "n_segments": (1, 500)},
-        fast="superpixels:superpixels",
+        fast="filters:superpixels",
     ),
     of_values("ChromaticAberration", channels=RGB, in_levels=True, resamples=True, grids="alike", gain=sampled),
 )

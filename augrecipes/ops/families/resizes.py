@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from augrecipes.ops import eval_windows, sizes
 from augrecipes.ops.checks import Arguments, Fault, exactly_one, scale_above_zero, spread
 from augrecipes.ops.constants import AREA, KERNEL_INTERPOLATIONS
 from augrecipes.ops.families.base import resampling
-from augrecipes.ops.native_op import NativeOp, params_getter
+from augrecipes.ops.native_op import Encoder, Origin, encoder
 from augrecipes.ops.record import NOTHING, OpRecord
 
 RESIZES = "`interpolation` nearest, linear, cubic or area"
@@ -44,51 +45,35 @@ def _interpolations(step: Any) -> tuple[int, int] | None:
     return (how, AREA if by_areas else how) if how in KERNEL_INTERPOLATIONS else None
 
 
-def _resize(step: Any, height: int, width: int) -> NativeOp | None:
-    both = _interpolations(step)
-    return both and NativeOp(DRAWS.NOTHING, EFFECTS.RESIZES, effect_arguments=(height, width, *both))
+def _crop(draw: int, arguments: Sequence[Origin]) -> Encoder:
+    return encoder(EFFECTS.CROPS_AND_RESIZES, draw, arguments, ["crop_coords"], ["size", _interpolations])
 
 
-def _resized_crop(step: Any) -> NativeOp | None:
-    (least, most), (low, high) = step.scale, step.ratio
-    return _crop(step, DRAWS.RESIZED_CROP, (least, most, math.log(low), math.log(high), low, high), step.size)
-
-
-def _crop(step: Any, draw: int, arguments: Any, size: Any, *, by_boxes: bool = False) -> NativeOp | None:
-    if (both := _interpolations(step)) is None:
-        return None
-    window = params_getter("crop_coords")
-    return NativeOp(draw, EFFECTS.CROPS_AND_RESIZES, arguments, window, (*size, *both), by_boxes)
-
-
-def _to_side(step: Any, side: int, of_both: int) -> NativeOp | None:
+def _to_side(side: int, of_both: int) -> Encoder:
     """One side of a length, or of one of several; or an image that covers a size, or fits into it."""
-    lengths = step.max_size
-    if lengths is None:
-        height, width = step.max_size_hw
-        if height is not None and width is not None:
-            return _scaled(step, DRAWS.SIDE_LENGTH, (of_both, 0, height, width), rounds=True)
-        side, lengths = (OPTIONS.WIDTH, width) if height is None else (OPTIONS.HEIGHT, height)
-    several = isinstance(lengths, list | tuple)
-    if several and not 0 < len(lengths) <= _MOST_LENGTHS:
-        return None
-    arguments = (side, len(lengths), *lengths) if several else (side, 0, lengths)
-    return _scaled(step, DRAWS.SIDE_LENGTH, arguments, rounds=True)
+
+    def arguments(step: Any) -> tuple[Any, ...] | None:
+        lengths, which = step.max_size, side
+        if lengths is None:
+            height, width = step.max_size_hw
+            if height is not None and width is not None:
+                return of_both, 0, height, width
+            which, lengths = (OPTIONS.WIDTH, width) if height is None else (OPTIONS.HEIGHT, height)
+        several = isinstance(lengths, list | tuple)
+        if several and not 0 < len(lengths) <= _MOST_LENGTHS:
+            return None
+        return which, len(lengths) if several else 0, lengths
+
+    return encoder(EFFECTS.SCALES, DRAWS.SIDE_LENGTH, [arguments], ["scale"], [_interpolations, True])
 
 
-def _scaled(step: Any, draw: int, arguments: tuple[float, ...], *, rounds: bool) -> NativeOp | None:
-    both = _interpolations(step)
-    return both and NativeOp(draw, EFFECTS.SCALES, arguments, params_getter("scale"), (*both, rounds))
-
-
-_window = partial(resampling, resizes="window", crops="anywhere", native_when=RESIZES)
+_window = partial(resampling, resizes="window", crops="anywhere", native_note=RESIZES)
 _train_window = partial(_window, action="warp", size=sizes.to_size, instead="SmallestMaxSize and CenterCrop")
-_whole = partial(resampling, action="warp", resizes="whole", native_when=RESIZES)
-_by_scale = partial(_whole)
+_whole = partial(resampling, action="warp", resizes="whole", native_note=RESIZES)
 _one_side = partial(
-    _by_scale, random=False, when={"random": lambda a: not isinstance(a.get("max_size"), list | tuple)},
+    _whole, random=False, when={"random": lambda a: not isinstance(a.get("max_size"), list | tuple)},
     pixels=("max_size", "max_size_hw"), check=_check_sizes, settled=eval_windows.middle_size,
-    native_when=f"{RESIZES}; `max_size` of up to 30 lengths",
+    native_note=f"{RESIZES}; `max_size` of up to 30 lengths",
 )  # fmt: skip
 
 RECORDS = (
@@ -97,19 +82,11 @@ RECORDS = (
         random=False,
         pixels=("height", "width"),
         size=sizes.to_sides,
-        native=lambda step: _resize(step, step.height, step.width),
+        native=encoder(EFFECTS.RESIZES, effect_arguments=["height", "width", _interpolations]),
     ),
-    _one_side(
-        "SmallestMaxSize",
-        size=sizes.shorter_side,
-        native=partial(_to_side, side=OPTIONS.SHORTER_SIDE, of_both=OPTIONS.COVERS),
-    ),
-    _one_side(
-        "LongestMaxSize",
-        size=sizes.longer_side,
-        native=partial(_to_side, side=OPTIONS.LONGER_SIDE, of_both=OPTIONS.FITS),
-    ),
-    _by_scale(
+    _one_side("SmallestMaxSize", size=sizes.shorter_side, native=_to_side(OPTIONS.SHORTER_SIDE, OPTIONS.COVERS)),
+    _one_side("LongestMaxSize", size=sizes.longer_side, native=_to_side(OPTIONS.LONGER_SIDE, OPTIONS.FITS)),
+    _whole(
         "RandomScale",
         size=sizes.scaled,
         instead="Resize",
@@ -117,14 +94,14 @@ RECORDS = (
         only_draws=("scale_limit",),
         meanings={"scale_limit": "symmetric"},
         check=scale_above_zero,
-        native=lambda step: _scaled(step, DRAWS.SCALE, step.scale_limit, rounds=False),
+        native=encoder(EFFECTS.SCALES, DRAWS.SCALE, ["scale_limit"], ["scale"], [_interpolations, False]),
     ),
     _train_window(
         "RandomResizedCrop",
         pixels=("size",),
         limits={"ratio": _RATIO},
         in_eval=(eval_windows.resized_central, "the centre, 7/8 of the shorter side where training's scale allows it"),
-        native=_resized_crop,
+        native=_crop(DRAWS.RESIZED_CROP, ["scale", lambda step: tuple(map(math.log, step.ratio)), "ratio"]),
     ),
     _train_window(
         "RandomSizedCrop",
@@ -132,14 +109,20 @@ RECORDS = (
         limits={"w2h_ratio": _RATIO},
         check=_check_window,
         in_eval=(eval_windows.sized_central, "a window of middle size in the centre"),
-        native=lambda step: _crop(step, DRAWS.SIZED_CROP, (*step.min_max_height, step.w2h_ratio), step.size),
+        native=_crop(DRAWS.SIZED_CROP, ["min_max_height", "w2h_ratio"]),
     ),
     _window(
         "RandomSizedBBoxSafeCrop",
         size=sizes.to_sides,
         needs="boxes",
         in_eval=(eval_windows.whole_resized, "the whole image, which holds every box"),
-        native=lambda step: _crop(step, DRAWS.NOTHING, WHOLE, (step.height, step.width), by_boxes=True),
+        native=encoder(
+            EFFECTS.CROPS_AND_RESIZES,
+            arguments=WHOLE,
+            draws=["crop_coords"],
+            effect_arguments=["height", "width", _interpolations],
+            drawn_in_python=True,
+        ),
         host_drawn=True,
     ),
     OpRecord(  # inside Degrade, on one target
@@ -149,7 +132,7 @@ RECORDS = (
         draws_from=NOTHING,
         resizes="target",
         module="augrecipes.ops.resize_to_target",
-        native=lambda step: _resize(step, 0, 0),  # the target's, which a run of the program sets
-        native_when="`method` area, linear or cubic",
+        native=encoder(EFFECTS.RESIZES, effect_arguments=[0, 0, _interpolations]),  # a run sets the target's size
+        native_note="`method` area, linear or cubic",
     ),
 )

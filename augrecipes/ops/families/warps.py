@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from augrecipes.compat import normals
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 from augrecipes.ops import sizes
 from augrecipes.ops.checks import Arguments, Fault, scale_above_zero, spread
 from augrecipes.ops.constants import BORDER, LINEAR, NEAREST, border_word
-from augrecipes.ops.families.base import resampling
-from augrecipes.ops.native_op import NO_DRAWS, Draws, NativeOp, flat, params_getter
+from augrecipes.ops.families.base import numpy_normals, resampling
+from augrecipes.ops.native_op import Encoder, Origin, UpTo, encoder, flat
 
 _WARPS = "`interpolation` nearest or linear"
 _SMOOTH = 4  # px that a field is blurred by; less leaves too few pixels to a cell of a coarse grid
@@ -50,14 +49,10 @@ def _check_shifts(a: Arguments) -> Fault:
     return scale_above_zero(a)
 
 
-def _rotation(step: Any, draw: int) -> NativeOp | None:
-    return None if getattr(step, "crop_border", False) else _warp(step, draw, step.limit)
-
-
-def _affine(step: Any, *, about_corner: bool = False) -> NativeOp | None:
+def _affine(step: Any) -> tuple[Any, ...] | None:
     """An image turned, scaled, sheared and shifted, about its middle or its corner, in its own size."""
     each = (*step.scale.values(), *step.shear.values())
-    if step.fit_output or step.balanced_scale or not all(isinstance(one, tuple) for one in each):
+    if not all(isinstance(limits, tuple) for limits in each):
         return None
     shifts, unit = ((0, 0), (0, 0)), 0
     if step.translate_px is not None:
@@ -66,51 +61,32 @@ def _affine(step: Any, *, about_corner: bool = False) -> NativeOp | None:
         if list(step.translate_percent) != ["x", "y"]:
             return None
         shifts, unit = tuple(step.translate_percent.values()), OPTIONS.IN_PARTS
-    (scales, shears) = ([each[axis] for axis in "xy"] for each in (step.scale, step.shear))
-    pairs = (step.rotate, *scales, *shifts, *shears)
-    return _warp(step, DRAWS.AFFINE, (*flat(pairs), unit, step.keep_ratio, about_corner))
+    scales, shears = ([limits[axis] for axis in "xy"] for limits in (step.scale, step.shear))
+    return step.rotate, scales, shifts, shears, unit, step.keep_ratio
 
 
-def _perspective(step: Any) -> NativeOp | None:
-    if step.fit_output or not normals():
-        return None
-    drawn = params_getter("matrix", "max_height", "max_width")
-    arguments = (*step.scale, normals())
-    return _sampled(step, DRAWS.PERSPECTIVE, EFFECTS.WARPS_PERSPECTIVE, arguments, drawn)
-
-
-def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
-    return _sampled(step, draw, EFFECTS.WARPS, arguments, lambda params: tuple(flat(params["matrix"][:2])))
-
-
-def _grid(step: Any) -> NativeOp | None:
-    if step.num_steps > LIMITS.MOST_PARTS:
-        return None
-    arguments = (step.num_steps, *step.distort_limit, step.normalized)
-    return _sampled(step, DRAWS.GRID_DISTORTION, EFFECTS.DISTORTS_GRID, arguments, parts=step.num_steps)
-
-
-def _lens(step: Any) -> NativeOp | None:
-    if step.mode != "camera":
-        return None
-    return _sampled(step, DRAWS.LENS_DISTORTION, EFFECTS.DISTORTS_LENS, step.distort_limit)
-
-
-def _sampled(
-    step: Any, draw: int, effect: int, arguments: Iterable[float], drawn: Draws = NO_DRAWS, *, parts: int = 0
-) -> NativeOp | None:
-    """A warp, with how its pixels are taken, and what lies beyond them."""
+def _sampling(step: Any) -> tuple[float, ...] | None:
+    """How the pixels of a warp are taken, and what lies beyond them."""
     fill = border_word(step.fill) if step.border_mode == BORDER["constant"] else 0
     if step.interpolation not in (NEAREST, LINEAR) or fill < 0:
         return None
-    sampling = (step.border_mode, fill, getattr(step, "keep_size", False), parts, step.interpolation == NEAREST)
-    return NativeOp(draw, effect, tuple(arguments), drawn, sampling)
+    keeps_size, parts = getattr(step, "keep_size", False), getattr(step, "num_steps", 0)
+    return step.border_mode, fill, keeps_size, parts, step.interpolation == NEAREST
 
 
-_by_matrix = partial(resampling, action="warp", native_when=_WARPS)
+def _rows(params: Mapping[str, Any]) -> tuple[float, ...]:
+    return tuple(flat(params["matrix"][:2]))
+
+
+def _warp(draw: int, *arguments: Origin) -> Encoder:
+    return encoder(EFFECTS.WARPS, draw, arguments, _rows, [_sampling])
+
+
+_by_matrix = partial(resampling, action="warp", native_note=_WARPS)
+_IN_ITS_SIZE = {"fit_output": False, "balanced_scale": False}
 _by_affine = partial(
-    _by_matrix, native_when=f"{_WARPS}; `fit_output`, `balanced_scale` false", native=_affine,
-    size=sizes.kept_if("fit_output", False), turns=("rotate", "shear"),
+    _by_matrix, native_with=_IN_ITS_SIZE, native=_warp(DRAWS.AFFINE, _affine, False),
+    size=sizes.unchanged_if("fit_output", False), turns=("rotate", "shear"),
     neutral=_AFFINE, only_draws=(*_AFFINE,), check=_check_affine,
 )  # fmt: skip
 _by_limit = partial(_by_matrix, turns=("limit",), neutral={"limit": 0}, only_draws=("limit",))
@@ -120,14 +96,14 @@ _SHIFTS = {"shift_limit": 0, "shift_limit_x": 0, "shift_limit_y": 0, "scale_limi
 RECORDS = (
     _by_limit(
         "Rotate",
-        size=sizes.kept_if("crop_border", False),
-        native=partial(_rotation, draw=DRAWS.ROTATION),
-        native_when=f"{_WARPS}; `crop_border` false",
-        fast="affine_draws:FastRotate",
+        size=sizes.unchanged_if("crop_border", False),
+        native=_warp(DRAWS.ROTATION, "limit"),
+        native_with={"crop_border": False},
+        fast="samplers:FastRotate",
     ),
-    _by_limit("SafeRotate", check=_check_fill, native=partial(_rotation, draw=DRAWS.SAFE_ROTATION)),
-    _by_affine("Affine", fast="affine_draws:FastAffine"),
-    _by_affine("CornerAffine", module="augrecipes.ops.enhance", native=partial(_affine, about_corner=True)),
+    _by_limit("SafeRotate", check=_check_fill, native=_warp(DRAWS.SAFE_ROTATION, "limit")),
+    _by_affine("Affine", fast="samplers:FastAffine"),
+    _by_affine("CornerAffine", module="augrecipes.ops.enhance", native=_warp(DRAWS.AFFINE, _affine, True)),
     _by_matrix(
         "ShiftScaleRotate",
         turns=("rotate_limit",),
@@ -135,24 +111,30 @@ RECORDS = (
         only_draws=(*_SHIFTS,),
         meanings=dict.fromkeys(("shift_limit_x", "shift_limit_y"), "symmetric"),
         check=_check_shifts,
-        native=_affine,
-        fast="affine_draws:FastAffine",
+        native=_warp(DRAWS.AFFINE, _affine, False),
+        fast="samplers:FastAffine",
     ),
     # Rescaled by whole sizes, without the half pixel: no exact counterpart on another grid.
     _by_matrix(
         "Perspective",
         grids="never",
-        size=sizes.kept_if("keep_size", True),
+        size=sizes.unchanged_if("keep_size", True),
         turns=("scale",),
         neutral={"scale": 0},
-        native=_perspective,
-        native_when=f"{_WARPS}; `fit_output` false",
+        native=encoder(
+            EFFECTS.WARPS_PERSPECTIVE,
+            DRAWS.PERSPECTIVE,
+            ["scale", numpy_normals],
+            ["matrix", "max_height", "max_width"],
+            [_sampling],
+        ),
+        native_with={"fit_output": False},
     ),
     _by_field(
         "ElasticTransform",
         neutral={"alpha": 0},
         limits={"sigma": (0, 250)},
-        fast="elastic:FastElastic",
+        fast="fields:FastElastic",
         own_noise="coarse_fields:CoarseElastic",
         own_noise_when=lambda a, _: (
             a["sigma"] >= _SMOOTH and not a["approximate"] and a["noise_distribution"] == "gaussian"
@@ -163,8 +145,14 @@ RECORDS = (
         joins_warps="always",
         neutral={"distort_limit": 0},
         limits={"distort_limit": (-1, 1), "num_steps": (1, 100)},
-        native=_grid,
-        native_when=f"{_WARPS}; `num_steps` up to 126",
+        native=encoder(
+            EFFECTS.DISTORTS_GRID,
+            DRAWS.GRID_DISTORTION,
+            ["num_steps", "distort_limit", "normalized"],
+            effect_arguments=[_sampling],
+        ),
+        native_with={"num_steps": UpTo(LIMITS.MOST_PARTS)},
+        native_note=_WARPS,
     ),
     _by_field("GridElasticDeform", channels=(1, 3), limits={"num_grid_xy": (1, 100)}),
     _by_field(
@@ -172,12 +160,13 @@ RECORDS = (
         joins_warps="where it leaves fewer pixels",
         when={"action": lambda a: a.get("mode", "camera") == "camera"},
         neutral={"distort_limit": 0},
-        native=_lens,
-        native_when=f"{_WARPS}; `mode` camera",
+        native=encoder(EFFECTS.DISTORTS_LENS, DRAWS.LENS_DISTORTION, ["distort_limit"], effect_arguments=[_sampling]),
+        native_with={"mode": "camera"},
+        native_note=_WARPS,
     ),
     _by_field(
         "PiecewiseAffine",
-        fast="piecewise_affine:FastPiecewiseAffine",
+        fast="fields:FastPiecewiseAffine",
         neutral={"scale": 0},
         limits={"nb_cols": (2, 100), "nb_rows": (2, 100)},
     ),

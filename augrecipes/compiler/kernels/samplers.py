@@ -1,4 +1,4 @@
-"""Rotate, Affine and ShiftScaleRotate that multiply what they have drawn into their two matrices in fewer steps."""
+"""Samplers that draw what a class draws, to the bit, in fewer steps: matrices of affine warps, windows about a mask."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.albumentations import drawn_affine
+from augrecipes.compat.albumentations import drawn_affine, preprocessed_mask
 from augrecipes.ops.matrices import Matrix, Size
 
 _PLAIN = {"x": 1, "y": 1}
@@ -17,7 +17,7 @@ _LAST = (0.0, 0.0, 1.0)
 
 
 class FastRotate:
-    """Rotate."""
+    """Rotate, whose two matrices are multiplied in fewer steps."""
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         """Draw what the class draws."""
@@ -33,7 +33,7 @@ class FastRotate:
 
 
 class FastAffine:
-    """Affine and ShiftScaleRotate."""
+    """Affine and ShiftScaleRotate, the same."""
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         """Draw what the class draws."""
@@ -51,22 +51,43 @@ class FastAffine:
 def affine_matrices(
     translate: Mapping[str, float], shear: Mapping[str, float], scale: Mapping[str, float], rotate: float, size: Size
 ) -> dict[str, Matrix]:
-    """What albumentations multiplies for pixel centres and for boxes, bit for bit.
+    """The matrices that albumentations multiplies for pixel centres and for boxes, bit for bit.
 
     Products with 0 and 1 are exact, so that only those are left to numpy that round: of shears and rotation, and with
     the shift of the image's middle to the origin.
     """
     angle = math.radians(rotate % 360)
     cos, sin = float(np.cos(angle)), float(np.sin(angle))
-    turned = ((cos, sin), (-sin, cos))
+    linear = ((cos, sin), (-sin, cos))
     if shear["x"] or shear["y"]:
         x, y = np.tan(math.radians(shear["x"])), np.tan(math.radians(shear["y"]))
         sheared = np.array(((1, x, 0), (y, 1, 0), _LAST)) @ np.array(((cos, sin, 0), (-sin, cos, 0), _LAST))
-        turned = sheared[:2, :2].tolist()
-    (a, b), (c, d) = ((row[0] * scale["x"] + 0.0, row[1] * scale["y"] + 0.0) for row in turned)  # no -0, as in sums
-    found = {}
+        linear = sheared[:2, :2].tolist()
+    (a, b), (c, d) = ((row[0] * scale["x"] + 0.0, row[1] * scale["y"] + 0.0) for row in linear)  # no -0, as in sums
+    matrices = {}
     for name, half in (("matrix", 0.5), ("bbox_matrix", 0.0)):
         x, y = size[1] / 2 - half, size[0] / 2 - half
-        moved = np.array(((a, b, x + translate["x"]), (c, d, y + translate["y"]), _LAST))
-        found[name] = moved @ np.array(((1, 0, -x), (0, 1, -y), _LAST))
-    return found
+        back = np.array(((a, b, x + translate["x"]), (c, d, y + translate["y"]), _LAST))
+        matrices[name] = back @ np.array(((1, 0, -x), (0, 1, -y), _LAST))
+    return matrices
+
+
+class FastMaskCrop:
+    """CropNonEmptyMaskIfExists, which looks up the place that it drew; albumentations lists all to draw from."""
+
+    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+        """Draw what the class draws."""
+        step: Any = self
+        mask = preprocessed_mask(step, data["mask"]) if "mask" in data else np.zeros(0)
+        if mask.ndim != 2 or not mask.any():
+            draw: Any = super().get_params_dependent_on_data  # type: ignore[misc]
+            return dict(draw(params, data))
+        counts = np.add.reduce(mask != 0, axis=1, dtype=np.min_scalar_type(mask.shape[1]))  # intp takes thrice as long
+        row_ends = np.cumsum(counts)  # among all places
+        number = step.py_random.choice(range(int(row_ends[-1])))
+        y = int(np.searchsorted(row_ends, number, side="right"))
+        columns = np.flatnonzero(mask[y])
+        x = int(columns[number - int(row_ends[y])])  # from the end of the row
+        left, top = (at - step.py_random.randint(0, side - 1) for at, side in ((x, step.width), (y, step.height)))
+        left, top = np.clip(left, 0, mask.shape[1] - step.width), np.clip(top, 0, mask.shape[0] - step.height)
+        return {"crop_coords": (left, top, left + step.width, top + step.height)}

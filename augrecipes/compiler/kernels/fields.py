@@ -1,0 +1,169 @@
+"""ElasticTransform and PiecewiseAffine with albumentations' bits: native passes make their maps, and sample by them.
+
+Where numpy or OpenCV round otherwise than the kernels, the classes draw as they do in albumentations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import cv2
+import numpy as np
+
+from augrecipes.compat.albumentations import geometric
+from augrecipes.compiler.kernels.opencv_bits import asked_once
+from augrecipes.compiler.kernels.warp_native import remap
+from augrecipes.native.kernels import Library, library
+
+_F32 = np.float32
+_APPROXIMATE_WEIGHTS, _ZERO = 17, 1e-6  # weights of an approximate field; noise that is none
+_DEVIATIONS = 8  # that float weights reach, both ways together, as OpenCV has it
+# Fields and deviations at which the bits tell how many numbers OpenCV takes at once, and where it fuses.
+_PROBED_FIELDS = (
+    ((40, 67), 2.0), ((9, 100), 6.0), ((26, 45), 1.0), ((7, 7), 11.0), ((5, 66), 1.3), ((2, 2), 3.0), ((90, 11), 0.8),
+)  # fmt: skip
+_LEAST, _MOST = 2, 128  # rows or columns of a grid; points of it: of more, numpy adds the halves
+_PROBED_GRIDS = (1, 1), (2, 3), (4, 4), (5, 12), (16, 8)  # that show in which order numpy adds
+
+
+class FastRemap:
+    """A field of displacements that takes pixels from elsewhere: see `remap`."""
+
+    def apply(self, img: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, **_: Any) -> np.ndarray:
+        """An image."""
+        step: Any = self
+        return remap(img, map_x, map_y, step.interpolation, step.border_mode, step.fill)
+
+    def apply_to_mask(self, mask: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, **_: Any) -> np.ndarray:
+        """A mask."""
+        step: Any = self
+        return remap(mask, map_x, map_y, step.mask_interpolation, step.border_mode, step.fill_mask)
+
+
+class FastElastic(FastRemap):
+    """ElasticTransform."""
+
+    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+        """Draw what the class draws: where each pixel is, and a smooth field of noise on top.
+
+        Albumentations adds in float64 and rounds, which is what adding in float32 gives.
+        """
+        del data
+        step: Any = self
+        height, width = params["shape"][:2]
+        shape, size = (1 if step.same_dxdy else 2, height, width), _APPROXIMATE_WEIGHTS * step.approximate
+        if step.noise_distribution == "gaussian":
+            noise = step.random_generator.standard_normal(shape, dtype=_F32)
+            most = max(noise.max(), -noise.min())
+            if most > _ZERO:
+                noise /= most
+        else:
+            noise = step.random_generator.uniform(-1, 1, size=shape).astype(_F32)
+        flat = noise.reshape(-1, width)
+        if not smooth(flat, step.sigma, size, step.alpha):
+            cv2.GaussianBlur(flat, (size, size), step.sigma, dst=flat, borderType=cv2.BORDER_REPLICATE)
+            noise *= step.alpha
+        across, down = np.arange(width, dtype=_F32), np.arange(height, dtype=_F32)[:, None]
+        return {"map_x": noise[0] + across, "map_y": noise[-1] + down}
+
+
+def smooth(field: np.ndarray, deviation: float, size: int, times: float) -> bool:
+    """Smooth a field H×W float32, contiguous, in place, and multiply it; False where that is OpenCV's to do.
+
+    Args:
+        field: of any size.
+        deviation: of the weights.
+        size: how many weights there are along each side; 0: as many as fit.
+        times: what each number is multiplied by at last.
+    """
+    kernels = library()
+    if kernels is None or not smooths_as_opencv(kernels):
+        return False
+    return smooth_by(kernels, field, gaussian_weights(deviation, size), times)
+
+
+def smooth_by(kernels: Library, field: np.ndarray, weights: np.ndarray, times: float) -> bool:
+    """The same by these kernels and weights, whatever OpenCV's bits are."""
+    rows, columns = field.shape
+    scratch = np.empty((rows + 1) * (columns + 128) + 16 * (columns + rows + 2 * len(weights) + 300), np.float32)
+    kernel: Callable[..., int] = kernels.kernel("smooth_field", "pllplfp")
+    answer = kernel(field.ctypes.data, rows, columns, weights.ctypes.data, len(weights), times, scratch.ctypes.data)
+    return answer == 0
+
+
+@lru_cache(maxsize=64)
+def gaussian_weights(deviation: float, size: int = 0) -> np.ndarray:
+    """The weights of OpenCV's GaussianBlur of floats; of a size, or one that fits.
+
+    >>> len(gaussian_weights(6.0)), len(gaussian_weights(50.0, 17))
+    (49, 17)
+    """
+    weights = cv2.getGaussianKernel(size or round(deviation * _DEVIATIONS + 1) | 1, deviation, cv2.CV_32F).ravel()
+    weights.flags.writeable = False
+    return weights
+
+
+@asked_once
+def smooths_as_opencv(kernels: Library) -> Any:
+    """Whether the kernel smooths with the bits of the installed OpenCV."""
+    random = np.random.default_rng(0)
+    for shape, deviation in _PROBED_FIELDS:
+        field = random.standard_normal(shape, np.float32)
+        expected = cv2.GaussianBlur(field, (0, 0), deviation, borderType=cv2.BORDER_REPLICATE)
+        yield smooth_by(kernels, field, gaussian_weights(deviation), 1.0) and np.array_equal(field, expected)
+
+
+class FastPiecewiseAffine(FastRemap):
+    """PiecewiseAffine."""
+
+    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+        """Draw what the class draws."""
+        step: Any = self
+        kernels = library()
+        if kernels is None or not adds_as_numpy(kernels):
+            draw: Any = super().get_params_dependent_on_data  # type: ignore[misc]
+            return dict(draw(params, data))
+        grid = [max(step.py_random.randint(*limits), _LEAST) for limits in (step.nb_rows, step.nb_cols)]
+        scale, size = step.py_random.uniform(*step.scale), params["shape"][:2]
+        maps = piecewise_maps(kernels, size, grid, scale, step.absolute_scale, step.random_generator)
+        return dict(zip(("map_x", "map_y"), maps, strict=True))
+
+
+def piecewise_maps(
+    kernels: Library, size: Any, grid: Any, scale: float, absolute: bool, random: np.random.Generator
+) -> Any:
+    """Where each pixel is taken from: the mean of where points of a grid are, by how near they are.
+
+    Args:
+        kernels: that do it, where numpy adds no halves.
+        size: rows and columns of the image.
+        grid: rows and columns of points.
+        scale: three deviations of a point's move.
+        absolute: that is in px, not a share of the shorter side.
+        random: what moves are drawn from.
+    """
+    (height, width), (rows, columns) = size, grid
+    if min(height, width, rows, columns, scale) <= 0 or rows * columns > _MOST:
+        return geometric.create_piecewise_affine_maps(size, grid, scale, absolute, random)
+    down, across = np.linspace(0, height - 1, rows, dtype=_F32), np.linspace(0, width - 1, columns, dtype=_F32)
+    x, y = (axis.reshape(-1) for axis in np.meshgrid(across, down))
+    deviation = scale / 3 if absolute else scale * min(width, height) / 3
+    moves = random.normal(0, deviation, (rows, columns, 2)).astype(_F32).reshape(-1, 2)
+    to_x, to_y = np.clip(x + moves[:, 1], 0, width - 1), np.clip(y + moves[:, 0], 0, height - 1)
+    map_x, map_y = np.empty((2, height, width), _F32)
+    points = np.stack([x, y, to_x, to_y]).astype(_F32, copy=False)
+    kernels.kernel("means_of_moves", "plllpp")(
+        points.ctypes.data, x.size, height, width, map_x.ctypes.data, map_y.ctypes.data
+    )
+    return np.clip(map_x, 0, width - 1, out=map_x), np.clip(map_y, 0, height - 1, out=map_y)
+
+
+@asked_once
+def adds_as_numpy(kernels: Library) -> Any:
+    """Whether the kernel takes means with the bits of the installed numpy."""
+    for grid in _PROBED_GRIDS:
+        arguments = (9, 21), grid, 0.1, False
+        expected = geometric.create_piecewise_affine_maps(*arguments, np.random.default_rng(0))
+        yield np.array_equal(piecewise_maps(kernels, *arguments, np.random.default_rng(0)), expected)
