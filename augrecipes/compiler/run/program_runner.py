@@ -272,10 +272,9 @@ class ProgramRunner:
 
     def put_back(self, sample: dict[str, Any], points: Sequence[Points]) -> dict[str, Any]:
         """The sample with its boxes and keypoints as the recipe's inputs have them."""
-        for processor in self.pipeline.processors.values():
-            processor.postprocess(sample)
-        for each in points:
-            each.put_back(sample)
+        processors = self.pipeline.processors.values()
+        for put in (*(processor.postprocess for processor in processors), *(each.put_back for each in points)):
+            put(sample)
         return sample
 
     def _run_with_pixels(self, place: int, act: StepFunction, sample: dict[str, Any]) -> dict[str, Any]:
