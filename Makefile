@@ -10,6 +10,13 @@ TOOLS  := .venv/.tools
 KERNELS := .venv/.kernels
 # Tests that `make coverage` leaves out.
 SLOW    = laws verify bench benchmarks demo cli test_docs.py
+# Tests of each part of the package, and of what holds all of it together, for `make quick`.
+QUICK   = laws/test_exact_equals_none.py laws/test_rules.py laws/test_sample_alone.py laws/test_kernels.py \
+          laws/test_batches.py laws/test_native_draws.py compiler/test_draws.py compiler/test_pipeline.py \
+          native/test_layout.py data/test_order.py data/test_kind_laws.py sources images/test_encoded.py \
+          store/test_store_round_trip.py recipe/test_recipe_malformed.py recipe/test_recipe_laws.py lint \
+          cli/test_every_command.py interop/test_import_policies.py test_architecture.py test_public_face.py \
+          test_golden.py
 # Laws that run every native kernel, and libjpeg.
 SANITIZED = $(shell grep -rlE --include='test_*.py' 'from kernel_sets import|native.libjpeg import' tests)
 # Whatever in benchmarks/ runs by itself and knows --write.
@@ -30,6 +37,9 @@ demo: $(KERNELS)  ## draw a small data set, run recipes over it, write preview g
 
 test: $(TOOLS) $(KERNELS)  ## run the tests
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --durations 25
+
+quick: $(TOOLS) $(KERNELS)  ## run the tests that find most, in a minute or two
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 $(addprefix tests/,$(QUICK))
 
 browser: $(TOOLS) $(KERNELS)  ## run the studio's page in a Chromium without a window; brings Playwright along
 	@$(BIN)/python .ci/install.py -e '.[browser]'

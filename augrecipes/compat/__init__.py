@@ -6,6 +6,10 @@ prove again. `guard` decides which albumentations may be imported; `albumentatio
 
 import os
 from functools import cache
+from typing import Any
+
+# The base of classes of ours that come in front of one of albumentations: to type checkers they have all that it has.
+Mixin: Any = object
 
 
 def stay_offline() -> None:

@@ -49,13 +49,9 @@ def prepare(processor: Any, rows: str | None) -> None:
     processor.postprocess = lambda data: _postprocess(processor, data)
 
 
-def forget_labels(processor: Any) -> None:
-    """Let a processor forget the labels of the sample before."""
-    processor.label_manager = LabelManager()
-
-
 def _preprocess(processor: Any, data: dict[str, Any]) -> None:
     """What `DataProcessor.preprocess` does: arrays with columns of labels, in albumentations' terms."""
+    processor.label_manager = LabelManager()  # without the labels of the sample before
     shape = shape_of(data)
     for name in processor.data_fields:
         if name not in data:

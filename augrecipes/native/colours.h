@@ -3,8 +3,7 @@
    tests/laws/job_in_numpy.py says what each operation means. Means and matrices are of whole numbers;
    the rest is floating point in a given order, so every instruction set has the same bits. */
 
-#ifndef AUGRECIPES_COLOURS_H
-#define AUGRECIPES_COLOURS_H
+#pragma once
 
 #include "hue.h"
 #include "layout.h"
@@ -227,5 +226,3 @@ static int add(Image *p, const Operation *o) {
     default: materialise(p, NULL, NULL, o->table); return 1;
     }
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Steps that count levels first: channels stretched over the full range, and equalised. */
 
-#ifndef AUGRECIPES_HISTOGRAMS_H
-#define AUGRECIPES_HISTOGRAMS_H
+#pragma once
 
 #include "tables.h"
 
@@ -58,5 +57,3 @@ static inline int64_t spread_levels(Run *run, int equalizes, int by_counts) {
     then_look_up(run, (const Levels *)made, channels == 1);
     return DONE;
 }
-
-#endif

@@ -2,8 +2,7 @@
 
    All sums on the way to Lab are below 2^24, and so exact in float. */
 
-#ifndef AUGRECIPES_LAB_H
-#define AUGRECIPES_LAB_H
+#pragma once
 
 #include "lanes.h"
 #include "layout.h"
@@ -107,5 +106,3 @@ static inline void from_lab(const Lab *lab, int64_t count, uint8_t (*planes)[ACR
     for (int32_t c = 0; c < COLOURS; c++)
         LOOK_UP(uint8_t, lab->levels, light[c], count, planes[c]);
 }
-
-#endif

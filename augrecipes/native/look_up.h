@@ -1,7 +1,6 @@
 /* Bytes looked up in tables of 256, many at once where the processor has a way. */
 
-#ifndef AUGRECIPES_LOOK_UP_H
-#define AUGRECIPES_LOOK_UP_H
+#pragma once
 
 #include <string.h>
 
@@ -131,5 +130,3 @@ static inline void look_up(const uint8_t *from, int64_t length, int64_t channels
         for (int64_t c = 0; c < channels; c++)
             to[x + c] = levels[c][from[x + c]];
 }
-
-#endif

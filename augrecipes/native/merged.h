@@ -5,8 +5,7 @@
    Bits: double, sums and products in one order.
    Law: tests/laws/test_native_merges.py, tests/laws/test_merges.py (contract GEOMETRY: a hundredth of a pixel). */
 
-#ifndef AUGRECIPES_MERGED_H
-#define AUGRECIPES_MERGED_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -406,5 +405,3 @@ static int64_t reduction(const Matrix *matrix) {
     double shrink = MIN(hypot(m[0], m[3]), hypot(m[1], m[4]));
     return m[6] != 0 || m[7] != 0 || shrink < 3 ? 1 : shrink < 6 ? 2 : shrink < 12 ? 4 : 8;
 }
-
-#endif

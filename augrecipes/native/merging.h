@@ -8,8 +8,7 @@
    Bits: those of `fused` and of OpenCV's resizes.
    Law: tests/laws/test_native_merges.py, tests/laws/test_colours_behind_warps.py. */
 
-#ifndef AUGRECIPES_MERGING_H
-#define AUGRECIPES_MERGING_H
+#pragma once
 
 #include "labels.h"
 
@@ -376,5 +375,3 @@ static inline int64_t jitter(Run *run, const double *drawn) {
     }
     return DONE;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* What a warp will read of its image, as a quad among its pixels, brought near line by line before it is gathered
    from: gathering from memory that is far away takes twice as long. */
 
-#ifndef AUGRECIPES_NEAR_H
-#define AUGRECIPES_NEAR_H
+#pragma once
 
 #include <math.h>
 
@@ -71,5 +70,3 @@ static void bring(const uint8_t *pixels, int64_t rows, int64_t columns, int64_t 
             bring_row(pixels + y * step, (int64_t)MAX(left, 0) * channels,
                       (int64_t)MIN(right + 2, (double)columns) * channels);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* An image made smaller by whole factors, where a job will read it: each pixel the mean of k x k of the image's. */
 
-#ifndef AUGRECIPES_REDUCE_H
-#define AUGRECIPES_REDUCE_H
+#pragma once
 
 #include "places.h"
 
@@ -139,5 +138,3 @@ static Source reduce(const Source *s, const Quad *q, const Part *p, int64_t k, u
     }
     return made;
 }
-
-#endif

@@ -5,8 +5,7 @@
    (KeyedGenerator): Lemire's bounded integers, Floyd's sampling without replacement, Fisher and Yates's shuffle, to the
    last bit. */
 
-#ifndef AUGRECIPES_STREAMS_H
-#define AUGRECIPES_STREAMS_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -168,5 +167,3 @@ static inline Normal normal_at(const void *address) {
     memcpy(&found, &address, sizeof found);
     return found;
 }
-
-#endif

@@ -2,8 +2,7 @@
 
    Tables in a row are one, and so are those before a cut or a turn: they wait in the Run until pixels are read. */
 
-#ifndef AUGRECIPES_TABLES_H
-#define AUGRECIPES_TABLES_H
+#pragma once
 
 #include <math.h>
 
@@ -127,5 +126,3 @@ static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) 
     then_look_up(run, made, alike);
     return DONE;
 }
-
-#endif

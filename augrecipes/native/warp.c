@@ -298,8 +298,7 @@ KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
              int64_t top, int64_t left, int64_t bottom, int64_t right, int64_t step_to) {
     if (!FUSES || rows < 1 || columns < 1 || rows > FAR || columns > FAR || step < columns * channels ||
         rows * step >= INT32_MAX / 4 || border < BORDER_CONSTANT || border > BORDER_REFLECT_101 || bottom > FAR ||
-        right > FAR ||
-        top < 0 || left < 0)
+        right > FAR || top < 0 || left < 0 || channels < 1 || channels > 4 || (linear && channels == 2))
         return REFUSED;
     Source s = {source, (int32_t)rows, (int32_t)columns, (int32_t)step, 0, border, fill};
     s.end = (int32_t)((rows - 1) * step + columns * channels);
@@ -314,16 +313,10 @@ KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
     bring_near(&s, box, channels, (bottom - top) * (right - left));
     for (int64_t y = top; y < bottom; y++) {
         uint8_t *to = target + (y - top) * step_to;
-        switch (linear * 8 + channels) {
-        case 1: pick_row(&s, &p, y, left, right, body, 1, to); break;
-        case 2: pick_row(&s, &p, y, left, right, body, 2, to); break;
-        case 3: pick_row(&s, &p, y, left, right, body, 3, to); break;
-        case 4: pick_row(&s, &p, y, left, right, body, 4, to); break;
-        case 8 + 1: warp_row(&s, &p, y, left, right, body, 1, to); break;
-        case 8 + 3: warp_row(&s, &p, y, left, right, body, 3, to); break;
-        case 8 + 4: warp_row(&s, &p, y, left, right, body, 4, to); break;
-        default: return REFUSED;
-        }
+        if (linear)
+            CALL_WITH(channels, warp_row(&s, &p, y, left, right, body, N, to))
+        else
+            CALL_WITH(channels, pick_row(&s, &p, y, left, right, body, N, to))
     }
     return DONE;
 }

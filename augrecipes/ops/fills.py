@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compat import Mixin
 from augrecipes.ops.intervals import numbers
 from augrecipes.ops.step import Step
 
@@ -45,36 +46,34 @@ def _one_by_one(method: str, part_method: str, axes: int) -> Callable[..., np.nd
     return apply
 
 
-class FillLevels:
+class FillLevels(Mixin):  # type: ignore[misc]
     """Steps that fill pixels of images, and of masks."""
 
     def apply(self, img: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
         """An image H×W×C, or several as albumentations puts them together, H×W×(N·C)."""
-        step: Any = self
-        apply: Any = super().apply  # type: ignore[misc]
-        fill: Any = getattr(step, "fill", None)
-        if isinstance(drops := getattr(step, "drop_value", None), tuple | list):
+        apply = super().apply
+        fill: Any = getattr(self, "fill", None)
+        if isinstance(drops := getattr(self, "drop_value", None), tuple | list):
             check_length(drops, img, "image")
-        if _is_list(step, fill) and getattr(step, "border_mode", _CONSTANT) == _CONSTANT:
+        if _is_list(self, fill) and getattr(self, "border_mode", _CONSTANT) == _CONSTANT:
             check_length(fill, img, "image")
-            if hasattr(step, "border_mode") and len(fill) > _OPENCV_CHANNELS:
+            if hasattr(self, "border_mode") and len(fill) > _OPENCV_CHANNELS:
                 parts = [slice(k, k + _OPENCV_CHANNELS) for k in range(0, len(fill), _OPENCV_CHANNELS)]
-                results = [_with_fill(step, apply, img[..., part], args, params, fill[part]) for part in parts]
+                results = [_with_fill(self, apply, img[..., part], args, params, fill[part]) for part in parts]
                 return np.concatenate(results, axis=2)
-        if img.dtype == np.float32 or (_is_for_opencv(step, fill) and img.ndim > 2):
-            return _with_fill(step, apply, img, args, params, fill)
+        if img.dtype == np.float32 or (_is_for_opencv(self, fill) and img.ndim > 2):
+            return _with_fill(self, apply, img, args, params, fill)
         return apply(img, *args, **params)
 
     def apply_to_mask(self, mask: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
         """A mask H×W or H×W×C."""
-        step: Any = self
-        apply: Any = super().apply_to_mask  # type: ignore[misc]
-        fill: Any = getattr(step, "fill_mask", None)
-        if _is_list(step, fill) and len({*fill}) > 1:
+        apply = super().apply_to_mask
+        fill: Any = getattr(self, "fill_mask", None)
+        if _is_list(self, fill) and len({*fill}) > 1:
             check_length(fill, mask, "mask")
-        if mask.ndim == 2 or not _is_for_opencv(step, fill):
+        if mask.ndim == 2 or not _is_for_opencv(self, fill):
             return apply(mask, *args, **params)
-        with setting(step, "fill_mask", (fill,) * _OPENCV_CHANNELS):
+        with setting(self, "fill_mask", (fill,) * _OPENCV_CHANNELS):
             return apply(mask, *args, **params)
 
     apply_to_images = _one_by_one("apply_to_images", "apply", 1)  # N×H×W×C

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.compat import Mixin
+
 Points = NDArray[Any]
 _ROUNDING = 1e-4  # px, by which a side may lie beside the pixels that it is meant to lie between
 
 
-class HolePlaces:
+class HolePlaces(Mixin):  # type: ignore[misc]
     """Steps that hide pixels: a box shrinks where a whole row or column of it is hidden, and else stays as it is."""
 
     def apply_to_bboxes(self, bboxes: Points, **params: Any) -> Points:
         """Boxes of shares of the image's sides, as far as enough of them can be seen."""
-        step: Any = self
-        processor = step.get_processor("bboxes")
+        processor = self.get_processor("bboxes")
         if processor is None or not len(bboxes):
             return bboxes
         rows, columns = params["shape"][:2]
@@ -34,8 +35,7 @@ class HolePlaces:
 
     def apply_to_keypoints(self, keypoints: Points, **params: Any) -> Points:
         """Rows of x, y and more, less those on pixels of holes where the recipe removes what cannot be seen."""
-        step: Any = self
-        processor = step.get_processor("keypoints")
+        processor = self.get_processor("keypoints")
         if processor is None or not processor.params.remove_invisible or "drop_mask" in params or not len(keypoints):
             return keypoints
         rows, columns = params["shape"][:2]

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.compat import Mixin
 from augrecipes.ops.constants import NEAREST
 from augrecipes.ops.field_inverse import inverse_places
 from augrecipes.ops.fills import FillLevels, setting
@@ -49,7 +50,7 @@ class StepGeometry(NamedTuple):
     after: Size
 
 
-class MatrixPlaces:
+class MatrixPlaces(Mixin):  # type: ignore[misc]
     """Steps whose geometry is one 3×3 matrix."""
 
     def geometry(self, params: Mapping[str, Any], after: Size | None = None) -> StepGeometry:
@@ -76,8 +77,7 @@ class MatrixPlaces:
     @property
     def _shows_directions(self) -> bool:
         """Whether anybody sees angles and scales: keypoints of `xy` have none."""
-        step: Any = self
-        processor = step.get_processor("keypoints")
+        processor = self.get_processor("keypoints")
         return processor is None or processor.params.format not in _PLACES_ALONE
 
     def apply_to_bboxes(self, bboxes: Points, geometry: StepGeometry | None = None, **params: Any) -> Points:
@@ -94,24 +94,23 @@ class MatrixPlaces:
 
     def apply_to_mask(self, mask: Points, *args: Any, **params: Any) -> Points:
         """A mask H×W or H×W×C; resized by `nearest` each pixel is the one in whose middle it lies, or next to it."""
-        step: Any = self
-        apply: Any = super().apply_to_mask  # type: ignore[misc]
+        apply = super().apply_to_mask
         record, before = op_record(type(self).__name__), params["shape"][:2]
         after = output_size(self, params, before)
         shrinks = after[0] < before[0] or after[1] < before[1]
-        by_areas = shrinks and getattr(step, "area_for_downscale", None) == "image_mask"
-        if not record.scales or step.mask_interpolation != NEAREST or by_areas:
+        by_areas = shrinks and getattr(self, "area_for_downscale", None) == "image_mask"
+        if not record.scales or self.mask_interpolation != NEAREST or by_areas:
             return np.asarray(apply(mask, *args, **params))
         if record.resizes == "window":
             x_min, y_min, x_max, y_max = params["crop_coords"]
             mask = mask[y_min:y_max, x_min:x_max]
         elif record.resizes is None:  # cut and padded first
-            with setting(step, "keep_size", False):
+            with setting(self, "keep_size", False):
                 mask = apply(mask, *args, **params)
         return nearest(mask, after)
 
 
-class FieldPlaces:
+class FieldPlaces(Mixin):  # type: ignore[misc]
     """Steps that take each pixel from somewhere else: what lies on the image follows the inverse of that field."""
 
     def apply_to_keypoints(self, keypoints: Points, **params: Any) -> Points:
@@ -129,7 +128,7 @@ class FieldPlaces:
 
     def apply_to_mask(self, mask: Points, *args: Any, **params: Any) -> Points:
         """A mask H×W or H×W×C; channels of a mesh four by four, as OpenCV loses more."""
-        apply: Any = super().apply_to_mask  # type: ignore[misc]
+        apply = super().apply_to_mask
         if "generated_mesh" not in params or mask.ndim == 2:
             return apply(mask, *args, **params)
         parts = [apply(mask[..., k : k + 4], *args, **params) for k in range(0, mask.shape[2], 4)]
@@ -140,8 +139,7 @@ class FieldPlaces:
         rows, columns = params["shape"][:2]
         y, x = np.mgrid[:rows, :columns].astype(np.float32)
         if "map_x" not in params:  # a mesh, whose cells cover each other
-            step: Any = self
-            taken = step.apply(np.stack([x + 1, y + 1, x], axis=2), **params)
+            taken = self.apply(np.stack([x + 1, y + 1, x], axis=2), **params)
             hidden = taken[..., 0] == 0
             return np.where(hidden, -columns, taken[..., 0] - 1), np.where(hidden, -rows, taken[..., 1] - 1)
         if params["map_x"] is None:

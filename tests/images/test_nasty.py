@@ -22,7 +22,7 @@ import augrecipes as ar
 from augrecipes.images.reading import OpenFile
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import open_mask, read_image, read_mask
-from augrecipes.sources.rows import OpenedSource
+from augrecipes.sources.opened import OpenedSource
 
 DATA = Path(os.environ.get("AUGRECIPES_DATA", "/nowhere")) / "nasty"
 DIFFERENCES = Path(__file__).with_name("nasty_differences.csv")

@@ -178,19 +178,17 @@ class CoarseElastic(FastRemap):
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         """Draw fields, or what the class draws."""
         (height, width), kernels = params["shape"][:2], library()
-        draw: Any = super().get_params_dependent_on_data  # type: ignore[misc]
         if kernels is None or min(height, width) < _SMALLEST:
-            return dict(draw(params, data))
+            return dict(super().get_params_dependent_on_data(params, data))
         return dict(zip(("map_x", "map_y"), field(kernels, self, height, width), strict=True))
 
     def apply(self, img: NDArray[Any], map_x: Any, map_y: Any, **_: Any) -> NDArray[Any]:
         """An image: between its pixels, where they are levels, without a map."""
-        step: Any = self
-        fill = border_word(step.fill) if step.border_mode == cv2.BORDER_CONSTANT else 0
+        fill = border_word(self.fill) if self.border_mode == cv2.BORDER_CONSTANT else 0
         fits = isinstance(map_x, LazyMap) and img.dtype == np.uint8 and img.flags.c_contiguous
         result = None
-        if fits and step.interpolation == cv2.INTER_LINEAR and abs(step.alpha) < _FAR and fill >= 0:
-            result = warp_by_field(img, map_x, map_y, step.border_mode, fill)
+        if fits and self.interpolation == cv2.INTER_LINEAR and abs(self.alpha) < _FAR and fill >= 0:
+            result = warp_by_field(img, map_x, map_y, self.border_mode, fill)
         return super().apply(img, np.asarray(map_x), np.asarray(map_y)) if result is None else result
 
     def apply_to_mask(self, mask: NDArray[Any], map_x: Any, map_y: Any, **_: Any) -> NDArray[Any]:

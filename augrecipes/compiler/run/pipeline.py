@@ -20,7 +20,7 @@ from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
-from augrecipes.compiler.run.cures import described
+from augrecipes.compiler.run.cures import error_text
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.objects import follow_mirrors
 from augrecipes.compiler.run.output_size_guard import guard
@@ -84,7 +84,7 @@ class Pipeline(AsCompose):
         self._home, self._stream, self._count = streams.home(), END_OF_KEYS, itertools.count()
         self._owner, self.tried, self.seed = threading.get_ident(), set[Any](), compiled.seed  # Compose has set None
         Pipeline.renew(self, compiled)
-        self.keep(sites)
+        self.own_steps(sites)
 
     # What it was compiled from.
 
@@ -116,17 +116,16 @@ class Pipeline(AsCompose):
     @property
     def origins(self) -> dict[str, str]:
         """From each image array that comes out to the one that it is made of: a Degrade's from its source."""
-        found = {name: name for name in self.targets}
-        for step in self.recipe.section(self.mode) or ():
+        origins = {name: name for name in self.targets}
+        for step in self.compiled.steps:
             if step.name == groups.DEGRADE:
-                found[step.args["target"]] = found[step.args["source"]]
-        return {name: found.get(name, name) for name in self.outputs}
+                origins[step.args["target"]] = origins[step.args["source"]]
+        return {name: origins.get(name, name) for name in self.outputs}
 
     @cached_property
     def mask_fills(self) -> tuple[float, ...]:
         """What steps may write into masks."""
-        steps = self.recipe.section(self.mode) or ()
-        return mask_fills(one for step in steps for one in step.walk())
+        return mask_fills(inner for step in self.compiled.steps for inner in step.walk())
 
     def nodes(self, arrival: Arrival | None = None) -> Steps:
         """What runs, in order, of samples that come so; None: as this very pipeline takes them."""
@@ -270,7 +269,7 @@ class Pipeline(AsCompose):
         step = next((labels[id(one)] for one in innermost if id(one) in labels), None)
         if isinstance(error, cv2.error) and error.code == cv2.Error.StsNoMem:
             return MemoryError(f"step {step}: {error}")
-        return DataError(described(error, channels), step=step)
+        return DataError(error_text(error, channels), step=step)
 
     def why_one_by_one(self, targets: Set[str] = frozenset(), *, files: bool = True) -> str | None:
         """Why samples with these targets beside their images are made one by one; None: they are made side by side."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import A
+from augrecipes.compiler.rewrite import Compiled
 from augrecipes.compiler.run.objects import NUMBER, arrange, link, taken
 from augrecipes.compiler.run.targets import check_presence
 from augrecipes.errors import DataError
@@ -81,21 +82,19 @@ class Points:
             done.pop(NUMBER, None)
 
 
-def take_points(
-    data: dict[str, Any], inputs: Inputs, *, resumes: bool = False, pauses: bool = False
-) -> Sequence[Points]:
+def take_points(data: dict[str, Any], compiled: Compiled) -> Sequence[Points]:
     """Put a sample's boxes and keypoints where albumentations looks for them, and return those that may come out.
 
     Args:
         data: the sample, changed in place.
-        inputs: of the recipe.
-        resumes: the points are in albumentations' terms and keep their dtype.
-        pauses: they come out so.
+        compiled: the recipe. Where it resumes, they come in albumentations' terms and keep their dtype; where it
+            pauses, they come out so.
     """
+    inputs = compiled.recipe.inputs
     if inputs.boxes is None and inputs.keypoints is None and _KEYS.isdisjoint(data):
         return ()  # most samples, and so first
     box_key = "bboxes" if "bboxes" in data else "boxes"
-    dtypes = [None if own else np.float32 for own in (resumes, pauses)]
+    dtypes = [None if own else np.float32 for own in (compiled.resumes, compiled.pauses)]
     found = (
         _taken(data, box_key, "bboxes", inputs.boxes, *dtypes),
         _taken(data, "keypoints", "keypoints", inputs.keypoints, *dtypes),

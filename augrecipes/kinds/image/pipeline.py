@@ -31,7 +31,7 @@ from augrecipes.compiler.run.step_matrices import StepMatrices
 from augrecipes.compiler.run.targets import arrival_of
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
-from augrecipes.kinds.image.steps import StepRunner
+from augrecipes.kinds.image.steps import run_steps, trace_steps
 from augrecipes.ops.registry import is_registered
 from augrecipes.seeds import key_part
 
@@ -57,7 +57,7 @@ class ImagePipeline(Pipeline):
     """
 
     nests = True
-    made_of_steps = ("programs", "program_runner", "step_runner", "step_matrices")
+    made_of_steps = ("programs", "program_runner", "step_matrices")
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         self._lowered, sites = lower(compiled.plans[arrival].steps)
@@ -88,11 +88,6 @@ class ImagePipeline(Pipeline):
     def program_runner(self) -> ProgramRunner:
         """What carries out samples by programs."""
         return ProgramRunner(self)
-
-    @cached_property
-    def step_runner(self) -> StepRunner:
-        """What carries out samples step by step."""
-        return StepRunner(self)
 
     @cached_property
     def step_matrices(self) -> StepMatrices:
@@ -131,7 +126,7 @@ class ImagePipeline(Pipeline):
 
     def run_steps(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
         """Make a sample step by step."""
-        return self.step_runner.run(key, targets, allocate)
+        return run_steps(self, key, targets, allocate)
 
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
@@ -304,7 +299,7 @@ class ImagePipeline(Pipeline):
         """The image after each outermost step."""
         arrival = self._arrival_of(targets)
         mine = self.coming(arrival) if arrival in UNOPTIMIZED_INPUTS else self.plain
-        return mine.step_runner.trace((epoch, index, tile), targets)
+        return trace_steps(mine, (epoch, index, tile), targets)
 
 
 PIPELINE = ImagePipeline

@@ -89,7 +89,7 @@ class PairPipeline(Pipeline):
             raise TypeError("the targets of a pair are those of the recipe's `scales:`; add it there")
         super().add_targets(additional_targets)
 
-    def _made(self, step: Any) -> Any:
+    def _transform(self, step: Any) -> Any:
         raise TypeError("the steps of a pair act on several targets at once; pipeline.recipe.steps describes them")
 
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
