@@ -28,15 +28,15 @@ static void take(const uint8_t *row, int64_t columns, uint8_t *luma, uint8_t *to
 }
 
 static inline Halves bytes(const uint8_t *from) {
-    Halves made;
-    memcpy(&made, from, sizeof made);
-    return made;
+    Halves result;
+    memcpy(&result, from, sizeof result);
+    return result;
 }
 
 static inline Shorts shorts(const int16_t *from) {
-    Shorts made;
-    memcpy(&made, from, sizeof made);
-    return made;
+    Shorts result;
+    memcpy(&result, from, sizeof result);
+    return result;
 }
 
 /* Two rows of a colour as one of half the width; halves are rounded up and down in turn. */
@@ -53,8 +53,8 @@ static void halve(const uint8_t *upper, const uint8_t *lower, int64_t columns, u
 /* Three parts of one row and one of another, with a number more on each side. */
 static void mix(const uint8_t *near, const uint8_t *far, int64_t columns, int16_t *sums) {
     for (int64_t x = 0; x < columns; x += LANES) {
-        Shorts made = levels(near + x) * 3 + levels(far + x);
-        memcpy(sums + x, &made, sizeof made);
+        Shorts result = levels(near + x) * 3 + levels(far + x);
+        memcpy(sums + x, &result, sizeof result);
     }
     sums[-1] = sums[0], sums[columns] = sums[columns - 1];
 }
@@ -67,10 +67,10 @@ static inline Shorts between(Shorts nearer, Shorts other, uint16_t half) {
 
 static inline Shorts share(Shorts colour, int16_t weight) { return (high_part(colour + colour, all(weight)) + 1) >> 1; }
 
-static inline void give_half(Shorts luma, Shorts to_blue, Shorts to_red, Shorts made[COLOURS]) {
-    made[0] = within_levels(luma + to_blue + to_blue + share(to_blue, 116130 - (2 << 16)));
-    made[1] = within_levels(luma - to_red + narrowed(weighed(both(to_blue, to_red), -22554, 65536 - 46802), 16));
-    made[2] = within_levels(luma + to_red + share(to_red, 91881 - 65536));
+static inline void give_half(Shorts luma, Shorts to_blue, Shorts to_red, Shorts result[COLOURS]) {
+    result[0] = within_levels(luma + to_blue + to_blue + share(to_blue, 116130 - (2 << 16)));
+    result[1] = within_levels(luma - to_red + narrowed(weighed(both(to_blue, to_red), -22554, 65536 - 46802), 16));
+    result[2] = within_levels(luma + to_red + share(to_red, 91881 - 65536));
 }
 
 /* A row of luma and two colours of half its width, mixed from rows, as pixels; colours reach `reach` columns far. */

@@ -60,10 +60,10 @@ static int span(const Quad *q, double top, double bottom, double *left, double *
 
    Asking for the next image while one is written gained nothing in turns with this, on two makes of processors. */
 static void bring(const uint8_t *pixels, int64_t rows, int64_t columns, int64_t step, int64_t channels, const Quad *q,
-                  int64_t made) {
+                  int64_t result) {
     double across = MIN(q->right + 2, (double)columns) - MAX(q->left, 0), left, right;
     double down = MIN(q->bottom + 2, (double)rows) - MAX(q->top, 0), area = across * down;
-    if (!(across > 0 && down > 0 && area * (double)channels <= NEAR && area <= 16 * (double)made))
+    if (!(across > 0 && down > 0 && area * (double)channels <= NEAR && area <= 16 * (double)result))
         return;
     for (int64_t y = (int64_t)MAX(q->top, 0); y < (int64_t)MIN(q->bottom + 2, (double)rows); y++)
         if (span(q, (double)(y - 1), (double)(y + 1), &left, &right))

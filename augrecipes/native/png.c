@@ -23,8 +23,8 @@ static inline Wide load(const uint8_t *at) {
 }
 
 static inline void store(Wide pixel, uint8_t *at) {
-    Bytes made = __builtin_convertvector(pixel, Bytes);
-    memcpy(at, &made, EIGHT);
+    Bytes result = __builtin_convertvector(pixel, Bytes);
+    memcpy(at, &result, EIGHT);
 }
 
 static inline Wide chosen(Wide mask, Wide one, Wide other) { return (one & mask) | (other & ~mask); }

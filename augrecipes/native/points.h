@@ -51,15 +51,15 @@ static inline int64_t shift_hsv(Run *run, double hue, double saturation, double 
 static inline int64_t jitter_one(Run *run, int which, double amount, const double *a) {
     const View *v = &run->view;
     Buffers b;
-    Levels made;
+    Levels result;
     int64_t sum, count = v->rows * v->columns;
     if (amount == (which == TURN ? 0 : 1))
         return DONE;
     if (which == TURN)
         return shift_hsv(run, 180 * amount, 0, 0, a);
     if (which == 0) {
-        scale_levels((float)amount, 0, made);
-        then_look_up(run, &made, 1);
+        scale_levels((float)amount, 0, result);
+        then_look_up(run, &result, 1);
         return DONE;
     }
     if (which == 2) {
@@ -70,10 +70,10 @@ static inline int64_t jitter_one(Run *run, int which, double amount, const doubl
     JOIN(luma_sum, ISA)(b.from, count, &sum);
     double mean = (double)sum / (double)count;
     if (amount == 0)
-        memset(made, (int)(mean + 0.5), sizeof made);
+        memset(result, (int)(mean + 0.5), sizeof result);
     else
-        scale_levels((float)amount, (float)(mean * (1 - amount)), made);
-    then_look_up(run, &made, 1);
+        scale_levels((float)amount, (float)(mean * (1 - amount)), result);
+    then_look_up(run, &result, 1);
     return DONE;
 }
 

@@ -67,12 +67,12 @@ static inline Shorts narrowed(Sums sums, int bits) {
 #if defined(X86)
     return (Shorts)X86(packs_epi32)((Register)low, (Register)high);
 #else
-    Shorts made;
+    Shorts result;
     for (int i = 0; i < LANES / 2; i++) {
-        made[i] = (int16_t)MIN(MAX(low[i], -32768), 32767);
-        made[i + LANES / 2] = (int16_t)MIN(MAX(high[i], -32768), 32767);
+        result[i] = (int16_t)MIN(MAX(low[i], -32768), 32767);
+        result[i + LANES / 2] = (int16_t)MIN(MAX(high[i], -32768), 32767);
     }
-    return made;
+    return result;
 #endif
 }
 

@@ -28,15 +28,15 @@ typedef struct {
 } Places;
 
 static inline Floats load(const float *map, int64_t across, int64_t count) {
-    Floats made = {0};
+    Floats result = {0};
     if (across == 1 && count == LANES)
-        memcpy(&made, map, sizeof made);
+        memcpy(&result, map, sizeof result);
     else if (across == 0)
-        made += map[0];
+        result += map[0];
     else
         for (int64_t i = 0; i < LANES; i++)
-            made[i] = map[MIN(i, count - 1) * across];
-    return made;
+            result[i] = map[MIN(i, count - 1) * across];
+    return result;
 }
 
 /* The places of LANES pixels of row y from column x on; of maps no more than `count` are read.
@@ -175,13 +175,13 @@ static inline int64_t find_span(const Source *s, const Places *places, int64_t y
 
 /* Pixels of a block between the four around each. */
 static inline Words interpolate(const Words corners[4], Floats across, Floats down, int channels) {
-    Words made = {0};
+    Words result = {0};
     for (int c = 0; c < channels; c++) {
         Floats above = between(channel(corners[0], c), channel(corners[1], c), across);
         Floats below = between(channel(corners[2], c), channel(corners[3], c), across);
-        made |= (Words)nearest(between(above, below, down)) << 8 * c;
+        result |= (Words)nearest(between(above, below, down)) << 8 * c;
     }
-    return made;
+    return result;
 }
 
 /* A block that is cut short, or of which something lies beyond the image. */
@@ -228,7 +228,7 @@ static inline void pick_row(const Source *s, const Places *p, int64_t y, int64_t
                             int bytes, uint8_t *to) {
     for (int64_t x = left, count; x < right; x += count, to += count * bytes) {
         Floats u, v;
-        Words made;
+        Words result;
         count = MIN(LANES, MIN(x < body ? body : right, right) - x);
         find(p, x, y, count, x < body, &u, &v);
         Ints ix = nearest(u), iy = nearest(v);
@@ -237,15 +237,15 @@ static inline void pick_row(const Source *s, const Places *p, int64_t y, int64_t
         int simple = s->border == BORDER_CONSTANT || s->border == BORDER_REPLICATE;
         if (s->end < 4 || (!simple && any(far)))
             for (int64_t i = 0; i < LANES; i++)
-                made[i] = pixel(s, ix[MIN(i, count - 1)], iy[MIN(i, count - 1)], bytes);
+                result[i] = pixel(s, ix[MIN(i, count - 1)], iy[MIN(i, count - 1)], bytes);
         else if (!any(outside))
-            made = words_at(s, ix, iy, bytes);
+            result = words_at(s, ix, iy, bytes);
         else {
-            made = words_at(s, fold_near(ix, s->columns, s->border), fold_near(iy, s->rows, s->border), bytes);
+            result = words_at(s, fold_near(ix, s->columns, s->border), fold_near(iy, s->rows, s->border), bytes);
             if (s->border == BORDER_CONSTANT)
-                made = (made & ~(Words)outside) | (s->fill & (Words)outside);
+                result = (result & ~(Words)outside) | (s->fill & (Words)outside);
         }
-        store_pixels(made, count, bytes, to);
+        store_pixels(result, count, bytes, to);
     }
 }
 

@@ -25,7 +25,7 @@ _DEVIATIONS = 8  # that float weights reach, both ways together, as OpenCV has i
 _PROBED_FIELDS = (
     ((40, 67), 2.0), ((9, 100), 6.0), ((26, 45), 1.0), ((7, 7), 11.0), ((5, 66), 1.3), ((2, 2), 3.0), ((90, 11), 0.8),
 )  # fmt: skip
-_LEAST, _MOST = 2, 128  # rows or columns of a grid; points of it: of more, numpy adds the halves
+_LEAST_LINES, _MOST_POINTS = 2, 128  # rows or columns of a grid; points of it: of more, numpy adds the halves
 _PROBED_GRIDS = (1, 1), (2, 3), (4, 4), (5, 12), (16, 8)  # that show in which order numpy adds
 
 
@@ -121,7 +121,7 @@ class FastPiecewiseAffine(FastRemap):
         kernels = library()
         if kernels is None or not adds_as_numpy(kernels):
             return dict(super().get_params_dependent_on_data(params, data))
-        grid = [max(self.py_random.randint(*limits), _LEAST) for limits in (self.nb_rows, self.nb_cols)]
+        grid = [max(self.py_random.randint(*limits), _LEAST_LINES) for limits in (self.nb_rows, self.nb_cols)]
         scale, size = self.py_random.uniform(*self.scale), params["shape"][:2]
         maps = piecewise_maps(kernels, size, grid, scale, self.absolute_scale, self.random_generator)
         return dict(zip(("map_x", "map_y"), maps, strict=True))
@@ -141,7 +141,7 @@ def piecewise_maps(
         random: what moves are drawn from.
     """
     (height, width), (rows, columns) = size, grid
-    if min(height, width, rows, columns, scale) <= 0 or rows * columns > _MOST:
+    if min(height, width, rows, columns, scale) <= 0 or rows * columns > _MOST_POINTS:
         return geometric.create_piecewise_affine_maps(size, grid, scale, absolute, random)
     down, across = np.linspace(0, height - 1, rows, dtype=_F32), np.linspace(0, width - 1, columns, dtype=_F32)
     x, y = (axis.reshape(-1) for axis in np.meshgrid(across, down))
