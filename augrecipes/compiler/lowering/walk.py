@@ -100,7 +100,7 @@ class Walk:
         """A step or a group, opened; a group that chooses as only albumentations knows is one step."""
         step = one.transform
         if is_gated(step):
-            op = self.one(step, _unknown if isinstance(one.node, ObjectStep) else as_numbers)
+            op = self.op(step, _unknown if isinstance(one.node, ObjectStep) else as_numbers)
             return [(step, replace(op, alone=as_numbers is alone))]
         label, shared = self.sites[id(step)]
         if (kind := group_of(step)) is not None:
@@ -116,7 +116,7 @@ class Walk:
                 return group
         return [(step, Op(label, shared, 1.0, EXIT, alone=True))]  # nobody else knows when it acts
 
-    def one(self, step: Any, as_numbers: AsNumbers) -> Op:
+    def op(self, step: Any, as_numbers: AsNumbers) -> Op:
         """A transform; OpaqueError where it runs in albumentations, whether or not it acts."""
         label, shared = self.sites[id(step)]
         numbers = None

@@ -20,9 +20,9 @@ _KEYS = frozenset({"boxes", "bboxes", "keypoints"})
 
 def processors(inputs: Inputs) -> dict[str, Any]:
     """Albumentations' box and keypoint processors, as the recipe's inputs declare them."""
-    made: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if (boxes := inputs.boxes) and boxes.presence != "absent":
-        made["bbox_params"] = A.BboxParams(
+        arguments["bbox_params"] = A.BboxParams(
             format=boxes.format,
             label_fields=_label_fields("bboxes", boxes),
             min_area=boxes.min_area,
@@ -32,12 +32,12 @@ def processors(inputs: Inputs) -> dict[str, Any]:
             clip=boxes.clip,
         )
     if (points := inputs.keypoints) and points.presence != "absent":
-        made["keypoint_params"] = A.KeypointParams(
+        arguments["keypoint_params"] = A.KeypointParams(
             format=points.format,
             label_fields=_label_fields("keypoints", points),
             remove_invisible=points.remove_invisible,
         )
-    return made
+    return arguments
 
 
 def _label_fields(inner: str, declared: Boxes | Keypoints) -> list[str]:
@@ -95,8 +95,8 @@ def take_points(data: dict[str, Any], compiled: Compiled) -> Sequence[Points]:
     box_key = "bboxes" if "bboxes" in data else "boxes"
     dtypes = [None if own else np.float32 for own in (compiled.resumes, compiled.pauses)]
     found = (
-        _taken(data, box_key, "bboxes", inputs.boxes, *dtypes),
-        _taken(data, "keypoints", "keypoints", inputs.keypoints, *dtypes),
+        _take(data, box_key, "bboxes", inputs.boxes, *dtypes),
+        _take(data, "keypoints", "keypoints", inputs.keypoints, *dtypes),
     )
     given = [points for points in found if points is not None and points.outer]
     counts = {points.inner: len(data[points.inner]) for points in given}
@@ -105,7 +105,7 @@ def take_points(data: dict[str, Any], compiled: Compiled) -> Sequence[Points]:
     return [points for points in found if points is not None]
 
 
-def _taken(data: dict[str, Any], key: str, inner: str, declared: Any, comes: Any, leaves: Any) -> Points | None:
+def _take(data: dict[str, Any], key: str, inner: str, declared: Any, comes: Any, leaves: Any) -> Points | None:
     """The points under `key`, now of the dtype `comes` under albumentations' `inner`; None: there are none."""
     given = data.get(key) is not None
     if declared is None:

@@ -128,7 +128,7 @@ class _TargetWalk(Walk):
     def _shared(self, step: PairStep) -> Op:
         if not is_gated(step.step):  # nobody else knows when it acts
             return Op(*self.sites[id(step.step)], 1.0, EXIT, alone=True)
-        op = replace(self.one(step.step, alone), alone=True)
+        op = replace(self.op(step.step, alone), alone=True)
         if op.numbers.draw == IN_PYTHON or op.numbers.drawn_in_python or not self._is_native(step, op.numbers):
             return replace(op, numbers=EXIT)
         return replace(op, cell=step.factors[self.name] if step.how == "window" else 1)
