@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,6 +60,7 @@ sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *sys.argv[2:]]))
 def mutants(source: str) -> Iterator[tuple[str, str]]:
     """What is changed, and the source with that one change: operators, conditions and whole numbers."""
     tree = ast.parse(source)
+    changes: list[tuple[str, Any]]
     for node in ast.walk(tree):
         match node:
             case ast.Compare(ops=[op]) if type(op) in OTHER:
@@ -74,7 +76,10 @@ def mutants(source: str) -> Iterator[tuple[str, str]]:
         for field, other in changes:
             own, before = getattr(node, field), ast.unparse(node).partition("\n")[0]
             setattr(node, field, other)
-            yield f"line {node.lineno}: {before} → {ast.unparse(node).partition(chr(10))[0]}", ast.unparse(tree)
+            yield (
+                f"line {vars(node)['lineno']}: {before} → {ast.unparse(node).partition(chr(10))[0]}",
+                ast.unparse(tree),
+            )
             setattr(node, field, own)
 
 

@@ -168,7 +168,7 @@ class KnownSamples(Displayed):
         unit = self.table.units_of(virtual % len(self.table))[tile]
         scales = self.recipe.scales  # files have the largest first
         names = sorted(self.pipeline.targets, key=lambda name: -scales[name]) if scales else ["image"]
-        baked = (self.epoch if epoch is None else check_epoch(epoch)) + virtual // len(self.table)
+        baked = (self.clock.epoch if epoch is None else check_epoch(epoch)) + virtual // len(self.table)
         try:
             return replace(self.source.sample(unit, baked, names=names), index=virtual, tile=tile)
         except DataError as error:

@@ -85,9 +85,9 @@ def output_size(step: Any, params: Mapping[str, Any], size: Size) -> Size:
         return size[::-1] if symmetry_of(record.name, params).transpose else size
     if not record.moves or getattr(step, "keep_size", False):
         return size
-    height, width = drawn_size(step, params, size)
     if record.resizes:  # RandomScale cuts off what the others round
         whole = int if hasattr(step, "scale_limit") else lambda side: max(1, round(side))
+        height, width = drawn_size(step, params, size)
         return whole(height), whole(width)
     if "result_shape" in params:
         return params["result_shape"][0], params["result_shape"][1]
@@ -96,6 +96,7 @@ def output_size(step: Any, params: Mapping[str, Any], size: Size) -> Size:
     if "crop_coords" in params:
         x_min, y_min, x_max, y_max = params["crop_coords"]
         return y_max - y_min, x_max - x_min
+    height, width = drawn_size(step, params, size)
     return int(height), int(width)
 
 
@@ -120,8 +121,8 @@ def matrix_of(name: str, params: Mapping[str, Any], before: Size, after: Size) -
         matrix = params["matrix"]
         if "max_width" in params:  # a perspective is scaled to the size that it keeps, without the half pixel
             matrix = scaling(after[0] / params["max_height"], after[1] / params["max_width"], centres=False) @ matrix
-        cut = translation(-params["x_min"], -params["y_min"]) if params.get("x_min", -1) >= 0 else np.eye(3)
-        return np.asarray(cut @ matrix)
+        cuts = params.get("x_min", -1) >= 0
+        return np.asarray(translation(-params["x_min"], -params["y_min"]) @ matrix if cuts else matrix)
     if "result_shape" in params:  # cut, padded and, where it keeps its size, resized
         x, y, *_ = params["crop_params"] or (0, 0)
         top, _, left, _ = params["pad_params"] or (0, 0, 0, 0)

@@ -27,6 +27,7 @@ from augrecipes.ops.records import op_record
 
 Points = NDArray[Any]
 _HALF, _HALF_BACK = translation(0.5, 0.5), translation(-0.5, -0.5)
+_UNIT = np.ones(1)
 _CORNERS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float64)
 _PLACES_ALONE = frozenset({"xy", "yx", "xyz"})  # formats of keypoints without angle and scale
 _CIRCLE = np.linspace(0, 2 * np.pi, 360, endpoint=False)
@@ -162,7 +163,7 @@ def _projected(matrix: Matrix, points: Points) -> tuple[Points, Points]:
     """Points (n, 2) through a matrix, and by how much they are divided, for each of them or, if that is 1, once."""
     moved = points @ matrix[:2, :2].T + matrix[:2, 2]
     if matrix[2, 0] == 0 == matrix[2, 1]:
-        return moved, np.ones(1)
+        return moved, _UNIT
     weight = points @ matrix[2, :2] + matrix[2, 2]
     return moved / weight[:, None], weight
 
@@ -187,12 +188,17 @@ def _affine_bounds(bboxes: Points, matrix: Matrix, before: Size, after: Size) ->
     (rows, columns), (height, width) = before, after
     x, y = (x + (1 - a - b) / 2) / width, (y + (1 - c - d) / 2) / height  # boxes have edges between pixels
     a, b, c, d = a * columns / width, b * rows / width, c * columns / height, d * rows / height
-    low = [max(a, 0), max(c, 0)], [max(b, 0), max(d, 0)]  # times left and top: what adds to left and top
-    high = [min(a, 0), min(c, 0)], [min(b, 0), min(d, 0)]  # times right and bottom
-    sides = np.array([first + second for first, second in zip(low + high, high + low, strict=True)])
+    # What a column of the matrix adds to left and top: times left and top where it is positive, else right and bottom.
+    (a, e), (b, f), (c, g), (d, h) = _signs(a), _signs(b), _signs(c), _signs(d)
+    sides = np.array((a, c, e, g, b, d, f, h, e, g, a, c, f, h, b, d), np.float64).reshape(4, 4)
     boxes = np.array(bboxes, np.float64)
-    boxes[:, :4] = boxes[:, :4] @ sides + (x, y, x, y)
+    boxes[:, :4] = boxes[:, :4] @ sides + np.array((x, y, x, y))
     return boxes
+
+
+def _signs(value: float) -> tuple[float, float]:
+    """The positive and the negative part of a number."""
+    return (value, 0.0) if value > 0 else (0.0, value)
 
 
 def _bounds(bboxes: Points, outline: Points, before: Size, after: Size, move: Any) -> Points:

@@ -236,7 +236,7 @@ def test_a_full_shared_memory_is_told(monkeypatch: pytest.MonkeyPatch, caplog: p
     assert "unable to allocate shared memory: workers" in caplog.text
     monkeypatch.undo()
     ds = Gathering(N)
-    ds._visits = counters
+    ds._keys._visits = counters
     check_passes(ds, VIEWS["itself"], **WAYS["here"])
 
 

@@ -16,6 +16,7 @@ from augrecipes.errors import DataError
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints
 
 _KEYS = frozenset({"boxes", "bboxes", "keypoints"})
+_NUMBERS = frozenset({int, float})
 
 
 def processors(inputs: Inputs) -> dict[str, Any]:
@@ -136,7 +137,7 @@ def _encodable(labels: Sequence[Any]) -> list[Any]:
     """Labels that albumentations can encode, for the steps that look for some; where it cannot, they all look alike."""
     values = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     kinds = {*map(type, values)}
-    is_uniform = any(all(issubclass(kind, one) for kind in kinds) for one in (str, (int, float)))
+    is_uniform = kinds <= _NUMBERS or any(all(issubclass(kind, one) for kind in kinds) for one in (str, (int, float)))
     return values if is_uniform else [0] * len(values)
 
 

@@ -262,14 +262,15 @@ class ProgramRunner:
     def take_points(self, sample: dict[str, Any]) -> Sequence[Points]:
         """Let albumentations have a sample's boxes and keypoints, and return those that come out."""
         points = take_points(sample, self.pipeline.compiled)
-        self.pipeline.preprocess(sample)
+        for processor in self.pipeline.processors.values():  # without what `Compose.preprocess` checks once more
+            processor.preprocess(sample)
         return points
 
     def put_back(self, sample: dict[str, Any], points: Sequence[Points]) -> dict[str, Any]:
         """The sample with its boxes and keypoints as the recipe's inputs have them."""
-        sample = self.pipeline.postprocess(sample)
-        for each in points:
-            each.put_back(sample)
+        processors = self.pipeline.processors.values()
+        for put in (*(processor.postprocess for processor in processors), *(each.put_back for each in points)):
+            put(sample)
         return sample
 
     def _run_with_pixels(self, place: int, act: StepFunction, sample: dict[str, Any]) -> dict[str, Any]:
