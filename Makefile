@@ -10,6 +10,13 @@ TOOLS  := .venv/.tools
 KERNELS := .venv/.kernels
 # Tests that `make coverage` leaves out.
 SLOW    = laws verify bench benchmarks demo cli test_docs.py
+# Tests of each part of the package, and of what holds all of it together, for `make quick`.
+QUICK   = laws/test_exact_equals_none.py laws/test_rules.py laws/test_sample_alone.py laws/test_kernels.py \
+          laws/test_batches.py laws/test_native_draws.py compiler/test_draws.py compiler/test_pipeline.py \
+          native/test_layout.py data/test_order.py data/test_kind_laws.py sources images/test_encoded.py \
+          store/test_store_round_trip.py recipe/test_recipe_malformed.py recipe/test_recipe_laws.py lint \
+          cli/test_every_command.py interop/test_import_policies.py test_architecture.py test_public_face.py \
+          test_golden.py
 # Laws that run every native kernel, and libjpeg.
 SANITIZED = $(shell grep -rlE --include='test_*.py' 'from kernel_sets import|native.libjpeg import' tests)
 # Whatever in benchmarks/ runs by itself and knows --write.
@@ -19,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser soak sanitize coverage lint format bench package wheel notebook clean
+.PHONY: help demo test quick browser soak mutants sanitize coverage lint format bench package wheel notebook clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -31,6 +38,9 @@ demo: $(KERNELS)  ## draw a small data set, run recipes over it, write preview g
 test: $(TOOLS) $(KERNELS)  ## run the tests
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --durations 25
 
+quick: $(TOOLS) $(KERNELS)  ## run the tests that find most, in a minute or two
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 $(addprefix tests/,$(QUICK))
+
 browser: $(TOOLS) $(KERNELS)  ## run the studio's page in a Chromium without a window; brings Playwright along
 	@$(BIN)/python .ci/install.py -e '.[browser]'
 	@$(BIN)/python -c 'import shutil, sys; sys.exit(not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))' \
@@ -39,7 +49,10 @@ browser: $(TOOLS) $(KERNELS)  ## run the studio's page in a Chromium without a w
 
 soak: $(TOOLS) $(KERNELS)  ## run the long tests too: more random recipes, more broken files, every instruction set
 	@$(BIN)/python .ci/install.py --doing 'looking for a compiler' $(BIN)/python augrecipes/native/build.py --all || true
-	@AUGRECIPES_TEST_KERNELS=all $(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'soak or not soak' --hypothesis-profile soak
+	@AUGRECIPES_TEST_KERNELS=all $(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'not mutants' --hypothesis-profile soak
+
+mutants: $(TOOLS) $(KERNELS)  ## change the rules, the order of samples and the draws a little, and see whether tests notice
+	@$(BIN)/pytest -s -m mutants tests/test_mutants.py
 
 # What goes over memory and arithmetic that the kernels may not touch ends the run: compiled with gcc or clang's watchers.
 # Its report goes straight to the terminal: what pytest captures would be lost with the run.

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from augrecipes.recipe.parse import load as load
     from augrecipes.sources.files import read_image as read_image
     from augrecipes.sources.files import read_mask as read_mask
-    from augrecipes.sources.sample import Source as Source
+    from augrecipes.sources.source import Source as Source
     from augrecipes.store.verify import verify_store as verify_store
     from augrecipes.studio.server import studio as studio
     from augrecipes.tta.test_time import TTA as TTA

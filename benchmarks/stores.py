@@ -13,7 +13,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import h5py
 import numpy as np
 from harness import Row, alone, child, in_turns, memory, met, run
 
@@ -32,7 +31,7 @@ _EPOCHS = {
 }
 _METHOD = """\
 20,000 images of 128×128×3 uint8 (983 MB), warm cache, one thread. A read is one image at random, copied into the
-caller's memory. Each format takes turns with its peer in the same process; medians ± median distance, and a ratio is
+caller's memory. It takes turns with its peer in the same process; medians ± median distance, and a ratio is
 the median over the turns. Writing ends when the disk has everything. The million items are tiny, with a label and a
 file name each; memory is what a process has beyond the mapped files."""
 _IMAGES = np.random.default_rng(0).integers(0, 256, (64, *_SHAPE), np.uint8)
@@ -51,14 +50,10 @@ def _reading(options: Any) -> Iterator[Row]:
 
         return work
 
-    for format in ("raw", "hdf5"):
-        _write(folder / format, format, count)
-    raw, hdf5 = (open_store(folder / format) for format in ("raw", "hdf5"))
+    _write(folder / "raw", "raw", count)
+    raw = open_store(folder / "raw")
     pair = in_turns(all_of(lambda item: raw.array("image", item)), all_of(mapped.__getitem__), turns)
     yield pair.rates("raw, single reads", "memory-mapped .npy", count)
-    with h5py.File(folder / "hdf5" / "image-00000.h5") as file:
-        pair = in_turns(all_of(lambda item: hdf5.array("image", item)), all_of(file["data"].__getitem__), turns)
-        yield pair.rates("hdf5, single reads", "the same file by h5py", count)
     size = sum(path.stat().st_size for path in (folder / "raw").glob("*.bin"))
     seconds = alone(lambda: verify_store(folder / "raw"), 1).median
     yield Row("verify", f"{size / seconds / 1e6:,.0f} MB/s", "", "")

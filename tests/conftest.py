@@ -59,14 +59,14 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"{count:5} skipped: {reason.partition(chr(10))[0]:.110}")
     if left := len(terminalreporter.stats.get("deselected", [])):
-        terminalreporter.write_line(f"{left:5} left out: long ones, which `make soak` runs")
+        terminalreporter.write_line(f"{left:5} left out: long ones, which `make soak` and `make mutants` run")
 
 
 @pytest.fixture(autouse=True)
 def _asked_anew() -> None:
     """What a test plants is not what the next one finds: whether native steps work alike is asked again."""
     if (probes := sys.modules.get("augrecipes.compiler.kernels.probes")) is not None:
-        probes._KNOWN.clear()
+        probes._ANSWERS.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -60,7 +60,7 @@ def why(record: OpRecord) -> str:
 
 def _both(record: OpRecord) -> tuple[str, str]:
     """What becomes of masks and points, and what `fast` may change."""
-    return record.lying, record.fast_changes or "nothing"
+    return record.annotation_effect, record.fast_changes or "nothing"
 
 
 def _name(record: OpRecord) -> str:

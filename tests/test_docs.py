@@ -149,6 +149,23 @@ def test_from_top_to_bottom_everything_works(name: str, tmp_path: Path, programs
         SAID[name](walked)
 
 
+ROWS = Path(__file__).with_name("readme_rows.md").read_text(encoding="utf-8")
+
+
+def test_what_each_row_of_readme_promises_works(tmp_path: Path, programs: Programs) -> None:
+    """Whatever a row quotes is typed, in the order of the rows."""
+    table = re.findall(r"^\| \[([^]]+)\].*$", README.partition("## A recipe")[0], flags=re.MULTILINE)
+    lines = re.findall(r"^\| \[.*$", README.partition("## A recipe")[0], flags=re.MULTILINE)
+    sections = dict(re.findall(r"^## (.+)\n((?:(?!^## ).*\n?)*)", ROWS, flags=re.MULTILINE))
+    assert [*sections] == table
+    for line, typed in zip(lines, sections.values(), strict=True):
+        quoted = re.findall(r"(?:`|= )(ar\.\w+)\(|`(augrecipes [a-z]+)", line)
+        assert [name for pair in quoted for name in pair if name and name not in typed] == []
+    walked, wrong = walk(programs, ROWS, tmp_path)
+    assert wrong == ""
+    assert {what: err for what, status, _, err in walked if status} == {}
+
+
 @pytest.mark.soak
 def test_a_step_too_early_is_found(tmp_path: Path, programs: Programs) -> None:
     """A planted fault: the store is packed by the command, and again by Python."""

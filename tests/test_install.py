@@ -74,7 +74,7 @@ def test_reasons_for_skipping_are_told_once_the_commonest_first(pytestconfig: py
     assert [line.split(maxsplit=1) for line in told] == [
         ["2", "skipped: no GPU"],
         ["1", "skipped: no browser"],
-        ["7", "left out: long ones, which `make soak` runs"],
+        ["7", "left out: long ones, which `make soak` and `make mutants` run"],
     ]
     reporter.stats = {}
     plugin.pytest_terminal_summary(reporter)

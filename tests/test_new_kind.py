@@ -85,7 +85,7 @@ from augrecipes.preview.sheet import Sheet
 def sheet(recipe: Any, request: SheetRequest) -> Any:
     """The sheet of a recipe of kind twice."""
     pipeline, files = request.opened(recipe)
-    drawn = [files.read(k).run(pipeline, request.epoch) for k in range(min(request.rows, len(files)))]
+    drawn = [files.sample(k).run(pipeline, request.epoch) for k in range(min(request.rows, len(files)))]
     views = [[rgb_of_output(out[name], recipe.output) for name in pipeline.outputs] for out in drawn]
     return Sheet([SheetRow([CellGroup([Cell(image) for image in of_one])]) for of_one in views], title=recipe.name)
 ''',

@@ -13,7 +13,7 @@ import numpy as np
 
 from augrecipes.accelerate.runner import ComposeRunner
 from augrecipes.compat.albumentations import A
-from augrecipes.compat.boxes import forget_labels, prepare
+from augrecipes.compat.boxes import prepare
 from augrecipes.compat.steps import functions_of, is_gated, run_in_turn, share_processors
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Allocate, Sink
@@ -119,7 +119,7 @@ class ComposePipeline(Pipeline):
         """One sample."""
         key = epoch, index, tile
         if "image" in targets and targets.keys() <= _IMAGE_AND_MASK:
-            output = SampleOutput(epoch, (index, tile), allocate)
+            output = SampleOutput(epoch, ((index, tile),), allocate)
             samples = SampleColumns([targets["image"]], [targets["mask"]] if len(targets) > 1 else None)
             if not self.program_runner.run_batch(output, _FIRST, samples):
                 done = {**targets, "image": output.image}
@@ -226,7 +226,6 @@ class ComposePipeline(Pipeline):
         """Check a sample, let albumentations have its boxes and keypoints, and return their labels; changes it."""
         labels = dict[str, dict[str, Any]]()
         for name, processor in self._own_points.items():
-            forget_labels(processor)
             if self._numbers_rows:
                 given = data.get(name)
                 data[rows_of(name)] = [*range(0 if given is None else len(given))]

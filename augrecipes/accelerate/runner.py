@@ -56,9 +56,8 @@ class ComposeRunner(ProgramRunner):
         except Exception as error:
             self.step_error = error
             raise PythonFallback from error
-        program = self.programs.images
-        if any(_form(done.get(name)) != form for name, form in forms.items()) and not isinstance(program, str):
-            self.pipeline.compiled.convert(self.pipeline.label_of(program.opaque[place][0]))
+        if any(_form(done.get(name)) != form for name, form in forms.items()):
+            self.pipeline.compiled.convert(self.pipeline.label_of(self.programs.opaque[place][0]))
             raise PythonFallback
         return done
 

@@ -110,7 +110,7 @@ def effects(recipe: Recipe, setting: Setting, samples: int, progress: Progress |
     numbers = spread_out(len(reader), min(samples, len(reader)) if setting.mode == "eval" else samples)
     for done, number in enumerate(numbers):
         try:
-            watcher.watch(reader.read(number), done // max(len(reader), 1))
+            watcher.watch(reader.sample(number), done // max(len(reader), 1))
         except DataError as error:
             errors.append(error)
         if progress:

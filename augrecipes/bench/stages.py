@@ -12,7 +12,7 @@ from typing import Any, Literal
 import augrecipes.data.loader as loading
 from augrecipes.bench.sides import Setting, Side, compiled, work_of
 from augrecipes.bench.timing import Work, mad
-from augrecipes.compiler.run.clock import DECODE, READ, REST, Clock, clocked, middle
+from augrecipes.compiler.run.clock import DECODE, READ, REST, Clock, clocked, median_run
 from augrecipes.compiler.run.instrument import SINK
 from augrecipes.data.batching import BatchRows
 from augrecipes.data.collate import Collate
@@ -90,7 +90,7 @@ class Staged:
         Args:
             samples: of a pass.
         """
-        middles = [middle(rounds) for rounds in self.taken.values()]
+        middles = [median_run(rounds) for rounds in self.taken.values()]
         found = []
         for part in [READ, DECODE, *self.labels, SINK, _COLLATE, REST]:
             seconds = sum(spent.get(part, 0.0) for spent in middles)

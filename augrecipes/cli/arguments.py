@@ -131,7 +131,7 @@ def data_of(given: Sequence[str]) -> Any:
         if not given[0]:
             raise refusal("'' names no folder")
         if is_named(given[0]) and not Path(given[0]).exists():
-            from augrecipes.sources.rows import NamedSource
+            from augrecipes.sources.opened import NamedSource
 
             return NamedSource(given[0])
         return given[0]

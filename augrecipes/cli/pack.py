@@ -40,7 +40,7 @@ def pack(
     words: Words = None,
     data: Data = None,
     format_: Annotated[
-        str, choice("--format", "raw|lossless|jpeg|hdf5", "raw: mapped; lossless: as small as PNG; jpeg: small; hdf5.")
+        str, choice("--format", "raw|lossless|jpeg", "raw: mapped; lossless: as small as PNG; jpeg: small.")
     ] = "raw",
     quality: Annotated[
         int | None,

@@ -94,13 +94,13 @@ def verify(
 
 def _replay(found: Verification, load: str, data: Any, masks: Path | None) -> list[str]:
     """The Python that runs the worst sample again."""
-    from augrecipes.sources.rows import NamedSource
+    from augrecipes.sources.opened import NamedSource
 
     place = found.worst[0].place
     usual = {"mode": (found.mode, "train"), "optimize": (found.optimize, "fast"), "dtype": (place.dtype, "uint8")}
     more: dict[str, Any] = {name: value for name, (value, otherwise) in usual.items() if value != otherwise}
     where = [load, repr(data), str(place.number), f"epoch={place.epoch}", f"seed={found.seed}"]
-    named = ["from augrecipes.sources.rows import NamedSource"] if isinstance(data, NamedSource) else []
+    named = ["from augrecipes.sources.opened import NamedSource"] if isinstance(data, NamedSource) else []
     return [
         *named,
         "from augrecipes import load",

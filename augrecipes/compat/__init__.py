@@ -6,6 +6,10 @@ prove again. `guard` decides which albumentations may be imported; `albumentatio
 
 import os
 from functools import cache
+from typing import Any
+
+# The base of classes of ours that come in front of one of albumentations: to type checkers they have all that it has.
+Mixin: Any = object
 
 
 def stay_offline() -> None:
@@ -21,7 +25,7 @@ def normals() -> int:
     from numpy.random import _generator
 
     try:
-        found = ctypes.CDLL(_generator.__file__).random_standard_normal
+        function = ctypes.CDLL(_generator.__file__).random_standard_normal
     except (AttributeError, OSError):
         return 0
-    return ctypes.cast(found, ctypes.c_void_p).value or 0
+    return ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -62,10 +62,10 @@ def restore_composes(make: Callable[[Any], Any], saved: dict[str, Any]) -> None:
     SERIALIZABLE_REGISTRY["Compose"] = _restored
 
 
-def _restored(*args: Any, **named: Any) -> Any:
-    made = A.Compose(*args, **named)
-    make = _saved.get(repr(made.to_dict_private()))
-    return made if make is None else make(made)
+def _restored(*args: Any, **kwargs: Any) -> Any:
+    compose = A.Compose(*args, **kwargs)
+    make = _saved.get(repr(compose.to_dict_private()))
+    return compose if make is None else make(compose)
 
 
 class Compose(A.Compose):  # type: ignore[misc]
@@ -122,7 +122,7 @@ def check_result(apply: Callable[..., Any], img: Any, *args: Any, **params: Any)
 
 def running(error: BaseException) -> Iterator[Any]:
     """The objects whose methods `error` came through, the outermost first."""
-    return (known.get("self") for known in variables(error))
+    return (names.get("self") for names in variables(error))
 
 
 def variables(error: BaseException) -> Iterator[dict[str, Any]]:

@@ -49,13 +49,9 @@ def prepare(processor: Any, rows: str | None) -> None:
     processor.postprocess = lambda data: _postprocess(processor, data)
 
 
-def forget_labels(processor: Any) -> None:
-    """Let a processor forget the labels of the sample before."""
-    processor.label_manager = LabelManager()
-
-
 def _preprocess(processor: Any, data: dict[str, Any]) -> None:
     """What `DataProcessor.preprocess` does: arrays with columns of labels, in albumentations' terms."""
+    processor.label_manager = LabelManager()  # without the labels of the sample before
     shape = shape_of(data)
     for name in processor.data_fields:
         if name not in data:
@@ -86,25 +82,25 @@ def _postprocess(processor: Any, data: dict[str, Any]) -> dict[str, Any]:
 
 
 class UnchangedFilter:
-    """Filters by `own`. What it has left it leaves again, at the same size, without looking."""
+    """Filters by `inner`. What that has left it leaves again, at the same size, without looking."""
 
-    def __init__(self, own: Callable[[np.ndarray, Any], np.ndarray]) -> None:
-        self._own = own
-        self._known: tuple[Any, ...] = ()
+    def __init__(self, inner: Callable[[np.ndarray, Any], np.ndarray]) -> None:
+        self._inner = inner
+        self._last_result: tuple[Any, ...] = ()
 
     def filter(self, data: np.ndarray, shape: Any) -> np.ndarray:
-        """What `own` gives, bit for bit; the very array, where that is what came.
+        """What `inner` gives, bit for bit; the very array, where that is what came.
 
         Args:
             data: n × 4 or more boxes, in albumentations' terms.
             shape: height and width of the image, under these names.
         """
-        came = data.tobytes(), data.shape, data.dtype, shape["height"], shape["width"]
-        if came == self._known:
+        boxes = data.tobytes(), data.shape, data.dtype, shape["height"], shape["width"]
+        if boxes == self._last_result:
             return data
-        left = self._own(data, shape)
-        self._known = left.tobytes(), left.shape, left.dtype, *came[3:]
-        return data if self._known == came else left
+        result = self._inner(data, shape)
+        self._last_result = result.tobytes(), result.shape, result.dtype, *boxes[3:]
+        return data if self._last_result == boxes else result
 
 
 class BoxRules:
@@ -201,11 +197,11 @@ def filter_boxes(boxes: np.ndarray, height: float, width: float, needs: np.ndarr
     whole = (corners[:, 2] - corners[:, 0]) * width * ((corners[:, 3] - corners[:, 1]) * height)
     across, down = (cut[:, 2] - cut[:, 0]) * width, (cut[:, 3] - cut[:, 1]) * height
     area = across * down
-    seen = (across > _LEAST) & (down > _LEAST) & (area >= needs[0] - _ROUNDING) & (area >= needs[1] * whole * _WHOLE)
-    seen &= (across >= needs[2] - _ROUNDING) & (down >= needs[3] - _ROUNDING)
+    visible = (across > _LEAST) & (down > _LEAST) & (area >= needs[0] - _ROUNDING) & (area >= needs[1] * whole * _WHOLE)
+    visible &= (across >= needs[2] - _ROUNDING) & (down >= needs[3] - _ROUNDING)
     if needs[4] >= 0:
-        seen &= (across <= needs[4] * down) & (down <= needs[4] * across)
-    return np.concatenate([cut, boxes[:, 4:]], axis=1)[seen]
+        visible &= (across <= needs[4] * down) & (down <= needs[4] * across)
+    return np.concatenate([cut, boxes[:, 4:]], axis=1)[visible]
 
 
 class PointRules:
@@ -227,23 +223,19 @@ class PointRules:
         if not data.size:
             return data
         params = self._params
-        convert = _xy_to_albumentations if direction == "to" else _xy_from_albumentations
-        if params.format != "xy":
-            convert = (
-                convert_keypoints_to_albumentations if direction == "to" else convert_keypoints_from_albumentations
-            )
-        made: np.ndarray = convert(data, params.format, shape, False, params.angle_in_degrees)
+        convert = _CONVERSIONS[params.format == "xy", direction == "to"]
+        points: np.ndarray = convert(data, params.format, shape, False, params.angle_in_degrees)
         if direction == "to" and params.remove_invisible:
-            beyond = ~(_on_image(made, shape, 0) | np.isnan(made[:, :3]).any(axis=1))
+            beyond = ~(_on_image(points, shape, 0) | np.isnan(points[:, :3]).any(axis=1))
             if beyond.any():
                 row = int(np.flatnonzero(beyond)[0])
-                x, y = made[row, :2]
+                x, y = points[row, :2]
                 size = f"{shape['width']} px wide and {shape['height']} px high"
                 raise DataError(
                     f"keypoint {row} ({x:.6g}, {y:.6g} px) lies beyond the image, which is {size}; `remove_invisible: "
                     "false` in `inputs: keypoints:` keeps such points"
                 )
-        return made
+        return points
 
 
 def _xy_to_albumentations(points: np.ndarray, *_: Any) -> np.ndarray:
@@ -260,12 +252,12 @@ def _xy_from_albumentations(points: np.ndarray, *_: Any) -> np.ndarray:
     return np.concatenate((points[:, :2], points[:, 2 + _NO_XY :]), axis=1)
 
 
-# By whether the recipe's format is `xy`, and the direction.
-_CONVERSIONS: dict[tuple[bool, str], Callable[..., np.ndarray]] = {
-    (False, "to"): convert_keypoints_to_albumentations,
-    (False, "from"): convert_keypoints_from_albumentations,
-    (True, "to"): _xy_to_albumentations,
-    (True, "from"): _xy_from_albumentations,
+# By whether the recipe's format is `xy`, and whether its points are converted to albumentations' terms.
+_CONVERSIONS: dict[tuple[bool, bool], Callable[..., np.ndarray]] = {
+    (False, True): convert_keypoints_to_albumentations,
+    (False, False): convert_keypoints_from_albumentations,
+    (True, True): _xy_to_albumentations,
+    (True, False): _xy_from_albumentations,
 }
 
 

@@ -1,10 +1,10 @@
-"""The one door to albumentations: the proven version, imported as late as possible, without the network or torch.
+"""Import albumentations: the proven version alone, as late as possible, without the network or torch.
 
 Three distributions bring a package of this name. albumentations is the one that everything is proven against.
 nrtk-albumentations, a fork of its last release under the same licence, may stand in for it, should it ever be gone;
 records then name it, since its pixels may differ. AlbumentationsX, of another licence, is refused.
 
-Behind the door, and without an import of it: what its constructors warn of, how they are made, and what they check.
+Also, without an import of it: what its constructors warn of, how they are built, and what they check.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PROVEN = {"albumentations": VERSION, "nrtk-albumentations": "2.3.0"}
 REFUSED = "albumentationsx"
 
 _state = {"without_torch": False}
-_mine = threading.local()  # what a thread collects
+_thread = threading.local()  # `messages` that this thread collects
 _INSTALL = f"pip install albumentations=={VERSION}"
 
 
@@ -52,7 +52,7 @@ def installed_version() -> str:
     '2.0.8'
     """
     return " and ".join(
-        found if name == "albumentations" else f"{name} {found}" for name, found in _installed().items()
+        number if name == "albumentations" else f"{name} {number}" for name, number in _installed().items()
     )
 
 
@@ -73,11 +73,11 @@ def albumentations() -> ModuleType:
     return module
 
 
-def refuse_others(found: dict[str, str], refused: str | None) -> None:
+def refuse_others(versions: dict[str, str], refused: str | None) -> None:
     """Raise unless exactly one distribution brings albumentations, in its proven version.
 
     Args:
-        found: versions by distribution, of those in `PROVEN`.
+        versions: by distribution, of those in `PROVEN`.
         refused: the version of AlbumentationsX, where that is installed.
 
     >>> refuse_others({"nrtk-albumentations": "2.3.0"}, None)
@@ -90,23 +90,23 @@ def refuse_others(found: dict[str, str], refused: str | None) -> None:
             f"AlbumentationsX {refused} is installed, another package under the same name (and licensed AGPL); "
             f"augrecipes needs albumentations: pip uninstall albumentationsx; {_INSTALL}"
         )
-    if len(found) > 1:
+    if len(versions) > 1:
         raise AugrecipesError(
-            f"{' and '.join(found)} are installed, which write the same files; keep one: "
-            f"pip uninstall {' '.join(found)}; {_INSTALL}"
+            f"{' and '.join(versions)} are installed, which write the same files; keep one: "
+            f"pip uninstall {' '.join(versions)}; {_INSTALL}"
         )
-    for name, have in found.items():
-        if have != PROVEN[name]:
+    for name, number in versions.items():
+        if number != PROVEN[name]:
             raise AugrecipesError(
-                f"{name} {have} is installed; augrecipes is proven against {PROVEN[name]}: "
+                f"{name} {number} is installed; augrecipes is proven against {PROVEN[name]}: "
                 f"pip install {name}=={PROVEN[name]}"
             )
-    if not found:
+    if not versions:
         raise AugrecipesError(f"albumentations is not installed; augrecipes is proven against {VERSION}: {_INSTALL}")
 
 
 def _installed() -> dict[str, str]:
-    return {name: found for name in PROVEN if (found := version_of(name)) is not None}
+    return {name: number for name in PROVEN if (number := version_of(name)) is not None}
 
 
 def version_of(distribution: str) -> str | None:
@@ -159,7 +159,7 @@ def listen(package: ModuleType) -> None:
 
 
 def _warn(message: Any, category: Any = None, stacklevel: int = 1, source: Any = None) -> None:
-    messages = getattr(_mine, "messages", None)
+    messages = getattr(_thread, "messages", None)
     if messages is None:
         warnings.warn(message, category, stacklevel + 1, source)
     else:
@@ -169,14 +169,14 @@ def _warn(message: Any, category: Any = None, stacklevel: int = 1, source: Any =
 @contextmanager
 def collected() -> Iterator[list[str]]:
     """What modules that were told to `listen` warn of inside the block, in this thread alone."""
-    before, _mine.messages = getattr(_mine, "messages", None), []
+    before, _thread.messages = getattr(_thread, "messages", None), []
     try:
-        yield _mine.messages
+        yield _thread.messages
     finally:
-        _mine.messages = before
+        _thread.messages = before
 
 
-# How albumentations' constructors are made, and what their InitSchema keeps to itself.
+# How albumentations' constructors are built, and what their InitSchema keeps to itself.
 
 
 def constructor_of(cls: type) -> Callable[..., Any]:
@@ -194,16 +194,15 @@ def fields(cls: type) -> dict[str, tuple[Any, Sequence[Any]]]:
 
     A constructor without an InitSchema of its own hands what it shares with its parent on to the parent's.
     """
-    found = getattr(getattr(cls, "InitSchema", None), "model_fields", {})
-    return {name: (field.annotation, field.metadata) for name, field in found.items()}
+    schema = getattr(cls, "InitSchema", None)
+    return {name: (field.annotation, field.metadata) for name, field in getattr(schema, "model_fields", {}).items()}
 
 
 def closure_bounds(check_range: Callable[..., Any]) -> dict[str, Any]:
     """The bounds, as keywords of JSON Schema, that a function of albumentations' `check_range_bounds` has kept."""
-    seen = inspect.getclosurevars(check_range).nonlocals
-    bounds = {}
-    if seen.get("min_val") is not None:
-        bounds["minimum" if seen.get("min_inclusive", True) else "exclusiveMinimum"] = seen["min_val"]
-    if seen.get("max_val") is not None:
-        bounds["maximum" if seen.get("max_inclusive", True) else "exclusiveMaximum"] = seen["max_val"]
+    closure, bounds = inspect.getclosurevars(check_range).nonlocals, {}
+    for end, word in (("min", "Minimum"), ("max", "Maximum")):
+        if closure.get(f"{end}_val") is not None:
+            keyword = word.lower() if closure.get(f"{end}_inclusive", True) else f"exclusive{word}"
+            bounds[keyword] = closure[f"{end}_val"]
     return bounds

@@ -1,7 +1,7 @@
-"""How albumentations runs a step, with what never changes looked up once: gates, draws, functions by target.
+"""Run steps as albumentations does, and look up once what never changes: gates, draws, functions by target.
 
 A call of a transform asks again whether it acts, looks for attributes that are fixed, and copies the sample. On small
-images, and behind large ones, which leave no code in the cache, that takes longer than what most steps do.
+images, and after large ones, which leave no code in the cache, that takes longer than the work of most steps.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from augrecipes.compat.albumentations import A, ensure_contiguous_output, get_shape
 
 Sample = dict[str, Any]
-Drawn = dict[str, Any]
+Draws = dict[str, Any]
 
-_PLAIN = A.BasicTransform
+_BASE = A.BasicTransform
 HowMany = Literal["one", "some", "all"]
 _GROUPS: dict[type, HowMany] = {A.OneOf: "one", A.SomeOf: "some", A.RandomOrder: "some", A.Sequential: "all"}
-_CALLS = frozenset({_PLAIN.__call__, A.OneOf.__call__, A.SomeOf.__call__, A.Sequential.__call__})
-_OURS = frozenset({"albumentations", "augrecipes"})
+_CALLS = frozenset({_BASE.__call__, A.OneOf.__call__, A.SomeOf.__call__, A.Sequential.__call__})
+_TRUSTED = frozenset({"albumentations", "augrecipes"})
 # What albumentations hands to every step, where it has such an attribute.
 _FIXED = ("interpolation", "fill", "fill_mask")
 
@@ -31,7 +31,7 @@ def gate_of(step: Any) -> float | None:
     >>> gate_of(A.Blur(p=0.3)), gate_of(A.OneOf([A.Blur()], p=0.3)), gate_of(A.Blur(p=1.0))
     (0.3, 0.3, None)
     """
-    cls, plain = type(step), _PLAIN.should_apply
+    cls, plain = type(step), _BASE.should_apply
     return step.p if cls.__call__ in _CALLS and getattr(cls, "should_apply", plain) is plain and step.p < 1 else None
 
 
@@ -41,12 +41,12 @@ def is_gated(step: Any) -> bool:
     >>> is_gated(A.MaskDropout()), is_gated(A.OneOf([A.Blur()]))
     (True, False)
     """
-    return isinstance(step, _PLAIN) and _inherits(step, "__call__", "should_apply")
+    return isinstance(step, _BASE) and _inherits(step, "__call__", "should_apply")
 
 
 def _inherits(step: Any, *names: str) -> bool:
     """Whether a transform has these methods from albumentations' base class."""
-    return all(getattr(type(step), name) is getattr(_PLAIN, name) and name not in vars(step) for name in names)
+    return all(getattr(type(step), name) is getattr(_BASE, name) and name not in vars(step) for name in names)
 
 
 def is_plain(step: Any, reads: frozenset[str] = frozenset()) -> bool:
@@ -55,8 +55,8 @@ def is_plain(step: Any, reads: frozenset[str] = frozenset()) -> bool:
     >>> is_plain(A.Blur()), is_plain(A.MaskDropout()), is_plain(A.OneOf([A.Blur()]))
     (True, False, False)
     """
-    ours = type(step).__module__.partition(".")[0] in _OURS and is_gated(step)
-    inherits = ours and _inherits(step, "update_transform_params", "apply_with_params")
+    is_trusted = type(step).__module__.partition(".")[0] in _TRUSTED and is_gated(step)
+    inherits = is_trusted and _inherits(step, "update_transform_params", "apply_with_params")
     return inherits and reads.issuperset(step.targets_as_params)
 
 
@@ -65,28 +65,28 @@ def group_of(step: Any) -> HowMany | None:
     return None if getattr(step, "replace", False) else _GROUPS.get(type(step))
 
 
-def sampler_of(step: Any) -> Callable[[Sample], Drawn]:
+def sampler_of(step: Any) -> Callable[[Sample], Draws]:
     """What draws a step's parameters for a sample with an `image`, by the step's own samplers."""
     cls = type(step)
     free, dependent = step.get_params, step.get_params_dependent_on_data
     fixed = {name: getattr(step, name) for name in _FIXED if hasattr(step, name)}
-    if cls.update_transform_params is not _PLAIN.update_transform_params:
+    if cls.update_transform_params is not _BASE.update_transform_params:
 
-        def draw_as_it_does(data: Sample) -> Drawn:
-            drawn: Drawn = step.update_transform_params(params=free(), data=data)
-            drawn.update(dependent(params=drawn, data=data))
-            return drawn
+        def draw_by_class(data: Sample) -> Draws:
+            draws: Draws = step.update_transform_params(params=free(), data=data)
+            draws.update(dependent(params=draws, data=data))
+            return draws
 
-        return draw_as_it_does
-    reads = getattr(dependent, "__func__", None) is not _PLAIN.get_params_dependent_on_data
+        return draw_by_class
+    reads = getattr(dependent, "__func__", None) is not _BASE.get_params_dependent_on_data
 
-    def draw(data: Sample) -> Drawn:
-        drawn: Drawn = free()
-        drawn["shape"] = data["image"].shape
-        drawn.update(fixed)
+    def draw(data: Sample) -> Draws:
+        draws: Draws = free()
+        draws["shape"] = data["image"].shape
+        draws.update(fixed)
         if reads:
-            drawn.update(dependent(params=drawn, data=data))
-        return drawn
+            draws.update(dependent(params=draws, data=data))
+        return draws
 
     return draw
 
@@ -138,6 +138,6 @@ def filters_of(group: Any) -> Callable[[Sample], Sample]:
     return act
 
 
-def contiguous(made: Any) -> Any:
-    """An array, or a list of arrays, whose values lie in order; the very one where they do."""
-    return np.ascontiguousarray(made) if type(made) is np.ndarray else ensure_contiguous_output(made)
+def contiguous(result: Any) -> Any:
+    """An array, or a list of arrays, whose values lie in order; the same object where they do."""
+    return np.ascontiguousarray(result) if type(result) is np.ndarray else ensure_contiguous_output(result)

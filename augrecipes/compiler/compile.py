@@ -26,20 +26,12 @@ _log = logging.getLogger("augrecipes")
 _warned: set[tuple[str, object]] = set()
 
 
-def compile_recipe(
-    recipe: Recipe,
-    mode: Mode,
-    optimize: Optimize | None,
-    seed: int,
-    *,
-    save_applied_params: bool = False,
-    threads: int | None = None,
-) -> Pipeline:
+def compile_recipe(recipe: Recipe, mode: Mode, optimize: Optimize | None, seed: int, **options: Any) -> Pipeline:
     """Compile: see `Recipe.compile`."""
     _run_plugins(recipe)
     steps_of(recipe, mode)
     check(recipe)
-    return build(recipe, mode, optimize, seed, save_applied_params=save_applied_params, threads=threads)
+    return build(recipe, mode, optimize, seed, **options)
 
 
 def _run_plugins(recipe: Recipe) -> None:
@@ -76,9 +68,9 @@ def build(
 
 
 def pipeline_of(compiled: Compiled) -> Pipeline:
-    """What runs it: each kind of recipe has its own."""
-    made: Pipeline = kinds.part(compiled.recipe.kind, "pipeline").PIPELINE(compiled)
-    return made
+    """The pipeline of what was compiled, of the class that its kind of recipe has."""
+    pipeline: Pipeline = kinds.part(compiled.recipe.kind, "pipeline").PIPELINE(compiled)
+    return pipeline
 
 
 def steps_of(recipe: Recipe, mode: Mode) -> tuple[Step, ...]:

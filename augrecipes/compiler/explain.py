@@ -38,7 +38,7 @@ from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.report import to_plain
 
 if TYPE_CHECKING:
-    from augrecipes.compiler.timing import Measured  # brings albumentations with it
+    from augrecipes.compiler.timing import PlanTiming  # brings albumentations with it
 
 _WHY = {
     "identity": "does nothing, and stays because its group counts its children or boxes are filtered after it",
@@ -53,7 +53,7 @@ _WHY = {
 }
 
 _COLOURS = ("lookup", "matrix", "pointwise")
-_NAMED = 3  # steps of many
+_MOST_NAMES = 3  # steps of many
 _WHY_FAST = {
     "warp": "has no crop or linear resize behind it that a merge would pay with",
     "matrix": "has no other colour step beside it to merge with",
@@ -89,7 +89,7 @@ class Explanation(Displayed):
     batch: tuple[SourceStep, ...] = ()
     plugins: tuple[str, ...] = ()
     tta: str = ""
-    timing: Measured | None = None
+    timing: PlanTiming | None = None
     pictured: tuple[Recipe, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
@@ -97,7 +97,7 @@ class Explanation(Displayed):
         what = f"{self.recipe}, {self.mode}, {self.optimize}"
         return f"<Explanation {what}: {counted(len(self.steps), 'step')}, rules {fired}>"
 
-    def with_times(self, measured: Measured, what: str) -> Explanation:
+    def with_times(self, measured: PlanTiming, what: str) -> Explanation:
         """The same with the times of each step, before and after, and of the whole; `what`: the image, in words."""
         return replace(
             self,
@@ -122,7 +122,7 @@ class Explanation(Displayed):
 def explain(
     recipe: Recipe | Source, mode: Mode = "train", optimize: Optimize | None = None, arrival: Arrival = "encoded"
 ) -> Explanation:
-    """What the compiler would do with a recipe for images that come as files, or as arrays of a dtype.
+    """Explain what the compiler does with a recipe for images that come as files, or as arrays of a dtype.
 
     Raises:
         LintError, RecipeError: as `Recipe.compile`.
@@ -134,26 +134,30 @@ def explain(
     steps_of(recipe, mode)
     check(recipe)
     if recipe.views and mode == "train":
-        return _of_views(
-            recipe, {view.name: _of_one(recipe.view(view.name), mode, optimize, arrival) for view in recipe.views}
+        return _merged_views(
+            recipe, {view.name: _explanation(recipe.view(view.name), mode, optimize, arrival) for view in recipe.views}
         )
-    return _of_one(recipe, mode, optimize, arrival)
+    return _explanation(recipe, mode, optimize, arrival)
 
 
-def _of_one(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival: Arrival) -> Explanation:
-    """The same of a recipe that has been checked, and whose samples are no views."""
+def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival: Arrival) -> Explanation:
+    """The explanation of a recipe that has been checked, and whose samples are no views."""
     chosen: Optimize = recipe.optimize if optimize is None else optimize
     steps = steps_of(recipe, mode)
-    carried: Optimize = "none" if library() is None else chosen
-    planned = plan(recipe, steps, carried, arrival)
-    rules = {rule.name: rule for rule in rules_for(recipe, carried)}
+    applied: Optimize = "none" if library() is None else chosen
+    planned = plan(recipe, steps, applied, arrival)
+    rules = {rule.name: rule for rule in rules_for(recipe, applied)}
     fired = tuple(
         FiredRule(f.rule, rules[f.rule].contract, rules[f.rule].equation, ", ".join(f.before), ", ".join(f.after))
         for f in planned.fired
     )
     touched = {site for f in planned.fired for site in f.before}
     flow = flow_of(recipe, arrival)
-    barred = _barred(steps, flow) | _kept(steps, flow) if carried == "fast" and not recipe.facts.scales else {}
+    reasons = (
+        _why_not_merged(steps, flow) | _why_not_moved(steps, flow)
+        if applied == "fast" and not recipe.facts.scales
+        else {}
+    )
     native, opaque = _native(recipe, mode, chosen, arrival)
     return Explanation(
         recipe=recipe.name,
@@ -164,12 +168,12 @@ def _of_one(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival: Arri
         output=output_line(recipe),
         kernels=described(),
         native=native,
-        steps=tuple(_source(step, depth) for step, depth in _walk(steps)),
+        steps=tuple(_source_step(step, depth) for step, depth in _walk(steps)),
         shared=_shared(recipe, steps),
         rules=fired,
         plan=planned_steps(planned.steps, opaque),
         stayed=tuple(
-            Stayed(step.site, barred.get(step.site) or _why(recipe, step, carried))
+            Stayed(step.site, reasons.get(step.site) or _why_it_stayed(recipe, step, applied))
             for root in steps
             for step, _ in _walk((root,))
             if touched.isdisjoint((root.site, step.site))  # a group that was moved, or joined, went with its children
@@ -192,16 +196,16 @@ def _shared(recipe: Recipe, steps: Sequence[Step]) -> tuple[SharedStep, ...]:
     return tuple(SharedStep(*row) for row in kinds.part(recipe.kind, "pipeline").sharing(recipe, steps))
 
 
-def _of_views(recipe: Recipe, found: Mapping[str, Explanation]) -> Explanation:
+def _merged_views(recipe: Recipe, views: Mapping[str, Explanation]) -> Explanation:
     """The views of a recipe, by name, as one explanation; what several do is said once."""
-    first, *_ = every = [*found.values()]
+    first, *_ = every = [*views.values()]
 
     def once(key: str) -> tuple[Any, ...]:
         return tuple({repr(row): row for one in every for row in getattr(one, key)}.values())
 
-    how = {name: one.native.replace("samples and batches", "view by view") for name, one in found.items()}
+    how = {name: one.native.replace("samples and batches", "view by view") for name, one in views.items()}
     rows = {row.label: row for one in every for row in one.plan}
-    of = {label: [name for name, one in found.items() if label in {row.label for row in one.plan}] for label in rows}
+    of = {label: [name for name, one in views.items() if label in {row.label for row in one.plan}] for label in rows}
     plan = tuple(replace(row, step=f"{', '.join(of[label])}: {row.step}") for label, row in rows.items())
     return replace(
         first, recipe=recipe.name, digest=recipe.digest, steps=once("steps"), rules=once("rules"), plan=plan,
@@ -216,15 +220,15 @@ def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) ->
     pipeline: Any = build(recipe, mode, optimize, seed=0)
     found = pipeline.at_once if arrival == "encoded" else pipeline.coming(arrival).native
     if not isinstance(found, str):
-        stops = f"; {_or(found.stops, 'and')} by albumentations, and natively on from there" if found.stops else ""
+        stops = f"; {_listing(found.stops, 'and')} by albumentations, and natively on from there" if found.stops else ""
         return f"yes, {pipeline.natively}{stops}", found.stops
     in_memory = arrival == "encoded" and not isinstance(pipeline.coming("uint8").native, str)
     return f"{'in memory yes, of files no' if in_memory else 'no, every step as it is written'}: {found}", None
 
 
-def _or(labels: Sequence[str], word: str = "or") -> str:
+def _listing(labels: Sequence[str], word: str = "or") -> str:
     """Some names, of many the first ones."""
-    shown = [*labels[:_NAMED], f"one of {len(labels) - _NAMED} more"] if len(labels) > _NAMED else labels
+    shown = [*labels[:_MOST_NAMES], f"one of {len(labels) - _MOST_NAMES} more"] if len(labels) > _MOST_NAMES else labels
     return f" {word} ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
@@ -232,7 +236,7 @@ def _walk(steps: Steps, depth: int = 0) -> list[tuple[Step, int]]:
     return [pair for step in steps for pair in ((step, depth), *_walk(step.steps, depth + 1))]
 
 
-def _source(step: Step, depth: int) -> SourceStep:
+def _source_step(step: Step, depth: int) -> SourceStep:
     if step.is_group:
         arguments: dict[str, Any] = {"p": 1.0 if step.p is None else step.p, **step.args.plain()}
         if step.name == groups.RANDOM_ORDER:
@@ -244,7 +248,7 @@ def _source(step: Step, depth: int) -> SourceStep:
     return SourceStep(step.site, depth, step.name, p, arguments)
 
 
-def _kept(steps: Steps, flow: Flow) -> dict[str, str]:
+def _why_not_moved(steps: Steps, flow: Flow) -> dict[str, str]:
     """Why colour steps stay before a downscale or a window that would leave fewer pixels to change."""
     return {
         steps[place].site: why
@@ -253,22 +257,22 @@ def _kept(steps: Steps, flow: Flow) -> dict[str, str]:
     }
 
 
-def _barred(steps: Steps, flow: Flow) -> dict[str, str]:
+def _why_not_merged(steps: Steps, flow: Flow) -> dict[str, str]:
     """Why steps that could be merged are not: what comes behind them would not bear it."""
     found: dict[str, str] = {}
     for step, ahead in zip(steps, flows_before_each(steps, flow), strict=True):
         if step.name == groups.SEQUENTIAL:
-            found |= _barred(step.steps, ahead)
+            found |= _why_not_merged(step.steps, ahead)
     for joins, merge in _MERGES:
         behind = obstacles_from(steps, flow, merge)
         for start, run in runs(steps, joins):
             if (why := behind[start + len(run)]) is not None:
-                barred = [inner for step in run for inner in step.walk()]
-                found |= {inner.site: f"is not merged: behind it {why}" for inner in barred}
+                reasons = [inner for step in run for inner in step.walk()]
+                found |= {inner.site: f"is not merged: behind it {why}" for inner in reasons}
     return found
 
 
-def _why(recipe: Recipe, step: Step, optimize: Optimize) -> str:
+def _why_it_stayed(recipe: Recipe, step: Step, optimize: Optimize) -> str:
     if optimize == "none":
         return "optimize: none, or no native kernels: every step runs as it is written"
     if step.name == groups.DEGRADE:

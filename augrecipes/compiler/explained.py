@@ -64,14 +64,12 @@ class PlannedStep:
         step: its label; of merged steps what merges them.
         stands_for: of merged steps their labels.
         runs: by what, in words: natively, or in albumentations, and why.
-        segment: which stretch of native steps it belongs to, from 1: one ends where a step acts that is not native.
         ms: its time, where that was measured.
     """
 
     step: str
     stands_for: str
     runs: str = ""
-    segment: int = 1
     ms: float | None = None
 
     @property
@@ -88,17 +86,16 @@ def planned_steps(nodes: Steps, opaque: Collection[str] | None = None) -> tuple[
         nodes: of the plan.
         opaque: labels of steps at which a program stops; None: all run in albumentations, as they are written.
     """
-    found, segment = [], 1
+    planned = []
     for node in nodes:
         step, stands_for = node.site, ""
         if isinstance(node, Fused):
             step, stands_for = node.name, " + ".join(step.site for step in node.steps)
-        found.append(PlannedStep(step, stands_for, _runs(node, opaque), segment))
-        segment += opaque is not None and any(inner.site in opaque for inner in singles(node))
-    return tuple(found)
+        planned.append(PlannedStep(step, stands_for, _how_it_runs(node, opaque)))
+    return tuple(planned)
 
 
-def _runs(node: Step, opaque: Collection[str] | None) -> str:
+def _how_it_runs(node: Step, opaque: Collection[str] | None) -> str:
     """By what a node runs; of a group by what its steps do."""
     by: dict[str, list[str]] = {}
     for step in singles(node):
@@ -152,42 +149,42 @@ def derived_steps(recipe: Recipe) -> tuple[DerivedStep, ...]:
     >>> [row.becomes for row in derived_steps(ar.load("folder-128", overrides={"eval": "derived"}))]
     [('SmallestMaxSize(interpolation: area, max_size: 128)',), ('CenterCrop(height: 128, width: 128)',), ()]
     """
-    return tuple(_listed(derive(recipe.parts()[0].steps, recipe.scales.plain()), 0)) if recipe.derived else ()
+    return tuple(_derived_rows(derive(recipe.parts()[0].steps, recipe.scales.plain()), 0)) if recipe.derived else ()
 
 
-def _listed(rows: Iterable[DerivedRow], depth: int) -> Iterator[DerivedStep]:
+def _derived_rows(rows: Iterable[DerivedRow], depth: int) -> Iterator[DerivedStep]:
     for row in rows:
         becomes = () if row.inner else tuple(brief(described(step)) for step in row.becomes)
         yield DerivedStep(row.step.site, depth, becomes, row.why)
-        yield from _listed(row.inner, depth + 1)
+        yield from _derived_rows(row.inner, depth + 1)
 
 
 def output_line(recipe: Recipe) -> str:
     """The recipe's output in one line; that of each target, where they differ."""
     if not recipe.outputs:
-        return _output(recipe.output)
+        return _output_text(recipe.output)
     every = [(name, recipe.outputs.get(name, recipe.output)) for name in recipe.scales]
-    return "; ".join(f"{name} {_output(output)}" for name, output in every)
+    return "; ".join(f"{name} {_output_text(output)}" for name, output in every)
 
 
-def _output(out: Output) -> str:
+def _output_text(out: Output) -> str:
     if out.dtype == "uint8" or out.where == "device":
         scale = "0..255"
     elif out.normalize:
-        scale = f"(x − {_numbers(out.normalize.mean)}) / {_numbers(out.normalize.std)}"
+        scale = f"(x − {_numbers_text(out.normalize.mean)}) / {_numbers_text(out.normalize.std)}"
     else:
         scale = f"{out.range[0]:g}..{out.range[1]:g}"
     dtype = "uint8" if out.where == "device" else out.dtype
     return f"{dtype} {out.layout} {out.color}, {scale}" + (", the rest on the device" if out.where == "device" else "")
 
 
-def _numbers(values: tuple[float, ...]) -> str:
+def _numbers_text(values: tuple[float, ...]) -> str:
     text = ", ".join(f"{v:g}" for v in values)
     return text if len(values) == 1 else f"({text})"
 
 
-def report_of(found: Mapping[str, Any]) -> Report:
-    """Returns what `Explanation.to_json()` holds as a report: facts, and a table for every list.
+def report_of(explanation: Mapping[str, Any]) -> Report:
+    """What `Explanation.to_json()` holds as a report: facts, and a table for every list.
 
     >>> flip = {"site": "Flip#1", "depth": 0, "name": "Flip", "p": 0.5, "arguments": {"axis": "x", "fill": None}}
     >>> print(report_of({"recipe": "tiny", "digest": "0123456789abcdef", "steps": [flip], "stayed": []}).text())
@@ -201,8 +198,8 @@ def report_of(found: Mapping[str, Any]) -> Report:
     Not merged or moved, and why
       none
     """
-    facts = {key: text(value) for key, value in found.items() if not isinstance(value, list | Mapping)}
-    timing = found.get("timing")
+    facts = {key: text(value) for key, value in explanation.items() if not isinstance(value, list | Mapping)}
+    timing = explanation.get("timing")
     if timing is not None:
         before, after = (f"{timing[which]['whole']:.3f} ms" for which in ("before", "after"))
         how = f"one thread, {timing['samples']} draws, {timing['rounds']} times each in turns"
@@ -213,7 +210,7 @@ def report_of(found: Mapping[str, Any]) -> Report:
     if facts.get("optimize") == "fast":
         facts["optimize"] = "fast (keeps the contracts below; augrecipes verify measures how far)"
     tables = []
-    for key, rows in found.items():
+    for key, rows in explanation.items():
         if isinstance(rows, list):
             title, headings, cells_of = _TABLES[key]
             cells, right = [cell for row in rows for cell in cells_of(row)], [1] if key == "steps" else []
@@ -228,7 +225,7 @@ def report_of(found: Mapping[str, Any]) -> Report:
     return Report(facts, tables)
 
 
-def _step(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def _step_cells(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Children stand below their group, further in, so their label need not repeat the group's."""
     site = str(row["site"]).rpartition("/")[2] if row["depth"] else row["site"]
     label = site if f"{row['name']}#" in site else f"{site} ({row['name']})"
@@ -236,16 +233,16 @@ def _step(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return [("  " * row["depth"] + label, f"{row['p']:g}", text(arguments))]
 
 
-def _rule(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def _rule_cells(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
     equation = [("", "", " ".join(row["equation"].split()))] if row["equation"] else []
     return [(row["rule"], row["contract"], f"{row['before']} → {row['after'] or 'nothing'}"), *equation]
 
 
-def _planned(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def _plan_cells(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return [(row["step"], " = ".join(filter(None, (row["runs"], row["stands_for"]))))]
 
 
-def _becomes(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def _derived_cells(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
     becomes = "" if row["why"] == ONE_BY_ONE else f"{', '.join(row['becomes']) or 'nothing'}: "
     return [("  " * row["depth"] + row["site"].rpartition("/")[2], f"{becomes}{row['why']}")]
 
@@ -253,13 +250,13 @@ def _becomes(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
 _DIGITS = 12  # of a digest: enough to tell recipes apart
 # Of each list: its title, the headings, and the rows of an entry.
 _TABLES: dict[str, tuple[str, tuple[str, ...], Callable[[Any], list[tuple[str, ...]]]]] = {
-    "steps": ("Steps, with the arguments that take effect", ("step", "p", "arguments"), _step),
+    "steps": ("Steps, with the arguments that take effect", ("step", "p", "arguments"), _step_cells),
     "shared": ("Shared random parameters", (), lambda row: [(row["site"], row["how"])]),
-    "rules": ("Rules that fired", ("rule", "contract", "what it did"), _rule),
-    "plan": ("Plan", ("step", "how it runs"), _planned),
+    "rules": ("Rules that fired", ("rule", "contract", "what it did"), _rule_cells),
+    "plan": ("Plan", ("step", "how it runs"), _plan_cells),
     "stayed": ("Not merged or moved, and why", (), lambda row: [(row["site"], row["why"])]),
-    "derived": ("Evaluation, derived from the training steps", ("training", "evaluation, and why"), _becomes),
-    "batch": ("Steps of whole batches, which ar.loader and ar.collate run", ("step", "p", "arguments"), _step),
+    "derived": ("Evaluation, derived from the training steps", ("training", "evaluation, and why"), _derived_cells),
+    "batch": ("Steps of whole batches, which ar.loader and ar.collate run", ("step", "p", "arguments"), _step_cells),
     "plugins": ("Plugins", (), lambda name: [(name,)]),
 }
 _TIMED = {"steps": "before", "plan": "after"}

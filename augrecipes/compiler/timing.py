@@ -13,7 +13,7 @@ from typing import Any
 
 from augrecipes.compiler.compile import build, check
 from augrecipes.compiler.rewrite.nodes import opened
-from augrecipes.compiler.run.clock import REST, Clock, clocked, middle
+from augrecipes.compiler.run.clock import REST, Clock, clocked, median_run
 from augrecipes.compiler.run.instrument import SINK
 from augrecipes.compiler.run.opencv_threads import cv2_single_thread
 from augrecipes.compiler.run.pipeline import Pipeline
@@ -47,8 +47,8 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """A recipe before and after the optimiser.
+class PlanTiming:
+    """What a recipe takes before and after the optimiser.
 
     Attributes:
         before: as it is written.
@@ -57,7 +57,7 @@ class Measured:
         spread: the median distance of the rounds from it.
         samples: how many draws were timed.
         rounds: how often each.
-        what: was measured on: file and size.
+        what: the images that it was measured on: file and size.
     """
 
     before: Times
@@ -80,7 +80,7 @@ def measure(
     progress: Progress | None = None,
     resumes: bool = False,
     between: Callable[[], object] | None = None,
-) -> Measured:
+) -> PlanTiming:
     """Time the steps of a recipe, unoptimised and optimised, in turns and with the same draws, on one thread.
 
     Each sample is run in several rounds. The round that takes the median time stands for it, so that the times of its
@@ -113,7 +113,7 @@ def measure(
         _TimedPipeline(build(recipe, mode, one, seed, threads=1, resumes=resumes), targets, between)
         for one in ("none", optimize or recipe.optimize)
     )
-    with cv2_single_thread.held():
+    with cv2_single_thread:
         for index in range(_FEWEST_SAMPLES):  # warm-up
             slower = max(plain.run(index), planned.run(index))
         samples = max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, int(seconds / _ROUNDS / slower)))
@@ -131,7 +131,7 @@ def measure(
                 progress(done + 1, rounds)
     ratio = median(ratios)
     spread = median(abs(one - ratio) for one in ratios)
-    return Measured(plain.times(), planned.times(), ratio, spread, samples, rounds)
+    return PlanTiming(plain.times(), planned.times(), ratio, spread, samples, rounds)
 
 
 class _TimedPipeline:
@@ -146,7 +146,7 @@ class _TimedPipeline:
         clocked(pipeline, self._clock, between=between)
 
     def run(self, index: int) -> float:
-        """One sample; seconds."""
+        """Run one sample; its seconds."""
         if self._between is not None:
             self._between()
         call = self.pipeline.at(index)
@@ -158,12 +158,12 @@ class _TimedPipeline:
         return sum(parts.values())
 
     def times(self) -> Times:
-        """What was found."""
-        middles = [middle(runs) for runs in self.runs.values()]
+        """The means of the median runs."""
+        medians = [median_run(runs) for runs in self.runs.values()]
         own: dict[str, float] = defaultdict(float)
-        for parts in middles:
+        for parts in medians:
             for label, seconds in parts.items():
-                own[label] += 1e3 * seconds / len(middles)
+                own[label] += 1e3 * seconds / len(medians)
         tops = self.pipeline.nodes()
         steps = {node.site: sum(own[inner.site] for inner in opened(node)) for top in tops for node in opened(top)}
         sink, whole = own[SINK], sum(own.values())

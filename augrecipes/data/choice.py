@@ -19,7 +19,7 @@ from augrecipes.data.epochs import read_through
 from augrecipes.machine import cores
 from augrecipes.ops.registry import is_registered
 from augrecipes.sources.items import SourceTable
-from augrecipes.sources.rows import NamedColumns
+from augrecipes.sources.opened import NamedColumns
 
 Backend = Literal["batches", "threads", "processes"]
 BACKENDS: tuple[Backend, ...] = ("batches", "threads", "processes")
@@ -141,7 +141,7 @@ def own_python(dataset: Any, collate: Callable[[list[Any]], Any]) -> str | None:
         if isinstance(leaf, RecipeDataset):
             if isinstance(leaf.table, SourceTable):
                 opened = leaf.table.source.open()
-                for column in opened.columns.values() if isinstance(opened, NamedColumns) else [opened]:
+                for column in opened.arrays.values() if isinstance(opened, NamedColumns) else [opened]:
                     # Arrays, tensors, HDF5 and lists, of which items are read without Python of anybody's; and ours.
                     if not _is_of(type(column), "augrecipes", "builtins", "h5py", "numpy", "torch"):
                         return f"the source {type(column).__name__}"

@@ -1,11 +1,13 @@
-"""What every dataset of ours shares: epochs, indices and repeats, subsets, columns, and what broken files lead to."""
+"""The Dataset: samples of a source, run through a recipe; epochs, repeats, subsets, columns, and broken files."""
 
 from __future__ import annotations
 
+import copy
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature, signature
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypedDict
 
 import numpy as np
 import torch
@@ -14,18 +16,23 @@ from torch.utils.data import Dataset
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.batching import BatchRows, Take, samples_at_once
 from augrecipes.data.checks import RefusesWords, as_recipe
-from augrecipes.data.epochs import EpochClock, SkipError, candidates, current, in_its_place
-from augrecipes.data.indexed import IndexedRows
-from augrecipes.data.order import Indices
-from augrecipes.data.running import one_sample, several_samples
+from augrecipes.data.epochs import EpochClock, SkipError, candidates, check_epoch, current, in_its_place
+from augrecipes.data.known_samples import KnownSamples
+from augrecipes.data.order import Indices, check_weights
+from augrecipes.data.sample_keys import SampleKeys
+from augrecipes.data.source_runs import run_batch, run_sample
 from augrecipes.errors import DataError
 from augrecipes.images.format import Depth, Frames, in_force
-from augrecipes.recipe.model import Kind, Mode, Optimize
+from augrecipes.recipe.model import Bag, Kind, Mode, Optimize
 from augrecipes.sharing import SpawnShared
 from augrecipes.sources.columns import Classes, Columns
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.sample import RecipeSource
 
+if TYPE_CHECKING:
+    pass
+
+_log = logging.getLogger("augrecipes")
 TableOrReader = Columns | RecipeSource  # what a dataset is made of: a table of files, or what reads one
 
 
@@ -52,7 +59,7 @@ class Settings(RunSettings, total=False):
     frames: Frames | None
 
 
-class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, Any]]):
+class RecipeDataset(RefusesWords, KnownSamples, SpawnShared, Dataset[dict[str, Any]]):
     """Samples of a source, image files, pairs or bags of tiles, each a row of a table, run through a recipe.
 
     A sample is a pure function of (recipe, seed, epoch, index). `ds[5]` is sample 5 of the epoch that `set_epoch` set,
@@ -60,7 +67,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
     with draws of its own. That integer, which keys the draws, is called virtual: `virtual % rows` is the row.
 
     Args:
-        source: gives what reads the rows, or their table, when the recipe is compiled; or is one of both.
+        source: reads the rows, or is their table; or a function that gives one of both once the recipe is compiled.
         recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file, of this dataset's kind.
         mode: `train` runs the recipe's steps, `eval` its eval section.
         seed: of the draws.
@@ -80,6 +87,9 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
     Attributes:
         recipe: the recipe.
         pipeline: the compiled recipe.
+        source: reads its rows; a source for another dataset, too: `ar.Samples(ds.source, recipe)`.
+        table: what is known of the rows.
+        rule: of bags: which tiles of one make up a sample.
         mode: which section of the recipe it runs.
         seed: of the draws.
         on_error: what happens to samples that cannot be read.
@@ -90,6 +100,8 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
     """
 
     kind: Kind
+    table: Columns
+    rule = Bag()
     _takes: ClassVar[Any] = Settings
 
     def __init_subclass__(cls, takes: Any = None) -> None:
@@ -133,11 +145,63 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         wanted = channels or self.recipe.inputs.channels or 3
         decode = {"exif": exif, "channels": wanted, "max_pixels": max_pixels, "depth": depth, "frames": frames}
         self._decode: dict[str, Any] = decode
-        found = source() if callable(source) else source
-        if not isinstance(found, RecipeSource):
-            found = RecipeSource(found, self.recipe.inputs, self._decode)
-        self._source = found
-        self._hold(self._source.table, weights, samples_per_epoch)
+        listed = source() if callable(source) else source
+        if not isinstance(listed, RecipeSource):
+            listed = RecipeSource(listed, self.recipe.inputs, self._decode)
+        self.source, self.table = listed, self._numbered(listed.table)
+        self._weights = self.table.weights if weights is None else check_weights(weights, len(self.table))
+        self._keys = SampleKeys(len(self.table), samples_per_epoch, quiet=mode == "eval")
+
+    def _numbered(self, table: Columns) -> Columns:
+        """The table with the numbers that `classes=` gives its classes; the log names those without samples."""
+        if self._classes is None:
+            return table
+        table = table.with_classes(self._classes)
+        used = set(() if table.labels is None else np.unique(table.labels).tolist())
+        if lacking := [name for name, k in (table.class_to_idx or {}).items() if k not in used]:
+            _log.warning("%s: no samples of %s, which classes= names", table.path(0), ", ".join(lacking))
+        return table
+
+    # -- epochs and subsets -------------------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that `ds[i]` reads."""
+        return self.clock.epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Set the epoch, for this dataset, its subsets, and copies in workers; a loader's next pass runs it."""
+        self.clock.set(check_epoch(epoch))
+
+    def subset(self, indices: Any, *, mode: Mode | None = None) -> Self:
+        """Some of the samples, as a dataset.
+
+        A sample keeps the index, and so the draws, that it has here. An index that is listed again stands for a repeat
+        with draws of its own. The subset shares this dataset's epoch.
+
+        Args:
+            indices: integers, or one boolean for every sample.
+            mode: run the recipe's other section: `ds.subset(held_out, mode="eval")`.
+
+        Raises:
+            IndexError: an index is out of range.
+            TypeError: not integers or booleans.
+        """
+        part, mode = copy.copy(self), mode or self.mode
+        part._keys = self._keys.subset(indices, quiet=None if mode == self.mode else mode == "eval")
+        if mode != self.mode:
+            part.mode, part.pipeline = mode, part._compiled(mode)
+        return part
+
+    def _compiled(self, mode: Mode) -> Pipeline:
+        """The recipe's section for `mode`, or what is left of it to be done with what is read."""
+        return self.recipe.compile(mode, seed=self.seed, **self._compile)
+
+    def recompiled(self, **options: Any) -> Pipeline:
+        """The pipeline once more, compiled with other options of `Recipe.compile`: `save_applied_params=True`."""
+        made = copy.copy(self)
+        made._compile = {**self._compile, **options}
+        return made._compiled(self.mode)
 
     # -- what a kind may define ---------------------------------------------------------------------------------------
 
@@ -146,7 +210,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
 
         `label`, `index` and `path` are added afterwards; a DataError without a file gets that of `_path`.
         """
-        return one_sample(self, self._source, row, epoch, virtual)
+        return run_sample(self, row, epoch, virtual)
 
     def _batch(self, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
         """What `_sample` gives for several rows at once; None where they have to be read one after another.
@@ -162,7 +226,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         Returns:
             By key an array or tensor of n rows, as `Collate` makes of n samples, or a list of what the samples have.
         """
-        return several_samples(self, self._source, rows, epoch, virtual, take) if self._runs_at_once() else None
+        return run_batch(self, rows, epoch, virtual, take) if self._runs_at_once() else None
 
     def _runs_at_once(self) -> bool:
         """Whether all steps run natively, and so do their masks."""
@@ -187,9 +251,9 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
 
     def __getitem__(self, key: Any) -> dict[str, Any]:
         """Sample `i` of the set epoch, or `(epoch, i)`."""
-        now, ((epoch, index),) = current(), self._resolved([key])
+        now, ((epoch, index),) = current(), self._keys.resolve([key], self.clock)
         repeat, position = divmod(index, len(self))
-        virtual = self._virtual(position, repeat)
+        virtual = self._keys.key(position, repeat)
         try:
             return self._read(epoch, virtual)
         except DataError as error:
@@ -199,12 +263,12 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
                 # The loader replaces it: it knows of which samples, if this dataset is only a part of what it reads.
                 raise SkipError(error, self.seed, virtual) from error
             others = (k for k in candidates(self.seed, epoch, virtual, len(self)) if k != position)
-            return in_its_place(error, others, lambda other: self._read(epoch, self._virtual(other, repeat)))
+            return in_its_place(error, others, lambda other: self._read(epoch, self._keys.key(other, repeat)))
 
     def __getitems__(self, keys: Sequence[Any]) -> list[dict[str, Any]]:
         """`[ds[key] for key in keys]`, which is how torch's DataLoader asks; at once where this kind can."""
         if current() is None and self.gathers and type(self).__getitem__ is RecipeDataset.__getitem__:
-            keys = self._resolved(keys)
+            keys = self._keys.resolve(keys, self.clock)
             if (at_once := samples_at_once(self, keys)) is not None:
                 return at_once
         return [self[key] for key in keys]
@@ -220,7 +284,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         Raises:
             DataError: one of them cannot be read.
         """
-        virtual = self._virtuals(indices)
+        virtual = self._keys.several(indices)
         rows = virtual % len(self.table)
         found = self._batch(rows, epoch, virtual, take or BatchRows(len(rows)).take(range(len(rows))))
         if found is None:

@@ -22,7 +22,7 @@ from augrecipes.data.state import LoaderPosition, fingerprint, restore, save
 from augrecipes.data.threads import Budget
 from augrecipes.display import Displayed
 from augrecipes.errors import counted
-from augrecipes.sources.rows import check_items
+from augrecipes.sources.opened import check_items
 
 # Batches that are read ahead for each worker, unless `prefetch_factor` says otherwise: torch's own number; and how many
 # bytes threads read ahead at most, unless `prefetch_bytes` does: eight batches of 256 float32 images of 224².

@@ -31,7 +31,7 @@ from augrecipes.store import Store, Verify, open_store, reopen_store
 RowNumbers = npt.NDArray[np.int64]
 _LOOKED_AT = 4  # bytes of labels that may be too large to stay exact
 # What is read off the store, and does not travel.
-_OFF_THE_STORE = frozenset({"store", "table", "_source"})
+_OFF_THE_STORE = frozenset({"store", "table", "source"})
 
 
 class Packed(RecipeDataset, takes=RunSettings):
@@ -39,7 +39,7 @@ class Packed(RecipeDataset, takes=RunSettings):
 
     The store has the samples of the files it was packed from, in the same order: a sample is the dict that ImageFolder,
     PairedImages or TileBags makes of those files, bit for bit with `optimize` `none` or `exact` and a store of format
-    `raw` or `hdf5`, or of JPEGs that `jpeg` keeps as they are. (`fast` merges steps that resample: it does so only
+    `raw`, or of JPEGs that `jpeg` keeps as they are. (`fast` merges steps that resample: it does so only
     behind what is baked.) Where steps that draw were baked for K epochs, that holds for the epochs 0 to K - 1; epoch e
     after them begins with the images of epoch e mod K, and the steps behind go on drawing anew. Repeats of a sample
     begin with those of later epochs.
@@ -87,7 +87,7 @@ class Packed(RecipeDataset, takes=RunSettings):
     (2, ['cat', 'dog'], torch.Size([3, 128, 128]), 1, (128, 192, 3))
     """
 
-    _source: StoredSource
+    source: StoredSource
 
     def __init__(
         self,
@@ -119,10 +119,10 @@ class Packed(RecipeDataset, takes=RunSettings):
 
     def _look(self) -> StoredSource:
         """What is read off the store, and opened anew where a copy of this dataset arrives."""
-        self._source = StoredSource(self.store, self.recipe)
-        table = self._source.table
+        self.source = StoredSource(self.store, self.recipe)
+        table = self.source.table
         self.table = table if self._classes is None else table.with_classes(self._classes)
-        return self._source
+        return self.source
 
     def __copy__(self) -> Packed:
         made = object.__new__(type(self))
@@ -157,7 +157,7 @@ class Packed(RecipeDataset, takes=RunSettings):
     @property
     def unreadable(self) -> dict[int, Unreadable]:
         """The inputs without pixels, by stored row: path and reason."""
-        return self._source.unreadable
+        return self.source.unreadable
 
     # -- what it holds ------------------------------------------------------------------------------------------------
 
@@ -175,17 +175,17 @@ class Packed(RecipeDataset, takes=RunSettings):
 
     def paths(self, index: int) -> dict[str, str]:
         """The file that each target of a sample was packed from; of a bag its first tile."""
-        unit = self.table.units_of(self._row(index)).start
-        return {name: self._source.source(unit, name) for name in self.store.targets}
+        unit = self.table.units_of(self._keys.row(index)).start
+        return {name: self.source.source(unit, name) for name in self.store.targets}
 
     def _marks(self) -> dict[str, Any]:
         return {"store": self.store.digest, **(asdict(self.rule) if self.recipe.facts.tiles else {})}
 
     def _path(self, row: int) -> str:
-        return str(self.store.columns["bag/path"][row]) if self.recipe.facts.tiles else self._source.path(row)
+        return str(self.store.columns["bag/path"][row]) if self.recipe.facts.tiles else self.source.path(row)
 
     def _paths(self, rows: Indices) -> list[str]:
-        return super()._paths(rows) if self.recipe.facts.tiles else self._source.paths(rows.tolist())
+        return super()._paths(rows) if self.recipe.facts.tiles else self.source.paths(rows.tolist())
 
     @property
     def fetches(self) -> bool:
@@ -199,13 +199,13 @@ class Packed(RecipeDataset, takes=RunSettings):
             epoch: of the draws.
             indices: not negative; `len(ds)` and more stand for repeats.
         """
-        virtual = self._virtuals(indices)
+        virtual = self._keys.several(indices)
         units = virtual % len(self.table)
         if self.recipe.facts.tiles:
             of_bags = [self.table.units_of(int(row)) for row in units]
             units = np.concatenate([np.empty(0, np.int64), *(np.arange(bag.start, bag.stop) for bag in of_bags)])
             virtual = np.repeat(virtual, [len(bag) for bag in of_bags])
-        stored = self._source.rows(units, epoch + virtual // len(self.table))
+        stored = self.source.rows(units, epoch + virtual // len(self.table))
         return [file for name in self._taken() for file in self.store.files_of_rows(name, stored)]
 
     # -- samples ------------------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ class Packed(RecipeDataset, takes=RunSettings):
         return True  # `_batch` finds out
 
     def _batch(self, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
-        pipeline, facts, source = self.pipeline, self.recipe.facts, self._source
+        pipeline, facts, source = self.pipeline, self.recipe.facts, self.source
         if not isinstance(pipeline, Pipeline) or pipeline.compiled.save_applied_params or facts.tiles:
             return None
         stored = source.rows(rows, epoch + virtual // len(self.table))
@@ -233,7 +233,7 @@ class Packed(RecipeDataset, takes=RunSettings):
 
     def _taken(self) -> tuple[str, ...]:
         """The targets that the pipeline takes."""
-        return self._source.taken(self.pipeline.targets if self.recipe.facts.scales else None)
+        return self.source.taken(self.pipeline.targets if self.recipe.facts.scales else None)
 
 
 def in_memory(

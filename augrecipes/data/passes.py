@@ -181,7 +181,7 @@ def one_thread() -> Iterator[None]:
     each other, which on busy cores takes far longer than the copy.
     """
     of_torch = torch.get_num_threads()
-    with cv2_single_thread.held():
+    with cv2_single_thread:
         if of_torch != 1:
             torch.set_num_threads(1)
         try:

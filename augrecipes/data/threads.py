@@ -49,7 +49,7 @@ class ReaderPool:
             for k in range(count)
         ]
         of_torch = torch.get_num_threads()
-        cv2_single_thread.hold()
+        cv2_single_thread.acquire()
         try:
             for thread in self._threads:
                 thread.start()

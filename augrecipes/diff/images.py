@@ -116,7 +116,7 @@ def run_sample(sides: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample
     Raises:
         DataError: it cannot be read, a step fails, or a recipe reads another file; the file is named.
     """
-    given = [side.reader.read(k) for side in sides]
+    given = [side.reader.sample(k) for side in sides]
     path, both = given[0].path, [*zip(given, sides, strict=True)]
     for one, side in both:
         if one.path != path:

@@ -64,7 +64,7 @@ def fill(draft: RecipeDraft, call: Call) -> None:
     if not draft.keys["inputs"] or not _holds("inputs", draft, call.place):
         del draft.keys["inputs"]
     _note_defaults(call, draft)
-    names = sorted({line.name for line in draft.lines() if line.steps is None and op_record(line.name).differs})
+    names = sorted({line.name for line in draft.lines() if line.steps is None and op_record(line.name).is_corrected})
     if names and "inputs" in draft.keys:
         draft.note(
             "Boxes and keypoints go where the pixels under them go; albumentations 2.0.8 does otherwise in "

@@ -8,7 +8,7 @@ from augrecipes.interop import torchvision_steps as steps
 from augrecipes.interop.draft import Item
 from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld
 from augrecipes.ops.groups import AUTO_AUGMENT, RAND_AUGMENT, TRIVIAL_AUGMENT
-from augrecipes.ops.policies import MOST
+from augrecipes.ops.policies import FULL_MAGNITUDE
 
 _BINS = 31  # magnitudes of torchvision's RandAugment, where nothing is said
 
@@ -26,7 +26,7 @@ def short(number: float) -> float:
 def rand_augment(args: Args, sample: SampleState) -> list[Item]:
     """Operations of one magnitude, which counts bins in torchvision."""
     last = int(args.get("num_magnitude_bins", _BINS)) - 1
-    magnitude = args.get("magnitude", 9) * MOST / last
+    magnitude = args.get("magnitude", 9) * FULL_MAGNITUDE / last
     count = int(args.get("num_ops", 2))
     return [sample.line(RAND_AUGMENT, n=count, m=short(magnitude), **_warp(args, sample))] if count else []
 

@@ -14,11 +14,11 @@ from augrecipes.interop.draft import FOREIGN, Call, Item, Line
 from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld
 from augrecipes.interop.policies import short
 from augrecipes.ops.groups import AUTO_AUGMENT, ONE_OF, RAND_AUGMENT
-from augrecipes.ops.policies import MOST
+from augrecipes.ops.policies import FULL_MAGNITUDE
 from augrecipes.recipe.keys import imagenet
 
 WHOLE = "create_transform"  # of timm: a pipeline by itself
-_SCALE = MOST // 10  # timm counts magnitudes in tenths
+_SCALE = FULL_MAGNITUDE // 10  # timm counts magnitudes in tenths
 _UNIFORM = 100  # beyond this deviation timm draws magnitudes evenly, from 0 on
 _SPREAD = "magnitudes are uniform with the deviation of timm's normal ones"
 _SAMPLED = "timm draws bilinear or bicubic, here it is linear"

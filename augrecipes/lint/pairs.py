@@ -22,7 +22,7 @@ _MISALIGNED = {
 def resampled_pair(recipe: Recipe) -> Findings:
     """Steps that interpolate, on two or more targets of a pair. What Degrade does to its target is its own affair."""
     for step, named, _, _ in () if recipe.allow_resampling else by_target(recipe):
-        if len(named) > 1 and op_record(step.name).bends:
+        if len(named) > 1 and op_record(step.name).resamples_targets:
             message = f"{step.name} resamples aligned targets; use crops and flips, or write `allow_resampling: true`"
             yield Finding(message, step, fixes=(Fix("key", "allow_resampling: true"),))
 
@@ -64,15 +64,15 @@ def unshareable_pair(recipe: Recipe) -> Findings:
         record = op_record(step.name)
         if not record.is_known or chance(step) <= 0:
             continue
-        shared = named if record.bends else there
-        if len(shared) < 2 or (record.bends and not recipe.allow_resampling):  # the latter is said already
+        shared = named if record.resamples_targets else there
+        if len(shared) < 2 or (record.resamples_targets and not recipe.allow_resampling):  # the latter is said already
             continue
         if record.under(effective(step)).grids == "never":
             yield Finding(_unshareable(step), step)
 
 
 def _unshareable(step: Step) -> str:
-    if op_record(step.name).bends:
+    if op_record(step.name).resamples_targets:
         return f"{step.name} cannot be carried from one grid to another; what can: {', '.join(rescalable())}"
     if op_record(step.name).effect == "padding":
         return f"{step.name} pads images on their own; write `pad_if_needed: true, border_mode: reflect` on the crop"

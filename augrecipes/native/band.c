@@ -49,8 +49,8 @@ KERNEL(mix_rows)(const float *from, int64_t columns, const float *weights, const
 static inline void places_of(const float *at, int32_t more, int32_t *to) {
     const Floats furthest = (Floats){0} + FURTHEST;
     for (int i = 0; i < BLOCK; i += LANES) {
-        Ints made = truncated(lesser(greater(some(at + i), -furthest), furthest) * 65536.0f) + more;
-        memcpy(to + i, &made, sizeof made);
+        Ints result = truncated(lesser(greater(some(at + i), -furthest), furthest) * 65536.0f) + more;
+        memcpy(to + i, &result, sizeof result);
     }
 }
 

@@ -7,8 +7,7 @@
    Bits: whole numbers, the same on every instruction set: tests/laws/job_in_numpy.py defines them.
    Law: tests/laws/test_kernels.py (rows `fused`, `bend`), tests/laws/test_jobs.py. */
 
-#ifndef AUGRECIPES_BETWEEN_H
-#define AUGRECIPES_BETWEEN_H
+#pragma once
 
 #include <string.h>
 
@@ -288,5 +287,3 @@ static inline void sample(const Source *s, const int32_t *restrict u, const int3
         else
             sample_apart(s, u, v, 1, to, stride);
 }
-
-#endif

@@ -32,7 +32,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 CODEC = HERE / "codec"
-_SHARED = ("export.h", "layout.h", "layout_table.h")  # which the codec includes, too
+_SHARED_HEADERS = ("export.h", "layout.h", "layout_table.h")  # which the codec includes, too
 # What each instruction set asks of compilers, by processor; a later one is preferred where the machine has it.
 INSTRUCTION_SETS: dict[str, dict[str, tuple[str, ...]]] = {
     "x86_64": {"base": (), "v3": ("-march=x86-64-v3",), "v4": ("-march=x86-64-v4",)},
@@ -40,7 +40,7 @@ INSTRUCTION_SETS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 # The same for ziglang, which writes them otherwise, and without a word compiles for the very processor it runs on.
 _ZIG = {"base": ("-mcpu=baseline",), "v3": ("-mcpu=x86_64_v3",), "v4": ("-mcpu=x86_64_v4",)}
-_ALIKE = {"amd64": "x86_64", "aarch64": "arm64"}
+_PROCESSOR_NAMES = {"amd64": "x86_64", "aarch64": "arm64"}
 # Every instruction set gives the same bits: nothing is contracted, and nothing reordered.
 _FLAGS = (
     "-std=c11",
@@ -68,28 +68,30 @@ class NoCompilerError(Exception):
 def processor() -> str:
     """The processor's architecture, under one name: `x86_64` or `arm64`, where it is one of these."""
     machine = platform.machine().lower()
-    return _ALIKE.get(machine, machine)
+    return _PROCESSOR_NAMES.get(machine, machine)
 
 
-def sources(folder: Path | None = None) -> list[Path]:
+def source_files(folder: Path | None = None) -> list[Path]:
     """The files that are compiled."""
     return sorted((folder or HERE).glob("*.c"))
 
 
-def inputs(folder: Path | None = None) -> list[Path]:
+def input_files(folder: Path | None = None) -> list[Path]:
     """The files that a library is made of.
 
     Args:
         folder: of the sources; that of the kernels where none is named.
     """
-    shared = [HERE / name for name in (*_SHARED, "build.py")] if folder not in (None, HERE) else [HERE / "build.py"]
+    shared = (
+        [HERE / name for name in (*_SHARED_HEADERS, "build.py")] if folder not in (None, HERE) else [HERE / "build.py"]
+    )
     return [file for kind in ("*.c", "*.h", "*.def") for file in sorted((folder or HERE).glob(kind))] + shared
 
 
 def fingerprint(folder: Path | None = None) -> str:
-    """A hash of the sources and of how they are built, which is part of a library; `folder` as `inputs` has it."""
+    """A hash of the sources and of how they are built, which is part of a library; `folder` as `input_files` has it."""
     digest = hashlib.sha256()
-    for file in inputs(folder):
+    for file in input_files(folder):
         digest.update(file.name.encode() + b"\0" + file.read_bytes().replace(b"\r\n", b"\n") + b"\0")
     return digest.hexdigest()[:16]
 
@@ -113,13 +115,13 @@ def compiler() -> list[str]:
     Raises:
         NoCompilerError: none was found.
     """
-    if named := shlex.split(os.environ.get("CC", "")):
-        if shutil.which(named[0]):
-            return named
+    if command := shlex.split(os.environ.get("CC", "")):
+        if shutil.which(command[0]):
+            return command
         raise NoCompilerError(f"CC={os.environ['CC']}: no such program")
     for name in () if sys.platform == "win32" else ("cc", "gcc", "clang"):
-        if found := shutil.which(name):
-            return [found]
+        if program := shutil.which(name):
+            return [program]
     if find_spec("ziglang"):
         return [sys.executable, "-m", "ziglang", "cc"]
     raise NoCompilerError("no C compiler: install cc, gcc or clang, or the package ziglang")
@@ -144,24 +146,24 @@ def build(to: Path = LIBRARY, extra: tuple[str, ...] = (), whole: bool = True) -
     began = time.time()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:  # Windows keeps what is loaded
         if not whole and len(sets) > 1:
-            asked = Path(name, f"machine{_SUFFIX}")
-            _call([*command, "-DISA=base", "-shared", str(HERE / "machine.c"), "-o", str(asked)])
-            best = f"v{ctypes.CDLL(str(asked)).ar_isa()}"
+            probe = Path(name, f"machine{_SUFFIX}")
+            _run([*command, "-DISA=base", "-shared", str(HERE / "machine.c"), "-o", str(probe)])
+            best = f"v{ctypes.CDLL(str(probe)).ar_isa()}"
             sets = {isa: flags for isa, flags in sets.items() if isa in ("base", best)}
 
         def compiled(job: tuple[Path, str]) -> str:
             source, isa = job
             out = Path(name, f"{source.stem}-{isa}.o")
-            _call([*command, *sets[isa], f"-DISA={isa}", "-c", str(source), "-o", str(out)])
+            _run([*command, *sets[isa], f"-DISA={isa}", "-c", str(source), "-o", str(out)])
             return str(out)
 
-        jobs = [(source, isa) for source in sources() for isa in sets if source.stem != "machine"]
+        jobs = [(source, isa) for source in source_files() for isa in sets if source.stem != "machine"]
         jobs.sort(key=lambda job: -job[0].stat().st_size)  # no core ends long after the others
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             objects = list(_report(pool.map(compiled, [*jobs, (HERE / "machine.c", "base")]), len(jobs) + 1))
         linked = Path(name, to.name)
-        _call([*command, "-shared", *objects, "-o", str(linked)])
-        _put(linked, to, began)
+        _run([*command, "-shared", *objects, "-o", str(linked)])
+        _publish(linked, to, began)
     return to
 
 
@@ -176,7 +178,7 @@ def _report(compiled: Iterator[str], count: int) -> Iterator[str]:
         yield each
 
 
-def _put(linked: Path, to: Path, began: float) -> None:
+def _publish(linked: Path, to: Path, began: float) -> None:
     to.parent.mkdir(exist_ok=True)
     fresh = to.with_name(f"{to.name}.{os.getpid()}")
     shutil.copy(linked, fresh)  # a running program keeps the library that it has opened
@@ -184,10 +186,10 @@ def _put(linked: Path, to: Path, began: float) -> None:
     fresh.replace(to)
 
 
-def codec_beside(kernels: Path = LIBRARY) -> Path:
+def codec_library(kernels: Path = LIBRARY) -> Path:
     """The library that reads JPEGs, beside that of the kernels.
 
-    >>> codec_beside(Path("built", "kernels.so")).name
+    >>> codec_library(Path("built", "kernels.so")).name
     'kernels-jpeg.so'
     """
     return kernels.with_name(f"{kernels.stem}-jpeg{kernels.suffix}")
@@ -206,7 +208,7 @@ def build_codec(kernels: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path | 
     Raises:
         NoCompilerError: there is none.
     """
-    to, began = codec_beside(kernels), time.time()
+    to, began = codec_library(kernels), time.time()
     folders = f"-I{CODEC}", f"-I{HERE}"
     command = [*compiler(), *_FLAGS, _SCALAR, *folders, f'-DSOURCES="{fingerprint(CODEC)}"', *extra, "-shared"]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
@@ -214,12 +216,12 @@ def build_codec(kernels: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path | 
         for where in _libjpeg():
             for entropy in ((), ("-DENTROPY_BY_LIBJPEG",)):
                 try:
-                    _call([*command, *entropy, *map(str, sources(CODEC)), *where, "-o", str(linked)])
+                    _run([*command, *entropy, *map(str, source_files(CODEC)), *where, "-o", str(linked)])
                     if not extra:  # a library with a compiler's watchers is not loaded as others are
-                        _call([sys.executable, "-c", _SELF_TEST, str(linked)])
+                        _run([sys.executable, "-c", _SELF_TEST, str(linked)])
                 except subprocess.CalledProcessError:
                     continue
-                _put(linked, to, began)
+                _publish(linked, to, began)
                 return to
     to.unlink(missing_ok=True)
     return None
@@ -229,18 +231,18 @@ def _libjpeg() -> Iterator[list[str]]:
     """Arguments that may find libjpeg: in the environment, by pkg-config, where compilers look, at Homebrew's."""
     for prefix in filter(None, (os.environ.get("CONDA_PREFIX"), sys.prefix)):
         if Path(prefix, "include", "jpeglib.h").exists():
-            yield _of_prefix(prefix)
+            yield _flags_of_prefix(prefix)
     if program := shutil.which("pkg-config"):
-        found = subprocess.run([program, "--cflags", "--libs", "libjpeg"], capture_output=True, text=True, check=False)
-        if not found.returncode:
-            yield shlex.split(found.stdout)
+        flags = subprocess.run([program, "--cflags", "--libs", "libjpeg"], capture_output=True, text=True, check=False)
+        if not flags.returncode:
+            yield shlex.split(flags.stdout)
     yield ["-ljpeg"]
     for prefix in ("/opt/homebrew/opt/jpeg-turbo", "/usr/local/opt/jpeg-turbo", "/usr/local", "/opt/local"):
         if Path(prefix, "include", "jpeglib.h").exists():
-            yield _of_prefix(prefix)
+            yield _flags_of_prefix(prefix)
 
 
-def _of_prefix(prefix: str) -> list[str]:
+def _flags_of_prefix(prefix: str) -> list[str]:
     library = str(Path(prefix, "lib"))
     return [f"-I{Path(prefix, 'include')}", f"-L{library}", "-ljpeg", f"-Wl,-rpath,{library}"]
 
@@ -250,11 +252,11 @@ def platform_tag() -> str:
     return f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
 
 
-def _call(command: list[str]) -> None:
+def _run(command: list[str]) -> None:
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 
-def _current(library: Path, folder: Path, sets: Iterable[str] = ()) -> bool:
+def _is_current(library: Path, folder: Path, sets: Iterable[str] = ()) -> bool:
     """Whether a library was built from these sources, for these instruction sets: it says so, in its bytes."""
     wanted = [fingerprint(folder), *(f"ar_sink_{isa}\0" for isa in sets)]
     return library.exists() and all(each.encode() in library.read_bytes() for each in wanted)
@@ -273,20 +275,21 @@ def update(to: Path = LIBRARY, extra: tuple[str, ...] = (), whole: bool = True) 
         subprocess.CalledProcessError: the compiler fails.
     """
     sets = INSTRUCTION_SETS.get(processor(), {}) if whole else ()
-    kept = not extra and _current(to, HERE, sets), not extra and _current(codec_beside(to), CODEC)
-    for library, current in zip((to, codec_beside(to)), kept, strict=True):
+    is_kept = not extra and _is_current(to, HERE, sets), not extra and _is_current(codec_library(to), CODEC)
+    for library, current in zip((to, codec_library(to)), is_kept, strict=True):
         if current:
             os.utime(library)  # so that nobody has to read the sources to know
-    made = to if kept[0] else build(to, extra, whole), codec_beside(to) if kept[1] else build_codec(to, extra)
-    return [path for path in made if path]
+    kernels = to if is_kept[0] else build(to, extra, whole)
+    codec = codec_library(to) if is_kept[1] else build_codec(to, extra)
+    return [path for path in (kernels, codec) if path]
 
 
 def main() -> None:
     """Build what is not there yet, and say where."""
     try:
         file, *extra = sys.argv[1:] or [str(LIBRARY)]
-        made = update(LIBRARY if file == "--all" else Path(file), tuple(extra), len(sys.argv) > 1)
-        sys.stdout.write("".join(f"{path}\n" for path in made))
+        libraries = update(LIBRARY if file == "--all" else Path(file), tuple(extra), len(sys.argv) > 1)
+        sys.stdout.write("".join(f"{path}\n" for path in libraries))
     except NoCompilerError as error:
         sys.exit(f"kernels are not built, and everything runs without them: {error}")
     except subprocess.CalledProcessError as error:

@@ -45,10 +45,10 @@ static inline __m256i two_pixels(const uint8_t *one, const uint8_t *other, Parts
 static inline int eight_pixels(const uint8_t *from, Parts of, int sums, __m256 doubts[4], uint8_t *to) {
     const __m256i close = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0, 0, 0, 0));
     const __m256i fourth = _mm256_broadcastsi128_si256(_mm_setr_epi8(3, 3, 3, 7, 7, 7, 11, 11, 11, 15, 15, 15, -1, -1, -1, -1));
-    __m256i made[4];
+    __m256i result[4];
     for (int k = 0; k < 4; k++)
-        made[k] = two_pixels(from + 3 * k, from + 3 * k + 12, of, sums, &doubts[k]);
-    __m256i bytes = _mm256_packus_epi16(_mm256_packs_epi32(made[0], made[1]), _mm256_packs_epi32(made[2], made[3]));
+        result[k] = two_pixels(from + 3 * k, from + 3 * k + 12, of, sums, &doubts[k]);
+    __m256i bytes = _mm256_packus_epi16(_mm256_packs_epi32(result[0], result[1]), _mm256_packs_epi32(result[2], result[3]));
     __m256i stay = _mm256_shuffle_epi8(bytes, fourth), places = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 0, 0);
     bytes = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(bytes, close), places);
     if (_mm256_movemask_epi8(stay)) {
@@ -66,10 +66,10 @@ static inline int eight_pixels(const uint8_t *from, Parts of, int sums, __m256 d
 static inline int plain_pixel(const uint8_t *pixel, Parts of, int sums, uint8_t *to) {
     int doubtful = 0, stays = 0;
     Entry a = of.tables[0][pixel[0]], b = of.tables[1][pixel[1]], c = of.tables[2][pixel[2]];
-    Entry made = (sums ? a + b + c : a * b * c) - of.less;
-    stays = made[3] >= 128;
+    Entry result = (sums ? a + b + c : a * b * c) - of.less;
+    stays = result[3] >= 128;
     for (int32_t k = 0; k < COLOURS; k++) {
-        float x = MIN(made[k], 255.0f), level = MAX(x, 0.0f), whole = level + 12582912.0f - 12582912.0f;
+        float x = MIN(result[k], 255.0f), level = MAX(x, 0.0f), whole = level + 12582912.0f - 12582912.0f;
         doubtful |= level - whole > of.sure || whole - level > of.sure;
         to[k] = stays ? pixel[k] : (uint8_t)whole;
     }

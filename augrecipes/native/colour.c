@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "hue.h"
+#include "shorts.h"
 
 static void turn_some(uint8_t (*restrict planes)[ACROSS], int64_t count, Shift by, int rounds, int fused) {
     if (fused && rounds)
@@ -52,25 +53,10 @@ static inline int32_t luma(uint8_t red, uint8_t green, uint8_t blue) {
 
 /* The same of many; `to` may be one of the colours. */
 static void lumas(uint8_t (*planes)[ACROSS], int64_t count, uint8_t *to) {
-    int64_t x = 0;
-#if defined(__SSSE3__)
-    const __m128i weights = _mm_set1_epi32(RED | GREEN << 16), others = _mm_set1_epi32(BLUE | HALF << 16);
-    const __m128i zero = _mm_setzero_si128(), one = _mm_set1_epi8(1);
-    for (; x + 8 <= count; x += 8) {
-        __m128i red = _mm_loadl_epi64((const __m128i *)(planes[0] + x));
-        __m128i green = _mm_loadl_epi64((const __m128i *)(planes[1] + x));
-        __m128i blue = _mm_loadl_epi64((const __m128i *)(planes[2] + x));
-        __m128i pair = _mm_unpacklo_epi8(red, green), other = _mm_unpacklo_epi8(blue, one), made[2];
-        made[0] = _mm_add_epi32(_mm_madd_epi16(_mm_unpacklo_epi8(pair, zero), weights),
-                                _mm_madd_epi16(_mm_unpacklo_epi8(other, zero), others));
-        made[1] = _mm_add_epi32(_mm_madd_epi16(_mm_unpackhi_epi8(pair, zero), weights),
-                                _mm_madd_epi16(_mm_unpackhi_epi8(other, zero), others));
-        pair = _mm_packs_epi32(_mm_srli_epi32(made[0], 15), _mm_srli_epi32(made[1], 15));
-        _mm_storel_epi64((__m128i *)(to + x), _mm_packus_epi16(pair, pair));
+    for (int64_t x = 0; x < count; x += LANES) {
+        Shorts red = levels(planes[0] + x), green = levels(planes[1] + x), blue = levels(planes[2] + x);
+        put_levels(narrowed(plus(weighed(both(red, green), RED, GREEN), weighed(both(blue, blue), BLUE, 0)), 15), to + x);
     }
-#endif
-    for (; x < count; x++)
-        to[x] = (uint8_t)luma(planes[0][x], planes[1][x], planes[2][x]);
 }
 
 /* The sum of the luma of `count` pixels. */
@@ -92,22 +78,6 @@ KERNEL(luma_sum)(const uint8_t *source, int64_t count, int64_t *sum) {
     return DONE;
 }
 
-/* Each level three times, one behind the other. */
-static inline void put_thrice(const uint8_t *restrict levels, int64_t count, uint8_t *restrict to) {
-    int64_t x = 0;
-#if defined(__SSSE3__)
-    for (; x + 16 <= count; x += 16) {
-        __m128i some = _mm_loadu_si128((const __m128i *)(levels + x));
-        for (int32_t part = 0; part < COLOURS; part++) {
-            __m128i places = _mm_loadu_si128((const __m128i *)THRICE[part]);
-            _mm_storeu_si128((__m128i *)(to + 3 * x + 16 * part), _mm_shuffle_epi8(some, places));
-        }
-    }
-#endif
-    for (; x < count; x++)
-        to[3 * x] = to[3 * x + 1] = to[3 * x + 2] = levels[x];
-}
-
 /* Every pixel's luma in its three places; target may be source. */
 KERNEL(grey)(const uint8_t *source, int64_t count, uint8_t *target) {
     uint8_t planes[COLOURS][ACROSS];
@@ -117,7 +87,8 @@ KERNEL(grey)(const uint8_t *source, int64_t count, uint8_t *target) {
         int64_t some = MIN(ACROSS, count - at);
         take_apart(source + 3 * at, some, planes);
         lumas(planes, some, planes[0]);
-        put_thrice(planes[0], some, target + 3 * at);
+        memcpy(planes[1], planes[0], ACROSS), memcpy(planes[2], planes[0], ACROSS);
+        put_together(planes, some, target + 3 * at);
     }
     return DONE;
 }

@@ -1,7 +1,6 @@
 /* What steps draw that change values and move no pixel: albumentations' own samplers, to the last bit. */
 
-#ifndef AUGRECIPES_COLOUR_DRAWS_H
-#define AUGRECIPES_COLOUR_DRAWS_H
+#pragma once
 
 #include "drawn_holes.h"
 
@@ -204,5 +203,3 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
     }
     return 1;
 }
-
-#endif

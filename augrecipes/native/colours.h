@@ -3,8 +3,7 @@
    tests/laws/job_in_numpy.py says what each operation means. Means and matrices are of whole numbers;
    the rest is floating point in a given order, so every instruction set has the same bits. */
 
-#ifndef AUGRECIPES_COLOURS_H
-#define AUGRECIPES_COLOURS_H
+#pragma once
 
 #include "hue.h"
 #include "layout.h"
@@ -102,18 +101,18 @@ static void settle_what_clips(Image *p) {
 
 /* One more matrix, three rows of four; false where what is pending then has numbers that are too large. */
 static int add_matrix(Image *p, const double *rows) {
-    double made[COLOURS][4];
+    double result[COLOURS][4];
     settle_what_clips(p);
     for (int c = 0; c < COLOURS; c++) {
         const double *row = rows + 4 * c;
         for (int k = 0; k < 4; k++) {
             double before = row[0] * p->rows[0][k] + row[1] * p->rows[1][k] + row[2] * p->rows[2][k];
-            made[c][k] = !p->pending ? row[k] : k < 3 ? before : before + row[3];
+            result[c][k] = !p->pending ? row[k] : k < 3 ? before : before + row[3];
         }
     }
-    memcpy(p->rows, made, sizeof made);
+    memcpy(p->rows, result, sizeof result);
     p->pending = 1;
-    return in_whole_numbers(made, &p->whole);
+    return in_whole_numbers(result, &p->whole);
 }
 
 /* Away from the mean luma. What is taken off at last makes rounding drop the fraction, and keep whole numbers. */
@@ -227,5 +226,3 @@ static int add(Image *p, const Operation *o) {
     default: materialise(p, NULL, NULL, o->table); return 1;
     }
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Random words by counting: word i of a key is a hash of both, so that any of them can be made, in any order. */
 
-#ifndef AUGRECIPES_COUNTERS_H
-#define AUGRECIPES_COUNTERS_H
+#pragma once
 
 #include "lanes.h"
 
@@ -33,5 +32,3 @@ static inline Words words_from(Key key, uint32_t first) {
         at[i] = (uint32_t)i;
     return hashed(key, at + first);
 }
-
-#endif

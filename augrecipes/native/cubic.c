@@ -78,15 +78,7 @@ static inline void blend_one_by_one(const Columns *c, int64_t x, int64_t end, co
 static inline void blend_together(const Columns *c, int64_t x, const uint8_t *row, float *to) {
     const int64_t *at = c->at + x;
     Floats v[TAPS], w[TAPS];
-#define BYTES_OF(n) _mm_loadu_si128((const __m128i *)(const void *)(row + at[n] * COLOURS))
-#if defined(__AVX512BW__)
-    Register bytes = _mm512_castsi128_si512(BYTES_OF(0));
-    bytes = _mm512_inserti32x4(bytes, BYTES_OF(1), 1);
-    bytes = _mm512_inserti32x4(bytes, BYTES_OF(2), 2);
-    bytes = _mm512_inserti32x4(bytes, BYTES_OF(3), 3);
-#else
-    Register bytes = _mm256_inserti128_si256(_mm256_castsi128_si256(BYTES_OF(0)), BYTES_OF(1), 1);
-#endif
+    Register bytes = join_sixteens(row, COLOURS * at[0], COLOURS * at[1], COLOURS * at[2], COLOURS * at[3]);
     for (int k = 0; k < TAPS; k++) {
         char n = (char)(k * COLOURS);
         __m128i pick = _mm_setr_epi8(n, -1, -1, -1, n + 1, -1, -1, -1, n + 2, -1, -1, -1, n + 3, -1, -1, -1);

@@ -3,8 +3,7 @@
 
    The bits of these places are albumentations'. */
 
-#ifndef AUGRECIPES_DISTORTION_H
-#define AUGRECIPES_DISTORTION_H
+#pragma once
 
 #include "drawn_distortions.h"
 #include "merging.h"
@@ -108,5 +107,3 @@ static inline int64_t bend(Run *run, const Step *step, const double *drawn) {
     job->down_grid = job->across_grid ? grid_places(run, still.height, (int)parts, drawn + parts + 1) : 0;
     return job->down_grid ? DONE : run->sample->answer;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* What a step that draws has: its generators, and the image that it sees. */
 
-#ifndef AUGRECIPES_DRAWING_H
-#define AUGRECIPES_DRAWING_H
+#pragma once
 
 #include <math.h>
 
@@ -32,5 +31,3 @@ static inline Words64 words_of(Drawing *d) {
 }
 
 static inline Normal normal_of(double address) { return normal_at((const void *)(uintptr_t)address); }
-
-#endif

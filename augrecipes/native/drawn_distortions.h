@@ -1,7 +1,6 @@
 /* What steps draw that bend an image: how far each part of a grid reaches, in the order of albumentations' samplers. */
 
-#ifndef AUGRECIPES_DRAWN_DISTORTIONS_H
-#define AUGRECIPES_DRAWN_DISTORTIONS_H
+#pragma once
 
 #include <string.h>
 
@@ -49,5 +48,3 @@ static inline int draw_grid(Drawing *d, const double *a, double *to) {
     }
     return 1;
 }
-
-#endif

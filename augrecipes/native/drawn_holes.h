@@ -1,8 +1,7 @@
 /* Where holes are, as albumentations' samplers place them: how many; then of each one number: x_min, y_min, x_max and
    y_max, of which each takes thirteen bits. */
 
-#ifndef AUGRECIPES_DRAWN_HOLES_H
-#define AUGRECIPES_DRAWN_HOLES_H
+#pragma once
 
 #include "drawing.h"
 
@@ -101,5 +100,3 @@ static inline int draw_grid_of_holes(Drawing *d, const double *a, double *to) {
         to[1 + k] = as_number(holes[k]);
     return 1;
 }
-
-#endif

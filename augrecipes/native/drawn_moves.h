@@ -1,7 +1,6 @@
 /* What steps draw that move pixels: windows, sides, scales and borders, as albumentations' samplers place them. */
 
-#ifndef AUGRECIPES_DRAWN_MOVES_H
-#define AUGRECIPES_DRAWN_MOVES_H
+#pragma once
 
 #include "drawing.h"
 
@@ -107,5 +106,3 @@ static inline double side_scale(Drawing *d, const double *a) {
                        [WIDTH] = columns};
     return a[2 + (a[1] ? stream_below(&d->stream, (int64_t)a[1]) : 0)] / sides[(int)a[0]];
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* What Perspective draws: four corners, and the matrix that takes them to those of the image, as albumentations' sampler
    and OpenCV's elimination find it. */
 
-#ifndef AUGRECIPES_DRAWN_PERSPECTIVES_H
-#define AUGRECIPES_DRAWN_PERSPECTIVES_H
+#pragma once
 
 #include "drawing.h"
 
@@ -81,5 +80,3 @@ static inline int draw_tilt(Drawing *d, const double *a, double *to) {
     to[8] = 1, to[9] = trunc(MAX(down[0], down[1])), to[10] = trunc(MAX(across[0], across[1]));
     return eliminate(equations, to);
 }
-
-#endif

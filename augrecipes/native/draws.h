@@ -1,7 +1,6 @@
 /* What steps draw in a sample: albumentations' own samplers, to the last bit. ops.def says what their arguments are. */
 
-#ifndef AUGRECIPES_DRAWS_H
-#define AUGRECIPES_DRAWS_H
+#pragma once
 
 #include "colour_draws.h"
 #include "drawn_distortions.h"
@@ -116,5 +115,3 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
     }
     return 1;
 }
-
-#endif

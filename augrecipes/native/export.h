@@ -1,7 +1,6 @@
 /* What a library shows to those who load it; and integer types. */
 
-#ifndef AUGRECIPES_EXPORT_H
-#define AUGRECIPES_EXPORT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +9,4 @@
 #define EXPORT __declspec(dllexport)
 #else
 #define EXPORT __attribute__((visibility("default")))
-#endif
-
 #endif

@@ -10,14 +10,14 @@ enum { ACROSS = 512, WIDEST = 4, AT_A_TIME = 4, AT_ONCE = 4, MOST = WIDEST_FILTE
 static inline void weigh(const float *const *at, const Floats *weights, int64_t taps, int64_t from, int64_t end,
                          int fused, uint8_t *restrict to) {
     for (int64_t i = from; i < end; i += AT_ONCE * LANES) {
-        uint8_t made[AT_ONCE * LANES];
+        uint8_t result[AT_ONCE * LANES];
         Floats sums[AT_ONCE] = {{0}}, least = sums[0], most = least + 255.0f;
         for (int64_t k = 0; k < taps; k++)
             for (int l = 0; l < AT_ONCE; l++)
                 sums[l] = times_add(some(at[k] + i + l * LANES), weights[k], sums[l], fused);
         for (int l = 0; l < AT_ONCE; l++)
-            to_bytes(nearest(lesser(greater(sums[l], least), most)), made + l * LANES);
-        memcpy(to + i, made, (size_t)MIN(AT_ONCE * LANES, end - i));
+            to_bytes(nearest(lesser(greater(sums[l], least), most)), result + l * LANES);
+        memcpy(to + i, result, (size_t)MIN(AT_ONCE * LANES, end - i));
     }
 }
 

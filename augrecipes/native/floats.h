@@ -1,7 +1,6 @@
 /* Levels as the floats of an output. */
 
-#ifndef AUGRECIPES_FLOATS_H
-#define AUGRECIPES_FLOATS_H
+#pragma once
 
 #include <string.h>
 
@@ -78,5 +77,3 @@ static inline void streamed(void) {
     _mm_sfence();
 #endif
 }
-
-#endif

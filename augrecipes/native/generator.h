@@ -8,8 +8,7 @@
    Bits: numpy's, to the last one.
    Law: tests/laws/test_kernels.py (row `numpy_normals`). */
 
-#ifndef AUGRECIPES_GENERATOR_H
-#define AUGRECIPES_GENERATOR_H
+#pragma once
 
 #include <string.h>
 
@@ -131,5 +130,3 @@ static inline void some_normals(Generator *g, const Ziggurat *z, double *to, int
             *to++ = z->normal(&asked), count--;
     }
 }
-
-#endif

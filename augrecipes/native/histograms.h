@@ -1,7 +1,6 @@
 /* Steps that count levels first: channels stretched over the full range, and equalised. */
 
-#ifndef AUGRECIPES_HISTOGRAMS_H
-#define AUGRECIPES_HISTOGRAMS_H
+#pragma once
 
 #include "tables.h"
 
@@ -41,7 +40,7 @@ static inline void equalize_levels(const int32_t *counts, int64_t pixels, uint8_
 static inline int64_t spread_levels(Run *run, int equalizes, int by_counts) {
     const int64_t channels = run->view.channels, pixels = run->view.rows * run->view.columns;
     int32_t counts[COLOURS][LEVELS] = {{0}};
-    Levels made[COLOURS];
+    Levels result[COLOURS];
     const uint8_t *levels;
     TRY(contiguous_image(run, &levels));
     if (pixels > (by_counts ? 1 << 24 : INT32_MAX)) /* up to there, sums in float32 are exact */
@@ -54,9 +53,7 @@ static inline int64_t spread_levels(Run *run, int equalizes, int by_counts) {
         for (int64_t k = 0; k < pixels; k++)
             counts[0][levels[k]]++;
     for (int64_t c = 0; c < channels; c++)
-        equalizes ? equalize_levels(counts[c], pixels, made[c]) : stretch_levels(counts[c], by_counts, made[c]);
-    then_look_up(run, (const Levels *)made, channels == 1);
+        equalizes ? equalize_levels(counts[c], pixels, result[c]) : stretch_levels(counts[c], by_counts, result[c]);
+    then_look_up(run, (const Levels *)result, channels == 1);
     return DONE;
 }
-
-#endif

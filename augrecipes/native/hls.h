@@ -4,8 +4,7 @@
    others there. Where the processor has fused multiply-add, it uses it in both. opencv_variants.py of
    compiler/lowering finds out how many pixels that are, and whether it fuses. */
 
-#ifndef AUGRECIPES_HLS_H
-#define AUGRECIPES_HLS_H
+#pragma once
 
 #include "planes.h"
 
@@ -69,5 +68,3 @@ static inline __attribute__((always_inline)) void from_hls(Planes p, int64_t cou
         p[2][x] = sector == 0 || sector == 1 ? least : blue;
     }
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Hue, saturation and value of levels, as OpenCV has them: its uint8 hue counts steps of two degrees. */
 
-#ifndef AUGRECIPES_HUE_H
-#define AUGRECIPES_HUE_H
+#pragma once
 
 #include "planes.h"
 #include "rounding.h"
@@ -72,5 +71,3 @@ static inline void turn_from(uint8_t (*planes)[ACROSS], int64_t x, int64_t y, in
         if (ends[part] < ends[part + 1])
             turn((uint8_t(*)[ACROSS])(planes[0] + ends[part]), ends[part + 1] - ends[part], by, part == 1, 0);
 }
-
-#endif

@@ -146,16 +146,16 @@ typedef struct {
 } Room;
 
 static Room divided(uint8_t *workspace, int64_t wide) {
-    Room made;
-    made.mixed[0] = (int16_t *)(void *)workspace + MARGIN;
-    made.mixed[1] = made.mixed[0] + wide / 2 + 2 * MARGIN;
-    made.luma = (Ring){workspace + 2 * wide + 8 * MARGIN, 2 * MCU, wide};
-    made.colours[0] = (Ring){made.luma.rows + 2 * MCU * wide, MCU, wide / 2};
-    made.colours[1] = (Ring){made.colours[0].rows + MCU * wide / 2, MCU, wide / 2};
-    made.whole[0] = made.colours[1].rows + MCU * wide / 2;
-    made.whole[1] = made.whole[0] + 2 * wide;
-    made.pixels = made.whole[1] + 2 * wide;
-    return made;
+    Room result;
+    result.mixed[0] = (int16_t *)(void *)workspace + MARGIN;
+    result.mixed[1] = result.mixed[0] + wide / 2 + 2 * MARGIN;
+    result.luma = (Ring){workspace + 2 * wide + 8 * MARGIN, 2 * MCU, wide};
+    result.colours[0] = (Ring){result.luma.rows + 2 * MCU * wide, MCU, wide / 2};
+    result.colours[1] = (Ring){result.colours[0].rows + MCU * wide / 2, MCU, wide / 2};
+    result.whole[0] = result.colours[1].rows + MCU * wide / 2;
+    result.whole[1] = result.whole[0] + 2 * wide;
+    result.pixels = result.whole[1] + 2 * wide;
+    return result;
 }
 
 /* The 16 rows from `top` on of an image. Those behind its end are its last, of luma and of halved colours each. */

@@ -11,8 +11,7 @@
    - A kernel returns 0, or a negative number where it does not take such arguments: then nothing has been written, and
      Python does the work. */
 
-#ifndef AUGRECIPES_KERNELS_H
-#define AUGRECIPES_KERNELS_H
+#pragma once
 
 #include "export.h"
 
@@ -24,6 +23,16 @@
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* A call in which N is n, of 1 to 4, and the compiler knows it. */
+#define CALL_WITH(n, call)                                                                                             \
+    switch (n) {                                                                                                       \
+    case 1: { enum { N = 1 }; call; break; }                                                                           \
+    case 2: { enum { N = 2 }; call; break; }                                                                           \
+    case 3: { enum { N = 3 }; call; break; }                                                                           \
+    case 4: { enum { N = 4 }; call; break; }                                                                           \
+    default: break;                                                                                                    \
+    }
 
 /* Ask for a line of memory that is read soon, into the caches from `level` on (3 is the first). It lies in an array, too:
    tests build the kernels so that they read it. */
@@ -53,5 +62,3 @@ enum { DONE = 0, REFUSED = -1 };
 #define TRY(what)                                                                                                     \
     for (int64_t said = (what); said != DONE;)                                                                        \
     return said
-
-#endif

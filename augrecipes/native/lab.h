@@ -2,8 +2,7 @@
 
    All sums on the way to Lab are below 2^24, and so exact in float. */
 
-#ifndef AUGRECIPES_LAB_H
-#define AUGRECIPES_LAB_H
+#pragma once
 
 #include "lanes.h"
 #include "layout.h"
@@ -73,14 +72,14 @@ static inline void to_lab(const Lab *lab, int64_t count, uint8_t (*planes)[ACROS
 
 /* X or Z out of its root, times 2^14 both. Near black it is a line: divided by 841, the fraction dropped. */
 static inline Ints cube(Ints v) {
-    Ints made = ((v * v) >> 14) * v >> 14, low = v <= 3390;
+    Ints result = ((v * v) >> 14) * v >> 14, low = v <= 3390;
     if (any(low)) {
         Floats rise = floats(v * 108);
         Floats half = (Floats)(((Ints)rise & INT32_MIN) | 0x3f000000);
         Ints line = truncated((rise + half) * (1.0f / 841.0f)) - 290;
-        made = (made & ~low) | (line & low);
+        result = (result & ~low) | (line & low);
     }
-    return made;
+    return result;
 }
 
 /* Where in `levels` the light of X, Y and Z stands. */
@@ -107,5 +106,3 @@ static inline void from_lab(const Lab *lab, int64_t count, uint8_t (*planes)[ACR
     for (int32_t c = 0; c < COLOURS; c++)
         LOOK_UP(uint8_t, lab->levels, light[c], count, planes[c]);
 }
-
-#endif

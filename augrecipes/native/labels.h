@@ -1,8 +1,7 @@
 /* Masks that were cut, turned and warped: resampled in one go, or step by step where that costs less, each pixel to one
    that was there. */
 
-#ifndef AUGRECIPES_LABELS_H
-#define AUGRECIPES_LABELS_H
+#pragma once
 
 #include "merged.h"
 #include "warped.h"
@@ -63,5 +62,3 @@ static int64_t resample_labels(Run *run, const Costs *c, const Warped *w, const 
         return pick_labels(run, w, bodies);
     return resized_part(run, &found, INTERP_NEAREST_MIDDLE);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Vectors of the widest registers of an instruction set, as compilers know them, and what they have no sign for. */
 
-#ifndef AUGRECIPES_LANES_H
-#define AUGRECIPES_LANES_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -18,16 +17,11 @@ enum { LANES = 8 };
 typedef float Floats __attribute__((vector_size(4 * LANES)));
 typedef int32_t Ints __attribute__((vector_size(4 * LANES)));
 typedef uint32_t Words __attribute__((vector_size(4 * LANES)));
+typedef uint8_t Bytes __attribute__((vector_size(LANES)));
 
 /* a * b + c, rounded once. */
 static inline Floats fuse(Floats a, Floats b, Floats c) {
-#if defined(X86)
-    return (Floats)X86(fmadd_ps)((FloatRegister)a, (FloatRegister)b, (FloatRegister)c);
-#else
-    for (int i = 0; i < LANES; i++)
-        c[i] = fmaf(a[i], b[i], c[i]);
-    return c;
-#endif
+    return ON_X86((Floats)X86(fmadd_ps)((FloatRegister)a, (FloatRegister)b, (FloatRegister)c), EACH(fmaf(a[i], b[i], c[i])));
 }
 
 static inline Floats times_add(Floats a, Floats b, Floats c, int fused) { return fused ? fuse(a, b, c) : a * b + c; }
@@ -39,26 +33,11 @@ static inline Floats some(const float *from) {
     return numbers;
 }
 
-static inline Floats floors(Floats a) {
-#if defined(X86)
-    return (Floats)X86(floor_ps)((FloatRegister)a);
-#else
-    for (int i = 0; i < LANES; i++)
-        a[i] = floorf(a[i]);
-    return a;
-#endif
-}
+static inline Floats floors(Floats a) { return ON_X86((Floats)X86(floor_ps)((FloatRegister)a), EACH(floorf(a[i]))); }
 
 /* The nearest whole numbers, halves to the even one. */
 static inline Ints nearest(Floats a) {
-#if defined(X86)
-    return (Ints)X86(cvtps_epi32)((FloatRegister)a);
-#else
-    Ints whole;
-    for (int i = 0; i < LANES; i++)
-        whole[i] = (int32_t)rintf(a[i]);
-    return whole;
-#endif
+    return ON_X86((Ints)X86(cvtps_epi32)((FloatRegister)a), __builtin_convertvector(EACH(rintf(a[i])), Ints));
 }
 
 /* One number where a comparison holds, and the other elsewhere. */
@@ -71,18 +50,9 @@ LANEWISE(Floats, FloatRegister, greater, max_ps, choose(a > b, a, b))
 
 /* Bytes as whole numbers, and back: those are within 0..255. */
 static inline Ints from_bytes(const uint8_t *from) {
-#if defined(X86)
-    __m128i bytes = {0};
+    ON_X86(__m128i bytes = {0}, Bytes bytes);
     memcpy(&bytes, from, LANES);
-    return (Ints)X86(cvtepu8_epi32)(bytes);
-#else
-    Ints whole;
-    int32_t each[LANES];
-    for (int i = 0; i < LANES; i++)
-        each[i] = from[i];
-    memcpy(&whole, each, sizeof whole);
-    return whole;
-#endif
+    return ON_X86((Ints)X86(cvtepu8_epi32)(bytes), __builtin_convertvector(bytes, Ints)); /* GCC is slow with the latter */
 }
 
 static inline void to_bytes(Ints a, uint8_t *to) {
@@ -199,5 +169,3 @@ static inline void store_pixels(Words words, int64_t count, int channels, uint8_
             to[i * channels + c] = (uint8_t)(words[i] >> 8 * c);
 #endif
 }
-
-#endif

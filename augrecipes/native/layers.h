@@ -1,7 +1,6 @@
 /* Images that are to be made of others, resized or with a border, and are not yet: what is cut off is never made. */
 
-#ifndef AUGRECIPES_LAYERS_H
-#define AUGRECIPES_LAYERS_H
+#pragma once
 
 #include <math.h>
 
@@ -271,5 +270,3 @@ static inline int64_t pad(Run *run, const double *sides, int64_t border, uint32_
     v->above = above, v->before = before, v->fill = fill;
     return answer;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* The structs that Python and C share, of the one list layout.def: C has them of this, Python packs them by the same list
    (layout.py), and layout_table.h exports what the compiler made of it. They have no gaps, as Python puts none. */
 
-#ifndef AUGRECIPES_LAYOUT_H
-#define AUGRECIPES_LAYOUT_H
+#pragma once
 
 #include "export.h"
 
@@ -35,5 +34,3 @@ enum { MESSAGE_BYTES = 256 }; /* of what a decoder says, at most */
 #undef FIELD
 #undef ARRAY
 #undef END
-
-#endif

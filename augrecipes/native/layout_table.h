@@ -3,16 +3,17 @@
 
 #include "layout.h"
 
-#define ROW(name) name "\n"
 #define BEGIN(in)
-#define FIELD(in, type, name) ROW(#in "." #name)
-#define ARRAY(in, type, name, count) ROW(#in "." #name)
-#define END(in) ROW(#in)
-#define DRAW(name, number) ROW("DRAW." #name)
-#define EFFECT(name, number) ROW("EFFECT." #name)
-#define OPERATION(name, number) ROW("OPERATION." #name)
-#define OPTION(name, number) ROW("OPTION." #name)
-#define LIMIT(name, number) ROW("LIMIT." #name)
+#define FIELD(in, type, name) ROW(#in "." #name, offsetof(in, name), sizeof(type))
+#define ARRAY(in, type, name, count) ROW(#in "." #name, offsetof(in, name), (count) * sizeof(type))
+#define END(in) ROW(#in, 0, sizeof(in))
+#define DRAW(name, number) ROW("DRAW." #name, number, 0)
+#define EFFECT(name, number) ROW("EFFECT." #name, number, 0)
+#define OPERATION(name, number) ROW("OPERATION." #name, number, 0)
+#define OPTION(name, number) ROW("OPTION." #name, number, 0)
+#define LIMIT(name, number) ROW("LIMIT." #name, number, 0)
+
+#define ROW(name, offset, size) name "\n"
 EXPORT const char *ar_layout_names(void) {
     return
 #include LAYOUT
@@ -21,23 +22,9 @@ EXPORT const char *ar_layout_names(void) {
 #endif
         "";
 }
-#undef FIELD
-#undef ARRAY
-#undef END
-#undef DRAW
-#undef EFFECT
-#undef OPERATION
-#undef OPTION
-#undef LIMIT
+#undef ROW
 
-#define FIELD(in, type, name) offsetof(in, name), sizeof(type),
-#define ARRAY(in, type, name, count) offsetof(in, name), (count) * sizeof(type),
-#define END(in) 0, sizeof(in),
-#define DRAW(name, number) number, 0,
-#define EFFECT(name, number) number, 0,
-#define OPERATION(name, number) number, 0,
-#define OPTION(name, number) number, 0,
-#define LIMIT(name, number) number, 0,
+#define ROW(name, offset, size) offset, size,
 EXPORT const int64_t *ar_layout_numbers(void) {
     static const int64_t numbers[] = {
 #include LAYOUT

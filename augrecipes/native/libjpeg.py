@@ -141,7 +141,7 @@ class Codec:
 @cache
 def codec() -> Codec | None:
     """The library; None where it was not built, or is turned off."""
-    path = build.codec_beside(where())
+    path = build.codec_library(where())
     if os.environ.get(SWITCH) == "0" or not path.exists():
         return None
     try:

@@ -1,8 +1,7 @@
 /* Pixels from many places, loaded one by one: that takes a third of what gathers do (Zen 5), if the places have been in
    memory for a while. Processors hand on what they have just stored only in the width in which it was stored. */
 
-#ifndef AUGRECIPES_LOADS_H
-#define AUGRECIPES_LOADS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -49,5 +48,3 @@ static inline __m512i eight_pairs(const uint8_t *from, const int32_t *at, int ap
         for (; k_ < (count); k_++)                                                                                       \
             (to)[k_] = (table)[(at)[k_]];                                                                                \
     } while (0)
-
-#endif

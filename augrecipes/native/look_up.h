@@ -1,7 +1,6 @@
 /* Bytes looked up in tables of 256, many at once where the processor has a way. */
 
-#ifndef AUGRECIPES_LOOK_UP_H
-#define AUGRECIPES_LOOK_UP_H
+#pragma once
 
 #include <string.h>
 
@@ -36,10 +35,10 @@
             for (unsigned k = 0; k < 3; k++) { \
                 const unsigned at = k * sizeof bytes; \
                 memcpy(&bytes, from + x + at, sizeof bytes); \
-                Register made = looked_up(tables[at % 3], bytes); \
-                made = select_bytes(masks[0], looked_up(tables[(at + 1) % 3], bytes), made); \
-                made = select_bytes(masks[1], looked_up(tables[(at + 2) % 3], bytes), made); \
-                memcpy(to + x + at, &made, sizeof made); \
+                Register result = looked_up(tables[at % 3], bytes); \
+                result = select_bytes(masks[0], looked_up(tables[(at + 1) % 3], bytes), result); \
+                result = select_bytes(masks[1], looked_up(tables[(at + 2) % 3], bytes), result); \
+                memcpy(to + x + at, &result, sizeof result); \
             } \
         return x; \
     }
@@ -131,5 +130,3 @@ static inline void look_up(const uint8_t *from, int64_t length, int64_t channels
         for (int64_t c = 0; c < channels; c++)
             to[x + c] = levels[c][from[x + c]];
 }
-
-#endif

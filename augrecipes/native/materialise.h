@@ -1,7 +1,6 @@
 /* Tables of levels that wait, carried out; and images in memory that may be written to. */
 
-#ifndef AUGRECIPES_MATERIALISE_H
-#define AUGRECIPES_MATERIALISE_H
+#pragma once
 
 #include "view.h"
 
@@ -60,26 +59,28 @@ static inline int64_t contiguous_image(Run *run, const uint8_t **from) {
     return DONE;
 }
 
-/* Where the image lies, and where its new pixels go. */
+/* Where the image lies, where its new pixels go, and memory to make them in. */
 typedef struct {
     const uint8_t *from;
     uint8_t *to;
+    void *workspace;
 } Buffers;
 
-/* Memory for another image in its place. */
-static inline int64_t replacement_buffers(Run *run, Buffers *b) {
+/* Memory for another image in its place, and `workspace` bytes. */
+static inline int64_t replacement_buffers(Run *run, Buffers *b, int64_t workspace) {
     View *v = &run->view;
     TRY(contiguous_image(run, &b->from));
     CHECK_ALLOC(b->to = alloc_image(run, v->rows, v->columns, LAST_STEP));
     *v = whole_image(b->to, v->rows, v->columns, v->columns * v->channels, v->channels);
+    CHECK_ALLOC(b->workspace = arena_alloc(run, workspace));
     return DONE;
 }
 
-/* The same, or the image's own place where that is the program's. */
+/* The same without a workspace, or the image's own place where that is the program's. */
 static inline int64_t inplace_buffers(Run *run, Buffers *b) {
     TRY(contiguous_image(run, &b->from));
     b->to = (uint8_t *)run->view.at + (b->from - run->view.at);
-    return in_scratch(run) ? DONE : replacement_buffers(run, b);
+    return in_scratch(run) ? DONE : replacement_buffers(run, b, 0);
 }
 
 /* The image in memory that may be written to. */
@@ -91,5 +92,3 @@ static inline int64_t writable_image(Run *run, uint8_t **to) {
     *to = b.to;
     return DONE;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Levels through a matrix of colours, and what is asked of them before: all in whole numbers of 16 bits, of which a
    register holds many. */
 
-#ifndef AUGRECIPES_MATRIX_H
-#define AUGRECIPES_MATRIX_H
+#pragma once
 
 #include <math.h>
 
@@ -84,5 +83,3 @@ static inline void look_at(Seen *seen, const uint8_t *from, int64_t count) {
         seen->least[0] = MIN(seen->least[0], from[x]), seen->most[0] = MAX(seen->most[0], from[x]);
     }
 }
-
-#endif

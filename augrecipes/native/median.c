@@ -30,9 +30,9 @@ static inline void order(Bytes *a, Bytes *b) {
 }
 
 static inline Bytes bytes(const uint8_t *from) {
-    Bytes made;
-    memcpy(&made, from, sizeof made);
-    return made;
+    Bytes result;
+    memcpy(&result, from, sizeof result);
+    return result;
 }
 
 static const int8_t PAIRS[][2] = {

@@ -5,8 +5,7 @@
    Bits: double, sums and products in one order.
    Law: tests/laws/test_native_merges.py, tests/laws/test_merges.py (contract GEOMETRY: a hundredth of a pixel). */
 
-#ifndef AUGRECIPES_MERGED_H
-#define AUGRECIPES_MERGED_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -72,12 +71,12 @@ static Matrix product_of_matrices(const Matrix *left, const Matrix *right) {
         return (Matrix){{a[0] * b[0] + a[1] * b[3], a[0] * b[1] + a[1] * b[4], a[0] * b[2] + a[1] * b[5] + a[2],
                          a[3] * b[0] + a[4] * b[3], a[3] * b[1] + a[4] * b[4], a[3] * b[2] + a[4] * b[5] + a[5], 0, 0,
                          1}};
-    Matrix made;
+    Matrix result;
     for (int i = 0; i < 9; i++) {
         const double *row = a + i / 3 * 3, *column = b + i % 3;
-        made.cells[i] = row[0] * column[0] + row[1] * column[3] + row[2] * column[6];
+        result.cells[i] = row[0] * column[0] + row[1] * column[3] + row[2] * column[6];
     }
-    return made;
+    return result;
 }
 
 static Matrix inverse(const Matrix *matrix) {
@@ -406,5 +405,3 @@ static int64_t reduction(const Matrix *matrix) {
     double shrink = MIN(hypot(m[0], m[3]), hypot(m[1], m[4]));
     return m[6] != 0 || m[7] != 0 || shrink < 3 ? 1 : shrink < 6 ? 2 : shrink < 12 ? 4 : 8;
 }
-
-#endif

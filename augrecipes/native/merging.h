@@ -8,8 +8,7 @@
    Bits: those of `fused` and of OpenCV's resizes.
    Law: tests/laws/test_native_merges.py, tests/laws/test_colours_behind_warps.py. */
 
-#ifndef AUGRECIPES_MERGING_H
-#define AUGRECIPES_MERGING_H
+#pragma once
 
 #include "labels.h"
 
@@ -321,35 +320,35 @@ static inline int64_t add_operation(Run *run, const Operation *operation) {
 
 /* A matrix whose sums drop their fraction, or are rounded. */
 static inline Operation linear(const double rows[COLOURS][4], int truncates) {
-    Operation made = {.kind = COLOUR_MATRIX};
+    Operation result = {.kind = COLOUR_MATRIX};
     for (int c = 0; c < COLOURS; c++)
         for (int k = 0; k < 4; k++)
-            made.numbers[4 * c + k] = k < 3 ? rows[c][k] : rows[c][k] * 255.0 - (truncates ? 0.499 : 0.0);
-    return made;
+            result.numbers[4 * c + k] = k < 3 ? rows[c][k] : rows[c][k] * 255.0 - (truncates ? 0.499 : 0.0);
+    return result;
 }
 
 /* drawn: a factor, and what is added to all levels. */
 static inline int64_t adjust(Run *run, const double *drawn) {
     double offset = drawn[1] / 255.0;
     const double rows[COLOURS][4] = {{drawn[0], 0, 0, offset}, {0, drawn[0], 0, offset}, {0, 0, drawn[0], offset}};
-    const Operation made = linear(rows, 1);
-    return add_operation(run, &made);
+    const Operation result = linear(rows, 1);
+    return add_operation(run, &result);
 }
 
 /* drawn: the numbers of a matrix. */
 static inline int64_t mix(Run *run, const double *drawn) {
-    Operation made = {.kind = COLOUR_MATRIX};
-    memcpy(made.numbers, drawn, sizeof made.numbers);
-    return add_operation(run, &made);
+    Operation result = {.kind = COLOUR_MATRIX};
+    memcpy(result.numbers, drawn, sizeof result.numbers);
+    return add_operation(run, &result);
 }
 
 /* drawn: what hue, saturation and value are shifted by; of the first whole steps, -1 where it has none. */
 static inline int64_t tint(Run *run, const double *drawn, int32_t steps) {
     double saturation = MIN(MAX(trunc(drawn[1]), -255), 255), value = MIN(MAX(trunc(drawn[2]), -255), 255);
-    const Operation made = {.kind = COLOUR_HSV, .numbers = {steps, saturation, value}};
+    const Operation result = {.kind = COLOUR_HSV, .numbers = {steps, saturation, value}};
     if (drawn[0] == 0 && drawn[1] == 0 && drawn[2] == 0)
         return DONE;
-    return steps < 0 ? REFUSED : add_operation(run, &made);
+    return steps < 0 ? REFUSED : add_operation(run, &result);
 }
 
 /* drawn: brightness, contrast, saturation and hue, and the order in which they come. */
@@ -358,7 +357,7 @@ static inline int64_t jitter(Run *run, const double *drawn) {
     for (int k = 0; k < 4; k++) {
         int which = (int)drawn[4 + k];
         double amount = drawn[which], rows[COLOURS][4] = {{0}};
-        Operation made = {.kind = COLOUR_CONTRAST, .numbers = {amount}};
+        Operation result = {.kind = COLOUR_CONTRAST, .numbers = {amount}};
         if (amount == (which < 3 ? 1.0 : 0.0))
             continue;
         for (int c = 0; c < COLOURS; c++) {
@@ -367,14 +366,12 @@ static inline int64_t jitter(Run *run, const double *drawn) {
             rows[c][c] = which == 2 ? rows[c][c] + amount : amount;
         }
         if (which == 0 || which == 2)
-            made = linear(rows, which == 0);
+            result = linear(rows, which == 0);
         else if (which == 3) {
             double steps = floor(180 * amount);
-            made = (Operation){.kind = COLOUR_HUE, .numbers = {steps - 180 * floor(steps / 180), fabs(amount) <= 0.03}};
+            result = (Operation){.kind = COLOUR_HUE, .numbers = {steps - 180 * floor(steps / 180), fabs(amount) <= 0.03}};
         }
-        TRY(add_operation(run, &made));
+        TRY(add_operation(run, &result));
     }
     return DONE;
 }
-
-#endif

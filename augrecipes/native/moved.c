@@ -188,14 +188,7 @@ KERNEL(moved)(const uint8_t *from, int64_t down, int64_t across, int64_t rows, i
         return DONE;
     if (down < 0) /* rows from below: pixels along a column lie in order then */
         from += (rows - 1) * down, to += (rows - 1) * step, down = -down, step = -step;
-    if (channels == 3)
-        turn_tiles(from, down, across, rows, columns, 3, to, step);
-    else if (channels == 4)
-        turn_tiles(from, down, across, rows, columns, 4, to, step);
-    else if (channels == 1)
-        turn_tiles(from, down, across, rows, columns, 1, to, step);
-    else
-        turn_tiles(from, down, across, rows, columns, channels, to, step);
+    CALL_WITH(channels, turn_tiles(from, down, across, rows, columns, N, to, step))
     return DONE;
 }
 

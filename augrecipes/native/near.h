@@ -1,8 +1,7 @@
 /* What a warp will read of its image, as a quad among its pixels, brought near line by line before it is gathered
    from: gathering from memory that is far away takes twice as long. */
 
-#ifndef AUGRECIPES_NEAR_H
-#define AUGRECIPES_NEAR_H
+#pragma once
 
 #include <math.h>
 
@@ -61,15 +60,13 @@ static int span(const Quad *q, double top, double bottom, double *left, double *
 
    Asking for the next image while one is written gained nothing in turns with this, on two makes of processors. */
 static void bring(const uint8_t *pixels, int64_t rows, int64_t columns, int64_t step, int64_t channels, const Quad *q,
-                  int64_t made) {
+                  int64_t result) {
     double across = MIN(q->right + 2, (double)columns) - MAX(q->left, 0), left, right;
     double down = MIN(q->bottom + 2, (double)rows) - MAX(q->top, 0), area = across * down;
-    if (!(across > 0 && down > 0 && area * (double)channels <= NEAR && area <= 16 * (double)made))
+    if (!(across > 0 && down > 0 && area * (double)channels <= NEAR && area <= 16 * (double)result))
         return;
     for (int64_t y = (int64_t)MAX(q->top, 0); y < (int64_t)MIN(q->bottom + 2, (double)rows); y++)
         if (span(q, (double)(y - 1), (double)(y + 1), &left, &right))
             bring_row(pixels + y * step, (int64_t)MAX(left, 0) * channels,
                       (int64_t)MIN(right + 2, (double)columns) * channels);
 }
-
-#endif

@@ -39,15 +39,12 @@ static inline int32_t pick_window(const Resizing *r, int middle) {
             uint8_t *to = r->target + y * r->step_to + x * bytes;
             if (row == last) /* as the one above it */
                 memcpy(to, to - r->step_to, (size_t)(count * bytes));
-            else switch (bytes) {
-                case 1: pick(from, at, count, 1, to); break;
-                case 2: pick(from, at, count, 2, to); break;
-                case 3: pick(from, at, count, 3, to); break;
-                case 4: pick(from, at, count, 4, to); break;
-                case 8: pick(from, at, count, 8, to); break;
-                case 12: pick(from, at, count, 12, to); break;
-                default: pick(from, at, count, (int)bytes, to);
-                }
+            else if (bytes <= 4)
+                CALL_WITH(bytes, pick(from, at, count, N, to))
+            else if (bytes % 4 == 0 && bytes <= 4 * 4)
+                CALL_WITH(bytes / 4, pick(from, at, count, 4 * N, to))
+            else
+                pick(from, at, count, (int)bytes, to);
             last = row;
         }
     }

@@ -83,7 +83,7 @@ static void look_up_strips(const Strips *strips, const uint32_t *words, uint32_t
 
 static void refill(Words *words, const Strips *strips, const Scale *scale) {
     uint64_t states[STRETCHES];
-    uint32_t bounds[WORDS], *made = words->words;
+    uint32_t bounds[WORDS], *result = words->words;
     float widths[WORDS];
     for (int k = 0; k < STRETCHES; k++) {
         states[k] = words->state;
@@ -91,16 +91,16 @@ static void refill(Words *words, const Strips *strips, const Scale *scale) {
     }
     for (int i = 0; i < LENGTH; i++)
         for (int k = 0; k < STRETCHES; k++) {
-            made[k * LENGTH + i] = (uint32_t)states[k];
+            result[k * LENGTH + i] = (uint32_t)states[k];
             states[k] = (uint64_t)(uint32_t)states[k] * CARRY + (states[k] >> 32);
         }
-    look_up_strips(strips, made, bounds, widths);
+    look_up_strips(strips, result, bounds, widths);
     for (int i = 0; i < WORDS; i++) {
-        uint32_t size = made[i] >> 31 ? 0u - made[i] : made[i];
+        uint32_t size = result[i] >> 31 ? 0u - result[i] : result[i];
         words->hard[i] = size >= bounds[i];
     }
     for (int i = 0; i < WORDS; i++)
-        words->numbers[i] = scaled(scale, (float)(int32_t)made[i] * widths[i]);
+        words->numbers[i] = scaled(scale, (float)(int32_t)result[i] * widths[i]);
     words->at = 0;
 }
 

@@ -5,8 +5,7 @@
    4.15 deviations, as one of 2^16 numbers does. All is whole numbers, so that every instruction set gives the same
    bits. */
 
-#ifndef AUGRECIPES_NORMALS_H
-#define AUGRECIPES_NORMALS_H
+#pragma once
 
 #include "counters.h"
 
@@ -67,5 +66,3 @@ static inline void some_numbers(Key key, uint32_t first, float mean, float devia
     for (int i = 0; i < SOME; i++)
         out[i] = sums[i] * deviation + mean;
 }
-
-#endif

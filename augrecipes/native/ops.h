@@ -1,8 +1,7 @@
 /* The numbers of ops.def as names: DRAW_SCALE, OP_CROPS (an effect), COLOUR_HUE (an operation); options and limits have
    no prefix. */
 
-#ifndef AUGRECIPES_OPS_H
-#define AUGRECIPES_OPS_H
+#pragma once
 
 #define DRAW(name, number) DRAW_##name = number,
 #define EFFECT(name, number) OP_##name = number,
@@ -17,5 +16,3 @@ enum {
 #undef OPERATION
 #undef OPTION
 #undef LIMIT
-
-#endif

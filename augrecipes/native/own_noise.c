@@ -10,12 +10,12 @@ typedef int16_t Shorts __attribute__((vector_size(4 * LANES)));
 
 /* Normal numbers, times deviation, plus mean. */
 KERNEL(counter_numbers)(int64_t key, float mean, float deviation, float *out, int64_t count) {
-    float made[SOME];
+    float result[SOME];
     for (int64_t i = 0; i < count; i += SOME) {
-        float *to = count - i < SOME ? made : out + i;
+        float *to = count - i < SOME ? result : out + i;
         some_numbers(key_of(key), (uint32_t)i, mean, deviation, to);
-        if (to == made)
-            memcpy(out + i, made, (size_t)(count - i) * sizeof *out);
+        if (to == result)
+            memcpy(out + i, result, (size_t)(count - i) * sizeof *out);
     }
     return DONE;
 }
@@ -40,15 +40,15 @@ typedef struct {
 
 static inline Parts parts_of(float mean, float deviation) {
     double most = fabs((double)mean) + 4.7 * (double)deviation; /* numbers end at 4.15, and the factor has 16 bits, too */
-    Parts made = {0};
-    while (made.bits < 15 && most * (double)(2 << made.bits) <= INT16_MAX)
-        made.bits++;
-    if (made.bits > 1) {
-        double parts = (double)(1 << made.bits);
-        made.factor = (int16_t)rint((double)deviation * parts * 32768.0 / (double)SPREAD);
-        made.middle = (int16_t)rint((double)mean * parts);
+    Parts result = {0};
+    while (result.bits < 15 && most * (double)(2 << result.bits) <= INT16_MAX)
+        result.bits++;
+    if (result.bits > 1) {
+        double parts = (double)(1 << result.bits);
+        result.factor = (int16_t)rint((double)deviation * parts * 32768.0 / (double)SPREAD);
+        result.middle = (int16_t)rint((double)mean * parts);
     }
-    return made;
+    return result;
 }
 
 /* SOME normal numbers from number `first` on as whole levels, nearer to zero. */

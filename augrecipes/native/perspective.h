@@ -1,7 +1,6 @@
 /* Images seen in perspective: alone with the bits of albumentations, or as one of several warps. */
 
-#ifndef AUGRECIPES_PERSPECTIVE_H
-#define AUGRECIPES_PERSPECTIVE_H
+#pragma once
 
 #include "merging.h"
 #include "warped.h"
@@ -44,5 +43,3 @@ static inline int64_t tilt(Run *run, const double *drawn, const double *a) {
     const Matrix back = inverse(&forth);
     return warp_image(run, WARP_PERSPECTIVE, back.cells, height, width, (int64_t)a[0], (int64_t)a[1], (int64_t)a[3], a[4] == 0);
 }
-
-#endif

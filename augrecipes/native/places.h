@@ -1,7 +1,6 @@
 /* Where the pixels of a warped image are taken from, and what lies beyond its border. */
 
-#ifndef AUGRECIPES_PLACES_H
-#define AUGRECIPES_PLACES_H
+#pragma once
 
 #include "layout.h"
 #include "planes.h"
@@ -128,5 +127,3 @@ static inline void find_bent_places(const Path *p, int64_t x, int64_t y, int64_t
         v[i] = (int32_t)(b * bent + (tall / 2 + HALF_DOWN));
     }
 }
-
-#endif

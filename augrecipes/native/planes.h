@@ -1,60 +1,80 @@
-/* Pixels of three colours apart into planes, some at a time, and together again. */
+/* Pixels of three colours as planes, some at a time, and back. */
 
-#ifndef AUGRECIPES_PLANES_H
-#define AUGRECIPES_PLANES_H
+#pragma once
 
-#include "kernels.h"
+#include <string.h>
+
 #include "ops.h"
+#include "registers.h"
 
-#if defined(__SSSE3__)
-#include <immintrin.h>
-#elif defined(__ARM_NEON)
-#include <arm_neon.h>
-#endif
+#if defined(X86)
+enum { ACROSS = 256, FEW = 16 }; /* FEW: so many are worth a register */
+#define SIXTEEN(of, c)                                                                                                    \
+    {of(c, 0), of(c, 1), of(c, 2),  of(c, 3),  of(c, 4),  of(c, 5),  of(c, 6),  of(c, 7),                                 \
+     of(c, 8), of(c, 9), of(c, 10), of(c, 11), of(c, 12), of(c, 13), of(c, 14), of(c, 15)}
+#define THREE(of) {SIXTEEN(of, 0), SIXTEEN(of, 1), SIXTEEN(of, 2)}
 
-enum { ACROSS = 256 };
+/* Sixteen pixels are three parts of sixteen bytes, and of each colour byte k lies in another part for every k: (c - k) % 3.
+   So a blend of the parts has all bytes of a colour, and one shuffle puts them in order, or back to front. */
+#define BYTE_OF(c, pixel) (3 * (pixel) + (c)) % 16
+#define BYTE_FROM_END(c, pixel) BYTE_OF(c, 15 - (pixel))
+#define PIXEL_OF(c, byte) (16 * (((c) + 2 * (byte)) % 3) + (byte)) / 3
+static const int8_t DEINTERLEAVE[2][COLOURS][16] = {THREE(BYTE_OF), THREE(BYTE_FROM_END)};
+static const int8_t INTERLEAVE[COLOURS][16] = THREE(PIXEL_OF);
 
-#if defined(__SSSE3__)
-#define SIXTEEN(of, a, b) \
-    {of(a, b, 0), of(a, b, 1), of(a, b, 2), of(a, b, 3), of(a, b, 4), of(a, b, 5), of(a, b, 6), of(a, b, 7), of(a, b, 8), \
-     of(a, b, 9), of(a, b, 10), of(a, b, 11), of(a, b, 12), of(a, b, 13), of(a, b, 14), of(a, b, 15)}
-#define THREE(of, a) {SIXTEEN(of, a, 0), SIXTEEN(of, a, 1), SIXTEEN(of, a, 2)}
+static inline Register table_of(const int8_t *bytes) { return repeat(_mm_loadu_si128((const __m128i *)(const void *)bytes)); }
 
-/* Byte k of part `part` of 48 is of colour n % 3 of pixel n / 3, n = 16 * part + k. What shuffles take: that pixel, where
-   it is of colour c; where in a part pixel k has colour c; and that pixel for every colour. -1: a zero. */
-#define PLACE_OF(part, c, k) (16 * (part) + (k)) % 3 == (c) ? (16 * (part) + (k)) / 3 : -1
-#define PART_OF(c, part, k) (3 * (k) + (c)) / 16 == (part) ? (3 * (k) + (c)) % 16 : -1
-#define THRICE_OF(unused, part, k) (16 * (part) + (k)) / 3
-static const int8_t PLACES[3][COLOURS][16] = {THREE(PLACE_OF, 0), THREE(PLACE_OF, 1), THREE(PLACE_OF, 2)};
-static const int8_t PARTS[COLOURS][3][16] = {THREE(PART_OF, 0), THREE(PART_OF, 1), THREE(PART_OF, 2)};
-static const int8_t THRICE[3][16] = THREE(THRICE_OF, 0);
+/* Of three registers the bytes 0, 3, 6 ... of the first, 1, 4, 7 ... of the second, and the rest of the third. */
+static inline Register blend_three(Register first, Register second, Register third) {
+    const __m128i ones = _mm_setr_epi8(-1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1);
+    return select_bytes(repeat(ones), first, select_bytes(repeat(_mm_slli_si128(ones, 1)), second, third));
+}
 
-/* Sixteen pixels: byte k of a colour is that of pixel k, wherever in three times sixteen bytes it lies; or back to front. */
-static inline void take_sixteen(const uint8_t *from, int64_t x, int64_t to, int back, uint8_t (*planes)[ACROSS]) {
-    const __m128i backwards = _mm_setr_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    for (int32_t c = 0; c < COLOURS; c++) {
-        __m128i whole = _mm_setzero_si128();
-        for (int32_t part = 0; part < 3; part++) {
-            __m128i bytes = _mm_loadu_si128((const __m128i *)(from + 3 * x + 16 * part));
-            __m128i places = _mm_loadu_si128((const __m128i *)PARTS[c][part]);
-            whole = _mm_or_si128(whole, _mm_shuffle_epi8(bytes, places));
-        }
-        _mm_storeu_si128((__m128i *)(planes[c] + to), back ? _mm_shuffle_epi8(whole, backwards) : whole);
+/* As many pixels as a register has bytes. */
+static inline void take_register(const uint8_t *from, int back, int64_t x, uint8_t (*planes)[ACROSS]) {
+    const int64_t step = back ? -48 : 48, first = back ? 3 * (REGISTER - 16) : 0;
+    Register parts[3];
+#pragma GCC unroll 3
+    for (int p = 0; p < 3; p++)
+        parts[p] = join_sixteens(from + first + 16 * p, 0, step, 2 * step, 3 * step);
+#pragma GCC unroll 3
+    for (int c = 0; c < COLOURS; c++) {
+        Register bytes = blend_three(parts[c], parts[(c + 2) % 3], parts[(c + 1) % 3]);
+        bytes = X86(shuffle_epi8)(bytes, table_of(DEINTERLEAVE[back][c]));
+        memcpy(planes[c] + x, &bytes, sizeof bytes);
     }
 }
+
+static inline void put_register(uint8_t (*planes)[ACROSS], int64_t x, uint8_t *to) {
+    Register turned[COLOURS];
+#pragma GCC unroll 3
+    for (int c = 0; c < COLOURS; c++) {
+        memcpy(turned + c, planes[c] + x, sizeof *turned);
+        turned[c] = X86(shuffle_epi8)(turned[c], table_of(INTERLEAVE[c]));
+    }
+#pragma GCC unroll 3
+    for (int p = 0; p < 3; p++)
+        put_sixteens(blend_three(turned[p], turned[(p + 1) % 3], turned[(p + 2) % 3]), to + 16 * p, 48);
+}
+#else
+enum { ACROSS = 256, FEW = ACROSS + 1 };
 #endif
 
 /* back: the last pixel comes first. */
 static inline __attribute__((always_inline)) void take_planes_of(const uint8_t *restrict from, int64_t count, int back,
                                                                  uint8_t (*restrict planes)[ACROSS]) {
-    int64_t x = 0;
-#if defined(__SSSE3__)
-    for (; x + 16 <= count; x += 16)
-        take_sixteen(from, back ? count - 16 - x : x, x, back, planes);
-    if (x < count && count >= 16) /* the last ones once more, with some before them */
-        take_sixteen(from, back ? 0 : count - 16, count - 16, back, planes), x = count;
+#if defined(X86)
+    for (int64_t x = 0, at; count >= REGISTER && x < count; x += REGISTER) { /* the last ones with some before them */
+        at = MIN(x, count - REGISTER);
+        take_register(from + 3 * (back ? count - REGISTER - at : at), back, at, planes);
+    }
+    if (FEW <= count && count < REGISTER) {
+        uint8_t some[3 * REGISTER] = {0};
+        memcpy(some + (back ? 3 * (REGISTER - count) : 0), from, (size_t)(3 * count));
+        take_register(some, back, 0, planes);
+    }
 #endif
-    for (; x < count; x++)
+    for (int64_t x = 0; x < count && count < FEW; x++)
         for (int32_t c = 0; c < COLOURS; c++)
             planes[c][x] = from[3 * (back ? count - 1 - x : x) + c];
 }
@@ -68,29 +88,17 @@ static inline void take_apart_backwards(const uint8_t *restrict from, int64_t co
 }
 
 static inline void put_together(uint8_t (*restrict planes)[ACROSS], int64_t count, uint8_t *restrict to) {
-    int64_t x = 0;
-#if defined(__SSSE3__)
-    for (; x + 16 <= count; x += 16)
-        for (int32_t part = 0; part < 3; part++) {
-            __m128i whole = _mm_setzero_si128();
-            for (int32_t c = 0; c < COLOURS; c++) {
-                __m128i plane = _mm_loadu_si128((const __m128i *)(planes[c] + x));
-                __m128i places = _mm_loadu_si128((const __m128i *)PLACES[part][c]);
-                whole = _mm_or_si128(whole, _mm_shuffle_epi8(plane, places));
-            }
-            _mm_storeu_si128((__m128i *)(to + 3 * x + 16 * part), whole);
-        }
-#elif defined(__ARM_NEON)
-    for (; x + 16 <= count; x += 16) {
-        uint8x16x3_t pixels = {{vld1q_u8(planes[0] + x), vld1q_u8(planes[1] + x), vld1q_u8(planes[2] + x)}};
-        vst3q_u8(to + 3 * x, pixels);
+#if defined(X86)
+    for (int64_t x = 0, at; count >= REGISTER && x < count; x += REGISTER) {
+        at = MIN(x, count - REGISTER);
+        put_register(planes, at, to + 3 * at);
+    }
+    if (FEW <= count && count < REGISTER) {
+        uint8_t some[3 * REGISTER];
+        put_register(planes, 0, some);
+        memcpy(to, some, (size_t)(3 * count));
     }
 #endif
-    for (; x < count; x++) {
-        to[3 * x] = planes[0][x];
-        to[3 * x + 1] = planes[1][x];
-        to[3 * x + 2] = planes[2][x];
-    }
+    for (int64_t x = 0; x < count && count < FEW; x++)
+        to[3 * x] = planes[0][x], to[3 * x + 1] = planes[1][x], to[3 * x + 2] = planes[2][x];
 }
-
-#endif

@@ -23,8 +23,8 @@ static inline Wide load(const uint8_t *at) {
 }
 
 static inline void store(Wide pixel, uint8_t *at) {
-    Bytes made = __builtin_convertvector(pixel, Bytes);
-    memcpy(at, &made, EIGHT);
+    Bytes result = __builtin_convertvector(pixel, Bytes);
+    memcpy(at, &result, EIGHT);
 }
 
 static inline Wide chosen(Wide mask, Wide one, Wide other) { return (one & mask) | (other & ~mask); }
@@ -84,18 +84,10 @@ static void undo(int filter, const uint8_t *row, const uint8_t *above, int64_t s
         memcpy(to, row, (size_t)size);
     else if (filter == UP)
         up(row, above, size, to);
-    else if (pixel == 1)
-        undone(filter, row, above, size, 1, to);
-    else if (pixel == 2)
-        undone(filter, row, above, size, 2, to);
-    else if (pixel == 3)
-        undone(filter, row, above, size, 3, to);
-    else if (pixel == 4)
-        undone(filter, row, above, size, 4, to);
-    else if (pixel == 6)
-        undone(filter, row, above, size, 6, to);
+    else if (pixel <= 4)
+        CALL_WITH(pixel, undone(filter, row, above, size, N, to))
     else
-        undone(filter, row, above, size, 8, to);
+        CALL_WITH(pixel / 2, undone(filter, row, above, size, 2 * N, to))
 }
 
 /* rows:   `count` of them, each a byte that names its filter and `size` bytes more

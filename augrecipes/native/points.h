@@ -1,7 +1,6 @@
 /* Steps that change values by more than a table, and move no pixel: through COLOUR_HSV, grey, noise, holes. */
 
-#ifndef AUGRECIPES_POINTS_H
-#define AUGRECIPES_POINTS_H
+#pragma once
 
 #include "sensors.h"
 #include "colour_draws.h"
@@ -52,15 +51,15 @@ static inline int64_t shift_hsv(Run *run, double hue, double saturation, double 
 static inline int64_t jitter_one(Run *run, int which, double amount, const double *a) {
     const View *v = &run->view;
     Buffers b;
-    Levels made;
+    Levels result;
     int64_t sum, count = v->rows * v->columns;
     if (amount == (which == TURN ? 0 : 1))
         return DONE;
     if (which == TURN)
         return shift_hsv(run, 180 * amount, 0, 0, a);
     if (which == 0) {
-        scale_levels((float)amount, 0, made);
-        then_look_up(run, &made, 1);
+        scale_levels((float)amount, 0, result);
+        then_look_up(run, &result, 1);
         return DONE;
     }
     if (which == 2) {
@@ -71,10 +70,10 @@ static inline int64_t jitter_one(Run *run, int which, double amount, const doubl
     JOIN(luma_sum, ISA)(b.from, count, &sum);
     double mean = (double)sum / (double)count;
     if (amount == 0)
-        memset(made, (int)(mean + 0.5), sizeof made);
+        memset(result, (int)(mean + 0.5), sizeof result);
     else
-        scale_levels((float)amount, (float)(mean * (1 - amount)), made);
-    then_look_up(run, &made, 1);
+        scale_levels((float)amount, (float)(mean * (1 - amount)), result);
+    then_look_up(run, &result, 1);
     return DONE;
 }
 
@@ -94,7 +93,7 @@ static inline int64_t reorder(Run *run, const double *drawn) {
     uint8_t order[MOST_CHANNELS];
     for (int64_t c = 0; c < v->channels; c++)
         order[c] = (uint8_t)drawn[c];
-    TRY(replacement_buffers(run, &b));
+    TRY(replacement_buffers(run, &b, 0));
     return JOIN(reordered, ISA)(b.from, v->rows * v->columns, v->channels, order, b.to);
 }
 
@@ -102,16 +101,14 @@ static inline int64_t reorder(Run *run, const double *drawn) {
 static inline int64_t add_noise(Run *run, const double *drawn, const double *a) {
     int64_t count = run->view.rows * run->view.columns * run->view.channels;
     Buffers b;
-    TRY(replacement_buffers(run, &b));
-    float *noise = (float *)arena_alloc(run, count * (int64_t)sizeof *noise);
-    CHECK_ALLOC(noise);
+    TRY(replacement_buffers(run, &b, count * (int64_t)sizeof(float)));
     float (*logarithm)(float);
     double (*exponential)(double);
     void *functions[2] = {pointer_from(a[3]), pointer_from(a[4])};
     memcpy(&logarithm, functions, sizeof logarithm), memcpy(&exponential, functions + 1, sizeof exponential);
     JOIN(normal, ISA)((int64_t)drawn[2], pointer_from(a[0]), pointer_from(a[1]), pointer_from(a[2]), logarithm, exponential,
-                      (float)drawn[1], (float)drawn[0], 255, noise, count);
-    return JOIN(add_noise, ISA)(b.from, noise, b.to, count);
+                      (float)drawn[1], (float)drawn[0], 255, b.workspace, count);
+    return JOIN(add_noise, ISA)(b.from, b.workspace, b.to, count);
 }
 
 static inline int64_t add_own_noise(Run *run, const double *drawn, const double *a) {
@@ -120,7 +117,7 @@ static inline int64_t add_own_noise(Run *run, const double *drawn, const double 
     Buffers b;
     if ((double)(pixels * v->channels) >= a[1])
         return REFUSED;
-    TRY(replacement_buffers(run, &b));
+    TRY(replacement_buffers(run, &b, 0));
     int64_t key = (int64_t)((uint64_t)drawn[2] << 32 | (uint64_t)drawn[3]);
     return JOIN(own_noise, ISA)(key, (float)drawn[1], (float)drawn[0], b.from, b.to, pixels, (int32_t)v->channels,
                                 (int32_t)a[0]);
@@ -183,17 +180,15 @@ static inline int64_t even_out_contrast(Run *run, double clip, const double *a) 
     int64_t down = (int64_t)a[0], across = (int64_t)a[1];
     int64_t size = 3072 * across + 256 * across * down + 8 * v->columns + 1280;
     Buffers b;
-    TRY(replacement_buffers(run, &b));
-    uint8_t *workspace = arena_alloc(run, size);
-    return workspace ? JOIN(clahe, ISA)(b.from, v->rows, v->columns, v->channels, down, across, clip, pointer_from(a[2]),
-                                        workspace, size, b.to)
-                     : run->sample->answer;
+    TRY(replacement_buffers(run, &b, size));
+    return JOIN(clahe, ISA)(b.from, v->rows, v->columns, v->channels, down, across, clip, pointer_from(a[2]), b.workspace,
+                            size, b.to);
 }
 
 static inline int64_t jitter_stains(Run *run, const double *drawn, const double *a) {
     int64_t count = run->view.rows * run->view.columns;
     Buffers b;
-    TRY(replacement_buffers(run, &b));
+    TRY(replacement_buffers(run, &b, 0));
     return JOIN(stain, ISA)(b.from, count, drawn[0], drawn[1], drawn[2], drawn[3], drawn[4], drawn[5], pointer_from(a[0]),
                             pointer_from(a[1]), a[2], b.to);
 }
@@ -233,5 +228,3 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     default: return look_around(run, step->effect, drawn, a, colours);
     }
 }
-
-#endif

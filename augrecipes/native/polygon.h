@@ -1,7 +1,6 @@
 /* Polygons filled pixel by pixel as OpenCV's fillPoly has them: what lies within them by even and odd, and their sides. */
 
-#ifndef AUGRECIPES_POLYGON_H
-#define AUGRECIPES_POLYGON_H
+#pragma once
 
 #include <string.h>
 
@@ -56,5 +55,3 @@ static inline void fill_polygon(const int64_t (*corners)[2], int count, int64_t 
         }
     }
 }
-
-#endif

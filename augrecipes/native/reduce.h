@@ -1,7 +1,6 @@
 /* An image made smaller by whole factors, where a job will read it: each pixel the mean of k x k of the image's. */
 
-#ifndef AUGRECIPES_REDUCE_H
-#define AUGRECIPES_REDUCE_H
+#pragma once
 
 #include "places.h"
 
@@ -113,8 +112,8 @@ static int64_t reduced_room(const Source *s, const Part *p, int64_t k) {
 
 /* The part of an image that a quad of the reduced one has a part in; the rest of it is left as it is. */
 static Source reduce(const Source *s, const Quad *q, const Part *p, int64_t k, uint8_t *scratch) {
-    Source made = {scratch, (int32_t)p->rows, (int32_t)p->columns, (int32_t)p->step, 0, s->channels, s->border, s->fill};
-    made.end = (int32_t)(p->rows * p->step);
+    Source result = {scratch, (int32_t)p->rows, (int32_t)p->columns, (int32_t)p->step, 0, s->channels, s->border, s->fill};
+    result.end = (int32_t)(p->rows * p->step);
     int64_t wide = p->columns * k * s->channels + SLACK;
     uint8_t *workspace = scratch + (p->rows * p->step + 2 * SLACK - 1) / SLACK * SLACK;
     uint16_t *sums = (uint16_t *)(void *)workspace;
@@ -137,7 +136,5 @@ static Source reduce(const Source *s, const Quad *q, const Part *p, int64_t k, u
         uint8_t *to = scratch + y * p->step + left * s->channels;
         reduce_row(lines, coming, right - left, (int)k, s->channels, sums, to);
     }
-    return made;
+    return result;
 }
-
-#endif

@@ -47,23 +47,18 @@ static inline void across_and_down(const uint8_t *restrict residues, int64_t col
 }
 
 /* Rows of up to four planes to samples beside each other, `planes` bytes from pixel to pixel. */
-static inline void beside(uint8_t *const *rows, int64_t together, int64_t planes, int64_t columns, uint8_t *restrict to) {
-    const uint8_t *a = rows[0], *b = rows[1], *c = rows[2], *d = rows[3];
-    if (planes == 1)
-        memcpy(to, a, (size_t)columns);
-    else if (planes == 2)
-        for (int64_t x = 0; x < columns; x++)
-            to[2 * x] = a[x], to[2 * x + 1] = b[x];
-    else if (planes == 3)
-        for (int64_t x = 0; x < columns; x++)
-            to[3 * x] = a[x], to[3 * x + 1] = b[x], to[3 * x + 2] = c[x];
-    else if (planes == 4)
-        for (int64_t x = 0; x < columns; x++)
-            to[4 * x] = a[x], to[4 * x + 1] = b[x], to[4 * x + 2] = c[x], to[4 * x + 3] = d[x];
-    else
+static inline void lay_beside(uint8_t *const *rows, int64_t together, int64_t planes, int64_t columns, uint8_t *restrict to) {
+    const uint8_t *from[TOGETHER] = {rows[0], rows[1], rows[2], rows[3]};
+    for (int64_t x = 0; x < columns; x++)
         for (int64_t p = 0; p < together; p++)
-            for (int64_t x = 0; x < columns; x++)
-                to[planes * x + p] = rows[p][x];
+            to[planes * x + p] = from[p][x];
+}
+
+static inline void interleave(uint8_t *const *rows, int64_t together, int64_t planes, int64_t columns, uint8_t *to) {
+    if (planes <= TOGETHER)
+        CALL_WITH(planes, lay_beside(rows, N, N, columns, to))
+    else
+        lay_beside(rows, together, planes, columns, to);
 }
 
 /* residues: planes x rows x columns
@@ -88,7 +83,7 @@ KERNEL(residues)(const uint8_t *residues, int64_t planes, int64_t rows, int64_t 
                     red[x] = (uint8_t)(held[0][x] + held[1][x]);
                     blue[x] = (uint8_t)(held[2][x] + held[1][x]);
                 }
-            beside(of_green ? colours : plain, together, planes, columns, target + y * step + first);
+            interleave(of_green ? colours : plain, together, planes, columns, target + y * step + first);
         }
     }
     return DONE;

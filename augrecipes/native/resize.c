@@ -219,12 +219,7 @@ static inline int32_t resize_linearly(const Resizing *r, Scale down, Scale acros
     for (int64_t x = 0; x < r->width; x += ACROSS) {
         int64_t count = MIN(ACROSS, r->width - x);
         find_columns(&c, r->left + x, count, &across, r->columns, (int)r->channels);
-        if (r->channels == 1)
-            resize_columns(r, 1, &c, count, x, &down);
-        else if (r->channels == 3)
-            resize_columns(r, 3, &c, count, x, &down);
-        else
-            resize_columns(r, 4, &c, count, x, &down);
+        CALL_WITH(r->channels, resize_columns(r, N, &c, count, x, &down))
     }
     return DONE;
 }

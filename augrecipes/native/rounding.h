@@ -1,7 +1,6 @@
 /* Arithmetic that every instruction set rounds alike. */
 
-#ifndef AUGRECIPES_ROUNDING_H
-#define AUGRECIPES_ROUNDING_H
+#pragma once
 
 #include "kernels.h"
 
@@ -31,5 +30,3 @@ static inline float times_add(float a, float b, float c, int fused) { return fus
 
 /* A level of uint8. */
 static inline int32_t within(int32_t x) { return MIN(MAX(x, 0), 255); }
-
-#endif

@@ -1,7 +1,6 @@
 /* Images that are sampled: what lies beyond their borders, and how they are read once before. */
 
-#ifndef AUGRECIPES_SAMPLED_H
-#define AUGRECIPES_SAMPLED_H
+#pragma once
 
 #include "kernels.h"
 
@@ -69,5 +68,3 @@ static inline __attribute__((always_inline)) void ask_beside(const Ahead *ahead,
     for (int64_t row = y; row < end; row++)
         ask_for(ahead->at + row * ahead->step, 0, ahead->bytes);
 }
-
-#endif

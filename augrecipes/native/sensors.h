@@ -1,7 +1,6 @@
 /* Steps that show images as cameras take them, through hue, lightness and saturation. */
 
-#ifndef AUGRECIPES_SENSORS_H
-#define AUGRECIPES_SENSORS_H
+#pragma once
 
 #include <math.h>
 
@@ -14,11 +13,9 @@ EXPORT int32_t JOIN(iso_noise, ISA)(int64_t, double, double, const uint8_t *, ui
 static inline int64_t add_photons(Run *run, const double *drawn, const double *a) {
     const View *v = &run->view;
     Buffers b;
-    TRY(replacement_buffers(run, &b));
-    uint8_t *counts = arena_alloc(run, v->rows * v->columns);
-    CHECK_ALLOC(counts);
+    TRY(replacement_buffers(run, &b, v->rows * v->columns));
     return JOIN(sensor_noise, ISA)(b.from, v->rows, v->columns, (int64_t)drawn[2], drawn[0], drawn[1], pointer_from(a[2]),
-                                   pointer_from(a[3]), pointer_from(a[4]), (int64_t)a[0], (int32_t)a[1], counts, b.to);
+                                   pointer_from(a[3]), pointer_from(a[4]), (int64_t)a[0], (int32_t)a[1], b.workspace, b.to);
 }
 
 static inline int64_t add_own_photons(Run *run, const double *drawn) {
@@ -27,7 +24,7 @@ static inline int64_t add_own_photons(Run *run, const double *drawn) {
     Buffers b;
     if (pixels > UINT32_MAX / 3)
         return REFUSED;
-    TRY(replacement_buffers(run, &b));
+    TRY(replacement_buffers(run, &b, 0));
     return JOIN(iso_noise, ISA)((int64_t)key, drawn[0], drawn[1], b.from, b.to, pixels);
 }
 
@@ -91,5 +88,3 @@ static inline int64_t coarsen(Run *run, double factor, const double *a) {
     }
     return straight ? DONE : resize(run, rows, columns, (int64_t)a[1]);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Vectors of 16-bit whole numbers, eight for each block of 8 x 8 that is worked on at a time, and pairs of them that
    are weighed and added in 32 bits, which is what x86 does quickest. */
 
-#ifndef AUGRECIPES_SHORTS_H
-#define AUGRECIPES_SHORTS_H
+#pragma once
 
 #include <string.h>
 
@@ -20,6 +19,7 @@ enum { SIDE = 8, LANES = SIDE * BLOCKS };
 typedef int16_t Shorts __attribute__((vector_size(2 * LANES)));
 typedef uint16_t Halves __attribute__((vector_size(2 * LANES)));
 typedef int32_t Ints __attribute__((vector_size(2 * LANES)));
+typedef uint8_t Bytes __attribute__((vector_size(LANES)));
 
 /* LANES numbers of 32 bits, in an order that only `narrowed` knows. */
 typedef struct {
@@ -67,12 +67,12 @@ static inline Shorts narrowed(Sums sums, int bits) {
 #if defined(X86)
     return (Shorts)X86(packs_epi32)((Register)low, (Register)high);
 #else
-    Shorts made;
+    Shorts result;
     for (int i = 0; i < LANES / 2; i++) {
-        made[i] = (int16_t)MIN(MAX(low[i], -32768), 32767);
-        made[i + LANES / 2] = (int16_t)MIN(MAX(high[i], -32768), 32767);
+        result[i] = (int16_t)MIN(MAX(low[i], -32768), 32767);
+        result[i + LANES / 2] = (int16_t)MIN(MAX(high[i], -32768), 32767);
     }
-    return made;
+    return result;
 #endif
 }
 
@@ -91,16 +91,9 @@ static inline Shorts within_levels(Shorts a) { return lower_of(higher_of(a, all(
 
 /* LANES bytes as numbers, and back, held within a byte. */
 static inline Shorts levels(const uint8_t *from) {
-#if defined(X86)
-    HalfRegister bytes;
+    ON_X86(HalfRegister, Bytes) bytes;
     memcpy(&bytes, from, sizeof bytes);
-    return (Shorts)X86(cvtepu8_epi16)(bytes);
-#else
-    Shorts numbers;
-    for (int i = 0; i < LANES; i++)
-        numbers[i] = from[i];
-    return numbers;
-#endif
+    return ON_X86((Shorts)X86(cvtepu8_epi16)(bytes), __builtin_convertvector(bytes, Shorts));
 }
 
 static inline void put_levels(Shorts a, uint8_t *to) {
@@ -138,5 +131,3 @@ static inline void transpose(Shorts rows[SIDE]) {
         }
 #endif
 }
-
-#endif

@@ -233,12 +233,7 @@ static int32_t shrink_areas(const Resizing *r, double down, double across) {
         int64_t count = MIN(ACROSS, r->width - x);
         for (int64_t i = 0; i < count; i++)
             shares[i] = share_of(r->left + x + i, across, r->columns);
-        if (r->channels == 1)
-            shrink_columns(r, 1, shares, count, x, down);
-        else if (r->channels == 3)
-            shrink_columns(r, 3, shares, count, x, down);
-        else
-            shrink_columns(r, 4, shares, count, x, down);
+        CALL_WITH(r->channels, shrink_columns(r, N, shares, count, x, down))
     }
     return DONE;
 }

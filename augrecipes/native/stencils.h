@@ -1,7 +1,6 @@
 /* Steps that look at the pixels about each one: blurs, sharpening, what a JPEG leaves. */
 
-#ifndef AUGRECIPES_STENCILS_H
-#define AUGRECIPES_STENCILS_H
+#pragma once
 
 #include "colour_draws.h"
 #include "materialise.h"
@@ -19,9 +18,8 @@ EXPORT int32_t JOIN(jpeg_round_trip, ISA)(const uint8_t *, int64_t, int64_t, int
 static inline int64_t blur(Run *run, int64_t side) {
     const View *v = &run->view;
     Buffers b;
-    TRY(replacement_buffers(run, &b));
-    uint16_t *workspace = (uint16_t *)arena_alloc(run, 2 * (v->columns + side) * v->channels);
-    return workspace ? JOIN(blur, ISA)(b.from, v->rows, v->columns, v->channels, side, workspace, b.to) : run->sample->answer;
+    TRY(replacement_buffers(run, &b, 2 * (v->columns + side) * v->channels));
+    return JOIN(blur, ISA)(b.from, v->rows, v->columns, v->channels, side, b.workspace, b.to);
 }
 
 /* The outermost pixels as they were. */
@@ -45,7 +43,7 @@ static inline int64_t convolve(Run *run, const double *drawn, const double *a, i
         return REFUSED;
     for (int64_t k = 0; k < side * side; k++)
         weights[k] = (float)drawn[1 + k];
-    TRY(replacement_buffers(run, &b));
+    TRY(replacement_buffers(run, &b, 0));
     TRY(JOIN(filter, ISA)(b.from, v->rows, v->columns, v->channels, weights, side, (int32_t)a[0], b.to));
     return all ? DONE : keep_edges(v, b.from, b.to);
 }
@@ -61,30 +59,25 @@ static inline int64_t smooth(Run *run, const double *drawn, const double *a) {
         return DONE;
     for (int64_t k = 0; k < size; k++)
         weights[k] = (float)drawn[1 + k];
-    TRY(replacement_buffers(run, &b));
-    float *workspace = (float *)arena_alloc(run, (size + 3) * GAUSSIAN_WIDTH * (int64_t)sizeof *workspace);
-    CHECK_ALLOC(workspace);
-    return JOIN(gaussian, ISA)(b.from, v->rows, v->columns, v->channels, weights, size, (int64_t)a[0], (int64_t)a[1], workspace,
-                               b.to);
+    TRY(replacement_buffers(run, &b, (size + 3) * GAUSSIAN_WIDTH * (int64_t)sizeof(float)));
+    return JOIN(gaussian, ISA)(b.from, v->rows, v->columns, v->channels, weights, size, (int64_t)a[0], (int64_t)a[1],
+                               b.workspace, b.to);
 }
 
 static inline int64_t take_medians(Run *run, int64_t side) {
     const View *v = &run->view;
     Buffers b;
-    TRY(replacement_buffers(run, &b));
-    uint8_t *workspace = arena_alloc(run, side * ((v->columns + side) * v->channels + 64));
-    return workspace ? JOIN(median, ISA)(b.from, v->rows, v->columns, v->channels, side, workspace, b.to) : run->sample->answer;
+    TRY(replacement_buffers(run, &b, side * ((v->columns + side) * v->channels + 64)));
+    return JOIN(median, ISA)(b.from, v->rows, v->columns, v->channels, side, b.workspace, b.to);
 }
 
 static inline int64_t compress(Run *run, int32_t quality) {
     const View *v = &run->view;
     Buffers b;
     int64_t size = JPEG_COLUMN * ((v->columns + 63) / 64 * 64) + JPEG_REST;
-    TRY(replacement_buffers(run, &b));
-    uint8_t *workspace = arena_alloc(run, size);
-    CHECK_ALLOC(workspace);
-    return JOIN(jpeg_round_trip, ISA)(b.from, v->rows, v->columns, v->columns * v->channels, v->channels, quality, workspace,
-                                      size, b.to);
+    TRY(replacement_buffers(run, &b, size));
+    return JOIN(jpeg_round_trip, ISA)(b.from, v->rows, v->columns, v->columns * v->channels, v->channels, quality,
+                                      b.workspace, size, b.to);
 }
 
 /* Do what was drawn; `colours`: whether images are of three colours, and OpenCV's Python sees that. */
@@ -100,5 +93,3 @@ static inline int64_t look_around(Run *run, int64_t effect, const double *drawn,
     default: return REFUSED;
     }
 }
-
-#endif

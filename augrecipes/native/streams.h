@@ -5,8 +5,7 @@
    (KeyedGenerator): Lemire's bounded integers, Floyd's sampling without replacement, Fisher and Yates's shuffle, to the
    last bit. */
 
-#ifndef AUGRECIPES_STREAMS_H
-#define AUGRECIPES_STREAMS_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -54,7 +53,7 @@ static inline int64_t stream_randint(Stream *s, int64_t low, int64_t high) { ret
 
 /* numpy's generator over Philox4x64-10. */
 typedef struct {
-    uint64_t key[2], counter[4], made[4];
+    uint64_t key[2], counter[4], words[4];
     int at, kept;
     uint32_t half;
 } Philox;
@@ -71,7 +70,7 @@ static inline uint64_t product(uint64_t a, uint64_t b, uint64_t *high) {
 
 static inline uint64_t philox_word(Philox *n) {
     if (n->at < 4)
-        return n->made[n->at++];
+        return n->words[n->at++];
     for (int k = 0; k < 4 && !++n->counter[k]; k++)
         ;
     uint64_t a = n->counter[0], b = n->counter[1], c = n->counter[2], d = n->counter[3];
@@ -81,7 +80,7 @@ static inline uint64_t philox_word(Philox *n) {
         a = down ^ b ^ one, b = last, c = up ^ d ^ two, d = low;
         one += 0x9E3779B97F4A7C15u, two += 0xBB67AE8584CAA73Bu;
     }
-    n->made[0] = a, n->made[1] = b, n->made[2] = c, n->made[3] = d;
+    n->words[0] = a, n->words[1] = b, n->words[2] = c, n->words[3] = d;
     n->at = 1;
     return a;
 }
@@ -168,5 +167,3 @@ static inline Normal normal_at(const void *address) {
     memcpy(&found, &address, sizeof found);
     return found;
 }
-
-#endif

@@ -2,8 +2,7 @@
 
    Tables in a row are one, and so are those before a cut or a turn: they wait in the Run until pixels are read. */
 
-#ifndef AUGRECIPES_TABLES_H
-#define AUGRECIPES_TABLES_H
+#pragma once
 
 #include <math.h>
 
@@ -59,29 +58,29 @@ static inline void then_look_up(Run *run, const Levels *levels, int alike) {
 static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t channels = MIN(run->view.channels, MOST_CHANNELS);
-    Levels made[MOST_CHANNELS];
+    Levels result[MOST_CHANNELS];
     int alike = 1;
     if (!run->sample->target)
         return DONE;
     switch (step->effect) {
     case OP_SCALES_LEVELS:
-        scale_levels((float)drawn[0], (float)drawn[1], made[0]);
+        scale_levels((float)drawn[0], (float)drawn[1], result[0]);
         break;
     case OP_CORRECTS_GAMMA:
-        if (!bend_levels(drawn[0], made[0]))
+        if (!bend_levels(drawn[0], result[0]))
             return REFUSED;
         break;
     case OP_INVERTS:
         for (int v = 0; v < LEVELS; v++)
-            made[0][v] = (uint8_t)(LEVELS - 1 - v);
+            result[0][v] = (uint8_t)(LEVELS - 1 - v);
         break;
     case OP_SOLARIZES:
         for (int v = 0; v < LEVELS; v++)
-            made[0][v] = (uint8_t)((double)v >= drawn[0] * 255 ? LEVELS - 1 - v : v);
+            result[0][v] = (uint8_t)((double)v >= drawn[0] * 255 ? LEVELS - 1 - v : v);
         break;
     case OP_LIGHTENS_DARK:
         for (int v = 0; v < LEVELS; v++)
-            made[0][v] = (uint8_t)(2 * v < LEVELS ? MIN(v + (int)(drawn[0] * 255 + 1e-6), LEVELS - 1) : v);
+            result[0][v] = (uint8_t)(2 * v < LEVELS ? MIN(v + (int)(drawn[0] * 255 + 1e-6), LEVELS - 1) : v);
         break;
     case OP_POSTERIZES:
         alike = a[0] == 1;
@@ -89,13 +88,13 @@ static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) 
             return REFUSED;
         for (int64_t c = 0; c < (alike ? 1 : channels); c++)
             for (int v = 0; v < LEVELS; v++)
-                made[c][v] = (uint8_t)(v & ~((1 << (8 - (int)drawn[c])) - 1));
+                result[c][v] = (uint8_t)(v & ~((1 << (8 - (int)drawn[c])) - 1));
         break;
     case OP_MULTIPLIES:
         if (channels == 1 || run->view.rows * run->view.columns == 1) /* multiplied in another way */
             return REFUSED;
         for (int64_t c = 0; c < channels; c++, alike = 0)
-            scale_levels((float)drawn[c], 0, made[c]);
+            scale_levels((float)drawn[c], 0, result[c]);
         break;
     case OP_SHIFTS:
         /* As below: OpenCV's Python takes a grey image of this size for a number with four parts. */
@@ -103,12 +102,12 @@ static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) 
             return REFUSED;
         for (int64_t c = 0; c < channels; c++, alike = 0)
             for (int v = 0; v < LEVELS; v++)
-                made[c][v] = (uint8_t)MIN(MAX((double)v + trunc(drawn[c]), 0), 255);
+                result[c][v] = (uint8_t)MIN(MAX((double)v + trunc(drawn[c]), 0), 255);
         break;
     case OP_DROPS_CHANNELS:
         for (int64_t c = 0; c < channels; c++, alike = 0)
             for (int v = 0; v < LEVELS; v++)
-                made[c][v] = (uint8_t)(drawn[c] ? (int)a[0] : v);
+                result[c][v] = (uint8_t)(drawn[c] ? (int)a[0] : v);
         break;
     case OP_CURVES: {
         int64_t count = (int64_t)drawn[0];
@@ -117,15 +116,13 @@ static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) 
         if (!alike && (count != run->view.channels || (run->view.rows == 4 && run->view.columns == 1)))
             return REFUSED;
         for (int64_t c = 0; c < count; c++)
-            if (!curve_levels(drawn[1 + c], drawn[1 + count + c], made[c]))
+            if (!curve_levels(drawn[1 + c], drawn[1 + count + c], result[c]))
                 return REFUSED;
         break;
     }
     default:
         return REFUSED;
     }
-    then_look_up(run, made, alike);
+    then_look_up(run, result, alike);
     return DONE;
 }
-
-#endif

@@ -2,8 +2,7 @@
    of the image, mixed where they lie side by side, and only then across. The sums are those of between.h, in another
    order. */
 
-#ifndef AUGRECIPES_UPRIGHT_H
-#define AUGRECIPES_UPRIGHT_H
+#pragma once
 
 #include "between.h"
 
@@ -141,5 +140,3 @@ static void make_upright(Upright *u, const Source *s, int32_t v, int64_t width, 
         }
     }
 }
-
-#endif

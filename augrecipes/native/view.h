@@ -1,8 +1,7 @@
 /* An image on its way through a program: where its pixels lie, cut and turned without a copy; or what they are to be made
    of, so that what is cut off is never made (see layers.h). */
 
-#ifndef AUGRECIPES_VIEW_H
-#define AUGRECIPES_VIEW_H
+#pragma once
 
 #include <string.h>
 
@@ -128,5 +127,3 @@ static inline uint8_t *alloc_image(Run *run, int64_t rows, int64_t columns, int 
     run->place = 0;
     return place;
 }
-
-#endif

@@ -28,15 +28,15 @@ typedef struct {
 } Places;
 
 static inline Floats load(const float *map, int64_t across, int64_t count) {
-    Floats made = {0};
+    Floats result = {0};
     if (across == 1 && count == LANES)
-        memcpy(&made, map, sizeof made);
+        memcpy(&result, map, sizeof result);
     else if (across == 0)
-        made += map[0];
+        result += map[0];
     else
         for (int64_t i = 0; i < LANES; i++)
-            made[i] = map[MIN(i, count - 1) * across];
-    return made;
+            result[i] = map[MIN(i, count - 1) * across];
+    return result;
 }
 
 /* The places of LANES pixels of row y from column x on; of maps no more than `count` are read.
@@ -175,13 +175,13 @@ static inline int64_t find_span(const Source *s, const Places *places, int64_t y
 
 /* Pixels of a block between the four around each. */
 static inline Words interpolate(const Words corners[4], Floats across, Floats down, int channels) {
-    Words made = {0};
+    Words result = {0};
     for (int c = 0; c < channels; c++) {
         Floats above = between(channel(corners[0], c), channel(corners[1], c), across);
         Floats below = between(channel(corners[2], c), channel(corners[3], c), across);
-        made |= (Words)nearest(between(above, below, down)) << 8 * c;
+        result |= (Words)nearest(between(above, below, down)) << 8 * c;
     }
-    return made;
+    return result;
 }
 
 /* A block that is cut short, or of which something lies beyond the image. */
@@ -228,7 +228,7 @@ static inline void pick_row(const Source *s, const Places *p, int64_t y, int64_t
                             int bytes, uint8_t *to) {
     for (int64_t x = left, count; x < right; x += count, to += count * bytes) {
         Floats u, v;
-        Words made;
+        Words result;
         count = MIN(LANES, MIN(x < body ? body : right, right) - x);
         find(p, x, y, count, x < body, &u, &v);
         Ints ix = nearest(u), iy = nearest(v);
@@ -237,15 +237,15 @@ static inline void pick_row(const Source *s, const Places *p, int64_t y, int64_t
         int simple = s->border == BORDER_CONSTANT || s->border == BORDER_REPLICATE;
         if (s->end < 4 || (!simple && any(far)))
             for (int64_t i = 0; i < LANES; i++)
-                made[i] = pixel(s, ix[MIN(i, count - 1)], iy[MIN(i, count - 1)], bytes);
+                result[i] = pixel(s, ix[MIN(i, count - 1)], iy[MIN(i, count - 1)], bytes);
         else if (!any(outside))
-            made = words_at(s, ix, iy, bytes);
+            result = words_at(s, ix, iy, bytes);
         else {
-            made = words_at(s, fold_near(ix, s->columns, s->border), fold_near(iy, s->rows, s->border), bytes);
+            result = words_at(s, fold_near(ix, s->columns, s->border), fold_near(iy, s->rows, s->border), bytes);
             if (s->border == BORDER_CONSTANT)
-                made = (made & ~(Words)outside) | (s->fill & (Words)outside);
+                result = (result & ~(Words)outside) | (s->fill & (Words)outside);
         }
-        store_pixels(made, count, bytes, to);
+        store_pixels(result, count, bytes, to);
     }
 }
 
@@ -298,8 +298,7 @@ KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
              int64_t top, int64_t left, int64_t bottom, int64_t right, int64_t step_to) {
     if (!FUSES || rows < 1 || columns < 1 || rows > FAR || columns > FAR || step < columns * channels ||
         rows * step >= INT32_MAX / 4 || border < BORDER_CONSTANT || border > BORDER_REFLECT_101 || bottom > FAR ||
-        right > FAR ||
-        top < 0 || left < 0)
+        right > FAR || top < 0 || left < 0 || channels < 1 || channels > 4 || (linear && channels == 2))
         return REFUSED;
     Source s = {source, (int32_t)rows, (int32_t)columns, (int32_t)step, 0, border, fill};
     s.end = (int32_t)((rows - 1) * step + columns * channels);
@@ -314,16 +313,10 @@ KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
     bring_near(&s, box, channels, (bottom - top) * (right - left));
     for (int64_t y = top; y < bottom; y++) {
         uint8_t *to = target + (y - top) * step_to;
-        switch (linear * 8 + channels) {
-        case 1: pick_row(&s, &p, y, left, right, body, 1, to); break;
-        case 2: pick_row(&s, &p, y, left, right, body, 2, to); break;
-        case 3: pick_row(&s, &p, y, left, right, body, 3, to); break;
-        case 4: pick_row(&s, &p, y, left, right, body, 4, to); break;
-        case 8 + 1: warp_row(&s, &p, y, left, right, body, 1, to); break;
-        case 8 + 3: warp_row(&s, &p, y, left, right, body, 3, to); break;
-        case 8 + 4: warp_row(&s, &p, y, left, right, body, 4, to); break;
-        default: return REFUSED;
-        }
+        if (linear)
+            CALL_WITH(channels, warp_row(&s, &p, y, left, right, body, N, to))
+        else
+            CALL_WITH(channels, pick_row(&s, &p, y, left, right, body, N, to))
     }
     return DONE;
 }

@@ -3,8 +3,7 @@
    Albumentations multiplies six matrices, and the order in which its library adds is not ours, nor are its sines. So it is
    known how far a number may be off; where that might be another float32, the sample is refused. */
 
-#ifndef AUGRECIPES_WARPED_H
-#define AUGRECIPES_WARPED_H
+#pragma once
 
 #include "layers.h"
 
@@ -104,5 +103,3 @@ static inline int64_t warp_exactly(Run *run, const double *drawn, const double *
         return REFUSED;
     return warp_image(run, WARP_AFFINE, back, height, width, (int64_t)a[0], (int64_t)a[1], (int64_t)a[2], a[4] == 0);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Windows of results: only the part of a resized image that is asked for is made. */
 
-#ifndef AUGRECIPES_WINDOWS_H
-#define AUGRECIPES_WINDOWS_H
+#pragma once
 
 #include "kernels.h"
 
@@ -46,5 +45,3 @@ static inline int is_window(const Resizing *r) {
         return is_window(&r) ? name(&r, factor) : REFUSED; \
     } \
     static int32_t name(const Resizing *r, double factor)
-
-#endif

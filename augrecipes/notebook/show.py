@@ -27,7 +27,7 @@ from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.sheet import Sheet, save_sheet
 from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.sources.sample import Held
+from augrecipes.sources.sample import DatasetView
 
 _SIDE_BY_SIDE, _ROWS, _DRAWS = 12, 4, 4
 _SIZES = ((288, 384), (768, 1024))  # of drawn images; the larger where steps need more than the smaller has
@@ -46,7 +46,7 @@ def of_dataset(
     usual = 0 if alone else 2 * _DRAWS if facts.tiles else _DRAWS
     positions, rows = _positions(len(dataset), samples, _SIDE_BY_SIDE if alone else _ROWS)
     first = dataset.epoch if epoch is None else epoch
-    held = Held(dataset, positions, most_pixels)
+    held = DatasetView(dataset, positions, most_pixels)
     return sheet_of(dataset.recipe, SheetRequest(held, rows, draws or usual, first, stages))
 
 
@@ -78,10 +78,10 @@ def of_recipe(
     def show(sample: Any, name: str = "a drawn image") -> Sheet:
         with as_data(recipe, sample, name) as data:
             if not tiles:
-                held = Held(Samples(data, recipe, **how), [0])
+                held = DatasetView(Samples(data, recipe, **how), [0])
                 return sheet_of(recipe, SheetRequest(held, 1, draws, epoch, stages))
             made = kinds.part(recipe.kind, "dataset").DATASET(data, recipe, cache=False, threads=1, **how)
-            return sheet_of(recipe, SheetRequest(Held(made, [0]), 1, len(sample), epoch, stages))
+            return sheet_of(recipe, SheetRequest(DatasetView(made, [0]), 1, len(sample), epoch, stages))
 
     if _are_files(source):
         if targets:

@@ -16,10 +16,10 @@ Values = Mapping[str, Any]
 _SAMPLED = {"cubic": 1.9, "lanczos4": 3.0}
 
 
-def most(value: Any) -> float:
+def largest(value: Any) -> float:
     """The largest size of a number, or of those of a range.
 
-    >>> most([-0.3, 0.2]), most(0.5), most(None)
+    >>> largest([-0.3, 0.2]), largest(0.5), largest(None)
     (0.3, 0.5, 0.0)
     """
     return max((abs(float(number)) for number in numbers(value)), default=0.0)
@@ -30,14 +30,14 @@ def sampled(values: Values) -> float:
     return _SAMPLED.get(str(values.get("interpolation", "linear")), 1.0)
 
 
-def sampled_twice(values: Values) -> float:
+def downscaled(values: Values) -> float:
     """Of Downscale."""
     pair = values.get("interpolation_pair") or {}
     down, up = (_SAMPLED.get(str(pair.get(way)), 1.0) for way in ("downscale", "upscale"))
     return down * up
 
 
-def filled(values: Values) -> float | None:
+def holes(values: Values) -> float | None:
     """Of a step that makes holes: inpainting goes by where the image is darkest and steepest."""
     return None if str(values.get("fill", "")).startswith("inpaint") else 1.0
 
@@ -47,7 +47,7 @@ def jitter(values: Values) -> float:
     total = 1.0
     for name in ("brightness", "contrast", "saturation"):
         value = values.get(name)
-        factor = max(1.0, most(value) if isinstance(value, list | tuple) else 1 + most(value))
+        factor = max(1.0, largest(value) if isinstance(value, list | tuple) else 1 + largest(value))
         # What is taken off one channel shows in the others too, the most in blue.
         total *= factor + 0.772 * (factor - 1) if name == "saturation" else factor
     return total
@@ -69,37 +69,34 @@ def jitter_error(values: Values) -> tuple[float, float]:
 
 def turns_hue(values: Values) -> bool:
     """Whether ColorJitter turns the hue."""
-    return most(values.get("hue")) > 0
+    return largest(values.get("hue")) > 0
 
 
 def multiplied(values: Values) -> float:
     """Of MultiplicativeNoise, which multiplies values."""
-    return max(1.0, most(values.get("multiplier")))
+    return max(1.0, largest(values.get("multiplier")))
 
 
 def brightness_contrast(values: Values) -> float:
     """Of RandomBrightnessContrast, whose brightness may be a share of the image's mean."""
     by_mean = not values.get("brightness_by_max", True)
-    return 1 + most(values.get("contrast_limit")) + by_mean * most(values.get("brightness_limit"))
+    return 1 + largest(values.get("contrast_limit")) + by_mean * largest(values.get("brightness_limit"))
 
 
 def gamma(values: Values) -> float | None:
     """Of RandomGamma: the steepest is white; where it brightens, black, without bound."""
-    given = values.get("gamma_limit")
-    low, high = given if isinstance(given, list | tuple) else (given, given)
-    least, greatest = (float(part if part is not None else 100) / 100 for part in (low, high))
-    return None if least < 1 else greatest
+    gammas = [float(number) / 100 for number in numbers(values.get("gamma_limit"))] or [1.0]
+    return None if min(gammas) < 1 else max(gammas)
 
 
 def illumination(values: Values) -> float:
     """Of Illumination, whose slope, laid askew, goes on beyond the corners that it is meant to end in."""
-    return 1 + 4 * most(values.get("intensity_range"))
+    return 1 + 4 * largest(values.get("intensity_range"))
 
 
 def solarize(values: Values) -> float | None:
     """Of Solarize: at the middle, black and white meet; elsewhere there is a step between them."""
-    given = values.get("threshold_range") or (0.5, 0.5)
-    return 1.0 if all(float(part) == 0.5 for part in given) else None
+    return 1.0 if all(threshold == 0.5 for threshold in numbers(values.get("threshold_range"))) else None
 
 
 def to_gray(values: Values) -> float | None:

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from augrecipes.compat.albumentations import A, BaseTransformInitSchema
+from augrecipes.compat.steps import sampler_of
 from augrecipes.ops import registry
 from augrecipes.ops.constants import LINEAR
 from augrecipes.ops.frozen import Arguments
@@ -16,7 +17,12 @@ from augrecipes.ops.policies import TABLES, operation
 from augrecipes.ops.step import Step
 
 _TABLE = TABLES["augmix"]
-_OF_ALL = ("Brightness", "Color", "Contrast", "Sharpness")  # not in the paper, whose test images are corrupted by them
+_CORRUPTING = (
+    "Brightness",
+    "Color",
+    "Contrast",
+    "Sharpness",
+)  # not in the paper, whose test images are corrupted by them
 _LEVELS = 10
 _DEEPEST = 3  # of a chain whose depth is drawn
 
@@ -80,43 +86,38 @@ class AugMix(A.ImageOnlyTransform):  # type: ignore[misc]
     @cached_property
     def steps(self) -> dict[tuple[str, int, int], Any]:
         """What changes an image, by operation, level and way."""
-        warp, made = {"interpolation": self.interpolation, "fill": self.fill}, {}
+        warp, steps = {"interpolation": self.interpolation, "fill": self.fill}, {}
         for op, ends in _TABLE.items():
             for level in range(_LEVELS if ends else 1):
                 share = level / (_LEVELS - 1)
                 for way, (_, step) in enumerate(operation(op, ends, (share, share), warp)):
                     ((name, args),) = step.items()
-                    made[op, level, way] = registry.construct(Step(name, Arguments(args), p=1.0))
-        return made
+                    steps[op, level, way] = registry.construct(Step(name, Arguments(args), p=1.0))
+        return steps
 
     def get_params(self) -> dict[str, Any]:
         """Draw the weights and the chains."""
         draw = self.py_random
-        mixed = self.random_generator.beta(self.alpha, self.alpha)
-        weights = self.random_generator.dirichlet([self.alpha] * self.width) * mixed
-        ops = [op for op in _TABLE if self.all_ops or op not in _OF_ALL]
+        mix = self.random_generator.beta(self.alpha, self.alpha)
+        weights = self.random_generator.dirichlet([self.alpha] * self.width) * mix
+        ops = [op for op in _TABLE if self.all_ops or op not in _CORRUPTING]
         chains = []
         for _ in range(self.width):
             depth = self.depth or draw.randint(1, _DEEPEST)
             chains.append([(draw.choice(ops), draw.randrange(self.severity), draw.randrange(2)) for _ in range(depth)])
-        return {"weights": (1 - mixed, *weights), "chains": chains}
+        return {"weights": (1 - mix, *weights), "chains": chains}
 
     def apply(self, img: np.ndarray, weights: tuple[float, ...], chains: list[list[Any]], **_: Any) -> np.ndarray:
         """The image, mixed with what its chains make of it."""
         if img.dtype != np.uint8:
             levels = np.rint(np.clip(img, 0, 1) * 255).astype(np.uint8)
             return self.apply(levels, weights, chains).astype(np.float32) / np.float32(255)
-        mixed = img * np.float32(weights[0])
+        mixture = img * np.float32(weights[0])
         for weight, chain in zip(weights[1:], chains, strict=True):
-            made = img
+            result = img
             for op, level, way in chain:
-                made = self._changed(made, op, level, way)
-            mixed += made * np.float32(weight)
-        return np.clip(np.rint(mixed), 0, 255).astype(np.uint8)
-
-    def _changed(self, img: np.ndarray, op: str, level: int, way: int) -> np.ndarray:
-        """The image after one operation."""
-        step = self.steps.get((op, level if _TABLE[op] else 0, way)) or self.steps[op, level if _TABLE[op] else 0, 0]
-        params = step.update_transform_params(step.get_params(), {"image": img})
-        params |= step.get_params_dependent_on_data(params, {"image": img})
-        return step.apply(img, **params)
+                key = op, level if _TABLE[op] else 0
+                step = self.steps.get((*key, way)) or self.steps[*key, 0]
+                result = step.apply(result, **sampler_of(step)({"image": result}))
+            mixture += result * np.float32(weight)
+        return np.clip(np.rint(mixture), 0, 255).astype(np.uint8)

@@ -54,9 +54,9 @@ def verdict(step: Step, max_bytes: int | None = MOST_BYTES) -> Refusal | None:
             return Refusal(refusal.message, refusal.argument)  # without the traceback's frames
         return None
     record = op_record(step.name)
-    merged = {name: part.get("default") for name, part in registry.takes(step.name).items()} | step.args.plain()
+    values = {name: part.get("default") for name, part in registry.takes(step.name).items()} | step.args.plain()
     # Bounds first: a check reckons with numbers that make sense.
-    problem = fault(record, merged, max_bytes) or (record.check and record.check(merged))
+    problem = fault(record, values, max_bytes) or (record.check and record.check(values))
     return Refusal(problem[1], problem[0]) if problem else None
 
 
@@ -84,10 +84,10 @@ def fault(record: OpRecord, arguments: Mapping[str, Any], max_bytes: int | None 
             return argument, "must reach beyond 0, which alone makes no image"
         if argument in record.unsigned and is_number(value) and value < 0:
             return argument, f"a single number s means [-s, s], so it must be at least 0, got {value}"
-        more = record.rising.get(argument)
-        if more is not None and any(second < first + more for first, second in _pairs(value)):
-            what = "second value must be above the first" if more else "first value may not exceed the second"
-            return argument, f"the {what}, got {value}"
+        step = record.rising.get(argument)
+        if step is not None and any(second < first + step for first, second in _pairs(value)):
+            order = "second value must be above the first" if step else "first value may not exceed the second"
+            return argument, f"the {order}, got {value}"
     return None if max_bytes is None else _image(record, arguments, max_bytes)
 
 
@@ -116,8 +116,8 @@ def _image(record: OpRecord, arguments: Mapping[str, Any], max_bytes: int) -> Fa
     height, width = record.size(arguments, UNKNOWN).low
     if height * width * 3 <= max_bytes:
         return None
-    made = f"{height:,.0f} × {width:,.0f}, more than {size_text(max_bytes)}"
+    text = f"{height:,.0f} × {width:,.0f}, more than {size_text(max_bytes)}"
     blamed = next((argument for argument in _SIZES if arguments.get(argument) is not None), None)
     if blamed is None:
         return None  # it keeps the size that it is given
-    return blamed, f"makes images of {made}; make them smaller, or raise the recipe's `max_bytes`"
+    return blamed, f"makes images of {text}; make them smaller, or raise the recipe's `max_bytes`"

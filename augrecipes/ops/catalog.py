@@ -14,7 +14,7 @@ Schema = dict[str, Any]
 
 FILE = "recipe.schema.json"
 # Keys that every step has, whatever its class.
-_ASIDE = {"x-group", "x-policy"}  # marks of what no class stands behind
+_CLASSLESS = {"x-group", "x-policy"}  # marks of what no class stands behind
 EVERY_STEP = ("id", "target", "at", "share", "steps")
 
 
@@ -33,10 +33,10 @@ def shipped() -> dict[str, Schema]:
     ['height', 'width']
     """
     steps = document()["$defs"]["stepMapping"]["properties"]
-    return {name: own_part(schema) for name, schema in steps.items() if _ASIDE.isdisjoint(schema)}
+    return {name: own_part(schema) for name, schema in steps.items() if _CLASSLESS.isdisjoint(schema)}
 
 
 def own_part(schema: Schema) -> Schema:
     """A step's schema without the keys of every step."""
-    own = {name: part for name, part in schema.get("properties", {}).items() if name not in EVERY_STEP}
-    return {**schema, "properties": own}
+    properties = {name: part for name, part in schema.get("properties", {}).items() if name not in EVERY_STEP}
+    return {**schema, "properties": properties}

@@ -28,13 +28,13 @@ def spread(value: Any, low: float | None = None) -> tuple[float, float]:
     return (-value, value) if low is None else (min(low, value), max(low, value))
 
 
-def exactly_one(one: str, other: str) -> Check:
+def exactly_one(first: str, second: str) -> Check:
     """Of two arguments that say the same thing one is given."""
 
     def check(a: Arguments) -> Fault:
-        if a[one] is None and a[other] is None:
-            return "", f"give {one} or {other}"
-        return (other, f"give {one} or {other}, not both") if None not in (a[one], a[other]) else None
+        if a[first] is None and a[second] is None:
+            return "", f"give {first} or {second}"
+        return (second, f"give {first} or {second}, not both") if None not in (a[first], a[second]) else None
 
     return check
 

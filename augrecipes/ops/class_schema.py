@@ -96,7 +96,7 @@ def _plain_annotation(parameter: inspect.Parameter) -> Any:
 
 
 def _convert(annotation: Any, metadata: Iterable[Any] = ()) -> Schema:
-    """Schema of an annotation with its validators, as far as a schema says what they say: see `rules` for the rest."""
+    """Schema of an annotation with its validators, as far as a schema says what they say: see `checks` for the rest."""
     schema = _type(annotation)
     for item in metadata:
         for part in getattr(item, "metadata", (item,)):  # of pydantic's Field, inside of a union
@@ -198,13 +198,13 @@ def _docstring(cls: type) -> tuple[str, dict[str, str]]:
                 texts[name] = [head[2]]
             elif name:
                 texts[name].append(line.strip())
-    found = {name: sentence for name, parts in texts.items() if (sentence := _sentence("\n".join(parts)))}
-    return _sentence(inspect.getdoc(cls) or ""), found
+    sentences = {name: _sentence("\n".join(parts)) for name, parts in texts.items()}
+    return _sentence(inspect.getdoc(cls) or ""), {name: text for name, text in sentences.items() if text}
 
 
 def _sentence(text: str) -> str:
     paragraph = " ".join(re.sub("[`*]", "", text).strip().split("\n\n")[0].split())
-    ends = [found.start() for found in _SENTENCE_END.finditer(paragraph)]
+    ends = [match.start() for match in _SENTENCE_END.finditer(paragraph)]
     whole = (paragraph[:end] for end in ends if paragraph.count("(", 0, end) == paragraph.count(")", 0, end))
     return next(whole, paragraph).strip().rstrip(".:")
 

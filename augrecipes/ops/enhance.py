@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import AfterValidator
 
 from augrecipes.compat.albumentations import A, BaseTransformInitSchema, check_range_bounds, nondecreasing
-from augrecipes.ops.matrices import shifted
+from augrecipes.ops.matrices import translation
 
 _ORDERED = AfterValidator(nondecreasing)
 
@@ -26,12 +26,12 @@ class CornerAffine(A.Affine):  # type: ignore[misc]
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         """Draw a matrix about the outer corner of the first pixel; with `fit_output` both are the same."""
-        drawn: dict[str, Any] = super().get_params_dependent_on_data(params, data)
+        draws: dict[str, Any] = super().get_params_dependent_on_data(params, data)
         if not self.fit_output:
             height, width = params["shape"][:2]
-            back, there = shifted(-width / 2, -height / 2), shifted(width / 2, height / 2)
-            drawn |= {name: back @ drawn[name] @ there for name in ("matrix", "bbox_matrix")}
-        return drawn
+            back, there = translation(-width / 2, -height / 2), translation(width / 2, height / 2)
+            draws |= {name: back @ draws[name] @ there for name in ("matrix", "bbox_matrix")}
+        return draws
 
 
 class Sharpness(A.ImageOnlyTransform):  # type: ignore[misc]
@@ -65,9 +65,9 @@ class Sharpness(A.ImageOnlyTransform):  # type: ignore[misc]
     def get_params(self) -> dict[str, Any]:
         """Draw the factor, as the weights that it makes."""
         factor = self.py_random.uniform(*self.factor)
-        away = (1 - factor) / 13
-        weights = np.full((3, 3), away, np.float32)
-        weights[1, 1] = factor + 5 * away
+        share = (1 - factor) / 13
+        weights = np.full((3, 3), share, np.float32)
+        weights[1, 1] = factor + 5 * share
         return {"weights": weights}
 
     def apply(self, img: np.ndarray, weights: np.ndarray, **_: Any) -> np.ndarray:

@@ -10,7 +10,7 @@ from augrecipes.ops.intervals import Meaning, interval
 
 Arguments = Mapping[str, Any]
 EvalSteps = list[tuple[str, dict[str, Any]]]
-# Arguments as given, arguments that take effect, and of what pixels come in multiples → the steps in the centre.
+# Arguments as written, arguments that take effect, and of what pixels come in multiples → the steps in the centre.
 Window = Callable[[Arguments, Arguments, int], EvalSteps]
 # Arguments that take effect → those that leave nothing to draw.
 Settled = Callable[[Arguments], dict[str, Any]]
@@ -20,11 +20,11 @@ _SAMPLING = ("interpolation", "mask_interpolation", "area_for_downscale")
 # Of the shorter side; torchvision's 224 of 256, which evaluation on ImageNet has used ever since.
 _CUSTOMARY = 7 / 8
 # A resize to many times the size of the crop would fill the memory.
-_MOST = 16
+_LARGEST_FACTOR = 16
 
 
-def _some(given: Arguments, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: given[name] for name in names if name in given}
+def _selected(written: Arguments, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: written[name] for name in names if name in written}
 
 
 def _span(meaning: Meaning, value: Any) -> tuple[float, float]:
@@ -35,38 +35,38 @@ def _to_unit(pixels: float, unit: int) -> int:
     return max(1, round(pixels / unit)) * unit
 
 
-def central(given: Arguments, values: Arguments, unit: int) -> EvalSteps:
+def central(written: Arguments, values: Arguments, unit: int) -> EvalSteps:
     """The window in the centre."""
-    placed = {} if given.get("pad_position", "random") == "random" else _some(given, ("pad_position",))
-    return [("CenterCrop", {**_some(values, ("height", "width")), **_some(given, _PADDING), **placed})]
+    placed = {} if written.get("pad_position", "random") == "random" else _selected(written, ("pad_position",))
+    return [("CenterCrop", {**_selected(values, ("height", "width")), **_selected(written, _PADDING), **placed})]
 
 
-def resized_central(given: Arguments, values: Arguments, unit: int) -> EvalSteps:
+def resized_central(written: Arguments, values: Arguments, unit: int) -> EvalSteps:
     """The customary share of the shorter side, or what of the training's shares is nearest to it.
 
     The image keeps its proportions, unless training stretches every image: then by the least that training does.
     """
     height, width = values["size"]
     low, high = _span("from_zero", values["scale"])
-    share = max(min(max(_CUSTOMARY, sqrt(low)), sqrt(high)), 1 / _MOST)
+    share = max(min(max(_CUSTOMARY, sqrt(low)), sqrt(high)), 1 / _LARGEST_FACTOR)
     flattest, widest = _span("from_zero", values["ratio"])
-    ratio = min(max(width / height, flattest), max(widest, 1 / _MOST))
+    ratio = min(max(width / height, flattest), max(widest, 1 / _LARGEST_FACTOR))
     cut = height, width
     if abs(ratio * height / width - 1) > 0.01:  # the bounds are often written with few digits
         area = height * width
         cut = _to_unit(sqrt(area / ratio), unit), _to_unit(sqrt(area * ratio), unit)
-    sampling = _some(given, _SAMPLING)
+    sampling = _selected(written, _SAMPLING)
     sides = [_to_unit(side / share, unit) for side in cut]
     size = {"max_size": sides[0]} if cut[0] == cut[1] else {"max_size_hw": sides}
     return [("SmallestMaxSize", {**size, **sampling}), *_cut_and_resized(cut, (height, width), sampling)]
 
 
-def sized_central(given: Arguments, values: Arguments, unit: int) -> EvalSteps:
+def sized_central(written: Arguments, values: Arguments, unit: int) -> EvalSteps:
     """A window of middle size in the centre."""
     height, width = values["size"]
     middle = _to_unit(sum(_span("from_one", values["min_max_height"])) / 2, unit)
     cut = middle, _to_unit(int(middle * values["w2h_ratio"]), unit)
-    return _cut_and_resized(cut, (height, width), _some(given, _SAMPLING))
+    return _cut_and_resized(cut, (height, width), _selected(written, _SAMPLING))
 
 
 def _cut_and_resized(cut: tuple[int, int], size: tuple[int, int], sampling: dict[str, Any]) -> EvalSteps:
@@ -74,12 +74,12 @@ def _cut_and_resized(cut: tuple[int, int], size: tuple[int, int], sampling: dict
     return [("CenterCrop", crop), *([("Resize", {**resize, **sampling})] if cut != size else [])]
 
 
-def whole_resized(given: Arguments, values: Arguments, unit: int) -> EvalSteps:
+def whole_resized(written: Arguments, values: Arguments, unit: int) -> EvalSteps:
     """The whole image at the size that windows are brought to."""
-    return [("Resize", {**_some(values, ("height", "width")), **_some(given, _SAMPLING)})]
+    return [("Resize", {**_selected(values, ("height", "width")), **_selected(written, _SAMPLING)})]
 
 
-def whole(given: Arguments, values: Arguments, unit: int) -> EvalSteps:
+def whole(written: Arguments, values: Arguments, unit: int) -> EvalSteps:
     """The whole image."""
     return []
 
@@ -109,9 +109,9 @@ def middle_sides(values: Arguments) -> dict[str, Any]:
     amount = values[name]
     sides = amount if isinstance(amount, list | tuple) and len(amount) == 4 else [amount] * 4
     numbers = [(middle("exact", side, 0, is_whole=name == "px") or [0])[0] for side in sides]
-    fills = {key: _middle_of(values[key]) for key in ("fill", "fill_mask") if isinstance(values[key], list | tuple)}
+    fills = {key: _middle_number(values[key]) for key in ("fill", "fill_mask") if isinstance(values[key], list | tuple)}
     return {name: numbers, **fills}
 
 
-def _middle_of(values: Any) -> Any:
+def _middle_number(values: Any) -> Any:
     return sum(values) / 2 if len(values) == 2 else sorted(values)[len(values) // 2] if values else 0

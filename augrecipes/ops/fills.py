@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compat import Mixin
 from augrecipes.ops.intervals import numbers
 from augrecipes.ops.step import Step
 
 _OPENCV_CHANNELS = 4  # that it fills in one call
 _CONSTANT = 0  # of borders
 _MOST_LEVEL = 255
-_OF_MASKS = ("fill_mask", "mask_drop_value")
+_MASK_ARGUMENTS = ("fill_mask", "mask_drop_value")
 _DTYPES = (np.uint8, np.int16, np.uint16, np.int32, np.int64)
 
 
@@ -38,44 +39,41 @@ def _one_by_one(method: str, part_method: str, axes: int) -> Callable[..., np.nd
         fill, is_image = getattr(step, "fill", None), part_method == "apply"
         differs = is_image and not isinstance(fill, str) and (stack.dtype == np.float32 or _is_list(step, fill))
         if not stack.size or not (differs or params.get("pad_params") is not None):
-            whole: np.ndarray = getattr(super(FillLevels, step), method)(stack, *args, **params)
-            return whole
+            return np.asarray(getattr(super(FillLevels, step), method)(stack, *args, **params))
         parts = [getattr(step, part_method)(part, *args, **params) for part in stack.reshape(-1, *stack.shape[axes:])]
         return np.stack(parts).reshape(*stack.shape[:axes], *parts[0].shape)
 
     return apply
 
 
-class FillLevels:
+class FillLevels(Mixin):  # type: ignore[misc]
     """Steps that fill pixels of images, and of masks."""
 
     def apply(self, img: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
         """An image H×W×C, or several as albumentations puts them together, H×W×(N·C)."""
-        step: Any = self
-        apply: Any = super().apply  # type: ignore[misc]
-        fill: Any = getattr(step, "fill", None)
-        if isinstance(drops := getattr(step, "drop_value", None), tuple | list):
+        apply = super().apply
+        fill: Any = getattr(self, "fill", None)
+        if isinstance(drops := getattr(self, "drop_value", None), tuple | list):
             check_length(drops, img, "image")
-        if _is_list(step, fill) and getattr(step, "border_mode", _CONSTANT) == _CONSTANT:
+        if _is_list(self, fill) and getattr(self, "border_mode", _CONSTANT) == _CONSTANT:
             check_length(fill, img, "image")
-            if hasattr(step, "border_mode") and len(fill) > _OPENCV_CHANNELS:
+            if hasattr(self, "border_mode") and len(fill) > _OPENCV_CHANNELS:
                 parts = [slice(k, k + _OPENCV_CHANNELS) for k in range(0, len(fill), _OPENCV_CHANNELS)]
-                made = [_with_fill(step, apply, img[..., part], args, params, fill[part]) for part in parts]
-                return np.concatenate(made, axis=2)
-        if img.dtype == np.float32 or (_is_for_opencv(step, fill) and img.ndim > 2):
-            return _with_fill(step, apply, img, args, params, fill)
+                results = [_with_fill(self, apply, img[..., part], args, params, fill[part]) for part in parts]
+                return np.concatenate(results, axis=2)
+        if img.dtype == np.float32 or (_is_for_opencv(self, fill) and img.ndim > 2):
+            return _with_fill(self, apply, img, args, params, fill)
         return apply(img, *args, **params)
 
     def apply_to_mask(self, mask: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
         """A mask H×W or H×W×C."""
-        step: Any = self
-        apply: Any = super().apply_to_mask  # type: ignore[misc]
-        fill: Any = getattr(step, "fill_mask", None)
-        if _is_list(step, fill) and len({*fill}) > 1:
+        apply = super().apply_to_mask
+        fill: Any = getattr(self, "fill_mask", None)
+        if _is_list(self, fill) and len({*fill}) > 1:
             check_length(fill, mask, "mask")
-        if mask.ndim == 2 or not _is_for_opencv(step, fill):
+        if mask.ndim == 2 or not _is_for_opencv(self, fill):
             return apply(mask, *args, **params)
-        with setting(step, "fill_mask", (fill,) * _OPENCV_CHANNELS):
+        with setting(self, "fill_mask", (fill,) * _OPENCV_CHANNELS):
             return apply(mask, *args, **params)
 
     apply_to_images = _one_by_one("apply_to_images", "apply", 1)  # N×H×W×C
@@ -108,19 +106,19 @@ def _with_fill(
         return apply(img, *args, **params)
     levels = [fill] * _OPENCV_CHANNELS if _is_for_opencv(step, fill) else fill
     with setting(step, "fill", tuple(v / unit for v in levels) if isinstance(levels, tuple | list) else levels / unit):
-        made: np.ndarray = apply(img, *args, **params)
-    return made if made.ndim == img.ndim else made[..., None]
+        result: np.ndarray = apply(img, *args, **params)
+    return result if result.ndim == img.ndim else result[..., None]
 
 
 @contextmanager
 def setting(step: Any, name: str, value: Any) -> Iterator[None]:
     """For a while a step has another value under some name."""
-    own = getattr(step, name)
+    before = getattr(step, name)
     setattr(step, name, value)
     try:
         yield
     finally:
-        setattr(step, name, own)
+        setattr(step, name, before)
 
 
 def check_length(fill: Any, image: np.ndarray, name: str) -> None:
@@ -135,8 +133,7 @@ def check_length(fill: Any, image: np.ndarray, name: str) -> None:
 
 def fill_lengths(steps: Iterable[Any]) -> frozenset[int]:
     """How many levels the transforms have that fill each channel with its own."""
-    fills: list[Any] = [(step, getattr(step, "fill", None)) for step in steps]
-    return frozenset(len(fill) for step, fill in fills if _is_list(step, fill))
+    return frozenset(len(step.fill) for step in steps if _is_list(step, getattr(step, "fill", None)))
 
 
 def mask_fills(steps: Iterable[Step]) -> tuple[float, ...]:
@@ -146,9 +143,8 @@ def mask_fills(steps: Iterable[Step]) -> tuple[float, ...]:
     >>> mask_fills([Step("Pad", Arguments({"fill_mask": -100}))])
     (-100,)
     """
-    found: list[Any] = [step.args.get(name) for step in steps for name in _OF_MASKS]
-    found += [step.schedule.get(name) for step in steps for name in _OF_MASKS]
-    return tuple(number for value in found for number in numbers(value))
+    values = [part.get(name) for step in steps for part in (step.args, step.schedule) for name in _MASK_ARGUMENTS]
+    return tuple(numbers(values))
 
 
 def mask_dtype(dtype: np.dtype[Any], fills: tuple[float, ...]) -> np.dtype[Any]:
@@ -161,8 +157,8 @@ def mask_dtype(dtype: np.dtype[Any], fills: tuple[float, ...]) -> np.dtype[Any]:
         return dtype
     if any(fill != int(fill) for fill in fills):
         return np.dtype(np.float32)
-    wide = (np.dtype(one) for one in _DTYPES if np.can_cast(dtype, one))
-    return next((one for one in wide if all(holds(one, fill) for fill in fills)), dtype)
+    wider = (np.dtype(wide) for wide in _DTYPES if np.can_cast(dtype, wide))
+    return next((wide for wide in wider if all(holds(wide, fill) for fill in fills)), dtype)
 
 
 def holds(dtype: np.dtype[Any], number: float) -> bool:

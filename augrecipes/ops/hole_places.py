@@ -8,40 +8,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.compat import Mixin
+
 Points = NDArray[Any]
 _ROUNDING = 1e-4  # px, by which a side may lie beside the pixels that it is meant to lie between
 
 
-class HolePlaces:
+class HolePlaces(Mixin):  # type: ignore[misc]
     """Steps that hide pixels: a box shrinks where a whole row or column of it is hidden, and else stays as it is."""
 
     def apply_to_bboxes(self, bboxes: Points, **params: Any) -> Points:
         """Boxes of shares of the image's sides, as far as enough of them can be seen."""
-        step: Any = self
-        processor = step.get_processor("bboxes")
+        processor = self.get_processor("bboxes")
         if processor is None or not len(bboxes):
             return bboxes
         rows, columns = params["shape"][:2]
         sides = np.array([columns, rows, columns, rows], np.float64)
         boxes, hidden, needs = bboxes[:, :4] * sides, _hidden(params), processor.params
-        made, left = np.array(bboxes, np.float64), np.ones(len(boxes), bool)
-        for row in _touched(boxes, params).tolist():
+        result, is_visible = np.array(bboxes, np.float64), np.ones(len(boxes), bool)
+        for row in _rows_near_holes(boxes, params).tolist():
             box = _visible_box(boxes[row], hidden, needs.min_area, needs.min_visibility)
-            left[row] = box is not None
+            is_visible[row] = box is not None
             if box is not None:
-                made[row, :4] = np.where(box == boxes[row], made[row, :4], box / sides)
-        return made[left]
+                result[row, :4] = np.where(box == boxes[row], result[row, :4], box / sides)
+        return result[is_visible]
 
     def apply_to_keypoints(self, keypoints: Points, **params: Any) -> Points:
         """Rows of x, y and more, less those on pixels of holes where the recipe removes what cannot be seen."""
-        step: Any = self
-        processor = step.get_processor("keypoints")
+        processor = self.get_processor("keypoints")
         if processor is None or not processor.params.remove_invisible or "drop_mask" in params or not len(keypoints):
             return keypoints
         rows, columns = params["shape"][:2]
         x, y = np.nan_to_num(np.rint(keypoints[:, :2])).astype(int).T
-        kept: Points = keypoints[~_hidden(params)[y.clip(0, rows - 1), x.clip(0, columns - 1)]]
-        return kept
+        return np.asarray(keypoints[~_hidden(params)[y.clip(0, rows - 1), x.clip(0, columns - 1)]])
 
 
 def _hidden(params: dict[str, Any]) -> Points:
@@ -55,7 +54,7 @@ def _hidden(params: dict[str, Any]) -> Points:
     return hidden if mask is None else np.logical_and.reduce(np.asarray(mask, bool).reshape(*hidden.shape, -1), axis=2)
 
 
-def _touched(boxes: Points, params: dict[str, Any]) -> Points:
+def _rows_near_holes(boxes: Points, params: dict[str, Any]) -> Points:
     """The rows of boxes, in pixels, that a step may hide a part of."""
     if "holes" not in params:
         return np.arange(len(boxes))
@@ -72,18 +71,18 @@ def _visible_box(box: Points, hidden: Points, min_area: float, min_visibility: f
     """A box in pixels, less the outer rows and columns that are hidden; None where too little of it is left."""
     left, top, right, bottom = box.tolist()
     first, above = max(int(left + _ROUNDING), 0), max(int(top + _ROUNDING), 0)
-    seen: Any = ~hidden[above : math.ceil(bottom - _ROUNDING), first : math.ceil(right - _ROUNDING)]
-    if np.logical_and.reduce(seen, axis=None):
+    visible: Any = ~hidden[above : math.ceil(bottom - _ROUNDING), first : math.ceil(right - _ROUNDING)]
+    if np.logical_and.reduce(visible, axis=None):
         return box
-    across, down = np.ones(seen.shape[1]), np.ones(seen.shape[0])
+    across, down = np.ones(visible.shape[1]), np.ones(visible.shape[0])
     across[0] -= left - first
     down[0] -= top - above
     across[-1] -= first + len(across) - right
     down[-1] -= above + len(down) - bottom
-    area, whole = down @ seen @ across, (right - left) * (bottom - top)
+    area, whole = down @ visible @ across, (right - left) * (bottom - top)
     if area <= 0 or area < min_area or area < min_visibility * whole * (1 - _ROUNDING):
         return None
-    columns, rows = np.logical_or.reduce(seen, axis=0), np.logical_or.reduce(seen, axis=1)
+    columns, rows = np.logical_or.reduce(visible, axis=0), np.logical_or.reduce(visible, axis=1)
     inner = columns.argmax(), rows.argmax(), len(columns) - columns[::-1].argmax(), len(rows) - rows[::-1].argmax()
     return np.array([
         max(left, first + inner[0]), max(top, above + inner[1]),

@@ -17,12 +17,11 @@ def interval(meaning: Meaning, value: Any) -> tuple[float, float] | None:
     ((-25, 25), (0.8, 1.2), (3, 5))
     """
     if isinstance(value, Mapping):
-        parts = [interval(meaning, part) for part in value.values() if not isinstance(part, str)]
-        known = [part for part in parts if part is not None]
-        return (min(low for low, _ in known), max(high for _, high in known)) if known else None
+        parts = [part for part in (interval(meaning, part) for part in value.values()) if part is not None]
+        return (min(low for low, _ in parts), max(high for _, high in parts)) if parts else None
     if isinstance(value, list | tuple):
-        numbers = [number for number in value if isinstance(number, int | float)]
-        return (min(numbers), max(numbers)) if numbers and len(numbers) == len(value) else None
+        is_range = value and all(isinstance(number, int | float) for number in value)
+        return (min(value), max(value)) if is_range else None
     if not isinstance(value, int | float):
         return None
     if meaning == "symmetric":

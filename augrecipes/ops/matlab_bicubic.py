@@ -70,12 +70,12 @@ def imresize(image: np.ndarray, height: int, width: int, *, round_between: bool 
     between = _along_rows(current, first)
     if image.dtype == np.uint8 and round_between:
         between = _to_levels(between)
-    found = _along_rows(between.swapaxes(0, 1), second)
+    result = _along_rows(between.swapaxes(0, 1), second)
     if not columns_first:
-        found = found.swapaxes(0, 1)
+        result = result.swapaxes(0, 1)
     if image.dtype == np.uint8:
-        return np.ascontiguousarray(_to_levels(found))
-    return np.ascontiguousarray(np.clip(found, 0, 1, dtype=np.float32, casting="unsafe"))
+        return np.ascontiguousarray(_to_levels(result))
+    return np.ascontiguousarray(np.clip(result, 0, 1, dtype=np.float32, casting="unsafe"))
 
 
 @lru_cache(maxsize=64)
@@ -90,8 +90,8 @@ def taps(length: int, target: int) -> Taps:
     reach = 4.0 / shrink
     # Positions count from 1 here, as the formula has them where every pixel's centre is a whole number.
     centres = np.arange(1, target + 1) / scale + 0.5 * (1 - 1 / scale)
-    left = np.floor(centres - reach / 2)
-    positions = left[:, None] + np.arange(int(np.ceil(reach)) + 2)
+    first_taps = np.floor(centres - reach / 2)
+    positions = first_taps[:, None] + np.arange(int(np.ceil(reach)) + 2)
     weights = shrink * _keys(shrink * (centres[:, None] - positions))
     weights /= weights.sum(axis=1, keepdims=True)
     used = np.flatnonzero(weights.any(axis=0))

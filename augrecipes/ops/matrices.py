@@ -19,31 +19,31 @@ Size: TypeAlias = tuple[int, int]  # rows and columns
 _PADS = ("pad_top", "pad_right", "pad_bottom", "pad_left")
 
 
-def shifted(x: float, y: float) -> Matrix:
+def translation(x: float, y: float) -> Matrix:
     """The matrix that adds to columns and rows."""
     return np.array([[1, 0, x], [0, 1, y], [0, 0, 1]], np.float64)
 
 
-def scaled(y: float, x: float, *, centres: bool = True) -> Matrix:
+def scaling(y: float, x: float, *, centres: bool = True) -> Matrix:
     """The matrix to a grid of so many pixels along one of before; `centres`: of pixels, whose halves are scaled, too.
 
-    >>> scaled(2, 4).tolist()
+    >>> scaling(2, 4).tolist()
     [[4.0, 0.0, 1.5], [0.0, 2.0, 0.5], [0.0, 0.0, 1.0]]
     """
     half = 0.5 if centres else 0
     return np.array([[x, 0, half * (x - 1)], [0, y, half * (y - 1)], [0, 0, 1]], np.float64)
 
 
-def turned(symmetry: Symmetry, size: Size) -> Matrix:
+def symmetry_matrix(symmetry: Symmetry, size: Size) -> Matrix:
     """The matrix of a flip or turn of an image of `size`, rows and columns.
 
-    >>> (turned(Symmetry(transpose=True, flip_x=True), (3, 5)) @ [4, 0, 1]).tolist()
+    >>> (symmetry_matrix(Symmetry(transpose=True, flip_x=True), (3, 5)) @ [4, 0, 1]).tolist()
     [2.0, 4.0, 1.0]
     """
     rows, columns = size[::-1] if symmetry.transpose else size
-    x, left = (-1, columns - 1) if symmetry.flip_x else (1, 0)
-    y, top = (-1, rows - 1) if symmetry.flip_y else (1, 0)
-    across, down = ((0, x, left), (y, 0, top)) if symmetry.transpose else ((x, 0, left), (0, y, top))
+    x, first_x = (-1, columns - 1) if symmetry.flip_x else (1, 0)
+    y, first_y = (-1, rows - 1) if symmetry.flip_y else (1, 0)
+    across, down = ((0, x, first_x), (y, 0, first_y)) if symmetry.transpose else ((x, 0, first_x), (0, y, first_y))
     return np.array([across, down, (0, 0, 1)], np.float64)
 
 
@@ -85,10 +85,10 @@ def output_size(step: Any, params: Mapping[str, Any], size: Size) -> Size:
         return size[::-1] if symmetry_of(record.name, params).transpose else size
     if not record.moves or getattr(step, "keep_size", False):
         return size
-    height, width = drawn_size(step, params, size)
     if record.resizes:  # RandomScale cuts off what the others round
-        how = int if hasattr(step, "scale_limit") else lambda side: max(1, round(side))
-        return how(height), how(width)
+        whole = int if hasattr(step, "scale_limit") else lambda side: max(1, round(side))
+        height, width = drawn_size(step, params, size)
+        return whole(height), whole(width)
     if "result_shape" in params:
         return params["result_shape"][0], params["result_shape"][1]
     if params.get("x_min", -1) >= 0:
@@ -96,6 +96,7 @@ def output_size(step: Any, params: Mapping[str, Any], size: Size) -> Size:
     if "crop_coords" in params:
         x_min, y_min, x_max, y_max = params["crop_coords"]
         return y_max - y_min, x_max - x_min
+    height, width = drawn_size(step, params, size)
     return int(height), int(width)
 
 
@@ -113,23 +114,23 @@ def matrix_of(name: str, params: Mapping[str, Any], before: Size, after: Size) -
     """
     record = op_record(name)
     if record.action == "dihedral":
-        return turned(symmetry_of(name, params), before)
+        return symmetry_matrix(symmetry_of(name, params), before)
     if record.resizes == "whole":
-        return scaled(after[0] / before[0], after[1] / before[1])
+        return scaling(after[0] / before[0], after[1] / before[1])
     if "matrix" in params:
         matrix = params["matrix"]
         if "max_width" in params:  # a perspective is scaled to the size that it keeps, without the half pixel
-            matrix = scaled(after[0] / params["max_height"], after[1] / params["max_width"], centres=False) @ matrix
-        cut = shifted(-params["x_min"], -params["y_min"]) if params.get("x_min", -1) >= 0 else np.eye(3)
-        return np.asarray(cut @ matrix)
+            matrix = scaling(after[0] / params["max_height"], after[1] / params["max_width"], centres=False) @ matrix
+        cuts = params.get("x_min", -1) >= 0
+        return np.asarray(translation(-params["x_min"], -params["y_min"]) @ matrix if cuts else matrix)
     if "result_shape" in params:  # cut, padded and, where it keeps its size, resized
         x, y, *_ = params["crop_params"] or (0, 0)
         top, _, left, _ = params["pad_params"] or (0, 0, 0, 0)
         rows, columns = params["result_shape"][:2]
-        return scaled(after[0] / rows, after[1] / columns) @ shifted(left - x, top - y)
+        return scaling(after[0] / rows, after[1] / columns) @ translation(left - x, top - y)
     pads = params.get("pad_params") or params
     x, y, *far = params.get("crop_coords", (0, 0))
-    moved = shifted(pads.get("pad_left", 0) - x, pads.get("pad_top", 0) - y)
+    matrix = translation(pads.get("pad_left", 0) - x, pads.get("pad_top", 0) - y)
     if record.resizes == "window":
-        moved = scaled(after[0] / (far[1] - y), after[1] / (far[0] - x)) @ moved
-    return moved
+        matrix = scaling(after[0] / (far[1] - y), after[1] / (far[0] - x)) @ matrix
+    return matrix

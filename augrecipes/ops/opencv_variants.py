@@ -17,7 +17,7 @@ import numpy as np
 from augrecipes.compat import normals
 from augrecipes.native.kernels import Library
 
-_ASKED = 255  # of the images that OpenCV is asked with
+_WIDTH = 255  # of the images that OpenCV is asked with
 _ALL = 1 << 30  # a row, however long
 _STRIPS, _TRIED = 256, 40_000
 
@@ -25,20 +25,20 @@ _STRIPS, _TRIED = 256, 40_000
 @cache
 def hsv() -> tuple[int, bool]:
     """How many pixels of a row it takes from HSV to RGB at a time, dropping fractions, and whether it fuses there."""
-    row: Any = np.full((1, _ASKED, 3), (0, 1, 3), np.uint8)
+    row: Any = np.full((1, _WIDTH, 3), (0, 1, 3), np.uint8)
     dropped = int((cv2.cvtColor(row, cv2.COLOR_HSV2RGB)[0, :, 1] == 2).sum())
     green = int(cv2.cvtColor(np.full((1, 1, 3), (1, 153, 25), np.uint8), cv2.COLOR_HSV2RGB)[0, 0, 1])
-    return _ASKED + 1 - dropped if dropped else _ALL, green == 10  # 11 where it does not
+    return _WIDTH + 1 - dropped if dropped else _ALL, green == 10  # 11 where it does not
 
 
 @cache
 def hls() -> tuple[int, bool]:
     """How many pixels of a row it takes from HLS to RGB at a time, and whether it fuses, there and back."""
     # A hue below 0 is another one in what is left of a row.
-    row: Any = cv2.cvtColor(np.full((1, _ASKED, 3), (-70, 0.3, 0.7), np.float32), cv2.COLOR_HLS2RGB)[0]
-    taken = int((row == row[0]).all(axis=-1).sum())
+    row: Any = cv2.cvtColor(np.full((1, _WIDTH, 3), (-70, 0.3, 0.7), np.float32), cv2.COLOR_HLS2RGB)[0]
+    vector = int((row == row[0]).all(axis=-1).sum())
     colour: Any = cv2.cvtColor(np.full((1, 1, 3), (0.7, 0.9, 0.6), np.float32), cv2.COLOR_RGB2HLS)
-    return _ASKED + 1 - taken if taken < _ASKED else _ALL, bool(colour[0, 0, 0] > 100)  # 100 where it does not
+    return _WIDTH + 1 - vector if vector < _WIDTH else _ALL, bool(colour[0, 0, 0] > 100)  # 100 where it does not
 
 
 @cache
@@ -52,23 +52,23 @@ def gaussian() -> tuple[int, int]:
     """How many numbers it takes at a time where it fuses weighed pixels, in rows and then in columns; 0: nowhere."""
     # A weight on both sides of the middle; levels in the middle and beside it whose sum is another level where products
     # are not rounded before they are added: of columns, and which level that is, and of rows.
-    beside, across, sum_across, along, sum_along = 0.1275, (146, 46), 121, (6, 106), 31
-    column, row = np.full((3, _ASKED), across[1], np.uint8), np.full((1, _ASKED), along[1], np.uint8)
+    outer, across, sum_across, along, sum_along = 0.1275, (146, 46), 121, (6, 106), 31
+    column, row = np.full((3, _WIDTH), across[1], np.uint8), np.full((1, _WIDTH), along[1], np.uint8)
     column[1], row[:, ::2] = across[0], along[0]
-    weights, one = weights_of(beside), np.ones(1)
-    summed: Any = cv2.sepFilter2D(row, -1, weights, one), cv2.sepFilter2D(column, -1, one, weights)
-    return _taken(summed[0][0, ::2] == sum_along, 2), _taken(summed[1][1] == sum_across)
+    weights, unit = symmetric_weights(outer), np.ones(1)
+    sums: Any = cv2.sepFilter2D(row, -1, weights, unit), cv2.sepFilter2D(column, -1, unit, weights)
+    return _vector_length(sums[0][0, ::2] == sum_along, 2), _vector_length(sums[1][1] == sum_across)
 
 
-def weights_of(beside: float) -> np.ndarray:
+def symmetric_weights(outer: float) -> np.ndarray:
     """Three weights that come to 1."""
-    return np.array([beside, 1 - 2 * beside, beside])
+    return np.array([outer, 1 - 2 * outer, outer])
 
 
-def _taken(fused: np.ndarray, every: int = 1) -> int:
+def _vector_length(fused: np.ndarray, every: int = 1) -> int:
     """How many of 255 numbers, of which every so many are looked at, are taken at a time: what is left is not fused."""
     count = int(fused.sum())
-    return 1 if count == len(fused) else _ASKED + 1 - every * count if count else 0
+    return 1 if count == len(fused) else _WIDTH + 1 - every * count if count else 0
 
 
 class NumpyNormals:
@@ -86,22 +86,22 @@ class NumpyNormals:
         self.strips = np.zeros(_STRIPS, np.uint64), np.zeros(_STRIPS)
         self.addresses = normals(), *(strips.ctypes.data for strips in self.strips)
         kernels.kernel("normal_strips", "ppp")(*self.addresses)
-        self._make = kernels.kernel("numpy_normals", "lppppl")
+        self._draw = kernels.kernel("numpy_normals", "lppppl")
 
-    def made(self, seed: int, count: int) -> np.ndarray:
+    def numbers(self, seed: int, count: int) -> np.ndarray:
         """Numbers of mean 0 and deviation 1: those of `default_rng(seed)`."""
         out = np.empty(count)
-        self._make(seed, *self.addresses, out.ctypes.data, count)
+        self._draw(seed, *self.addresses, out.ctypes.data, count)
         return out
 
 
 @cache
 def numpy_normals(kernels: Library) -> NumpyNormals | None:
-    """How it does; None where the numbers that are made so are not numpy's."""
-    made = NumpyNormals(kernels) if normals() else None
-    if made is None or not np.array_equal(made.made(5, _TRIED), np.random.default_rng(5).normal(size=_TRIED)):
+    """How numpy makes normal numbers; None where those of the kernel are others."""
+    normal = NumpyNormals(kernels) if normals() else None
+    if normal is None or not np.array_equal(normal.numbers(5, _TRIED), np.random.default_rng(5).normal(size=_TRIED)):
         return None
-    return made
+    return normal
 
 
 @cache

@@ -11,11 +11,12 @@ from typing import Any
 import cv2
 import numpy as np
 
+from augrecipes.compat import Mixin
 from augrecipes.compat.albumentations import pixel
 from augrecipes.ops.fills import setting
 
 
-class NarrowWarp:
+class NarrowWarp(Mixin):  # type: ignore[misc]
     """Warps of images of one row or column: OpenCV's cubic interpolation seeks what `reflect_101` has there for ever.
 
     >>> from augrecipes.ops.registry import get_class
@@ -34,16 +35,15 @@ class NarrowWarp:
         return self._warped("apply_to_mask", "mask_interpolation", mask, args, params)
 
     def _warped(self, method: str, sampling: str, image: np.ndarray, args: Any, params: dict[str, Any]) -> np.ndarray:
-        step: Any = self
         apply: Any = getattr(super(), method)
-        how = getattr(step, sampling), step.border_mode
-        if min(image.shape[:2]) > 1 or how != (cv2.INTER_CUBIC, cv2.BORDER_REFLECT_101):
+        asked = getattr(self, sampling), self.border_mode
+        if min(image.shape[:2]) > 1 or asked != (cv2.INTER_CUBIC, cv2.BORDER_REFLECT_101):
             return np.asarray(apply(image, *args, **params))
-        with setting(step, "border_mode", cv2.BORDER_REFLECT):
+        with setting(self, "border_mode", cv2.BORDER_REFLECT):
             return np.asarray(apply(image, *args, **params))
 
 
-class NarrowGrey:
+class NarrowGrey(Mixin):  # type: ignore[misc]
     """ToGray and ToRGB of images of one row or column, whose axis of one they drop, and write behind their memory.
 
     >>> from augrecipes.ops.registry import get_class
@@ -54,25 +54,23 @@ class NarrowGrey:
 
     def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
         """An image H×W×C."""
-        apply: Any = super().apply  # type: ignore[misc]
         if min(img.shape[:2]) > 1:
-            return np.asarray(apply(img, **params))
+            return np.asarray(super().apply(img, **params))
         twice = img.repeat(2, axis=0).repeat(2, axis=1)
-        return np.ascontiguousarray(apply(twice, **params)[::2, ::2])
+        return np.ascontiguousarray(super().apply(twice, **params)[::2, ::2])
 
 
-class GreySharpen:
+class GreySharpen(Mixin):  # type: ignore[misc]
     """Sharpen of images of one channel, which OpenCV's blur drops: the difference would have three axes."""
 
     def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
         """An image H×W×C."""
-        apply: Any = super().apply  # type: ignore[misc]
         if img.shape[2:] != (1,):
-            return np.asarray(apply(img, **params))
-        return np.asarray(apply(img[..., 0], **params))[..., None]
+            return np.asarray(super().apply(img, **params))
+        return np.asarray(super().apply(img[..., 0], **params))[..., None]
 
 
-class SteadyCorner:
+class SteadyCorner(Mixin):  # type: ignore[misc]
     """Illumination from a corner as albumentations has it where OpenCV is without IPP, to the last bit.
 
     Builds with Intel's IPP round distances by where the result lies in memory, and by how many threads OpenCV has.
@@ -87,10 +85,8 @@ class SteadyCorner:
 
     def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
         """An image H×W×C or H×W, uint8 or float32; `corner` is 0 to 3, from the upper left one clockwise."""
-        step: Any = self
-        apply: Any = super().apply  # type: ignore[misc]
-        if step.mode != "corner":
-            return np.asarray(apply(img, **params))
+        if self.mode != "corner":
+            return np.asarray(super().apply(img, **params))
         (height, width), corner = img.shape[:2], params["corner"]
         rows, columns = np.arange(height, dtype=np.float32), np.arange(width, dtype=np.float32)
         rows, columns = rows[:: -1 if corner in (2, 3) else 1], columns[:: -1 if corner in (1, 2) else 1]

@@ -16,16 +16,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.compat import Mixin
 from augrecipes.ops.constants import NEAREST
 from augrecipes.ops.field_inverse import inverse_places
 from augrecipes.ops.fills import FillLevels, setting
 from augrecipes.ops.hole_places import HolePlaces
-from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size, shifted
+from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size, translation
 from augrecipes.ops.pixel_mends import NarrowWarp
 from augrecipes.ops.records import op_record
 
 Points = NDArray[Any]
-_HALF, _HALF_BACK = shifted(0.5, 0.5), shifted(-0.5, -0.5)
+_HALF, _HALF_BACK = translation(0.5, 0.5), translation(-0.5, -0.5)
+_UNIT = np.ones(1)
 _CORNERS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float64)
 _PLACES_ALONE = frozenset({"xy", "yx", "xyz"})  # formats of keypoints without angle and scale
 _CIRCLE = np.linspace(0, 2 * np.pi, 360, endpoint=False)
@@ -48,7 +50,7 @@ class StepGeometry(NamedTuple):
     after: Size
 
 
-class MatrixPlaces:
+class MatrixPlaces(Mixin):  # type: ignore[misc]
     """Steps whose geometry is one 3×3 matrix."""
 
     def geometry(self, params: Mapping[str, Any], after: Size | None = None) -> StepGeometry:
@@ -75,8 +77,7 @@ class MatrixPlaces:
     @property
     def _shows_directions(self) -> bool:
         """Whether anybody sees angles and scales: keypoints of `xy` have none."""
-        step: Any = self
-        processor = step.get_processor("keypoints")
+        processor = self.get_processor("keypoints")
         return processor is None or processor.params.format not in _PLACES_ALONE
 
     def apply_to_bboxes(self, bboxes: Points, geometry: StepGeometry | None = None, **params: Any) -> Points:
@@ -93,24 +94,23 @@ class MatrixPlaces:
 
     def apply_to_mask(self, mask: Points, *args: Any, **params: Any) -> Points:
         """A mask H×W or H×W×C; resized by `nearest` each pixel is the one in whose middle it lies, or next to it."""
-        step: Any = self
-        apply: Any = super().apply_to_mask  # type: ignore[misc]
+        apply = super().apply_to_mask
         record, before = op_record(type(self).__name__), params["shape"][:2]
         after = output_size(self, params, before)
         shrinks = after[0] < before[0] or after[1] < before[1]
-        by_areas = shrinks and getattr(step, "area_for_downscale", None) == "image_mask"
-        if not record.scales or step.mask_interpolation != NEAREST or by_areas:
+        by_areas = shrinks and getattr(self, "area_for_downscale", None) == "image_mask"
+        if not record.scales or self.mask_interpolation != NEAREST or by_areas:
             return np.asarray(apply(mask, *args, **params))
         if record.resizes == "window":
             x_min, y_min, x_max, y_max = params["crop_coords"]
             mask = mask[y_min:y_max, x_min:x_max]
         elif record.resizes is None:  # cut and padded first
-            with setting(step, "keep_size", False):
+            with setting(self, "keep_size", False):
                 mask = apply(mask, *args, **params)
         return nearest(mask, after)
 
 
-class FieldPlaces:
+class FieldPlaces(Mixin):  # type: ignore[misc]
     """Steps that take each pixel from somewhere else: what lies on the image follows the inverse of that field."""
 
     def apply_to_keypoints(self, keypoints: Points, **params: Any) -> Points:
@@ -128,7 +128,7 @@ class FieldPlaces:
 
     def apply_to_mask(self, mask: Points, *args: Any, **params: Any) -> Points:
         """A mask H×W or H×W×C; channels of a mesh four by four, as OpenCV loses more."""
-        apply: Any = super().apply_to_mask  # type: ignore[misc]
+        apply = super().apply_to_mask
         if "generated_mesh" not in params or mask.ndim == 2:
             return apply(mask, *args, **params)
         parts = [apply(mask[..., k : k + 4], *args, **params) for k in range(0, mask.shape[2], 4)]
@@ -139,8 +139,7 @@ class FieldPlaces:
         rows, columns = params["shape"][:2]
         y, x = np.mgrid[:rows, :columns].astype(np.float32)
         if "map_x" not in params:  # a mesh, whose cells cover each other
-            step: Any = self
-            taken = step.apply(np.stack([x + 1, y + 1, x], axis=2), **params)
+            taken = self.apply(np.stack([x + 1, y + 1, x], axis=2), **params)
             hidden = taken[..., 0] == 0
             return np.where(hidden, -columns, taken[..., 0] - 1), np.where(hidden, -rows, taken[..., 1] - 1)
         if params["map_x"] is None:
@@ -164,7 +163,7 @@ def _projected(matrix: Matrix, points: Points) -> tuple[Points, Points]:
     """Points (n, 2) through a matrix, and by how much they are divided, for each of them or, if that is 1, once."""
     moved = points @ matrix[:2, :2].T + matrix[:2, 2]
     if matrix[2, 0] == 0 == matrix[2, 1]:
-        return moved, np.ones(1)
+        return moved, _UNIT
     weight = points @ matrix[2, :2] + matrix[2, 2]
     return moved / weight[:, None], weight
 
@@ -189,12 +188,17 @@ def _affine_bounds(bboxes: Points, matrix: Matrix, before: Size, after: Size) ->
     (rows, columns), (height, width) = before, after
     x, y = (x + (1 - a - b) / 2) / width, (y + (1 - c - d) / 2) / height  # boxes have edges between pixels
     a, b, c, d = a * columns / width, b * rows / width, c * columns / height, d * rows / height
-    low = [max(a, 0), max(c, 0)], [max(b, 0), max(d, 0)]  # times left and top: what adds to left and top
-    high = [min(a, 0), min(c, 0)], [min(b, 0), min(d, 0)]  # times right and bottom
-    sides = np.array([one + other for one, other in zip(low + high, high + low, strict=True)])
+    # What a column of the matrix adds to left and top: times left and top where it is positive, else right and bottom.
+    (a, e), (b, f), (c, g), (d, h) = _signs(a), _signs(b), _signs(c), _signs(d)
+    sides = np.array((a, c, e, g, b, d, f, h, e, g, a, c, f, h, b, d), np.float64).reshape(4, 4)
     boxes = np.array(bboxes, np.float64)
-    boxes[:, :4] = boxes[:, :4] @ sides + (x, y, x, y)
+    boxes[:, :4] = boxes[:, :4] @ sides + np.array((x, y, x, y))
     return boxes
+
+
+def _signs(value: float) -> tuple[float, float]:
+    """The positive and the negative part of a number."""
+    return (value, 0.0) if value > 0 else (0.0, value)
 
 
 def _bounds(bboxes: Points, outline: Points, before: Size, after: Size, move: Any) -> Points:

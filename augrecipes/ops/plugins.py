@@ -23,10 +23,8 @@ _loaded: set[str] = set()
 
 def announced() -> dict[str, tuple[EntryPoint, ...]]:
     """What installed packages announce, by name; more than one where packages share a name. Imports none of them."""
-    found: dict[str, tuple[EntryPoint, ...]] = {}
-    for point in entry_points(group=ENTRY_POINT_GROUP):
-        found[point.name] = (*found.get(point.name, ()), point)
-    return found
+    points = entry_points(group=ENTRY_POINT_GROUP)
+    return {name: tuple(points.select(name=name)) for name in sorted(points.names)}
 
 
 def is_loaded(name: str) -> bool:
@@ -49,9 +47,9 @@ def load(name: str) -> None:
             packages = ", ".join(sorted(_package(point)[0] for point in points))
             raise registry.BrokenPlugin(f"{packages} announce a plugin of this name; uninstall all but one")
         with _failures(points[0].value), registry.no_name_twice():
-            found = points[0].load()
-            if not isinstance(found, ModuleType):
-                found()
+            plugin = points[0].load()
+            if not isinstance(plugin, ModuleType):
+                plugin()
         from augrecipes import versions  # brings OpenCV, which reading a recipe does without
 
         versions.decides(*_package(points[0]))

@@ -22,7 +22,7 @@ from typing import Any
 from augrecipes.ops.groups import AUTO_AUGMENT, NO_OP, ONE_OF, SEQUENTIAL, TRIVIAL_AUGMENT
 from augrecipes.ops.schedule import last_epoch, over_epochs, value_in
 
-MOST = 30  # RandAugment's full magnitude
+FULL_MAGNITUDE = 30  # RandAugment's full magnitude
 _MOST_EPOCHS = 1000  # in which arguments may change: all numbers of all steps are written for each
 _DATA = json.loads(files("augrecipes.ops").joinpath("policies.json").read_text(encoding="utf-8"))
 TABLES: dict[str, dict[str, list[Any]]] = _DATA["tables"]
@@ -60,14 +60,16 @@ def group_of(name: str, arguments: Mapping[str, Any]) -> Plain:
     (2, {'Posterize': {'num_bits': 7, 'p': 1.0}})
     """
     warp = {"interpolation": arguments.get("interpolation", "nearest"), "fill": arguments.get("fill", 0)}
-    spread = arguments.get("mstd", 0) / MOST
+    spread = arguments.get("mstd", 0) / FULL_MAGNITUDE
     if name == TRIVIAL_AUGMENT:
         return {ONE_OF: {"steps": _any(TABLES["wide"], (0.0, 1.0), warp)}}
     if name == AUTO_AUGMENT:
         return {ONE_OF: {"steps": _subpolicies(arguments.get("policy", "imagenet"), spread, warp)}}
-    drawn = _any(TABLES[arguments.get("ops", "torchvision")], _span(arguments.get("m", 9) / MOST, spread), warp)
-    one = {ONE_OF: {"p": float(arguments.get("op_p", 1.0)), "steps": drawn}}
-    return {SEQUENTIAL: {"steps": [one] * int(arguments.get("n", 2))}}
+    steps = _any(
+        TABLES[arguments.get("ops", "torchvision")], _span(arguments.get("m", 9) / FULL_MAGNITUDE, spread), warp
+    )
+    choice = {ONE_OF: {"p": float(arguments.get("op_p", 1.0)), "steps": steps}}
+    return {SEQUENTIAL: {"steps": [choice] * int(arguments.get("n", 2))}}
 
 
 def group_in_epochs(name: str, arguments: Mapping[str, Any], scheduled: Mapping[str, Any]) -> Plain:
@@ -78,10 +80,8 @@ def group_in_epochs(name: str, arguments: Mapping[str, Any], scheduled: Mapping[
     """
     if (last := last_epoch(scheduled)) > _MOST_EPOCHS:
         raise ValueError(f"numbers of a policy change over at most {_MOST_EPOCHS:,} epochs, got {last:,}")
-    made: Plain = over_epochs(
-        [group_of(name, {**arguments, **value_in(scheduled, epoch)}) for epoch in range(last + 1)]
-    )
-    return made
+    epochs = (value_in(scheduled, epoch) for epoch in range(last + 1))
+    return dict(over_epochs([group_of(name, {**arguments, **values}) for values in epochs]))
 
 
 def _span(middle: float, deviation: float) -> Range:
@@ -112,15 +112,15 @@ def _subpolicies(policy: str, spread: float, warp: Mapping[str, Any]) -> list[Pl
         return list(_THREE)
     record = POLICIES[policy]
     table = TABLES[record["table"]] | record.get("instead", {})
-    made = []
+    groups = []
     for row in _SUBPOLICIES[record.get("like", policy)]:
         steps = [
             _one_of(operation(op, table.get(op, []), _span(float(level) / record["of"], spread), warp), float(p))
             for op, p, level in (part.split() for part in row.split(", "))
             if float(p)
         ]
-        made.append({SEQUENTIAL: {"p": 1.0, "steps": steps}})
-    return made
+        groups.append({SEQUENTIAL: {"p": 1.0, "steps": steps}})
+    return groups
 
 
 def operation(op: str, ends: Sequence[Any], magnitude: Range, warp: Mapping[str, Any]) -> list[tuple[float, Plain]]:
@@ -180,7 +180,7 @@ def _posterized(ends: Sequence[Any], magnitude: Range) -> list[tuple[float, Plai
     low, high = magnitude
     to_bits = _ROUNDINGS[ends[2] if len(ends) > 2 else "round"]
     grid = (low + (high - low) * place / (_GRID - 1) for place in range(_GRID))
-    counts = Counter(to_bits(round(ends[0] + (ends[1] - ends[0]) * each, 9)) for each in grid)
+    counts = Counter(to_bits(round(ends[0] + (ends[1] - ends[0]) * share, 9)) for share in grid)
     kinds: dict[int, Plain] = {8: {NO_OP: {}}, 0: {"ColorJitter": {**_STILL, "brightness": [0.0, 0.0]}}}
     ways = {bits: kinds.get(bits, {"Posterize": {"num_bits": bits}}) for bits in counts}
     return [(round(count / _GRID, 6), ways[bits]) for bits, count in counts.items()]

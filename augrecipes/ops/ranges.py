@@ -30,8 +30,8 @@ def is_neutral(step: Step) -> bool:
         return False
     values = effective(step)
     # `shift_limit` speaks only where its two halves are silent.
-    given = {name: values[name] for name in ranges if values.get(name) is not None}
-    spans = {name: interval(meaning_of(step.name, name), value) for name, value in given.items()}
+    written = [name for name in ranges if values.get(name) is not None]
+    spans = {name: interval(meaning_of(step.name, name), values[name]) for name in written}
     return bool(spans) and all(span == (ranges[name], ranges[name]) for name, span in spans.items())
 
 
@@ -45,8 +45,8 @@ def makes_draws(step: Step) -> bool:
         return False
     if not record.only_draws:
         return True
-    given = {name: values[name] for name in record.only_draws if values.get(name) is not None}
-    return not all(_is_one_value(meaning_of(step.name, name), value) for name, value in given.items())
+    drawn = (name for name in record.only_draws if values.get(name) is not None)
+    return not all(_is_one_value(meaning_of(step.name, name), values[name]) for name in drawn)
 
 
 def _is_one_value(meaning: Meaning, value: Any) -> bool:

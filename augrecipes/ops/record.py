@@ -205,7 +205,7 @@ class OpRecord:
         return "mask" in self.targets and not self.in_place
 
     @property
-    def bends(self) -> bool:
+    def resamples_targets(self) -> bool:
         """Whether it interpolates the image together with what lies on it."""
         return self.resamples and "mask" in self.targets
 
@@ -215,7 +215,7 @@ class OpRecord:
         return self.resizes is not None or (self.effect == "padding" and self.resamples)
 
     @property
-    def differs(self) -> bool:
+    def is_corrected(self) -> bool:
         """Whether boxes, keypoints or masks go otherwise through it than in albumentations: see docs/DIFFERENCES.md."""
         return self.effect in ("field", "padding") or self.hides or self.scales or self.action == "warp"
 
@@ -259,7 +259,7 @@ class OpRecord:
         return bool(self.neutral) and {*self.only_draws} == {*self.neutral}
 
     @property
-    def lying(self) -> str:
+    def annotation_effect(self) -> str:
         """What becomes of masks, boxes and keypoints."""
         return "stay" if "mask" not in self.targets else "change in place" if self.in_place else "move with the pixels"
 

@@ -200,10 +200,9 @@ def effective(step: Step) -> dict[str, Any]:
     >>> effective(Step("Rotate", Arguments({"limit": 20, "border_mode": 4})))["border_mode"]
     'reflect_101'
     """
-    merged = {name: part["default"] for name, part in takes(step.name).items() if "default" in part and name != "p"}
-    merged.update((name, to_name(name, value)) for name, value in step.args.plain().items())
-    merged["p"] = chance(step)
-    return merged
+    values = {name: part["default"] for name, part in takes(step.name).items() if "default" in part}
+    values |= {name: to_name(name, value) for name, value in step.args.plain().items()}
+    return {**{name: value for name, value in values.items() if name != "p"}, "p": chance(step)}
 
 
 def construct(step: Step, *mixins: type) -> Any:
@@ -222,19 +221,19 @@ def construct(step: Step, *mixins: type) -> Any:
     """
     from augrecipes.ops.places import right_class  # numpy, which reading a recipe does without
 
-    made = _built(step, lambda cls: right_class(cls, *mixins))
+    transform = _built(step, lambda cls: right_class(cls, *mixins))
     from augrecipes.compat.albumentations import apply_to_copy, check_result, require_channels, wrap_apply
 
     record = op_record(step.name)
     if record.overwrites is not None and record.overwrites(effective(step)):
-        wrap_apply(made, apply_to_copy)
+        wrap_apply(transform, apply_to_copy)
     if record.channels_of is not None and (channels := record.channels_of(effective(step))):
-        wrap_apply(made, require_channels, channels)
+        wrap_apply(transform, require_channels, channels)
     if is_registered(step.name):
-        wrap_apply(made, check_result)
+        wrap_apply(transform, check_result)
     if record.forgets is not None:
-        made.get_params = partial(dict, record.forgets)  # what the class draws later takes its place
-    return made
+        transform.get_params = partial(dict, record.forgets)  # what the class draws later takes its place
+    return transform
 
 
 def plain(step: Step) -> Any:
@@ -276,25 +275,25 @@ def keywords(step: Step) -> dict[str, Any]:
     >>> keywords(Step("Rotate", Arguments({"limit": [-5, 5], "border_mode": "reflect"}), p=1))
     {'limit': (-5, 5), 'border_mode': 2, 'p': 1.0}
     """
-    found = {name: to_number(name, value) for name, value in tuples(step.args.plain()).items()}
-    return found if step.p is None else {**found, "p": float(step.p)}
+    arguments = {name: to_number(name, value) for name, value in tuples(step.args.plain()).items()}
+    return arguments if step.p is None else {**arguments, "p": float(step.p)}
 
 
-def build(cls: type, given: Mapping[str, Any]) -> Any:
+def build(cls: type, arguments: Mapping[str, Any]) -> Any:
     """An object of `cls`; whatever it raises, or albumentations warns of, becomes a Refusal with one readable line."""
     with collected() as messages:
         try:
-            made = _strict(cls, given)
+            transform = _strict(cls, arguments)
         except Exception as error:
-            raise readable.from_exception(error, tuple(given)) from error
+            raise readable.from_exception(error, tuple(arguments)) from error
     for message in messages:
         if not readable.is_advice(message):
-            raise readable.from_warning(message, tuple(given))
-    return made
+            raise readable.from_warning(message, tuple(arguments))
+    return transform
 
 
-def _strict(cls: type, given: Mapping[str, Any]) -> Any:
-    return cls(**given, **({"strict": True} if is_validated(cls) else {}))
+def _strict(cls: type, arguments: Mapping[str, Any]) -> Any:
+    return cls(**arguments, **({"strict": True} if is_validated(cls) else {}))
 
 
 def _error(step: Step, code: str, argument: str, message: str) -> RecipeError:

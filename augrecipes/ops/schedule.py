@@ -44,7 +44,7 @@ def schedules_in(value: Any) -> list[Any]:
     >>> schedules_in([0, {"by_epoch": [1, 2]}])
     [{'by_epoch': [1, 2]}]
     """
-    return [value] if is_schedule(value) else [one for part in _inside(value) for one in schedules_in(part)]
+    return [value] if is_schedule(value) else [found for part in _inside(value) for found in schedules_in(part)]
 
 
 def value_in(value: Any, epoch: int, *, whole: bool = False) -> Any:
@@ -69,8 +69,9 @@ def last_epoch(value: Any) -> int:
     >>> last_epoch([{"from": 0, "to": 30, "epochs": 4}, {"by_epoch": [1, 2, 3]}])
     4
     """
-    ends = [len(one["by_epoch"]) - 1 if "by_epoch" in one else int(one["epochs"]) for one in schedules_in(value)]
-    return max(ends, default=0)
+    return max(
+        (len(s["by_epoch"]) - 1 if "by_epoch" in s else int(s["epochs"]) for s in schedules_in(value)), default=0
+    )
 
 
 def ends(steps: Iterable[Step]) -> list[int]:
@@ -79,11 +80,11 @@ def ends(steps: Iterable[Step]) -> list[int]:
     >>> ends([Step("Blur", schedule=Arguments({"p": {"by_epoch": [0.5, 0, 1, 0.2]}}))])
     [1, 2]
     """
-    found = set[int]()
-    for one in (one for top in steps for step in top.walk() for one in schedules_in(step.schedule)):
-        listed = one.get("by_epoch")
-        found |= {0, int(one["epochs"])} if listed is None else {listed.index(min(listed)), listed.index(max(listed))}
-    return sorted(found)
+    epochs = set[int]()
+    for schedule in (each for top in steps for step in top.walk() for each in schedules_in(step.schedule)):
+        row = schedule.get("by_epoch")
+        epochs |= {0, int(schedule["epochs"])} if row is None else {row.index(min(row)), row.index(max(row))}
+    return sorted(epochs)
 
 
 def in_epoch(step: S, epoch: int) -> S:
@@ -105,12 +106,12 @@ def in_epoch(step: S, epoch: int) -> S:
         now["written"] = in_epoch(written, epoch)
     if isinstance(was, Step) and was.schedule:
         written = was.schedule.plain().items()
-        found = {key: value_in(value, epoch, whole=is_whole(was.name, key)) for key, value in written}
-        now |= {"p": found.pop("p", was.p), "args": Arguments({**was.args.plain(), **found}), "schedule": Arguments()}
+        values = {key: value_in(value, epoch, whole=is_whole(was.name, key)) for key, value in written}
+        now |= {"p": values.pop("p", was.p), "args": Arguments({**was.args.plain(), **values}), "schedule": Arguments()}
     if all(getattr(was, key) == value for key, value in now.items()):
         return step
-    made: Any = replace(was, **now)
-    return replace(made, p=0.0) if isinstance(was, Step) and not chance(made) else made
+    changed: Any = replace(was, **now)
+    return replace(changed, p=0.0) if isinstance(was, Step) and not chance(changed) else changed
 
 
 def epoch_number(epoch: Any) -> int:
@@ -162,8 +163,8 @@ def is_whole(name: str, key: str) -> bool:
 
 def _kinds(schema: Any) -> list[str]:
     kind = schema.get("type") if isinstance(schema, Mapping) else None
-    found = [kind] if isinstance(kind, str) else []
-    return found + [kind for part in _inside(schema) for kind in _kinds(part)]
+    own = [kind] if isinstance(kind, str) else []
+    return own + [kind for part in _inside(schema) for kind in _kinds(part)]
 
 
 def _inside(value: Any) -> list[Any]:

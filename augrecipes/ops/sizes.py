@@ -84,9 +84,7 @@ def pad_to(values: Arguments, size: SizeBounds) -> SizeBounds:
     height, width = values.get("min_height"), values.get("min_width")
     if height is None or width is None:  # padded to a multiple
         return replace(size, high=(inf, inf))
-    least = (float(height), float(width))
-    low = (max(size.low[0], least[0]), max(size.low[1], least[1]))
-    high = (max(size.high[0], least[0]), max(size.high[1], least[1]))
+    low, high = ((max(side[0], float(height)), max(side[1], float(width))) for side in (size.low, size.high))
     return SizeBounds(low, high, True)
 
 
@@ -117,9 +115,9 @@ def transposed(values: Arguments, size: SizeBounds) -> SizeBounds:
     return SizeBounds(size.low[::-1], size.high[::-1], size.declared)
 
 
-def kept_if(argument: str, kept: bool) -> Bounds:
-    """The size stays where `argument` is `kept`; otherwise nothing is known."""
-    return lambda values, size: size if bool(values.get(argument)) is kept else UNKNOWN
+def unchanged_if(argument: str, value: bool) -> Bounds:
+    """The size stays where `argument` is `value`; otherwise nothing is known."""
+    return lambda values, size: size if bool(values.get(argument)) is value else UNKNOWN
 
 
 def unpredictable(values: Arguments, size: SizeBounds) -> SizeBounds:

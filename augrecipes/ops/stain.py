@@ -23,7 +23,7 @@ _WHITE = 256.0
 _ONES: Any = (1.0, 1.0, 1.0, 0.0)  # a scalar for each channel
 LOG = np.log(np.arange(256) + 1.0).astype(np.float32)  # of each level, and 1
 WHITE = 0.85  # of full scale: what albumentations takes for background, and scanned glass is seldom darker
-_ALIKE = 1e-3  # stains apart by less than 2 degrees: their amounts cannot be told
+_LEAST_DETERMINANT = 1e-3  # stains apart by less than 2 degrees: their amounts cannot be told
 _Range = tuple[float, float] | float
 _Share = Annotated[float, Field(ge=0, le=1)] | None
 
@@ -130,7 +130,7 @@ class HEStain(A.HEStain):  # type: ignore[misc]
         try:
             with np.errstate(invalid="ignore"):  # stains of nothing are 0 / 0
                 stains: np.ndarray = super()._get_stain_matrix(img)
-                return stains if np.linalg.det(stains @ stains.T) > _ALIKE else None
+                return stains if np.linalg.det(stains @ stains.T) > _LEAST_DETERMINANT else None
         except ValueError:  # no tissue
             return None
 
@@ -141,8 +141,8 @@ class HEStain(A.HEStain):  # type: ignore[misc]
         if stain_matrix is None:
             return img
         amounts = drawn["scale_factors"], drawn["shift_values"]
-        made = fpixel.apply_he_stain_augmentation(img, stain_matrix, *amounts, self.augment_background)
-        return _with_white(img, made, self.white_threshold)
+        result = fpixel.apply_he_stain_augmentation(img, stain_matrix, *amounts, self.augment_background)
+        return _with_white(img, result, self.white_threshold)
 
 
 def white_level(share: float | None) -> int:
@@ -160,24 +160,24 @@ def _white(rows: np.ndarray, share: float | None) -> np.ndarray:
     return cv2.inRange(rows, (least,) * 3, (LOG.size,) * 3)
 
 
-def _with_white(img: np.ndarray, made: np.ndarray, share: float | None) -> np.ndarray:
-    """What was made of an image, or of several, with glass as it was."""
+def _with_white(img: np.ndarray, result: np.ndarray, share: float | None) -> np.ndarray:
+    """The result of an image, or of several, with the image's own glass."""
     if share is not None:
         rows = img.reshape(-1, *img.shape[-2:])
-        cv2.copyTo(rows, _white(rows, share), made.reshape(rows.shape))
-    return made
+        cv2.copyTo(rows, _white(rows, share), result.reshape(rows.shape))
+    return result
 
 
 def through_density(img: np.ndarray, matrix: np.ndarray, white: float | None = None) -> np.ndarray:
     """An H×W×3 image through a 3×4 matrix that acts on ln(I + 1), except for what is `white`."""
     # A cubic resize of floats goes below 0.
     logs = cv2.LUT(img, LOG) if img.dtype == np.uint8 else np.log(np.maximum(img, 0) * np.float32(255) + np.float32(1))
-    made: Any = cv2.exp(cv2.transform(logs, matrix))
+    result: Any = cv2.exp(cv2.transform(logs, matrix))
     if img.dtype == np.uint8:
-        made = cv2.subtract(made, _ONES, dtype=cv2.CV_8U)  # rounds and saturates
+        result = cv2.subtract(result, _ONES, dtype=cv2.CV_8U)  # rounds and saturates
     else:
-        made = np.clip((made - np.float32(1)) * np.float32(1 / 255), 0, 1)
-    return _with_white(img, made, white)
+        result = np.clip((result - np.float32(1)) * np.float32(1 / 255), 0, 1)
+    return _with_white(img, result, white)
 
 
 def density_matrix(factors: Sequence[float], shifts: Sequence[float]) -> np.ndarray:
@@ -202,6 +202,6 @@ def jitter_tables() -> tuple[np.ndarray, np.ndarray]:
     """
     none, units = (0.0, 0.0, 0.0), np.eye(3).tolist()
     still = density_matrix(none, none)
-    each = [*(density_matrix(unit, none) for unit in units), *(density_matrix(none, unit) for unit in units)]
+    matrices = [*(density_matrix(unit, none) for unit in units), *(density_matrix(none, unit) for unit in units)]
     # Beyond 12 digits processors differ in what inverts a matrix.
-    return np.round(np.stack([still, *(one - still for one in each)]), 12), LOG
+    return np.round(np.stack([still, *(matrix - still for matrix in matrices)]), 12), LOG

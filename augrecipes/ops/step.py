@@ -101,10 +101,10 @@ def label(steps: Sequence[Step], group: str = "") -> tuple[Step, ...]:
     if not steps:
         return ()
     seen: Counter[str] = Counter()
-    labelled = []
+    result = []
     prefix = f"{group}/" if group else ""
     for step in steps:
         seen[step.name] += step.id is None
         site = f"{prefix}{step.name}#{seen[step.name]}" if step.id is None else step.id
-        labelled.append(replace(step, site=site, steps=label(step.steps, site)))
-    return tuple(labelled)
+        result.append(replace(step, site=site, steps=label(step.steps, site)))
+    return tuple(result)

@@ -62,12 +62,11 @@ def write_on_ray(
         DataError: with `raise`, an input that cannot be read.
     """
     from augrecipes.packing.parts import merge_parts
-    from augrecipes.packing.run import refuse_parts, refuse_published
+    from augrecipes.packing.run import refuse_published
 
     if not isinstance(packing.out, Path):
         why = "parts on a cluster are packed into a folder that all machines see: give one"
         raise StoreError(why, str(packing.out))
-    refuse_parts(packing.baker.format, packing.out)
     refuse_published(packing.out)
     out = packing.out.absolute()
     packing, parts = replace(packing, out=out), _begun(out, parts)

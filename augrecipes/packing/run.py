@@ -24,7 +24,7 @@ from augrecipes.remote import Place, place_of
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.opening import Data, open_data
 from augrecipes.sources.packed_columns import Unreadable
-from augrecipes.store import FORMATS, StoreWriter, open_store
+from augrecipes.store import StoreWriter, open_store
 from augrecipes.store.disk import naming
 from augrecipes.store.index import NAME, as_json, differences
 
@@ -56,8 +56,6 @@ def prepare(
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     parsed = as_recipe(recipe)
     mine = None if part is None else part_of(str(part))
-    if mine is not None:
-        refuse_parts(format, out)
     most = None if shard_size is None else bytes_of(shard_size)
     plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)
     pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)
@@ -99,7 +97,7 @@ def pack(
             0: none but this one.
         on_error: `skip` lists inputs that cannot be read in the store; `raise` stops at the first.
         advance: called with how many rows are done, and of how many.
-        options: `format` (`raw`, `lossless`, `jpeg`, `hdf5`), `quality` of jpeg (None: JPEGs that no step changes
+        options: `format` (`raw`, `lossless`, `jpeg`), `quality` of jpeg (None: JPEGs that no step changes
             are kept as they are, others written at 95), `mode` (`train` or `eval`: for this section
             alone), `epochs` (bake so many epochs of random steps), `through` (the last step to bake), `seed` of the
             random parameters; `part` (`"3/8"`: the third of eight parts, into a folder of its own in `out`; see
@@ -187,12 +185,6 @@ def refuse_published(out: Place) -> None:
             "again, and merge afterwards",
             str(out),
         )
-
-
-def refuse_parts(format: str, out: Any) -> None:
-    """Raises StoreError for a format that cannot be packed in parts."""
-    if FORMATS[format].assemble is not None:
-        raise StoreError(f"{format} is one file a target: pack it without parts, or the parts as raw", str(out))
 
 
 def _is_there(out: Place, part: Place) -> bool:

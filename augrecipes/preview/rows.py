@@ -21,7 +21,7 @@ from augrecipes.preview.overlay import render_boxes, render_keypoints, render_ma
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.opening import Data, StrPath, open_data, words_of
-from augrecipes.sources.sample import Held, RecipeSource, Sample, least_shown
+from augrecipes.sources.sample import DatasetView, RecipeSource, Sample, least_shown
 
 logger = logging.getLogger("augrecipes")
 
@@ -63,7 +63,7 @@ class SheetRequest:
         at_hand: a pipeline and what it is shown on, where these have been opened already.
     """
 
-    data: Data | Held
+    data: Data | DatasetView
     rows: int
     columns: int
     epoch: int = 0
@@ -71,13 +71,13 @@ class SheetRequest:
     compiled: Mapping[str, Any] = field(default_factory=dict)
     masks: StrPath | None = None
     progress: Progress | None = None
-    at_hand: tuple[Any, RecipeSource | Held] | None = None
+    at_hand: tuple[Any, RecipeSource | DatasetView] | None = None
 
-    def opened(self, recipe: Recipe, **compiled: Any) -> tuple[Any, RecipeSource | Held]:
+    def opened(self, recipe: Recipe, **compiled: Any) -> tuple[Any, RecipeSource | DatasetView]:
         """The recipe, compiled (with these arguments, too), and what it is shown on."""
         if self.at_hand is not None:
             return self.at_hand
-        if isinstance(self.data, Held):
+        if isinstance(self.data, DatasetView):
             return self.data.pipeline(**compiled), self.data
         pipeline = recipe.compile(**compiled, **self.compiled)
         return pipeline, open_data(recipe, pipeline.targets, self.data, self.masks)
@@ -87,7 +87,7 @@ class SheetRequest:
         draws = 1 if self.stages or pipeline.mode == "eval" else self.columns or 1
 
         def draw(index: int) -> DrawnSample:
-            sample = files.read(index)
+            sample = files.sample(index)
             epochs = range(self.epoch, self.epoch + draws)
             outputs = [files.in_epoch(index, epoch, sample).run(pipeline, epoch) for epoch in epochs]
             stages = pipeline.stages(sample.index, self.epoch)(**sample.targets) if self.stages else []
@@ -98,7 +98,7 @@ class SheetRequest:
 
     def shown(self, files: Any, show: Callable[[int], T]) -> tuple[list[T], list[DataError]]:
         """As `show_rows`, of the data asked for."""
-        words = self.data.words if isinstance(self.data, Held) else words_of(self.data)
+        words = self.data.words if isinstance(self.data, DatasetView) else words_of(self.data)
         how: dict[str, Any] = {"labels": files.labels, "progress": self.progress}
         return show_rows(len(files), self.rows, show, data=words, path=files.path, **how)
 

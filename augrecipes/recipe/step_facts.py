@@ -61,7 +61,7 @@ def _class_facts(name: str) -> Iterator[tuple[str, str]]:
     if (record := op_record(name)).is_known:
         runs = _RUNS.get(record.runs, f"natively{record.runs.removeprefix('native')}")
         yield "runs", f"{runs}, with {record.native_when}" if record.native_when else runs
-        yield "masks, boxes, keypoints", record.lying
+        yield "masks, boxes, keypoints", record.annotation_effect
         yield "fast may change", record.fast_changes
     else:
         yield "runs", _CALLED if registry.is_registered(name) else _INNER

@@ -12,11 +12,10 @@ import numpy as np
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.columns import GivenTable, Ragged, digest_of
+from augrecipes.sources.opened import NamedSource, OpenedSource, known_columns
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.rows import Keys, NamedSource, OpenedSource, RowKeys, known_labels
-from augrecipes.sources.sample import is_source
+from augrecipes.sources.rows import Keys, RowKeys
 from augrecipes.sources.sample_inputs import AXES, Axes, plain, plain_array, split_parts, taken_by
-from augrecipes.sources.tar.shards import TarShards
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +26,18 @@ class SourceTable(GivenTable):
         source: gives the items.
         rows: where their parts stand in them.
         axes: of arrays and tensors.
-        name: of the source, for samples and messages.
         length: how many there are.
     """
 
     source: OpenedSource
     rows: RowKeys
     axes: Axes
-    name: str
     length: int
+
+    @property
+    def name(self) -> str:
+        """The source's, for messages."""
+        return self.source.name
 
     def read_for(self, recipe: Recipe, targets: Sequence[str]) -> Self:
         """The same samples for a recipe, and the images of it that are read."""
@@ -52,7 +54,7 @@ class SourceTable(GivenTable):
         """Which of mask, boxes and keypoints the samples have and a recipe takes, as the first one says."""
         wanted = taken_by(inputs)
         try:
-            parts = self.rows.named(self.source.row(0)) if wanted else {}
+            parts = self.rows.named(self.source.read(0)) if wanted else {}
         except DataError:  # told when it is read
             return set()
         return {name for name in wanted if parts.get(name) is not None}
@@ -65,20 +67,13 @@ class SourceTable(GivenTable):
         return dict.fromkeys(self.rows.images, self._names)
 
     @cached_property
-    def _says_paths(self) -> bool:
-        return is_source(self.source.open())
-
-    @cached_property
     def _names(self) -> PathTable:
         paths = getattr(self.source.open(), "paths", None)
         return paths if isinstance(paths, PathTable) else PathTable.from_paths(map(self.path, range(self.length)))
 
     def path(self, unit: int) -> str:
-        """What stands for a sample: what the source says, one of its `paths`, or its name and the number."""
-        if self._says_paths:
-            return str(self.source.open().path(unit))
-        paths = getattr(self.source.open(), "paths", None)
-        return str(paths[unit]) if isinstance(paths, list | tuple | PathTable) else f"{self.name}[{unit}]"
+        """What the source says of a sample, or its name and the number."""
+        return self.source.path(unit)
 
     def paths(self, unit: int) -> dict[str, str]:
         """The images of a unit by target."""
@@ -86,11 +81,7 @@ class SourceTable(GivenTable):
 
     def digest(self) -> str:
         """16 hex digits that name the list of samples, as far as it can be known: the images are not looked at."""
-        opened = self.source.open()
-        listed = opened.digest if isinstance(opened, TarShards) else ""
-        if self._says_paths and hasattr(opened, "digest"):
-            listed = opened.digest()
-        return digest_of(f"{self.name} {self.length}{listed}".encode(), self.labels)
+        return digest_of(f"{self.name} {self.length}{self.source.digest()}".encode(), self.labels)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key not in ("_names", "_last")}
@@ -112,8 +103,8 @@ class SourceTable(GivenTable):
     # -- samples ------------------------------------------------------------------------------------------------------
 
     def parts(self, unit: int, inputs: Inputs, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a pipeline takes of a sample, and what else belongs to it; errors: `split_parts`, `OpenedSource.row`."""
-        return split_parts(self.rows.named(self.source.row(unit)), inputs, self.rows.images, self.axes, **how)
+        """What a pipeline takes of a sample, and what else belongs to it; errors of both."""
+        return split_parts(self.rows.named(self.source.read(unit)), inputs, self.rows.images, self.axes, **how)
 
     def read(self, unit: int, inputs: Inputs, **how: Any) -> dict[str, Any]:
         """What a pipeline takes of a sample, which is had once for all who ask for it one after another."""
@@ -123,7 +114,7 @@ class SourceTable(GivenTable):
         """The parts of a sample, once for all who ask for them one after another."""
         key, parts = self.__dict__.get("_last", (None, {}))
         if key != unit:
-            parts = self.rows.named(self.source.row(unit))
+            parts = self.rows.named(self.source.read(unit))
             self.__dict__["_last"] = unit, parts
         return dict(parts)
 
@@ -142,35 +133,26 @@ def table_of_source(
     given = data.found() if isinstance(data, NamedSource) else data
     table = given if isinstance(given, SourceTable) else getattr(given, "table", None)
     if isinstance(table, SourceTable):
-        table = replace(table, source=OpenedSource(data)) if isinstance(data, NamedSource) else table
+        opens = isinstance(data, NamedSource)  # in each process by its name
+        table = replace(table, source=OpenedSource(data, table.name)) if opens else table
         return table.read_for(recipe, targets)
     if recipe.facts.tiles:
         what = f"is of kind {recipe.kind!r}, whose tiles are files: ar.{recipe.facts.dataset} takes it"
         raise RecipeError(f"{recipe.file}: recipe {recipe.name!r} {what}")
     if axes not in AXES:
         raise ValueError(f"axes must be {', '.join(map(repr, AXES))}, got {axes!r}")
-    source = OpenedSource(data)
+    source = OpenedSource(data, name)
     if not (n := len(source)):
         raise DataError("the source is empty")
-    opened = source.open()
-    label = keys.get("label", "label") if isinstance(keys, Mapping) else "label"
-    known, classes = known_labels(opened, str(label))
+    known = known_columns(source.open(), str(keys.get("label", "label") if isinstance(keys, Mapping) else "label"))
     if labels is not None:
-        known = plain_array(labels)
-        if known.shape != (n,) or known.dtype.kind not in "iu":
-            what = f"got {known.dtype} of shape {known.shape}"
+        given_labels = plain_array(labels)
+        if given_labels.shape != (n,) or given_labels.dtype.kind not in "iu":
+            what = f"got {given_labels.dtype} of shape {given_labels.shape}"
             raise DataError(f"labels must be one integer for each of the {n} samples, {what}")
-    made = SourceTable(
-        source=source,
-        rows=RowKeys(keys, tuple(targets)),
-        axes=axes,
-        name=str(name or (data.name if isinstance(data, NamedSource) else type(opened).__name__)),
-        length=n,
-        labels=None if known is None else known.astype(np.int64),
-        classes=None if classes is None else tuple(classes),
-        class_to_idx=None if classes is None else {each: k for k, each in enumerate(classes)},
-    )
-    return made.read_for(recipe, targets)
+        known["labels"] = given_labels.astype(np.int64)
+    rows = RowKeys(keys, tuple(targets))
+    return SourceTable(source=source, rows=rows, axes=axes, length=n, **known).read_for(recipe, targets)
 
 
 _NOTHING = Ragged(np.zeros((0, 4), np.float32), np.zeros(1, np.int64))  # stands for what comes with the samples

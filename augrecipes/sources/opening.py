@@ -17,8 +17,8 @@ from augrecipes.sources.check import IMAGE, Checked, Faults, unfit
 from augrecipes.sources.defects import Defect, Size, least_sizes
 from augrecipes.sources.files import MAX_PIXELS, read_image
 from augrecipes.sources.items import table_of_source
+from augrecipes.sources.opened import names_source
 from augrecipes.sources.paths import Roots
-from augrecipes.sources.rows import names_source
 from augrecipes.sources.sample import RecipeSource, Sample
 
 StrPath = str | os.PathLike[str]
@@ -133,7 +133,7 @@ def look_at_source(recipe: Recipe, mode: Mode, data: Any, advance: Parts) -> Che
     for k in range(len(files)):
         path = files.path(k)
         try:
-            sample = files.read(k)
+            sample = files.sample(k)
             wrong = list(_of_sample(recipe, mode, sample))
             for name in sample.rest.keys() & {"mask", "boxes", "keypoints"}:
                 listed[name] = listed.get(name, 0) + 1
@@ -169,7 +169,7 @@ def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPat
     files: Mapping[str, Any] = data if isinstance(data, Mapping) else {targets[0]: data}
     of_files = recipe.facts.tiles or recipe.facts.scales  # an image in the place of a folder is found as one of it
     if not of_files or isinstance(data, Mapping) != recipe.facts.scales or not all(map(_is_image, files.values())):
-        return open_data(recipe, targets, data, masks).read(0)
+        return open_data(recipe, targets, data, masks).sample(0)
     if recipe.facts.scales:
         kinds.part(recipe.kind, "reader").check_roots(recipe, targets, files)
     channels = recipe.inputs.channels or 3

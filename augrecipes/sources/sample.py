@@ -1,8 +1,7 @@
-"""What samples come from, and samples as a recipe takes them, before it runs; no torch here."""
+"""Samples as a recipe takes them, before it runs, and the source that reads them; no torch here."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,62 +16,7 @@ from augrecipes.images.format import UnreadableError
 from augrecipes.images.reading import read_file_header
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.columns import Columns
-
-
-class Source(ABC):
-    """Samples as they are before a recipe runs over them; `ar.Samples(source, recipe)` is the dataset of them.
-
-    Define `__len__` and `read`. Whatever else is defined here has a default, and a class that does not derive from this
-    one, but has these methods, is a source as well.
-
-    Attributes:
-        labels: one integer for each sample, where they are known before samples are read; or None.
-        classes: names of the labels 0, 1, ..., or None.
-
-    >>> class Ramp(Source):
-    ...     def __len__(self):
-    ...         return 3
-    ...
-    ...     def read(self, index):
-    ...         return {"image": [[index]], "label": index}
-    >>> Ramp()[2], Ramp().path(2), [row["label"] for row in Ramp()]
-    ({'image': [[2]], 'label': 2}, 'Ramp[2]', [0, 1, 2])
-    """
-
-    labels: Any = None
-    classes: Sequence[str] | None = None
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """The number of samples."""
-
-    @abstractmethod
-    def read(self, index: int) -> Mapping[str, Any]:
-        """A sample: `image`, or the targets of a pair, and what else it has, such as `mask`, `boxes` and `label`.
-
-        An image is an array H×W×C, or anything else that `ar.Samples` takes for one: encoded bytes, or a file's path.
-        """
-
-    def path(self, index: int) -> str:
-        """What stands for a sample in messages, records and `sample["path"]`."""
-        return f"{type(self).__name__}[{index}]"
-
-    def digest(self) -> str:
-        """A text that differs where the list of samples does: a loader's saved state belongs to one."""
-        return ""
-
-    def __getitem__(self, index: int) -> Mapping[str, Any]:
-        if not 0 <= index < len(self):
-            raise IndexError(f"index {index} is out of range for {len(self)} samples")
-        return self.read(index)
-
-
-_METHODS = ("__len__", "read", "path")
-
-
-def is_source(value: Any) -> bool:
-    """Whether a value has the methods of a `Source`."""
-    return isinstance(value, Source) or all(callable(getattr(value, name, None)) for name in _METHODS)
+from augrecipes.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +61,7 @@ class Sample:
 
 
 @dataclass(eq=False)
-class RecipeSource:
+class RecipeSource(Source):
     """The images, scenes or tiles that a recipe is to run over, each read when it is asked for.
 
     Attributes:
@@ -138,13 +82,33 @@ class RecipeSource:
         return self.table.units
 
     @property
+    def columns(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """Paths; and where samples are rows of the table, its labels, weights and groups."""
+        table = self.table
+        found = {"label": table.labels, "weight": table.weights, "group": table.groups}
+        paths = next(iter(table.images_by_target().values()))
+        return {"path": paths} | {
+            name: values for name, values in found.items() if values is not None and len(values) == len(self)
+        }
+
+    @property
+    def classes(self) -> Sequence[str] | None:  # type: ignore[override]
+        """Names of the labels 0, 1, ..., or None."""
+        numbers = self.table.class_to_idx or {}
+        return self.table.classes if [*numbers.values()] == [*range(len(numbers))] else None
+
+    @property
     def labels(self) -> NDArray[np.int64] | None:
-        """Of each sample, where there are some."""
+        """Of each row of the table, where there are some."""
         return self.table.labels
 
-    def path(self, k: int) -> str:
+    def path(self, index: int) -> str:
         """The file of one of them; of a pair that of its largest target."""
-        return next(iter(self.table.paths(k).values()))
+        return next(iter(self.table.paths(index).values()))
+
+    def digest(self) -> str:
+        """That of the table."""
+        return self.table.digest()
 
     def parts(
         self, k: int, epoch: Any = 0, *, undecoded: bool = False, names: Sequence[str] | None = None
@@ -160,8 +124,14 @@ class RecipeSource:
         del epoch
         return self.table.parts(k, self.inputs, undecoded=undecoded, names=names, **self.decode)
 
-    def read(self, k: int, epoch: int = 0, *, undecoded: bool = False, names: Sequence[str] | None = None) -> Sample:
-        """One of them as a sample; arguments and errors as of `parts`."""
+    def read(self, index: int) -> dict[str, Any]:
+        """Images, mask, boxes, keypoints and label of one of them, as `ar.Samples` takes them."""
+        targets, beside = self.parts(index)
+        labels = self.columns.get("label")
+        return targets | beside | ({} if labels is None else {"label": int(labels[index])})
+
+    def sample(self, k: int, epoch: int = 0, *, undecoded: bool = False, names: Sequence[str] | None = None) -> Sample:
+        """One of them, to be run; arguments and errors as of `parts`."""
         rest, _ = self.parts(k, epoch, undecoded=undecoded, names=names)
         images = {name: rest.pop(name) for name in names or self.table.images_by_target()}
         return Sample(*self.table.place(k), self.path(k), images, rest)
@@ -173,7 +143,7 @@ class RecipeSource:
 
 
 @dataclass(frozen=True)
-class Held:
+class DatasetView:
     """Some of a dataset's samples; what a `RecipeSource` is for data that no dataset has listed.
 
     Attributes:
@@ -226,7 +196,7 @@ class Held:
         """What stands for one of them: a file, or a folder."""
         return str(self.dataset.path(self.positions[k]))
 
-    def read(self, k: int, tile: int = 0, epoch: int | None = None) -> Sample:
+    def sample(self, k: int, tile: int = 0, epoch: int | None = None) -> Sample:
         """One of them, or a tile of it; DataError, naming the file, where it cannot be read."""
         self.check(k)
         found: Sample = self.dataset.given(self.positions[k], epoch=epoch, tile=tile)
@@ -247,7 +217,7 @@ class Held:
     def in_epoch(self, k: int, epoch: int, sample: Sample) -> Sample:
         """One of them as it is read in an epoch: stores hold several, where steps that draw were baked."""
         del sample
-        return self.read(k, epoch=epoch)
+        return self.sample(k, epoch=epoch)
 
     def pipeline(self, **compiled: Any) -> Any:
         """The dataset's recipe as it runs there, compiled with more arguments."""

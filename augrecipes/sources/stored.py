@@ -141,9 +141,9 @@ class StoredSource(RecipeSource):
         """As every source, of the baked epoch that samples of `epoch` begin with."""
         return self.stored(self.rows(k, epoch), names, undecoded=undecoded), {}
 
-    def read(self, k: int, epoch: int = 0, *, undecoded: bool = False, names: Sequence[str] | None = None) -> Sample:
+    def sample(self, k: int, epoch: int = 0, *, undecoded: bool = False, names: Sequence[str] | None = None) -> Sample:
         """As every source, in memory of its own."""
-        sample = super().read(k, epoch, undecoded=undecoded, names=names or self._targets)
+        sample = super().sample(k, epoch, undecoded=undecoded, names=names or self._targets)
         own = {name: np.array(one) if isinstance(one, np.ndarray) else one for name, one in sample.images.items()}
         rest = {name: np.array(one) if name == "mask" else one for name, one in sample.rest.items()}
         return Sample(sample.index, sample.tile, sample.path, own, rest)
@@ -151,7 +151,7 @@ class StoredSource(RecipeSource):
     def in_epoch(self, k: int, epoch: int, sample: Sample) -> Sample:
         """The sample as another epoch has it: steps that draw may be baked."""
         del sample
-        return self.read(k, epoch)
+        return self.sample(k, epoch)
 
 
 def check_store(store: Store, recipe: Recipe) -> None:

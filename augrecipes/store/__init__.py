@@ -4,7 +4,7 @@
       index.json        version, format, kind, counts, what the caller says about it, sizes and checksums; written last
       columns.npz       arrays: where each item lies, its shape and checksum, and the caller's columns
       TARGET-00000.bin  the pixels of one target, in shards of bounded size, by format: .bin (raw), .tiles (lossless),
-                        .jpgs (jpeg), .h5 (hdf5, one file)
+                        .jpgs (jpeg)
 
 A row is one sample: it has one item (an image or a mask) a target, many (bags), or none (it could not be read).
 

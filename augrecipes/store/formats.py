@@ -6,26 +6,13 @@ jpeg: JPEG files one after another, small, slower to read, and not exactly what 
 is a JPEG already may be kept with its own coefficients (`augrecipes.packing.bake.kept`): they are exactly what
 was given. Of others chroma is kept at full resolution (4:4:4); a restart marker after each row of blocks lets a reader
 of a window skip what lies above it, for a sixth of a percent more bytes.
-hdf5: the samples in HDF5 files, one a target, for programs that know no other: h5py, MATLAB, Julia, ImageJ …
-
-    /data             all items of one shape: uint8 N×H×W×C (masks N×H×W), contiguous, not compressed;
-                      else uint8, the bytes of all items one after another, and then also
-    /offsets          int64 N, where each item begins in /data,
-    /shapes           int32 N×3, height, width, channels (0 for a mask),
-    /dtypes           text N: uint8, uint16 or int32
-    /rows             int64 rows + 1: items rows[r] to rows[r + 1] belong to row r
-    /columns/NAME     what is known of each row: labels, sources … (a slash in a name is a dot here)
-
-`augrecipes` itself maps /data into memory: h5py is needed to write, not to read.
 """
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import cv2
@@ -35,11 +22,10 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError, StoreError
 from augrecipes.images import lossless
-from augrecipes.store.columns import DTYPES, Texts
+from augrecipes.store.columns import DTYPES
 from augrecipes.store.disk import crc32
 
 Role = Literal["image", "mask"]
-Assemble = Callable[[Path, Sequence[Path], Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any] | Texts]], int]
 
 _SPACES = {1: "GRAY", 3: "RGB"}
 _LONGEST = 65_500  # libjpeg's limit
@@ -59,8 +45,6 @@ class StoreFormat:
         encode: array and quality (1 to 100) to bytes; None where the samples themselves are kept, in C order,
             little-endian.
         decode: bytes and number of channels to an array; None as in `encode`.
-        assemble: writes all items of a target, from staged files, into one file, and returns where the first begins.
-        ready: raises StoreError where the format cannot be assembled here, before anything is written.
         masks: the format that masks are kept in, where this one cannot keep them.
         lossless: whether what is encoded comes back as it was, of any dtype.
         undecoded: the bytes and a name to an image of which parts are decoded (`Decodable`); for formats of its own.
@@ -71,8 +55,6 @@ class StoreFormat:
     alignment: int = 1
     encode: Callable[[NDArray[Any], int], bytes] | None = None
     decode: Callable[[memoryview, int], NDArray[Any]] | None = None
-    assemble: Assemble | None = None
-    ready: Callable[[], object] = lambda: None
     masks: StoreFormat | None = None
     lossless: bool = False
     undecoded: Callable[[memoryview, str], Any] | None = None
@@ -96,10 +78,10 @@ def _format_errors() -> Iterator[None]:
 def _jpeg(array: NDArray[Any], quality: int) -> bytes:
     height, width, channels = array.shape
     if channels not in _SPACES:
-        raise StoreError(f"JPEG keeps 1 or 3 channels, not {channels}; pack as raw, lossless or hdf5")
+        raise StoreError(f"JPEG keeps 1 or 3 channels, not {channels}; pack as raw or lossless")
     if max(height, width) > _LONGEST:
         what = f"up to {_LONGEST:,} rows and columns, not {height:,}×{width:,}"
-        raise StoreError(f"JPEG keeps {what}; pack as raw, lossless or hdf5")
+        raise StoreError(f"JPEG keeps {what}; pack as raw or lossless")
     options = [
         *(cv2.IMWRITE_JPEG_QUALITY, quality),
         *(cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444),
@@ -130,70 +112,8 @@ def _of_tiles(data: memoryview, _: int) -> NDArray[Any]:
         return lossless.LosslessImage(data, checked=True).array()
 
 
-# One fixed version of the layout (HDF5 1.8, of 2008): the same bytes for the same rows.
-_HOW = {"libver": ("v108", "v108"), "alignment_threshold": 1, "alignment_interval": 4096}
-_MORE = 1 << 16  # bytes that HDF5 may need beside the samples and columns
-
-
-def h5py() -> Any:
-    """Returns the package that writes. StoreError where it is not installed."""
-    try:
-        import h5py
-    except ImportError:
-        raise StoreError("writing hdf5 needs h5py: pip install 'augrecipes[hdf5]'") from None
-    return h5py
-
-
-def assemble(
-    out: Path,
-    staged: Sequence[Path],
-    table: Mapping[str, NDArray[Any]],
-    columns: Mapping[str, NDArray[Any] | Texts],
-) -> int:
-    """Writes the items of a target from staged files, and returns where the first one begins in `out`.
-
-    Args:
-        out: the file.
-        staged: the items one after another, from file to file.
-        table: what is known of each item: `augrecipes.store.items.Items`; `start` counts over all files.
-        columns: those of the caller.
-    """
-    lib, shape, sample = h5py(), table["shape"], table["sample"]
-    arrays = [one for column in columns.values() for one in _arrays(column)] + [*table.values()]
-    needed = sum(path.stat().st_size for path in staged) + sum(array.nbytes for array in arrays) + _MORE
-    free = shutil.disk_usage(out.parent).free
-    if needed > free:  # HDF5 takes the whole process down where a disk gets full
-        why = f"the disk is full: {needed:,} bytes are needed to assemble it, {free:,} are free"
-        raise StoreError(f"{why}: make room and run again", str(out))
-    alike = len(shape) > 0 and bool((shape == shape[0]).all() and (sample == sample[0]).all())
-    dims, dtype = [n for n in shape[0].tolist() if n] if alike else [], DTYPES[sample[0] if alike else 0]
-    parts = [np.memmap(path, dtype, "r").reshape(-1, *dims) for path in staged if path.stat().st_size]
-    with lib.File(out, "w", track_order=False, **_HOW) as file:
-        data, at = file.create_dataset("data", (sum(map(len, parts)), *dims), dtype, track_times=False), 0
-        for part in parts:
-            data[at : at + len(part)] = part
-            at += len(part)
-        found: dict[str, Any] = {"rows": table["rows"]}
-        if not alike:
-            names = np.array([dtype.name for dtype in DTYPES], "S")
-            found |= {"offsets": table["start"], "shapes": shape, "dtypes": names[sample]}
-        found |= {f"columns/{name.replace('/', '.')}": column for name, column in columns.items()}
-        for name, column in found.items():
-            how: dict[str, Any] = {"data": column}
-            if isinstance(column, Texts):
-                texts = [value.encode("utf-8", "surrogateescape") for value in column]
-                how = {"data": np.array(texts, object), "dtype": lib.string_dtype("utf-8")}
-            file.create_dataset(name, track_times=False, **how)
-        return int(data.id.get_offset() or 0)
-
-
-def _arrays(column: NDArray[Any] | Texts) -> Sequence[NDArray[Any]]:
-    return [column.blob, column.offsets] if isinstance(column, Texts) else [column]
-
-
 _RAW = StoreFormat("raw", ".bin", alignment=64)
 FORMATS: dict[str, StoreFormat] = {
-    "hdf5": StoreFormat("hdf5", ".h5", assemble=assemble, ready=h5py),
     "jpeg": StoreFormat("jpeg", ".jpgs", encode=_jpeg, decode=_of_jpeg, masks=_RAW),
     "lossless": StoreFormat(
         "lossless", ".tiles", encode=_tiles, decode=_of_tiles, lossless=True, undecoded=lossless.LosslessImage

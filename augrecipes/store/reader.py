@@ -33,7 +33,7 @@ class Store:
 
     Attributes:
         path: the folder, or its address.
-        format: ``raw``, ``lossless``, ``jpeg`` or ``hdf5``.
+        format: ``raw``, ``lossless`` or ``jpeg``.
         kind: what the caller called its rows.
         targets: name to role (``image`` or ``mask``).
         rows: number of rows.

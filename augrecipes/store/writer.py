@@ -13,7 +13,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.cache import CACHE, cache_folder
@@ -21,15 +20,13 @@ from augrecipes.errors import StoreError
 from augrecipes.remote import Place, RemotePath, place_of
 from augrecipes.store import index
 from augrecipes.store.columns import Column, joined, tables_of
-from augrecipes.store.disk import READ_ONLY, locked, naming, record_of, sync, sync_folder, write_file
+from augrecipes.store.disk import locked, naming, sync_folder, write_file
 from augrecipes.store.formats import FORMATS, Item, Role, item_of
-from augrecipes.store.index import publish, shard_name
+from augrecipes.store.index import publish
 from augrecipes.store.staging import OpenShard, StagedShard, begin, forget, remove, shard_files, staged_shards
 
 SHARD_BYTES = 512 << 20
 """How large a file of a target may be, where nobody says it; one item that is larger has a file of its own."""
-
-_RAW = ".raw"  # what is staged for a format that is assembled in the end
 
 
 class StoreWriter:
@@ -40,7 +37,7 @@ class StoreWriter:
 
     Args:
         path: where the store will be, or its address; nothing may be there yet, and the folder around it exists.
-        format: ``raw``, ``lossless``, ``jpeg`` or ``hdf5``.
+        format: ``raw``, ``lossless`` or ``jpeg``.
         kind: what the caller calls its rows; kept.
         targets: names (identifiers) and what each keeps: ``image`` (uint8 H×W×C) or ``mask`` (uint8, uint16 or
             int32 H×W).
@@ -80,12 +77,6 @@ class StoreWriter:
             place = Path(os.path.abspath(place))  # noqa: PTH100 (links stay)
             if not place.parent.is_dir():
                 raise StoreError("the folder that it should be in does not exist; make it first", path=str(place))
-        self._assemble = FORMATS[format].assemble
-        if self._assemble is not None:
-            FORMATS[format].ready()
-            if shard_bytes is not None or isinstance(place, RemotePath):
-                why = f"{format} is one file a target: it cannot be in shards, nor be sent while it grows"
-                raise StoreError(f"{why}; pack it here, and whole", path=str(place))
         self.path: Place = place
         self._targets = dict(targets)
         self._kept = {name: FORMATS[format].of(role) for name, role in targets.items()}
@@ -101,7 +92,7 @@ class StoreWriter:
         }
         self._root = index.stage_folder(place) if isinstance(place, Path) else _unsent(place)
         self._folder = self._root / "store"
-        self._suffixes = {name: _RAW if how.assemble else how.suffix for name, how in self._kept.items()}
+        self._suffixes = {name: how.suffix for name, how in self._kept.items()}
         self._shards: list[StagedShard] = []
         self._open: OpenShard | None = None
         with self._naming():
@@ -172,15 +163,8 @@ class StoreWriter:
             self._close_shard()
             said = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")} | {"targets": self._targets}
             said["about"] = {**self._plan["about"], **index.as_json(about or {})}
-            shards: list[dict[str, Any]] = [
-                {"rows": len(shard.notes), "files": dict(shard.files)} for shard in self._shards
-            ]
+            shards = [{"rows": len(shard.notes), "files": dict(shard.files)} for shard in self._shards]
             items = {name: joined([shard.tables[name] for shard in self._shards]) for name in self._kept}
-            if self._assemble is not None:
-                files = {name: self._assembled(name, items[name], tables) for name in self._kept}
-                shards = [{"rows": self.done, "files": files}] if self.done else []
-                for path in list(self._folder.glob(f"*{_RAW}")):
-                    path.unlink()
             publish(self.path if isinstance(self.path, RemotePath) else self._folder, items, tables, said, shards)
             if isinstance(self.path, Path):
                 with naming(self.path):
@@ -281,21 +265,6 @@ class StoreWriter:
             write_file(self._root / f"{number:05}.npz", shard.render())
             self._shards.append(shard)
             self._open = None
-
-    def _assembled(self, name: str, table: dict[str, Any], tables: Mapping[str, Any]) -> dict[str, int]:
-        """Makes of a target's staged files the one of another program; `table` gets the places in it."""
-        assert self._assemble is not None
-        staged = [self._folder / shard_files(k, self._suffixes)[name] for k in range(len(self._shards))]
-        out = self._folder / shard_name(name, 0, self._kept[name].suffix)
-        bases = np.cumsum([0, *(shard.files[name]["size"] for shard in self._shards)])[:-1]
-        table["start"] = table["start"] + np.repeat(bases, [len(shard.tables[name]["start"]) for shard in self._shards])
-        with naming(out):
-            out.unlink(missing_ok=True)
-            table["start"] += self._assemble(out, staged, table, tables)
-            with out.open("rb+") as file:
-                sync(file, out)
-            out.chmod(READ_ONLY)
-            return record_of(out)
 
 
 def _unsent(there: RemotePath) -> Path:

@@ -103,7 +103,7 @@ class StudioData:
         def read() -> Sample:
             if isinstance(files, StoredSource):
                 _check_size(files.shape(unit, baked), files.path(unit))
-                return files.read(unit, baked, undecoded=fast)
+                return files.sample(unit, baked, undecoded=fast)
             self._check_inside(files, unit)
             return _read(files, unit, as_files=fast, reads=reads)
 
@@ -160,7 +160,7 @@ class StudioData:
 
 def _read(files: RecipeSource, unit: int, *, as_files: bool, reads: bool) -> Sample:
     """A sample with its images decoded, or as files where the plan reads them better, or they are large."""
-    sample = files.read(unit, undecoded=True)
+    sample = files.sample(unit, undecoded=True)
     for name, image in sample.images.items():
         pixels = _check_size(image.shape, sample.path)
         if not isinstance(image, np.ndarray) and not (reads and pixels > DECODED_PX):

@@ -12,7 +12,7 @@ import numpy as np
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.step_matrices import StepMatrices
-from augrecipes.ops.matrices import Matrix, Size, matrix_of, shifted
+from augrecipes.ops.matrices import Matrix, Size, matrix_of, translation
 from augrecipes.ops.records import op_record
 
 
@@ -37,7 +37,7 @@ def of_corners(matrix: Matrix) -> Matrix:
     >>> of_corners(np.diag([4.0, 2, 1]))[0].tolist()
     [4.0, 0.0, -1.5]
     """
-    return np.asarray(shifted(0.5, 0.5) @ matrix @ shifted(-0.5, -0.5))
+    return np.asarray(translation(0.5, 0.5) @ matrix @ translation(-0.5, -0.5))
 
 
 def geometry_of(pipeline: Pipeline, size: Size, channels: int) -> Placement:

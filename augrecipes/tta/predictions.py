@@ -13,7 +13,7 @@ import numpy as np
 from augrecipes.errors import DataError, counted
 from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.ops.dihedral import Symmetry
-from augrecipes.ops.matrices import Matrix, Size, scaled, shifted, turned
+from augrecipes.ops.matrices import Matrix, Size, scaling, symmetry_matrix, translation
 from augrecipes.tta.fusion import fused
 from augrecipes.tta.geometry import of_corners
 from augrecipes.tta.points import array_of, moved_corners, moved_keypoints, places_in, rows_of
@@ -119,10 +119,10 @@ def _grids(split: Split, predictions: Iterable[Any], how: str, fill: float | Non
         planes = merge(_alike([_led_back(read(one), symmetry, first) for symmetry, one in group]))
         finer = planes.shape[1] / geometry.after[0], planes.shape[2] / geometry.after[1]
         scale = (_scale if images else _stretched)(finer, split.evaluation, geometry.after)
-        coarser = np.linalg.inv(scaled(scale, scale))
+        coarser = np.linalg.inv(scaling(scale, scale))
         rows, columns = (slice(span.start * scale, span.end * scale) for span in split.windows[number])
         size = rows.stop - rows.start, columns.stop - columns.start
-        planes, seen = sampled(planes, scaled(*finer) @ geometry.pixels @ coarser, size, nearest=labels)
+        planes, seen = sampled(planes, scaling(*finer) @ geometry.pixels @ coarser, size, nearest=labels)
         for matrix, cut in geometry.cuts:
             seen = seen & within(matrix @ coarser, size, cut)
         canvas = canvas or Canvas((split.size[0] * scale, split.size[1] * scale), planes, labels=labels)
@@ -171,8 +171,8 @@ def _stretched(finer: tuple[float, float], of: Evaluation, view: Size) -> int:
 def _to_source(split: Split, number: int, symmetry: Symmetry, steps: Matrix) -> tuple[Matrix, Size]:
     """The matrix from a view of a window, behind some steps, to the source; and the size of the view."""
     (rows, columns), seen = split.windows[number], size_of_view(symmetry, split.geometry(number).after)
-    back = np.linalg.inv(steps) @ turned(undone(symmetry), seen)
-    return np.asarray(shifted(columns.start, rows.start) @ back), seen
+    back = np.linalg.inv(steps) @ symmetry_matrix(undone(symmetry), seen)
+    return np.asarray(translation(columns.start, rows.start) @ back), seen
 
 
 def _boxes(split: Split, predictions: Iterable[Any], how: str, fill: float | None) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.ops.dihedral import D4, IDENTITY, Symmetry
-from augrecipes.ops.matrices import Size, turned
+from augrecipes.ops.matrices import Size, symmetry_matrix
 from augrecipes.recipe.model import Inputs
 from augrecipes.tta.geometry import of_corners
 from augrecipes.tta.points import moved_corners, moved_keypoints
@@ -53,7 +53,7 @@ def viewed(
     sample: Mapping[str, Any], symmetry: Symmetry, size: Size, inputs: Inputs, *, channels_first: bool
 ) -> dict[str, Any]:
     """One view of a sample of evaluation, whose image has `size`; its arrays share no memory with it."""
-    found, matrix = dict(sample), turned(symmetry, size)
+    found, matrix = dict(sample), symmetry_matrix(symmetry, size)
     for name in ("image", "mask"):
         if sample.get(name) is not None:
             found[name] = view_of(sample[name], symmetry, channels_first=channels_first and name == "image").copy()

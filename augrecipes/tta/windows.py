@@ -12,7 +12,7 @@ import numpy as np
 
 from augrecipes.errors import DataError
 from augrecipes.ops.box_formats import corners_px, from_corners_px
-from augrecipes.ops.matrices import Size, shifted
+from augrecipes.ops.matrices import Size, translation
 from augrecipes.recipe.grammar import SlidingWindow
 from augrecipes.recipe.model import Inputs
 from augrecipes.tta.points import moved_corners, moved_keypoints, places_in, rows_of
@@ -69,7 +69,7 @@ def cut(targets: Mapping[str, Any], window: Window, size: Size, inputs: Inputs) 
     """
     rows, columns = window
     height, width = own = rows.end - rows.start, columns.end - columns.start
-    found, origin = dict(targets), shifted(-columns.start, -rows.start)
+    found, origin = dict(targets), translation(-columns.start, -rows.start)
     for name in ("image", "mask"):
         if found.get(name) is not None:
             found[name] = np.array(found[name][rows.start : rows.end, columns.start : columns.end])

@@ -113,7 +113,7 @@ def verify(
         if len(left_out) > _SPARE_TRIES:
             break
         try:
-            given = reader.read(place.number)
+            given = reader.sample(place.number)
         except DataError as error:
             left_out[str(error)] = error
             continue
@@ -179,7 +179,7 @@ def replay(
 
 def replay_from(reader: RecipeSource, both: Sequence[Any], number: int, epoch: int, dtype: Dtype) -> Replay:
     """The same, from what is open already."""
-    given = reader.read(number).of(dtype)
+    given = reader.sample(number).of(dtype)
     return Replay(given, *(given.run(pipeline, epoch) for pipeline in both))
 
 

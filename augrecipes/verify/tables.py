@@ -39,7 +39,7 @@ def report_of(found: Verification, epochs: int = 1) -> Report:
     ]
     about_places = [Note(_PLACES)] if found.promise.geometry else []
     inputs = found.recipe.inputs
-    names = sorted({step.name for step in found.recipe.walk() if op_record(step.name).differs})
+    names = sorted({step.name for step in found.recipe.walk() if op_record(step.name).is_corrected})
     if names and (inputs.boxes or inputs.keypoints):
         about_places.append(Note(_DIFFERS.format(", ".join(names))))
     return Report(facts, tables, [*about_places, *(Note(_broken(one), "broken:", "error") for one in found.broken)])

@@ -54,7 +54,7 @@ def test_from_files_to_batches(finish: Callable[..., str], tmp_path: Path, count
     middle = bands(count)[9:41, 19:51].transpose(2, 0, 1) / 255
     expected = (middle - np.reshape(mean, (-1, 1, 1))) / 0.25
     np.testing.assert_allclose(evaluated[0]["image"].numpy(), expected, atol=1e-5)
-    for form in ("raw", "hdf5", "lossless"):
+    for form in ("raw", "lossless"):
         finish(f"pack bands.yaml data --out {form} --format {form} --workers 0")
         packed = ar.Packed(tmp_path / form, tmp_path / "bands.yaml", seed=3)
         batch = next(iter(ar.loader(packed, 6, shuffle=True, seed=0)))

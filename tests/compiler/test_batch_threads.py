@@ -1,9 +1,11 @@
 """Threads that share a batch: each sample is handed out once, nobody waits long, and what is raised is heard."""
 
+import itertools
 import math
 import os
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,14 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.encoded_images import Jpeg
-from support.programs import one_level_off
 
-from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.run import batch_threads
+from augrecipes.compiler.run import batch_threads, thread_copies
 from augrecipes.compiler.run.batch_threads import BatchQueue, run_in_threads
+from augrecipes.compiler.run.thread_copies import ThreadCopies
 from augrecipes.images.encoded import encoded
-from augrecipes.native.kernels import library
-from augrecipes.recipe.parse import parse_text
 
 LARGE = np.zeros((800, 800, 3), np.uint8)
 FILE = encoded(Jpeg(375, 500).data, name="it")
@@ -125,36 +124,51 @@ def test_a_fork_has_threads_of_its_own() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
-RECIPE = parse_text(
-    "{version: 1, recipe: r, steps: [D4, Rotate: {limit: 30}, RandomCrop: {height: 20, width: 20}], eval: []}"
-)
+# Copies of what holds state: no two threads at once have one, and a thread goes on with that of one that has ended.
 
 
-def check_batch() -> None:
-    rng = np.random.default_rng(0)
-    images = [rng.integers(0, 256, (40, 50, 3), np.uint8) for _ in range(24)]
-    pipeline = RECIPE.compile(optimize="exact")
-    wanted = [pipeline.at(k)(image=image)["image"] for k, image in enumerate(images)]
-    for threads in (1, 2, 3):
-        np.testing.assert_array_equal(pipeline.batch(images, threads=threads), wanted)
+def found_by(copies: ThreadCopies[int], make: itertools.count, threads: int) -> list[int]:
+    """What so many threads have that are there at once."""
+    met, found = threading.Barrier(threads), []
+
+    def work() -> None:
+        met.wait()
+        mine = {copies.of_this_thread(make.__next__) for _ in range(9)}
+        met.wait()  # none has ended before all have asked
+        found.extend(mine)
+
+    at_work = [threading.Thread(target=work) for _ in range(threads)]
+    for thread in at_work:
+        thread.start()
+    for thread in at_work:
+        thread.join()
+    return sorted(found)
 
 
-def test_a_batch_is_the_same_whatever_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_threads, "_LEAST", 1)
-    check_batch()
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_that_are_there_at_once_have_copies_of_their_own(threads: int) -> None:
+    copies, make = ThreadCopies[int](), itertools.count()
+    for _ in range(4):
+        assert len({*found_by(copies, make, threads)}) == threads
 
 
-@pytest.mark.skipif(library() is None, reason="no native kernels here")
-def test_a_planted_fault_of_one_thread_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_threads, "_LEAST", 1)
-    right, wrong, main = Program.run_batch, one_level_off(), threading.get_ident()
+def test_copies_do_not_pile_up() -> None:
+    copies, make = ThreadCopies[int](), itertools.count()
+    for _ in range(20):
+        found_by(copies, make, 3)
+    assert len(copies._copies) <= 6
 
-    def by_thread(self: Program, *args: Any, **named: Any) -> Any:
-        if threading.get_ident() != main:
-            return wrong(self, *args, **named)
-        time.sleep(0.005)  # so that others have their share
-        return right(self, *args, **named)
 
-    monkeypatch.setattr(Program, "run_batch", by_thread)
-    with pytest.raises(AssertionError):
-        check_batch()
+def test_a_thread_that_bears_the_number_of_another_goes_on_with_its_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    copies, make = ThreadCopies[int](), itertools.count()
+    assert [copies.of_this_thread(make.__next__) for _ in range(2)] == [0, 0]
+    number = threading.get_ident()
+    monkeypatch.setattr(thread_copies, "threading", SimpleNamespace(**vars(threading) | {"get_ident": lambda: number}))
+    assert found_by(copies, make, 1) == [0]
+
+
+def test_a_forked_process_takes_none_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    copies, make = ThreadCopies[int](), itertools.count()
+    assert copies.of_this_thread(make.__next__) == 0
+    monkeypatch.setattr(thread_copies, "os", SimpleNamespace(getpid=lambda: -1))
+    assert copies.of_this_thread(make.__next__) == 1

@@ -14,7 +14,7 @@ import augrecipes as ar
 from augrecipes.compiler.run import clock
 from augrecipes.compiler.run.clock import DECODE, Clock, clocked
 from augrecipes.compiler.run.instrument import SINK
-from augrecipes.compiler.timing import Measured, Times, measure
+from augrecipes.compiler.timing import PlanTiming, Times, measure
 from augrecipes.native.kernels import library, using
 from augrecipes.recipe.parse import parse_text
 
@@ -300,7 +300,7 @@ def test_an_explanation_with_times() -> None:
     times = Times({"Nap#1": 5.0, "Rotate#1": 0.01, "RandomResizedCrop#1": 0.02}, 0.01, 0.001, 6.0)
     joined = "JoinedWarps(Rotate#1 + RandomResizedCrop#1)"
     planned = Times({"Nap#1": 5.0, joined: 0.01}, 0.01, 0.001, 5.5)
-    told = ar.explain(made, optimize="fast").with_times(Measured(times, planned, 1.1, 0.1, 8, 7), "a.png").to_json()
+    told = ar.explain(made, optimize="fast").with_times(PlanTiming(times, planned, 1.1, 0.1, 8, 7), "a.png").to_json()
     assert [row["ms"] for row in told["steps"]] == [5.0, 0.01, 0.02]
     assert [row["ms"] for row in told["plan"]] == [5.0, 0.01]
     assert told["timing"]["before"] == {"sink": 0.01, "overhead": 0.001, "whole": 6.0}

@@ -101,18 +101,18 @@ def looking_behind_each(steps: Steps, flow: Flow, contract: Contract) -> list[st
 
 
 @pytest.mark.parametrize(
-    ("rule", "what", "fault"),
+    ("rule", "name", "fault"),
     [
-        ("crop_first", "swaps", one_at_a_time),
-        ("shrink_first", "swaps", one_at_a_time),
-        ("shrink_first", "obstacles_from", looking_behind_each),
-        ("join_warps", "obstacles_from", looking_behind_each),
-        ("join_colours", "obstacles_from", looking_behind_each),
-        ("reduce_first", "obstacles_from", looking_behind_each),
+        ("crop_first", "exact.swaps", one_at_a_time),
+        ("shrink_first", "shrink_first.swaps", one_at_a_time),
+        ("shrink_first", "shrink_first.obstacles_from", looking_behind_each),
+        ("join_warps", "join_warps.obstacles_from", looking_behind_each),
+        ("join_colours", "join_colours.obstacles_from", looking_behind_each),
+        ("reduce_first", "reductions.obstacles_from", looking_behind_each),
     ],
 )
-def test_planted_rules_are_found(monkeypatch: pytest.MonkeyPatch, rule: str, what: str, fault: object) -> None:
-    monkeypatch.setattr(f"augrecipes.compiler.rewrite.rules.{rule}.{what}", fault)
+def test_planted_rules_are_found(monkeypatch: pytest.MonkeyPatch, rule: str, name: str, fault: object) -> None:
+    monkeypatch.setattr(f"augrecipes.compiler.rewrite.rules.{name}", fault)
     assert growth(planning(FIRINGS[rule], "fast", rewrite), 12) > MOST
 
 

@@ -4,7 +4,6 @@ import copy
 import pickle
 import random
 from bisect import bisect_right
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,14 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.checks import planted_faults
 
-from augrecipes.compiler.kernels import fast_apply, fields
 from augrecipes.compiler.run import draws as draws_module
 from augrecipes.compiler.run.draws import CounterRandom, Draws
-from augrecipes.ops.registry import construct
-from augrecipes.recipe.model import Arguments, Step
 from augrecipes.seeds import finalise, mix, site_key
 
-pytestmark = pytest.mark.filterwarnings("ignore:This augmenter is very slow")
 U63 = st.integers(0, 2**63 - 1)
 
 
@@ -123,92 +118,9 @@ def test_a_choice_by_weights_is_numpys(seed: int, weights: list[list[float]]) ->
     check_choices(seed, weights, 9)
 
 
-# Maps made with fewer temporaries are albumentations' own, to the last bit, for the same draws.
-
-
-FIELDS = st.builds(
-    lambda **arguments: ("ElasticTransform", arguments),
-    alpha=st.floats(0, 300),
-    sigma=st.floats(1, 20),
-    approximate=st.booleans(),
-    same_dxdy=st.booleans(),
-    noise_distribution=st.sampled_from(["gaussian", "uniform"]),
-)
-
-
-def drawn_maps(step: Any, shape: tuple[int, ...], seed: int) -> Any:
-    step.set_random_seed(seed)
-    return step.get_params_dependent_on_data({"shape": shape}, {})
-
-
-def check(step: tuple[str, dict[str, Any]], shape: tuple[int, ...], seed: int) -> None:
-    name, arguments = step
-    own, fast = (construct(Step(name, Arguments(arguments))) for _ in range(2))
-    fast_apply.attach([fast])
-    expected, found = (drawn_maps(one, shape, seed) for one in (own, fast))
-    assert found.keys() == expected.keys()
-    for key, value in expected.items():
-        if value is None:
-            assert found[key] is None
-            continue
-        assert found[key].dtype == value.dtype == np.float32
-        np.testing.assert_array_equal(found[key].view(np.uint32), value.view(np.uint32), err_msg=key)
-
-
-GRIDS = st.builds(
-    lambda **arguments: ("PiecewiseAffine", arguments),
-    nb_rows=st.just([2, 13]),
-    nb_cols=st.just([2, 13]),
-    scale=st.sampled_from([[0.0, 0.0], [0.03, 0.05], [1, 3]]),
-    absolute_scale=st.booleans(),
-)
-
-
-@given(GRIDS, st.integers(1, 30), st.integers(1, 30), st.integers(0, 2**32))
-def test_grids_that_move_make_the_same_maps(step: Any, height: int, width: int, seed: int) -> None:
-    check(step, (height, width, 3), seed)
-
-
-def test_a_kernel_whose_means_are_off_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fields, "piecewise_maps", _moved)
-    fields.adds_as_numpy.cache_clear()
-    try:
-        check(("PiecewiseAffine", {}), (20, 30, 3), 1)
-    finally:
-        fields.adds_as_numpy.cache_clear()
-
-
-@given(FIELDS, st.integers(1, 70), st.integers(1, 70), st.integers(0, 2**32))
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_same_draws_same_maps(step: Any, height: int, width: int, seed: int) -> None:
-    check(step, (height, width, 3), seed)
-
-
-smooth, piecewise_maps = fields.smooth, fields.piecewise_maps
-
-
-def _a_bit_off(field: Any, *how: Any) -> bool:
-    if not smooth(field, *how):
-        return False
-    field[-1] += np.float32(1e-4)
-    return True
-
-
-def _moved(*given: Any, **named: Any) -> Any:
-    map_x, map_y = piecewise_maps(*given, **named)
-    return map_x, np.nextafter(map_y, np.float32(np.inf))
-
-
 test_planted_faults_are_caught = planted_faults({
     "weights of another choice": (
         lambda _: check_choices(0, [[0.25, 0.25, 0.5]], 50),
         (draws_module, "bisect_right", lambda ends, at: min(bisect_right(ends, at) + 1, len(ends) - 1)),
-    ),
-    "maps a bit off": (
-        lambda _: check(("ElasticTransform", {"sigma": 5}), (64, 64, 3), 1), (fields, "smooth", _a_bit_off),
-    ),
-    "means a bit off": (
-        lambda _: check(("PiecewiseAffine", {}), (20, 30, 3), 1), (fields, "piecewise_maps", _moved),
-        (fields, "adds_as_numpy", lambda _: True),
     ),
 })  # fmt: skip

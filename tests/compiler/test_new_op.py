@@ -95,7 +95,7 @@ LINE = "EFFECT(SETS_LOW_BITS, 60) /* drawn: how many bits are kept */\n"
 CASE = """\
     case OP_SETS_LOW_BITS:
         for (int v = 0; v < LEVELS; v++)
-            made[0][v] = (uint8_t)(v | ((1 << (8 - (int)drawn[0])) - 1));
+            result[0][v] = (uint8_t)(v | ((1 << (8 - (int)drawn[0])) - 1));
         break;
 """
 

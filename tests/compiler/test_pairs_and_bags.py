@@ -171,18 +171,6 @@ def recipe_bag(steps: str = STEPS, **more: str) -> ar.Recipe:
     return parse_text(f"version: 1\nrecipe: test\nkind: bag\nsteps: {steps}\n{rest}")
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5, 40])
-@pytest.mark.parametrize("optimize", ["none", "exact"])
-def test_every_number_of_threads_gives_each_tiles_own_sample(threads: int, optimize: Any) -> None:
-    pipeline = recipe_bag().compile(seed=3, threads=threads, optimize=optimize)
-    alone = recipe_bag().compile(seed=3, optimize="none")
-    for index in range(3):
-        out = pipeline.at(index, 1)(images=TILES)["image"]
-        wanted = [alone.at(index, 1, tile=k)(image=tile)["image"] for k, tile in enumerate(TILES)]
-        assert out.shape == (17, 3, 24, 24)
-        assert np.array_equal(out, np.stack(wanted))
-
-
 def test_shared_draws_are_one_for_a_bag_and_differ_between_bags() -> None:
     pipeline = recipe_bag("[{StainJitter: {share: bag, p: 1.0}}, {RandomGamma: {p: 1.0}}]").compile(
         save_applied_params=True
@@ -210,29 +198,12 @@ def test_a_group_shares_its_choice_and_its_childrens_draws() -> None:
     assert len(chosen) == 3
 
 
-class TestBrokenTiles:
-    def read(self, k: int) -> np.ndarray:
-        if k in (3, 7):
-            raise ar.DataError("is broken", path=f"{k}.png")
-        return TILES[k]
+def test_of_broken_tiles_alone_there_is_no_bag() -> None:
+    def read(k: int) -> np.ndarray:
+        raise ar.DataError("is broken", path=f"{k}.png")
 
-    @pytest.mark.parametrize("threads", [1, 3])
-    def test_the_first_is_raised(self, threads: int) -> None:
-        pipeline = recipe_bag().compile(threads=threads)
-        for _ in range(5):
-            with pytest.raises(ar.DataError, match=r"3\.png"):
-                pipeline.bag(0, 0, range(17), self.read)
-
-    def test_none_is_left(self) -> None:
-        with pytest.raises(ar.DataError, match="none of its 2 tiles"):
-            recipe_bag().compile().bag(0, 0, [3, 3], lambda k: self.read(3), skip=True)
-
-
-def test_the_key_is_the_tiles_number_not_its_place() -> None:
-    pipeline = recipe_bag().compile()
-    whole = pipeline.at(2)(images=TILES)["image"]
-    some = pipeline.bag(2, 0, [11, 4], lambda k: TILES[[11, 4][k]]).image
-    assert np.array_equal(some, whole[[11, 4]])
+    with pytest.raises(ar.DataError, match="none of its 2 tiles"):
+        recipe_bag().compile().bag(0, 0, [3, 3], read, skip=True)
 
 
 @pytest.mark.parametrize(

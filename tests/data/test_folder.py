@@ -20,7 +20,7 @@ from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.sample import Held
+from augrecipes.sources.sample import DatasetView
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +250,7 @@ def test_draws_of_another_sample_are_noticed(
 ) -> None:
     """Planted: what is listed again is drawn as it was the first time."""
     ds = MAKERS["part"](kind, roots[kind.name])
-    monkeypatch.setattr(Held, "key", lambda self, k: self.row(k))
+    monkeypatch.setattr(DatasetView, "key", lambda self, k: self.row(k))
     rows = type(ds).given
     monkeypatch.setattr(type(ds), "given", lambda self, index, **how: _with_key_of_row(rows(self, index, **how), self))
     with pytest.raises(AssertionError):

@@ -137,7 +137,7 @@ def its_own(real: Real) -> Real:
 def renumbered(real: Real) -> Real:
     def subset(self: Any, indices: Any, *, mode: Any = None) -> Any:
         made = real(self, indices, mode=mode)
-        made._order = np.arange(len(made))
+        made._keys.listed = np.arange(len(made))
         return made
 
     return subset
@@ -186,7 +186,10 @@ FAULTS: dict[str, tuple[str, Callable[[Real], Real]]] = {
         "_read", lambda real: lambda self, epoch, virtual: real(self, epoch, 0 if virtual == 5 else virtual),
     ),
     "weights_draw_repeats_anew": (
-        "_hold", lambda real: lambda self, table, weights, n: real(self, table, weights and [1.0] * N, n),
+        "__init__",
+        lambda real: lambda self, *args, weights=None, **how: real(
+            self, *args, weights=weights and [1.0] * N, **how
+        ),
     ),
     "subsets_keep_their_samples": ("subset", renumbered),
     "eval_draws_nothing": ("subset", lambda real: lambda self, indices, **_: real(self, indices)),

@@ -26,10 +26,9 @@ def test_law(roots: dict[str, Path], kind: Kind, law: str) -> None:
 
 @by_kind
 @pytest.mark.parametrize("mode", ["train", "eval"])
-@pytest.mark.parametrize("form", ["raw", "hdf5"])
-def test_samples_are_those_of_the_files(roots: dict[str, Path], kind: Kind, mode: Any, form: str) -> None:
+def test_samples_are_those_of_the_files(roots: dict[str, Path], kind: Kind, mode: Any) -> None:
     recipe = parse_text(recipe_of(kind))
-    store = packed(kind, roots[kind.name], format=form)
+    store = packed(kind, roots[kind.name])
     files = kind.open(roots[kind.name], recipe_of(kind), seed=3, mode=mode)
     for optimize in ("none", "exact"):
         ds = Packed(store, recipe, seed=3, mode=mode, optimize=optimize)
@@ -69,10 +68,9 @@ def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("mode", ["train", "eval"])
-@pytest.mark.parametrize("form", ["raw", "hdf5"])
-def test_all_that_lies_on_an_image(listed: Path, tmp_path: Path, form: str, mode: Any) -> None:
+def test_all_that_lies_on_an_image(listed: Path, tmp_path: Path, mode: Any) -> None:
     recipe = parse_text(TARGETS.replace("FORMAT", "pascal_voc"))
-    pack(recipe, str(listed), tmp_path / "store", split="train", format=form, workers=0)
+    pack(recipe, str(listed), tmp_path / "store", split="train", workers=0)
     files = ImageFolder(files=listed, recipe=recipe, split="train", mode=mode, seed=2)
     ds = Packed(tmp_path / "store", recipe, mode=mode, seed=2)
     assert agree(files, ds)

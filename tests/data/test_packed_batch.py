@@ -19,7 +19,7 @@ from support.datasets import here as in_process
 from support.kinds import IMAGE, KINDS, PAIR, Kind, N, packed, pixels, recipe_of
 
 from augrecipes import CollateError, DataError, Packed, Samples, StoreError, loader, pack
-from augrecipes.data import running as of_samples
+from augrecipes.data import source_runs
 from augrecipes.data.collate import Collate
 from augrecipes.native.kernels import library
 from augrecipes.recipe.parse import parse_text
@@ -190,7 +190,7 @@ def flips_are_told(kind: Kind, root: Path, folder: Path, form: str, verify: Any)
 
 
 @pytest.mark.parametrize("verify", ["first", "always"])
-@pytest.mark.parametrize("form", ["raw", "hdf5", "jpeg"])
+@pytest.mark.parametrize("form", ["raw", "jpeg"])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_flips_are_told(roots: dict[str, Path], kind: Kind, form: str, verify: Any, tmp_path: Path) -> None:
     flips_are_told(kind, roots[kind.name], tmp_path, form, verify)
@@ -384,20 +384,20 @@ def test_a_source_that_writes_to_its_arrays_again(arrays: int, masks: bool) -> N
         same(batch, other)
     same(here.__getitems__([1, 1, 2, 4, 5]), [there[k] for k in (1, 1, 2, 4, 5)])
     with pytest.MonkeyPatch.context() as patch, pytest.raises(AssertionError):
-        patch.setattr(of_samples, "_is_anothers", lambda *_: False)  # a planted fault
+        patch.setattr(source_runs, "_is_overwritten", lambda *_: False)  # a planted fault
         same([*loader(Samples(Rewritten(arrays, masks=masks), RECIPE), 8)], [*in_process(there, 8)])
 
 
-columns = of_samples._columns
+columns = source_runs._columns
 of_names = planted(lambda names, order: check(0, names, order, {}), NAMES, ORDERS_SOURCES)
 test_planted_faults_are_found = natively(planted_faults({
     "another's": (
         of_names,
-        (of_samples, "_columns", lambda beside, *rest: columns({k: beside[max(0, k - 1)] for k in beside}, *rest)),
+        (source_runs, "_columns", lambda beside, *rest: columns({k: beside[max(0, k - 1)] for k in beside}, *rest)),
     ),
     "lists stay lists": (of_names, ("augrecipes.data.fetch.Draft._lists", lambda *_: False)),
     "unlike is alike": (
         lambda _: test_items_that_are_not_alike_are_told_as_one_by_one("boxes", 4),
-        (of_samples, "frozenset", lambda _: 0, False),  # it is Python's own
+        (source_runs, "frozenset", lambda _: 0, False),  # it is Python's own
     ),
 }, (*FAILURES, KeyError, pytest.fail.Exception)))  # fmt: skip

@@ -299,37 +299,6 @@ def test_shifts_are_found_to_the_pixel(shift, how):
     assert compare(LARGE, np.roll(degraded(SMALL, **how), shift, (0, 1))) == SHIFTS[shift]
 
 
-def moved(large: np.ndarray, scale: int, matrix: list[list[float]]) -> np.ndarray:
-    """The large image moved by a matrix, in pixels of its own, and reduced."""
-    size = large.shape[1::-1]
-    found = cv2.warpAffine(large, np.array(matrix), size, flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT)
-    return reduced(found, scale)
-
-
-TURN = np.pi / 180
-DISPLACED = {
-    "half a pixel": (lambda x, s: moved(x, s, [[1, 0, s / 2], [0, 1, 0]]), "shifted by 0.5 px to the right"),
-    "pixels taken": (lambda x, s: x[::s, ::s], r"px to the right and 0\.\d+ px down, as \[::\d, ::\d\] takes pixels"),
-    "the last ones": (lambda x, s: x[s - 1 :: s, s - 1 :: s], r"shifted by 0\.\d+ px to the left and 0\.\d+ px up$"),
-    "enlarged": (
-        lambda x, s: moved(x, s, [[1.01, 0, 0], [0, 1.01, 0]]),
-        r"it drifts, from .* px down in the lower right",
-    ),
-    "turned": (lambda x, s: moved(x, s, [[1, -TURN, 0], [TURN, 1, 0]]), "it drifts, from"),
-    "BGR": (lambda x, s: reduced(x, s)[..., ::-1], "red, green, blue of the one are blue, green, red of the"),
-    "rolled": (lambda x, s: np.roll(reduced(x, s), 1, 2), "red, green, blue of the one are"),
-}
-
-
-@pytest.mark.parametrize("how", [{}, {"blur": 0.7, "noise": 5, "quality": 80}])
-@pytest.mark.parametrize("scale", [2, 3, 4, 8])
-@pytest.mark.parametrize("case", DISPLACED)
-def test_what_is_less_than_a_pixel_away_is_found(case, scale, how):
-    displace, said = DISPLACED[case]
-    large = scene(scale, (72 * scale, 100 * scale))
-    assert re.search(said, compare(large, degraded(np.ascontiguousarray(displace(large, scale)), **how)) or "")
-
-
 @pytest.mark.parametrize("noise", [0, 3, 15, 30])
 def test_images_with_nothing_to_see_are_not_judged(noise):
     y, x = np.mgrid[:256, :256]

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from PIL import Image
 from support.checks import planted_faults
 from support.kind_laws import LAWS, OF_SAMPLES, drawn
-from support.kinds import FORMS, IMAGE, PAIR, Files, Kind, agree, source_of
+from support.kinds import FORMS, IMAGE, PAIR, Files, Kind, agree, open_packed, source_of
 from support.kinds import KINDS_GIVEN as KINDS
 from torch.utils.data import Subset
 
 import augrecipes as ar
 from augrecipes.bench.run import Options
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources import items, rows
+from augrecipes.sources import items, opened
 from augrecipes.sources import sample_inputs as pictures
-from augrecipes.sources.rows import NamedSource, OpenedSource
+from augrecipes.sources.opened import NamedSource, OpenedSource
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 BOXED = IMAGE.recipe  # takes a mask, boxes and keypoints
@@ -254,7 +254,7 @@ def test_law_columns_of_one_length_are_rows(lengths: dict[str, int]) -> None:
     source = OpenedSource(lambda: columns)
     assert len(source) == next(iter(lengths.values()))
     for index in range(len(source)):
-        row = source.row(index)
+        row = source.read(index)
         assert row.keys() == columns.keys()
         assert all((value == columns[name][index]).all() for name, value in row.items())
 
@@ -290,7 +290,7 @@ test_planted_faults_are_caught = planted_faults(
         ),
         "rows of the next sample's values": (
             lambda _: test_law_columns_of_one_length_are_rows.hypothesis.inner_test({"image": 3}),  # type: ignore[attr-defined]
-            (rows.NamedColumns, "__getitem__", lambda self, k: {n: c[k - 1] for n, c in self.columns.items()}),
+            (opened.NamedColumns, "read", lambda self, k: {n: c[k - 1] for n, c in self.arrays.items()}),
         ),
     },
     (AssertionError, ar.DataError),
@@ -316,33 +316,35 @@ ROWS = 12
 class Arrays(ar.Source):
     """Two arrays of one length, by name."""
 
+    classes = ("even", "odd")
+
     def __init__(self, arrays: Mapping[str, Any]) -> None:
         self.arrays = arrays
-        self.labels = arrays["label"]
-        self.classes = ("even", "odd")
+        names = [f"arrays.npz[{k}]" for k in range(len(self))]
+        self.columns = {"label": arrays["label"], "path": names, "weight": arrays["label"] + 0.5, "own": 1}
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.arrays["label"])
 
     def read(self, index: int) -> dict[str, Any]:
         return {name: values[index] for name, values in self.arrays.items()}
-
-    def path(self, index: int) -> str:
-        return f"arrays.npz[{index}]"
 
     def digest(self) -> str:
         return str(self.arrays["image"].sum())
 
 
-class AlsoOne:
-    """The same methods, without the class."""
+class ThreeMembers:
+    """The members of the protocol, and nothing else: of no class of ours, without items, path and digest."""
 
-    def __init__(self, source: Arrays) -> None:
-        self._source, self.labels, self.classes = source, source.labels, source.classes
-        self.read, self.path, self.digest = source.read, source.path, source.digest
+    def __init__(self) -> None:
+        self._source = source()
+        self.columns = self._source.columns
 
     def __len__(self) -> int:
         return len(self._source)
+
+    def read(self, index: int) -> dict[str, Any]:
+        return {name: value for name, value in self._source.read(index).items() if name != "label"}
 
 
 def source(n: int = ROWS) -> Arrays:
@@ -353,20 +355,83 @@ def source(n: int = ROWS) -> Arrays:
 def test_what_is_known_of_it_is_known_of_the_dataset() -> None:
     ds, rows = ar.Samples(source(), CROPS, seed=3), [source().read(i) for i in range(ROWS)]
     assert (ds.classes, ds.labels.tolist(), ds.path(5)) == (["even", "odd"], [0, 1] * 6, "arrays.npz[5]")
+    assert ds.weights.tolist() == [0.5, 1.5] * 6
     other = ar.Samples(Arrays({**source().arrays, "image": rows[0]["image"][None]}), CROPS)
     assert ds.fingerprint()["files"] != other.fingerprint()["files"]
-    assert agree(ds, ar.Samples(AlsoOne(source()), CROPS, seed=3))  # type: ignore[arg-type]
+    assert agree(ds, ar.Samples(ThreeMembers(), CROPS, seed=3))
     listed = ar.Samples(rows, CROPS, seed=3)
     assert [drawn(ds[1, i]) for i in range(ROWS)] == [drawn(listed[1, i]) for i in range(ROWS)]
 
 
-def test_everything_that_reads_samples_takes_it(tmp_path: Path) -> None:
-    made, recipe = source(), ar.load(CROPS)
+@pytest.mark.parametrize("name", ["label", "weight", "group"])
+def test_a_column_has_a_value_of_its_kind_for_each_sample(name: str) -> None:
+    for values in ([1] * (ROWS - 1), [object()] * ROWS, [[1, 2]] * ROWS):
+        wrong = source()
+        wrong.columns = {name: values}
+        with pytest.raises(ar.DataError, match=f"column {name!r} of a source of {ROWS} samples should be as many"):
+            ar.Samples(wrong, CROPS)
+
+
+@pytest.mark.parametrize("make", [source, ThreeMembers])
+def test_everything_that_reads_samples_takes_it(make: Any, tmp_path: Path) -> None:
+    made, recipe = make(), ar.load(CROPS)
     (batch,) = ar.loader(ar.Samples(made, recipe, seed=3), ROWS)
     assert (tuple(batch["image"].shape), batch["label"].tolist()) == ((ROWS, 3, 24, 28), [0, 1] * 6)
+    assert agree(ar.Samples(make, recipe, seed=3), ar.Samples(made, recipe, seed=3))  # opened in each process
     assert ar.sample_grid(recipe, made, rows=2).std() > 5
     assert ar.verify(recipe, made, samples=3).ok
     ar.pack(recipe, made, tmp_path / "store", workers=0)
     assert agree(ar.Packed(tmp_path / "store", recipe, seed=3), ar.Samples(made, recipe, seed=3))
     sides = ar.bench({"crops": recipe}, made, Options(samples=4, seconds=0.1, effects=False)).sides
     assert len(sides) == 2
+
+
+OWN = """
+import numpy as np
+
+class Own:
+    columns = {"label": [0, 1, 0, 1]}
+
+    def __len__(self):
+        return 4
+
+    def read(self, index):
+        rng = np.random.default_rng(index)
+        return {"image": rng.integers(0, 256, (150, 140, 3), np.uint8)}
+
+made = Own()
+"""
+
+
+@pytest.mark.parametrize("name", ["Own", "made"])
+def test_every_command_takes_three_members_by_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    from augrecipes.cli import main
+
+    (tmp_path / "own.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    own = f"own.py:{name}"
+    for words in (
+        ("check-data", "folder-128", own),
+        ("preview", "folder-128", own, "-o", "grid.png"),
+        ("verify", "folder-128", own, "--samples", "2"),
+        ("pack", "folder-128", own, "-o", "store", "--workers", "0"),
+        ("bench", "folder-128", own, "--samples", "4", "--no-effects", "--seconds", "0.01"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main([*words])
+        assert not ended.value.code, capsys.readouterr()
+    assert ar.Packed("store", "folder-128").labels.tolist() == [0, 1, 0, 1]
+
+
+# What reads files is a source as well: given to `ar.Samples` it has the samples of its dataset.
+
+
+@by_kind
+def test_files_and_stores_are_sources(roots: dict[str, Path], kind: Kind) -> None:
+    files = kind.open(roots[kind.name], seed=3)
+    for ds in (files, source_of(kind, roots[kind.name], "bytes", seed=3), open_packed(kind, roots[kind.name], seed=3)):
+        made = ar.Samples(ds.source, ds.recipe, seed=3)
+        assert agree(made, ds)
+        assert (made.path(2), len(ds.source), len([*ds.source])) == (ds.path(2), len(ds), len(ds))

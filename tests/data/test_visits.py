@@ -19,7 +19,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset, WeightedRandomSa
 from torch.utils.data.distributed import DistributedSampler
 
 from augrecipes.compat import torch as hooks
-from augrecipes.data import epochs, indexed, visits
+from augrecipes.data import epochs, sample_keys, visits
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.epochs import EpochClock
 from augrecipes.data.loader import loader
@@ -236,20 +236,20 @@ def test_a_full_shared_memory_is_told(monkeypatch: pytest.MonkeyPatch, caplog: p
     assert "unable to allocate shared memory: workers" in caplog.text
     monkeypatch.undo()
     ds = Gathering(N)
-    ds._visits = counters
+    ds._keys._visits = counters
     check_passes(ds, VIEWS["itself"], **WAYS["here"])
 
 
 test_planted_faults_are_caught = planted_faults({
     "draws do not move": (law_of_images, (Visits, "next", lambda self, sample, clock: (clock.epoch, 0))),
     "counters are not shared": (law_of_images, (Visits, "_share", lambda self: None)),
-    "what is read by hand counts": (law_of_images, (indexed, "is_called_by_dataloader", lambda: True)),
+    "what is read by hand counts": (law_of_images, (sample_keys, "is_called_by_dataloader", lambda: True)),
     "a word of the user is missed": (law_of_images, (EpochClock, "changes", 0)),
     "repeats are those of later epochs": (law_of_images, (Visits, "next", lambda *args: (sum(true_next(*args)), 0))),
     "nobody finds threads": (lambda _: test_threads_of_the_user("here"), (hooks.sys, "_current_frames", dict)),
     **{f"nobody tells threads, {backend}": (
         lambda _, backend=backend: test_threads_of_the_user_below_our_loader(backend),
-        (indexed, "current", lambda: epochs._under_way.get(get_ident())))
+        (sample_keys, "current", lambda: epochs._under_way.get(get_ident())))
        for backend in BACKENDS},
     "processes count alike": (lambda _: shared_out(2, False), (Visits, "of_process", lambda self: Share())),
 })  # fmt: skip

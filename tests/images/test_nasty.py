@@ -22,7 +22,7 @@ import augrecipes as ar
 from augrecipes.images.reading import OpenFile
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import open_mask, read_image, read_mask
-from augrecipes.sources.rows import OpenedSource
+from augrecipes.sources.opened import OpenedSource
 
 DATA = Path(os.environ.get("AUGRECIPES_DATA", "/nowhere")) / "nasty"
 DIFFERENCES = Path(__file__).with_name("nasty_differences.csv")
@@ -153,9 +153,9 @@ def test_an_array_may_be_cut_once_it_is_open(order: Any, keep: int, tmp_path: Pa
     np.save(file, np.asarray(LARGE, order=order))
     image, mask, stack = ar.open_encoded(file), open_mask(file), OpenedSource(str(file))  # its rows are the samples
     assert not isinstance(mask, np.ndarray)
-    np.testing.assert_array_equal(stack.row(119), LARGE[119])
+    np.testing.assert_array_equal(stack.read(119), LARGE[119])
     os.truncate(file, keep)
-    reads = [image.array, lambda: image.view(3, 5, 20, 30), mask.array, lambda: stack.row(119)]
+    reads = [image.array, lambda: image.view(3, 5, 20, 30), mask.array, lambda: stack.read(119)]
     for read in reads if order == "C" else reads[:3]:
         with pytest.raises(ar.DataError, match="truncated") as caught:
             read()

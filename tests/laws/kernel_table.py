@@ -372,7 +372,7 @@ NOISE = (
     Row(
         "numpy_normals", 4,
         st.fixed_dictionaries({"seed": st.integers(0, 2**32 - 1), "count": st.sampled_from((1, 2, 3000, 10**5))}),
-        lambda kernels, room, case: NumpyNormals(kernels).made(case.seed, case.count),
+        lambda kernels, room, case: NumpyNormals(kernels).numbers(case.seed, case.count),
         lambda case: np.random.default_rng(case.seed).normal(size=case.count), WHOLE, lambda kernels: bool(normals()),
     ),
 )  # fmt: skip

@@ -29,7 +29,7 @@ from support.programs import with_results
 
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import masks
-from augrecipes.compiler.rewrite.rules import crop_first, open_groups
+from augrecipes.compiler.rewrite.rules import exact
 from augrecipes.kinds.image import pipeline as of_images
 from augrecipes.ops import groups
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Recipe, Step, label
@@ -146,7 +146,7 @@ test_planted_faults_are_caught = planted_faults(
         ),
         "tables see what a window pads": (
             planted(check, recipes(PADS), SEEDS),
-            (crop_first, "_may_pad", lambda _: False),
+            (exact, "_may_pad", lambda _: False),
         ),
         "draws keyed by place in the plan": (
             planted(check, recipes(TABLES), SEEDS),
@@ -163,7 +163,7 @@ test_planted_faults_are_caught = planted_faults(
         **{
             f"groups are opened by {fault.__name__}": (
                 planted(check, JOINING["nested groups"], SEEDS),
-                (open_groups, "_opens", fault),
+                (exact, "_opens", fault),
             )
             for fault in (_opens_what_may_miss, _opens_choices)
         },

@@ -1,6 +1,5 @@
 """`fast` keeps its contracts: the draws of `none`, places to 0.01 px, levels within a bound, labels that were there."""
 
-import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,13 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_recipes import MOVES, Pool, build, photo, pool, recipes, targets
+from random_recipes import MOVES, Pool, build, pool, recipes, targets
 from support.checks import DEAR, SEEDS, holds, planted, planted_faults
 from test_exact_equals_none import keyed_by_place
 
 from augrecipes.compiler.lowering import masks
 from augrecipes.compiler.rewrite.rules import join_warps
-from augrecipes.compiler.run.batch import SampleOutput
 from augrecipes.errors import DataError
 from augrecipes.kinds.image import pipeline as of_images
 from augrecipes.kinds.image.pipeline import ImagePipeline
@@ -259,21 +257,6 @@ def test_levels(recipe: Recipe, seed: int) -> None:
     assert worst <= bound + 1e-3, worst
 
 
-def survives(seed: int = 0) -> bool:
-    """Whether a sample is still what it was after the next one has been made."""
-    output = Output(dtype="uint8", layout="hwc")
-    steps = label([Step(name, Arguments(args), p=1.0) for name, args in (*WARPS[:1], *WARPS[10:11], *COLOURS[:2])])
-    pipeline = build(Recipe("law", steps=steps, output=output), "fast", seed)
-    first = pipeline.at(0)(image=photo(seed, 3, "uint8"))["image"]
-    kept = first.copy()
-    pipeline.at(1)(image=photo(seed + 1, 3, "uint8"))
-    return bool((first == kept).all())
-
-
-def test_no_result_lies_in_scratch() -> None:
-    assert survives()
-
-
 class Waves:
     """An image whose value is known at every real place: cosines of at most `highest` cycles a source pixel."""
 
@@ -352,12 +335,6 @@ def as_fast(change: Callable[[tuple[Step, ...]], tuple[Step, ...]]) -> tuple[Any
     return sys.modules[__name__], "build", careless
 
 
-def _in_one_memory(self: SampleOutput, target: str, shape: tuple[int, ...], dtype: Any) -> Any:
-    result = scratch[: math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
-    setattr(self, target, result)
-    return result[None]
-
-
 def borders_stay(_: Any) -> None:
     steps = label(
         [Step("Rotate", Arguments({"limit": 40}), p=1.0), Step("Resize", Arguments({"height": 8, "width": 12}))]
@@ -366,7 +343,7 @@ def borders_stay(_: Any) -> None:
     assert max(border_error(recipe, seed) for seed in range(40)) < 0.04
 
 
-honest, scratch = build, np.empty(1 << 22, np.uint8)
+honest = build
 PLACES = planted(places_agree, recipes(WARPS + WINDOWS, boxes=False, max_steps=4), SEEDS, st.just(""), st.just(1))
 TENTH = Step("Affine", Arguments({"rotate": [0.1, 0.1]}), p=1.0, site="Affine#99")  # 0.05 px, 30 px from the middle
 test_planted_faults_are_caught = planted_faults({
@@ -375,9 +352,6 @@ test_planted_faults_are_caught = planted_faults({
         PLACES, as_fast(lambda steps: tuple(step for step in steps if "Crop" not in step.name)),
     ),
     "steps in the wrong order": (PLACES, as_fast(lambda steps: steps[::-1])),
-    "all results in one memory": (
-        lambda _: test_no_result_lies_in_scratch(), (SampleOutput, "rows", _in_one_memory),
-    ),
     "a reduced image has a border of its own": (borders_stay, as_fast(lambda steps: with_border(steps, "replicate"))),
     "draws keyed by place in the plan": (PLACES, (of_images, "lower", keyed_by_place)),
 })  # fmt: skip

@@ -189,7 +189,7 @@ def instead(monkeypatch: pytest.MonkeyPatch, works: Callable[..., Any]) -> Itera
 
     with monkeypatch.context() as planted:
         planted.setattr(principal_colours, "fancy_pca", planted_way)
-        planted.setattr(probes, "_KNOWN", {})
+        planted.setattr(probes, "_ANSWERS", {})
         yield
 
 
@@ -299,7 +299,7 @@ def test_the_probe_sees_a_number_of_the_tables_of_lab_that_is_one_off(
         changed = lab.TABLES.copy()
         changed[field][0, place] += 1
         monkeypatch.setattr(lab, "TABLES", changed)
-        monkeypatch.setattr(probes, "_KNOWN", {})
+        monkeypatch.setattr(probes, "_ANSWERS", {})
         plan: Any = recipe_of(("CLAHE", {"p": 1.0})).compile(optimize="exact").native
         seen += len(plan.opaque)
     assert seen >= (3 if field == "roots" else 5)

@@ -3,12 +3,11 @@
 Every sample is what it is where albumentations calls every step itself.
 """
 
-import random
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from random_recipes import OTHERS, RGB_ONLY, Pool, assert_same, build, outcome, recipes, steps_for, targets
 from support.checks import FAILURES, SEEDS, holds, planted, planted_faults
@@ -16,12 +15,10 @@ from support.checks import FAILURES, SEEDS, holds, planted, planted_faults
 from augrecipes.compat import steps as run_by
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import gate_of, is_plain
-from augrecipes.compiler.kernels import fast_apply, samplers
 from augrecipes.compiler.run import step_calls
 from augrecipes.compiler.run.draws import CounterRandom, Draws
 from augrecipes.compiler.run.step_calls import call_plain
-from augrecipes.ops.registry import construct
-from augrecipes.recipe.model import Arguments, Recipe, Step
+from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
@@ -169,50 +166,3 @@ def test_only_what_runs_in_the_usual_way_is_prepared() -> None:
     assert not is_plain(Own())
     assert not is_plain(A.MaskDropout())
     assert not is_plain(A.OneOf([A.VerticalFlip()]))
-
-
-# The place that a window is drawn around is that of albumentations, and so is whatever is drawn after it.
-
-
-DTYPES = st.sampled_from([np.uint8, np.uint16, np.int16, np.float32])
-
-
-def check_places(mask: np.ndarray, seed: int, **args: Any) -> None:
-    arguments = Arguments({"height": 3, "width": 5, **args})
-    own, fast = (construct(Step("CropNonEmptyMaskIfExists", arguments)) for _ in range(2))
-    fast_apply.attach([fast])
-    assert samplers.FastMaskCrop in type(fast).__mro__
-    seen = []
-    for step in (own, fast):
-        step.py_random = random.Random(seed)
-        data = {"image": mask, "mask": mask}
-        params = step.update_transform_params({}, data)
-        drawn = step.get_params_dependent_on_data(params, data)["crop_coords"]
-        seen.append((drawn, [type(number) for number in drawn], step.py_random.random()))
-    assert seen[0] == seen[1]
-
-
-@given(
-    size=st.tuples(st.integers(3, 70), st.integers(5, 70)),
-    share=st.sampled_from([0.0, 0.001, 0.1, 0.9, 1.0]),
-    dtype=DTYPES,
-    channels=st.sampled_from([0, 0, 0, 2]),
-    args=st.sampled_from([{}, {}, {"ignore_values": [1]}, {"ignore_channels": [0]}]),
-    seed=st.integers(0, 10**6),
-)
-def test_windows_are_drawn_around_the_same_places(
-    size: tuple[int, int], share: float, dtype: Any, channels: int, args: dict[str, Any], seed: int
-) -> None:
-    rng = np.random.default_rng(seed)
-    shape = (*size, channels) if channels else size
-    mask = (rng.random(shape) < share) * rng.integers(-1 if dtype in (np.int16, np.float32) else 1, 3, shape)
-    if args.get("ignore_channels") and not channels:
-        args = {}
-    check_places(mask.astype(dtype), seed, **args)
-
-
-def test_the_law_sees_a_place_that_is_one_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(samplers.np, "flatnonzero", lambda row: np.nonzero(row)[0][::-1])
-    with pytest.raises(AssertionError):
-        for seed in range(9):
-            check_places(np.random.default_rng(seed).integers(0, 2, (20, 30), np.uint8), seed)

@@ -11,7 +11,6 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, KERNEL_SETS, NEEDS_KERNELS, SETS, Spoilt, spoil_last
 from random_recipes import build
@@ -233,24 +232,6 @@ def test_labels_on_an_axis_of_one_are_the_kernels_too() -> None:
 # The maps of warps that go by a smooth field, or by a grid.
 
 SMOOTH = [kernels for kernels in KERNEL_SETS if kernels is not None and fields.smooths_as_opencv(kernels)]
-SIGMAS = st.sampled_from((0.7, 0.8, 1.0, 1.5, 3.3, 6.0, 11.0, 50.0))  # 7 to 401 weights, of each remainder by four
-
-
-@given(SIDES, SIDES, SIGMAS, st.floats(0, 200), st.booleans(), st.booleans(), st.sampled_from(["gaussian", "uniform"]))
-def test_displacements_are_those_of_albumentations(
-    rows: int, columns: int, sigma: float, alpha: float, same: bool, rough: bool, distribution: str
-) -> None:
-    arguments = {"alpha": alpha, "same_dxdy": same, "approximate": rough, "noise_distribution": distribution}
-    own, fast = (construct(Step("ElasticTransform", Arguments(arguments))) for _ in range(2))
-    with using(KERNEL_SETS[-1]):
-        fast_apply.attach([fast])
-    drawn = []
-    for step in (own, fast):
-        step.sigma, step.random_generator = sigma, np.random.Generator(np.random.Philox(3))
-        made = step.get_params_dependent_on_data({"shape": (rows, columns, 3)}, {})
-        drawn.append((made["map_x"], made["map_y"], step.random_generator.bit_generator.random_raw()))
-    for one, other in zip(*drawn, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_a_transform_runs_by_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,7 +93,7 @@ def page_of(value: Displayed) -> Page:
     return page
 
 
-@settings(max_examples=max(12, settings.default.max_examples // 25))
+@settings(max_examples=max(6, settings.default.max_examples // 25))
 @given(recipes(steps_for(3)), st.text(max_size=30))
 def test_any_recipe_has_a_page(recipe: ar.Recipe, about: str) -> None:
     recipe = replace(recipe, about=about, eval=())

@@ -313,7 +313,7 @@ class Unmoved:
 
 
 def shifted_half(name: str, *more: Any) -> np.ndarray:
-    return matrices.shifted(0.3, 0) @ own_matrix(name, *more)
+    return matrices.translation(0.3, 0) @ own_matrix(name, *more)
 
 
 def albumentations_own(step: Any) -> Any:

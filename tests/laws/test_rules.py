@@ -188,7 +188,7 @@ def test_every_bit(dtype: str) -> None:
     holds(law, recipes_pairs(), SEEDS, st.just(dtype))
 
 
-RULE = "augrecipes.compiler.rewrite.rules.crop_first.action_of"
+RULE = "augrecipes.compiler.rewrite.rules.exact.action_of"
 test_planted_faults_are_caught = planted_faults(
     {
         "a table before a window that pads": (  # a rule of images that forgets whose pixels it moves

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from random_recipes import MOVES, TABLES, Pool, build, outcome, photo, pool, recipes, steps_for, targets
 from support.checks import SEEDS, holds, in_a_thread, planted, planted_faults, read_only
-from support.programs import by_programs, with_results
+from support.programs import RUN_BATCH, by_programs, with_results
 from test_fast import COLOURS, WARPS, WINDOWS
 from test_golden import GALLERY
 from test_golden import given as of_gallery
@@ -21,6 +22,7 @@ from augrecipes.compiler.executor import inputs
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.rewrite import Compiled, plan
 from augrecipes.compiler.run import program_runner
+from augrecipes.compiler.run.batch import SampleOutput
 from augrecipes.compiler.run.clock import Clock, clocked
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS
 from augrecipes.compiler.run.program_run import PythonFallback
@@ -347,4 +349,117 @@ test_planted_faults_of_extra_targets_are_caught = planted_faults(
         "a plan knows of the image alone": (PLAIN, (f"{__name__}.build", _knows_of_the_image_alone)),
         "a target is handed on": (PLAIN, (ImagePipeline, "_arrival_of", _hands_targets_on)),
     },
+)
+
+
+# What a pipeline has made before decides nothing: sizes, dtypes, masks and layout may change from call to call.
+
+
+CALLED_STEPS = [
+    "{NoOp: {p: 1.0}}",
+    "{HorizontalFlip: {p: 0.5}}",
+    "{RandomGamma: {p: 0.5}}",
+    "{RandomRotate90: {p: 0.5}}",
+    "{SmallestMaxSize: {max_size: 24}}",
+    "{RandomCrop: {height: 20, width: 20, p: 1.0}}",
+    "{Rotate: {limit: 30, p: 1.0}}",
+    "{RandomBrightnessContrast: {p: 1.0}}",
+]
+WRITTEN_OUTPUTS = ["{dtype: uint8, layout: hwc}", "{}"]
+MASKS = ["", None, np.uint8, np.uint8, bool, np.int64]
+CALL = st.tuples(
+    st.sampled_from([(24, 30, 3), (30, 24, 3), (26, 26, 1)]),
+    st.sampled_from([np.uint8, np.uint8, np.uint8, np.float32]),
+    st.sampled_from(MASKS),
+    st.sampled_from([*LAID, ""]),
+)
+MANY = st.lists(CALL, min_size=4, max_size=10)
+
+
+def sample_of_call(seed: int, shape: tuple[int, ...], dtype: Any, of_mask: Any, lies: str) -> dict[str, Any]:
+    """An image, and a mask of some dtype on it, or one that is None, or none."""
+    random = np.random.default_rng(seed)
+    image, mask = random.integers(0, 256, shape, np.uint8), random.integers(0, 2, shape[:2])
+    given: dict[str, Any] = {"image": image if dtype == np.uint8 else image.astype(np.float32) / 255}
+    if of_mask != "":
+        given["mask"] = None if of_mask is None else mask.astype(of_mask)
+    return {name: None if array is None else LAID.get(lies, np.copy)(array) for name, array in given.items()}
+
+
+def check_calls(steps: list[str], output: str, calls: list[Any], optimize: Any = "exact") -> None:
+    """`exact` makes what `none` makes, call by call; and what any pipeline makes stays, in memory of its own."""
+    recipe = ar.load(f"version: 1\nrecipe: test\nsteps: [{', '.join(steps)}]\noutput: {output}\n")
+    pipeline, plain = (recipe.compile(optimize=level) for level in (optimize, "none"))
+    made: list[tuple[np.ndarray, np.ndarray]] = []
+    for k, call in enumerate(calls):
+        targets = sample_of_call(k, *call)
+        wanted, done = (one.at(k)(**targets) for one in (plain, pipeline))
+        assert done.keys() == wanted.keys()
+        for name, array in done.items():
+            assert array.dtype == wanted[name].dtype
+            others = [*targets.values(), *(before for before, _ in made)]
+            assert not any(np.shares_memory(array, other) for other in others if other is not None)
+            made.append((array, (array if optimize == "fast" else wanted[name]).copy()))
+    for array, expected in made:
+        np.testing.assert_array_equal(array, expected)
+
+
+@KERNELS
+def test_earlier_samples_decide_nothing() -> None:
+    steps = st.lists(st.sampled_from(CALLED_STEPS), max_size=3, unique=True)
+    holds(
+        check_calls,
+        steps,
+        st.sampled_from(WRITTEN_OUTPUTS),
+        MANY,
+        st.sampled_from(("exact", "fast")),
+        tried=settings.default,
+    )
+
+
+def test_a_mask_that_is_required_is_asked_for_again() -> None:
+    text = "version: 1\nrecipe: test\nsteps: [HorizontalFlip]\ninputs: {mask: required}\n"
+    pipeline = ar.load(text).compile()
+    targets = sample_of_call(0, (24, 30, 3), np.uint8, np.uint8, "")
+    pipeline.at(0)(**targets), pipeline.at(1)(**targets)
+    with pytest.raises(ar.DataError, match="require 'mask'"):
+        pipeline.at(2)(image=targets["image"])
+
+
+def recycled() -> Any:
+    """`SampleOutput.rows`, which gives out the same memory for each result of a shape."""
+    kept: dict[Any, np.ndarray] = {}
+
+    def rows(self: SampleOutput, target: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        result = kept.setdefault((target, shape), np.empty(shape, dtype))
+        setattr(self, target, result)
+        return result[None]
+
+    return rows
+
+
+def remembered() -> Any:
+    """`Program.run_batch`, which takes an image of a shape for the one of that shape before it."""
+    kept: dict[Any, np.ndarray] = {}
+
+    def run_batch(self: Program, epoch: int, keys: Any, images: Any, *more: Any, **named: Any) -> Any:
+        before = [kept.setdefault((id(self), image.shape), image.copy()) for image in images]
+        return RUN_BATCH(self, epoch, keys, before, *more, **named)
+
+    return run_batch
+
+
+CALLS = CALLED_STEPS[:2], WRITTEN_OUTPUTS[0], [((24, 30, 3), np.uint8, np.uint8, "")] * 4
+WARPED_CALLS = CALLED_STEPS[-2:], *CALLS[1:], "fast"
+test_planted_faults_between_calls_are_caught = KERNELS(
+    planted_faults(
+        {
+            "memory that was handed out is written to": (
+                lambda _: check_calls(*CALLS),
+                (SampleOutput, "rows", recycled()),
+            ),
+            "so it is by merged steps": (lambda _: check_calls(*WARPED_CALLS), (SampleOutput, "rows", recycled())),
+            "an image of before": (lambda _: check_calls(*CALLS), (Program, "run_batch", remembered())),
+        }
+    )
 )

@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +17,6 @@ from support.checks import SEEDS, in_threads, planted_faults, tries
 import augrecipes as ar
 from augrecipes.compiler import rewrite
 from augrecipes.compiler.compile import pipeline_of
-from augrecipes.compiler.lowering import lower
 from augrecipes.compiler.rewrite import Compiled, flow_of
 from augrecipes.compiler.rewrite import rule as rule_module
 from augrecipes.compiler.rewrite.rules import rules_for
@@ -186,9 +184,8 @@ def test_what_rules_do_is_right_in_every_epoch(steps: list[Any], epochs: list[in
     check_rules(loaded(steps), epochs)
 
 
-def test_a_recipe_is_planned_once_and_what_has_no_schedule_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    still = parse_text("version: 1\nrecipe: a\neval: []\nsteps: [Blur, Rotate: {p: {by_epoch: [0, 1]}}]")
-    pipeline, whole = build(GROWS, "fast", 0), build(still, "exact", 0)
+def test_a_recipe_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = build(GROWS, "fast", 0)
     monkeypatch.setattr(rule_module, "apply_rules", None)
     monkeypatch.setattr(rewrite, "apply_rules", None)
     first, second = pipeline.in_epoch(0), pipeline.in_epoch(1)
@@ -197,8 +194,6 @@ def test_a_recipe_is_planned_once_and_what_has_no_schedule_is_shared(monkeypatch
     assert (rotate.limit, second.transforms[0].limit) == ((-5, 5), (-13.75, 13.75))
     assert one_of.transforms[0].blur_limit[1] == 3
     assert pipeline.in_epoch(5) is pipeline.in_epoch(6)  # the same numbers
-    assert whole.in_epoch(0).transforms[0] is whole.transforms[0]
-    assert whole.in_epoch(0).transforms[1] is not whole.transforms[1]
 
 
 GROWS = parse_text("""
@@ -413,10 +408,8 @@ eval: []
 in_epoch = Compiled.in_epoch
 
 
-def only_p(was: lower.Lowered, step: Step, *_: Any) -> Any:
-    made = copy(was.made)
-    made.p = step.p
-    return made
+def only_p(step: Step, epoch: int) -> Step:
+    return replace(step, p=schedule.in_epoch(step, epoch).p, schedule=Arguments())
 
 
 test_planted_faults = planted_faults(
@@ -428,10 +421,10 @@ test_planted_faults = planted_faults(
         ),
         "the pipeline of the first epoch that was asked for": (case("exact"), (Pipeline, "in_epoch", first_asked_for)),
         "a curve that is none": (case("fast"), (schedule, "CURVES", {"step": lambda share: share})),
-        "arguments of the end": (lambda _: check(GROWS, "none", 0), (Pipeline, "rebuild", staticmethod(only_p))),
-        "weights that are all alike": (
+        "arguments of the end": (lambda _: check(GROWS, "none", 0), (rewrite, "in_epoch", only_p)),
+        "weights of the end": (
             lambda _: check(WEIGHED, "exact", 0, range(4)),
-            (lower, "chance", lambda _: 1.0),
+            (rewrite, "in_epoch", lambda step, epoch: replace(schedule.in_epoch(step, epoch), steps=step.steps)),
         ),
         "rules that look at the end alone": (
             lambda _: check_rules(ENDS, [0]),

@@ -247,7 +247,7 @@ def test_finer_predictions_come_back_bit_for_bit() -> None:
 
 # Planted faults.
 
-scaled, spans, owns = matrices.scaled, windows.spans, windows.Span.owns
+scaled, spans, owns = matrices.scaling, windows.spans, windows.Span.owns
 EXACT, RAMPS, TILED = (
     planted(come_back, *EXACTLY),
     planted(ramps_come_back, *WARPED),
@@ -294,13 +294,13 @@ test_planted_faults_are_caught = planted_faults(
         "a mean that knows no infinity": (VALUES, (predictions, "between", _between)),
         "integers as floats": (VALUES, (predictions, "array_of", lambda one, *_: np.asarray(one, np.float64))),
         "a pixel that is off": (
-            EXACT, (matrices, "turned", lambda symmetry, size: matrices.shifted(1, 0) @ np.eye(3))
+            EXACT, (matrices, "symmetry_matrix", lambda symmetry, size: matrices.translation(1, 0) @ np.eye(3))
         ),
         "sizes without the half pixel": (
-            RAMPS, (matrices, "scaled", lambda y, x, centres=True: scaled(y, x, centres=False))
+            RAMPS, (matrices, "scaling", lambda y, x, centres=True: scaled(y, x, centres=False))
         ),
         "the same in windows": (
-            TILED, (matrices, "scaled", lambda y, x, centres=True: scaled(y, x, centres=False))
+            TILED, (matrices, "scaling", lambda y, x, centres=True: scaled(y, x, centres=False))
         ),
         "boxes about pixels' centres": (
             WHOLE_BOXES, (predictions, "of_corners", lambda matrix: matrix)

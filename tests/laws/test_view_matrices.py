@@ -170,10 +170,10 @@ def of_class(name: str) -> Callable[[Any], None]:
     return lambda _: check(one([other for other, _ in MOVES].index(name)), "none", 5)
 
 
-SCALED, AT, OF = matrices.scaled, step_matrices.StepMatrices.at, matrices.matrix_of
+SCALED, AT, OF = matrices.scaling, step_matrices.StepMatrices.at, matrices.matrix_of
 test_planted_faults_are_found = planted_faults(
     {
-        "resizes without the half pixel": (of_class("Resize"), (matrices, "scaled", no_half)),
+        "resizes without the half pixel": (of_class("Resize"), (matrices, "scaling", no_half)),
         "all views where the first is": (of_class("D4"), (step_matrices.StepMatrices, "at", first_key)),
         "no padding": (of_class("PadIfNeeded"), (step_matrices, "matrix_of", unpadded)),
         "one matrix for all": (

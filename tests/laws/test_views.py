@@ -20,7 +20,6 @@ from augrecipes.errors import CollateError, DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.kinds.views import branches
 from augrecipes.kinds.views import pipeline as of_views
-from augrecipes.kinds.views.pipeline import ViewsPipeline
 from augrecipes.recipe.model import Arguments, NamedView, Output, Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
 
@@ -361,6 +360,6 @@ test_planted_faults_are_found = planted_faults(
             (branches._AsItIs, "__call__", branches.Sink.__call__),
         ),
         "parts that are planned alone": (check_parted, (branches, "Plan", lambda nodes: ALONE(nodes[:0]))),
-        "the numbers of the end in all epochs": (check_epochs, (ViewsPipeline, "in_epoch", lambda self, _: self)),
+        "the numbers of the end in all epochs": (check_epochs, (ImagePipeline, "in_epoch", lambda self, _: self)),
     }
 )

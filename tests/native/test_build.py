@@ -153,9 +153,9 @@ def test_what_is_asked_for_ahead_lies_in_its_array(
     own, planted = build.fingerprint(), tmp_path / "channel_sums.c"
     text = (build.HERE / planted.name).read_text(encoding="utf-8")
     planted.write_text(text.replace("MIN(3 * x + AHEAD, 3 * count - 1)", "3 * x + AHEAD"), encoding="utf-8")
-    others = [source for source in build.sources() if source.name != planted.name]
+    others = [source for source in build.source_files() if source.name != planted.name]
     monkeypatch.setattr(build, "fingerprint", lambda: own)
-    monkeypatch.setattr(build, "sources", lambda: [planted, *others])
+    monkeypatch.setattr(build, "source_files", lambda: [planted, *others])
     spoilt = build.build(tmp_path / "kernels.so", (*ASKS_BY_READING, f"-I{build.HERE}"))
     assert under_guard(spoilt, "test_native_merges.py").returncode == -signal.SIGSEGV
 
@@ -258,7 +258,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     monkeypatch.setattr(build, "compiler", lambda: ["cc"])
     monkeypatch.setattr(build, "processor", lambda: "x86_64")
     monkeypatch.setattr(build, "_libjpeg", lambda: iter([["-ljpeg"]]))
-    monkeypatch.setattr(build, "_call", note)
+    monkeypatch.setattr(build, "_run", note)
     monkeypatch.setattr(build.ctypes, "CDLL", lambda path: SimpleNamespace(ar_isa=lambda: 3))
     return calls
 
@@ -270,10 +270,10 @@ def sets_of(calls: list[list[str]]) -> set[str]:
 def test_an_editable_install_compiles_what_this_machine_needs_once(tmp_path: Path, compiled: list[list[str]]) -> None:
     file = tmp_path / "built" / "kernels.so"
     file.parent.mkdir()
-    assert build.update(file, whole=False) == [file, build.codec_beside(file)]
+    assert build.update(file, whole=False) == [file, build.codec_library(file)]
     assert sets_of(compiled) == {"-DISA=base", "-DISA=v3"}  # the best that this machine has
     compiled.clear()
-    assert build.update(file, whole=False) == [file, build.codec_beside(file)]
+    assert build.update(file, whole=False) == [file, build.codec_library(file)]
     assert compiled == []
     build.update(file)  # a wheel has them all
     assert sets_of(compiled) == {"-DISA=base", "-DISA=v3", "-DISA=v4"}
@@ -330,7 +330,7 @@ def test_ziglang_is_told_the_instruction_sets_in_its_own_words(tmp_path: Path, m
         Path(command[command.index("-o") + 1]).touch()
 
     monkeypatch.setattr(build, "compiler", lambda: [sys.executable, "-m", "ziglang", "cc"])
-    monkeypatch.setattr(build, "_call", note)
+    monkeypatch.setattr(build, "_run", note)
     build.build(tmp_path / "kernels.so")
     compiled = [command for command in calls if "-c" in command]
     assert all(any(part.startswith("-mcpu=") for part in command) for command in compiled)
@@ -344,7 +344,7 @@ def test_what_needs_libjpeg_is_left_out_without_it(
     kernels_file = tmp_path / "kernels.so"
     made = build.build_codec(kernels_file)
     if made is not None:
-        assert made == build.codec_beside(kernels_file) == tmp_path / "kernels-jpeg.so"
+        assert made == build.codec_library(kernels_file) == tmp_path / "kernels-jpeg.so"
         assert libjpeg.opened(ctypes.CDLL(str(made))).version
     monkeypatch.setattr(build, "_libjpeg", lambda: iter([["-lno-such-library"]]))
     assert build.build_codec(kernels_file) is None  # and an old one goes
@@ -358,7 +358,7 @@ def test_libjpeg_built_from_other_sources_is_refused(
     if codec is None:
         pytest.skip("built without libjpeg-turbo")
     assert f"libjpeg-turbo {codec.version}" in described()
-    path = build.codec_beside(kernels.where())
+    path = build.codec_library(kernels.where())
     for name in ("codec/huffman.h", "layout.h"):
         date(checkout, path.stat().st_mtime + 100)
         assert libjpeg.codec.__wrapped__() is not None

@@ -88,7 +88,7 @@ def test_a_store_that_is_gone_is_told_by_whoever_reads(roots: dict[str, Path], t
     sent = pickle.dumps(Packed(tmp_path / "store", parse_text(recipe_of(IMAGE))))
     shutil.rmtree(tmp_path / "store")
     ds = pickle.loads(sent)
-    for read in (lambda: ds[0], lambda: len(ds), lambda: ds.store, lambda: ds.unreadable):
+    for read in (lambda: ds[0], lambda: ds.table, lambda: ds.store, lambda: ds.unreadable):
         with pytest.raises(StoreError, match="no such store"):
             read()
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
@@ -233,7 +233,7 @@ def same_samples(roots: dict[str, Path], folder: Path, kind: Kind) -> None:
     for k in range(len(source)):
         for target in targets:
             assert np.array_equal(
-                source.read(k).images[target], ds.store.array(target, ds.store.items(target, 3 * k)[0])
+                source.sample(k).images[target], ds.store.array(target, ds.store.items(target, 3 * k)[0])
             )
 
 

@@ -20,7 +20,6 @@ FORMS: dict[str, dict[str, Any]] = {
     "one": {},
     "shards": {"shard_size": 3_000},
     "jpegs": {"format": "jpeg", "shard_size": 2_000},
-    "hdf5": {"format": "hdf5"},
 }
 IMAGE = KINDS[0]
 

@@ -32,7 +32,7 @@ def killed(format: str, step: int, seed: int, *planted: str) -> dict[str, Any]:
 @needs_fork
 @pytest.mark.parametrize(
     ("format", "step", "seeds"),
-    [("raw-300", 8, 1), ("hdf5", 12, 1), *(pytest.param(form, 1, 3, marks=pytest.mark.soak) for form in stores.FORMS)],
+    [("raw-300", 8, 1), *(pytest.param(form, 1, 3, marks=pytest.mark.soak) for form in stores.FORMS)],
 )
 def test_killed_at_any_call(format: str, step: int, seeds: int) -> None:
     for seed in range(seeds):

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -232,26 +231,3 @@ def test_raw_items_begin_at_lines_of_the_cache(tmp_path: Path) -> None:
     store = stores.write(tmp_path / "s", "raw")
     for target in store.targets:
         assert (store.tables[target].start % 64 == 0).all()
-
-
-def test_hdf5_of_one_shape_is_read_by_others(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    images, masks = rng.integers(0, 256, (3, 5, 7, 3), np.uint8), rng.integers(0, 9000, (3, 5, 7)).astype("u2")
-    with StoreWriter(
-        tmp_path / "s", format="hdf5", kind="image", targets={"image": "image", "mask": "mask"}, rows=3
-    ) as writer:
-        for row in range(3):
-            writer.add(row, {"image": [images[row]], "mask": [masks[row]]})
-        writer.finish({"label": np.array([3, 1, 2]), "source": ["a", "é", "b\udcff"], "source/mask": ["x", "y", "z"]})
-    with h5py.File(tmp_path / "s" / "image-00000.h5") as file:
-        assert (file["data"].shape, file["data"].dtype, file["data"].chunks) == ((3, 5, 7, 3), np.uint8, None)
-        assert np.array_equal(file["data"][:], images)
-        assert np.array_equal(file["data"][1], images[1])
-        assert file["columns/label"][:].tolist() == [3, 1, 2]
-        assert file["columns/source"][:].tolist() == [b"a", "é".encode(), b"b\xff"]
-        assert file["columns/source.mask"].asstr()[0] == "x"
-        assert file["rows"][:].tolist() == [0, 1, 2, 3]
-        assert set(file) == {"data", "rows", "columns"}
-    with h5py.File(tmp_path / "s" / "mask-00000.h5") as file:
-        assert file["data"].dtype == np.uint16
-        assert np.array_equal(file["data"][:], masks)

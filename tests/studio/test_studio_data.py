@@ -148,8 +148,8 @@ def test_epochs_that_were_baked_are_shown_in_turn(packed: Any, monkeypatch: pyte
     assert differing(page, store, IMAGES) == []
     reply = page.ask("POST", "/api/draws", {"text": IMAGES, "seed": 4})
     assert "with seed 3, not with 4" in reply.json["error"]["message"]
-    read = StoredSource.read
-    monkeypatch.setattr(StoredSource, "read", lambda self, k, epoch=0, **how: read(self, k, 0, **how))  # planted
+    sample = StoredSource.sample
+    monkeypatch.setattr(StoredSource, "sample", lambda self, k, epoch=0, **how: sample(self, k, 0, **how))  # planted
     page.studio.data._samples.__init__(1)  # so that all are read again
     assert any(re.match(r"\d [15] image: another image", one) for one in differing(page, store, IMAGES))
 
@@ -257,3 +257,26 @@ def test_small_images_of_floats_are_the_large_ones_made_smaller(layout: Any) -> 
             small, wanted = shown_of(image, output, size), within(rgb_of_output(image, output), size)
             assert (small.shape, np.abs(small.astype(int) - wanted).mean() < 3) == (wanted.shape, True)
         assert np.array_equal(shown_of(image, output, 1 << 30), rgb_of_output(image, output))
+
+
+class ThreeMembers:
+    """A source of somebody's own."""
+
+    def __init__(self) -> None:
+        self.columns = {"label": [0, 1, 0]}
+
+    def __len__(self) -> int:
+        return 3
+
+    def read(self, index: int) -> dict[str, Any]:
+        return {"image": image_of(index)}
+
+
+def test_a_source_of_ones_own_is_shown_as_its_dataset_returns_it(open_page: Callable[..., Page]) -> None:
+    page, recipe = open_page(None, ThreeMembers()), ar.load(IMAGES)
+    ds = ar.Samples(ThreeMembers(), recipe, seed=3)
+    *lines, _ = page.lines("/api/draws", text=IMAGES, indices=[0, 1, 2], epochs=[0, 1], seed=3, tiles=3)
+    assert len(lines) == 6
+    for line in lines:
+        (shown,), wanted = line["pictures"], ds[line["epoch"], line["index"]]["image"]
+        assert np.array_equal(page.pixels(shown["url"]), rgb_of_output(np.asarray(wanted), recipe.output))

@@ -112,7 +112,7 @@ class Program(ProgramBuffer):
             left = self.run_batch(epoch, keys, images, lambda *_: (plain, range(len(at))), begin)
             out[at] = plain
             return left
-        start = out.__array_interface__["data"][0] + strides[0]
+        start = address_of(out) + strides[0]
         numbers[:, TARGET] = start if len(at) == 1 and not at[0] else np.asarray(at) * out.strides[0] + start
         head = epoch, channels, strides[1], written_as(out)
         if not alike:

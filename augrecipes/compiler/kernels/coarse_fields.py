@@ -93,11 +93,11 @@ def axis(pixels: int, deviation: float) -> Axis:
     for cell, side in ((0, nodes), (count + 1, pixels - 1 - nodes)):
         tails = [math.erfc((far - 0.5) / (narrow * math.sqrt(2))) / 2 for far in side.tolist()]
         weights = np.where(cells == cell, np.array(tails)[:, None], weights)
-    at = (np.arange(pixels) - nodes[0]) / width
-    left = np.floor(at)
-    f = at - left
+    position = (np.arange(pixels) - nodes[0]) / width
+    node = np.floor(position)
+    f = position - node
     spline = np.stack([(1 - f) ** 3, 3 * f**3 - 6 * f**2 + 4, 3 * (f + f**2 - f**3) + 1, f**3], axis=1) / 6
-    to_pixels = RowMix(spline.astype(np.float32), left.astype(np.int64) - 1)
+    to_pixels = RowMix(spline.astype(np.float32), node.astype(np.int64) - 1)
     return Axis(count + 2, count + 4, RowMix(weights.astype(np.float32), starts.astype(np.int64)), to_pixels)
 
 
@@ -120,8 +120,8 @@ class LazyMap:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Rows:
         del copy
         kernels: Any = library()
-        made, is_x = np.empty(self.size, np.float32), self.down is None
-        return self.mixes.apply(kernels, self.rows, made, self.down or 0, is_x, not is_x).astype(dtype or np.float32)
+        places, is_x = np.empty(self.size, np.float32), self.down is None
+        return self.mixes.apply(kernels, self.rows, places, self.down or 0, is_x, not is_x).astype(dtype or np.float32)
 
 
 def field(kernels: Library, step: Any, height: int, width: int) -> tuple[LazyMap, LazyMap]:
@@ -140,8 +140,8 @@ def field(kernels: Library, step: Any, height: int, width: int) -> tuple[LazyMap
     across.smooths.apply(kernels, noise, nodes[: across.nodes])
     down.smooths.apply(kernels, cv2.transpose(nodes), smooth[: down.nodes])
     across.upsamples.apply(kernels, cv2.transpose(smooth), columns)
-    size, turned = (height, width), cv2.transpose(columns)
-    return LazyMap(size, turned, down.upsamples, None), LazyMap(size, turned, down.upsamples, rows - height)
+    size, across_rows = (height, width), cv2.transpose(columns)
+    return LazyMap(size, across_rows, down.upsamples, None), LazyMap(size, across_rows, down.upsamples, rows - height)
 
 
 def warp_by_field(image: NDArray[Any], x: LazyMap, y: LazyMap, border: int, fill: int) -> NDArray[Any] | None:
@@ -156,11 +156,11 @@ def warp_by_field(image: NDArray[Any], x: LazyMap, y: LazyMap, border: int, fill
     """
     kernels: Any = library()
     out, (height, width), channels = np.empty_like(image), x.size, image.size // math.prod(x.size)
-    done = kernels.kernel("bend", "plllii" + "ipppllp")(
+    answer = kernels.kernel("bend", "plllii" + "ipppllp")(
         address_of(image), height, width, width * channels, channels, border, fill, address_of(x.rows),
         address_of(x.mixes.weights), address_of(x.mixes.starts), x.mixes.weights.shape[1], y.down, address_of(out),
     )  # fmt: skip
-    return None if done else out
+    return None if answer else out
 
 
 def maximum_quantile(count: int, share: float) -> float:
@@ -178,20 +178,18 @@ class CoarseElastic(FastRemap):
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         """Draw fields, or what the class draws."""
         (height, width), kernels = params["shape"][:2], library()
-        draw: Any = super().get_params_dependent_on_data  # type: ignore[misc]
         if kernels is None or min(height, width) < _SMALLEST:
-            return dict(draw(params, data))
+            return dict(super().get_params_dependent_on_data(params, data))
         return dict(zip(("map_x", "map_y"), field(kernels, self, height, width), strict=True))
 
     def apply(self, img: NDArray[Any], map_x: Any, map_y: Any, **_: Any) -> NDArray[Any]:
         """An image: between its pixels, where they are levels, without a map."""
-        step: Any = self
-        fill = border_word(step.fill) if step.border_mode == cv2.BORDER_CONSTANT else 0
+        fill = border_word(self.fill) if self.border_mode == cv2.BORDER_CONSTANT else 0
         fits = isinstance(map_x, LazyMap) and img.dtype == np.uint8 and img.flags.c_contiguous
-        bent = None
-        if fits and step.interpolation == cv2.INTER_LINEAR and abs(step.alpha) < _FAR and fill >= 0:
-            bent = warp_by_field(img, map_x, map_y, step.border_mode, fill)
-        return super().apply(img, np.asarray(map_x), np.asarray(map_y)) if bent is None else bent
+        result = None
+        if fits and self.interpolation == cv2.INTER_LINEAR and abs(self.alpha) < _FAR and fill >= 0:
+            result = warp_by_field(img, map_x, map_y, self.border_mode, fill)
+        return super().apply(img, np.asarray(map_x), np.asarray(map_y)) if result is None else result
 
     def apply_to_mask(self, mask: NDArray[Any], map_x: Any, map_y: Any, **_: Any) -> NDArray[Any]:
         """A mask."""

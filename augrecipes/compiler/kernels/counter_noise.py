@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.compat import Mixin
 from augrecipes.native.kernels import Library, library
 from augrecipes.seeds import mix
 
-MOST = 2**32  # numbers of one key
+MOST_NUMBERS = 2**32  # numbers of one key
 _CHANNELS = 4  # the most that have a number each
 _SEEDS = 2**16  # that albumentations draws from
 
@@ -60,8 +61,8 @@ class Noise:
         del copy
         kernels: Any = library()
         shape = (*self.shape[:2], 1) if self.shared and len(self.shape) == 3 else self.shape
-        made = normal_numbers(kernels, self.key, prod(shape), self.mean, self.deviation).reshape(shape)
-        return np.broadcast_to(made, self.shape).astype(dtype or np.float32)
+        noise = normal_numbers(kernels, self.key, prod(shape), self.mean, self.deviation).reshape(shape)
+        return np.broadcast_to(noise, self.shape).astype(dtype or np.float32)
 
     def added_to(self, image: NDArray[Any]) -> NDArray[Any]:
         """The image, uint8 or float32 (0..1), with the noise added to it: whole levels of it, to uint8."""
@@ -80,34 +81,30 @@ class Noise:
         return np.clip(image + np.clip(noise, -256, 256).astype(np.int32), 0, 255).astype(np.uint8)
 
 
-class CounterGaussNoise:
+class CounterGaussNoise(Mixin):  # type: ignore[misc]
     """GaussNoise by counting."""
 
     counts_noise = True
-    per_channel: bool
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         """Draw as the class does, but for the numbers of the noise itself."""
-        step: Any = self
-        draw: Any = super().get_params_dependent_on_data  # type: ignore[misc]
-        image, shared = data["image"] if "image" in data else data["images"][0], not step.per_channel
-        few = shared or len(image.shape) == 2 or image.shape[2] <= _CHANNELS
-        if not few or not is_countable(image.shape, image.dtype):
-            return dict(draw(params, data))
-        deviation, mean = step.py_random.uniform(*step.std_range), step.py_random.uniform(*step.mean_range)
+        image, shared = data["image"] if "image" in data else data["images"][0], not self.per_channel
+        fits = shared or len(image.shape) == 2 or image.shape[2] <= _CHANNELS
+        if not fits or not is_countable(image.shape, image.dtype):
+            return dict(super().get_params_dependent_on_data(params, data))
+        deviation, mean = self.py_random.uniform(*self.std_range), self.py_random.uniform(*self.mean_range)
         full = 255.0 if image.dtype == np.uint8 else 1.0
-        key = mix(step.random_generator.here(), int(step.random_generator.integers(0, _SEEDS)))
+        key = mix(self.random_generator.here(), int(self.random_generator.integers(0, _SEEDS)))
         return {"noise_map": Noise(image.shape, shared, mean * full, deviation * full, key)}
 
     def apply(self, img: NDArray[Any], noise_map: Any, **params: Any) -> NDArray[Any]:
         """The image with its noise."""
         if isinstance(noise_map, Noise):
             return noise_map.added_to(img)
-        apply: Any = super().apply  # type: ignore[misc]
-        return np.asarray(apply(img, noise_map=noise_map, **params))
+        return np.asarray(super().apply(img, noise_map=noise_map, **params))
 
 
-class CounterISONoise:
+class CounterISONoise(Mixin):  # type: ignore[misc]
     """ISONoise by counting."""
 
     counts_noise = True
@@ -116,21 +113,19 @@ class CounterISONoise:
         self, img: NDArray[Any], color_shift: float, intensity: float, random_seed: int, **params: Any
     ) -> NDArray[Any]:
         """The image with its noise."""
-        step: Any = self
-        apply: Any = super().apply  # type: ignore[misc]
-        done, kernels = None, library()
+        result, kernels = None, library()
         is_rgb = img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == 3
         if kernels and is_rgb and is_countable(img.shape, img.dtype):
-            key = mix(step.random_generator.here(), int(random_seed))
-            done = iso_noise(np.ascontiguousarray(img), color_shift, intensity, key, kernels)
-        if done is None:
-            done = apply(img, color_shift=color_shift, intensity=intensity, random_seed=random_seed, **params)
-        return np.asarray(done)
+            key = mix(self.random_generator.here(), int(random_seed))
+            result = iso_noise(np.ascontiguousarray(img), color_shift, intensity, key, kernels)
+        if result is None:
+            result = super().apply(img, color_shift=color_shift, intensity=intensity, random_seed=random_seed, **params)
+        return np.asarray(result)
 
 
 def is_countable(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
     """Whether an image is one that noise is counted for."""
-    return dtype in (np.uint8, np.float32) and 0 < prod(shape) < MOST
+    return dtype in (np.uint8, np.float32) and 0 < prod(shape) < MOST_NUMBERS
 
 
 def iso_noise(
@@ -147,6 +142,6 @@ def iso_noise(
         kernels: that do it.
     """
     out = np.empty_like(img)
-    works = kernels.kernel("iso_noise", "lddppl")
-    done = works(key, color_shift, intensity, img.ctypes.data, out.ctypes.data, img.size // 3)
-    return out if done == 0 else None
+    kernel = kernels.kernel("iso_noise", "lddppl")
+    answer = kernel(key, color_shift, intensity, img.ctypes.data, out.ctypes.data, img.size // 3)
+    return out if answer == 0 else None

@@ -12,6 +12,7 @@ from typing import Any
 import cv2
 import numpy as np
 
+from augrecipes.compat import Mixin
 from augrecipes.compat.albumentations import geometric
 from augrecipes.compiler.kernels.opencv_bits import asked_once
 from augrecipes.compiler.kernels.warp_native import remap
@@ -24,22 +25,20 @@ _DEVIATIONS = 8  # that float weights reach, both ways together, as OpenCV has i
 _PROBED_FIELDS = (
     ((40, 67), 2.0), ((9, 100), 6.0), ((26, 45), 1.0), ((7, 7), 11.0), ((5, 66), 1.3), ((2, 2), 3.0), ((90, 11), 0.8),
 )  # fmt: skip
-_LEAST, _MOST = 2, 128  # rows or columns of a grid; points of it: of more, numpy adds the halves
+_LEAST_LINES, _MOST_POINTS = 2, 128  # rows or columns of a grid; points of it: of more, numpy adds the halves
 _PROBED_GRIDS = (1, 1), (2, 3), (4, 4), (5, 12), (16, 8)  # that show in which order numpy adds
 
 
-class FastRemap:
+class FastRemap(Mixin):  # type: ignore[misc]
     """A field of displacements that takes pixels from elsewhere: see `remap`."""
 
     def apply(self, img: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, **_: Any) -> np.ndarray:
         """An image."""
-        step: Any = self
-        return remap(img, map_x, map_y, step.interpolation, step.border_mode, step.fill)
+        return remap(img, map_x, map_y, self.interpolation, self.border_mode, self.fill)
 
     def apply_to_mask(self, mask: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, **_: Any) -> np.ndarray:
         """A mask."""
-        step: Any = self
-        return remap(mask, map_x, map_y, step.mask_interpolation, step.border_mode, step.fill_mask)
+        return remap(mask, map_x, map_y, self.mask_interpolation, self.border_mode, self.fill_mask)
 
 
 class FastElastic(FastRemap):
@@ -51,20 +50,19 @@ class FastElastic(FastRemap):
         Albumentations adds in float64 and rounds, which is what adding in float32 gives.
         """
         del data
-        step: Any = self
         height, width = params["shape"][:2]
-        shape, size = (1 if step.same_dxdy else 2, height, width), _APPROXIMATE_WEIGHTS * step.approximate
-        if step.noise_distribution == "gaussian":
-            noise = step.random_generator.standard_normal(shape, dtype=_F32)
+        shape, size = (1 if self.same_dxdy else 2, height, width), _APPROXIMATE_WEIGHTS * self.approximate
+        if self.noise_distribution == "gaussian":
+            noise = self.random_generator.standard_normal(shape, dtype=_F32)
             most = max(noise.max(), -noise.min())
             if most > _ZERO:
                 noise /= most
         else:
-            noise = step.random_generator.uniform(-1, 1, size=shape).astype(_F32)
+            noise = self.random_generator.uniform(-1, 1, size=shape).astype(_F32)
         flat = noise.reshape(-1, width)
-        if not smooth(flat, step.sigma, size, step.alpha):
-            cv2.GaussianBlur(flat, (size, size), step.sigma, dst=flat, borderType=cv2.BORDER_REPLICATE)
-            noise *= step.alpha
+        if not smooth(flat, self.sigma, size, self.alpha):
+            cv2.GaussianBlur(flat, (size, size), self.sigma, dst=flat, borderType=cv2.BORDER_REPLICATE)
+            noise *= self.alpha
         across, down = np.arange(width, dtype=_F32), np.arange(height, dtype=_F32)[:, None]
         return {"map_x": noise[0] + across, "map_y": noise[-1] + down}
 
@@ -120,14 +118,12 @@ class FastPiecewiseAffine(FastRemap):
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         """Draw what the class draws."""
-        step: Any = self
         kernels = library()
         if kernels is None or not adds_as_numpy(kernels):
-            draw: Any = super().get_params_dependent_on_data  # type: ignore[misc]
-            return dict(draw(params, data))
-        grid = [max(step.py_random.randint(*limits), _LEAST) for limits in (step.nb_rows, step.nb_cols)]
-        scale, size = step.py_random.uniform(*step.scale), params["shape"][:2]
-        maps = piecewise_maps(kernels, size, grid, scale, step.absolute_scale, step.random_generator)
+            return dict(super().get_params_dependent_on_data(params, data))
+        grid = [max(self.py_random.randint(*limits), _LEAST_LINES) for limits in (self.nb_rows, self.nb_cols)]
+        scale, size = self.py_random.uniform(*self.scale), params["shape"][:2]
+        maps = piecewise_maps(kernels, size, grid, scale, self.absolute_scale, self.random_generator)
         return dict(zip(("map_x", "map_y"), maps, strict=True))
 
 
@@ -145,7 +141,7 @@ def piecewise_maps(
         random: what moves are drawn from.
     """
     (height, width), (rows, columns) = size, grid
-    if min(height, width, rows, columns, scale) <= 0 or rows * columns > _MOST:
+    if min(height, width, rows, columns, scale) <= 0 or rows * columns > _MOST_POINTS:
         return geometric.create_piecewise_affine_maps(size, grid, scale, absolute, random)
     down, across = np.linspace(0, height - 1, rows, dtype=_F32), np.linspace(0, width - 1, columns, dtype=_F32)
     x, y = (axis.reshape(-1) for axis in np.meshgrid(across, down))

@@ -14,7 +14,14 @@ from augrecipes.native.kernels import Library
 from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST, NEAREST_MIDDLE
 
 ARGUMENTS = "plllill" + "plllll"
-_HOW = {"resize": LINEAR, "enlarge": AREA, "cubic": CUBIC, "shrink": AREA, "blocks": AREA, "nearest": NEAREST}
+_INTERPOLATIONS = {
+    "resize": LINEAR,
+    "enlarge": AREA,
+    "cubic": CUBIC,
+    "shrink": AREA,
+    "blocks": AREA,
+    "nearest": NEAREST,
+}
 KERNELS: dict[int, tuple[str, ...]] = {
     NEAREST: ("nearest",),
     LINEAR: ("resize", "blocks"),
@@ -77,8 +84,8 @@ def resizes_as_opencv(kernels: Library, name: str) -> Iterator[bool]:
             result.ctypes.data, 0, 0, height, width, result.strides[0],
         )  # fmt: skip
         halves = name == "blocks" and shape[:2] == (2 * height, 2 * width)
-        for how in (_HOW[name], LINEAR) if halves else (_HOW[name],):
-            expected = cv2.resize(image, (width, height), interpolation=how)
+        for interpolation in (_INTERPOLATIONS[name], LINEAR) if halves else (_INTERPOLATIONS[name],):
+            expected = cv2.resize(image, (width, height), interpolation=interpolation)
             yield answer == 0 and np.array_equal(result, expected.reshape(result.shape))
 
 

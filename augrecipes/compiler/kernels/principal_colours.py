@@ -21,9 +21,9 @@ from augrecipes.native.kernels import Library
 _LEVELS = np.arange(256, dtype=np.float32) / 255
 _UNIT = 2.0**-24  # what rounding once may change, of a float32
 # From a whole number to where doubt begins; what sums stay below; and one pixel in so many may be done twice.
-_LEAST_CERTAIN, _LARGEST_SUM, _FEW = 0.4, 2.0**30, 32
+_LEAST_CERTAIN, _LARGEST_SUM, _PIXELS_PER_DOUBT = 0.4, 2.0**30, 32
 _NEAR = 1e-12  # what the order of three products may change, at most
-_MOST = 1e-10  # what the order of the sums may change, where it makes no difference
+_MOST_ASIDE = 1e-10  # what the order of the sums may change, where it makes no difference
 # By how much more than any order a covariance is changed to see that, as a part of it: in no direction of its own.
 _ASIDE = 1e-12 * np.array([[1.0, -2.0, 3.0], [-2.0, -1.0, 2.0], [3.0, 2.0, 1.0]])
 
@@ -38,7 +38,7 @@ def fancy_pca(step: Any, kernels: Library, img: np.ndarray, alpha_vector: np.nda
     centred = _LEVELS[:, None] - sums / count
     covariance = _covariance(img, centred, kernels.kernel("moments", "plpp"))
     matrix, *others = (_directions(covariance + k * _ASIDE * covariance.trace(), alpha_vector) for k in (0, 1, -1))
-    if (aside := max(np.abs(other - matrix).sum() for other in others)) > _MOST:
+    if (aside := max(np.abs(other - matrix).sum() for other in others)) > _MOST_ASIDE:
         colours = cv2.LUT(img, centred[None]).reshape(-1, 3)
         matrix, aside = _directions(np.cov(colours, rowvar=False), alpha_vector), 0.0
     tables = _tables(matrix, centred)
@@ -46,7 +46,11 @@ def fancy_pca(step: Any, kernels: Library, img: np.ndarray, alpha_vector: np.nda
     certain = 0.5 - 64 * _UNIT * 255 * (1 + float(np.abs(matrix).sum()))
     if certain < _LEAST_CERTAIN or not largest.sum() < _LARGEST_SUM:
         return None
-    out, doubtful_count, places = np.empty_like(img), np.zeros(1, np.int64), np.empty(count // _FEW, np.int32)
+    out, doubtful_count, places = (
+        np.empty_like(img),
+        np.zeros(1, np.int64),
+        np.empty(count // _PIXELS_PER_DOUBT, np.int32),
+    )
     kernels.kernel("channel_sums", "plpffplpp")(
         img.ctypes.data, count, tables.ctypes.data, 1, certain, places.ctypes.data, len(places),
         doubtful_count.ctypes.data, out.ctypes.data,

@@ -1,4 +1,4 @@
-"""Images that tell apart what rounds otherwise: kernels and quick functions are held to a class's own on them."""
+"""Probe images on which roundings differ: kernels and fast functions must give a class's own bits on them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,24 @@ from typing import Any
 import numpy as np
 
 _log = logging.getLogger("augrecipes")
-_KNOWN: dict[tuple[Any, ...], bool] = {}  # answers of this process
+_ANSWERS: dict[tuple[Any, ...], bool] = {}  # of this process
 
 
-def probe(what: tuple[Any, ...], trials: Callable[[], Iterable[bool]]) -> bool:
-    """Whether some trials all went well, asked once a process; they did not where there is none, or one fails."""
-    if what not in _KNOWN:
+def probe(key: tuple[Any, ...], trials: Callable[[], Iterable[bool]]) -> bool:
+    """Run some trials, once a process, and tell whether all succeed; without a trial, or where one fails, they do not.
+
+    Args:
+        key: what the answer is remembered by; its first part names what is tried.
+        trials: makes the trials.
+    """
+    if key not in _ANSWERS:
         try:
-            found = [*trials()]
-            _KNOWN[what] = bool(found) and all(found)
+            results = [*trials()]
+            _ANSWERS[key] = bool(results) and all(results)
         except Exception as error:  # another release of albumentations, say, whose `apply` takes something else
-            _log.debug("%s runs as it is: %s: %s", what[0], type(error).__name__, error)
-            _KNOWN[what] = False
-    return _KNOWN[what]
+            _log.debug("%s runs as it is: %s: %s", key[0], type(error).__name__, error)
+            _ANSWERS[key] = False
+    return _ANSWERS[key]
 
 
 @cache

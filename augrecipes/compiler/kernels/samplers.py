@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compat import Mixin
 from augrecipes.compat.albumentations import drawn_affine, preprocessed_mask
 from augrecipes.ops.matrices import Matrix, Size
 
@@ -16,34 +17,30 @@ _NOTHING = {"x": 0, "y": 0}
 _LAST = (0.0, 0.0, 1.0)
 
 
-class FastRotate:
+class FastRotate(Mixin):  # type: ignore[misc]
     """Rotate, whose two matrices are multiplied in fewer steps."""
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         """Draw what the class draws."""
-        step: Any = self
-        if step.crop_border:
-            draw: Any = super().get_params_dependent_on_data  # type: ignore[misc]
-            return dict(draw(params, data))
-        angle = step.py_random.uniform(*step.limit)
+        if self.crop_border:
+            return dict(super().get_params_dependent_on_data(params, data))
+        angle = self.py_random.uniform(*self.limit)
         return {
             **dict.fromkeys(("x_min", "x_max", "y_min", "y_max"), -1),
             **affine_matrices(_NOTHING, _NOTHING, _PLAIN, angle, params["shape"][:2]),
         }
 
 
-class FastAffine:
+class FastAffine(Mixin):  # type: ignore[misc]
     """Affine and ShiftScaleRotate, the same."""
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         """Draw what the class draws."""
-        step: Any = self
-        if step.fit_output:
-            draw: Any = super().get_params_dependent_on_data  # type: ignore[misc]
-            return dict(draw(params, data))
+        if self.fit_output:
+            return dict(super().get_params_dependent_on_data(params, data))
         size = params["shape"][:2]
-        translate, shear, scale = drawn_affine(step, size)
-        rotate = step.py_random.uniform(*step.rotate)
+        translate, shear, scale = drawn_affine(self, size)
+        rotate = self.py_random.uniform(*self.rotate)
         matrices = affine_matrices(translate, shear, scale, rotate, size)
         return {"rotate": rotate, "scale": scale, **matrices, "output_shape": size}
 
@@ -72,22 +69,20 @@ def affine_matrices(
     return matrices
 
 
-class FastMaskCrop:
+class FastMaskCrop(Mixin):  # type: ignore[misc]
     """CropNonEmptyMaskIfExists, which looks up the place that it drew; albumentations lists all to draw from."""
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         """Draw what the class draws."""
-        step: Any = self
-        mask = preprocessed_mask(step, data["mask"]) if "mask" in data else np.zeros(0)
+        mask = preprocessed_mask(self, data["mask"]) if "mask" in data else np.zeros(0)
         if mask.ndim != 2 or not mask.any():
-            draw: Any = super().get_params_dependent_on_data  # type: ignore[misc]
-            return dict(draw(params, data))
+            return dict(super().get_params_dependent_on_data(params, data))
         counts = np.add.reduce(mask != 0, axis=1, dtype=np.min_scalar_type(mask.shape[1]))  # intp takes thrice as long
         row_ends = np.cumsum(counts)  # among all places
-        number = step.py_random.choice(range(int(row_ends[-1])))
+        number = self.py_random.choice(range(int(row_ends[-1])))
         y = int(np.searchsorted(row_ends, number, side="right"))
         columns = np.flatnonzero(mask[y])
         x = int(columns[number - int(row_ends[y])])  # from the end of the row
-        left, top = (at - step.py_random.randint(0, side - 1) for at, side in ((x, step.width), (y, step.height)))
-        left, top = np.clip(left, 0, mask.shape[1] - step.width), np.clip(top, 0, mask.shape[0] - step.height)
-        return {"crop_coords": (left, top, left + step.width, top + step.height)}
+        left, top = (at - self.py_random.randint(0, side - 1) for at, side in ((x, self.width), (y, self.height)))
+        left, top = np.clip(left, 0, mask.shape[1] - self.width), np.clip(top, 0, mask.shape[0] - self.height)
+        return {"crop_coords": (left, top, left + self.width, top + self.height)}

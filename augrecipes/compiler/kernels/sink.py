@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import cv2
@@ -14,7 +15,6 @@ from augrecipes.recipe.model import Output
 
 _UINT8, _FLOAT16, _FLOAT32, _FLOAT64 = (np.dtype(t) for t in (np.uint8, np.float16, np.float32, np.float64))
 _CHANNELS = 4  # the most that kernels write
-_KEPT = 99  # layouts of results
 
 # Gives the memory for a result: (shape, dtype) → array.
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
@@ -39,18 +39,18 @@ class Sink:
         self._native: dict[int, SinkNumbers] = {}
 
     def __call__(
-        self, image: np.ndarray, allocate: Allocate = np.empty, held: Sequence[Any] | None = None
+        self, image: np.ndarray, allocate: Allocate = np.empty, caller_arrays: Sequence[Any] | None = None
     ) -> np.ndarray:
         """An image H×W×C, uint8 or float32, as C×H×W or H×W×C of the output's dtype, in memory from `allocate`.
 
         Args:
             image: the last step's.
             allocate: gives the memory.
-            held: arrays that somebody else holds. An image that is none of them, and has memory of its own, may leave
+            caller_arrays: that somebody else holds. An image that is none of them, and has memory of its own, may leave
                 as it is; None: no image may.
         """
         as_it_is = self.as_it_is and image.dtype == _UINT8
-        if as_it_is and held is not None and allocate is np.empty and is_free(image, held):
+        if as_it_is and caller_arrays is not None and allocate is np.empty and is_free(image, caller_arrays):
             return image
         check_color(self._color, image.shape[2])
         out = allocate(self.shape(*image.shape), self.dtype)
@@ -150,7 +150,6 @@ class SinkNumbers:
         self._shifts = np.array([shift or -0.0 for _, shift in taken], np.float32)  # which leaves every value as it is
         self.four = tuple((*v.tolist(), *[0.0] * (_CHANNELS - len(v))) for v in (self._scales, self._shifts))
         self._numbers = self._scales.ctypes.data, self._shifts.ctypes.data
-        self._layouts: dict[tuple[tuple[int, ...], int], tuple[int, ...] | None] = {}
 
     def write(self, image: np.ndarray, out: np.ndarray) -> bool:
         """Write an H×W×C uint8 image, which may be a turned view, into `out`; False where no kernel does."""
@@ -167,32 +166,28 @@ class SinkNumbers:
         return bool(answer == 0)
 
     def strides(self, out: np.ndarray, channels: int) -> tuple[int, ...] | None:
-        """Where in `out` the first channel begins, in bytes, and its strides as the kernel has them; kept."""
-        key = out.strides, out.itemsize
-        if key not in self._layouts:
-            size = out.itemsize
-            each, *steps = (stride // size for stride in out.strides)
-            apart, down, across = steps if self._chw else (steps[2], steps[0], steps[1])
-            found = (
-                ((channels - 1) * apart * size, each, down, across, -apart)
-                if self._bgr
-                else (0, each, down, across, apart)
-            )
-            if len(self._layouts) > _KEPT:
-                self._layouts.clear()
-            self._layouts[key] = None if any(stride % size for stride in out.strides) else found
-        return self._layouts[key]
+        """Where in `out` the first channel begins, in bytes, and its strides as the kernel has them."""
+        return _strides(out.strides, out.itemsize, channels, self._chw, self._bgr)
 
 
-def is_free(array: np.ndarray, held: Sequence[Any]) -> bool:
+@lru_cache(maxsize=99)
+def _strides(strides: tuple[int, ...], size: int, channels: int, chw: bool, bgr: bool) -> tuple[int, ...] | None:
+    if any(stride % size for stride in strides):
+        return None
+    each, *steps = (stride // size for stride in strides)
+    plane, down, across = steps if chw else (steps[2], steps[0], steps[1])
+    return ((channels - 1) * plane * size, each, down, across, -plane) if bgr else (0, each, down, across, plane)
+
+
+def is_free(array: np.ndarray, caller_arrays: Sequence[Any]) -> bool:
     """Whether an array has memory of its own, as it should lie, that nobody else holds.
 
     >>> a = np.zeros((2, 2, 3), np.uint8)
     >>> is_free(a, ()), is_free(a, (a,)), is_free(a[:1], ())
     (True, False, False)
     """
-    for one in held:
-        if array is one:
+    for other in caller_arrays:  # quicker than `all` of a generator
+        if array is other:
             return False
     flags = array.flags
     return flags.owndata and flags.c_contiguous and flags.writeable

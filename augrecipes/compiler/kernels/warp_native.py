@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from functools import cache
 from itertools import product
 from typing import Any, Literal
@@ -37,21 +36,6 @@ class NativeWarp:
         self._kernel = kernels.kernel("warp", _ARGUMENTS)
         self._bodies: dict[tuple[Kind, bool], int] = {}
 
-    def remap(
-        self,
-        img: np.ndarray,
-        map_x: np.ndarray,
-        map_y: np.ndarray,
-        interpolation: int,
-        border_mode: int,
-        value: Any = None,
-    ) -> np.ndarray:
-        """The function below by these kernels, where they take the image."""
-        made = None
-        if map_x.dtype == map_y.dtype == np.float32:
-            made = self.sample("maps", img, interpolation, border_mode, value, map_x.shape, maps=(map_x, map_y))
-        return geometric.remap(img, map_x, map_y, interpolation, border_mode, value) if made is None else made
-
     def body(self, kind: Kind, interpolation: int) -> int:
         """How many pixels the installed OpenCV takes at once, where the kernel then gives its bits; otherwise 0."""
         linear = interpolation == LINEAR
@@ -84,11 +68,11 @@ class NativeWarp:
             maps: or these.
             body: pixels that OpenCV takes at once, where that is known.
         """
-        image_type = interpolation, image.dtype.char, _channels(image)
-        size_of, word = image_type[2] * image.itemsize, 0
+        channels = image.shape[2] if image.ndim == 3 else 1
+        pixel_size, word = channels * image.itemsize, 0
         # An axis of one may have any step.
-        beside = image.strides[1] == size_of and (image_type[2] == 1 or image.strides[2] == image.itemsize)
-        if image_type not in _SUPPORTED or not beside:
+        packed = image.strides[1] == pixel_size and (channels == 1 or image.strides[2] == image.itemsize)
+        if (interpolation, image.dtype.char, channels) not in _SUPPORTED or not packed:
             return None
         if border == cv2.BORDER_CONSTANT and (word := pixel_word(fill, image.dtype)) < 0:
             return None
@@ -96,39 +80,32 @@ class NativeWarp:
             return None
         rows, columns = map(int, size)
         out = np.empty((rows, columns, *image.shape[2:]), image.dtype)
-        places = [_NO_MAP, _NO_MAP]
-        if maps:
-            places = [(m.ctypes.data, m.strides[0] // 4, m.strides[1] // 4) for m in maps]
-        done = self._kernel(
-            image.ctypes.data, *image.shape[:2], image.strides[0], size_of, interpolation == LINEAR,
+        places = [(m.ctypes.data, m.strides[0] // 4, m.strides[1] // 4) for m in maps] or [_NO_MAP, _NO_MAP]
+        answer = self._kernel(
+            image.ctypes.data, *image.shape[:2], image.strides[0], pixel_size, interpolation == LINEAR,
             _NUMBERS[kind], _Nine(*matrix), *places[0], *places[1], border, word,
-            columns // body * body, out.ctypes.data, 0, 0, rows, columns, columns * size_of,
+            columns // body * body, out.ctypes.data, 0, 0, rows, columns, columns * pixel_size,
         )  # fmt: skip
-        return out if done == 0 else None
+        return out if answer == 0 else None
 
 
 def native_warp() -> NativeWarp | None:
     """The native warp of this machine; None where there is none."""
-    found = library()
-    return None if found is None else _of(found)
+    kernels = library()
+    return None if kernels is None else _warp_of(kernels)
+
+
+_warp_of = cache(NativeWarp)
 
 
 def remap(
     img: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, interpolation: int, border_mode: int, value: Any = None
 ) -> np.ndarray:
     """Albumentations' function of this name: an image whose pixels are taken from where two maps H×W say."""
-    warps = native_warp()
-    by: Callable[..., np.ndarray] = geometric.remap if warps is None else warps.remap
-    return by(img, map_x, map_y, interpolation, border_mode, value)
-
-
-@cache
-def _of(kernels: Library) -> NativeWarp:
-    return NativeWarp(kernels)
-
-
-def _channels(image: np.ndarray) -> int:
-    return image.shape[2] if image.ndim == 3 else 1
+    warps, result = native_warp(), None
+    if warps is not None and map_x.dtype == map_y.dtype == np.float32:
+        result = warps.sample("maps", img, interpolation, border_mode, value, map_x.shape, maps=(map_x, map_y))
+    return geometric.remap(img, map_x, map_y, interpolation, border_mode, value) if result is None else result
 
 
 def pixel_word(fill: Any, dtype: np.dtype[Any]) -> int:
@@ -155,26 +132,26 @@ def matches_opencv(kind: Kind, linear: bool, body: int, native: NativeWarp) -> b
     sampling, fill = LINEAR if linear else NEAREST, (250, 3, 99, 200)
     images = [(image, size) for image, size in _images() if (sampling, image.dtype.char, image.shape[2]) in _SUPPORTED]
     for (number, (image, size)), border in product(enumerate(images), range(5)):
-        turn = 0.7 * number + border
         matrix: Any = _EYE
         maps: Any = ()
-        made: Any
-        c, s, (h, w) = np.cos(turn) * 0.8, np.sin(turn) * 0.8, image.shape[:2]
+        expected: Any
+        angle, (h, w) = 0.7 * number + border, image.shape[:2]
+        c, s = np.cos(angle) * 0.8, np.sin(angle) * 0.8
         forward = np.array([[c, s, 0.4 * w - c * w / 2], [-s, c, 0.6 * h - s * h / 3], [1e-3, -2e-3, 1.0]])
         how: Any = {"borderMode": border, "borderValue": fill}
         if kind == "affine":
             forward[2] = 0, 0, 1
-            made = cv2.warpAffine(image, forward[:2], size[::-1], flags=sampling, **how)
+            expected = cv2.warpAffine(image, forward[:2], size[::-1], flags=sampling, **how)
             matrix = _inverse(forward.ravel().tolist())
         elif kind == "perspective":
-            made = cv2.warpPerspective(image, forward, size[::-1], flags=sampling, **how)
+            expected = cv2.warpPerspective(image, forward, size[::-1], flags=sampling, **how)
             matrix = cv2.invert(forward)[1].ravel().tolist()
         else:
             y, x = np.mgrid[: size[0], : size[1]].astype(np.float32)
             maps = (np.float32(c) * x + np.float32(s) * y, np.float32(c) * y - np.float32(s) * x)
-            made = cv2.remap(image, maps[0], maps[1], sampling, **how)
-        own = native.sample(kind, image, sampling, border, fill, size, matrix, maps, body)
-        if own is None or not np.array_equal(own, made.reshape(own.shape)):
+            expected = cv2.remap(image, maps[0], maps[1], sampling, **how)
+        result = native.sample(kind, image, sampling, border, fill, size, matrix, maps, body)
+        if result is None or not np.array_equal(result, expected.reshape(result.shape)):
             return False
     return True
 
@@ -183,12 +160,7 @@ def matches_opencv(kind: Kind, linear: bool, body: int, native: NativeWarp) -> b
 def _images() -> list[tuple[np.ndarray, tuple[int, int]]]:
     """Images, and sizes of results, of which few fill OpenCV's vectors."""
     random = np.random.default_rng(0)
-    shapes: Any = (
-        ((61, 47, 3), (53, 77)),
-        ((40, 90, 1), (90, 31)),
-        ((33, 50, 4), (47, 64)),
-        ((150, 140, 3), (160, 175)),
-    )
-    made = [(random.integers(0, 2, shape, np.uint8) * np.uint8(255), size) for shape, size in shapes]
-    image, size = made[1]
-    return [*made, (image.astype(np.uint16) * np.uint16(257), size), (image.astype(np.float32), size)]
+    sizes = ((61, 47, 3), (53, 77)), ((40, 90, 1), (90, 31)), ((33, 50, 4), (47, 64)), ((150, 140, 3), (160, 175))
+    images: Any = [(random.integers(0, 2, shape, np.uint8) * np.uint8(255), size) for shape, size in sizes]
+    image, size = images[1]
+    return [*images, (image.astype(np.uint16) * np.uint16(257), size), (image.astype(np.float32), size)]

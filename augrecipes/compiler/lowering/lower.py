@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from pkgutil import resolve_name
@@ -25,23 +25,19 @@ class Lowered:
 
     Attributes:
         node: the step, the group, or the steps that rules have merged.
-        made: the transform or group of albumentations; None of merged steps, each of which has its own.
-        inside: the nodes inside it, lowered.
+        transform: the transform or group of albumentations; None of merged steps, each of which has its own.
+        children: the nodes inside it, lowered.
     """
 
     node: Step
-    made: Any
-    inside: tuple[Lowered, ...] = ()
-
-
-# Makes the object of a step with other numbers, of what was lowered and what is inside now.
-Rebuild = Callable[[Lowered, Step, list[Any]], Any]
+    transform: Any
+    children: tuple[Lowered, ...] = ()
 
 
 def transforms_of(lowered: Sequence[Lowered]) -> Iterator[Any]:
     """The objects that carry out some nodes one by one, in order."""
     for one in lowered:
-        yield from transforms_of(one.inside) if one.made is None else (one.made,)
+        yield from transforms_of(one.children) if one.transform is None else (one.transform,)
 
 
 def lower(nodes: Sequence[Step]) -> tuple[tuple[Lowered, ...], Sites]:
@@ -64,79 +60,35 @@ def _lowered(node: Step, sites: Sites, share: str = "tile") -> Lowered:
     if isinstance(node, Fused):
         return Lowered(node, None, tuple(_lowered(step, sites, share) for step in node.steps))
     share = node.share or share
-    inside = tuple(_lowered(child, sites, share) for child in node.steps)
-    made = group(node, [*transforms_of(inside)]) if node.is_group else transform(node)
-    sites.append((made, node.site, share == "bag"))
+    children = tuple(_lowered(child, sites, share) for child in node.steps)
+    step = group(node, [*transforms_of(children)]) if node.is_group else transform(node)
+    sites.append((step, node.site, share == "bag"))
     if isinstance(node, ObjectStep):
-        sites += [(part, site, share == "bag") for part, site in zip(parts_of(made), node.parts, strict=True)]
-    return Lowered(node, made, inside)
+        sites += [(part, site, share == "bag") for part, site in zip(parts_of(step), node.parts, strict=True)]
+    return Lowered(node, step, children)
 
 
-def copied(made: Any) -> Any:
+def copied(source: Any) -> Any:
     """A copy of somebody's object or mapping; one that holds a file, a lock, a model shares that with its copies."""
     try:
-        return deepcopy(made)
+        return deepcopy(source)
     except Exception:
-        return copy(made)
+        return copy(source)
 
 
-def parts_of(made: Any) -> Iterator[Any]:
+def parts_of(group: Any) -> Iterator[Any]:
     """The transforms in a group that is somebody's object, and in those; none of a pipeline that keys its own."""
-    for part in () if getattr(made, "keys_draws", False) else getattr(made, "transforms", ()):
+    for part in () if getattr(group, "keys_draws", False) else getattr(group, "transforms", ()):
         yield part
         yield from parts_of(part)
-
-
-def relower(was: Lowered, node: Step, rebuild: Rebuild, instead: dict[int, Any]) -> Lowered:
-    """A node that was lowered with other numbers; what has the same numbers is the very same object.
-
-    Args:
-        was: the node as it was lowered.
-        node: as it is now.
-        rebuild: makes each object whose numbers are others, or what is inside it.
-        instead: takes these, by the ids of those before.
-    """
-    if node is was.node:
-        return was
-    pairs = zip(was.inside, node.steps, strict=True)
-    inside = tuple(relower(one, now, rebuild, instead) for one, now in pairs)
-    if isinstance(node, Fused):
-        return Lowered(node, None, inside)
-    made = rebuild(was, node, [*transforms_of(inside)])
-    instead |= {id(one): now for one, now in zip(_and_inside(was.made), _and_inside(made), strict=True)}
-    return Lowered(node, made, inside)
-
-
-def _and_inside(made: Any) -> list[Any]:
-    return [made, *getattr(made, "transforms", ())]
-
-
-def rebuild(was: Lowered, step: Step, children: list[Any]) -> Any:
-    """The transform of a step, or a group of these, with other numbers than the one before."""
-    if not step.is_group and step.args != was.node.args:
-        return transform(step)
-    made = copy(was.made)  # a new group would seed its children
-    made.p = chance(step)
-    if not step.is_group:
-        return made
-    made.transforms = children
-    if step.name == groups.ONE_OF:
-        total = sum(map(chance, step.steps))
-        made.transforms_ps = [chance(child) / total for child in step.steps] if total else made.transforms_ps
-        for child in children:
-            if isinstance(child, A.BaseCompose):
-                child.p = 1.0
-    elif "n" in step.args:
-        made.n = int(step.args["n"])
-    return made
 
 
 def transform(step: Step) -> Any:
     """The transform of a single step, with the noise that the plan wants."""
     if isinstance(step, ObjectStep):
-        made = copied(step.source)
-        made.is_object = True
-        return made
+        source = copied(step.source)
+        source.is_object = True
+        return source
     if isinstance(step, CounterNoiseStep):
         return construct(step, resolve_name(f"augrecipes.compiler.kernels.{op_record(step.name).own_noise}"))
     return construct(step)
@@ -150,12 +102,12 @@ def group(step: Step, children: list[Any]) -> Any:
         case groups.ONE_OF:
             for child in () if any(child.p for child in children) else children:
                 child.p = 1.0  # it never acts, and albumentations divides by their sum
-            made = A.OneOf(children, p=p)
+            one_of = A.OneOf(children, p=p)
             for child in children:
                 # Here a child's p is its weight, already read. SomeOf and RandomOrder would gate by it once more.
                 if isinstance(child, A.BaseCompose) and not getattr(child, "is_object", False):
                     child.p = 1.0
-            return made
+            return one_of
         case groups.SOME_OF:
             return A.SomeOf(children, n=int(step.args.get("n", 1)), replace=step.args.get("replace", False), p=p)
         case groups.RANDOM_ORDER:

@@ -13,11 +13,11 @@ from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering import masks
-from augrecipes.compiler.lowering.lower import Lowered, Sites
+from augrecipes.compiler.lowering.lower import Lowered
 from augrecipes.compiler.lowering.masks import AS_IT_IS, MaskSink
 from augrecipes.compiler.lowering.validate import Position, matches_reference, same_draws
 from augrecipes.compiler.lowering.walk import OpaqueError, Walk
-from augrecipes.native.kernels import Library, library
+from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.fills import fill_lengths
 from augrecipes.ops.native_op import EXIT, NO_OP, UNKNOWN_OP, params_getter
@@ -30,66 +30,70 @@ _BYTE, _WORD = np.dtype(np.uint8), np.dtype(np.uint16)
 
 
 class ProgramMaker:
-    """What makes programs of the steps of one pipeline. Where there is none, OpaqueError says why.
+    """Makes programs of the steps of one pipeline, as long as there are kernels; else OpaqueError says why.
 
     Args:
-        sites: of all that draws: the transform, its label, and whether the tiles of a bag draw as one.
-        seed: of the pipeline.
-        position: moves the generators of its steps.
-        most: bytes that an image may have on its way; None: any.
-        tried: what is known of steps that were held to what they stand for, whatever the numbers are that they draw by.
+        pipeline: whose steps these are.
 
     Attributes:
-        made: of each transform, by its id: its label, and whether the tiles of a bag draw as one.
+        sites: of each step that draws, by its id: its label, and whether the tiles of a bag draw as one.
+        position: moves the generators of the steps.
     """
 
-    def __init__(self, sites: Sites, seed: int, position: Position, most: int | None, tried: set[Any]) -> None:
-        self.made = {id(step): (label, shared) for step, label, shared in sites}
-        self.position, self._tried = position, tried
-        self._seed, self._few = seed, _MOST if most is None else min(_MOST, most // _BYTES)
+    def __init__(self, pipeline: Any) -> None:
+        if (kernels := library()) is None:
+            raise OpaqueError("there are no native kernels")
+        self._kernels = kernels
+        self.sites = {id(step): (label, shared) for step, label, shared in pipeline.sites}
+        self.position: Position = pipeline.draws.position
+        max_bytes = pipeline.recipe.max_bytes
+        self._pixels = _MOST if max_bytes is None else min(_MOST, max_bytes // _BYTES)
+        self._seed, self._tried = pipeline.compiled.seed, pipeline.tried
 
     def images(self, lowered: Sequence[Lowered], sink: Sink, *, files: bool) -> Program:
-        """A plan of lowered steps, for images alone, which come undecoded if they are `files`."""
-        walk = Walk(self.made, files)
-        plan = self.steps(walk.lower(lowered), sink)
-        plan.unmerged = walk.unmerged
-        return plan
+        """A program of lowered steps, for images alone, which come undecoded if they are `files`."""
+        walk = Walk(self.sites, files)
+        program = self.steps(walk.lower(lowered), sink)
+        program.unmerged = walk.unmerged
+        return program
 
     def steps(self, steps: Iterable[tuple[Any, Op]], sink: Sink) -> Program:
-        """A plan of transforms, or None for what is done between them, and their numbers.
+        """A program of transforms, or None for what is done between them, and their numbers.
 
-        Each has drawn and worked as its transform does.
+        Each op draws and works as its transform does, or is an exit.
         """
-        kernels, writes, steps = _kernels(), _writes(sink), [*steps]
+        writes, steps = _writes(sink), [*steps]
         sink = sink if writes else Sink(AS_IT_IS)
-        made: list[Op] = []
-        given = {}
-        opaque: dict[int, tuple[Any, bool]] = {}
-        for step, keyed in steps:
-            why = ""
-            if step is not None and keyed.numbers is not EXIT and (known := _known(step, keyed)) not in self._tried:
-                alone = Program(kernels, [keyed], sink, self._seed, self._few)
-                if not same_draws(alone, step, keyed, self.position):
-                    why = "draws otherwise here"
-                elif keyed.numbers.changes and not self._matches_reference(kernels, step, keyed):
-                    why = "changes images otherwise here"
-                else:
-                    self._tried.add(known)
-            if why and not keyed.alone:
-                raise OpaqueError(f"{keyed.label} {why}")
-            stops = keyed.alone and (why or keyed.numbers in (UNKNOWN_OP, EXIT))
-            if stops:
-                opaque[len(made)] = step, keyed.forced
-            elif keyed.numbers.drawn_in_python:
-                given[len(made)] = step
-            made.append(replace(keyed, numbers=EXIT) if stops else keyed)
-        plan = Program(kernels, made, sink, self._seed, self._few)
-        plan.python_draws, plan.opaque, plan.writes = given, opaque, writes
-        plan.fill_lengths = fill_lengths(step for step, _ in steps if step is not None)
-        if plan.fill_lengths and any(getattr(step, "num_output_channels", None) for step, _ in steps):
+        ops, python_draws, opaque = list[Op](), dict[int, Any](), dict[int, tuple[Any, bool]]()
+        for place, (step, op) in enumerate(steps):
+            why = "" if step is None or op.numbers is EXIT else self._difference(step, op, sink)
+            if why and not op.alone:
+                raise OpaqueError(f"{op.label} {why}")
+            exits = op.alone and (why or op.numbers in (UNKNOWN_OP, EXIT))
+            if exits:
+                opaque[place] = step, op.forced
+            elif op.numbers.drawn_in_python:
+                python_draws[place] = step
+            ops.append(replace(op, numbers=EXIT) if exits else op)
+        program = Program(self._kernels, ops, sink, self._seed, self._pixels)
+        program.python_draws, program.opaque, program.writes = python_draws, opaque, writes
+        program.fill_lengths = fill_lengths(step for step, _ in steps if step is not None)
+        if program.fill_lengths and any(getattr(step, "num_output_channels", None) for step, _ in steps):
             raise OpaqueError("a fill has a level for each channel, and a step changes their number")
-        plan.idle = len(opaque) == sum(op.numbers.effect != EFFECTS.GROUPS for op in made) > 0
-        return plan
+        program.idle = len(opaque) == sum(op.numbers.effect != EFFECTS.GROUPS for op in ops) > 0
+        return program
+
+    def _difference(self, step: Any, op: Op, sink: Sink) -> str:
+        """What an op does otherwise than its transform; empty: nothing."""
+        known = _known(step, op)
+        if known in self._tried:
+            return ""
+        if not same_draws(Program(self._kernels, [op], sink, self._seed, self._pixels), step, op, self.position):
+            return "draws otherwise here"
+        if op.numbers.changes and not matches_reference(self._kernels, step, op, self._seed, self.position):
+            return "changes images otherwise here"
+        self._tried.add(known)
+        return ""
 
     def masks(
         self,
@@ -100,57 +104,48 @@ class ProgramMaker:
         dtype: np.dtype[Any] = _BYTE,
         exactly: bool = False,
     ) -> Program:
-        """What happens to the masks of images that a plan carries out, with the same draws.
+        """A program for the masks of images that another carries out, with the same draws.
 
         It takes the bytes of their pixels, H×W×B: of uint8 one, of float32 four.
 
         Args:
             lowered: the steps.
-            images: the plan.
+            images: the program of the images.
             wide: results are int64, not uint8.
             dtype: of the masks.
             exactly: no pixel may be another than the step takes, as OpenCV does of int16 in warps; otherwise these are
                 sampled as those of other dtypes.
         """
-        kernels, opaque = _kernels(), images.opaque
-        walk = Walk(self.made, labels=True, unmerged=images.unmerged)
-        steps: list[Op] = []
-        given, like = {}, _WORD if dtype == np.int16 and not exactly else dtype
-        for step, found in walk.lower(lowered):
-            of_opaque = EXIT if _changes_masks(step) else NO_OP
-            keyed = replace(found, numbers=of_opaque) if len(steps) in opaque else found
-            if keyed.numbers.drawn_in_python:
-                given[len(steps)] = step
-            if dtype != _BYTE and (why := masks.refuses(step, keyed.numbers, dtype, exactly=exactly)):
-                raise OpaqueError(f"{keyed.label} {why}")
-            if step is not None and (known := _known(step, keyed, like)) not in self._tried:
-                if not self._matches_reference(kernels, step, keyed, like):
-                    raise OpaqueError(f"{keyed.label} changes masks otherwise here")
+        walk = Walk(self.sites, labels=True, unmerged=images.unmerged)
+        ops, python_draws = list[Op](), dict[int, Any]()
+        like = _WORD if dtype == np.int16 and not exactly else dtype
+        for place, (step, op_of_image) in enumerate(walk.lower(lowered)):
+            op = op_of_image
+            if place in images.opaque:
+                op = replace(op, numbers=EXIT if _changes_masks(step) else NO_OP)
+            if op.numbers.drawn_in_python:
+                python_draws[place] = step
+            if dtype != _BYTE and (why := masks.refuses(step, op.numbers, dtype, exactly=exactly)):
+                raise OpaqueError(f"{op.label} {why}")
+            if step is not None and (known := _known(step, op, like)) not in self._tried:
+                if not matches_reference(self._kernels, step, op, self._seed, self.position, like):
+                    raise OpaqueError(f"{op.label} changes masks otherwise here")
                 self._tried.add(known)
-            steps.append(replace(keyed, p=1.0) if keyed.numbers is NO_OP else keyed)
-        plan = Program(kernels, steps, MaskSink(wide=wide), self._seed, self._few, labels=True)
-        plan.python_draws = given
-        plan.opaque = {place: one for place, one in opaque.items() if steps[place].numbers is EXIT}
-        return plan
-
-    def _matches_reference(self, kernels: Library, step: Any, keyed: Op, *labels: np.dtype[Any]) -> bool:
-        return matches_reference(kernels, step, keyed, self._seed, self.position, *labels)
+            ops.append(replace(op, p=1.0) if op.numbers is NO_OP else op)
+        program = Program(self._kernels, ops, MaskSink(wide=wide), self._seed, self._pixels, labels=True)
+        program.python_draws = python_draws
+        program.opaque = {place: step for place, step in images.opaque.items() if ops[place].numbers is EXIT}
+        return program
 
 
-def _known(step: Any, keyed: Op, *labels: Any) -> tuple[Any, ...]:
+def _known(step: Any, op: Op, *labels: Any) -> tuple[Any, ...]:
     """What a step is tried by once, in all epochs: all of it but the numbers that it draws by."""
-    numbers = replace(keyed.numbers, arguments=(), expected_draws=_SEEN)
-    return type(step), replace(keyed, p=float(keyed.p > 0), numbers=numbers), labels
-
-
-def _kernels() -> Library:
-    if (kernels := library()) is None:
-        raise OpaqueError("there are no native kernels")
-    return kernels
+    numbers = replace(op.numbers, arguments=(), expected_draws=_SEEN)
+    return type(step), replace(op, p=float(op.p > 0), numbers=numbers), labels
 
 
 def _writes(sink: Sink) -> bool:
-    """Whether the kernels write what a sink makes; otherwise the plan leaves uint8 H×W×C to it."""
+    """Whether the kernels write what a sink makes; otherwise the program leaves uint8 H×W×C to it."""
     output = sink.output
     return sink.dtype in (np.uint8, np.float32) and (output.color in ("rgb", "bgr") or output.where != "host")
 

@@ -45,13 +45,13 @@ class Walk:
     """A way through the steps of a pipeline.
 
     Attributes:
-        made: of each that draws, by its id: its label, and whether the tiles of a bag draw as one.
+        sites: of each step that draws, by its id: its label, and whether the tiles of a bag draw as one.
         files: images come undecoded.
         labels: numbers are those of what happens to a mask.
         unmerged: merged steps, by their sites, that run one by one, because not all of them are known merged.
     """
 
-    made: Mapping[int, tuple[str, bool]]
+    sites: Mapping[int, tuple[str, bool]]
     files: bool = False
     labels: bool = False
     unmerged: set[str] = field(default_factory=set)
@@ -72,10 +72,10 @@ class Walk:
         if not isinstance(node, Fused):
             yield from self._unit(one, alone)
             return
-        merged = [] if node.site in self.unmerged else self._merged(one.inside, node)
+        merged = [] if node.site in self.unmerged else self._merged(one.children, node)
         if not merged:
-            for inside in one.inside:
-                yield from self._unit(inside, alone)
+            for child in one.children:
+                yield from self._unit(child, alone)
             return
         yield from merged
         if node.name == "JoinedColours":
@@ -98,25 +98,27 @@ class Walk:
 
     def _unit(self, one: Lowered, as_numbers: AsNumbers) -> control.Unit:
         """A step or a group, opened; a group that chooses as only albumentations knows is one step."""
-        if is_gated(one.made):
-            keyed = self.one(one.made, _unknown if isinstance(one.node, ObjectStep) else as_numbers)
-            return [(one.made, replace(keyed, alone=as_numbers is alone))]
-        label, shared = self.made[id(one.made)]
-        if (kind := group_of(one.made)) is not None:
-            children = [[*self._node(inside)] if as_numbers is alone else self._unit(inside, as_numbers)
-                        for inside in one.inside]  # fmt: skip
+        step = one.transform
+        if is_gated(step):
+            op = self.op(step, _unknown if isinstance(one.node, ObjectStep) else as_numbers)
+            return [(step, replace(op, alone=as_numbers is alone))]
+        label, shared = self.sites[id(step)]
+        if (kind := group_of(step)) is not None:
+            children = [
+                [*self._node(child)] if as_numbers is alone else self._unit(child, as_numbers) for child in one.children
+            ]
             if kind == "one":
                 # Of a child that is several steps each has a gate of its own.
                 children = [
-                    [(step, replace(keyed, forced=not rest)), *rest] for (step, keyed), *rest in map(list, children)
+                    [(first, replace(op, forced=not rest)), *rest] for (first, op), *rest in map(list, children)
                 ]
-            if (group := control.lower_group(one.made, label, children, shared=shared)) is not None:
+            if (group := control.lower_group(step, label, children, shared=shared)) is not None:
                 return group
-        return [(one.made, Op(label, shared, 1.0, EXIT, alone=True))]  # nobody else knows when it acts
+        return [(step, Op(label, shared, 1.0, EXIT, alone=True))]  # nobody else knows when it acts
 
-    def one(self, step: Any, as_numbers: AsNumbers) -> Op:
+    def op(self, step: Any, as_numbers: AsNumbers) -> Op:
         """A transform; OpaqueError where it runs in albumentations, whether or not it acts."""
-        label, shared = self.made[id(step)]
+        label, shared = self.sites[id(step)]
         numbers = None
         if is_plain(step, reads=_BOXES):
             numbers = masks.numbers_of(step, as_numbers) if self.labels else as_numbers(step, LINEAR)

@@ -63,10 +63,14 @@ class Compiled:
     later: frozenset[str] = frozenset()
     added: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def steps(self) -> Steps:
+        """The outermost steps, as they were written."""
+        return self.recipe.section(self.mode) or ()
+
     def unoptimised(self) -> Compiled:
         """The same recipe with its steps as they were written."""
-        source = Plan(self.recipe.section(self.mode) or ())
-        return replace(self, optimize="none", plans=dict.fromkeys(ARRIVALS, source))
+        return replace(self, optimize="none", plans=dict.fromkeys(ARRIVALS, Plan(self.steps)))
 
     def in_epoch(self, epoch: int) -> Compiled:
         """The same plans with the numbers that scheduled steps have in an epoch."""

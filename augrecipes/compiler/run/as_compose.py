@@ -24,12 +24,12 @@ _NESTED = (
     "class of your own: ar.register), or call one after the other"
 )
 _MASKS = "a compiled pipeline keeps its masks' interpolation: say it in the recipe, step by step"
-_BEHIND = (
+_ENDS_IN_CHW = (
     "what leaves this recipe is chw, and steps of albumentations take H×W×C. Write the steps into the recipe, or put "
     "them in front, A.Compose([step, pipeline]), or let images leave as they are: ar.load(..., "
     "overrides={'output': {'dtype': 'uint8', 'layout': 'hwc'}})"
 )
-_NO_LESS = (
+_NO_ARITHMETIC = (
     "nothing can be taken away from a compiled pipeline, or repeated in it: ar.load(..., without=['Blur']) leaves "
     "steps out; steps of albumentations are put in front or behind by step + pipeline and pipeline + step"
 )
@@ -39,7 +39,7 @@ _STEPS = (
     "the recipe has them, without the recipe's output"
 )
 _log = logging.getLogger("augrecipes")
-_said: set[str] = set()
+_warned: set[str] = set()
 
 
 class AsCompose(Displayed, Compose):
@@ -73,42 +73,38 @@ class AsCompose(Displayed, Compose):
     seed: int | None
     _standalone = False
 
-    def keep(self, sites: Sites) -> None:
+    def own_steps(self, sites: Sites) -> None:
         """From here on nothing else may seed this pipeline, or a step of it, as every group does with what is in it."""
         self._standalone = True
-        for made, _, _ in sites:
-            made.set_random_seed = made.set_random_state = _refuse_step
+        for step, _, _ in sites:
+            step.set_random_seed = step.set_random_state = _refuse_step
 
     def __len__(self) -> int:
-        return len(self._written)
+        return len(self.compiled.steps)
 
     def __bool__(self) -> bool:
         return True  # without a step there is an output still
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([self._made(step) for step in self._written])
+        return iter([self._transform(step) for step in self.compiled.steps])
 
     def __getitem__(self, item: Any) -> Any:
-        steps = self._written[item]
-        return [self._made(step) for step in steps] if isinstance(item, slice) else self._made(steps)
+        chosen: Any = self.compiled.steps[item]
+        return [self._transform(step) for step in chosen] if isinstance(item, slice) else self._transform(chosen)
 
     def __repr__(self) -> str:
         of = self.compiled
         what = f"{of.recipe.name}, {of.mode}, {of.optimize}, seed {of.seed}"
-        return f"<{type(self).__name__} {what}: {named(self._written)}>"
+        return f"<{type(self).__name__} {what}: {named(of.steps)}>"
 
     def indented_repr(self, indent: int = 0) -> str:
         """As `repr`; `indent` changes nothing."""
         return repr(self)
 
-    @property
-    def _written(self) -> Any:
-        return self.compiled.recipe.section(self.compiled.mode) or ()
-
-    def _made(self, step: Any) -> Any:
+    def _transform(self, step: Any) -> Any:
         (lowered,), sites = lower([step])
         guard(sites, self.compiled.recipe.max_bytes)
-        return lowered.made
+        return lowered.transform
 
     # What albumentations calls on the parts of a group; each begins with the first.
 
@@ -122,9 +118,9 @@ class AsCompose(Displayed, Compose):
         if mask_interpolation is not None:
             raise TypeError(_MASKS)
         self.nested = self.nested or Nested()
-        self._mine = [(each, each.processors, each.check_each_transform) for each in _groups(self)]
+        self._own_settings = [(each, each.processors, each.check_each_transform) for each in _groups(self)]
         for step in _steps(self):
-            step.set_processors = _keep_own
+            step.set_processors = _keep_processors
 
     def set_random_seed(self, seed: int | None) -> None:
         """The seed of the outer Compose; refused where there is none: the seed is part of what was compiled."""
@@ -147,7 +143,7 @@ class AsCompose(Displayed, Compose):
             super().disable_check_args_private()
         elif self.nested is not None:
             self.nested.limit({name: processor.params for name, processor in self.processors.items()})
-            for each, processors_, checked in self._mine:
+            for each, processors_, checked in self._own_settings:
                 each.processors, each.check_each_transform = processors_, checked
 
     def set_deterministic(self, flag: bool, save_key: str = "replay") -> None:
@@ -160,29 +156,29 @@ class AsCompose(Displayed, Compose):
     def __add__(self, other: Any) -> Any:
         """An `A.Compose` of this pipeline and steps of albumentations behind it."""
         if self.nests and self.compiled.recipe.output.layout == "chw":
-            raise TypeError(_BEHIND)
-        return self._with([self, *_listed(other)])
+            raise TypeError(_ENDS_IN_CHW)
+        return self._with([self, *_as_steps(other)])
 
     def __radd__(self, other: Any) -> Any:
         """An `A.Compose` of steps of albumentations and this pipeline behind them."""
-        return self._with([*_listed(other), self])
+        return self._with([*_as_steps(other), self])
 
     def _with(self, parts: list[Any]) -> Any:
-        params = processors(self.compiled.recipe.inputs)
-        for given in params.values():
-            given.label_fields = given.label_fields[:-1] or None  # the last numbers rows
-        return A.Compose(parts, **params)
+        arguments = processors(self.compiled.recipe.inputs)
+        for params in arguments.values():
+            params.label_fields = params.label_fields[:-1] or None  # the last numbers rows
+        return A.Compose(parts, **arguments)
 
-    def _no_less(self, _: Any) -> NoReturn:
-        raise TypeError(_NO_LESS)
+    def _refuse_arithmetic(self, _: Any) -> NoReturn:
+        raise TypeError(_NO_ARITHMETIC)
 
-    __sub__ = __rsub__ = __mul__ = __rmul__ = _no_less
+    __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse_arithmetic
 
     def to_dict(self, on_not_implemented_error: str = "raise") -> dict[str, Any]:
         """What `A.save` writes: the recipe as plain albumentations, which draws in its own way."""
         saved: dict[str, Any] = super().to_dict(on_not_implemented_error)
-        if (name := self.compiled.recipe.name) not in _said:
-            _said.add(name)
+        if (name := self.compiled.recipe.name) not in _warned:
+            _warned.add(name)
             _log.warning("%s is saved as plain albumentations, without its keys; recipe.to_yaml() keeps them", name)
         return saved
 
@@ -190,8 +186,8 @@ class AsCompose(Displayed, Compose):
         """The recipe as `eject` has it; refused where no Compose can carry it out."""
         if not self.nests:
             self.get_dict_with_id()
-        made = self.compiled.recipe.to_albumentations(self.compiled.mode)
-        return {**made.to_dict_private(), "p": self.p}
+        plain = self.compiled.recipe.to_albumentations(self.compiled.mode)
+        return {**plain.to_dict_private(), "p": self.p}
 
     def get_dict_with_id(self) -> NoReturn:
         """Refused: albumentations could not replay it."""
@@ -204,36 +200,31 @@ class AsCompose(Displayed, Compose):
         )
 
 
-def is_kept(step: Any) -> bool:
-    """Whether a step is a pipeline's own already."""
-    return step.set_random_seed is _refuse_step
-
-
 def _refuse_step(*_: Any) -> NoReturn:
     raise TypeError(_STEPS)
 
 
-def _keep_own(_: Any) -> None:
+def _keep_processors(_: Any) -> None:
     """In the place of a step's `set_processors`: those of an outer Compose are none of its."""
 
 
-def _groups(made: Any) -> Iterator[Any]:
+def _groups(compose: Any) -> Iterator[Any]:
     """A Compose or group, and those in it."""
-    yield made
-    for each in made.transforms:
-        if isinstance(each, A.BaseCompose):
-            yield from _groups(each)
+    yield compose
+    for child in compose.transforms:
+        if isinstance(child, A.BaseCompose):
+            yield from _groups(child)
 
 
-def _steps(made: Any) -> Iterator[Any]:
+def _steps(compose: Any) -> Iterator[Any]:
     """The steps of a Compose, and of the groups in it."""
-    return (step for group in _groups(made) for step in group.transforms if hasattr(step, "set_processors"))
+    return (step for group in _groups(compose) for step in group.transforms if hasattr(step, "set_processors"))
 
 
-def _listed(other: Any) -> list[Any]:
+def _as_steps(other: Any) -> list[Any]:
     """What is added: a step of albumentations, or some."""
-    found = list(other) if isinstance(other, list | tuple) else [other]
-    for step in found:
+    steps = list(other) if isinstance(other, list | tuple) else [other]
+    for step in steps:
         if not isinstance(step, A.BasicTransform | A.BaseCompose):
             raise TypeError(f"steps of albumentations can be added to a compiled pipeline, not {step!r}")
-    return found
+    return steps

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -69,88 +69,39 @@ def element(column: Sequence[Any] | MappedImages, k: int) -> Any:
     return column.array(k) if isinstance(column, MappedImages) else column[k]
 
 
-class RowTarget(Protocol):
-    """Where the samples of a batch go.
-
-    Attributes:
-        epoch: of the draws.
-        keys: index and tile of each sample.
-        wide_masks: masks of labels are int64, whatever they come as.
-        others: what samples that are written to rows have beside images and masks, by position.
-    """
-
-    epoch: int
-    keys: Sequence[tuple[int, int]]
-    wide_masks: ClassVar[bool]
-    others: dict[int, Sample]
-
-    def rows(self, target: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
-        """The array whose rows are the samples' images, or masks; None where others have another size."""
-
-    def allocate(self, k: int) -> Allocate:
-        """What gives the memory for the image of a sample that is made by itself."""
-
-    def put(self, k: int, sample: Sample) -> None:
-        """Take a sample that was made by itself."""
-
-    def fail(self, k: int, error: DataError) -> None:
-        """Take what is wrong with a sample."""
-
-
-class BatchPipeline(Protocol):
-    """A pipeline of one thread."""
-
-    def run_batch(self, output: Any, positions: Sequence[int], samples: SampleColumns) -> None:
-        """Make some samples of a batch, with the same targets."""
-
-    def run_alone(self, output: Any, k: int, targets: Sample) -> None:
-        """Make a sample by itself."""
-
-
-def run_samples(pipeline: BatchPipeline, output: RowTarget, samples: dict[int, Sample]) -> None:
-    """Make some samples of a batch, by position."""
-    if (columns := SampleColumns.of([*samples.values()])) is not None:
-        pipeline.run_batch(output, [*samples], columns)
-        return
-    for k, targets in samples.items():
-        pipeline.run_alone(output, k, targets)
-
-
+@dataclass(slots=True)
 class SampleOutput:
-    """Where a batch of one goes; see `RowTarget`. What fails is raised.
-
-    Args:
-        epoch: of the draws.
-        key: index and tile.
-        allocate: gives the memory of the image.
+    """Where a batch of one goes; see `BatchOutput`. What fails is raised.
 
     Attributes:
+        epoch: of the draws.
+        keys: index and tile of the sample.
+        allocate_image: gives the memory of the image.
+        others: what it has beside image and mask, where these are in arrays for all.
         sample: it, where it was made by itself; else None.
         image: it, where that is in an array for all.
         mask: the same.
     """
 
-    __slots__ = ("_allocate", "epoch", "image", "keys", "mask", "others", "sample")
+    epoch: int
+    keys: Sequence[tuple[int, int]]
+    allocate_image: Allocate
+    others: dict[int, Sample] = field(default_factory=dict)
+    sample: Sample | None = None
+    image: Any = None
+    mask: Any = None
     wide_masks: ClassVar[bool] = False
-
-    def __init__(self, epoch: int, key: tuple[int, int], allocate: Allocate) -> None:
-        self.epoch, self._allocate = epoch, allocate
-        self.keys: Sequence[tuple[int, int]] = (key,)
-        self.others: dict[int, Sample] = {}
-        self.sample: Sample | None = None
-        self.image: Any = None
-        self.mask: Any = None
 
     def rows(self, target: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
         """An array of one row."""
-        array: np.ndarray = self._allocate(shape, dtype) if target == "image" else np.empty(shape, dtype)
+        array: np.ndarray = self.allocate_image(shape, dtype) if target == "image" else np.empty(shape, dtype)
         setattr(self, target, array)
         return array[None]
 
     def allocate(self, k: int) -> Allocate:
         """What gives the memory of the image."""
         del k
-        return self._allocate
+        return self.allocate_image
 
     def put(self, k: int, sample: Sample) -> None:
         """Take the sample."""
@@ -170,6 +121,7 @@ class BatchOutput:
     Attributes:
         epoch: of the draws.
         keys: index and tile of each sample.
+        wide_masks: masks of labels are int64, whatever they come as.
         allocate_target: gives the memory for all of a target.
         failed: what was wrong, by position.
         arrays: all of them by target, once the size of one is known.
@@ -189,7 +141,7 @@ class BatchOutput:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     wide_masks: ClassVar[bool] = True
 
-    def run(self, pipelines: Sequence[BatchPipeline], read: Read, *, in_memory: bool = False) -> None:
+    def run(self, pipelines: Sequence[Any], read: Read, *, in_memory: bool = False) -> None:
         """Make them, in a thread a pipeline; the first is this one. They are the same whatever the number of threads.
 
         Args:
@@ -206,7 +158,7 @@ class BatchOutput:
                 self.fail(k, error)
                 return {}
 
-        def work(pipeline: BatchPipeline) -> None:
+        def work(pipeline: Any) -> None:
             try:
                 while not self.is_stopped and (taken := dict(queue.take(read_or_fail))):
                     if samples := {k: sample for k, sample in taken.items() if k not in self.failed}:
@@ -263,3 +215,15 @@ class BatchOutput:
                 self.arrays[target] = self.allocate_target(target, shape, dtype)
             array = self.arrays[target]
             return array if array.shape[1:] == shape and array.dtype == dtype else None
+
+
+RowTarget = SampleOutput | BatchOutput
+
+
+def run_samples(pipeline: Any, output: RowTarget, samples: dict[int, Sample]) -> None:
+    """Make some samples of a batch, by position."""
+    if (columns := SampleColumns.of([*samples.values()])) is not None:
+        pipeline.run_batch(output, [*samples], columns)
+        return
+    for k, targets in samples.items():
+        pipeline.run_alone(output, k, targets)

@@ -78,7 +78,7 @@ def run_in_threads(work: Callable[[Any], None], pipelines: Sequence[Any]) -> Non
     if len(pipelines) == 1:
         work(pipelines[0])
         return
-    with cv2_single_thread.held():
+    with cv2_single_thread:
         others: list[Future[None]] = []
         raised: BaseException | None = None
         try:

@@ -44,7 +44,7 @@ class Clock:
         self._here, self._lock = _UnderWay(), threading.Lock()
 
     def enter(self, what: str) -> None:
-        """From now on time belongs to `what`."""
+        """Start charging time to `what`."""
         now, here = perf_counter(), self._here
         if here.stack:
             self._add(here.stack[-1], now - here.since)
@@ -52,13 +52,13 @@ class Clock:
         here.since = perf_counter()
 
     def leave(self) -> None:
-        """From now on time belongs to what was under way before."""
+        """Charge time to what was under way before, again."""
         now, here = perf_counter(), self._here
         self._add(here.stack.pop(), now - here.since)
         here.since = perf_counter()
 
     def charge(self, parts: Iterable[tuple[str, float]]) -> None:
-        """Seconds that somebody else has measured just now: what is under way has not taken them."""
+        """Add seconds that somebody else has measured just now: what is under way has not taken them."""
         here = self._here
         for what, seconds in parts:
             self._add(what, seconds)
@@ -70,7 +70,7 @@ class Clock:
 
     @contextmanager
     def stage(self, what: str) -> Iterator[None]:
-        """The time inside the block."""
+        """Charge the time inside the block to `what`."""
         self.enter(what)
         try:
             yield
@@ -78,7 +78,7 @@ class Clock:
             self.leave()
 
     def run(self, what: str, work: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What `work` returns; its time."""
+        """Call `work`, charge its time to `what`, and return what it returns."""
         self.enter(what)
         try:
             return work(*args, **kwargs)
@@ -86,17 +86,17 @@ class Clock:
             self.leave()
 
     def take(self) -> dict[str, float]:
-        """What was spent since the last time."""
+        """Return and forget the seconds that were spent since the last time."""
         with self._lock:
             taken = dict(self.spent)
             self.spent.clear()
         return taken
 
 
-def middle(runs: Iterable[dict[str, float]]) -> dict[str, float]:
-    """Of several runs' parts those of the run that takes the median time, because they add up to it.
+def median_run(runs: Iterable[dict[str, float]]) -> dict[str, float]:
+    """The parts of the run that takes the median time, of several: they add up to it.
 
-    >>> middle([{"a": 1.0, "b": 5.0}, {"a": 4.0}, {"b": 1.0}])
+    >>> median_run([{"a": 1.0, "b": 5.0}, {"a": 4.0}, {"b": 1.0}])
     {'a': 4.0}
     """
     ordered = sorted(runs, key=lambda parts: sum(parts.values()))

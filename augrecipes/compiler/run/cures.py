@@ -13,7 +13,7 @@ from augrecipes.errors import counted
 _LONGEST_SIDE, _MOST_PLANES, _SMALL = 32_766, 128, 16  # px, of OpenCV's warps; channels that it takes; px
 
 
-def described(error: Exception, channels: int | None) -> str:
+def error_text(error: Exception, channels: int | None) -> str:
     """An error in a line, and what helps: by the image in whose treatment it was raised.
 
     Args:

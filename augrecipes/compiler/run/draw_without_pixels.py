@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from augrecipes.compat.steps import Sample, functions_of, group_of, is_plain, sampler_of
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.run.step_calls import Executors, StepCall, StepFunction, step_call, unchanged
-from augrecipes.ops.matrices import output_size
+from augrecipes.ops.matrices import Size, output_size
 from augrecipes.ops.places import MatrixPlaces
 from augrecipes.ops.records import op_record
 
+Move: TypeAlias = tuple[str, Mapping[str, Any], Size, Size]  # a step's name, what it drew, the size before it and after
 _POINTS = frozenset({"boxes", "keypoints"})
 
 
@@ -31,7 +31,7 @@ def point_calls(
         exits: by the ids of steps that need pixels, what wraps what they do in albumentations, and gives them some.
         all_draw: those that move nothing draw, too.
     """
-    executors = Executors(_DRAWS if all_draw else _moves_points, exits)
+    executors = Executors(move_targets if all_draw else _move_points, exits)
     idle = [not all_draw and _is_idle(step, exits) for step in transforms]
     steps = [
         step_call(step, pipeline, executors) for step, is_idle in zip(transforms, idle, strict=True) if not is_idle
@@ -53,11 +53,14 @@ def _moves(step: Any) -> bool:
     return not op_record(type(step).__name__).targets.isdisjoint(_POINTS)
 
 
-def _moves_points(self: Any, takes: bool, *, draws: bool = False) -> StepFunction:
-    """What a transform does to points, and to the shape of what stands for the image."""
-    if not (draws or _moves(self)):
-        return lambda data: data
-    draw, functions, take = sampler_of(self), functions_of(self), self.py_random.random
+def _move_points(self: Any, takes: bool) -> StepFunction:
+    """What a transform does to points, and to the shape of what stands for the image; without a draw, if nothing."""
+    return move_targets(self, takes) if _moves(self) else lambda data: data
+
+
+def move_targets(self: Any, takes: bool, note: Callable[[Move], object] = lambda _: None) -> StepFunction:
+    """What a transform does to all but pixels, of a sample whose image has none; `note` is told how it moves places."""
+    draw, functions, take, name = sampler_of(self), functions_of(self), self.py_random.random, type(self).__name__
     has_matrix = isinstance(self, MatrixPlaces)
 
     def act(data: Sample) -> Sample:
@@ -67,7 +70,8 @@ def _moves_points(self: Any, takes: bool, *, draws: bool = False) -> StepFunctio
         before = image.shape[:2]
         params = self.params = draw(data)
         after = output_size(self, params, before)
-        known = {"geometry": self.geometry(params, after)} if has_matrix else {}
+        note((name, params, before, after))
+        known = {"geometry": self.geometry(params, after)} if has_matrix and len(data) > 1 else {}
         for key, value in data.items():
             function = functions.get(key)
             if function is not None and value is not None and key != "image":
@@ -77,6 +81,3 @@ def _moves_points(self: Any, takes: bool, *, draws: bool = False) -> StepFunctio
         return data
 
     return act
-
-
-_DRAWS = partial(_moves_points, draws=True)

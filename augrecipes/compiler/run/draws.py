@@ -141,15 +141,6 @@ class CounterRandom(random.Random):
         self._at = self._sample.hash
         self._state, self._ready, self.gauss_next = state
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.getstate(),)
-
-
-def _restore(state: tuple[Any, ...]) -> CounterRandom:
-    made = CounterRandom()
-    made.setstate(state)
-    return made
-
 
 class KeyedGenerator(np.random.Generator):
     """A numpy Generator over Philox that follows its sample. Most steps draw from `random.Random` only."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS
-from augrecipes.compiler.rewrite.nodes import is_open, opened
+from augrecipes.compiler.rewrite.nodes import is_open
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.recipe.model import Step
 
@@ -16,27 +16,23 @@ SINK = "\x00sink"  # no step can be labelled so
 Call = Callable[[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
 
-def instrument(pipeline: Pipeline, call: Call) -> list[str]:
+def instrument(pipeline: Pipeline, call: Call) -> None:
     """Let every step and sink of a pipeline be called through `call`, those inside groups too.
 
     Args:
         pipeline: of its own, whose steps run as they are written; it is changed, and no copy for another thread is.
         call: calls the step, and returns what it returned.
 
-    Returns:
-        The steps' labels, groups before their children, as the plan has them.
-
     >>> import numpy as np, augrecipes as ar
     >>> pipeline, seen = ar.load("folder-128").compile(optimize="none"), []
-    >>> labels = instrument(pipeline, lambda label, step, args, kwargs: (seen.append(label), step(*args, **kwargs))[1])
+    >>> instrument(pipeline, lambda label, step, args, kwargs: (seen.append(label), step(*args, **kwargs))[1])
     >>> _ = pipeline.at(0)(image=np.zeros((200, 300, 3), np.uint8))
-    >>> labels == seen[:-1], seen[-1] == SINK
-    (True, True)
+    >>> seen[:-1], seen[-1] == SINK
+    (['SmallestMaxSize#1', 'RandomCrop#1', 'HorizontalFlip#1'], True)
     """
-    steps = pipeline.compiled.plans[pipeline.arrival].steps
-    pipeline.run_through([_wrap(*pair, call) for pair in zip(pipeline.transforms, steps, strict=True)])
+    pairs = zip(pipeline.transforms, pipeline.compiled.plans[pipeline.arrival].steps, strict=True)
+    pipeline.run_through([_wrap(*pair, call) for pair in pairs])
     _wrap_sinks(pipeline, call)
-    return [step.site for top in steps for step in opened(top)]
 
 
 def route_steps(pipeline: Pipeline, call: Call, watch: Callable[[Any], object] = lambda _: None) -> None:

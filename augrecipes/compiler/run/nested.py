@@ -37,40 +37,42 @@ class Nested:
     def __init__(self) -> None:
         self.py_random = random.Random()
         self.limits: dict[str, Any] = {}
-        self._kept: dict[tuple[bool, ...], tuple[Compiled, Any]] = {}
+        self._pipelines: dict[tuple[bool, ...], tuple[Compiled, Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": {}}
+        return {**self.__dict__, "_pipelines": {}}
 
     def limit(self, limits: dict[str, Any]) -> None:
         """Go by the limits of another outer Compose from now on."""
-        self.limits, self._kept = limits, {}
+        self.limits, self._pipelines = limits, {}
 
     def run(self, pipeline: Any, stream: int, force_apply: bool, targets: dict[str, Any]) -> dict[str, Any]:
         """One call, of a pipeline with the probability `pipeline.p`; a group that has chosen it applies it by force."""
         if not force_apply and pipeline.p < 1 and self.py_random.random() >= pipeline.p:
             return targets
         index = self.py_random.getrandbits(_BITS)
-        given = dict(targets)
-        applied = given.pop(_APPLIED, None)
-        inner = self._inner(pipeline, *(name in given for name in _POINTS), applied is not None)
-        aside = {name: given.pop(name) for name, value in targets.items() if is_array(value) and not inner.knows(name)}
-        done = inner.run(stream, index, 0, given)
+        sample = dict(targets)
+        applied = sample.pop(_APPLIED, None)
+        inner = self._inner(pipeline, *(name in sample for name in _POINTS), applied is not None)
+        others = {
+            name: sample.pop(name) for name, value in targets.items() if is_array(value) and not inner.knows(name)
+        }
+        done = inner.run(stream, index, 0, sample)
         if applied is not None:
             applied.extend((name, parameters) for _, name, parameters in done.pop("applied"))
-            aside[_APPLIED] = applied
+            others[_APPLIED] = applied
         for name in _POINTS:
-            if name in given and not np.size(given[name]):
-                done[name] = given[name]  # none, with the columns of their labels
-        return {**aside, **done, **_handed_over(inner, given, done)}
+            if name in sample and not np.size(sample[name]):
+                done[name] = sample[name]  # none, with the columns of their labels
+        return {**others, **done, **_as_next_step_takes(inner, sample, done)}
 
     def _inner(self, pipeline: Any, *has: bool) -> Any:
         """The pipeline that takes targets as other steps leave them: compiled anew, with the same draws."""
-        compiled, made = self._kept.get(has, (None, None))
+        compiled, inner = self._pipelines.get(has, (None, None))
         if compiled is not pipeline.compiled:
-            made = pipeline.again(_among_steps(pipeline.compiled, self.limits, *has))
-            self._kept[has] = pipeline.compiled, made
-        return made
+            inner = pipeline.again(_among_steps(pipeline.compiled, self.limits, *has))
+            self._pipelines[has] = pipeline.compiled, inner
+        return inner
 
 
 def _among_steps(compiled: Compiled, limits: Mapping[str, Any], boxes: bool, points: bool, applied: bool) -> Compiled:
@@ -82,8 +84,7 @@ def _among_steps(compiled: Compiled, limits: Mapping[str, Any], boxes: bool, poi
         keypoints=_keypoints(recipe.inputs.keypoints, limits.get("keypoints")) if points else recipe.inputs.keypoints,
     )
     recipe = replace(recipe, inputs=inputs)
-    steps = recipe.section(compiled.mode) or ()
-    plans = {arrival: plan(recipe, steps, compiled.optimize, arrival) for arrival in ARRIVALS}
+    plans = {arrival: plan(recipe, compiled.steps, compiled.optimize, arrival) for arrival in ARRIVALS}
     more: dict[str, Any] = {"resumes": True, "pauses": True, "save_applied_params": applied}
     return replace(compiled, recipe=recipe, plans=plans, **more)
 
@@ -92,8 +93,7 @@ def _boxes(declared: Boxes | None, limits: Any) -> Boxes:
     if declared is not None:
         return replace(declared, format="albumentations", labels=None, clip=False)
     names = ("min_area", "min_visibility", "min_width", "min_height")
-    given = {} if limits is None else {name: getattr(limits, name) for name in names}
-    return Boxes("albumentations", None, **given)
+    return Boxes("albumentations", None, **({} if limits is None else {name: getattr(limits, name) for name in names}))
 
 
 def _keypoints(declared: Keypoints | None, limits: Any) -> Keypoints:
@@ -104,18 +104,17 @@ def _keypoints(declared: Keypoints | None, limits: Any) -> Keypoints:
     return Keypoints(remove_invisible=limits is None or limits.remove_invisible)
 
 
-def _handed_over(inner: Any, given: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
-    """Images and masks as the next step takes them."""
+def _as_next_step_takes(inner: Any, sample: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
+    """Images and masks of a sample that is done, as the next step takes them."""
     likes, chw = {"image": "image", "mask": "mask", **inner.likes}, inner.recipe.output.layout == "chw"
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for name in likes.keys() & done.keys():
-        came, made = given[name], done[name]
-        like = LIKE[likes[name]]
-        if not isinstance(made, np.ndarray):
+        source, array = sample[name], done[name]
+        if not isinstance(array, np.ndarray):
             continue
-        if not like.is_image:
-            made = made.astype(came.dtype, copy=False)
-        elif not chw and came.ndim == 2:
-            made = made[..., 0] if made.shape[-1] == 1 else made
-        found[name] = A.ToTensorV2().apply_to_mask(made) if chw else made
-    return found
+        if not LIKE[likes[name]].is_image:
+            array = array.astype(source.dtype, copy=False)
+        elif not chw and source.ndim == 2:
+            array = array[..., 0] if array.shape[-1] == 1 else array
+        arrays[name] = A.ToTensorV2().apply_to_mask(array) if chw else array
+    return arrays

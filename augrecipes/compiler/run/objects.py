@@ -62,7 +62,7 @@ def link(data: dict[str, Any], boxes: int | None, points: int | None, declared: 
         return
     if own is None and boxes is not None and declared.of:
         own = data[OBJECT] = np.arange(boxes)
-    if owner is None and boxes is not None:
+    if owner is None and boxes is not None and (own is not None or declared.flip_pairs):
         owner = np.repeat(np.arange(boxes) if own is None else own, points // max(boxes, 1))
         if len(owner) < points and declared.of:
             what = (

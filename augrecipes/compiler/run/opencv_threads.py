@@ -3,51 +3,47 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Any
 
 import cv2
 
 
 class SingleThread:
-    """OpenCV's threads are off while anyone holds this: all threads of a process have one setting in common.
+    """A lock that many may hold at once, while OpenCV's threads are off: a process has one setting for all its threads.
 
     The user's setting comes back with the last `release`, unless it was changed meanwhile.
 
     >>> before = cv2.getNumThreads()
-    >>> cv2_single_thread.hold(); cv2_single_thread.hold(); cv2_single_thread.release(); cv2.getNumThreads()
+    >>> cv2_single_thread.acquire(); cv2_single_thread.acquire(); cv2_single_thread.release(); cv2.getNumThreads()
     1
     >>> cv2_single_thread.release(); cv2.getNumThreads() == before
     True
     """
 
     def __init__(self) -> None:
-        self._held, self._before = 0, 1
+        self._holders, self._before = 0, 1
         self._lock = threading.RLock()  # the garbage collector may release while another call is under way
 
-    def hold(self) -> None:
+    def acquire(self) -> None:
         """Switch them off."""
         with self._lock:
-            if not self._held:
+            if not self._holders:
                 self._before = cv2.getNumThreads()
                 cv2.setNumThreads(0)
-            self._held += 1
+            self._holders += 1
 
     def release(self) -> None:
-        """Once for every `hold`."""
+        """Switch them on again, as the last holder; once for every `acquire`."""
         with self._lock:
-            self._held -= 1
-            if not self._held and cv2.getNumThreads() == 1 != self._before:
+            self._holders -= 1
+            if not self._holders and cv2.getNumThreads() == 1 != self._before:
                 cv2.setNumThreads(self._before)
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Off inside the block."""
-        self.hold()
-        try:
-            yield
-        finally:
-            self.release()
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: Any) -> None:
+        self.release()
 
 
 # Whatever works in threads of this process holds this one.

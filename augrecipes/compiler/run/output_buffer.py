@@ -12,7 +12,7 @@ from augrecipes.errors import DataError
 
 
 def output_buffer(out: Any, what: str, sources: Sequence[Any], name: str = "out") -> Allocate:
-    """Gives the memory of `out` to a result that fits it exactly.
+    """An allocator that gives the memory of `out` to a result that fits it exactly.
 
     Args:
         out: a writable array, or whatever numpy can see as one without a copy, such as a torch tensor on the CPU; or a
@@ -30,7 +30,7 @@ def output_buffer(out: Any, what: str, sources: Sequence[Any], name: str = "out"
     """
     if callable(out):
         return lambda shape, dtype: output_buffer(out(shape, dtype), what, sources, name)(shape, dtype)
-    array = _seen(out, name)
+    array = _as_array(out, name)
     if not array.flags.writeable:
         raise DataError(f"{name} is read-only")
     for source in sources:
@@ -47,7 +47,7 @@ def output_buffer(out: Any, what: str, sources: Sequence[Any], name: str = "out"
     return allocate
 
 
-def _seen(out: Any, name: str) -> np.ndarray:
+def _as_array(out: Any, name: str) -> np.ndarray:
     """`out` as an array over the same memory."""
     if isinstance(out, np.ndarray):
         return out

@@ -29,7 +29,7 @@ def guard(sites: Sites, max_bytes: int | None, cells: Mapping[int, int] | None =
     if max_bytes is None:
         return
     for step, site, _ in sites:
-        if enlarges(type(step).__name__):
+        if enlarges(type(step).__name__) and _may_enlarge(step):
             step.get_params_dependent_on_data = _guarded(step, site, max_bytes, (cells or {}).get(id(step), 1))
 
 
@@ -41,6 +41,12 @@ def enlarges(name: str) -> bool:
     """
     record = op_record(name)
     return record.resizes is not None or record.effect == "padding" or not _ENLARGING.isdisjoint(takes(name))
+
+
+def _may_enlarge(step: Any) -> bool:
+    """Whether a step of a class that enlarges does with its arguments; what keeps sizes may be larger on its way."""
+    record, switches = op_record(type(step).__name__), [getattr(step, name, False) for name in _ENLARGING]
+    return record.resizes is not None or record.effect == "padding" or any(switches) or hasattr(step, "keep_size")
 
 
 def _guarded(step: Any, site: str, max_bytes: int, cell: int) -> Callable[..., Any]:

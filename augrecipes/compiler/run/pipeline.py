@@ -8,22 +8,20 @@ import os
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Set
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self, TypeVar
 
 import cv2
 
 from augrecipes.compat.albumentations import running
 from augrecipes.compiler.kernels import fast_apply
-from augrecipes.compiler.lowering.lower import Sites, rebuild
+from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
-from augrecipes.compiler.run.at import At, Stages
-from augrecipes.compiler.run.cures import described
+from augrecipes.compiler.run.cures import error_text
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.compiler.run.epoch_copy import epoch_copy
 from augrecipes.compiler.run.objects import follow_mirrors
 from augrecipes.compiler.run.output_size_guard import guard
 from augrecipes.compiler.run.step_calls import call_plain, step_call
@@ -61,9 +59,6 @@ class Pipeline(AsCompose):
     call: Callable[..., Any] | None = None  # how steps are called that programs leave to Python
     watch: Callable[[Any], object] | None = None  # what is called with each program that is made
     trace: Callable[[int, int, int, dict[str, Any]], list[tuple[str, Any]]]  # what `stages` returns, in this thread
-    rebuild = staticmethod(rebuild)  # see `relower`
-    whole: Self | None = None  # of one with the numbers of an epoch, the one that it is made of
-    _epoch = 0
     made_of_steps: tuple[str, ...] = ("native",)  # cached properties that new steps make anew
     masks_keep_dtype = False  # where images become floats; else they are int64 there
     floats_are_news = True  # no float32 image has come yet
@@ -89,7 +84,7 @@ class Pipeline(AsCompose):
         self._home, self._stream, self._count = streams.home(), END_OF_KEYS, itertools.count()
         self._owner, self.tried, self.seed = threading.get_ident(), set[Any](), compiled.seed  # Compose has set None
         Pipeline.renew(self, compiled)
-        self.keep(sites)
+        self.own_steps(sites)
 
     # What it was compiled from.
 
@@ -121,25 +116,30 @@ class Pipeline(AsCompose):
     @property
     def origins(self) -> dict[str, str]:
         """From each image array that comes out to the one that it is made of: a Degrade's from its source."""
-        found = {name: name for name in self.targets}
-        for step in self.recipe.section(self.mode) or ():
+        origins = {name: name for name in self.targets}
+        for step in self.compiled.steps:
             if step.name == groups.DEGRADE:
-                found[step.args["target"]] = found[step.args["source"]]
-        return {name: found.get(name, name) for name in self.outputs}
+                origins[step.args["target"]] = origins[step.args["source"]]
+        return {name: origins.get(name, name) for name in self.outputs}
 
     @cached_property
     def mask_fills(self) -> tuple[float, ...]:
         """What steps may write into masks."""
-        steps = self.recipe.section(self.mode) or ()
-        return mask_fills(one for step in steps for one in step.walk())
+        return mask_fills(inner for step in self.compiled.steps for inner in step.walk())
 
     def nodes(self, arrival: Arrival | None = None) -> Steps:
         """What runs, in order, of samples that come so; None: as this very pipeline takes them."""
         return self.compiled.plans[arrival or self.arrival].steps
 
-    def at(self, index: int, epoch: int = 0, tile: int = 0) -> At:
-        """The pipeline at one sample's key: call it with the targets. Integers from 0 to 2⁶³ − 1."""
-        return At(self, key_part("index", index), key_part("epoch", epoch), key_part("tile", tile))
+    def at(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., dict[str, Any]]:
+        """The pipeline at one sample's key: call it with the targets, as often as you like, for the same result.
+
+        Integers from 0 to 2⁶³ − 1.
+        """
+        return partial(self._run_at, key_part("index", index), key_part("epoch", epoch), key_part("tile", tile))
+
+    def _run_at(self, index: int, epoch: int, tile: int, /, **targets: Any) -> dict[str, Any]:
+        return self.run(epoch, index, tile, targets)
 
     def __call__(self, /, *args: Any, force_apply: bool = False, **targets: Any) -> dict[str, Any]:
         """Run once with draws that no other bare call makes; `at` is the reproducible call.
@@ -164,9 +164,15 @@ class Pipeline(AsCompose):
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key, in the thread that this pipeline belongs to."""
 
-    def stages(self, index: int, epoch: int = 0, tile: int = 0) -> Stages:
-        """Like `at`, but the call returns [(label, image)] after each outermost step as written, before the sink."""
-        return Stages(self, key_part("index", index), key_part("epoch", epoch), key_part("tile", tile))
+    def stages(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., list[tuple[str, Any]]]:
+        """Like `at`, but the call returns [(label, image)] after each outermost step as written, before the sink.
+
+        Of a pair an image is {target: image}.
+        """
+        return partial(self._trace_at, key_part("index", index), key_part("epoch", epoch), key_part("tile", tile))
+
+    def _trace_at(self, index: int, epoch: int, tile: int, /, **targets: Any) -> list[tuple[str, Any]]:
+        return self.again(self.compiled.in_epoch(epoch).unoptimised()).trace(epoch, index, tile, targets)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiling again is quicker than pickling generators, and cannot go stale.
@@ -194,6 +200,7 @@ class Pipeline(AsCompose):
         """A pipeline of the same kind, with state of its own."""
         make: Any = type(self)
         made: Self = make(compiled or self.compiled, arrival or self.arrival)
+        made.tried = self.tried
         if self.dressed is not None:
             made.dress(self.dressed)
         return made
@@ -202,6 +209,7 @@ class Pipeline(AsCompose):
         """Compiled otherwise; the copies are made again when they are asked for."""
         self.compiled, self._copies, self._last_epoch = compiled, ThreadCopies[Self](), compiled.recipe.last_epoch
         self._by_arrival, self._by_epoch = dict[Arrival, Self](), dict[int, Self]()
+        self._copies_for_threads = [self]
 
     def dress(self, dress: Callable[[Pipeline], object]) -> None:
         """Do something to this pipeline, and to every copy that `again` makes: for other threads, and other plans."""
@@ -224,20 +232,25 @@ class Pipeline(AsCompose):
             return self.in_epoch(epoch) if epoch < self._last_epoch else self
         return self._copies.of_this_thread(self.again).for_this_thread(epoch)
 
+    def copies_for_threads(self, count: int) -> list[Self]:
+        """Pipelines for `count` threads; steps hold state, so each thread has its own, kept for the next time."""
+        self._copies_for_threads += [self.again() for _ in range(count - len(self._copies_for_threads))]
+        return self._copies_for_threads[:count]
+
     def coming(self, arrival: Arrival) -> Self:
         """The pipeline with the plan for images that come as `arrival` says."""
         if arrival == self.arrival:
             return self
         if arrival not in self._by_arrival:
-            whole = self.whole and self.whole.coming(arrival)
-            self._by_arrival[arrival] = whole.in_epoch(self._epoch) if whole else self.again(arrival=arrival)
+            self._by_arrival[arrival] = self.again(arrival=arrival)
         return self._by_arrival[arrival]
 
     def in_epoch(self, epoch: int) -> Self:
         """The pipeline with the numbers of an epoch, for the same thread; it is kept until the next but one."""
         if epoch not in self._by_epoch:
-            kept = dict([*self._by_epoch.items()][-1:])
-            self._by_epoch = {**kept, epoch: epoch_copy(self, epoch, kept.values())}
+            compiled, last = self.compiled.in_epoch(epoch), dict([*self._by_epoch.items()][-1:])
+            same = (copy for copy in last.values() if copy.recipe == compiled.recipe)
+            self._by_epoch = {**last, epoch: next(same, None) or self.again(compiled)}
         return self._by_epoch[epoch]
 
     def position(self, epoch: int, index: int, tile: int) -> None:
@@ -256,7 +269,7 @@ class Pipeline(AsCompose):
         step = next((labels[id(one)] for one in innermost if id(one) in labels), None)
         if isinstance(error, cv2.error) and error.code == cv2.Error.StsNoMem:
             return MemoryError(f"step {step}: {error}")
-        return DataError(described(error, channels), step=step)
+        return DataError(error_text(error, channels), step=step)
 
     def why_one_by_one(self, targets: Set[str] = frozenset(), *, files: bool = True) -> str | None:
         """Why samples with these targets beside their images are made one by one; None: they are made side by side."""

@@ -9,19 +9,21 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import A
+from augrecipes.compiler.rewrite import Compiled
 from augrecipes.compiler.run.objects import NUMBER, arrange, link, taken
 from augrecipes.compiler.run.targets import check_presence
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints
 
 _KEYS = frozenset({"boxes", "bboxes", "keypoints"})
+_NUMBERS = frozenset({int, float})
 
 
 def processors(inputs: Inputs) -> dict[str, Any]:
     """Albumentations' box and keypoint processors, as the recipe's inputs declare them."""
-    made: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if (boxes := inputs.boxes) and boxes.presence != "absent":
-        made["bbox_params"] = A.BboxParams(
+        arguments["bbox_params"] = A.BboxParams(
             format=boxes.format,
             label_fields=_label_fields("bboxes", boxes),
             min_area=boxes.min_area,
@@ -31,12 +33,12 @@ def processors(inputs: Inputs) -> dict[str, Any]:
             clip=boxes.clip,
         )
     if (points := inputs.keypoints) and points.presence != "absent":
-        made["keypoint_params"] = A.KeypointParams(
+        arguments["keypoint_params"] = A.KeypointParams(
             format=points.format,
             label_fields=_label_fields("keypoints", points),
             remove_invisible=points.remove_invisible,
         )
-    return made
+    return arguments
 
 
 def _label_fields(inner: str, declared: Boxes | Keypoints) -> list[str]:
@@ -80,24 +82,22 @@ class Points:
             done.pop(NUMBER, None)
 
 
-def take_points(
-    data: dict[str, Any], inputs: Inputs, *, resumes: bool = False, pauses: bool = False
-) -> Sequence[Points]:
+def take_points(data: dict[str, Any], compiled: Compiled) -> Sequence[Points]:
     """Put a sample's boxes and keypoints where albumentations looks for them, and return those that may come out.
 
     Args:
         data: the sample, changed in place.
-        inputs: of the recipe.
-        resumes: the points are in albumentations' terms and keep their dtype.
-        pauses: they come out so.
+        compiled: the recipe. Where it resumes, they come in albumentations' terms and keep their dtype; where it
+            pauses, they come out so.
     """
+    inputs = compiled.recipe.inputs
     if inputs.boxes is None and inputs.keypoints is None and _KEYS.isdisjoint(data):
         return ()  # most samples, and so first
     box_key = "bboxes" if "bboxes" in data else "boxes"
-    dtypes = [None if own else np.float32 for own in (resumes, pauses)]
+    dtypes = [None if own else np.float32 for own in (compiled.resumes, compiled.pauses)]
     found = (
-        _taken(data, box_key, "bboxes", inputs.boxes, *dtypes),
-        _taken(data, "keypoints", "keypoints", inputs.keypoints, *dtypes),
+        _take(data, box_key, "bboxes", inputs.boxes, *dtypes),
+        _take(data, "keypoints", "keypoints", inputs.keypoints, *dtypes),
     )
     given = [points for points in found if points is not None and points.outer]
     counts = {points.inner: len(data[points.inner]) for points in given}
@@ -106,7 +106,7 @@ def take_points(
     return [points for points in found if points is not None]
 
 
-def _taken(data: dict[str, Any], key: str, inner: str, declared: Any, comes: Any, leaves: Any) -> Points | None:
+def _take(data: dict[str, Any], key: str, inner: str, declared: Any, comes: Any, leaves: Any) -> Points | None:
     """The points under `key`, now of the dtype `comes` under albumentations' `inner`; None: there are none."""
     given = data.get(key) is not None
     if declared is None:
@@ -137,7 +137,7 @@ def _encodable(labels: Sequence[Any]) -> list[Any]:
     """Labels that albumentations can encode, for the steps that look for some; where it cannot, they all look alike."""
     values = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     kinds = {*map(type, values)}
-    is_uniform = any(all(issubclass(kind, one) for kind in kinds) for one in (str, (int, float)))
+    is_uniform = kinds <= _NUMBERS or any(all(issubclass(kind, one) for kind in kinds) for one in (str, (int, float)))
     return values if is_uniform else [0] * len(values)
 
 

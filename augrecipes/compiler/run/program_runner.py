@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from augrecipes.compat.boxes import forget_labels
 from augrecipes.compiler.executor.inputs import (
     AnyImage,
     MappedImages,
@@ -256,25 +255,22 @@ class ProgramRunner:
     @cached_property
     def _point_steps(self) -> list[StepCall]:
         """The steps without pixels, of samples whose images programs make."""
-        opaque = {} if isinstance(self.programs.images, str) else self.programs.images.opaque
+        pipeline, opaque = self.pipeline, self.programs.opaque
         exits = {id(step): partial(partial, self._run_with_pixels, place) for place, (step, _) in opaque.items()}
-        pipeline = self.pipeline
         return point_calls(pipeline.transforms, pipeline, exits, all_draw=pipeline.compiled.save_applied_params)
 
     def take_points(self, sample: dict[str, Any]) -> Sequence[Points]:
         """Let albumentations have a sample's boxes and keypoints, and return those that come out."""
-        pipeline, compiled = self.pipeline, self.pipeline.compiled
-        points = take_points(sample, pipeline.recipe.inputs, resumes=compiled.resumes, pauses=compiled.pauses)
-        for processor in pipeline.processors.values():
-            forget_labels(processor)
-        pipeline.preprocess(sample)
+        points = take_points(sample, self.pipeline.compiled)
+        for processor in self.pipeline.processors.values():  # without what `Compose.preprocess` checks once more
+            processor.preprocess(sample)
         return points
 
     def put_back(self, sample: dict[str, Any], points: Sequence[Points]) -> dict[str, Any]:
         """The sample with its boxes and keypoints as the recipe's inputs have them."""
-        sample = self.pipeline.postprocess(sample)
-        for each in points:
-            each.put_back(sample)
+        processors = self.pipeline.processors.values()
+        for put in (*(processor.postprocess for processor in processors), *(each.put_back for each in points)):
+            put(sample)
         return sample
 
     def _run_with_pixels(self, place: int, act: StepFunction, sample: dict[str, Any]) -> dict[str, Any]:
@@ -297,15 +293,16 @@ class ProgramRunner:
 
     def run_step(self, place: int, act: StepFunction, sample: dict[str, Any]) -> dict[str, Any]:
         """What the step at this place of the program leaves of a sample."""
-        step = None if isinstance(self.programs.images, str) else self.programs.images.opaque[place][0]
-        done: dict[str, Any] = self.pipeline.called(step, act, sample)
+        done: dict[str, Any] = self.pipeline.called(self.programs.opaque[place][0], act, sample)
         return done
 
     @cached_property
     def _exit_steps(self) -> dict[int, StepFunction]:
         """What carries out the steps at exits, by their places."""
-        opaque = {} if isinstance(self.programs.images, str) else self.programs.images.opaque
-        return {place: call_alone(step, self.pipeline, forced=forced) for place, (step, forced) in opaque.items()}
+        return {
+            place: call_alone(step, self.pipeline, forced=forced)
+            for place, (step, forced) in self.programs.opaque.items()
+        }
 
 
 def _lie_on(masks: Any, images: MappedImages) -> bool:

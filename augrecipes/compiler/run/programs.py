@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -41,14 +41,17 @@ class Programs:
     @cached_property
     def images(self) -> Program | str:
         """What carries out images, or why nothing does."""
-        if (why := why_not_native(self._pipeline)) is not None:
+        pipeline = self._pipeline
+        if (why := why_not_native(pipeline)) is not None:
             return why
-        try:
-            sink = self._pipeline.sinks["image"]
-            program = self._maker.images(self._lowered, sink, files=self._pipeline.takes_files)
-        except OpaqueError as reason:
-            return str(reason)
-        return self._pipeline.watched(program)
+        return self._make(
+            lambda maker: maker.images(self._lowered, pipeline.sinks["image"], files=pipeline.takes_files)
+        )
+
+    @property
+    def opaque(self) -> Mapping[int, tuple[Any, bool]]:
+        """The steps at the exits of images, by their places; and whether their group has chosen them."""
+        return {} if isinstance(self.images, str) else self.images.opaque
 
     @cached_property
     def has_exits(self) -> bool:
@@ -74,16 +77,19 @@ class Programs:
         if pipeline.recipe.inputs.mask == "absent":
             return "there are none"
         how = {"wide": wide} if dtype == _UINT8 else {"dtype": dtype, "exactly": pipeline.optimize == "exact"}
+        images = self.images
+        return self._make(lambda maker: maker.masks(self._lowered, images, **how))
+
+    def _make(self, make: Callable[[ProgramMaker], Program]) -> Program | str:
+        """What `make` makes, or why it does not."""
         try:
-            program = self._maker.masks(self._lowered, self.images, **how)
+            return self._pipeline.watched(make(self._maker))
         except OpaqueError as reason:
             return str(reason)
-        return pipeline.watched(program)
 
     @cached_property
     def _maker(self) -> ProgramMaker:
-        it = self._pipeline
-        return ProgramMaker(it.sites, it.compiled.seed, it.draws.position, it.recipe.max_bytes, it.tried)
+        return ProgramMaker(self._pipeline)
 
     @cached_property
     def why_not_together(self) -> str | None:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial, reduce
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.steps import Sample, sampler_of
+from augrecipes.compat.steps import Sample
 from augrecipes.compiler.kernels.step_draws import stand_in
+from augrecipes.compiler.run.draw_without_pixels import Move, move_targets
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.step_calls import Executors, StepFunction, step_call
+from augrecipes.compiler.run.step_calls import Executors, step_call
 from augrecipes.errors import AugrecipesError
-from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size
+from augrecipes.ops.matrices import Matrix, matrix_of
 from augrecipes.ops.records import op_record
 
-Move: TypeAlias = tuple[str, Mapping[str, Any], Size, Size]  # a step's name, what it drew, the size before it and after
 _BYTE = np.dtype(np.uint8)
 
 
@@ -33,10 +32,10 @@ class StepMatrices:
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline, self._seen = pipeline, list[Move]()
-        still = {id(step): lambda _: lambda data: data for step, _, _ in pipeline.sites if not _moves(step)}
-        how = Executors(partial(_followed, self._seen), still)
-        self._steps = [step_call(step, pipeline, how) for step in pipeline.transforms]
+        self._pipeline, self._moves = pipeline, list[Move]()
+        still = {id(step): lambda _: lambda data: data for step, _, _ in pipeline.sites if not _moves_places(step)}
+        executors = Executors(partial(move_targets, note=self._moves.append), still)
+        self._steps = [step_call(step, pipeline, executors) for step in pipeline.transforms]
 
     def at(self, key: tuple[int, int, int], shape: tuple[int, int, int]) -> Matrix:
         """From places in an image H×W×C to those behind the last step, float64 (3, 3); `key`: epoch, index, tile."""
@@ -45,7 +44,7 @@ class StepMatrices:
     def moves(self, key: tuple[int, int, int], shape: tuple[int, int, int]) -> list[Move]:
         """The steps that move places, as they act on an image H×W×C: the first arguments of `matrix_of`."""
         self._pipeline.position(*key)
-        self._seen.clear()
+        self._moves.clear()
         data: Sample = {"image": stand_in(shape, _BYTE)}
         try:
             for first, p, act, _ in self._steps:
@@ -55,26 +54,9 @@ class StepMatrices:
             raise
         except Exception as error:
             raise self._pipeline.step_error(error) from error
-        return [*self._seen]
+        return [*self._moves]
 
 
-def _moves(step: Any) -> bool:
+def _moves_places(step: Any) -> bool:
     """Whether a step, or one in a group, moves places."""
-    return op_record(type(step).__name__).moves or any(map(_moves, getattr(step, "transforms", ())))
-
-
-def _followed(seen: list[Move], step: Any, takes: bool) -> StepFunction:
-    """What a step does to the shape of what stands for the image; how it moves places is noted."""
-    draw, take = sampler_of(step), step.py_random.random
-
-    def act(data: Sample) -> Sample:
-        if takes:
-            take()
-        image = data["image"]
-        params, before = draw(data), image.shape[:2]
-        after = output_size(step, params, before)
-        seen.append((type(step).__name__, params, before, after))
-        data["image"] = stand_in((*after, image.shape[2]), _BYTE)
-        return data
-
-    return act
+    return op_record(type(step).__name__).moves or any(map(_moves_places, getattr(step, "transforms", ())))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 import torch
@@ -12,15 +12,16 @@ import torch
 from augrecipes.data.batching import room
 from augrecipes.data.checks import count
 from augrecipes.data.epochs import Skipped, current
-from augrecipes.data.indexed import IndexedRows
 from augrecipes.errors import DataError, listed
 from augrecipes.kinds.bag.picking import tiles_of
 from augrecipes.kinds.bag.table import BagTable
 from augrecipes.kinds.bag.tiles import BagResult, default_threads
 from augrecipes.recipe.grammar import Pick
 from augrecipes.recipe.model import Bag, Recipe
-from augrecipes.sources.sample import RecipeSource
 from augrecipes.sources.stored import StoredSource
+
+if TYPE_CHECKING:
+    from augrecipes.data.dataset import RecipeDataset
 
 _log = logging.getLogger("augrecipes")
 
@@ -39,8 +40,9 @@ def picking_rule(recipe: Recipe, max_tiles: int | None, min_tiles: int | None, p
     return Bag(most, least, how)
 
 
-def read_bag(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+def read_bag(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[str, Any]:
     """One sample of a dataset of bags: the picked tiles of bag `row` of its source, through its pipeline."""
+    source = ds.source
     table: BagTable = cast("BagTable", source.table)
     rule, baked = ds.rule, epoch + virtual // len(table)
     # A tile that is a file is small: all of it is read as soon as a part.

@@ -18,7 +18,7 @@ from augrecipes.preview.display import rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.rows import SheetRequest, label_text, left_out, output_text, stage_groups
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Bag, Recipe
-from augrecipes.sources.sample import Held
+from augrecipes.sources.sample import DatasetView
 
 EPOCHS = 2
 _OVERVIEW = 720  # px, the longer side of a slide that is made small
@@ -28,7 +28,7 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     """The sheet of a recipe of kind bag; DataError where nothing can be shown."""
     pipeline, files = request.opened(recipe, threads=1)
     bags = _Bags(pipeline, files, request)
-    rows, skipped = request.shown(files if isinstance(files, Held) else files.table, bags.row)
+    rows, skipped = request.shown(files if isinstance(files, DatasetView) else files.table, bags.row)
     legend = [(SHOWN, "shown here"), (PICKED, "picked"), *([(NOT_PICKED, "not picked")] if bags.left else [])]
     mapped = any(row.source is not None and row.source.cells for row in rows)
     output = recipe.output.dtype if bags.output is None else f"{output_text(bags.output)} a tile"
@@ -55,7 +55,7 @@ class _Bags:
         files, pipeline, request = self.files, self.pipeline, self.request
         table: BagTable = files.table
         row, key, rule = k, k, pipeline.recipe.bag or Bag()
-        if isinstance(files, Held):
+        if isinstance(files, DatasetView):
             row, key, rule = files.row(k), files.key(k), files.rule
         count = int(table.counts()[row])
         if count < rule.min_tiles:
@@ -68,7 +68,9 @@ class _Bags:
         tiles, broken = {}, []
         for tile in _spread(frozenset.intersection(*picked), picked[0], request.columns):
             try:
-                read = files.read(k, tile) if isinstance(files, Held) else files.read(table.units_of(k)[tile])
+                read = (
+                    files.sample(k, tile) if isinstance(files, DatasetView) else files.sample(table.units_of(k)[tile])
+                )
                 tiles[tile] = read.images["image"]
             except DataError as error:
                 broken.append(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -27,10 +27,11 @@ from augrecipes.compiler.run.points import processors, rows_of
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.program_runner import Key, ProgramRunner
 from augrecipes.compiler.run.programs import Programs
+from augrecipes.compiler.run.step_matrices import StepMatrices
 from augrecipes.compiler.run.targets import arrival_of
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
-from augrecipes.kinds.image.steps import StepRunner
+from augrecipes.kinds.image.steps import run_steps, trace_steps
 from augrecipes.ops.registry import is_registered
 from augrecipes.seeds import key_part
 
@@ -56,7 +57,7 @@ class ImagePipeline(Pipeline):
     """
 
     nests = True
-    made_of_steps = ("programs", "program_runner", "step_runner")
+    made_of_steps = ("programs", "program_runner", "step_matrices")
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         self._lowered, sites = lower(compiled.plans[arrival].steps)
@@ -89,9 +90,9 @@ class ImagePipeline(Pipeline):
         return ProgramRunner(self)
 
     @cached_property
-    def step_runner(self) -> StepRunner:
-        """What carries out samples step by step."""
-        return StepRunner(self)
+    def step_matrices(self) -> StepMatrices:
+        """Where its steps, as they are written, put the pixels of samples."""
+        return StepMatrices(self)
 
     def run_batch(self, output: RowTarget, positions: Sequence[int], samples: SampleColumns) -> None:
         """Make some samples of a batch: side by side by a program, and by themselves what that leaves."""
@@ -125,7 +126,7 @@ class ImagePipeline(Pipeline):
 
     def run_steps(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
         """Make a sample step by step."""
-        return self.step_runner.run(key, targets, allocate)
+        return run_steps(self, key, targets, allocate)
 
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
@@ -138,7 +139,7 @@ class ImagePipeline(Pipeline):
             if targets.get("image") is None:
                 raise DataError("out is what the image is written to, and the sample has none")
             allocate = output_buffer(out, "the image", (targets.get("image"),))
-        output = SampleOutput(epoch, (index, tile), allocate)
+        output = SampleOutput(epoch, ((index, tile),), allocate)
         if self.programs.has_exits:
             self.run_alone(output, 0, targets)  # and from exit to exit
         else:
@@ -229,19 +230,6 @@ class ImagePipeline(Pipeline):
         masks = programs.masks()
         return masks if isinstance(masks, str) else None
 
-    def copies_for_threads(self, count: int) -> list[Self]:
-        """Pipelines for `count` threads; steps hold state, so each thread has its own, kept for the next time."""
-        copies: list[Self] = self.__dict__.setdefault("_copies_for_threads", [self])
-        while len(copies) < count:
-            more = self.whole and self.whole.copies_for_threads(len(copies) + 1)[-1].in_epoch(self._epoch)
-            copies.append(more or self.again())
-        return copies[:count]
-
-    def renew(self, compiled: Compiled) -> None:
-        """As every pipeline; the threads' pipelines are made anew, too."""
-        super().renew(compiled)
-        self._copies_for_threads = [self]
-
     @cached_property
     def required_targets(self) -> frozenset[str]:
         """What has to lie on an image, by the recipe's inputs."""
@@ -311,7 +299,7 @@ class ImagePipeline(Pipeline):
         """The image after each outermost step."""
         arrival = self._arrival_of(targets)
         mine = self.coming(arrival) if arrival in UNOPTIMIZED_INPUTS else self.plain
-        return mine.step_runner.trace((epoch, index, tile), targets)
+        return trace_steps(mine, (epoch, index, tile), targets)
 
 
 PIPELINE = ImagePipeline

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.boxes import forget_labels
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.run.extra_targets import take_extra_targets
 from augrecipes.compiler.run.points import Points, take_points
@@ -19,91 +18,78 @@ from augrecipes.ops.fills import mask_dtype
 _AXES = 3
 
 
-class StepRunner:
-    """Carries out a pipeline's samples step by step.
+def run_steps(pipeline: Any, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
+    """Make one sample of a pipeline, of this thread; `allocate(shape, dtype)` gives the memory of its image."""
+    sample, extra, points = _prepare(pipeline, targets)
+    pipeline.position(*key)
+    sample = _run_steps(pipeline, sample, None)
+    sink, output = pipeline.sinks["image"], pipeline.recipe.output
+    caller_arrays = pipeline.caller_arrays(targets)
+    if extra and targets.get("image") is None:
+        del sample["image"]  # it stood in
+    else:
+        sample["image"] = sink(sample["image"], allocate, caller_arrays)
+    for other in extra:
+        sample[other.name] = other.out(sample[other.name], sink, output, pipeline.mask_fills)
+    if (mask := targets.get("mask")) is not None:
+        dtype = mask_dtype(mask.dtype, pipeline.mask_fills)
+        sample["mask"] = mask_out(sample["mask"], dtype, output, caller_arrays)
+    for each in points:
+        each.put_back(sample)
+    if pipeline.compiled.save_applied_params:
+        sample["applied"] = pipeline.applied()
+    return sample
 
-    Args:
-        pipeline: whose steps these are, as images come to it; of one thread.
-    """
 
-    def __init__(self, pipeline: Any) -> None:
-        self._pipeline = pipeline
+def trace_steps(pipeline: Any, key: Key, targets: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The label of each outermost step, and the image behind it."""
+    stages: list[tuple[str, Any]] = []
+    sample, *_ = _prepare(pipeline, targets)
+    pipeline.position(*key)
+    _run_steps(pipeline, sample, stages)
+    return stages
 
-    def run(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
-        """Make one sample; `allocate(shape, dtype)` gives the memory of its image."""
-        pipeline = self._pipeline
-        sample, extra, points = self._prepare(targets)
-        pipeline.position(*key)
-        sample = self._run_steps(sample, None)
-        sink, output = pipeline.sinks["image"], pipeline.compiled.recipe.output
-        caller_arrays = pipeline.caller_arrays(targets)
-        if extra and targets.get("image") is None:
-            del sample["image"]  # it stood in
-        else:
-            sample["image"] = sink(sample["image"], allocate, caller_arrays)
-        for other in extra:
-            sample[other.name] = other.out(sample[other.name], sink, output, pipeline.mask_fills)
-        if (mask := targets.get("mask")) is not None:
-            dtype = mask_dtype(mask.dtype, pipeline.mask_fills)
-            sample["mask"] = mask_out(sample["mask"], dtype, output, caller_arrays)
-        for each in points:
-            each.put_back(sample)
-        if pipeline.compiled.save_applied_params:
-            sample["applied"] = pipeline.applied()
-        return sample
 
-    def trace(self, key: Key, targets: dict[str, Any]) -> list[tuple[str, Any]]:
-        """The image after each outermost step."""
-        stages: list[tuple[str, Any]] = []
-        sample, *_ = self._prepare(targets)
-        self._pipeline.position(*key)
-        self._run_steps(sample, stages)
-        return stages
+def _prepare(pipeline: Any, targets: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Any], Sequence[Points]]:
+    """The targets as albumentations wants them, the extra ones, and boxes and keypoints."""
+    inputs = pipeline.recipe.inputs
+    sample = dict(targets)
+    extra = take_extra_targets(sample, pipeline.likes, inputs) if pipeline.arrival == "together" else ()
+    sample["image"] = image = image_in(sample.get("image"), inputs)
+    mask = sample.get("mask")
+    check_presence("mask", inputs.mask, given=mask is not None)
+    if mask is not None:
+        sample["mask"] = mask_in(mask, image, fills=pipeline.mask_fills)
+    elif "mask" in sample:
+        del sample["mask"]
+    points = take_points(sample, pipeline.compiled)
+    for other in extra:
+        sample[other.name] = other.lying_on(image, pipeline.mask_fills)
+    return sample, extra, points
 
-    def _prepare(self, targets: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Any], Sequence[Points]]:
-        """The targets as albumentations wants them, the extra ones, and boxes and keypoints."""
-        pipeline, compiled = self._pipeline, self._pipeline.compiled
-        inputs = compiled.recipe.inputs
-        sample = dict(targets)
-        extra = take_extra_targets(sample, pipeline.likes, inputs) if pipeline.arrival == "together" else ()
-        sample["image"] = image = image_in(sample.get("image"), inputs)
-        mask = sample.get("mask")
-        check_presence("mask", inputs.mask, given=mask is not None)
-        if mask is not None:
-            sample["mask"] = mask_in(mask, image, fills=pipeline.mask_fills)
-        elif "mask" in sample:
-            del sample["mask"]
-        points = take_points(sample, inputs, resumes=compiled.resumes, pauses=compiled.pauses)
-        for other in extra:
-            sample[other.name] = other.lying_on(image, pipeline.mask_fills)
-        return sample, extra, points
 
-    def _run_steps(self, sample: dict[str, Any], stages: list[tuple[str, Any]] | None) -> dict[str, Any]:
-        """A sample behind all steps; its image behind each outermost one goes to `stages`."""
-        pipeline, channels = self._pipeline, sample["image"].shape[2]
-        try:
-            if pipeline.prepares:
-                for processor in pipeline.processors.values():
-                    forget_labels(processor)
-                pipeline.preprocess(sample)
-            for place, (first, p, act, filters) in enumerate(pipeline.step_calls):
-                if first is None or first() < p:
-                    sample = act(sample)
-                if filters is not None:
-                    sample = filters(sample)
-                if stages is not None:
-                    label = pipeline.label_of(pipeline.transforms[place])
-                    stages.append((label, np.array(np.atleast_3d(sample["image"]))))
-            image = sample["image"]
-            if image.dtype not in DTYPES:
-                raise DataError(
-                    f"the steps left an image of {image.dtype}; images are uint8 (0..255) or float32 (0..1)"
-                )
-            if pipeline.prepares:
-                sample = pipeline.postprocess(sample)
-        except (AugrecipesError, MemoryError):
-            raise
-        except Exception as error:
-            raise pipeline.step_error(error, channels) from error
-        sample["image"] = image if image.ndim == _AXES else np.atleast_3d(image)
-        return sample
+def _run_steps(pipeline: Any, sample: dict[str, Any], stages: list[tuple[str, Any]] | None) -> dict[str, Any]:
+    """A sample behind all steps; its image behind each outermost one goes to `stages`."""
+    channels = sample["image"].shape[2]
+    try:
+        if pipeline.prepares:
+            pipeline.preprocess(sample)
+        for place, (first, p, act, filters) in enumerate(pipeline.step_calls):
+            if first is None or first() < p:
+                sample = act(sample)
+            if filters is not None:
+                sample = filters(sample)
+            if stages is not None:
+                label = pipeline.label_of(pipeline.transforms[place])
+                stages.append((label, np.array(np.atleast_3d(sample["image"]))))
+        image = sample["image"]
+        if image.dtype not in DTYPES:
+            raise DataError(f"the steps left an image of {image.dtype}; images are uint8 (0..255) or float32 (0..1)")
+        if pipeline.prepares:
+            sample = pipeline.postprocess(sample)
+    except (AugrecipesError, MemoryError):
+        raise
+    except Exception as error:
+        raise pipeline.step_error(error, channels) from error
+    sample["image"] = image if image.ndim == _AXES else np.atleast_3d(image)
+    return sample

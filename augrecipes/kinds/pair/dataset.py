@@ -122,7 +122,7 @@ class PairedImages(RecipeDataset):
 
     def paths(self, index: int) -> dict[str, str]:
         """The file of each target of a sample, by the target's name; IndexError where `ds[index]` raises one."""
-        return self.table.paths(self._row(index))
+        return self.table.paths(self._keys.row(index))
 
 
 DATASET = PairedImages

@@ -15,7 +15,7 @@ from math import gcd
 import numpy as np
 
 from augrecipes.errors import DataError
-from augrecipes.ops.matrices import Matrix, Size, scaled
+from augrecipes.ops.matrices import Matrix, Size, scaling
 
 Factors = Mapping[str, int]
 """Scale factors by target: pixels along a cell of the common grid."""
@@ -79,7 +79,7 @@ def in_pixels(matrix: Matrix, factor: int) -> Matrix:
     >>> in_pixels(np.array([[1.0, 0, 2], [0, 1, 0], [0, 0, 1]]), 4)[0].tolist()
     [1.0, 0.0, 8.0]
     """
-    to_pixels = scaled(factor, factor)
+    to_pixels = scaling(factor, factor)
     return np.asarray(to_pixels @ matrix @ np.linalg.inv(to_pixels))
 
 

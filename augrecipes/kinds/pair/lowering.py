@@ -33,20 +33,20 @@ _UINT8_HWC = Output(dtype="uint8", layout="hwc")
 def lower_pair(step: Step, targets: tuple[str, ...], factors: Factors) -> Lowered:
     """A step of a pair recipe, lowered; `targets` are those of the group around it."""
     if step.name == groups.DEGRADE:
-        inside, _ = lower(step.steps)
-        return Lowered(step, Degrade(step, [*transforms_of(inside)]), inside)
+        children, _ = lower(step.steps)
+        return Lowered(step, Degrade(step, [*transforms_of(children)]), children)
     targets = step.target or targets
     if not step.is_group:
         return Lowered(step, PairStep(step, targets, factors))
-    inside = tuple(lower_pair(child, targets, factors) for child in step.steps)
-    return Lowered(step, group(step, [*transforms_of(inside)]), inside)
+    children = tuple(lower_pair(child, targets, factors) for child in step.steps)
+    return Lowered(step, group(step, [*transforms_of(children)]), children)
 
 
 def opened(lowered: Sequence[Lowered]) -> Iterator[Lowered]:
     """The steps, and those inside them."""
     for one in lowered:
         yield one
-        yield from opened(one.inside)
+        yield from opened(one.children)
 
 
 def pair_programs(
@@ -69,32 +69,34 @@ def pair_programs(
         OpaqueError: they do not run as such; it says why.
     """
     names = frozenset(sinks)
-    programs = {name: maker.steps(_ops(lowered, name, names, maker.made), sink) for name, sink in sinks.items()}
-    every = (one.made for one in opened(lowered))
+    programs = {name: maker.steps(_ops(lowered, name, names, maker.sites), sink) for name, sink in sinks.items()}
+    every = (one.transform for one in opened(lowered))
     steps: dict[int, Any] = {id(step.step): step for step in every if isinstance(step, PairStep)}
-    steps |= {id(one.made): _degrade_program(one, maker, call) for one in lowered if isinstance(one.made, Degrade)}
+    steps |= {
+        id(one.transform): _degrade_program(one, maker, call) for one in lowered if isinstance(one.transform, Degrade)
+    }
     opaque = {place: found for program in programs.values() for place, found in program.opaque.items()}
     exits, stops = dict[int, PairExit](), list[str]()
     for place, (transform, forced) in sorted(opaque.items()):
         step = steps[id(transform)]
         exits[place] = PairExit(step, forced, tuple(name for name, of in programs.items() if place in of.opaque))
-        stops += step.program.stops if isinstance(step, DegradeProgram) else [maker.made[id(transform)][0]]
+        stops += step.program.stops if isinstance(step, DegradeProgram) else [maker.sites[id(transform)][0]]
     unfinished = tuple(name for name, program in programs.items() if not program.writes)
     return PairPrograms(programs, exits, factors, maker.position, call, tuple(stops), unfinished)
 
 
 def _ops(
-    lowered: Sequence[Lowered], name: str, names: frozenset[str], made: Mapping[int, tuple[str, bool]]
+    lowered: Sequence[Lowered], name: str, names: frozenset[str], sites: Mapping[int, tuple[str, bool]]
 ) -> Iterator[tuple[Any, Op]]:
     """The steps of a pair's pipeline as ops of one target of several."""
-    present = names.difference(one.made.target for one in lowered if isinstance(one.made, Degrade))
+    present = names.difference(one.transform.target for one in lowered if isinstance(one.transform, Degrade))
     for one in lowered:
-        if isinstance(one.made, Degrade):
-            step, op = (one.made, _DEGRADE) if name == one.made.source else (None, _NO_STEP)
+        if isinstance(one.transform, Degrade):
+            step, op = (one.transform, _DEGRADE) if name == one.transform.source else (None, _NO_STEP)
             yield step, replace(op, label=one.node.site)
-            present |= {one.made.target}
+            present |= {one.transform.target}
         else:
-            yield from _TargetWalk(made, name=name, present=present).lower([one])
+            yield from _TargetWalk(sites, name=name, present=present).lower([one])
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +114,10 @@ class _TargetWalk(Walk):
     def _node(self, one: Lowered, last: bool = False, *, decodes: bool = False) -> Iterator[tuple[Any, Op]]:
         """A step, or the steps of a group, as ops of the target."""
         del last, decodes
-        step = one.made
+        step = one.transform
         if isinstance(step, PairStep):
             takes_part = self.name in self.present.intersection(step.names)
-            label = self.made[id(step.step)][0]
+            label = self.sites[id(step.step)][0]
             yield (step.step, self._shared(step)) if takes_part else (None, replace(_NO_STEP, label=label))
             return
         first, *rest = self._unit(one, alone)
@@ -125,8 +127,8 @@ class _TargetWalk(Walk):
 
     def _shared(self, step: PairStep) -> Op:
         if not is_gated(step.step):  # nobody else knows when it acts
-            return Op(*self.made[id(step.step)], 1.0, EXIT, alone=True)
-        op = replace(self.one(step.step, alone), alone=True)
+            return Op(*self.sites[id(step.step)], 1.0, EXIT, alone=True)
+        op = replace(self.op(step.step, alone), alone=True)
         if op.numbers.draw == IN_PYTHON or op.numbers.drawn_in_python or not self._is_native(step, op.numbers):
             return replace(op, numbers=EXIT)
         return replace(op, cell=step.factors[self.name] if step.how == "window" else 1)
@@ -144,10 +146,10 @@ class _TargetWalk(Walk):
 
 def _degrade_program(one: Lowered, maker: ProgramMaker, call: Callable[..., Any]) -> DegradeProgram:
     """A Degrade with a program of its steps."""
-    one.made.set_target_size((1, 1))  # its steps are tried before a sample has a size
+    one.transform.set_target_size((1, 1))  # its steps are tried before a sample has a size
     steps = [
         (step, replace(op, numbers=EXIT) if op.numbers.drawn_in_python else op)
-        for step, op in Walk(maker.made).lower(one.inside)
+        for step, op in Walk(maker.sites).lower(one.children)
     ]
     program = maker.steps(steps, Sink(_UINT8_HWC))
     exits = program.opaque
@@ -155,4 +157,4 @@ def _degrade_program(one: Lowered, maker: ProgramMaker, call: Callable[..., Any]
     # Samples leave the program where the kernels lack a size, too.
     program.opaque = {place: (step, op.forced) for place, (step, op) in resizes.items()} | dict(exits)
     to_target = (place for place, (step, _) in resizes.items() if isinstance(step, ResizeToTarget))
-    return DegradeProgram(one.made, program, tuple(place for place in to_target if place not in exits), call)
+    return DegradeProgram(one.transform, program, tuple(place for place in to_target if place not in exits), call)

@@ -13,7 +13,7 @@ from augrecipes.compiler.compile import warn_of_floats
 from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.kernels.encoded_images import EncodedWindow
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.lowering.lower import Lowered, Sites, rebuild, transforms_of
+from augrecipes.compiler.lowering.lower import Sites, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
@@ -32,7 +32,7 @@ from augrecipes.kinds.pair.programs import PairPrograms, PairRun, TargetArray
 from augrecipes.kinds.pair.scene import Scene
 from augrecipes.kinds.pair.shared import PairStep
 from augrecipes.kinds.pair.sharing import sharing
-from augrecipes.recipe.model import Inputs, Step
+from augrecipes.recipe.model import Inputs
 
 SceneImages = Mapping[str, np.ndarray | EncodedWindow]
 
@@ -67,25 +67,21 @@ class PairPipeline(Pipeline):
         steps = compiled.plans[arrival].steps  # rules of pairs merge none
         self._lowered = tuple(lower_pair(step, tuple(scales), self.factors) for step in steps)
         every = [*opened(self._lowered)]
-        self.cells = {id(one.made.step): one.made.largest_factor for one in every if isinstance(one.made, PairStep)}
-        draw = (one for one in every if not isinstance(one.made, Degrade))
+        self.cells = {
+            id(one.transform.step): one.transform.largest_factor for one in every if isinstance(one.transform, PairStep)
+        }
+        draw = (one for one in every if not isinstance(one.transform, Degrade))
         sites: Sites = [
-            (one.made.step if isinstance(one.made, PairStep) else one.made, one.node.site, False) for one in draw
+            (one.transform.step if isinstance(one.transform, PairStep) else one.transform, one.node.site, False)
+            for one in draw
         ]
         super().__init__(compiled, arrival, [*transforms_of(self._lowered)], sites)
-        self._labels |= {id(one.made): one.node.site for one in every}
-        degraded = {one.made.target for one in every if isinstance(one.made, Degrade)}
+        self._labels |= {id(one.transform): one.node.site for one in every}
+        degraded = {one.transform.target for one in every if isinstance(one.transform, Degrade)}
         self.outputs = tuple(name for name in scales if name not in compiled.later)
         self.targets = tuple(name for name in self.outputs if name not in degraded)
         self._inputs = {name: _inputs_of(name, recipe.inputs, self.factors) for name in self.targets}
         self.sinks = {name: Sink(recipe.outputs.get(name, recipe.output)) for name in scales}
-
-    @staticmethod
-    def rebuild(was: Lowered, step: Step, children: list[Any]) -> Any:
-        """As of all pipelines; steps of several targets are those of the same targets."""
-        if isinstance(was.made, PairStep):
-            return PairStep(step, was.made.names, was.made.factors)
-        return Degrade(step, children) if isinstance(was.made, Degrade) else rebuild(was, step, children)
 
     def add_targets(self, additional_targets: dict[str, str] | None) -> None:
         """Refused: a target of a pair has a scale."""
@@ -93,7 +89,7 @@ class PairPipeline(Pipeline):
             raise TypeError("the targets of a pair are those of the recipe's `scales:`; add it there")
         super().add_targets(additional_targets)
 
-    def _made(self, step: Any) -> Any:
+    def _transform(self, step: Any) -> Any:
         raise TypeError("the steps of a pair act on several targets at once; pipeline.recipe.steps describes them")
 
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
@@ -172,9 +168,8 @@ class PairPipeline(Pipeline):
         if (why := why_not_native(self)) is not None:
             return why
         sinks = {name: self.sinks[name] for name in self.outputs}
-        maker = ProgramMaker(self.sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes, self.tried)
         try:
-            programs = pair_programs(self._lowered, maker, sinks, self.factors, self.called)
+            programs = pair_programs(self._lowered, ProgramMaker(self), sinks, self.factors, self.called)
         except OpaqueError as reason:
             return str(reason)
         for program in programs:

@@ -27,7 +27,7 @@ def how_to_share(step: Step) -> How:
     action = record.under(effective(step)).action
     if action in ("window", "dihedral"):
         return action
-    if record.bends:
+    if record.resamples_targets:
         if step.name not in rescalable():
             which = ", ".join(rescalable())
             raise refusal(step, f"cannot be shared by targets of different scale; of those that resample, {which} can")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -104,14 +103,16 @@ class Branches:
             if (targets := before(branch.of, k)) is None:
                 return None
             seen = [] if branch.of is None else targets.pop("applied", [])
-            made = self._made(branch.pipeline, (epoch, index, k), targets, allocate)
+            made = self._made(branch.pipeline.for_this_thread(epoch), (epoch, index, k), targets, allocate)
             if made is not None and self._of.save_applied_params:
                 made["applied"] = [*seen, *made["applied"]]
             return made
 
         def view(name: str, k: int, allocate: Allocate) -> dict[str, Any]:
             made = None if whole or self.ends[name].of is None else run(self.ends[name], k, allocate)
-            return self._whole[name].sample(epoch, index, k, dict(given), allocate) if made is None else made
+            if made is None:
+                made = self._whole[name].for_this_thread(epoch).sample(epoch, index, k, dict(given), allocate)
+            return made
 
         return view
 
@@ -123,15 +124,6 @@ class Branches:
             return part.program_runner.run(key, targets, allocate)
         except PythonFallback:
             return None
-
-    def in_epoch(self, epoch: int, whole: Mapping[str, ImagePipeline]) -> Branches:
-        """The same with the numbers of an epoch; `whole` has them."""
-        made = copy(self)
-        made._whole = whole
-        for name in ("stems", "ends"):
-            found = {key: Branch(of, one.for_this_thread(epoch)) for key, (of, one) in getattr(self, name).items()}
-            setattr(made, name, found)
-        return made
 
     def _shared(self) -> int:
         """Of how many shared steps there is a stem."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from augrecipes.compiler.rewrite import Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.step_matrices import StepMatrices
 from augrecipes.errors import CollateError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.image.pipeline import ImagePipeline
@@ -51,22 +50,13 @@ class ViewsPipeline(ImagePipeline):
     @cached_property
     def parts(self) -> dict[str, ImagePipeline]:
         """By name the pipeline of kind image that makes one view; {}: there is one image."""
-        if self.whole is not None:
-            return {name: part.for_this_thread(self._epoch) for name, part in self.whole.parts.items()}
         names = [view.name for view in self.recipe.views if view.name in self.outputs]
         return {name: built(self.compiled, self.recipe.view(name, shares=True)) for name in names}
 
     @cached_property
     def branches(self) -> Branches:
         """What makes the views, and what several of them begin with once."""
-        if self.whole is not None:
-            return self.whole.branches.in_epoch(self._epoch, self.parts)
         return Branches(self.compiled, self.parts)
-
-    @cached_property
-    def places(self) -> dict[str, StepMatrices]:
-        """What tells where the views of each name lie."""
-        return {name: StepMatrices(part.plain) for name, part in self.parts.items()}
 
     @property
     def origins(self) -> dict[str, str]:
@@ -110,10 +100,14 @@ class ViewsPipeline(ImagePipeline):
             raise TypeError("a sample of kind views is several images: call pipeline.at(index, epoch), or use ar.Views")
         return super().batch(images, *args, **options)
 
+    def in_epoch(self, epoch: int) -> Self:
+        """As every pipeline; of views each part has its own copies."""
+        return self if self.parts else super().in_epoch(epoch)
+
     def renew(self, compiled: Compiled) -> None:
         """As every pipeline; those of the views are made anew, too."""
         super().renew(compiled)
-        for name in ("parts", "places", "branches", "reads", "_may_reduce"):
+        for name in ("parts", "branches", "reads", "_may_reduce"):
             self.__dict__.pop(name, None)
 
     def dress(self, dress: Callable[[Pipeline], object]) -> None:
@@ -139,12 +133,12 @@ class ViewsPipeline(ImagePipeline):
         if not hasattr(image, "shape") or not (self.recipe.correspondence or self._is_large(image)):
             return {}
         height, width, channels = (*image.shape, 1)[:3]
-        return {
-            view.name: np.stack(
-                [self.places[view.name].at((epoch, index, k), (height, width, channels)) for k in range(view.count)]
-            )
-            for view in self.recipe.views
-        }
+        found = {}
+        for view in self.recipe.views:
+            matrices = self.parts[view.name].for_this_thread(epoch).plain.step_matrices
+            keys = [(epoch, index, k) for k in range(view.count)]
+            found[view.name] = np.stack([matrices.at(key, (height, width, channels)) for key in keys])
+        return found
 
     def _is_large(self, image: Any) -> bool:
         """Whether it is a file that `fast` may decode at a smaller scale."""

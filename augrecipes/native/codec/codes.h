@@ -1,7 +1,6 @@
 /* Huffman codes of a JPEG: tables of what the next bits stand for, a code and its value together. */
 
-#ifndef AUGRECIPES_CODES_H
-#define AUGRECIPES_CODES_H
+#pragma once
 
 #include "messages.h"
 
@@ -103,5 +102,3 @@ static void build_tables(struct huffman *codes, const JHUFF_TBL *table, int is_d
         codes->skip[seen] = skip_entry(symbols, seen, is_dc);
     }
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Cursors: places in a scan that are read on from, without a branch that depends on the data. Two of them, read in
    turns, keep the processor busy where one waits for its tables. */
 
-#ifndef AUGRECIPES_CURSOR_H
-#define AUGRECIPES_CURSOR_H
+#pragma once
 
 #include "codes.h"
 
@@ -155,5 +154,3 @@ static SELDOM void read_on(struct cursor *a, struct cursor *b, const struct stre
     else
         read_blocks(a, NULL, s, 0);
 }
-
-#endif

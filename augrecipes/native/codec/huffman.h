@@ -11,8 +11,7 @@
    libjpeg: self_test.c tries it out when the codec is built and when it is opened.
    Law: tests/images/test_jpeg_window.py, whose planted faults are in this file, cursor.h and codes.h. */
 
-#ifndef AUGRECIPES_HUFFMAN_H
-#define AUGRECIPES_HUFFMAN_H
+#pragma once
 
 #include "cursor.h"
 
@@ -231,5 +230,3 @@ static const uint8_t *unread_byte(const struct entropy *c) {
             at -= at - c->begin >= 2 && at[-1] == 0 && at[-2] == 0xff ? 2 : 1;
     return at;
 }
-
-#endif

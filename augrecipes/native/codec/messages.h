@@ -1,7 +1,6 @@
 /* What libjpeg has to say, caught: its first warning or error as text, and a way out of it. */
 
-#ifndef AUGRECIPES_MESSAGES_H
-#define AUGRECIPES_MESSAGES_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -46,5 +45,3 @@ static void catch_messages(struct messages *messages, char *text, int strict) {
     messages->strict = strict;
     text[0] = 0;
 }
-
-#endif

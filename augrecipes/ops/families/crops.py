@@ -66,12 +66,12 @@ def _cut(draw: int, arguments: Sequence[Origin]) -> Encoder:
 
 
 def _window(draw: int) -> Encoder:
-    return _cut(draw, ["height", "width", "pad_if_needed", lambda step: _position(step.pad_position)])
+    return _cut(draw, ["height", "width", "pad_if_needed", _position])
 
 
 def _fixed_window(step: Any) -> NativeOp | None:
     if step.pad_if_needed:
-        return _cut(DRAWS.PADDED_BOX, [*_BOX, lambda step: _position(step.pad_position)])(step)
+        return _cut(DRAWS.PADDED_BOX, [*_BOX, _position])(step)
     return encoder(EFFECTS.CROPS, arguments=_BOX, draws=["crop_coords"])(step)
 
 
@@ -98,14 +98,15 @@ def _padding(step: Any) -> tuple[int, ...]:
 
 
 def _least_size(step: Any) -> tuple[int, ...]:
-    """Least height and width, or -1; divisors of them, or 0; where the image lies."""
+    """Least height and width, or -1; divisors of them, or 0."""
     least = (-1 if n is None else n for n in (step.min_height, step.min_width))
     divisors = (n or 0 for n in (step.pad_height_divisor, step.pad_width_divisor))
-    return (*least, *divisors, _position(step.position))
+    return (*least, *divisors)
 
 
-def _position(name: str) -> int:
+def _position(step: Any) -> int:
     """Where an image lies within what is added to it."""
+    name = step.position if hasattr(step, "position") else step.pad_position
     return int(getattr(OPTIONS, name.upper()))
 
 
@@ -183,7 +184,7 @@ RECORDS = (
         "CropAndPad",
         random=False,
         when={"random": _has_plain_sides},
-        size=sizes.kept_if("keep_size", True),
+        size=sizes.unchanged_if("keep_size", True),
         effect="padding",
         neutral={"px": 0, "percent": 0},
         rising={"px": 1},
@@ -203,6 +204,6 @@ RECORDS = (
         size=sizes.pad_to,
         check=_check_padding,
         settled=lambda _: {"position": "center"},
-        native=encoder(EFFECTS.PADS, DRAWS.PADDING, [_least_size], _PADS, [_border]),
+        native=encoder(EFFECTS.PADS, DRAWS.PADDING, [_least_size, _position], _PADS, [_border]),
     ),
 )

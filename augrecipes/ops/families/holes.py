@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS
-from augrecipes.ops.amplify import filled
+from augrecipes.ops.amplify import holes
 from augrecipes.ops.checks import Arguments, Fault
 from augrecipes.ops.families.base import geometric
 from augrecipes.ops.native_op import UpTo, encoder
@@ -46,7 +46,7 @@ def _corners(params: Mapping[str, Any]) -> tuple[float, ...]:
     return tuple(map(float, (len(words), *words.tolist())))
 
 
-_covering = partial(geometric, gain=filled, in_place=True, hides=True)
+_covering = partial(geometric, gain=holes, in_place=True, hides=True)
 
 RECORDS = (
     _covering(

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
-from augrecipes.ops.amplify import sampled, sampled_twice
+from augrecipes.ops.amplify import downscaled, sampled
 from augrecipes.ops.checks import Arguments, Fault, is_number
 from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
 from augrecipes.ops.families.base import GREY_OR_RGB, RGB, of_values, opencv
@@ -147,7 +147,7 @@ RECORDS = (
     _compressing(
         "Downscale",
         resamples=True,
-        gain=sampled_twice,
+        gain=downscaled,
         only_draws=("scale_range",),
         limits={"scale_range": (0.01, 1)},
         native=_downscale,

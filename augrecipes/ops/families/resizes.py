@@ -84,16 +84,8 @@ RECORDS = (
         size=sizes.to_sides,
         native=encoder(EFFECTS.RESIZES, effect_arguments=["height", "width", _interpolations]),
     ),
-    _one_side(
-        "SmallestMaxSize",
-        size=sizes.shorter_side,
-        native=_to_side(OPTIONS.SHORTER_SIDE, OPTIONS.COVERS),
-    ),
-    _one_side(
-        "LongestMaxSize",
-        size=sizes.longer_side,
-        native=_to_side(OPTIONS.LONGER_SIDE, OPTIONS.FITS),
-    ),
+    _one_side("SmallestMaxSize", size=sizes.shorter_side, native=_to_side(OPTIONS.SHORTER_SIDE, OPTIONS.COVERS)),
+    _one_side("LongestMaxSize", size=sizes.longer_side, native=_to_side(OPTIONS.LONGER_SIDE, OPTIONS.FITS)),
     _whole(
         "RandomScale",
         size=sizes.scaled,

@@ -86,7 +86,7 @@ _by_matrix = partial(resampling, action="warp", native_note=_WARPS)
 _IN_ITS_SIZE = {"fit_output": False, "balanced_scale": False}
 _by_affine = partial(
     _by_matrix, native_with=_IN_ITS_SIZE, native=_warp(DRAWS.AFFINE, _affine, False),
-    size=sizes.kept_if("fit_output", False), turns=("rotate", "shear"),
+    size=sizes.unchanged_if("fit_output", False), turns=("rotate", "shear"),
     neutral=_AFFINE, only_draws=(*_AFFINE,), check=_check_affine,
 )  # fmt: skip
 _by_limit = partial(_by_matrix, turns=("limit",), neutral={"limit": 0}, only_draws=("limit",))
@@ -96,7 +96,7 @@ _SHIFTS = {"shift_limit": 0, "shift_limit_x": 0, "shift_limit_y": 0, "scale_limi
 RECORDS = (
     _by_limit(
         "Rotate",
-        size=sizes.kept_if("crop_border", False),
+        size=sizes.unchanged_if("crop_border", False),
         native=_warp(DRAWS.ROTATION, "limit"),
         native_with={"crop_border": False},
         fast="samplers:FastRotate",
@@ -118,7 +118,7 @@ RECORDS = (
     _by_matrix(
         "Perspective",
         grids="never",
-        size=sizes.kept_if("keep_size", True),
+        size=sizes.unchanged_if("keep_size", True),
         turns=("scale",),
         neutral={"scale": 0},
         native=encoder(

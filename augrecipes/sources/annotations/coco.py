@@ -26,7 +26,7 @@ _MOST_PIXELS = 1 << 28
 _MOST_BITS = 40  # of a run length
 
 
-def op_record(source: PathView) -> bool:
+def claims(source: PathView) -> bool:
     """A JSON file that is not labelme's, or a folder with the one that Roboflow writes."""
     if source.is_folder:
         return (source.path / _INDEX).is_file()

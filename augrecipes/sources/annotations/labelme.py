@@ -38,7 +38,7 @@ _EMBEDDED = "; its copy in `imageData` is not read: save that as a file first, a
 Groups = dict[tuple[str, str], int]  # objects by label and group
 
 
-def op_record(source: PathView) -> bool:
+def claims(source: PathView) -> bool:
     """A folder whose first JSON file is labelme's, or such a file."""
     head = source.head(".json")
     return b'"shapes"' in head or b'"imageData"' in head

@@ -48,7 +48,7 @@ def _format_of(source: PathView) -> Any:
     """The one format of a file or folder; DataError where it is of none, or of several."""
     if not source.path.exists():
         raise DataError("no such file or folder", str(source.path))
-    found = [format for format in FORMATS if format.op_record(source)]
+    found = [format for format in FORMATS if format.claims(source)]
     if len(found) == 1:
         return found[0]
     if found:
@@ -76,7 +76,7 @@ def is_given_as_data(path: PathLike, *, points: bool) -> bool:
         return False
     if not points and source.has_images:
         return False
-    return any(format.op_record(source) for format in FORMATS)
+    return any(format.claims(source) for format in FORMATS)
 
 
 def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Findings) -> Columns:

@@ -30,7 +30,7 @@ _MOST = 1 << 26  # bytes of the annotations of one image
 _REFUSED = "it declares a document type (<!DOCTYPE ...>), which annotations do not need and which is not read"
 
 
-def op_record(source: PathView) -> bool:
+def claims(source: PathView) -> bool:
     """A folder whose first XML file is VOC's, or such a file."""
     data = source.head(".xml")
     return bool(data) and (b"<annotation>" in data or b"<annotation " in data or b"<annotations" not in data)

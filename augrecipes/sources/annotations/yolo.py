@@ -58,7 +58,7 @@ class _Objects:
     takes: frozenset[str]
 
 
-def op_record(source: PathView) -> bool:
+def claims(source: PathView) -> bool:
     """A data.yaml, a folder with one, or a folder of text files that begin with a line of numbers."""
     if not source.is_folder:
         return bool(source.ending(".yaml", ".yml"))

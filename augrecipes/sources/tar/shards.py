@@ -24,6 +24,7 @@ from augrecipes.errors import DataError, parsed
 from augrecipes.images.reading import MAX_BYTES
 from augrecipes.sources.entries import EXTENSIONS
 from augrecipes.sources.paths import PathTable
+from augrecipes.sources.source import Source
 from augrecipes.sources.tar.archives import OPENED, Archive, Member, archives_named, members_of
 
 IMAGES = frozenset(extension.decode() for extension in EXTENSIONS - {b"npy"})
@@ -159,7 +160,7 @@ _READERS: dict[str, Callable[[bytes], Any]] = {
 }  # fmt: skip
 
 
-class TarShards:
+class TarShards(Source):
     """The samples in tar archives: an item is a dict of what the files of one key hold.
 
     Files are called `KEY.jpg`, `KEY.cls`, `KEY.mask.png` and so on; a key ends at the first dot. Images are given
@@ -178,8 +179,7 @@ class TarShards:
         extension: int32, of each file its number in `extensions`.
         starts: int64, where the bytes of each file begin in its archive.
         sizes: int64, how many there are.
-        targets: the class of each sample, int64 (n,), where all have a file `cls` with an integer; or None.
-        digest: names the samples: keys, and names and sizes of their files, wherever the archives lie.
+        columns: `path`; and `label`, int64 (n,), where all have a file `cls` with an integer.
 
     Raises:
         DataError: there are none; or an archive is damaged, or holds what is not read.
@@ -193,7 +193,7 @@ class TarShards:
     ...             info.size = len(data)
     ...             archive.addfile(info, io.BytesIO(data))
     ...     shards = TarShards(os.path.join(folder, "train-{0..0}.tar"))
-    ...     shards[0], shards.targets.tolist()
+    ...     shards[0], shards.columns["label"].tolist()
     ({'__key__': 'a', 'cls': 7, 'caption.txt': 'a cat'}, [7])
     """
 
@@ -225,18 +225,23 @@ class TarShards:
         self.firsts = np.concatenate([np.zeros(1, np.int64), *ends])
         self.starts, self.sizes = (np.concatenate([one[name] for one in found]) for name in ("starts", "sizes"))
         labelled = all("labels" in one for one in found)
-        self.targets = np.concatenate([one["labels"] for one in found]) if labelled else None
+        labels = {"label": np.concatenate([one["labels"] for one in found])} if labelled else {}
+        self.columns = {"path": self.paths, **labels}
         made = blake2b("\0".join(self.extensions).encode(errors="surrogateescape"), digest_size=16)
         for part in (self.paths.blob, self.paths.offsets, self.firsts, self.extension, self.sizes):
             made.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).data)
-        self.digest = made.hexdigest()
+        self._digest = made.hexdigest()
 
     def __len__(self) -> int:
         return len(self.paths)
 
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        keys = self.paths
-        at = range(len(keys))[index]
+    def digest(self) -> str:
+        """Names the samples: keys, and names and sizes of their files, wherever the archives lie."""
+        return self._digest
+
+    def read(self, index: int) -> dict[str, Any]:
+        """What the files of a key hold."""
+        keys, at = self.paths, int(index)
         archive = int(keys.root_of[at])
         opened = OPENED.at(self.archives[archive], self.stamps[archive])
         found: dict[str, Any] = {"__key__": keys.name(at)}

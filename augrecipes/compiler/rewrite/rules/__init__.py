@@ -1,29 +1,18 @@
-"""Rewrite rules, one file each. Their order is meaning: what an early rule brings together a later one joins."""
+"""The list of rewrite rules. Their order is meaning: what an early rule brings together a later one joins."""
 
 from __future__ import annotations
 
 from augrecipes.compiler.rewrite.rule import Rule
-from augrecipes.compiler.rewrite.rules import (
-    coarse_fields,
-    crop_first,
-    drop_noops,
-    join_colours,
-    join_warps,
-    open_groups,
-    own_noise,
-    read_scaled,
-    reduce_first,
-    shrink_first,
-)
+from augrecipes.compiler.rewrite.rules import exact, join_colours, join_warps, noise, reductions, shrink_first
 from augrecipes.recipe.kinds import facts
 from augrecipes.recipe.model import Optimize, Recipe
 
 # Rules that change no bit. That moves and tables in a row are one pass needs no rule: the native program leaves them
 # pending until somebody reads pixels.
 EXACT: tuple[Rule, ...] = (
-    open_groups.RULE,  # first: what it brings out has neighbours there
-    drop_noops.RULE,  # before the others: what it removes may stand between two neighbours
-    crop_first.RULE,
+    exact.OPEN_GROUPS,  # first: what it brings out has neighbours there
+    exact.DROP_NOOPS,  # before the others: what it removes may stand between two neighbours
+    exact.CROP_FIRST,
 )
 
 # Rules that keep within a bound.
@@ -31,11 +20,11 @@ FAST: tuple[Rule, ...] = (
     *EXACT,  # before join_warps: a table between two warps parts them no more
     shrink_first.RULE,  # the same for colours; after crop_first, which keeps every bit
     join_warps.RULE,
-    reduce_first.RULE,  # of what join_warps has made
-    read_scaled.RULE,  # the same, and of a resize that begins
+    reductions.REDUCE_FIRST,  # of what join_warps has made
+    reductions.READ_SCALED,  # the same, and of a resize that begins
     join_colours.RULE,
-    own_noise.RULE,  # whatever stands beside it
-    coarse_fields.RULE,  # the same
+    noise.OWN_NOISE,  # whatever stands beside it
+    noise.COARSE_FIELDS,  # the same
 )
 
 # Rules of pairs, whose steps act on several targets. They change no bit; `fast` has its own noise beside them.
@@ -52,5 +41,5 @@ def rules_for(recipe: Recipe, optimize: Optimize) -> tuple[Rule, ...]:
     """
     rules = RULES[optimize]
     if facts(recipe.kind).scales and optimize != "none":
-        rules = (*PAIR, own_noise.RULE) if optimize == "fast" else PAIR
+        rules = (*PAIR, noise.OWN_NOISE) if optimize == "fast" else PAIR
     return tuple(rule for rule in rules if rule.name not in recipe.without_rules)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import ceil
 
 from augrecipes.compiler.rewrite.contracts import ALL, obstacles_from
-from augrecipes.compiler.rewrite.nodes import Steps, action_of, fuse
+from augrecipes.compiler.rewrite.nodes import Steps, action_of, fuse, singles
 from augrecipes.compiler.rewrite.rule import Edit, Rule, runs
 from augrecipes.compiler.rewrite.rules.join_warps import recolours
 from augrecipes.flow import Flow
@@ -31,10 +31,9 @@ def _is_steep(step: Step) -> bool:
 def levels(run: Steps) -> int:
     """What joined steps may change: what each of them may, times later gains."""
     total, gains = 0.0, 1.0
-    for leaf in (leaf for step in run for leaf in step.walk()):
-        if not leaf.steps:
-            off, gain = op_record(leaf.name).colour_error_for(effective(leaf))
-            total, gains = total + off, gains * gain
+    for leaf in (leaf for step in run for leaf in singles(step)):
+        off, gain = op_record(leaf.name).colour_error_for(effective(leaf))
+        total, gains = total + off, gains * gain
     return ceil(min(total * gains, ALL))
 
 
@@ -44,7 +43,7 @@ def _is_slow(step: Step) -> bool:
 
 
 def _pays(run: Steps, before: Step | None) -> bool:
-    leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
+    leaves = [leaf for step in run for leaf in singles(step)]
     # Alone, what is no more than one pass is quick as it is, but behind warps it needs no pass of its own.
     warped = before is not None and before.name in ("JoinedWarps", "JoinedColours")
     if not warped and all(action_of(step) == "lookup" for step in run):

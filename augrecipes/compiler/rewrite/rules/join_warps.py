@@ -46,7 +46,7 @@ def _pays(run: Steps, size: SizeBounds, flow: Flow) -> bool:
     most of what was resized is cut off, or where the decoder is spared what is cut off. `size` is what is known of the
     images before the run.
     """
-    leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
+    leaves = [leaf for step in run for leaf in singles(step)]
     actions = [action_of(leaf) for leaf in leaves]
     if "warp" not in actions or not any(map(_leaves_less, leaves[actions.index("warp") + 1 :])):
         return False
@@ -58,7 +58,7 @@ def _pays(run: Steps, size: SizeBounds, flow: Flow) -> bool:
 
 def _samples(run: Steps, flow: Flow) -> bool:
     """Whether a job samples images in less time than the steps one by one: all that are not only scaled."""
-    leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
+    leaves = [leaf for step in run for leaf in singles(step)]
     return flow.dtype == "uint8" and not all(map(_only_scales, leaves))
 
 

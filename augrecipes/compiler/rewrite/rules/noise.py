@@ -1,4 +1,7 @@
-"""Noise comes from a generator of our own, which counts: no array of numbers, and the same bits on every processor."""
+"""Noise comes from a generator of our own, which counts: no array of numbers, and the same bits on every processor.
+
+A smooth random field of displacements is drawn on a coarse grid by it: its noise is no longer made for every pixel.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective
 
 
-def counted_noise(steps: Steps, flow: Flow, *, moves: bool) -> Iterable[Edit]:
+def _counter_noise(steps: Steps, flow: Flow, *, moves: bool) -> Iterable[Edit]:
     """Single steps that take their random numbers from our own generator: those that move pixels, or the others."""
     behind = obstacles_from(steps, flow, "GEOMETRY" if moves else "DISTRIBUTION")
     for place, step in enumerate(steps):
@@ -24,12 +27,21 @@ def counted_noise(steps: Steps, flow: Flow, *, moves: bool) -> Iterable[Edit]:
             yield Edit(place, place + 1, (changed(step, CounterNoiseStep),))
 
 
-RULE = Rule(
+OWN_NOISE = Rule(
     name="own_noise",
     equation="Noise(OpenCV's or numpy's generator) ~ Noise(hash of sample, step and pixel)",
     contract="DISTRIBUTION",
     fires="[{GaussNoise: {p: 1.0}}]",
     leaves="[{AdditiveNoise: {spatial_mode: constant}}]",
-    rewrite=partial(counted_noise, moves=False),
+    rewrite=partial(_counter_noise, moves=False),
+    singly=True,
+)
+COARSE_FIELDS = Rule(
+    name="coarse_fields",
+    equation="blur(noise of every pixel) ~ spline(blur(noise on a grid))",
+    contract="DISTRIBUTION",
+    fires="[{ElasticTransform: {p: 1.0}}]",
+    leaves="[{ElasticTransform: {sigma: 3}}]",
+    rewrite=partial(_counter_noise, moves=True),
     singly=True,
 )

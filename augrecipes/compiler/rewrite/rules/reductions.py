@@ -1,11 +1,14 @@
-"""An image that is made much smaller is decoded smaller: a JPEG at a half, a quarter or an eighth is quicker."""
+"""A warp that shrinks its image reads a reduced one: fewer pixels to gather, and none of them left out.
+
+An image that comes as a file is decoded so: a JPEG at a half, a quarter or an eighth is quicker.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from augrecipes.compiler.rewrite.contracts import obstacle
+from augrecipes.compiler.rewrite.contracts import obstacle, obstacles_from
 from augrecipes.compiler.rewrite.nodes import Fused, Steps, action_of, fuse, is_single
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.compiler.rewrite.rules.join_warps import joins
@@ -14,12 +17,31 @@ from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
 
 
+def _reduce_first(steps: Steps, flow: Flow) -> Iterable[Edit]:
+    behind = obstacles_from(steps, flow, "GEOMETRY")
+    return [
+        Edit(place, place + 1, (replace(step, reduces=True),))
+        for place, step in enumerate(steps)
+        if isinstance(step, Fused) and step.name == "JoinedWarps" and not step.reduces and behind[place + 1] is None
+    ]
+
+
+REDUCE_FIRST = Rule(
+    name="reduce_first",
+    equation="Warp(A) = Reduce(k) · Warp(A / k)   k = 2, 4, 8, where a sample shrinks by 1.5 k or more",
+    contract="GEOMETRY",
+    fires="[{Rotate: {limit: 20, p: 1.0}}, {Resize: {height: 12, width: 16}}]",
+    leaves="[{Resize: {height: 12, width: 16}}, Blur]",
+    rewrite=_reduce_first,
+)
+
+
 def _scales(step: Step) -> bool:
     """Whether a step only scales a window: other warps seldom shrink."""
     return is_single(step) and action_of(step) == "warp" and joins(step) and "area_for_downscale" in effective(step)
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
+def _read_scaled(steps: Steps, flow: Flow) -> Iterable[Edit]:
     if not flow.encoded or not steps or obstacle(steps[1:], flow, "GEOMETRY") is not None:
         return []
     first = steps[0]
@@ -30,11 +52,11 @@ def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
     return [Edit(0, 1, (replace(first, reduces=True, scales=True),))]
 
 
-RULE = Rule(
+READ_SCALED = Rule(
     name="read_scaled",
     equation="Warp(A) · Decode = Warp(A / k) · Decode(1/k)   k = 2, 4, 8, where a sample shrinks by 1.5 k or more",
     contract="GEOMETRY",
     fires="[{Resize: {height: 12, width: 16}}, HorizontalFlip]",
     leaves="[{Rotate: {limit: 20, p: 1.0}}, {Resize: {height: 12, width: 16, interpolation: area}}]",
-    rewrite=_rewrite,
+    rewrite=_read_scaled,
 )

@@ -1,0 +1,288 @@
+"""Whatever somebody hands over as a source, opened as one: objects with items, columns, functions, archives, files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from augrecipes.errors import DataError
+from augrecipes.images.arrays import LONGEST, rows, saved_array
+from augrecipes.images.encoded import data_errors
+from augrecipes.images.format import stage
+from augrecipes.images.reading import open_file
+from augrecipes.paths import is_archive
+from augrecipes.sources.entries import EXTENSIONS, is_folder
+from augrecipes.sources.source import Source, is_source
+from augrecipes.sources.tar.shards import TarShards
+from augrecipes.user_code import open_module
+
+_ABSTRACT = "torch.utils.data.dataset", "Dataset.__getitem__"
+_SPLITS = frozenset({"train", "training", "test", "val", "valid", "validation", "dev", "all"})
+_FIELDS = {"label": "labels", "weight": "weights", "group": "groups"}  # of a table, by the names of columns
+# Of columns: the kinds of their values, their dtype in a table, and what they are called in messages.
+_KINDS = {
+    "label": ("iu", np.int64, "integers"),
+    "weight": ("iuf", np.float64, "numbers"),
+    "group": ("U", np.str_, "texts"),
+}
+
+
+class OpenedSource(Source):
+    """Something with a length and items as a source, opened anew in each process where it is given as a function.
+
+    Args:
+        given: it, or a function without arguments, or a class, that opens it; or tar archives by their paths, or an
+            `.npy` file, whose first axis counts images.
+        name: stands for it in `path`, unless it says paths itself; None: that of its class.
+
+    Raises:
+        TypeError: it has no length or no items.
+    """
+
+    def __init__(self, given: Any, name: str | None = None) -> None:
+        if isinstance(given, str | os.PathLike) or _are_archives(given):
+            given = _source_at(given)
+        self._given, self._opened, self._process = _as_rows(given), None, 0
+        opened = self.open() if _opens(self._given) else _checked(self._given)
+        self.name = str(name or (given.name if isinstance(given, NamedSource) else type(opened).__name__))
+
+    def open(self) -> Any:
+        """It."""
+        if not _opens(self._given):
+            return self._given
+        if self._opened is None or self._process != os.getpid():
+            opened = self._given()
+            self._opened = opened.open() if isinstance(opened, OpenedSource) else _checked(_as_rows(opened))
+            self._process = os.getpid()
+        return self._opened
+
+    def __len__(self) -> int:
+        return len(self.open())
+
+    def read(self, index: int) -> Any:
+        """An item; DataError where it cannot be had, and the MemoryError that there may be."""
+        try:
+            with stage("read"):
+                opened = self.open()
+                return opened.read(index) if is_source(opened) else opened[index]
+        except (DataError, MemoryError):
+            raise
+        except Exception as error:
+            raise DataError(f"the source fails: {type(error).__name__}: {error}") from error
+
+    def path(self, index: int) -> str:
+        """What it says in a method, a column `path` or a list `paths`; or its name and the number."""
+        opened = self.open()
+        if is_source(opened) and callable(path := getattr(opened, "path", None)):
+            return str(path(index))
+        paths = _own_columns(opened).get("path", getattr(opened, "paths", None))
+        return str(paths[index]) if hasattr(paths, "__getitem__") else f"{self.name}[{index}]"
+
+    def digest(self) -> str:
+        """What it says of itself."""
+        opened = self.open()
+        digest = getattr(opened, "digest", None) if is_source(opened) else None
+        return str(digest()) if callable(digest) else ""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": None}
+
+
+def _opens(given: Any) -> bool:
+    """Whether a value is a function or a class that gives the source, and is not the source itself."""
+    return callable(given) and (isinstance(given, type) or not (hasattr(given, "__getitem__") or is_source(given)))
+
+
+@dataclass(frozen=True)
+class NamedColumns(Source):
+    """Columns of one length, of an HDF5 file or a dict of arrays, as rows: dicts of one value each.
+
+    >>> NamedColumns({"image": ["a.png", "b.png"], "label": [3, 5]})[1]
+    {'image': 'b.png', 'label': 5}
+    """
+
+    arrays: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.arrays.values())))
+
+    def read(self, index: int) -> dict[str, Any]:
+        """The value of each column."""
+        return {name: column[index] for name, column in self.arrays.items()}
+
+
+@dataclass(frozen=True)
+class NamedSource:
+    """A source in a file of Python, or in a module: `FILE.py:NAME`. Pickles: each process runs the file for itself.
+
+    Attributes:
+        name: as the user gave it.
+    """
+
+    name: str
+
+    def found(self) -> Any:
+        """What has the name, or what it gives when it is called."""
+        module = open_module(self.name, "data", "source:", DataError)
+        found = module.found()
+        return module.called(found) if _opens(found) else found
+
+    def __call__(self) -> Any:
+        """The source: of an `ar.Samples` what it reads."""
+        found = self.found()
+        return getattr(getattr(found, "table", None), "source", None) or found
+
+
+def _as_rows(given: Any) -> Any:
+    """Columns by their names as rows; whatever else as it is."""
+    if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) for name in given):
+        return given
+    if _SPLITS.issuperset(given):
+        raise TypeError(f"the source holds splits, {', '.join(given)}: give one of them, source[{next(iter(given))!r}]")
+    columns = {name: column for name, column in given.items() if hasattr(column, "__len__")}
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) != 1:
+        said = ", ".join(f"{name}: {length:,}" for name, length in lengths.items()) or "none"
+        raise TypeError(f"columns of a source have one length, a value for each sample; it has {said}")
+    return NamedColumns(columns)
+
+
+def check_items(given: Any) -> None:
+    """TypeError where something has no length or no items, such as a stream, even if it says a length."""
+    items = getattr(given, "__getitem__", None)
+    # What torch's datasets inherit only raises.
+    none = (getattr(items, "__module__", None), getattr(items, "__qualname__", None)) == _ABSTRACT or items is None
+    if lacks := "len()" if not hasattr(given, "__len__") else "items" if none and not is_source(given) else "":
+        what = f"a source has a length and items, a {type(given).__name__} has no {lacks}"
+        raise TypeError(f"{what}; of a stream, recipe.transform(mode) takes what comes")
+
+
+def _checked(given: Any) -> Any:
+    check_items(given)
+    if hasattr(given, "pipeline") and hasattr(given, "recipe"):
+        raise TypeError(f"a {type(given).__name__} has run a recipe over its samples already: give what it reads")
+    return given
+
+
+def known_columns(source: Any, label: str = "label") -> dict[str, Any]:
+    """The fields of a table that a source tells before samples are read: labels, classes, weights and groups.
+
+    They are its own `columns`; or the column `label` of a dataset of Hugging Face, `targets` or `labels` of
+    torchvision's; and what Subsets of those have of them.
+
+    Raises:
+        DataError: one of its own columns has not a value for each sample, or values of another kind.
+    """
+    if hasattr(source, "dataset") and hasattr(source, "indices"):
+        found, rows = known_columns(source.dataset, label), np.asarray(source.indices)
+        return {name: value[rows] if isinstance(value, np.ndarray) else value for name, value in found.items()}
+    own = _own_columns(source)
+    fields = {_FIELDS[name]: _column(name, own[name], len(source)) for name in _FIELDS if own.get(name) is not None}
+    if "labels" not in fields and (labels := _foreign_labels(source, label)) is not None:
+        fields["labels"] = labels
+    listed = label in (getattr(source, "column_names", None) or ())
+    names = getattr((getattr(source, "features", None) or {}).get(label), "names", None) if listed else None
+    classes = names or getattr(source, "classes", None)
+    if "labels" in fields and isinstance(classes, list | tuple) and all(isinstance(name, str) for name in classes):
+        fields |= {"classes": tuple(classes), "class_to_idx": {name: k for k, name in enumerate(classes)}}
+    return fields
+
+
+def _own_columns(source: Any) -> Mapping[str, Any]:
+    columns = getattr(source, "columns", None) if is_source(source) else None
+    return columns if isinstance(columns, Mapping) else {}
+
+
+def _column(name: str, values: Any, count: int) -> Any:
+    kinds, dtype, said = _KINDS[name]
+    array = np.asarray(values)
+    if array.shape != (count,) or array.dtype.kind not in kinds:
+        what = f"{array.dtype} of shape {array.shape}"
+        raise DataError(f"column {name!r} of a source of {count} samples should be as many {said}, got {what}")
+    return array.astype(dtype, copy=False)
+
+
+def _foreign_labels(source: Any, key: str) -> Any:
+    """The labels where other libraries' datasets have them; None where there are none, or they are no integers."""
+    columns: Any = getattr(source, "column_names", ())
+    found = source[key] if isinstance(columns, list) and key in columns else None
+    for name in ("targets", "labels"):
+        found = getattr(source, name, None) if found is None and not callable(getattr(source, name, None)) else found
+    array = None if found is None else np.asarray(found[:] if hasattr(found, "__getitem__") else found)
+    fits = array is not None and array.shape == (len(source),) and array.dtype.kind in "iu"
+    return array.astype(np.int64) if array is not None and fits else None
+
+
+def names_source(given: Any) -> bool:
+    """Whether paths name a source: tar archives, a folder of such, or an `.npy` file.
+
+    >>> names_source("train-{000..015}.tar"), names_source(["a.tar", "b.tar"]), names_source("photos.csv")
+    (True, True, False)
+    """
+    if not isinstance(given, str | os.PathLike):
+        return _are_archives(given)
+    path = Path(given)
+    # Not `path.is_dir()`: a pattern may be too long for a path.
+    return _holds_archives(path) if os.path.isdir(path) else is_archive(str(path)) or path.suffix == ".npy"  # noqa: PTH112
+
+
+def _are_archives(given: Any) -> bool:
+    """Whether something is a list of paths of tar archives, or of patterns of them."""
+    return (
+        isinstance(given, list | tuple)
+        and bool(given)
+        and all(isinstance(one, str | os.PathLike) and is_archive(os.fspath(one)) for one in given)
+    )
+
+
+def _holds_archives(folder: Path) -> bool:
+    """Whether a folder has archives in it, and no image."""
+    found = False
+    try:
+        with os.scandir(os.fsencode(folder)) as entries:
+            for entry in entries:
+                if entry.name.rpartition(b".")[2].lower() in EXTENSIONS and not is_folder(entry):
+                    return False
+                found |= is_archive(os.fsdecode(entry.name)) and not entry.name.startswith(b".")
+    except OSError:  # told by who lists it
+        return False
+    return found
+
+
+def _source_at(given: Any) -> Any:
+    """The source that paths name; a function that opens it, where each process has to for itself."""
+    if not isinstance(given, str | os.PathLike) or (names_source(given) and Path(given).suffix != ".npy"):
+        return TarShards(given)
+    if Path(given).suffix != ".npy":
+        what = "is no source: give a function that opens it, tar archives, or an .npy file of N×H×W×C"
+        raise DataError(what if Path(given).exists() else "no such file or folder", os.fspath(given))
+    if not Path(given).is_file():
+        raise DataError("no such file", os.fspath(given))
+    if not hasattr(os, "pread"):  # on Windows, where nobody can cut a file that is mapped
+        return partial(np.load, os.fspath(given), mmap_mode="r", allow_pickle=False)
+    return partial(_SavedRows, os.fspath(given))
+
+
+class _SavedRows(Source):
+    """Items of an `.npy` file, each read when it is asked for. Raises DataError."""
+
+    def __init__(self, path: str) -> None:
+        self.file = path
+        with data_errors(path):
+            self._file = open_file(path)
+            self._saved = saved_array(self._file[:LONGEST])
+            rows(self._file, self._saved, 0, 0)  # or it is cut already
+
+    def __len__(self) -> int:
+        return self._saved.shape[0]
+
+    def read(self, index: int) -> Any:
+        """One image."""
+        with data_errors(self.file):
+            return rows(self._file, self._saved, index, index + 1)[0]
