@@ -22,7 +22,10 @@ import augrecipes as ar
 from augrecipes.recipe.parse import parse_text
 
 _TURN = 16  # samples in a turn
-_OUT = {"detection": (512, 512), "folder-128": (128, 128), "segmentation": (256, 256), "jpeg-crop-256": (256, 256)}
+_OUT = {
+    "detection": (512, 512), "detection-mosaic": (512, 512), "folder-128": (128, 128), "jpeg-crop-256": (256, 256),
+    "letterbox": (640, 640), "segmentation": (256, 256),
+}  # fmt: skip
 _GOALS = {"detection": 2.5, "segmentation": 1.8, "folder-128": 4.0, "imagenet-train": 2.2}  # of `fast`
 _METHOD = f"""\
 One thread (`cv2.setNumThreads(0)`, `torch.set_num_threads(1)`), glibc's allocator tuned alike for both sides, both in
@@ -70,12 +73,16 @@ same process; medians ± median distance of a batch, and the ratio is the median
 def _gallery(options: Any) -> Iterator[Row]:
     pool, tiles, rng = photos(375, 500), tissue(512), np.random.default_rng(3)
     corners = np.sort(rng.uniform(0, 1, (6, 2, 2)), axis=1) * (496, 371)
-    more: dict[str, dict[str, Any]] = {
-        "detection": {"boxes": corners.reshape(6, 4) + np.array((0, 0, 4, 4)), "box_labels": list(range(6))},
-        "segmentation": {"mask": rng.integers(0, 20, (375, 500), np.uint8)},
-    }
+    boxes = {"boxes": corners.reshape(6, 4) + np.array((0, 0, 4, 4)), "box_labels": list(range(6))}
+    mask = {"mask": rng.integers(0, 20, (375, 500), np.uint8)}
     cases = [
-        (name, recipe, tiles if "tissue" in name else pool, _OUT.get(name, (224, 224)), more.get(name, {}))
+        (
+            name,
+            recipe,
+            tiles if "tissue" in name else pool,
+            _OUT.get(name, (224, 224)),
+            boxes if recipe.inputs.boxes else mask if recipe.inputs.mask == "required" else {},
+        )
         for name in ar.gallery_names()
         if (recipe := ar.load(name)).kind == "image"
     ]

@@ -209,9 +209,9 @@ def wrong_points(
     if boxes is not None and inputs.boxes is not None:
         with np.errstate(all="ignore"):
             corners = corners_of(boxes, inputs.boxes.format, height, width)
+            empty = (corners[:, 2:] <= corners[:, :2]).any(axis=1)
             corners = np.clip(corners, 0, 1) if inputs.boxes.clip else corners
             inside = ((corners >= 0) & (corners <= 1) | np.isclose(corners, 0) | np.isclose(corners, 1)).all(axis=1)
-            empty = (corners[:, 2:] <= corners[:, :2]).any(axis=1)
         whys = np.where(empty, "it has no width, or no height", np.where(inside, "", "it reaches outside"))
         whys = np.where(np.isfinite(boxes).all(axis=1), whys, "it holds a number that is not finite")
         found.append(("box", boxes, whys))
