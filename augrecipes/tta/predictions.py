@@ -22,7 +22,7 @@ from augrecipes.tta.views import size_of_view, undone, view_of
 from augrecipes.tta.windows import Canvas, weights
 
 if TYPE_CHECKING:
-    from augrecipes.tta.test_time import Evaluation, Split
+    from augrecipes.tta.image_views import Evaluation, ImageViews
 
 Arrays = list[np.ndarray]
 _SLACK = 0.25  # of an overlap: boxes about its middle stay in both windows, and become one
@@ -89,43 +89,43 @@ def _floats(prediction: Any) -> np.ndarray:
     return array.astype(np.promote_types(array.dtype, np.float32), copy=False)
 
 
-def _by_window(split: Split, predictions: Iterable[Any]) -> Iterator[tuple[int, list[tuple[Symmetry, Any]]]]:
+def _by_window(views: ImageViews, predictions: Iterable[Any]) -> Iterator[tuple[int, list[tuple[Symmetry, Any]]]]:
     """The number of each window, and its predictions with their views; DataError where they are too few or many."""
-    feed, each = iter(predictions), len(split.symmetries)
-    for number in range(len(split.windows)):
+    feed, each = iter(predictions), len(views.symmetries)
+    for number in range(len(views.windows)):
         group = [*islice(feed, each)]
         if len(group) < each:
-            raise DataError(f"one prediction is due for each of {len(split)} views, got {number * each + len(group)}")
-        yield number, list(zip(split.symmetries, group, strict=True))
+            raise DataError(f"one prediction is due for each of {len(views)} views, got {number * each + len(group)}")
+        yield number, list(zip(views.symmetries, group, strict=True))
     for _ in feed:
-        raise DataError(f"one prediction is due for each of {len(split)} views, got more")
+        raise DataError(f"one prediction is due for each of {len(views)} views, got more")
 
 
-def _labels(split: Split, predictions: Iterable[Any], how: str, fill: float | None) -> np.ndarray:
+def _labels(views: ImageViews, predictions: Iterable[Any], how: str, fill: float | None) -> np.ndarray:
     merge = MERGES[one_of(how, MERGES, "how")]
-    return merge(_alike([_floats(one) for _, group in _by_window(split, predictions) for _, one in group]))
+    return merge(_alike([_floats(one) for _, group in _by_window(views, predictions) for _, one in group]))
 
 
-def _grids(split: Split, predictions: Iterable[Any], how: str, fill: float | None, *, images: bool) -> np.ndarray:
+def _grids(views: ImageViews, predictions: Iterable[Any], how: str, fill: float | None, *, images: bool) -> np.ndarray:
     """Masks, or images that may be finer than the view by a whole number."""
-    canvas, scale, like, several = None, 1, np.empty(0), len(split.windows) > 1
-    first = not images or split.evaluation.channels_first
-    for number, group in _by_window(split, predictions):
-        geometry, like = split.geometry(number), array_of(group[0][1])
+    canvas, scale, like, several = None, 1, np.empty(0), len(views.windows) > 1
+    first = not images or views.evaluation.channels_first
+    for number, group in _by_window(views, predictions):
+        geometry, like = views.geometry(number), array_of(group[0][1])
         labels = not images and like.ndim == 2 and like.dtype.kind in "iub"
         how = one_of(how, ["mean"] if labels else MERGES, "how")
         read = array_of if labels or like.dtype in (np.int64, np.uint64) else _floats  # which hold not all of these
         merge = voted if labels else MERGES[how]
         planes = merge(_alike([_led_back(read(one), symmetry, first) for symmetry, one in group]))
         finer = planes.shape[1] / geometry.after[0], planes.shape[2] / geometry.after[1]
-        scale = (_scale if images else _stretched)(finer, split.evaluation, geometry.after)
+        scale = (_scale if images else _stretched)(finer, views.evaluation, geometry.after)
         coarser = np.linalg.inv(scaling(scale, scale))
-        rows, columns = (slice(span.start * scale, span.end * scale) for span in split.windows[number])
+        rows, columns = (slice(span.start * scale, span.end * scale) for span in views.windows[number])
         size = rows.stop - rows.start, columns.stop - columns.start
         planes, seen = sampled(planes, scaling(*finer) @ geometry.pixels @ coarser, size, nearest=labels)
         for matrix, cut in geometry.cuts:
             seen = seen & within(matrix @ coarser, size, cut)
-        canvas = canvas or Canvas((split.size[0] * scale, split.size[1] * scale), planes, labels=labels)
+        canvas = canvas or Canvas((views.size[0] * scale, views.size[1] * scale), planes, labels=labels)
         canvas.add(planes, seen * (weights(*size) if several else np.float32(1)), rows, columns)
     assert canvas is not None  # there is a window
     if fill is not None and like.dtype.kind in "iu" and np.array(fill).astype(like.dtype) != fill:
@@ -168,24 +168,24 @@ def _stretched(finer: tuple[float, float], of: Evaluation, view: Size) -> int:
     return 1
 
 
-def _to_source(split: Split, number: int, symmetry: Symmetry, steps: Matrix) -> tuple[Matrix, Size]:
+def _to_source(views: ImageViews, number: int, symmetry: Symmetry, steps: Matrix) -> tuple[Matrix, Size]:
     """The matrix from a view of a window, behind some steps, to the source; and the size of the view."""
-    (rows, columns), seen = split.windows[number], size_of_view(symmetry, split.geometry(number).after)
+    (rows, columns), seen = views.windows[number], size_of_view(symmetry, views.geometry(number).after)
     back = np.linalg.inv(steps) @ symmetry_matrix(undone(symmetry), seen)
     return np.asarray(translation(columns.start, rows.start) @ back), seen
 
 
-def _boxes(split: Split, predictions: Iterable[Any], how: str, fill: float | None) -> dict[str, np.ndarray]:
+def _boxes(views: ImageViews, predictions: Iterable[Any], how: str, fill: float | None) -> dict[str, np.ndarray]:
     one_of(how, ("mean", "wbf"), "how")
-    if (said := split.evaluation.inputs.boxes) is None:
+    if (said := views.evaluation.inputs.boxes) is None:
         raise DataError("the recipe's inputs declare no boxes, so that their format is not known")
     parts: list[Arrays] = []
-    for number, group in _by_window(split, predictions):
-        rows, columns = split.windows[number]
+    for number, group in _by_window(views, predictions):
+        rows, columns = views.windows[number]
         for symmetry, one in group:
             if not isinstance(one, Mapping) or one.get("boxes") is None:
                 raise DataError(f"predictions of boxes are mappings of `boxes`, `scores` and `labels`, got {one!r:.80}")
-            matrix, seen = _to_source(split, number, symmetry, split.geometry(number).pixels)
+            matrix, seen = _to_source(views, number, symmetry, views.geometry(number).pixels)
             corners = moved_corners(corners_px(rows_of(one["boxes"], "boxes"), said.format, *seen), of_corners(matrix))
             scores, labels = array_of(one.get("scores", ()), "scores").astype(np.float64), one.get("labels")
             labels = np.zeros(len(corners), np.int64) if labels is None else array_of(labels, "labels", "biufUSO")
@@ -196,11 +196,11 @@ def _boxes(split: Split, predictions: Iterable[Any], how: str, fill: float | Non
             parts.append([corners[own], scores[own], labels[own]])
     found = map(np.concatenate, zip(*[part for part in parts if len(part[0])] or parts[:1], strict=True))
     corners, scores, labels = _with_area(*found, say=True)
-    corners, scores, labels = fused(corners, scores, labels, len(split.symmetries))
+    corners, scores, labels = fused(corners, scores, labels, len(views.symmetries))
     if said.clip:
-        corners = corners.clip(0, [split.size[1], split.size[0]] * 2)
+        corners = corners.clip(0, [views.size[1], views.size[0]] * 2)
         corners, scores, labels = _with_area(corners, scores, labels)  # others lie in what steps have padded
-    made = from_corners_px(corners, said.format, *split.size)
+    made = from_corners_px(corners, said.format, *views.size)
     return {"boxes": made, "scores": scores.astype(np.float32), "labels": labels}
 
 
@@ -212,17 +212,17 @@ def _with_area(corners: np.ndarray, *others: np.ndarray, say: bool = False) -> A
     return [one[~flat] for one in (corners, *others)]
 
 
-def _keypoints(split: Split, predictions: Iterable[Any], how: str, fill: float | None) -> np.ndarray:
+def _keypoints(views: ImageViews, predictions: Iterable[Any], how: str, fill: float | None) -> np.ndarray:
     merge = MERGES[one_of(how, ("mean", "median"), "how")]
     found, lost, seen = Arrays(), dict[int, np.ndarray](), set[int]()
-    if (said := split.evaluation.inputs.keypoints) is None:
+    if (said := views.evaluation.inputs.keypoints) is None:
         raise DataError("the recipe's inputs declare no keypoints, so that their format is not known")
-    for number, group in _by_window(split, predictions):
-        (rows, columns), steps = split.windows[number], split.geometry(number).pixels
-        back = [(one, _to_source(split, number, symmetry, steps)[0]) for symmetry, one in group]
+    for number, group in _by_window(views, predictions):
+        (rows, columns), steps = views.windows[number], views.geometry(number).pixels
+        back = [(one, _to_source(views, number, symmetry, steps)[0]) for symmetry, one in group]
         points = merge(_alike([moved_keypoints(one, said.format, matrix) for one, matrix in back]))
         x, y = points[:, places_in(said.format)].T
-        own = rows.owns(y) & columns.owns(x) | (len(split.windows) == 1)
+        own = rows.owns(y) & columns.owns(x) | (len(views.windows) == 1)
         gone = np.isnan(x + y) & ~own
         found.append(points[own])
         lost |= {k: points[[k]] for k in np.flatnonzero(gone).tolist()}
@@ -231,7 +231,7 @@ def _keypoints(split: Split, predictions: Iterable[Any], how: str, fill: float |
 
 
 # By the word of `kind`.
-MERGED: dict[str, Callable[[Split, Iterable[Any], str, float | None], Any]] = {
+MERGED: dict[str, Callable[[ImageViews, Iterable[Any], str, float | None], Any]] = {
     "labels": _labels,
     "mask": partial(_grids, images=False),
     "image": partial(_grids, images=True),

@@ -12,7 +12,7 @@ from support.checks import FAILURES, SEEDS, holds, planted, planted_faults, trie
 import augrecipes as ar
 from augrecipes.errors import DataError
 from augrecipes.ops import matrices
-from augrecipes.tta import predictions, test_time, windows
+from augrecipes.tta import image_views, predictions, windows
 from augrecipes.tta.points import moved_keypoints
 from augrecipes.tta.views import VIEWS, view_of
 
@@ -286,7 +286,7 @@ test_planted_faults_are_caught = planted_faults(
             EXACT, (predictions, "weights", lambda h, w: np.outer(np.hanning(h), np.hanning(w)).astype(np.float32))
         ),
         "a gap between windows": (
-            EXACT, (test_time, "spans", lambda n, tile: spans(n, tile)[::2])
+            EXACT, (image_views, "spans", lambda n, tile: spans(n, tile)[::2])
         ),
         "a mean that rounds": (
             EXACT, (predictions, "MERGES", predictions.MERGES | {"median": _rounded})

@@ -45,7 +45,7 @@ class Evaluation:
         self.geometry = lru_cache(_SIZES)(partial(geometry_of, plain))
 
 
-class Split(Sequence[dict[str, Any]]):
+class ImageViews(Sequence[dict[str, Any]]):
     """The samples of one image, window by window, and of each window view by view.
 
     A window is read, and run through the steps of evaluation, when one of its views is asked for; the views of one
@@ -73,7 +73,7 @@ class Split(Sequence[dict[str, Any]]):
         height, width, *channels = targets["image"].shape
         self.size, self._channels = (height, width), channels[0] if channels else 1
         self.windows = tuple(product(spans(height, views.tile), spans(width, views.tile)))
-        self._made: tuple[int, dict[str, Any]] = (-1, {})
+        self._latest: tuple[int, dict[str, Any]] = (-1, {})  # a window's number, and its sample
 
     def __len__(self) -> int:
         return len(self.windows) * len(self.symmetries)
@@ -82,17 +82,17 @@ class Split(Sequence[dict[str, Any]]):
         if isinstance(index, slice):
             return [self[k] for k in range(*index.indices(len(self)))]
         number, view = divmod(range(len(self))[index], len(self.symmetries))
-        of, inputs = self.evaluation, self.evaluation.inputs
-        made, sample = self._made
-        if made != number:
+        evaluation, inputs = self.evaluation, self.evaluation.inputs
+        latest, sample = self._latest
+        if latest != number:
             whole = len(self.windows) == 1
             window = self._targets if whole else cut(self._targets, self.windows[number], self.size, inputs)
-            sample = of.pipeline.at(window.get("index", 0), tile=number)(**window)
-            self._made = number, sample
+            sample = evaluation.pipeline.at(window.get("index", 0), tile=number)(**window)
+            self._latest = number, sample
         after = self.geometry(number).after
-        found = viewed(sample, self.symmetries[view], after, inputs, channels_first=of.channels_first)
-        found[of.name] = found.pop("image")
-        return found
+        view_sample = viewed(sample, self.symmetries[view], after, inputs, channels_first=evaluation.channels_first)
+        view_sample[evaluation.name] = view_sample.pop("image")
+        return view_sample
 
     def geometry(self, number: int) -> Placement:
         """What the steps of evaluation do to places in a window."""
@@ -111,14 +111,14 @@ class TTA:
         self.recipe = as_recipe(recipe)
         if self.recipe.tta is None:
             raise RecipeError(f"{self.recipe.name} says nothing of views: add a line such as `tta: {{views: d4}}`")
-        self.views, self._how = self.recipe.tta, (optimize, seed)
+        self.views, self._arguments = self.recipe.tta, (optimize, seed)
         self._evaluation = cache(lambda name: Evaluation(self.recipe, name, optimize, seed))
-        self._last: Split | None = None
+        self._last: ImageViews | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.recipe, *self._how)
+        return type(self), (self.recipe, *self._arguments)
 
-    def split(self, /, **targets: Any) -> Split:
+    def split(self, /, **targets: Any) -> ImageViews:
         """The views of one image, each a sample of evaluation: the windows row by row, and of each window its views.
 
         A sequence that makes its samples when they are asked for. With `tile`, an image or mask need only have a shape
@@ -144,19 +144,19 @@ class TTA:
             raise DataError(f"views are made of one array, {' or '.join(every)}; got {len(names)}")
         (name,) = names
         evaluation = self._evaluation(name)
-        said = (evaluation.inputs.boxes, evaluation.inputs.keypoints)
-        known = {name, "mask", "boxes", "keypoints", *(of.labels for of in said if of is not None)}
+        declared = (evaluation.inputs.boxes, evaluation.inputs.keypoints)
+        known = {name, "mask", "boxes", "keypoints", *(points.labels for points in declared if points is not None)}
         for other in targets.keys() - known:
             if is_array(targets[other]):
                 raise DataError(f"{other!r} is an array, and views are made of {', '.join(sorted(map(str, known)))}")
         targets["image"] = targets.pop(name)
-        self._last = Split(evaluation, self.views, targets)
+        self._last = ImageViews(evaluation, self.views, targets)
         return self._last
 
     def merge(self, predictions: Iterable[Any], kind: str, how: str = "mean", *, fill: float | None = None) -> Any:
         """One prediction on the source's grid, of those on the samples of the last `split`, in their order.
 
-        `split(...).merge` does the same for any split. Windows that overlap are blended, with weights of a raised
+        `split(...).merge` does the same for any of them. Windows that overlap are blended, with weights of a raised
         cosine; `how` says what becomes of the views of one window. Flips, turns and windows are undone bit for bit;
         resizes and other warps by their matrices, values between pixels linearly.
 
