@@ -146,14 +146,14 @@ class Pipeline(AsCompose):
 
         In the process that compiled it, the k-th bare call always draws the same (and a copy counts from the start
         again). In a DataLoader worker the worker's seed decides, in any other process the operating system does. As a
-        step of another Compose, or of a group, it is called so by them: see `Nested`.
+        step of another Compose, or of a group, it is called so by them: see `AsCompose`.
         """
         if args:
             raise TypeError(f"pass the targets by name: pipeline({', '.join(f'{t}={t}' for t in self.targets)})")
         if os.getpid() != self._home:
             self._home, self._stream = os.getpid(), END_OF_KEYS | streams.of_this_process()
         if self.nested is not None:
-            return self.nested.run(self, self._stream, force_apply, targets)
+            return self.run_nested(self._stream, force_apply, targets)
         return self.run(self._stream, next(self._count), 0, targets)
 
     def run(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
@@ -176,10 +176,10 @@ class Pipeline(AsCompose):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiling again is quicker than pickling generators, and cannot go stale.
-        made, state = (type(self), self.compiled, self.arrival), {"nested": self.nested, "p": self.p}
+        made = type(self), self.compiled, self.arrival
         # Classes of the program's own go along: a new process may not have registered them yet.
         own = {s.name: registry.get_class(s.name) for s in self.recipe.walk() if registry.is_registered(s.name)}
-        return _rebuild, (*made, self._home, self._stream, own), state
+        return _rebuild, (*made, self._home, self._stream, own), self.state()
 
     # What the kinds build on.
 
@@ -192,7 +192,8 @@ class Pipeline(AsCompose):
         """Let samples go through these from now on. Those that miss a sample, by their first draw, are not called."""
         follow_mirrors(transforms)
         prepare = call_plain if self.arrival == "together" else step_call
-        self.transforms, self.step_calls = transforms, [prepare(step, self) for step in transforms]
+        self.transforms = self.keyed_steps = transforms
+        self.step_calls = [prepare(step, self) for step in transforms]
         for name in self.made_of_steps:
             self.__dict__.pop(name, None)
 

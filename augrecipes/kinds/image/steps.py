@@ -80,7 +80,7 @@ def _run_steps(pipeline: Any, sample: dict[str, Any], stages: list[tuple[str, An
             if filters is not None:
                 sample = filters(sample)
             if stages is not None:
-                label = pipeline.label_of(pipeline.transforms[place])
+                label = pipeline.label_of(pipeline.keyed_steps[place])
                 stages.append((label, np.array(np.atleast_3d(sample["image"]))))
         image = sample["image"]
         if image.dtype not in DTYPES:
