@@ -196,7 +196,7 @@ class AsCompose(Displayed, Compose):
         raise TypeError(
             "albumentations would lose a compiled pipeline's keys and output. Save the recipe: "
             f"Path('recipe.yaml').write_text(pipeline.recipe.to_yaml()); ar.load('recipe.yaml').compile({again}) makes "
-            "this pipeline again. Or pickle it; or save pipeline.recipe.to_albumentations(), which draws in its own way."
+            "this pipeline again. Or pickle it; or save recipe.to_albumentations(), which draws in its own way."
         )
 
     get_dict_with_id = to_dict_private

@@ -8,7 +8,7 @@ from math import ceil
 
 from augrecipes.compiler.rewrite.contracts import ALL, obstacles_from
 from augrecipes.compiler.rewrite.nodes import Steps, action_of, fuse, singles
-from augrecipes.compiler.rewrite.rule import Edit, Rule, runs
+from augrecipes.compiler.rewrite.rule import Edit, rule, runs
 from augrecipes.compiler.rewrite.rules.join_warps import recolours
 from augrecipes.flow import Flow
 from augrecipes.ops.records import op_record
@@ -59,7 +59,13 @@ def _parts(steps: Steps) -> Iterator[tuple[int, Steps]]:
             yield start + first, run[first:stop]
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Iterator[Edit]:
+@rule(
+    "LEVELS",
+    fires="[{ColorJitter: {brightness: 0.2, contrast: 0.1, saturation: 0.1, hue: 0, p: 1.0}}, ToGray]",
+    leaves="[ToGray, Blur, RandomGamma, {RandomBrightnessContrast: {p: 1.0}}]",
+)
+def join_colours(steps: Steps, flow: Flow) -> Iterator[Edit]:
+    """Colour(A) · Colour(B) = Colour(B·A)   where nothing saturates between them; hue through HSV"""
     if flow.dtype is None:
         return
     behind = obstacles_from(steps, flow, "LEVELS")
@@ -71,13 +77,3 @@ def _rewrite(steps: Steps, flow: Flow) -> Iterator[Edit]:
         if behind[stop] is None and _pays(run, before):
             joined, end = fuse("JoinedColours", run), stop
             yield Edit(start, stop, (joined,), levels(run))
-
-
-RULE = Rule(
-    name="join_colours",
-    equation="Colour(A) · Colour(B) = Colour(B·A)   where nothing saturates between them; hue through HSV",
-    contract="LEVELS",
-    fires="[{ColorJitter: {brightness: 0.2, contrast: 0.1, saturation: 0.1, hue: 0, p: 1.0}}, ToGray]",
-    leaves="[ToGray, Blur, RandomGamma, {RandomBrightnessContrast: {p: 1.0}}]",
-    rewrite=_rewrite,
-)

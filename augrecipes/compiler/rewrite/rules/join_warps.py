@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from augrecipes.compiler.rewrite.contracts import STILL, obstacles_from
 from augrecipes.compiler.rewrite.nodes import Steps, action_of, after, fuse, is_single, singles
-from augrecipes.compiler.rewrite.rule import Edit, Rule
+from augrecipes.compiler.rewrite.rule import Edit, rule
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record
@@ -170,7 +170,13 @@ def _stretches(steps: Steps, sizes: Sequence[SizeBounds], flow: Flow) -> Iterato
     yield start, stop, warps, colours
 
 
-def _rewrite(steps: Steps, flow: Flow) -> list[Edit]:
+@rule(
+    "GEOMETRY",
+    fires="[{Rotate: {limit: 20, p: 1.0}}, {RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip]",
+    leaves="[{RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip, Blur, {Rotate: {interpolation: cubic}}]",
+)
+def join_warps(steps: Steps, flow: Flow) -> list[Edit]:
+    """Warp(A) · Colour · Warp(B) = Warp(A·B) · Colour   one resampling; no border or coarser grid between"""
     one, several = obstacles_from(steps, flow, "GEOMETRY"), obstacles_from(steps, flow, "RESAMPLES")
     edits = []
     sizes = [*accumulate(steps, lambda size, step: after(step, size), initial=arriving(flow))]
@@ -180,13 +186,3 @@ def _rewrite(steps: Steps, flow: Flow) -> list[Edit]:
             levels = 2 * (not all(map(joins, warps)))
             edits.append(Edit(start, stop, (fuse("JoinedWarps", warps), *colours), levels=levels))
     return edits
-
-
-RULE = Rule(
-    name="join_warps",
-    equation="Warp(A) · Colour · Warp(B) = Warp(A·B) · Colour   one resampling; no border or coarser grid between",
-    contract="GEOMETRY",
-    fires="[{Rotate: {limit: 20, p: 1.0}}, {RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip]",
-    leaves="[{RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip, Blur, {Rotate: {interpolation: cubic}}]",
-    rewrite=_rewrite,
-)
