@@ -20,11 +20,11 @@ from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
+from augrecipes.compiler.run.batch_threads import ThreadCopies
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.objects import follow_mirrors
 from augrecipes.compiler.run.output_size_guard import guard
 from augrecipes.compiler.run.step_calls import call_plain, step_call
-from augrecipes.compiler.run.thread_copies import ThreadCopies
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops import groups, registry
@@ -209,7 +209,6 @@ class Pipeline(AsCompose):
         """Compiled otherwise; the copies are made again when they are asked for."""
         self.compiled, self._copies, self._last_epoch = compiled, ThreadCopies[Self](), compiled.recipe.last_epoch
         self._by_arrival, self._by_epoch = dict[Arrival, Self](), dict[int, Self]()
-        self._copies_for_threads = [self]
 
     def dress(self, dress: Callable[[Pipeline], object]) -> None:
         """Do something to this pipeline, and to every copy that `again` makes: for other threads, and other plans."""
@@ -231,11 +230,6 @@ class Pipeline(AsCompose):
         if threading.get_ident() == self._owner:
             return self.in_epoch(epoch) if epoch < self._last_epoch else self
         return self._copies.of_this_thread(self.again).for_this_thread(epoch)
-
-    def copies_for_threads(self, count: int) -> list[Self]:
-        """Pipelines for `count` threads; steps hold state, so each thread has its own, kept for the next time."""
-        self._copies_for_threads += [self.again() for _ in range(count - len(self._copies_for_threads))]
-        return self._copies_for_threads[:count]
 
     def coming(self, arrival: Arrival) -> Self:
         """The pipeline with the plan for images that come as `arrival` says."""

@@ -18,7 +18,14 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import singles
-from augrecipes.compiler.run.batch import BatchOutput, RowTarget, SampleColumns, SampleOutput, run_samples
+from augrecipes.compiler.run.batch import (
+    AllocateTarget,
+    BatchOutput,
+    RowTarget,
+    SampleColumns,
+    SampleOutput,
+    run_samples,
+)
 from augrecipes.compiler.run.batch_threads import busy_threads
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, refuse_stranger
 from augrecipes.compiler.run.output_buffer import output_buffer
@@ -186,10 +193,9 @@ class ImagePipeline(Pipeline):
         if len(keys) != len(images) or not keys:
             raise ValueError(f"a batch needs images, and an index for each: got {len(images)} and {len(keys)}")
         allocate: Allocate = np.empty if out is None else output_buffer(out, "the batch", images)
-        mine = self.for_this_thread(key_part("epoch", epoch))
-        output = BatchOutput(epoch, keys, lambda _, shape, dtype: allocate((len(keys), *shape), dtype))
-        threads = busy_threads(threads, images)
-        output.run(mine.copies_for_threads(threads), lambda k: {"image": images[k]}, in_memory=True)
+        rows: AllocateTarget = lambda _, shape, dtype: allocate((len(keys), *shape), dtype)  # noqa: E731
+        output = BatchOutput(key_part("epoch", epoch), keys, rows)
+        output.run(self, lambda k: {"image": images[k]}, busy_threads(threads, images), in_memory=True)
         return output.image()
 
     # What programs there are, for whoever explains, and for datasets.
