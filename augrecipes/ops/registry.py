@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from augrecipes.ops import catalog, readable
 from augrecipes.ops.class_schema import Schema, class_schema
 from augrecipes.ops.constants import to_name, to_number
 from augrecipes.ops.groups import GROUPS, ONE_OF, PAIR_STEPS, POLICIES
+from augrecipes.ops.record import OpRecord
 from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.step import Step
@@ -153,6 +154,21 @@ def effective(step: Step) -> dict[str, Any]:
     values = {name: part["default"] for name, part in takes(step.name).items() if "default" in part}
     values |= {name: to_name(name, value) for name, value in step.args.plain().items()}
     return {**{name: value for name, value in values.items() if name != "p"}, "p": chance(step)}
+
+
+def record_of(step: Step) -> OpRecord:
+    """What is known of a step, by its arguments.
+
+    >>> from augrecipes.ops.step import Step
+    >>> record_of(Step("ColorJitter")).statistics
+    'the mean (for its contrast)'
+    """
+    return _under(op_record(step.name), step)
+
+
+@lru_cache(maxsize=4096)
+def _under(record: OpRecord, step: Step) -> OpRecord:
+    return record.under(effective(step))
 
 
 def construct(step: Step, *mixins: type) -> Any:

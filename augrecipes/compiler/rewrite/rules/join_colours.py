@@ -12,7 +12,7 @@ from augrecipes.compiler.rewrite.rule import Edit, rule, runs
 from augrecipes.compiler.rewrite.rules.join_warps import recolours
 from augrecipes.flow import Flow
 from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import effective
+from augrecipes.ops.registry import record_of
 from augrecipes.recipe.model import Step
 
 
@@ -32,7 +32,7 @@ def levels(run: Steps) -> int:
     """What joined steps may change: what each of them may, times later gains."""
     total, gains = 0.0, 1.0
     for leaf in (leaf for step in run for leaf in singles(step)):
-        off, gain = op_record(leaf.name).colour_error_for(effective(leaf))
+        off, gain = record_of(leaf).joined_error
         total, gains = total + off, gains * gain
     return ceil(min(total * gains, ALL))
 

@@ -15,7 +15,7 @@ from augrecipes.compiler.rewrite.rule import Edit, rule
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import effective
+from augrecipes.ops.registry import effective, record_of
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
 
@@ -66,8 +66,8 @@ def _bends(step: Step, behind: Steps) -> bool:
     """Whether it is a field that jobs sample with what is behind it: a lens, where that leaves fewer pixels."""
     if not is_single(step):
         return False
-    record = op_record(step.name)
-    if record.joins_warps is None or not _is_linear(step) or record.under(effective(step)).joins_warps is None:
+    record = record_of(step)
+    if record.joins_warps is None or not _is_linear(step):
         return False
     return record.joins_warps == "always" or any(map(_leaves_less, behind[:1]))
 
@@ -84,8 +84,7 @@ def recolours(step: Step) -> bool:
     """Whether a step, or every step of a group, changes colours by little more than a matrix."""
     if step.is_group:
         return all(map(recolours, step.steps))
-    record = op_record(step.name)
-    return record.recolours and record.under(effective(step)).recolours
+    return record_of(step).recolours
 
 
 def arriving(flow: Flow) -> SizeBounds:
@@ -128,7 +127,7 @@ def _goes_by_pixels(step: Step) -> bool:
 
 
 def _sees_mean(step: Step) -> bool:
-    return any(op_record(leaf.name).under(effective(leaf)).statistics for leaf in singles(step))
+    return any(record_of(leaf).statistics for leaf in singles(step))
 
 
 def _shows_fewer(step: Step, size: SizeBounds, *, all_of_it: bool) -> bool:

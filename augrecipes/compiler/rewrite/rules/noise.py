@@ -11,8 +11,7 @@ from augrecipes.compiler.rewrite.contracts import obstacles_from
 from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, Steps, changed, is_single
 from augrecipes.compiler.rewrite.rule import Edit, rule
 from augrecipes.flow import Flow
-from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import effective
+from augrecipes.ops.registry import record_of
 
 
 def _counter_noise(steps: Steps, flow: Flow, *, moves: bool) -> Iterable[Edit]:
@@ -21,8 +20,8 @@ def _counter_noise(steps: Steps, flow: Flow, *, moves: bool) -> Iterable[Edit]:
     for place, step in enumerate(steps):
         if not is_single(step) or isinstance(step, CounterNoiseStep) or step.p == 0 or behind[place + 1] is not None:
             continue
-        record = op_record(step.name)
-        if record.moves == moves and record.own_noise_for(effective(step), flow.dtype):
+        record = record_of(step)
+        if record.moves == moves and record.own_noise and flow.dtype == "uint8":
             yield Edit(place, place + 1, (changed(step, CounterNoiseStep),))
 
 

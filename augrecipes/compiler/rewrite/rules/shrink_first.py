@@ -12,7 +12,7 @@ from augrecipes.compiler.rewrite.rule import Edit, rule, swaps
 from augrecipes.compiler.rewrite.rules.join_warps import arriving
 from augrecipes.flow import Flow
 from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import effective
+from augrecipes.ops.registry import effective, record_of
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Step
 
@@ -27,7 +27,7 @@ def averages(step: Step) -> int | None:
         return None if None in found else sum(one or 0 for one in found)
     if not is_single(step):
         return None
-    return op_record(step.name).under(effective(step)).averages
+    return record_of(step).averages
 
 
 def refusals(steps: Steps, flow: Flow) -> dict[int, str | None]:
