@@ -199,7 +199,7 @@ def _listed(path: str, windows: Windows, folders: Callable[[Path], str | None]) 
     if windows.tissue_is_path:
         mask = mask_file(path, os.fsdecode(str(windows.tissue)))
     state = state_of(path, mask, folders)
-    OPENED.forget(path, stamp)
+    OPENED.forget((path, stamp))
     asked = blake2b(f"{_RULES} {windows!r}".encode(errors="surrogateescape"), digest_size=16).hexdigest()
     key = asked if state is None else f"{cache.identity(path)}-{asked}"
     found = cache.memo(cache.SLIDES, key, state, lambda: _found(path, stamp, windows, mask))

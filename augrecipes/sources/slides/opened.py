@@ -22,7 +22,7 @@ import numpy as np
 from augrecipes.cache import stamp_of_file
 from augrecipes.errors import DataError
 from augrecipes.images.format import stage
-from augrecipes.sources.open_files import OpenFiles
+from augrecipes.lru import OpenFiles
 from augrecipes.sources.slides.jpeg_tiles import JpegTiles, index_of
 from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, levels_of, needed
 

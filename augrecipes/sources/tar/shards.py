@@ -44,7 +44,7 @@ Grouped = dict[bytes, dict[bytes, int]]
 def _listed(path: str) -> tuple[str, cache.Arrays]:
     """What tells an archive from others, and its samples as arrays."""
     stamp = cache.stamp_of_file(path, "tar archive")
-    OPENED.forget(path, stamp)
+    OPENED.forget((path, stamp))
     archive = OPENED.at(path, stamp)
     about = archive.about()
     key = f"{about.st_dev:x}-{about.st_ino:x}"
