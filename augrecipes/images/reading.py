@@ -19,14 +19,15 @@ import struct
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from augrecipes.cache import file_stamp
 from augrecipes.images import arrays, jpeg, pillow, png
 from augrecipes.images.format import Format, ImageHeader, UnreadableError
 from augrecipes.lru import FLAGS, OpenFile
+from augrecipes.machine import in_threads
 from augrecipes.progress import Progress
 from augrecipes.remote import RemoteError, remote_place
 
@@ -74,13 +75,7 @@ def read_headers(paths: Sequence[str], advance: Progress | None = None) -> list[
     >>> read_headers(["missing.png"])
     ['no such file']
     """
-    headers: list[MaybeHeader] = []
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for header in pool.map(_header_or_reason, paths):
-            headers.append(header)
-            if advance is not None:
-                advance(len(headers), len(paths))
-    return headers
+    return [*in_threads(_header_or_reason, paths, _THREADS, advance)]
 
 
 def read_file_header(path: str) -> ImageHeader:
@@ -181,8 +176,8 @@ def stamp_of(path: PathLike) -> str:
         if (place := remote_place(path)) is not None:
             with _server_errors():
                 return place.stamp()
-        with _opened(path, MAX_BYTES) as (file, size):
-            return f"{size} {os.fstat(file.fileno()).st_mtime_ns} {zlib.crc32(file.read(_FIRST) or b'')}"
+        with _opened(path, MAX_BYTES) as (file, _):
+            return f"{file_stamp(os.fstat(file.fileno()))} {zlib.crc32(file.read(_FIRST) or b'')}"
     except UnreadableError:
         return "gone"
 

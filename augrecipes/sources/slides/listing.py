@@ -12,7 +12,6 @@ import glob
 import os
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -21,7 +20,7 @@ import numpy as np
 
 from augrecipes import cache
 from augrecipes.errors import DataError
-from augrecipes.machine import cores
+from augrecipes.machine import cores, in_threads
 from augrecipes.sources.files import MAX_PIXELS, read_mask
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.slides.opened import OPENED
@@ -140,8 +139,7 @@ def list_slides(paths: Sequence[str], windows: Windows) -> list[ListedSlide | Da
         except OSError as error:  # it goes just now
             return DataError(f"cannot be read: {error.strerror or error}", path)
 
-    with ThreadPoolExecutor(cores()) as pool:
-        return list(pool.map(listed, paths))
+    return [*in_threads(listed, paths, cores())]
 
 
 def slides_in(given: PathLike | Sequence[PathLike]) -> list[str]:

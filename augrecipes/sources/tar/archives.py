@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from augrecipes.cache import size_and_time
+from augrecipes.cache import file_stamp
 from augrecipes.errors import DataError
 from augrecipes.lru import OpenFile, OpenFiles
 from augrecipes.paths import is_archive
@@ -124,7 +124,7 @@ class Archive:
     def about(self) -> os.stat_result:
         """What the system says of it now, whatever has its path by now. DataError where it was changed."""
         about = self._file.about()
-        if size_and_time(about) != self._stamp:
+        if file_stamp(about) != self._stamp:
             raise DataError("was changed since it was listed: list it again", self.path)
         return about
 
