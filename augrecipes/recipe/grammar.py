@@ -99,6 +99,17 @@ class Inputs:
     keypoints: Keypoints | None = None
 
     @property
+    def presence(self) -> dict[str, Presence]:
+        """Whether a sample has a mask, boxes and keypoints."""
+        points = {"boxes": self.boxes, "keypoints": self.keypoints}
+        return {"mask": self.mask} | {name: said.presence if said else "absent" for name, said in points.items()}
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """Which of mask, boxes and keypoints a sample may have."""
+        return frozenset(name for name, presence in self.presence.items() if presence != "absent")
+
+    @property
     def row_keys(self) -> frozenset[str]:
         """Keys of a sample that have a row for each box or keypoint."""
         boxes = {"boxes", "object", "masks", self.boxes.labels} if self.boxes else set()
