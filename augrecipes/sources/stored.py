@@ -16,7 +16,7 @@ from augrecipes.recipe import kinds
 from augrecipes.recipe.kinds import facts
 from augrecipes.recipe.model import Inputs, Mode, Recipe, canonical
 from augrecipes.recipe.words import brief
-from augrecipes.sources.arguments import presence_of, tell_of_absent
+from augrecipes.sources.arguments import tell_of_absent
 from augrecipes.sources.packed_columns import LAYOUT, POINTS, table_of, unreadable_in
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.store import Store, index, open_store
@@ -266,7 +266,7 @@ def _check_inputs(store: Store, recipe: Recipe) -> None:
     if inputs.channels not in (None, decoded):
         raise _unfit(store, f"was decoded to {decoded} channels, the recipe's inputs say {inputs.channels}")
     has = {"mask": "mask" in store.targets, **{name: f"{name}/values" in store.columns for name in POINTS}}
-    for name, presence in presence_of(inputs).items():
+    for name, presence in inputs.presence.items():
         if presence == "required" and not has[name]:
             raise _unfit(store, f"the recipe requires {name}, and the store has none")
     tell_of_absent(recipe, {name for name, present in has.items() if present})
