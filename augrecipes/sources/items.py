@@ -15,7 +15,7 @@ from augrecipes.sources.columns import GivenTable, Ragged, digest_of
 from augrecipes.sources.opened import NamedSource, OpenedSource, known_columns
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.rows import Keys, RowKeys
-from augrecipes.sources.sample_inputs import AXES, Axes, plain, plain_array, split_parts, taken_by
+from augrecipes.sources.sample_inputs import AXES, Axes, plain, plain_array, split_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class SourceTable(GivenTable):
 
     def annotations(self, inputs: Inputs) -> set[str]:
         """Which of mask, boxes and keypoints the samples have and a recipe takes, as the first one says."""
-        wanted = taken_by(inputs)
+        wanted = inputs.taken
         try:
             parts = self.rows.named(self.source.read(0)) if wanted else {}
         except DataError:  # told when it is read

@@ -198,7 +198,7 @@ def test_errors_name_file_and_record(tmp_path: Path) -> None:
     folder = voc(tmp_path / "v", Set((Picture("a.png", 40, 30, (Thing("ape", (1, 1, 9, 9)),)),)))
     file = folder / "a.xml"
     good = file.read_text()
-    refused(write(file, good.replace("<xmin>1", "<xmin>one")).parent, "a.xml: object 1 (ape): needs a <bndbox>")
+    refused(write(file, good.replace("<xmin>1", "<xmin>one")).parent, "a.xml: object 1: 'ape' needs a <bndbox>")
     refused(write(file, good.replace("</object>", "")).parent, "a.xml: not valid XML")
     bomb = '<!DOCTYPE a [<!ENTITY b "ha">]>' + good.replace("ape", "&b;")
     refused(write(file, bomb).parent, "a.xml: it declares a document type")

@@ -336,14 +336,14 @@ def changed(right: str, wrong: str) -> Any:
 
 PLANTED: dict[str, tuple[Callable[[Path], None], Any, str, Any]] = {
     "boxes are not cut": (sets, np, "clip", lambda values, low, high: values),
-    "empty boxes stay": (sets, targets, "_FINE", 3),
+    "empty boxes stay": (sets, targets, "_FINE", (0, 1, 2, 3)),
     "marked objects stay": (sets, AnnotationSet, "add", lambda self, *values, **_: _add(self, *values)),
     "corners for sizes": (
         sets, targets, "_in_format", lambda corners, format: _in_format(corners, format.replace("coco", "pascal_voc"))
     ),
     "classes as they are met": (sets, AnnotationSet, "rename", lambda *_: None),
     "any name": (mutants, records, "is_name", lambda name: True),
-    "any polygon": (mutants, coco, "numbers_of", lambda values, count=None: values),
+    "any polygon": (mutants, coco, "numbers_of", lambda values, what, count=None: values),
     "links are not followed": (names, paths, "S_ISLNK", lambda _: False),
     "every folder is the data's": (names, paths, "_inside", lambda _: b""),
     "changes begin too early": (texts, coco, "counts_of", changed("len(counts) > 2", "len(counts) > 1")),

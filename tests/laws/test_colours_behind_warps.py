@@ -74,7 +74,7 @@ def colours(step: Step) -> Step | None:
 
 def only(recipe: Recipe, what: variants.Change) -> Recipe:
     """Some of the steps alone, with the draws that they have among all."""
-    return replace(variants._with(recipe, "train", what), inputs=recipe.inputs)
+    return replace(variants.with_steps(recipe, "train", what), inputs=recipe.inputs)
 
 
 def noise_and_edges(seed: int) -> np.ndarray:
