@@ -122,7 +122,7 @@ class AsCompose(Displayed, Compose):
         guard(sites, of.recipe.max_bytes)
         if of.optimize != "none":
             fast_apply.attach(step for step, _, _ in sites)
-        output = [_ToOutput(of.recipe.output), *([A.ToTensorV2()] if of.recipe.output.layout == "chw" else [])]
+        output = [_OutputStep(of.recipe.output), *([A.ToTensorV2()] if of.recipe.output.layout == "chw" else [])]
         self.nested = Compose(
             [*transforms_of(lowered), *output], is_check_shapes=False, additional_targets=dict(of.added) or None
         )
@@ -202,7 +202,7 @@ class AsCompose(Displayed, Compose):
     get_dict_with_id = to_dict_private
 
 
-class _ToOutput(A.ImageOnlyTransform):  # type: ignore[misc]
+class _OutputStep(A.ImageOnlyTransform):  # type: ignore[misc]
     """What the recipe's output says, of images that stay H×W×C."""
 
     def __init__(self, output: Output) -> None:
