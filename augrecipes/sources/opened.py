@@ -17,7 +17,7 @@ from augrecipes.images.encoded import data_errors
 from augrecipes.images.format import stage
 from augrecipes.images.reading import open_file
 from augrecipes.paths import is_archive
-from augrecipes.sources.entries import EXTENSIONS, is_folder
+from augrecipes.sources.names import EXTENSIONS, is_folder
 from augrecipes.sources.source import Source, is_source
 from augrecipes.sources.tar.shards import TarShards
 from augrecipes.user_code import open_module
