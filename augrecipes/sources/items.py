@@ -12,7 +12,7 @@ import numpy as np
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.columns import GivenTable, Ragged, digest_of
-from augrecipes.sources.opened import NamedSource, OpenedSource, known_columns
+from augrecipes.sources.opened import NamedSource, OpenedSource, column_of, known_columns
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.sample_inputs import AXES, Axes, is_image, plain, plain_array, split_parts
 
@@ -220,10 +220,6 @@ def table_of_source(
         raise DataError("the source is empty")
     known = known_columns(source.open(), str(keys.get("label", "label") if isinstance(keys, Mapping) else "label"))
     if labels is not None:
-        given_labels = plain_array(labels)
-        if given_labels.shape != (n,) or given_labels.dtype.kind not in "iu":
-            what = f"got {given_labels.dtype} of shape {given_labels.shape}"
-            raise DataError(f"labels must be one integer for each of the {n} samples, {what}")
-        known["labels"] = given_labels.astype(np.int64)
+        known["labels"] = column_of("label", labels, n)
     rows = RowKeys(keys, tuple(targets))
     return SourceTable(source=source, rows=rows, axes=axes, length=n, **known).read_for(recipe, targets)
