@@ -255,14 +255,9 @@ def _source_at(given: Any) -> Any:
     if isinstance(given, list | tuple) or (names_source(given) and Path(given).suffix != ".npy"):
         return TarShards(given)
     path = Path(given)
-    if not path.is_file():
-        raise DataError("no such file or folder", str(path))
-    if path.suffix != ".npy":
-        raise DataError(
-            "is no source: give a function that opens it, tar archives, or an .npy file of N×H×W×C", str(path)
-        )
-    if not hasattr(os, "pread"):  # on Windows, where nobody can cut a file that is mapped
-        return partial(np.load, os.fspath(given), mmap_mode="r", allow_pickle=False)
+    if path.suffix != ".npy" or not path.is_file():
+        what = "is no source: give a function that opens it, tar archives, or an .npy file of N×H×W×C"
+        raise DataError(what if path.exists() else "no such file or folder", str(path))
     return partial(_SavedRows, os.fspath(given))
 
 
