@@ -114,7 +114,7 @@ def looking_behind_each(steps: Steps, flow: Flow, contract: Contract) -> list[st
         ("shrink_first", "shrink_first.obstacles_from", looking_behind_each),
         ("join_warps", "join_warps.obstacles_from", looking_behind_each),
         ("join_colours", "join_colours.obstacles_from", looking_behind_each),
-        ("reduce_first", "reductions.obstacles_from", looking_behind_each),
+        ("reduce_first", "join_warps.obstacles_from", looking_behind_each),
     ],
 )
 def test_planted_rules_are_found(monkeypatch: pytest.MonkeyPatch, rule: str, name: str, fault: object) -> None:
