@@ -13,6 +13,7 @@ from typing import Any, Literal
 from augrecipes.display import Displayed
 from augrecipes.ops import schedule
 from augrecipes.ops.bounds import MOST_BYTES
+from augrecipes.ops.catalog import Schema
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
 from augrecipes.ops.step import NOWHERE, Position, Step, label
