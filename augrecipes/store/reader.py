@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -98,10 +98,6 @@ class Store:
         A view holds no copy: copy what is to be changed, or kept for long. Raises StoreError where a JPEG is damaged.
         """
         return self.tables[target].array(item)
-
-    def files_of_rows(self, target: str, rows: NDArray[np.int64]) -> list[tuple[str, int, Callable[[], object]]]:
-        """The files that some rows' items of a target lie in: name, bytes, and what opens each."""
-        return self.tables[target].files_of_rows(rows)
 
     @property
     def encodes(self) -> bool:
