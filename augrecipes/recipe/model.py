@@ -21,6 +21,7 @@ from augrecipes.recipe.grammar import (
     SCALES,
     STEPS,
     TEXT,
+    UINT8_HWC,
     Bag,
     Boxes,
     Inputs,
@@ -46,8 +47,26 @@ Mode = Literal["train", "eval"]
 DERIVED = "derived"  # of `eval:`
 
 __all__ = [
-    "GROUPS", "NOWHERE", "Arguments", "Bag", "Boxes", "Inputs", "Keypoints", "Kind", "Mode", "NamedView", "Normalize",
-    "Optimize", "Output", "Position", "Recipe", "RuleName", "Step", "canonical", "label",
+    "GROUPS",
+    "NOWHERE",
+    "UINT8_HWC",
+    "Arguments",
+    "Bag",
+    "Boxes",
+    "Inputs",
+    "Keypoints",
+    "Kind",
+    "Mode",
+    "NamedView",
+    "Normalize",
+    "Optimize",
+    "Output",
+    "Position",
+    "Recipe",
+    "RuleName",
+    "Step",
+    "canonical",
+    "label",
 ]  # fmt: skip
 
 
