@@ -130,13 +130,13 @@ class Items:
     def __init__(
         self,
         path: Place,
-        kept: StoreFormat,
+        store_format: StoreFormat,
         shards: MappedShards,
         table: Mapping[str, NDArray[Any]],
         verify: Verify | None = "first",
     ) -> None:
         self.verify, self._seen = verify, np.zeros(len(table["start"]) if verify == "first" else 0, np.bool_)
-        self.path, self.decode, self.shards, self.table = path, kept.decode, shards, table
+        self.path, self.decode, self.shards, self.table = path, store_format.decode, shards, table
         self.start, self.size, self.shapes = table["start"], table["size"], table["shape"]
         self.sample, self.checksum, self.rows = table["sample"], table["checksum"], table["rows"]
         # Python numbers come faster out of a view of memory than out of an array.
@@ -190,10 +190,10 @@ class Items:
             raise self._damaged(item, f"cannot be decoded: {error}") from None
         return self._as_said(array, item)
 
-    def undecoded(self, item: int, made: Callable[[memoryview, str], Any], name: str) -> Any:
+    def undecoded(self, item: int, open_image: Callable[[memoryview, str], Any], name: str) -> Any:
         """Returns one item as an image of which parts are decoded, and then compared with checksums of their own."""
         try:
-            return self._as_said(made(self.data(item), name), item)
+            return self._as_said(open_image(self.data(item), name), item)
         except ValueError as error:
             raise self._damaged(item, str(error)) from None
 
@@ -217,8 +217,8 @@ class Items:
 
     def files_of_rows(self, rows: NDArray[np.int64]) -> list[tuple[str, int, Callable[[], object]]]:
         """The files that the items of some rows lie in: name, bytes, and what opens each."""
-        first, behind = self.rows[rows], self.rows[np.asarray(rows) + 1]
-        items = np.concatenate([first[behind > first], behind[behind > first] - 1])  # a row's lie side by side
+        first, end = self.rows[rows], self.rows[np.asarray(rows) + 1]
+        items = np.concatenate([first[end > first], end[end > first] - 1])  # a row's lie side by side
         files = self.shards.files
         return [
             (files[k].name, files[k].size, partial(self.shards.mapped, k))
@@ -254,15 +254,15 @@ class Items:
         height, width, channels = self.shapes[item].tolist()
         return (height, width, channels) if channels else (height, width)
 
-    def _as_said(self, found: Any, item: int) -> Any:
+    def _as_said(self, decoded: Any, item: int) -> Any:
         """What was decoded, where it is what the table says."""
-        wanted = DTYPES[self.sample[item]], self.shape(item)
-        if (found.dtype, found.shape) != wanted:
-            said = f"it decodes to {found.dtype} {found.shape}, and should to {wanted[0]} {wanted[1]}"
-            raise self._damaged(item, said)
-        return found
+        expected = DTYPES[self.sample[item]], self.shape(item)
+        if (decoded.dtype, decoded.shape) != expected:
+            problem = f"it decodes to {decoded.dtype} {decoded.shape}, and should to {expected[0]} {expected[1]}"
+            raise self._damaged(item, problem)
+        return decoded
 
-    def _damaged(self, item: int, what: str) -> StoreError:
+    def _damaged(self, item: int, problem: str) -> StoreError:
         return StoreError(
-            f"item {item} (row {self.row_of(item)}) is damaged: {what}; pack the store again", self.file_of(item)
+            f"item {item} (row {self.row_of(item)}) is damaged: {problem}; pack the store again", self.file_of(item)
         )
