@@ -121,8 +121,8 @@ def verify(args: Namespace) -> None:
       augrecipes verify my.yaml photos/ --samples 500 --epochs 3 -o worst.png
       augrecipes verify sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4
 
-    Where the plan merges no resampling, images are compared value by value. Where it does, coordinate ramps say where
-    each pixel comes from, and a band-limited image how near the result is to the truth.
+    Where the plan merges no resampling, images are compared value by value. Where it does, both must show the same
+    things at the same places, to some hundredths of a pixel.
 
     Exit status: 0 every contract holds, 1 a contract is broken or a lint error, 2 a recipe or data that cannot be used.
     """
