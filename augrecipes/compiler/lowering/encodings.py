@@ -30,7 +30,7 @@ from augrecipes.ops.constants import LINEAR, NEAREST, NEAREST_MIDDLE
 from augrecipes.ops.groups import SOME_OF
 from augrecipes.ops.native_op import NO_DRAWS, NO_OP, NativeOp, params_getter
 from augrecipes.ops.records import op_record
-from augrecipes.recipe.model import Output
+from augrecipes.recipe.model import UINT8_HWC
 
 # cv2.resize weighs rows, then columns: each row of the image that is needed once, each pixel of the result once.
 _ROW, _COLUMN = 0.67, 0.7
@@ -162,7 +162,6 @@ def merged_warp(found: NativeOp, interpolation: int) -> NativeOp | None:
 
 
 _BY_MATRIX = (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE)
-AS_IT_IS = Output(dtype="uint8", layout="hwc")
 _LIKE_MASK = {"image_mask": "image"}  # where a step resizes by means of areas
 
 
@@ -174,7 +173,7 @@ class MaskSink(Sink):
     """
 
     def __init__(self, *, wide: bool) -> None:
-        super().__init__(AS_IT_IS)
+        super().__init__(UINT8_HWC)
         if wide:
             self.dtype = np.dtype(np.int64)
 
