@@ -11,8 +11,7 @@ from typing import Any
 from augrecipes.errors import DataError
 from augrecipes.paths import is_archive
 from augrecipes.recipe import kinds
-from augrecipes.recipe.grammar import Presence
-from augrecipes.recipe.model import Inputs, Recipe
+from augrecipes.recipe.model import Recipe
 from augrecipes.sources.annotations.records import AnnotationOptions, Crowds
 from augrecipes.sources.annotations.table import is_annotated, is_given_as_data, table_of_annotations
 from augrecipes.sources.columns import Columns
@@ -50,7 +49,7 @@ def as_table(
         if box_classes is not None:
             raise ValueError("box_classes= goes with annotations; this CSV file has one row an image")
         # A file may have targets for other recipes.
-        untaken = frozenset(name for name, presence in presence_of(recipe.inputs).items() if presence == "absent")
+        untaken = frozenset(name for name, presence in recipe.inputs.presence.items() if presence == "absent")
         table = table_of_csv(files, split, found, check=check, ignore=untaken, renamed=columns, outside=outside)
     else:
         for wrong, what in (
@@ -141,15 +140,6 @@ def as_list(paths: PathLike | Sequence[PathLike] | None) -> list[PathLike]:
     return found
 
 
-def presence_of(inputs: Inputs) -> dict[str, Presence]:
-    """Whether a sample has a mask, boxes and keypoints, as a recipe's inputs say."""
-    return {
-        "mask": inputs.mask,
-        "boxes": inputs.boxes.presence if inputs.boxes else "absent",
-        "keypoints": inputs.keypoints.presence if inputs.keypoints else "absent",
-    }
-
-
 def check_targets(recipe: Recipe, table: Columns) -> None:
     """DataError where the recipe asks for a target that the data has not, or masks were given that it cannot take."""
     own = {"mask": table.masked, "boxes": table.boxes is not None, "keypoints": table.keypoints is not None}
@@ -161,7 +151,7 @@ def check_targets(recipe: Recipe, table: Columns) -> None:
 
 def wrong_targets(recipe: Recipe, given: Container[str]) -> Iterator[str]:
     """What the data has not and the recipe requires, or has and the recipe refuses."""
-    for name, presence in presence_of(recipe.inputs).items():
+    for name, presence in recipe.inputs.presence.items():
         if presence == "required" and name not in given:
             source = f"annotations (files=, --data: COCO, YOLO, ...), or a CSV column `{name}`"
             if name == "mask":
@@ -174,7 +164,7 @@ def wrong_targets(recipe: Recipe, given: Container[str]) -> Iterator[str]:
 
 def absent_targets(recipe: Recipe, given: Container[str]) -> list[str]:
     """Boxes and keypoints that the recipe declares and the data has not."""
-    declared = presence_of(recipe.inputs)
+    declared = recipe.inputs.presence
     return [name for name in ("boxes", "keypoints") if declared[name] == "optional" and name not in given]
 
 

@@ -87,20 +87,6 @@ class Findings:
             raise DataError(f"{len(self.defects):,} problems in the data:{lines}", path)
 
 
-def refuse(path: str, problems: Iterable[Problem]) -> None:
-    """DataError of all problems of a file, by line; nothing where there are none.
-
-    >>> refuse("a.csv", [(7, "no label"), (3, "no bag")])
-    Traceback (most recent call last):
-    augrecipes.errors.DataError: a.csv: 2 problems in the data:
-      a.csv:3: no bag
-      a.csv:7: no label
-    """
-    found = Findings()
-    found.rows(path, problems)
-    found.refuse()
-
-
 def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit: str = "scene") -> Lines:
     """Counts, then a line for each defect, sorted by kind and file.
 

@@ -13,11 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from augrecipes.errors import DataError, counted
 from augrecipes.sources.columns import Columns, Ragged, number
-from augrecipes.sources.csv_list import CsvRows, choose_split, read_rows, resolve
+from augrecipes.sources.csv_list import CsvRows, columns_at, read_rows
 from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.names import by_scene, match_folders, stem, template
@@ -50,16 +49,14 @@ def table_of_folders(
         DataError: a folder is missing or empty, or no file is named by the template.
         ValueError: a template with more or less than one `{stem}` in its last part.
     """
-    listing = list_folders(roots, cache=cache, layout=layout)
-    table = Columns(files={"image": listing.paths}, labels=listing.labels, classes=listing.classes,
-                    class_to_idx=listing.class_to_idx)  # fmt: skip
+    table = list_folders(roots, cache=cache, layout=layout)
     if not masks:
         return table
-    keep, found = _match_masks(listing.paths, roots, masks, findings, cache=cache)
+    keep, matched = _match_masks(table.images, roots, masks, findings, cache=cache)
     if len(keep) < len(table):
         labels = None if table.labels is None else table.labels[keep]
-        table = replace(table, files={"image": listing.paths.take(keep)}, labels=labels)
-    return replace(table, masks=found)
+        table = replace(table, files={"image": table.images.take(keep)}, labels=labels)
+    return replace(table, masks=matched)
 
 
 def _match_masks(
@@ -70,7 +67,7 @@ def _match_masks(
     if last := _template(masks):
         folder, last = os.path.split(last)
         folders, named = [folder] if folder else [], template(last.removesuffix(".*").replace(_STEM, "{}"))
-    table = list_folders(folders, cache=cache, layout="flat").paths if folders else images
+    table = list_folders(folders, cache=cache, layout="flat").images if folders else images
     files = {k: stem(table.name(k)) for k in range(len(table))}
     theirs = by_scene(files, named)
     taken = {k for some in theirs.values() for k in some} if table is images else set()
@@ -134,58 +131,23 @@ def table_of_csv(
         DataError: the file as a whole is not as it should be.
     """
     every = read_rows(path, renamed=renamed)
-    keep = np.array(choose_split(every, split), np.int64)
-    rows, taken = every.select(keep.tolist()), every.columns.keys() - ignore
-    files = {name: resolve(rows, name, check=check, outside=outside) for name in ("image", "mask") if name in taken}
+    keep = every.of_split(split)
+    rows, taken = every.select(keep), every.columns.keys() - ignore
+    files = {name: rows.paths(name, check=check, outside=outside) for name in ("image", "mask") if name in taken}
     points = {name: _points(every, name) for name in _POINTS if name in taken}
-    found = columns_of(every, keep)
+    fields = every.fields(keep)
     findings.rows(every.path, every.problems)
     if every.problems:
-        good = np.flatnonzero(np.isin(rows.lines, [line for line, _ in every.problems], invert=True))
-        keep, rows = keep[good], rows.select(good.tolist())
-        files = {name: paths.take(good) for name, paths in files.items()}
-        found = columns_at(good, found)
+        fine = rows.fine()
+        keep, rows, fields = keep[fine], rows.select(fine), columns_at(fine, fields)
+        files = {name: paths.take(fine) for name, paths in files.items()}
     return Columns(
         files={"image": files["image"]},
         masks=files.get("mask"),
         lines=np.array(rows.lines, np.int64),
-        **found,
+        **fields,
         **{name: numbers.take(keep) for name, numbers in points.items()},  # type: ignore[arg-type]
     )
-
-
-def columns_of(every: CsvRows, keep: npt.NDArray[np.int64]) -> dict[str, Any]:
-    """The fields of `Columns` for the rows at the positions in `keep`; classes are numbered over all rows.
-
-    Rows without a label where others have one, and weights that are none, are problems.
-    """
-    rows, found, wrong = every.select(keep.tolist()), dict[str, Any](), every.problems
-    if "label" in every.columns:
-        missing = [line for line, value in zip(every.lines, every.columns["label"], strict=True) if not value]
-        wrong += [(line, "no label in this row, though others have one: give it one, or remove it") for line in missing]
-        ids, classes, class_to_idx = number(every.columns["label"])
-        found |= {"labels": ids[keep], "classes": tuple(classes), "class_to_idx": class_to_idx}
-    if "group" in rows.columns:
-        found["groups"] = np.array(rows.columns["group"])
-    if "weight" in rows.columns:
-        weights = [_weight(value) for value in rows.columns["weight"]]
-        for line, value, weight in zip(rows.lines, rows.columns["weight"], weights, strict=True):
-            if not 0 <= weight < float("inf"):
-                wrong.append((line, f"weight must be a number that is not negative, got {value!r}"))
-        found["weights"] = np.array(weights)
-    return found
-
-
-def columns_at(rows: Any, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Some rows of columns, with what is said of all rows."""
-    return {name: value[rows] if isinstance(value, np.ndarray) else value for name, value in columns.items()}
-
-
-def _weight(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return -1.0
 
 
 def _points(rows: CsvRows, column: str) -> Ragged:

@@ -18,7 +18,6 @@ from augrecipes.images.encoded import Encoded, as_mask, converted, encoded, open
 from augrecipes.images.format import ImageHeader, UnreadableError, in_force, lost, stage, wrong_channels
 from augrecipes.images.notices import ALPHA, narrow, tell_once
 from augrecipes.recipe.model import Inputs
-from augrecipes.sources.arguments import presence_of
 from augrecipes.sources.files import decode_mask, read_mask
 
 Axes = Literal["auto", "hwc", "chw"]
@@ -230,7 +229,7 @@ def split_parts(
                 raise DataError(f"has no {name}{_there(parts)}")
             with_ = {**decode, "axes": axes, "undecoded": undecoded}
             targets[name] = _saying(name, as_image, value, **with_)
-    for name in taken_by(inputs) & parts.keys():
+    for name in inputs.taken & parts.keys():
         if (value := parts.pop(name)) is None:
             continue
         if name == "mask":
@@ -245,15 +244,10 @@ def split_parts(
             targets[labels] = _labels(parts.pop(labels, None), name, len(targets[name]))
         for beside in {"object", "masks"} & parts.keys() if name == "boxes" else {"keypoint_object"} & parts.keys():
             targets[beside] = plain_array(parts.pop(beside))
-    for name, presence in presence_of(inputs).items():
+    for name, presence in inputs.presence.items():
         if presence == "required" and name not in targets:
             raise DataError(f"the recipe requires {name}, and this sample has none{_there(parts)}")
     return targets, {name: plain(name, value) for name, value in parts.items() if name not in ANNOTATIONS}
-
-
-def taken_by(inputs: Inputs) -> set[str]:
-    """Which of mask, boxes and keypoints a recipe takes."""
-    return {name for name, presence in presence_of(inputs).items() if presence != "absent"}
 
 
 def _there(parts: Mapping[str, Any]) -> str:

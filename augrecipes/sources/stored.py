@@ -16,7 +16,7 @@ from augrecipes.recipe import kinds
 from augrecipes.recipe.kinds import facts
 from augrecipes.recipe.model import Inputs, Mode, Recipe, canonical
 from augrecipes.recipe.words import brief
-from augrecipes.sources.arguments import presence_of, tell_of_absent
+from augrecipes.sources.arguments import tell_of_absent
 from augrecipes.sources.packed_columns import LAYOUT, POINTS, table_of, unreadable_in
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.store import Store, index, open_store
@@ -28,7 +28,7 @@ __all__ = ["Store", "StoredSource", "open_store", "remaining_recipe"]
 
 _MADE_BY = "augrecipes pack"
 _STEP: dict[str, Any] = {"step": str}
-_STEP["steps?"] = [_STEP]
+_STEP["steps"] = (..., [_STEP])
 _ABOUT: dict[str, Any] = {
     "steps": [_STEP],
     "scales": dict,
@@ -39,10 +39,10 @@ _ABOUT: dict[str, Any] = {
     "inputs": dict.fromkeys(POINTS, (None, dict)),
     "channels": (None, range(1, 2**63)),
     "classes": (None, [str]),
-    "class_to_idx": (None, {str: int}),
+    "class_to_idx": (None, index.mapping(str, int)),
     "box_classes": (None, [str]),
-    "versions": {str: str},
-    "left_out?": [str],
+    "versions": index.mapping(str, str),
+    "left_out": (..., [str]),
     "unreadable": [{"row": SIZE, "path": str, "reason": str}],
 }
 
@@ -205,7 +205,7 @@ def check_targets(store: Store, targets: tuple[str, ...], mode: Mode) -> None:
 def _check_about(store: Store) -> None:
     """Raises StoreError, naming the file and the field or column, unless what a store says of itself agrees."""
     said_in, columns = str(store.path / index.NAME), str(store.path / index.COLUMNS)
-    index.check(store.about, _ABOUT, said_in, "about")
+    index.check(store.about, _ABOUT, said_in, "about.")
     times, units = max(1, store.about["epochs"]), store.about["units"]
     if units * times != store.rows:
         raise index.wrong(said_in, "about.units", f"{units} × {times} are not {store.rows} rows")
@@ -266,7 +266,7 @@ def _check_inputs(store: Store, recipe: Recipe) -> None:
     if inputs.channels not in (None, decoded):
         raise _unfit(store, f"was decoded to {decoded} channels, the recipe's inputs say {inputs.channels}")
     has = {"mask": "mask" in store.targets, **{name: f"{name}/values" in store.columns for name in POINTS}}
-    for name, presence in presence_of(inputs).items():
+    for name, presence in inputs.presence.items():
         if presence == "required" and not has[name]:
             raise _unfit(store, f"the recipe requires {name}, and the store has none")
     tell_of_absent(recipe, {name for name, present in has.items() if present})
