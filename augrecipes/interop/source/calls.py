@@ -80,7 +80,7 @@ class Calls(Expressions):
         """Keep a list, or a mapping, that has a name here; one of another module stands where it is asked for."""
         if isinstance(value, dict) and node is not None and not getattr(value, "at", NOWHERE).line:
             value = values.Mapped(value, self.source.at(node))
-        if isinstance(value, list | tuple | dict | values.Choice) and value:
+        if isinstance(value, list | tuple | dict | values.Either) and value:
             self.containers.append((tuple(self.path), value))
 
     def called(self, called: Any, args: list[Any], named: Named, node: ast.Call) -> Any:
@@ -268,10 +268,10 @@ def _returned(before: Any, value: Any, facts: Mapping[str, bool]) -> Any:
     """What a function returns: a value on the ways on which it has returned nothing before."""
     if before is values.MISSING:
         return value
-    if not isinstance(before, values.Choice):
+    if not isinstance(before, values.Either):
         return before
     sides = [
         each if facts.get(before.test.text, holds) is not holds else _returned(each, value, facts)
         for holds, each in ((True, before.holds), (False, before.fails))
     ]
-    return values.Choice(before.test, *sides)
+    return values.Either(before.test, *sides)

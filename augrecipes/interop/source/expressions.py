@@ -128,7 +128,7 @@ class Expressions(State):
             elif isinstance(inner, list | tuple):
                 self.spend(len(inner))
                 items += inner
-            elif isinstance(inner, values.Choice) and all(
+            elif isinstance(inner, values.Either) and all(
                 isinstance(each, list | tuple) for each in (inner.holds, inner.fails)
             ):
                 items.append(replace(inner, spliced=True))
@@ -247,7 +247,7 @@ class Expressions(State):
         if not isinstance(items, list | tuple | Mapping | str) or len(items) > MOST_ROUNDS:
             return False
         for item in [*items]:
-            if isinstance(item, values.Choice) and item.spliced:
+            if isinstance(item, values.Either) and item.spliced:
                 self.loop(node, replace(item, spliced=False), act)
             elif act(item):
                 break

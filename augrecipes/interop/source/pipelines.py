@@ -16,7 +16,7 @@ from augrecipes.interop.source import rfdetr
 from augrecipes.interop.source.statements import NO_DEFAULTS, Evaluator
 from augrecipes.interop.source.text import role
 from augrecipes.interop.source.transforms import COMPOSES, HOLDING, UNTOLD, call_of, children_of, setting_of
-from augrecipes.interop.source.values import MISSING, Choice, Created, Listed, Mapped, Test, walk
+from augrecipes.interop.source.values import MISSING, Created, Either, Listed, Mapped, Test, walk
 from augrecipes.interop.timm import WHOLE
 from augrecipes.interop.torchvision import MIXING, PARAMETERS, mixes
 from augrecipes.ops import registry
@@ -53,7 +53,7 @@ class Match:
     has_defaults: bool = True
 
 
-class Reading:
+class Phase:
     """Values as they are in training, or in evaluation: each choice is one of its two."""
 
     def __init__(self, *, evaluating: bool = False, choices: bool = True) -> None:
@@ -67,7 +67,7 @@ class Reading:
 
     def value(self, value: Any) -> tuple[Any, dict[str, Test]]:
         """A value without choices, and the tests, by their text, that it depends on."""
-        if not self.choices or not isinstance(value, Choice | list | tuple | dict | Created):
+        if not self.choices or not isinstance(value, Either | list | tuple | dict | Created):
             return value, {}
         if id(value) not in self._known:
             self._known[id(value)] = value, value, {}  # of one that holds itself
@@ -83,7 +83,7 @@ class Reading:
             return known
 
         match value:
-            case Choice(test=test):
+            case Either(test=test):
                 tests[test.text] = test
                 return inner(value.side(self.takes(test)))
             case dict():
@@ -101,7 +101,7 @@ class Reading:
         items: list[Any] = []
         for each in value:
             known = inner(each)
-            items += known if isinstance(each, Choice) and each.spliced and isinstance(known, list | tuple) else [known]
+            items += known if isinstance(each, Either) and each.spliced and isinstance(known, list | tuple) else [known]
         if len(items) == len(value) and all(map(lambda one, other: one is other, items, value)):
             return value
         return tuple(items) if isinstance(value, tuple) else Listed(items, getattr(value, "at", NOWHERE))
@@ -109,7 +109,7 @@ class Reading:
 
 def matches(evaluator: Evaluator) -> Iterator[Match]:
     """Every pipeline of a file, each that differs by a name of its own."""
-    readings = [Reading(evaluating=each, choices=evaluator.has_choices) for each in (False, True)]
+    readings = [Phase(evaluating=each, choices=evaluator.has_choices) for each in (False, True)]
     names: dict[str, set[str]] = {}
     for path, value in _pipelines(evaluator, readings[0]):
         for match in _variants(path, value, readings):
@@ -119,7 +119,7 @@ def matches(evaluator: Evaluator) -> Iterator[Match]:
                 yield match if len(before) == 1 else replace(match, path=f"{match.path}.{len(before)}")
 
 
-def _pipelines(evaluator: Evaluator, reading: Reading) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _pipelines(evaluator: Evaluator, reading: Phase) -> Iterator[tuple[tuple[str, ...], Any]]:
     """What was created and is part of nothing else: each Compose; else groups and lists; else lone transforms."""
     holders = [each for _, each in evaluator.created if each.name in HOLDING]
     inside = {id(part) for part in walk([[each.args, each.named] for each in holders])}
@@ -148,7 +148,7 @@ def _ids(value: Any) -> Iterator[int]:
     yield from map(id, value) if isinstance(value, list | tuple) else map(id, walk(value))
 
 
-def _variants(path: tuple[str, ...], value: Any, readings: Sequence[Reading]) -> Iterator[Match]:
+def _variants(path: tuple[str, ...], value: Any, readings: Sequence[Phase]) -> Iterator[Match]:
     """A pipeline; where a test tells training from evaluation, as it is in each."""
     (training, tests), (evaluating, others) = (each.value(value) for each in readings)
     tests = {**tests, **others}

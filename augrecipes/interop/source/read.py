@@ -16,7 +16,7 @@ from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import wrong
 from augrecipes.interop.reading import read as read_file
 from augrecipes.interop.source import rfdetr
-from augrecipes.interop.source.pipelines import NAMES, Match, Reading, matches
+from augrecipes.interop.source.pipelines import NAMES, Match, Phase, matches
 from augrecipes.interop.source.statements import Evaluator
 from augrecipes.interop.source.text import SourceText, parse
 from augrecipes.interop.source.values import Mapped
@@ -74,7 +74,7 @@ def read(
     try:
         evaluator.read(wanted)
         pipelines = tuple(matches(evaluator))
-        names, _ = Reading(choices=evaluator.has_choices).value(dict(evaluator.module))
+        names, _ = Phase(choices=evaluator.has_choices).value(dict(evaluator.module))
     except RecursionError:
         raise wrong("it is nested too deeply", source.place(1), "", "E603") from None
     for key in settings.keys() - evaluator.used:

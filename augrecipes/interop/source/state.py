@@ -1,7 +1,7 @@
 """What the evaluator knows at a point of a file: names, facts, and both ways of each test that cannot be told.
 
 Nothing is run twice for a test: what a branch changes is taken back, the other branch changes it from there, and each
-changed name, item or list then has one value where both agree, and else a `Choice` of two.
+changed name, item or list then has one value where both agree, and else a `Either` of two.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from augrecipes.interop.source.text import SourceText, dotted, names_in, test_of
 from augrecipes.interop.source.values import (
     BIRTHS,
     MISSING,
-    Choice,
+    Either,
     Mapped,
     Names,
     NotKnown,
@@ -165,7 +165,7 @@ class State(ABC):
 
     def resolve(self, value: Any) -> Any:
         """A value on this way: of a choice whose test is told its side."""
-        while type(value) is Choice:
+        while type(value) is Either:
             holds = self.facts.get(value.test.text)
             if holds is None and MISSING not in (value.holds, value.fails):
                 break
@@ -213,7 +213,7 @@ class State(ABC):
             decision = self.each_way(node, truth, value)
         if isinstance(decision, bool):
             return act(decision)
-        if isinstance(decision, Choice):
+        if isinstance(decision, Either):
 
             def known_way(_: bool) -> Any:
                 with self.named(""):
@@ -251,21 +251,21 @@ class State(ABC):
         if not isinstance(value, list | tuple):
             return value
         self.spend(len(value) // 16)
-        if not any(type(each) is Choice for each in value):
+        if not any(type(each) is Either for each in value):
             return value
         items: list[Any] = []
         for each in value:
             known = self.resolve(each)
-            items += known if type(each) is Choice and each.spliced and known is not each else [known]
+            items += known if type(each) is Either and each.spliced and known is not each else [known]
         return items
 
 
-def _open_choice(value: Any, *, flat: bool) -> Choice | None:
+def _open_choice(value: Any, *, flat: bool) -> Either | None:
     """The choice that a value is, or the first that is spliced into it."""
-    if type(value) is Choice:
+    if type(value) is Either:
         return value
     if flat and isinstance(value, list | tuple):
-        return next((each for each in value if type(each) is Choice and each.spliced), None)
+        return next((each for each in value if type(each) is Either and each.spliced), None)
     return None
 
 
@@ -277,7 +277,7 @@ def _joined(test: Test, one: Any, other: Any, holder: Any) -> Any:
         same = zip(reversed(one[start:]), reversed(other[start:]), strict=False)
         end = next((at for at, (a, b) in enumerate(same) if a is not b), min(len(one), len(other)) - start)
         middle = one[start : len(one) - end], other[start : len(other) - end]
-        return [*one[:start], *([Choice(test, *middle, spliced=True)] if any(middle) else []), *one[len(one) - end :]]
+        return [*one[:start], *([Either(test, *middle, spliced=True)] if any(middle) else []), *one[len(one) - end :]]
     if MISSING in (one, other) and not isinstance(holder, Mapped | Frame):  # a name that one way alone has
         return other if one is MISSING else one
     return merged(test, one, other)

@@ -56,7 +56,7 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class Either:
     """One of two values, by a test that cannot be told; MISSING where there is none.
 
     Attributes:
@@ -222,7 +222,7 @@ def are_same(one: Any, other: Any, depth: int = 6) -> bool:
 
 def merged(test: Test, holds: Any, fails: Any) -> Any:
     """One value where both ways of a test have the same, else a choice."""
-    return holds if are_same(holds, fails) else Choice(test, holds, fails)
+    return holds if are_same(holds, fails) else Either(test, holds, fails)
 
 
 def walk(value: Any) -> Iterator[Any]:
@@ -233,7 +233,7 @@ def walk(value: Any) -> Iterator[Any]:
         spend()
         yield each
         inner = [*each.values()] if isinstance(each, dict) else each if isinstance(each, list | tuple) else []
-        inner = [each.holds, each.fails] if isinstance(each, Choice) else inner
+        inner = [each.holds, each.fails] if isinstance(each, Either) else inner
         if inner and id(each) not in seen:
             seen.add(id(each))
             left += inner[::-1]
