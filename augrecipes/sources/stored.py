@@ -121,20 +121,15 @@ class StoredSource(RecipeSource):
 
     def points(self, row: int) -> dict[str, Any]:
         """Boxes and keypoints of a stored row with their labels, as far as the recipe's inputs take them."""
-        found: dict[str, Any] = {}
-        for name in POINTS:
-            points, declared = getattr(self.table, name), getattr(self.inputs, name)
-            if points is not None and declared is not None and declared.presence != "absent":
-                found |= points.targets(row, name, declared.labels)
-        return found
+        return self.table.points(row, self.inputs)
 
     def stored(self, row: int, names: Sequence[str] | None = None, *, undecoded: bool = False) -> dict[str, Any]:
         """What a pipeline takes of a stored row: views of the store, or images that are not decoded yet."""
-        found: dict[str, Any] = {}
+        targets: dict[str, Any] = {}
         for name in self.taken(names):
             take = self.store.encoded if undecoded and name != "mask" else self.store.array
-            found[name] = take(name, self.item(name, row))
-        return found | self.points(row)
+            targets[name] = take(name, self.item(name, row))
+        return targets | self.points(row)
 
     def parts(
         self, k: int, epoch: Any = 0, *, undecoded: bool = False, names: Sequence[str] | None = None
@@ -283,8 +278,5 @@ def _check_inputs(store: Store, recipe: Recipe) -> None:
 
 def declared(inputs: Inputs) -> dict[str, dict[str, Any] | None]:
     """What the inputs say of boxes and of keypoints, as plain data; None where they are not taken."""
-    found = {"boxes": inputs.boxes, "keypoints": inputs.keypoints}
-    return {
-        name: None if value is None or value.presence == "absent" else canonical(replace(value, presence="optional"))
-        for name, value in found.items()
-    }
+    taken: dict[str, Any] = {name: getattr(inputs, name) if name in inputs.taken else None for name in POINTS}
+    return {name: said and canonical(replace(said, presence="optional")) for name, said in taken.items()}
