@@ -37,7 +37,7 @@ class StepsWithoutPixels:
         self._run: ProgramRun | None = None  # of the sample whose points are moved
         exits = {id(step): partial(partial, self._run_with_pixels, place) for place, (step, _) in opaque.items()}
         all_draw = pipeline.compiled.save_applied_params
-        self._steps = point_calls(pipeline.transforms, pipeline, exits, all_draw=all_draw)
+        self._steps = point_calls(pipeline.keyed_steps, pipeline, exits, all_draw=all_draw)
 
     def run(self, key: tuple[int, int, int], sample: Sample, image: AnyImage, run: ProgramRun | None = None) -> Sample:
         """A sample with its boxes and keypoints where they belong, and what stands for an image of the size that it
