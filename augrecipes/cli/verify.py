@@ -11,10 +11,8 @@ from augrecipes.cli.options import choice, destination, loaded, option, override
 from augrecipes.cli.terminal import complain, good, listed, progress, say, say_line, show
 
 if TYPE_CHECKING:
-    from augrecipes.flow import Dtype
     from augrecipes.verify import Verification
 
-_DTYPES: dict[str, tuple[Dtype, ...]] = {"uint8": ("uint8",), "float32": ("float32",), "both": ("uint8", "float32")}
 _LISTED = 6  # samples left out that are named
 
 
@@ -30,9 +28,6 @@ def verify(
     seed: Seed = 0,
     mode: Mode = "train",
     masks: Masks = None,
-    dtype: Annotated[
-        str, choice("--dtype", "uint8|float32|both", "Of the images that go in; each has its own plan.")
-    ] = "both",
     out: Annotated[Path | None, destination("FILE", "Draw the worst three samples as PNG or JPEG.")] = None,
     json_: Json = None,
     set_: Set = None,
@@ -65,7 +60,7 @@ def verify(
     with progress("comparing") as advance:
         found = check(
             parsed, given, mode=mode, optimize=optimize, seed=seed, samples=samples, epochs=epochs, masks=masks,
-            dtypes=_DTYPES[dtype], progress=advance,
+            progress=advance,
         )  # fmt: skip
     written = None
     if out is not None:
@@ -97,7 +92,7 @@ def _replay(found: Verification, load: str, data: Any, masks: Path | None) -> li
     from augrecipes.sources.opened import NamedSource
 
     place = found.worst[0].place
-    usual = {"mode": (found.mode, "train"), "optimize": (found.optimize, "fast"), "dtype": (place.dtype, "uint8")}
+    usual = {"mode": (found.mode, "train"), "optimize": (found.optimize, "fast")}
     more: dict[str, Any] = {name: value for name, (value, otherwise) in usual.items() if value != otherwise}
     where = [load, repr(data), str(place.number), f"epoch={place.epoch}", f"seed={found.seed}"]
     named = ["from augrecipes.sources.opened import NamedSource"] if isinstance(data, NamedSource) else []

@@ -18,7 +18,7 @@ _DIFFERS = (
     "Boxes and keypoints go where the pixels under them go, as written and optimised alike; albumentations 2.0.8 does "
     "otherwise in {}: docs/DIFFERENCES.md."
 )
-_COLUMNS = ("target", "law", "images", "allowed", "worst", "mean", "unit", "pixels", "worst sample", "file")
+_COLUMNS = ("target", "law", "allowed", "worst", "mean", "unit", "pixels", "worst sample", "file")
 
 
 def report_of(found: Verification, epochs: int = 1) -> Report:
@@ -27,13 +27,13 @@ def report_of(found: Verification, epochs: int = 1) -> Report:
     facts = {
         "recipe": f"{found.recipe.name} · {found.mode}",
         "compared": f"{found.optimize} with none · {found.samples} samples, {rounds}seed {found.seed}",
-        "images": ", ".join(found.promises),
-        "contract": _contract(found),
+        "images": found.dtype,
+        "contract": f"{found.promise} · {', '.join(dict.fromkeys(found.promise.rules)) or 'no rule fired'}",
     }
     rows, laws = [_row(figure) for figure in found.figures], {figure.law for figure in found.figures}
     about = [(law, text) for law, (_, text) in LAWS.items() if law in laws]
     tables = [
-        TextTable("Measured", _COLUMNS, rows, right=(3, 4, 5), keys=3),
+        TextTable("Measured", _COLUMNS, rows, right=(2, 3, 4), keys=2),
         TextTable("What each law measures", (), about),
     ]
     about_places = [Note(_PLACES)] if found.promise.geometry else []
@@ -47,24 +47,13 @@ def report_of(found: Verification, epochs: int = 1) -> Report:
 def _broken(one: Figure) -> str:
     unit, text = LAWS[one.law]
     worst = f"{number(one.worst)} {unit} where {number(one.limit or 0.0)} is allowed"
-    return f"{one.law} of {one.target}, {one.dtype}: {one.broken} of {one.samples} samples; {text}: {worst}"
-
-
-def _contract(found: Verification) -> str:
-    """The promise and its rules; that of each dtype, where they differ."""
-    lines = {
-        dtype: f"{promise} · {', '.join(dict.fromkeys(promise.rules)) or 'no rule fired'}"
-        for dtype, promise in found.promises.items()
-    }
-    if len({*lines.values()}) == 1:
-        return next(iter(lines.values()))
-    return "; ".join(f"{dtype} {text}" for dtype, text in lines.items())
+    return f"{one.law} of {one.target}: {one.broken} of {one.samples} samples; {text}: {worst}"
 
 
 def _row(figure: Figure) -> list[str]:
     share = "" if figure.share is None else f"{100 * figure.share:.3g} % differ"
     limit = "–" if figure.limit is None else number(figure.limit)
-    row = [figure.target, figure.law, figure.dtype, limit, number(figure.worst), number(figure.mean)]
+    row = [figure.target, figure.law, limit, number(figure.worst), number(figure.mean)]
     row += [LAWS[figure.law][0], share]
     # Where all samples are alike, none is the worst.
     if figure.where is None or not figure.worst:
@@ -83,7 +72,6 @@ def to_json(found: Verification) -> dict[str, Any]:
         "seed": found.seed,
         "samples": found.samples,
         "contract": str(found.promise),
-        "contracts": {dtype: str(promise) for dtype, promise in found.promises.items()},
         "rules": found.promise.rules,
         "ok": found.ok,
         "figures": found.figures,

@@ -310,7 +310,6 @@ MESSAGES = [
     ("verify --data photos --optimize best", "'best' is not one of"),
     ("verify --data photos --mode test", "'test' is not one of"),
     ("verify --data photos --samples 0", "--samples"),
-    ("verify --data photos --dtype float64", "'float64' is not one of"),
     ("verify --data photos --set RandomCrop.height=4000", "no sample of"),
     ("pack", "which recipe? Give one, or --merge DIR"),
     ("pack folder-128", "where to?"),
