@@ -8,9 +8,8 @@ from copy import deepcopy
 from functools import cache, partial
 from typing import Any
 
-from augrecipes.accelerate.keyed import KeyedCopy, class_made
+from augrecipes.accelerate.keyed import KeyedCopy, StepReport, class_made, sample_for
 from augrecipes.accelerate.pipeline import CompiledCompose, ComposePipeline
-from augrecipes.accelerate.report import StepReport, sample_for
 from augrecipes.accelerate.steps import converts, flat, object_step, output_and_last, sites_of, step_of
 from augrecipes.compat.albumentations import A, restore_composes
 from augrecipes.compiler.lowering.lower import parts_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.accelerate.runner import ComposeRunner
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.boxes import prepare
 from augrecipes.compat.steps import functions_of, is_gated, run_in_turn, share_processors
@@ -22,16 +21,71 @@ from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import ObjectStep
 from augrecipes.compiler.run.batch import SampleColumns, SampleOutput
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.points import rows_of
+from augrecipes.compiler.run.points import Points, rows_of
 from augrecipes.compiler.run.program_run import PythonFallback
-from augrecipes.compiler.run.program_runner import Key
+from augrecipes.compiler.run.program_runner import Key, ProgramRunner
 from augrecipes.compiler.run.programs import Programs
-from augrecipes.compiler.run.step_calls import run_calls
+from augrecipes.compiler.run.step_calls import StepFunction, run_calls
 from augrecipes.compiler.run.targets import mask_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops.fills import mask_dtype
 from augrecipes.ops.step import Step
+
+_AXES = 3
+
+
+class ComposeRunner(ProgramRunner):
+    """Carries out the steps of a Compose by programs.
+
+    Attributes:
+        step_error: what a step at an exit has raised, which is not called again.
+    """
+
+    def __init__(self, pipeline: Any) -> None:
+        super().__init__(pipeline)
+        self.step_error: Exception | None = None
+
+    @property
+    def passes_all(self) -> bool:  # type: ignore[override]
+        """Whether steps at exits see all of a sample, not image and mask alone."""
+        return bool(self.pipeline.has_ungated)
+
+    def take_points(self, sample: dict[str, Any]) -> Sequence[Points]:
+        """None: albumentations has them already."""
+        del sample
+        return ()
+
+    def put_back(self, sample: dict[str, Any], points: Sequence[Points]) -> dict[str, Any]:
+        """The sample as it is."""
+        del points
+        return sample
+
+    def mask_out(self, labels: np.ndarray, mask: Any, dtype: np.dtype[Any]) -> np.ndarray:
+        """The mask of what its program has written, as it came."""
+        pixels = np.ascontiguousarray(labels).view(dtype)[..., 0].astype(mask.dtype, copy=False)
+        return pixels if mask.ndim < _AXES else pixels[..., None]
+
+    def run_step(self, place: int, act: StepFunction, sample: dict[str, Any]) -> dict[str, Any]:
+        """What the step at an exit leaves; where that is no uint8 image any more, the pipeline ends before it."""
+        forms = {name: _form(sample[name]) for name in ("image", "mask") if name in sample}
+        try:
+            done = super().run_step(place, act, sample)
+        except PythonFallback:
+            raise
+        except Exception as error:
+            self.step_error = error
+            raise PythonFallback from error
+        if any(_form(done.get(name)) != form for name, form in forms.items()):
+            self.pipeline.compiled.convert(self.pipeline.label_of(self.programs.opaque[place][0]))
+            raise PythonFallback
+        return done
+
+
+def _form(array: Any) -> Any:
+    """The dtype of an array, and how many axes it has."""
+    return getattr(array, "dtype", None), getattr(array, "ndim", None)
+
 
 _AXES = 3
 _BYTE = np.dtype(np.uint8)

@@ -24,8 +24,8 @@ from augrecipes.ops.frozen import Arguments
 from augrecipes.preview.display import amplified, at_size, rgb_of_input, rgb_of_output, within
 from augrecipes.recipe.model import Inputs, Output, Step
 from augrecipes.studio.editing import steps_by_path
+from augrecipes.studio.file import argument_of
 from augrecipes.studio.jobs import go_on
-from augrecipes.studio.pair_names import pair_names
 from augrecipes.studio.requests import CompareRequest, Refused, ViewRequest, no_step
 from augrecipes.studio.studio import Studio
 from augrecipes.studio.view import View, drawn_in, part_of, whole
@@ -140,8 +140,7 @@ def _ranges(step: Step) -> Iterator[tuple[str, tuple[float, float]]]:
     properties = registry.takes(step.name)
     for name, value in registry.effective(step).items():
         part = properties.get(name, {})
-        pairs = any(len(one.get("prefixItems", ())) == 2 for one in part.get("anyOf", [part]))
-        if not pairs or pair_names(name, part):
+        if argument_of(name, part)["type"] != "range":
             continue
         symmetric = part.get("x-range") == "symmetric"
         match value:

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -30,7 +31,6 @@ from augrecipes.recipe.limits import MAX_BYTES, read_bytes
 from augrecipes.recipe.model import TOP
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.studio.jobs import go_on
-from augrecipes.studio.pair_names import pair_names
 from augrecipes.studio.requests import ExportRequest, ImportRequest, RecipeRequest, Refused, SaveRequest
 from augrecipes.studio.studio import Studio
 from augrecipes.studio.view import name_of
@@ -256,3 +256,35 @@ def recipes() -> list[dict[str, Any]]:
     texts = {name: gallery.path(name).read_text(encoding="utf-8") for name in gallery.gallery_names()}
     about = {name: next(iter(_ABOUT.findall(text)), name) for name, text in texts.items()}
     return [{"name": name, "title": about[name], "text": text} for name, text in texts.items()]
+
+
+# Arguments of two numbers that are no range, and what the numbers are.
+_PAIRS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("size", "max_size_hw"), ("height", "width")),
+    **dict.fromkeys(("grid", "tile_grid_size"), ("rows", "columns")),
+    **dict.fromkeys(("holes_number_xy", "num_grid_xy", "shift_xy"), ("x", "y")),
+    "padding": ("left, right", "top, bottom"),
+}
+_TWO = 2
+_RANGE_WORDS = {"x-range", "x-nondecreasing"}
+
+
+def pair_names(argument: str, schema: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What the two numbers of an argument are called that is a pair but no range; None of every other argument.
+
+    Args:
+        argument: its name.
+        schema: its JSON Schema, with the keywords of `class_schema`.
+
+    >>> from augrecipes.ops.registry import takes
+    >>> pair_names("size", takes("RandomResizedCrop")["size"]), pair_names("limit", takes("Rotate")["limit"])
+    (('height', 'width'), None)
+    """
+    parts = (schema, *schema.get("anyOf", ()))
+    items = next((one["prefixItems"] for one in parts if len(one.get("prefixItems", ())) == _TWO), None)
+    if items is None or argument in _PAIRS:
+        return items and _PAIRS[argument]
+    # A range says so: by its validators, by one number that may stand for it, or by its name.
+    said = any(_RANGE_WORDS & one.keys() or one.get("type") in ("number", "integer") for one in parts)
+    whole = all("number" not in [part.get("type") for part in (one, *one.get("anyOf", ()))] for one in items)
+    return ("first", "second") if whole and not said and not argument.endswith(("_range", "_limit")) else None

@@ -38,8 +38,7 @@ class StudioServer:
         try:
             import uvicorn
 
-            from augrecipes.studio.app import application
-            from augrecipes.studio.connections import Connection
+            from augrecipes.studio.app import Connection, application
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] not in ("uvicorn", "starlette"):
                 raise

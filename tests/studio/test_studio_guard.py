@@ -14,8 +14,8 @@ from starlette.datastructures import Headers
 from starlette.routing import Mount
 from studio_pages import QUICK, Page, image_of
 
+from augrecipes.studio import app, view
 from augrecipes.studio import app as application
-from augrecipes.studio import connections, view
 from augrecipes.studio.app import HEADERS, MOST_BODY, Guard
 from augrecipes.studio.studio import Studio
 
@@ -306,5 +306,5 @@ def test_connections_that_ask_nothing_make_room(page: Page, sent: bytes) -> None
 
 
 def test_planted_connections_that_make_no_room_are_noticed(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST", 10_000)
+    monkeypatch.setattr(app, "MOST_CONNECTIONS", 10_000)
     assert not answered(page, UNFINISHED[0])
