@@ -263,11 +263,11 @@ def stamp_of_file(path: str, what: str) -> str:
         raise DataError(str(getattr(error, "strerror", None) or error), path) from None
     if not stat.S_ISREG(about.st_mode):
         raise DataError(f"is no {what}: not a regular file", path)
-    return size_and_time(about)
+    return file_stamp(about)
 
 
-def size_and_time(about: os.stat_result) -> str:
-    """What `stamp_of_file` returns."""
+def file_stamp(about: os.stat_result) -> str:
+    """What tells a file from what takes its place, on any machine: its size and time."""
     return f"{about.st_size} {about.st_mtime_ns}"
 
 

@@ -152,7 +152,7 @@ def _opened(path: Place) -> Store:
     """A part, compared with what it says of itself and of the whole."""
     store, part = open_store(path, part=True), part_named(path.name)
     about = store.about
-    index.check(about, _ABOUT, str(path / NAME), "about")
+    index.check(about, _ABOUT, str(path / NAME), "about.")
     if part is None or about["part"] != [*part]:
         number = " of ".join(map(str, about["part"]))
         raise StoreError(f"is part {number} by what it says: name its folder so", str(path))

@@ -151,7 +151,7 @@ def _run_plugins(context: Context, node: Node | None, names: Sequence[str]) -> N
             have = f"they announce {', '.join(sorted(there))}" if there else "none announces any"
             message = f"no installed package announces a plugin {name!r}; {have}"
             add("E209", item.place, message, "plugins", near(name, there))
-        except registry.BrokenPlugin as error:
+        except plugins.BrokenPlugin as error:
             add("E210", item.place, f"plugin {name!r}: {error}", "plugins")
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from augrecipes.errors import DataError, Lines, counted
 from augrecipes.images.encoded import open_encoded
 from augrecipes.images.notices import ALPHA, narrow
 from augrecipes.images.reading import read_headers
 from augrecipes.lint.meaning import mask_hint
-from augrecipes.machine import cores
+from augrecipes.machine import in_threads
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources import defects
@@ -23,8 +22,6 @@ from augrecipes.sources.defects import Defect, Findings, Size
 from augrecipes.sources.files import read_mask
 
 IMAGE = {"": 1}  # one grid, of one pixel a cell
-T = TypeVar("T")
-R = TypeVar("R")
 Faults = Iterator[tuple[str, str]]  # kinds of defects, and their messages
 
 
@@ -119,7 +116,7 @@ def look_at_files(
         blame(k, by_header(k))
     good: dict[int, Any] = {k: headers[images[k]] for k in sorted(fine)}
     some = [k for k, header in good.items() if content or header.bits > 8]  # of which the range is told
-    for k, wrong in zip(some, in_parallel(by_pixels, some, advance, "decoding"), strict=True):
+    for k, wrong in zip(some, in_threads(by_pixels, some, advance=partial(advance, "decoding")), strict=True):
         blame(k, wrong)
     alpha = {images[k]: ALPHA for k, header in good.items() if header.alpha and channels < 4}
     for notes in filter(None, (alpha, ranges)):
@@ -136,14 +133,6 @@ def unfit(recipe: Recipe, path: str, size: Size, least: Any, boxes: Any, keypoin
         yield "small", f"{path} {defects.size_text(size)}: {why}"
     for kind, text in defects.wrong_points(recipe.inputs, size, boxes, keypoints):
         yield kind, f"{path} {defects.size_text(size)}: {text}"
-
-
-def in_parallel(work: Callable[[T], R], items: Sequence[T], advance: Parts, what: str) -> Iterator[R]:
-    """What `work` makes of each item, in their order, by some threads; `advance` is told how many are done."""
-    with ThreadPoolExecutor(min(8, cores())) as pool:
-        for done, found in enumerate(pool.map(work, items), 1):
-            yield found
-            advance(what, done, len(items))
 
 
 def _failure(act: Callable[..., Any], *args: Any, **how: Any) -> list[str]:

@@ -264,8 +264,6 @@ def _source_at(given: Any) -> Any:
         raise DataError(what if Path(given).exists() else "no such file or folder", os.fspath(given))
     if not Path(given).is_file():
         raise DataError("no such file", os.fspath(given))
-    if not hasattr(os, "pread"):  # on Windows, where nobody can cut a file that is mapped
-        return partial(np.load, os.fspath(given), mmap_mode="r", allow_pickle=False)
     return partial(_SavedRows, os.fspath(given))
 
 

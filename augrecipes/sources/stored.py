@@ -28,7 +28,7 @@ __all__ = ["Store", "StoredSource", "open_store", "remaining_recipe"]
 
 _MADE_BY = "augrecipes pack"
 _STEP: dict[str, Any] = {"step": str}
-_STEP["steps?"] = [_STEP]
+_STEP["steps"] = (..., [_STEP])
 _ABOUT: dict[str, Any] = {
     "steps": [_STEP],
     "scales": dict,
@@ -39,10 +39,10 @@ _ABOUT: dict[str, Any] = {
     "inputs": dict.fromkeys(POINTS, (None, dict)),
     "channels": (None, range(1, 2**63)),
     "classes": (None, [str]),
-    "class_to_idx": (None, {str: int}),
+    "class_to_idx": (None, index.mapping(str, int)),
     "box_classes": (None, [str]),
-    "versions": {str: str},
-    "left_out?": [str],
+    "versions": index.mapping(str, str),
+    "left_out": (..., [str]),
     "unreadable": [{"row": SIZE, "path": str, "reason": str}],
 }
 
@@ -205,7 +205,7 @@ def check_targets(store: Store, targets: tuple[str, ...], mode: Mode) -> None:
 def _check_about(store: Store) -> None:
     """Raises StoreError, naming the file and the field or column, unless what a store says of itself agrees."""
     said_in, columns = str(store.path / index.NAME), str(store.path / index.COLUMNS)
-    index.check(store.about, _ABOUT, said_in, "about")
+    index.check(store.about, _ABOUT, said_in, "about.")
     times, units = max(1, store.about["epochs"]), store.about["units"]
     if units * times != store.rows:
         raise index.wrong(said_in, "about.units", f"{units} × {times} are not {store.rows} rows")

@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 
 from augrecipes import paths
 from augrecipes.errors import StoreError
+from augrecipes.lru import FLAGS
 from augrecipes.remote import Place, RemoteError, RemotePath
 
 try:
@@ -29,7 +30,6 @@ READ_ONLY = 0o444
 """The mode of files that stay as they are."""
 
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _CHUNK = 1 << 22
 
 
@@ -91,7 +91,7 @@ def record_of(path: Path) -> dict[str, int]:
 def map_file(path: Path, size: int) -> mmap.mmap | bytes:
     """Maps a regular file of just `size` bytes for reading."""
     with naming(path):
-        handle = os.open(path, _READ)
+        handle = os.open(path, FLAGS)
         try:
             check_size(path, os.fstat(handle), size)
             return mmap.mmap(handle, size, access=mmap.ACCESS_READ) if size else b""

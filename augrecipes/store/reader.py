@@ -64,7 +64,8 @@ class Store:
         self.about: dict[str, Any] = content["about"]
         self.targets: dict[str, Role] = content["targets"]
         self.index, self.checks, self.cache_size = content, verify, cache_size
-        index.check(self.format, (*FORMATS,), str(path / index.NAME), "format")
+        if self.format not in FORMATS:
+            raise index.wrong(str(path / index.NAME), "format", f"{', '.join(FORMATS)} are known")
         said, name = content["columns"], str(path / index.COLUMNS)
         blob = self._mapped(index.COLUMNS, said["size"], said["checksum"])
         if crc32(blob) != said["checksum"]:

@@ -158,7 +158,7 @@ def _step(name: str, found: Schema) -> dict[str, Any]:
     arguments = {key: argument_of(key, part) for key, part in properties.items()}
     first, group = str(found.get("description", "")), bool(found.get("x-group")) or name == groups.DEGRADE
     doc = first
-    with suppress(KeyError, registry.BrokenPlugin):
+    with suppress(KeyError):
         doc = inspect.getdoc(registry.get_class(name)) or first
     return {"first_line": first, "doc": doc, "group": group, "arguments": arguments}
 

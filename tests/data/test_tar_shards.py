@@ -237,7 +237,7 @@ def told_of(change: Callable[[Path], None], folder: Path) -> None:
     for _ in range(2):
         found = listed(str(path))
         assert "ccc" in [found.paths.name(k) for k in range(len(found.paths))]
-        OPENED._open.clear()
+        OPENED.clear()
 
 
 @pytest.mark.parametrize("change", CHANGES)

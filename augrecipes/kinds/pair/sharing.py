@@ -9,7 +9,7 @@ from augrecipes.errors import RecipeError
 from augrecipes.kinds.pair.grid import Factors, scale_factors
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record, rescalable
-from augrecipes.ops.registry import effective
+from augrecipes.ops.registry import record_of
 from augrecipes.recipe.model import Recipe, Step
 
 How = Literal["window", "dihedral", "resampled", "plain"]
@@ -24,7 +24,7 @@ def how_to_share(step: Step) -> How:
     record = op_record(step.name)
     if not record.is_known:
         return "plain"
-    action = record.under(effective(step)).action
+    action = record_of(step).action
     if action in ("window", "dihedral"):
         return action
     if record.resamples_targets:

@@ -10,9 +10,7 @@ import contextlib
 import functools
 import glob
 import os
-import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -21,11 +19,11 @@ import numpy as np
 
 from augrecipes import cache
 from augrecipes.errors import DataError
-from augrecipes.machine import cores
+from augrecipes.machine import cores, in_threads
 from augrecipes.sources.files import MAX_PIXELS, read_mask
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.slides.opened import OPENED
-from augrecipes.sources.slides.pyramid import Level, Pixels, downsample_of, thumbnail
+from augrecipes.sources.slides.pyramid import Level, Pixels, downsample_of, needed, thumbnail
 from augrecipes.sources.slides.tissue import (
     Grid,
     Mask,
@@ -45,10 +43,6 @@ _MASKS = (*_REGIONS, ".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
 _CELLS = 8  # px of a thumbnail along a window, at least where
 _LONGEST = 4096  # no side of it would be longer
 _RULES = 4  # of how windows are chosen: what was chosen otherwise is not used
-# Of a DICOM file the numbers of its study and its series, which stand beside each other: a tag, four bytes of type and
-# length, and the number. Others that are named before are those of other files.
-_SERIES = re.compile(rb"\x20\0\x0d\0.{4}[\d. \0]{1,65}\x20\0\x0e\0.{4}([\d.]{1,64})[^\d.]", re.DOTALL)
-_HEADS = 1 << 16, 1 << 20  # bytes that they lie within: of nearly all files, and at most
 Tissue = str | float | None
 
 
@@ -140,8 +134,7 @@ def list_slides(paths: Sequence[str], windows: Windows) -> list[ListedSlide | Da
         except OSError as error:  # it goes just now
             return DataError(f"cannot be read: {error.strerror or error}", path)
 
-    with ThreadPoolExecutor(cores()) as pool:
-        return list(pool.map(listed, paths))
+    return [*in_threads(listed, paths, cores())]
 
 
 def slides_in(given: PathLike | Sequence[PathLike]) -> list[str]:
@@ -167,13 +160,10 @@ def slides_in(given: PathLike | Sequence[PathLike]) -> list[str]:
 
 def series_of(path: str) -> str | None:
     """The number of a DICOM file's series, whose files are one slide; None where there is none, or it is not found."""
-    if Path(path).suffix.lower() != ".dcm":
-        return None
-    with contextlib.suppress(OSError), Path(path).open("rb") as file:
-        for many in _HEADS:
-            file.seek(0)
-            if numbers := _SERIES.findall(file.read(many)):
-                return str(numbers[-1].decode())
+    if Path(path).suffix.lower() == ".dcm":
+        openslide = needed("openslide")
+        with contextlib.suppress(openslide.OpenSlideError), openslide.OpenSlide(path) as slide:
+            return str(slide.properties.get("dicom.SeriesInstanceUID", path))
     return None
 
 
@@ -199,7 +189,7 @@ def _listed(path: str, windows: Windows, folders: Callable[[Path], str | None]) 
     if windows.tissue_is_path:
         mask = mask_file(path, os.fsdecode(str(windows.tissue)))
     state = state_of(path, mask, folders)
-    OPENED.forget(path, stamp)
+    OPENED.forget((path, stamp))
     asked = blake2b(f"{_RULES} {windows!r}".encode(errors="surrogateescape"), digest_size=16).hexdigest()
     key = asked if state is None else f"{cache.identity(path)}-{asked}"
     found = cache.memo(cache.SLIDES, key, state, lambda: _found(path, stamp, windows, mask))
@@ -280,7 +270,7 @@ def state_of(path: str, mask: str | None, folders: Callable[[Path], str | None])
     """
     here = Path(path)
     kind = here.suffix.lower()  # of MIRAX pixels lie in a folder of the slide's name
-    states = [_state_of_files([path] if mask is None else [path, mask])]
+    states = [_stamp_of([path] if mask is None else [path, mask])]
     folder = here.with_suffix("") if kind == ".mrxs" else here.parent
     if kind in (".mrxs", ".dcm") and folder.is_dir():
         states.append(folders(folder))
@@ -289,14 +279,14 @@ def state_of(path: str, mask: str | None, folders: Callable[[Path], str | None])
 
 def _state_of_folder(folder: Path) -> str | None:
     try:
-        state = _state_of_files(sorted(str(file) for file in folder.iterdir() if file.is_file()))
+        state = cache.stamp_of(*(file.stat() for file in sorted(folder.iterdir()) if file.is_file()))
     except OSError:
         return None
-    return None if state is None else blake2b(state.encode()).hexdigest()[:32]
+    return state and blake2b(state.encode()).hexdigest()[:32]
 
 
-def _state_of_files(files: Sequence[str]) -> str | None:
+def _stamp_of(files: Sequence[str]) -> str | None:
     try:
-        return cache.stamp_of(*(os.stat(file) for file in files))  # noqa: PTH116  the text of a path that users gave
+        return cache.stamp_of(*map(os.stat, files))
     except (OSError, ValueError):
         return None

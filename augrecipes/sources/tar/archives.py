@@ -17,11 +17,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from augrecipes.cache import size_and_time
+from augrecipes.cache import file_stamp
 from augrecipes.errors import DataError
+from augrecipes.lru import OpenFile, OpenFiles
 from augrecipes.paths import is_archive
 from augrecipes.remote import is_remote
-from augrecipes.sources.open_files import OpenFiles, bytes_at
 
 OPEN = 64
 """Archives that a process holds open."""
@@ -114,25 +114,24 @@ class Archive:
     """
 
     def __init__(self, path: str, stamp: str) -> None:
-        self.path, self._stamp, self._handle = path, stamp, -1
-        flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        self.path, self._stamp = path, stamp
         try:
-            self._handle = os.open(path, flags)
+            self._file = OpenFile(path)
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror or error}", path) from None
         self.size = self.about().st_size
 
     def about(self) -> os.stat_result:
         """What the system says of it now, whatever has its path by now. DataError where it was changed."""
-        about = os.fstat(self._handle)
-        if size_and_time(about) != self._stamp:
+        about = self._file.about()
+        if file_stamp(about) != self._stamp:
             raise DataError("was changed since it was listed: list it again", self.path)
         return about
 
     def at_most(self, place: int, many: int) -> bytes:
         """So many bytes from a place on, or as many as there are."""
         try:
-            return bytes_at(self._handle, place, many)
+            return self._file.read(place, many)
         except OSError as error:
             raise DataError(f"cannot be read at byte {place:,}: {error.strerror or error}", self.path) from None
 
@@ -141,10 +140,6 @@ class Archive:
         found = self.at_most(place, many)
         self.about()  # behind the reading: what was written before it is seen
         return found
-
-    def __del__(self, close: Any = os.close) -> None:  # when Python ends there is no `os` any more
-        if self._handle >= 0:
-            close(self._handle)
 
 
 OPENED = OpenFiles(Archive, OPEN)

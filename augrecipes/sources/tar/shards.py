@@ -10,7 +10,6 @@ import io
 import json
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from itertools import chain
 from tokenize import TokenError
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from augrecipes import cache
 from augrecipes.errors import DataError, parsed
 from augrecipes.images.reading import MAX_BYTES
+from augrecipes.machine import in_threads
 from augrecipes.sources.entries import EXTENSIONS
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.source import Source
@@ -44,7 +44,7 @@ Grouped = dict[bytes, dict[bytes, int]]
 def _listed(path: str) -> tuple[str, cache.Arrays]:
     """What tells an archive from others, and its samples as arrays."""
     stamp = cache.stamp_of_file(path, "tar archive")
-    OPENED.forget(path, stamp)
+    OPENED.forget((path, stamp))
     archive = OPENED.at(path, stamp)
     about = archive.about()
     key = f"{about.st_dev:x}-{about.st_ino:x}"
@@ -205,8 +205,7 @@ class TarShards(Source):
         if len({*named}) < len(named):
             raise DataError("is given twice", next(path for path in named if named.count(path) > 1))
         # From their headers, or as they were found in these before.
-        with ThreadPoolExecutor(min(_THREADS, len(named))) as threads:
-            stamps, found = zip(*threads.map(_listed, named), strict=True)
+        stamps, found = zip(*in_threads(_listed, named, _THREADS), strict=True)
         self.archives, self.stamps = tuple(named), tuple(stamps)
         own = [os.fsdecode(one["extensions"].tobytes()).split("\0") for one in found]
         numbers = {name: number for number, name in enumerate(dict.fromkeys(chain(*own)))}
