@@ -101,20 +101,20 @@ def device_of(name: str | None = None) -> Device:
     'cpu'
     >>> device_of("gpu")
     Traceback (most recent call last):
-    augrecipes.errors.BenchError: --device is cpu, cuda or cuda:N, not 'gpu'
+    augrecipes.errors.BenchError: --device is cpu, cuda or cuda:N that is there, not 'gpu': ...
     """
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    name = name or ("cuda" if count else "cpu")
-    kind, colon, number = name.partition(":")
-    if name == "cpu":
-        return Device(torch.device("cpu"), "cpu")
-    if kind != "cuda" or (colon and not (number.isascii() and number.isdigit())):
-        raise BenchError(f"--device is cpu, cuda or cuda:N, not {name!r}")
-    if not count:
-        raise BenchError(f"--device {name}: torch {torch.__version__} finds no GPU; --device cpu runs everywhere")
-    index = int(number or torch.cuda.current_device())
-    if index >= count:
-        raise BenchError(f"--device {name}: there are {count} GPUs, the last is cuda:{count - 1}")
+    name = name or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        where = torch.device(name)
+        if where.type not in ("cpu", "cuda"):
+            raise RuntimeError(f"models are trained on no {where.type} here")
+        torch.empty(1, device=where)
+    except (RuntimeError, AssertionError) as error:  # torch that has no CUDA asserts
+        why = str(error).partition("\n")[0]
+        raise BenchError(f"--device is cpu, cuda or cuda:N that is there, not {name!r}: {why}") from None
+    if where.type == "cpu":
+        return Device(where, "cpu")
+    index = torch.cuda.current_device() if where.index is None else where.index
     return Device(torch.device("cuda", index), f"cuda:{index} {torch.cuda.get_device_name(index)}")
 
 

@@ -13,7 +13,6 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from pydantic import BaseModel
@@ -24,7 +23,6 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from augrecipes.errors import AugrecipesError
 from augrecipes.studio import file, requests
@@ -36,7 +34,6 @@ from augrecipes.studio.requests import RecipeRequest, Refused, ViewRequest, pars
 from augrecipes.studio.studio import Studio
 
 MOST_BODY = 4 << 20  # bytes of a request
-MOST_CONNECTIONS = 128  # those that wait for an answer may be more
 TOKEN = "x-studio-token"  # the header's name
 TAB = "x-studio-tab"
 
@@ -211,19 +208,3 @@ class Guard:
         if api and not hmac.compare_digest(",".join(headers.getlist(TOKEN)).encode(), self._token.encode()):
             fix = "open the address that `augrecipes studio` has printed"
             raise Refused(401, "token", "the token is missing, or of another run of the studio", fix)
-
-
-class Connection(H11Protocol):
-    """One connection, which may never send a whole request: whoever can reach the port can open some."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin; close the oldest that nobody waits on, where there are too many."""
-        self.began = monotonic()
-        super().connection_made(transport)
-        ours = [each for each in self.connections if isinstance(each, Connection)]
-        if len(ours) > MOST_CONNECTIONS:
-            idle = (each for each in ours if each.cycle is None or each.cycle.response_complete)
-            oldest = min(idle, key=lambda each: each.began, default=None)
-            if oldest is not None:
-                self.connections.discard(oldest)
-                oldest.transport.abort()

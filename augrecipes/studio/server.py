@@ -38,7 +38,7 @@ class StudioServer:
         try:
             import uvicorn
 
-            from augrecipes.studio.app import Connection, application
+            from augrecipes.studio.app import application
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] not in ("uvicorn", "starlette"):
                 raise
@@ -49,7 +49,7 @@ class StudioServer:
         self.application = application(studio, (f"{HOST}:{self.port}", f"localhost:{self.port}"))
         config = uvicorn.Config(
             self.application, log_level="warning", access_log=False, server_header=False, date_header=False, ws="none",
-            timeout_graceful_shutdown=1, limit_concurrency=256, h11_max_incomplete_event_size=64 << 10, http=Connection,
+            timeout_graceful_shutdown=1, limit_concurrency=256, h11_max_incomplete_event_size=64 << 10, http="h11",
             loop="asyncio", lifespan="off",
         )  # fmt: skip
         self._server = uvicorn.Server(config)

@@ -344,7 +344,7 @@ MESSAGES = [
     ("bench --sizes 100", "which --workers asks for"),
     ("bench --train-step absent.py", "error: absent.py: no such file"),
     ("bench --train-step train.py:net", "error: train.py: there is no net in it, but model: say train.py:model"),
-    ("bench --train-step train.py --device gpu", "error: --device is cpu, cuda or cuda:N, not 'gpu'"),
+    ("bench --train-step train.py --device gpu", "error: --device is cpu, cuda or cuda:N that is there, not 'gpu'"),
     ("bench --train-step 20 --device cpu", "milliseconds are waited for on no device"),
     ("bench --device cpu", "is where the model of --train-step FILE.py is trained"),
     ("bench --train-step 0", "milliseconds a batch are more than 0"),
