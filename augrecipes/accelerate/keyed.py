@@ -87,10 +87,10 @@ def in_turns(calls: Sequence[Callable[[], Any]], what: str) -> Timing:
     times: list[list[float]] = [[], []]
     end = perf_counter() + _SECONDS
     while len(times[0]) <= _LEAST or perf_counter() < end:
-        for call, found in zip(calls, times, strict=True):
+        for call, taken_ms in zip(calls, times, strict=True):
             start = perf_counter()
             call()
-            found.append(1e3 * (perf_counter() - start))
+            taken_ms.append(1e3 * (perf_counter() - start))
     return Timing(median(times[0][1:]), median(times[1][1:]), what)
 
 
@@ -137,10 +137,10 @@ class KeyedCopy:
     @classmethod
     def of(cls: Any, pipeline: Any, optimize: Optimize, seed: int | None) -> Any:
         """A copy of a pipeline that is accelerated."""
-        made = object.__new__(cls.class_of(getattr(pipeline, "source", type(pipeline))))
-        made.__dict__.update(carried(copied(vars(pipeline))), _optimize=optimize, _timing=None)
-        made.start(seed)
-        return made
+        copy = object.__new__(cls.class_of(getattr(pipeline, "source", type(pipeline))))
+        copy.__dict__.update(carried(copied(vars(pipeline))), _optimize=optimize, _timing=None)
+        copy.start(seed)
+        return copy
 
     def start(self, seed: int | None) -> None:
         """Begin the draws of a seed; None: of one that chance gives."""
@@ -224,7 +224,7 @@ def carried(state: dict[str, Any]) -> dict[str, Any]:
 
 def _restored(class_of: Callable[[Any], type[KeyedCopy]], source: Any, state: dict[str, Any], count: int) -> KeyedCopy:
     """What was pickled, or copied: it goes on where that was."""
-    made = object.__new__(class_of(source))
-    made.__dict__.update(state, _count=itertools.count(count))
-    made._key_generators()
-    return made
+    copy = object.__new__(class_of(source))
+    copy.__dict__.update(state, _count=itertools.count(count))
+    copy._key_generators()
+    return copy

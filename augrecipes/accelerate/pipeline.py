@@ -140,7 +140,8 @@ class ComposePipeline(Pipeline):
         for each, _, _ in self.sites:
             if getattr(each, "keys_draws", False):  # as a method of the class: the object's own is refused now
                 type(each).set_random_state(each, each.random_generator, each.py_random)
-        self._own_points = {name: one for name, one in self.processors.items() if name not in compiled.added.values()}
+        own = self.processors.keys() - {*compiled.added.values()}
+        self._own_points = {name: processor for name, processor in self.processors.items() if name in own}
         for name, processor in self._own_points.items():
             prepare(processor, rows_of(name) if self._numbers_rows else None)
         self.__dict__.update(compiled.attributes)
@@ -215,18 +216,19 @@ class ComposePipeline(Pipeline):
     def _run_programs(self, key: Key, data: dict[str, Any]) -> dict[str, Any] | None:
         """What the steps, and what stands last, leave of a sample of a uint8 image; None: that is albumentations'."""
         image = data["image"]
-        given = {name: value for name, value in data.items() if value is not None}
-        given["image"] = image if image.ndim == _AXES else image[..., None]
+        present = {name: value for name, value in data.items() if value is not None}
+        present["image"] = image if image.ndim == _AXES else image[..., None]
         if self._has_objects:
-            self.usual_targets = frozenset(given)  # they may look at anything
+            self.usual_targets = frozenset(present)  # they may look at anything
         self.program_runner.step_error = None
         try:
-            made = self.program_runner.run(key, given, np.empty)
+            outputs = self.program_runner.run(key, present, np.empty)
         except (DataError, PythonFallback):  # of what is wrong albumentations says so, in its own words
             if self.program_runner.step_error is not None:
                 raise self.program_runner.step_error from None
             return None
-        done: dict[str, Any] = {name: made.get(name) for name in data if name in made or data[name] is None} | made
+        names = [name for name in data if name in outputs or data[name] is None]
+        done: dict[str, Any] = {name: outputs.get(name) for name in names} | outputs
         if image.ndim < _AXES and self.recipe.output.layout == "hwc" and done["image"].shape[-1] == 1:
             done["image"] = done["image"][..., 0]
         return self._as_tensors(done)
@@ -237,8 +239,9 @@ class ComposePipeline(Pipeline):
         if self.arrival == "together" or not self._sink_takes(image := data["image"]):
             return run_in_turn(self, self.compiled.last, data)
         if self.compiled.last:
-            made = self.sinks["image"](np.atleast_3d(image))
-            data["image"] = made if made.ndim == image.ndim or self.recipe.output.layout == "chw" else made[..., 0]
+            converted = self.sinks["image"](np.atleast_3d(image))
+            is_whole = converted.ndim == image.ndim or self.recipe.output.layout == "chw"
+            data["image"] = converted if is_whole else converted[..., 0]
         return self._as_tensors(data)
 
     def run_steps(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
@@ -281,8 +284,8 @@ class ComposePipeline(Pipeline):
         labels = dict[str, dict[str, Any]]()
         for name, processor in self._own_points.items():
             if self._numbers_rows:
-                given = data.get(name)
-                data[rows_of(name)] = [*range(0 if given is None else len(given))]
+                rows = data.get(name)
+                data[rows_of(name)] = [*range(0 if rows is None else len(rows))]
                 labels[name] = {each: data[each] for each in processor.params.label_fields[:-1] if each in data}
         self.preprocess(data)
         return labels
@@ -295,7 +298,7 @@ class ComposePipeline(Pipeline):
         for name, fields in labels.items():
             rows = np.array(data.pop(rows_of(name)), int)
             if data.get(name) is not None:
-                data |= {each: _chosen(given, rows) for each, given in fields.items()}
+                data |= {each: _chosen(labels_before, rows) for each, labels_before in fields.items()}
         return data
 
     def caller_arrays(self, targets: dict[str, Any]) -> tuple[Any, ...] | None:
@@ -305,12 +308,12 @@ class ComposePipeline(Pipeline):
 
 def _arguments(compiled: CompiledCompose, numbers_rows: bool) -> dict[str, Any]:
     """Arguments of a Compose for boxes and keypoints, with a label field more that numbers them where it can."""
-    found = {}
-    for name, given in compiled.params.items():
-        params = found[f"{_ARGUMENTS[name]}_params"] = copy(given)
+    arguments = {}
+    for name, original in compiled.params.items():
+        params = arguments[f"{_ARGUMENTS[name]}_params"] = copy(original)
         if numbers_rows and name not in compiled.added.values():
-            params.label_fields = [*(given.label_fields or ()), rows_of(name)]
-    return found
+            params.label_fields = [*(original.label_fields or ()), rows_of(name)]
+    return arguments
 
 
 def _chosen(labels: Any, rows: np.ndarray) -> Any:

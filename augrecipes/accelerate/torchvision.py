@@ -37,14 +37,14 @@ def is_random(call: Call) -> bool:
     return any(each.name.lower().startswith(begins) and each.args.get("p") not in (0, 1) for each in call.walk())
 
 
-def _why_not(call: Call, behind: Sequence[Call], *, evaluates: bool) -> str:
+def _why_not(call: Call, following: Sequence[Call], *, evaluates: bool) -> str:
     """Why a transform runs as it was: pixels, or what is drawn, would be otherwise. Empty: they would not."""
     if evaluates and not _names(call).isdisjoint(_NAMES["near"]):
         return "an evaluation keeps the pixels of torchvision"
     how = " ".join(str(each.args.get("interpolation")).lower() for each in call.walk())
     if any(mode in how for mode in _NAMES["smooth"]):
         return "its interpolation differs here"
-    is_whole = all(each.name not in _NAMES["crops"] for each in behind)
+    is_whole = all(each.name not in _NAMES["crops"] for each in following)
     if is_whole and call.name in _NAMES["shorter"] and np.size(call.args["size"]) == 1:
         return "the longer side is rounded here, cut off there"
     differs = not _names(call).isdisjoint(_NAMES["otherwise"]) or draft_of([call]).notes
@@ -90,8 +90,8 @@ class TransformRun:
     def as_it_was(self, *inputs: Any) -> tuple[Any, ...]:
         """A sample, by the transforms themselves."""
         for transform in self.transforms:
-            made = transform(*inputs)
-            inputs = made if len(inputs) > 1 else (made,)
+            result = transform(*inputs)
+            inputs = result if len(inputs) > 1 else (result,)
         return inputs
 
     def image(self, image: Any, key: tuple[int, int]) -> Any:
@@ -235,10 +235,11 @@ def accelerated(parts: Sequence[Any], optimize: Optimize, seed: int | None) -> T
     if len(parts) > 1 or _library_class(type(compose)).__name__ != COMPOSE:
         second = any(_library_class(type(part)).__module__.startswith(f"{_HOME}.v2") for part in parts)
         compose = sys.modules[f"{_HOME}.v2" if second else _HOME].Compose([*parts])
-    made: TorchvisionCompose = TorchvisionCompose.of(compose, optimize, seed)
-    drawn = [] if made.why_not else [run for run in made.current() if any(map(is_random, run.calls))]
+    result: TorchvisionCompose = TorchvisionCompose.of(compose, optimize, seed)
+    runs = [] if result.why_not else result.current()
+    drawn = [run for run in runs if any(map(is_random, run.calls))]
     if drawn and not _announced:
         changes = [change for run in drawn for change in draft_of(run.calls).changes()]
         _announced.extend(["pixels that are resized or recoloured are a level apart", *changes])
         _log.warning("ar.accelerate draws other numbers than torchvision, alike distributed; %s", "; ".join(_announced))
-    return made
+    return result

@@ -51,33 +51,36 @@ _SAMPLES = 6
 def stage_bars(report: Report) -> list[Report]:
     """Of each side its stages; of stock, whose stages are not measured, the whole."""
     shades: dict[str, int] = {}
-    return [_bar(one, one["stages"], shades) for one in sides_in_order(report)]
+    return [_bar(side, side["stages"], shades) for side in sides_in_order(report)]
 
 
 def training_bars(report: Report) -> list[Report]:
     """Of each way to train the parts of one step."""
-    who = [f"{readers(one['backend'], one['workers'])}, {one['device']}" for one in report["training"]]
-    return [_bar(one, one["parts"], {}, note) for one, note in zip(report["training"], who, strict=True)]
+    return [
+        _bar(case, case["parts"], {}, f"{readers(case['backend'], case['workers'])}, {case['device']}")
+        for case in report["training"]
+    ]
 
 
-def _bar(one: Report, parts: Sequence[Report], shades: dict[str, int], note: str = "") -> Report:
+def _bar(measured: Report, parts: Sequence[Report], shades: dict[str, int], note: str = "") -> Report:
     """A stacked bar: its parts from left to right (none: it is shown as a whole), and the milliseconds of all of it."""
-    made = [_part(part, shades) for part in parts]
-    length = sum(part["ms"] for part in made) or one.get("ms", 0.0)
-    mad = one["mad"] if "mad" in one else max(part["mad"] for part in made)
-    return {"name": one["recipe"], "level": one["level"], "note": note, "parts": made, "length": length, "mad": mad}
+    stacked = [_part(part, shades) for part in parts]
+    length = sum(part["ms"] for part in stacked) or measured.get("ms", 0.0)
+    mad = measured["mad"] if "mad" in measured else max(part["mad"] for part in stacked)
+    about = {"name": measured["recipe"], "level": measured["level"], "note": note}
+    return {**about, "parts": stacked, "length": length, "mad": mad}
 
 
-def _part(one: Report, shades: dict[str, int]) -> Report:
+def _part(stage: Report, shades: dict[str, int]) -> Report:
     """A stage of a sample, or a part of a training step, with its colour's name and its place among others."""
-    name = str(one["name"])
-    kind = str(one.get("kind", name))
+    name = str(stage["name"])
+    kind = str(stage.get("kind", name))
     colour = _TRAINING.get(kind, kind)
     if kind == "step":
         site = name.rpartition("(")[2].rstrip(")").split(" + ")[0]  # a joined step has the shade of its first
         colour = f"step-{shades.setdefault(site, len(shades)) % _STEPS}"
     name = "output conversion" if kind == "sink" else name
-    return {**one, "name": name, "colour": colour, "place": _ORDER.index(kind)}
+    return {**stage, "name": name, "colour": colour, "place": _ORDER.index(kind)}
 
 
 def rows_of(bars: Sequence[Report]) -> list[tuple[Report, list[Report | None]]]:
@@ -98,7 +101,7 @@ class Scale:
     """Ratios on one logarithmic scale around 1, in percent of its width: what leaves the middle is a difference."""
 
     def __init__(self, ratios: Iterable[Report]) -> None:
-        ends = [abs(log(one[end])) for one in ratios for end in ("low", "high")]
+        ends = [abs(log(ratio[end])) for ratio in ratios for end in ("low", "high")]
         self._reach = min(max(_LEAST, *ends, 0.0) * 1.08, _LARGEST)
 
     def place(self, ratio: float) -> float:
@@ -133,12 +136,12 @@ def samples_sheet(
         runs.append(RecipeRun(name, left, pipeline, setting.reader(left, pipeline)))
     count, show = min(len(run.reader) for run in runs), partial(run_sample, runs, epoch=0)
     shown, skipped = show_rows(count, _SAMPLES, show, data=words_of(setting.data), path=str, progress=progress)
-    return Sheet([_row(one, runs) for one in shown], footers=left_out(skipped))
+    return Sheet([_row(sample, runs) for sample in shown], footers=left_out(skipped))
 
 
 def _row(sample: ComparedSample, runs: Sequence[RecipeRun]) -> SheetRow:
     """A sample as each recipe hands it out, with mask, boxes and keypoints over images."""
-    groups, given = [], sample.given
+    groups, source_sample = [], sample.given
     for run, out in zip(runs, sample.outputs, strict=True):
         facts = run.recipe.facts
         for target, view, image, on_it in images_of(out, run.pipeline.outputs):
@@ -146,9 +149,9 @@ def _row(sample: ComparedSample, runs: Sequence[RecipeRun]) -> SheetRow:
             named = [view] if facts.scales or facts.views else []
             words = [run.name, run.pipeline.optimize, *named, size_text(plain)]
             groups.append(CellGroup([annotated(plain, on_it, run.recipe)], " · ".join(words)))
-    source = CellGroup([Cell(rgb_of_input(next(iter(given.images.values()))))], "source", quiet=True)
-    place = f"tile {given.tile}" if runs[0].recipe.facts.tiles else f"index {given.index}"
-    return SheetRow(groups, source, short_path(given.path), [place])
+    source = CellGroup([Cell(rgb_of_input(next(iter(source_sample.images.values()))))], "source", quiet=True)
+    place = f"tile {source_sample.tile}" if runs[0].recipe.facts.tiles else f"index {source_sample.index}"
+    return SheetRow(groups, source, short_path(source_sample.path), [place])
 
 
 PAGE, RECORD = "index.html", "bench.json"
@@ -159,7 +162,7 @@ def headline(report: Report) -> str:
     """One sentence: of several recipes which is fastest, of one how it compares with stock or with its other level."""
     last = _last(report)
     names = [name_of(side) for side in sorted(last, key=lambda side: float(side["ms"]))]
-    verdicts = {frozenset((one["one"], one["other"])): one for one in report["verdicts"]}
+    verdicts = {frozenset((verdict["one"], verdict["other"])): verdict for verdict in report["verdicts"]}
 
     def text(verdict: Report) -> str:
         return str(verdict["text"]) if verdict["differs"] else str(verdict["text"]).rpartition(" (")[0]
@@ -172,8 +175,8 @@ def headline(report: Report) -> str:
             several = f"{', '.join([names[0], *tied[:-1]])} and {tied[-1]}"
             return f"{several} are the fastest of {len(names)}, with no significant difference between them"
         return f"{names[0]} is the fastest of {len(names)}; {text(verdicts[frozenset(names[:2])])}"
-    mine = [one for pair, one in verdicts.items() if names[0] in pair]
-    against = [one for one in mine if one["other"].endswith(f" · {STOCK}")] or mine
+    mine = [verdict for pair, verdict in verdicts.items() if names[0] in pair]
+    against = [verdict for verdict in mine if verdict["other"].endswith(f" · {STOCK}")] or mine
     return text(against[0]) if against else f"{names[0]}: {rate(last[0]['samples_per_second'])} samples a second"
 
 
@@ -249,15 +252,15 @@ def page(report: Report, samples: Sheet | str, judgement: Judgement | None) -> s
         judgement: of the gate.
     """
     owner = {name_of(side): side["recipe"] for side in report["sides"]}
-    between = [one for one in report["verdicts"] if owner[one["one"]] != owner[one["other"]]]
-    inside = [one for one in report["verdicts"] if one not in between]
+    between = [verdict for verdict in report["verdicts"] if owner[verdict["one"]] != owner[verdict["other"]]]
+    inside = [verdict for verdict in report["verdicts"] if verdict not in between]
     sweep = report["sweep"]
-    points = groupby(sweep["points"], lambda one: (name_of(one), one["samples"])) if sweep else ()
+    points = groupby(sweep["points"], lambda point: (name_of(point), point["samples"])) if sweep else ()
     return _ENVIRONMENT.get_template("page.html.j2").render(
         report=report, samples=samples, judgement=judgement, record=RECORD, headline=headline(report),
         gates=to_plain(judgement.gates) if judgement else [], last=_last(report), data=words_of(report["data"]),
         how_sure=how_sure(), margin=1 + MARGIN, name_of=name_of, shown=between or inside,
-        folded=inside if between else [], sweep=[(*key, list(found)) for key, found in points], readers=readers,
+        folded=inside if between else [], sweep=[(*key, list(group)) for key, group in points], readers=readers,
         stock=[side["recipe"] for side in report["sides"] if side["level"] == STOCK],
     )  # fmt: skip
 

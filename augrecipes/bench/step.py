@@ -217,8 +217,8 @@ class ModelStep:
         except AugrecipesError:
             raise
         except Exception as error:
-            seen = (self.source, *self.views)
-            keys = ", ".join(f"{key} {_shown(value)}" if key in seen else key for key, value in batch.items())
+            names = (self.source, *self.views)
+            keys = ", ".join(f"{key} {_shown(value)}" if key in names else key for key, value in batch.items())
             raise self.module.failed(f"{part} fails on a batch of {self.recipe} ({keys})", error) from error
 
     def _loss_of(self, output: Any, batch: Any) -> Tensor:
@@ -277,16 +277,16 @@ def _load_model(text: str, device: Device) -> ModelStep:
     if stands_in and not any(parameter.requires_grad for parameter in model.parameters()):
         raise BenchError(f"{module.place}: {module.name} has no parameters to train")
     try:
-        made = torch.optim.SGD(model.parameters(), lr=_RATE) if stands_in else optimizer
-        made = optimizer(model) if callable(optimizer) else made
+        optimiser = torch.optim.SGD(model.parameters(), lr=_RATE) if stands_in else optimizer
+        optimiser = optimizer(model) if callable(optimizer) else optimiser
     except Exception as error:
         raise module.failed("optimizer(model) fails", error) from error
-    if not all(callable(getattr(made, name, None)) for name in ("step", "zero_grad")):
+    if not all(callable(getattr(optimiser, name, None)) for name in ("step", "zero_grad")):
         raise BenchError(
-            f"{module.place}: optimizer gives a {type(made).__name__}; it must be a function optimizer(model) that "
-            "returns an optimiser, such as torch.optim.AdamW(model.parameters())"
+            f"{module.place}: optimizer gives a {type(optimiser).__name__}; it must be a function optimizer(model) "
+            "that returns an optimiser, such as torch.optim.AdamW(model.parameters())"
         )
-    return ModelStep(module, model, loss, made, stands_in, device)
+    return ModelStep(module, model, loss, optimiser, stands_in, device)
 
 
 def _shown(value: Any) -> str:

@@ -116,8 +116,8 @@ def sample_grid(
 
 def sheet_of(recipe: Recipe, request: SheetRequest) -> Sheet:
     """The sheet of a recipe, before it is drawn; DataError where nothing can be shown."""
-    found: Sheet = kinds.part(recipe.kind, "sheet").sheet(recipe, request)
-    return found
+    sheet: Sheet = kinds.part(recipe.kind, "sheet").sheet(recipe, request)
+    return sheet
 
 
 _LEAST = 0.005  # of a class, to be named
@@ -145,11 +145,11 @@ def batch_sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
         sample = files.in_epoch(k, request.epoch, files.sample(k))
         return labelled(sample.index, sample.run(pipeline, request.epoch))
 
-    samples = [labelled(one.sample.index, one.outputs[0]) for one in drawn]
+    samples = [labelled(sample.sample.index, sample.outputs[0]) for sample in drawn]
     stacked = {*pipeline.outputs, "mask", "label"}
-    if len({str([(key, np.shape(one[key])) for key in one if key in stacked]) for one in samples}) > 1:
+    if len({str([(key, np.shape(sample[key])) for key in sample if key in stacked]) for sample in samples}) > 1:
         raise CollateError("samples differ in size, or in what they have: end `steps:` in a crop of fixed size")
-    values = {key: [one[key] for one in samples] for key in samples[0]}
+    values = {key: [sample[key] for sample in samples] for key in samples[0]}
     values |= {key: np.stack(values[key]) for key in stacked & values.keys()}
     names = {number: name for name, number in (table.class_to_idx or {}).items()}
     count = None if table.labels is None else 1 + int(max([*names, *np.asarray(table.labels).tolist()]))

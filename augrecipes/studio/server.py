@@ -90,12 +90,12 @@ class StudioServer:
 
 def _listening(port: int) -> socket.socket:
     try:
-        made = socket.create_server((HOST, port))
+        listener = socket.create_server((HOST, port))
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise AugrecipesError(f"port {port} of {HOST}: {why}; --port 0 takes a free one") from None
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it: answers are sent at once
-    return made
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it: answers are sent at once
+    return listener
 
 
 def studio(

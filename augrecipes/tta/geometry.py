@@ -77,8 +77,8 @@ def moved_places(places: np.ndarray, matrix: Matrix) -> np.ndarray:
     >>> moved_places(np.array([[1.0, 2.0]]), np.array([[0, 1, 3], [1, 0, 0], [0, 0, 1]])).tolist()
     [[5.0, 1.0]]
     """
-    made = places @ matrix[:, :2].T + matrix[:, 2]
-    return np.asarray(made[:, :2] / made[:, 2:])
+    moved = places @ matrix[:, :2].T + matrix[:, 2]
+    return np.asarray(moved[:, :2] / moved[:, 2:])
 
 
 def array_of(values: Any, name: str = "a prediction", kinds: str = "biuf") -> np.ndarray:
@@ -186,13 +186,13 @@ def viewed(
     sample: Mapping[str, Any], symmetry: Symmetry, size: Size, inputs: Inputs, *, channels_first: bool
 ) -> dict[str, Any]:
     """One view of a sample of evaluation, whose image has `size`; its arrays share no memory with it."""
-    found, matrix = dict(sample), symmetry_matrix(symmetry, size)
+    view, matrix = dict(sample), symmetry_matrix(symmetry, size)
     for name in ("image", "mask"):
         if sample.get(name) is not None:
-            found[name] = view_of(sample[name], symmetry, channels_first=channels_first and name == "image").copy()
+            view[name] = view_of(sample[name], symmetry, channels_first=channels_first and name == "image").copy()
     if (boxes := inputs.boxes) and sample.get("boxes") is not None:
         corners = moved_corners(corners_px(sample["boxes"], boxes.format, *size), of_corners(matrix))
-        found["boxes"] = from_corners_px(corners, boxes.format, *size_of_view(symmetry, size))
+        view["boxes"] = from_corners_px(corners, boxes.format, *size_of_view(symmetry, size))
     if (points := inputs.keypoints) and sample.get("keypoints") is not None:
-        found["keypoints"] = moved_keypoints(sample["keypoints"], points.format, matrix).astype(np.float32)
-    return found
+        view["keypoints"] = moved_keypoints(sample["keypoints"], points.format, matrix).astype(np.float32)
+    return view

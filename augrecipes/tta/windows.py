@@ -38,22 +38,22 @@ def sampled(planes: np.ndarray, matrix: Matrix, size: Size, *, nearest: bool) ->
     ([[[0.0, 2.0, 4.0, 4.0, 4.0]]], [[True, True, True, True, False]])
     """
     height, width = planes.shape[1:]
-    (x, y), made = _places(matrix, size), planes
+    (x, y), values = _places(matrix, size), planes
     x_low, x_part, x_within = _pixels(x, width, nearest)
     y_low, y_part, y_within = _pixels(y, height, nearest)
     x_high, y_high = np.minimum(x_low + 1, width - 1), np.minimum(y_low + 1, height - 1)
     if len(x_low) == y_low.shape[1] == 1:  # axis by axis
         for axis, low, high, part in ((2, x_low, x_high, x_part), (1, y_low, y_high, y_part)):
             if part.any() and not nearest:
-                made = between(made.take(low.ravel(), axis), made.take(high.ravel(), axis), part)
-            elif low.size != made.shape[axis] or (low.ravel() != np.arange(low.size)).any():
-                made = made.take(low.ravel(), axis)
-        return made, x_within & y_within
-    made = planes[:, y_low, x_low]
+                values = between(values.take(low.ravel(), axis), values.take(high.ravel(), axis), part)
+            elif low.size != values.shape[axis] or (low.ravel() != np.arange(low.size)).any():
+                values = values.take(low.ravel(), axis)
+        return values, x_within & y_within
+    values = planes[:, y_low, x_low]
     if not nearest and (x_part.any() or y_part.any()):
-        made = between(made, planes[:, y_low, x_high], x_part)
-        made = between(made, between(planes[:, y_high, x_low], planes[:, y_high, x_high], x_part), y_part)
-    return made, x_within & y_within
+        values = between(values, planes[:, y_low, x_high], x_part)
+        values = between(values, between(planes[:, y_high, x_low], planes[:, y_high, x_high], x_part), y_part)
+    return values, x_within & y_within
 
 
 def within(matrix: Matrix, size: Size, other: Size) -> np.ndarray:
@@ -83,22 +83,22 @@ def _pixels(at: np.ndarray, length: int, nearest: bool) -> tuple[np.ndarray, np.
     return low, np.where(np.abs(part) < _SAME, 0, part).astype(np.float32), within
 
 
-def between(one: np.ndarray, other: np.ndarray, part: np.ndarray | float) -> np.ndarray:
-    """`other`, so far on the way to it from `one`: the very value where both have it; between +∞ and -∞ the nearer.
+def between(start: np.ndarray, end: np.ndarray, part: np.ndarray | float) -> np.ndarray:
+    """`end`, so far on the way to it from `start`: the very value where both have it; between +∞ and -∞ the nearer.
 
-    `other` may be written over.
+    `end` may be written over.
 
     >>> between(np.array([0, 3, np.inf, np.inf]), np.array([4, 3, 1, -np.inf]), 0.75).tolist()
     [3.0, 3.0, inf, -inf]
     """
     with np.errstate(invalid="ignore", over="ignore"):
-        if one.dtype.kind == "f" and np.isfinite(one.sum() + other.sum()):
-            np.multiply(np.subtract(other, one, out=other), part, out=other)  # in place: both are large
-            return np.add(one, other, out=other)
-        made = one * (1 - part) + other * part
-        made = (made if one.dtype.kind == "f" else np.rint(made)).astype(one.dtype)
-    ends = (one == other) | (part == 0) | (part == 1) | (np.isinf(one) & np.isinf(other))
-    return np.where(ends, np.where(part > 0.5, other, one), made)
+        if start.dtype.kind == "f" and np.isfinite(start.sum() + end.sum()):
+            np.multiply(np.subtract(end, start, out=end), part, out=end)  # in place: both are large
+            return np.add(start, end, out=end)
+        mixed = start * (1 - part) + end * part
+        mixed = (mixed if start.dtype.kind == "f" else np.rint(mixed)).astype(start.dtype)
+    ends = (start == end) | (part == 0) | (part == 1) | (np.isinf(start) & np.isinf(end))
+    return np.where(ends, np.where(part > 0.5, end, start), mixed)
 
 
 _THIN = 1e-3  # px: of boxes in shares of the image, rounding leaves such rests
@@ -152,30 +152,30 @@ def cut(targets: Mapping[str, Any], window: Window, size: Size, inputs: Inputs) 
     """
     rows, columns = window
     height, width = own = rows.end - rows.start, columns.end - columns.start
-    found, origin = dict(targets), translation(-columns.start, -rows.start)
+    inside, origin = dict(targets), translation(-columns.start, -rows.start)
     for name in ("image", "mask"):
-        if found.get(name) is not None:
-            found[name] = np.array(found[name][rows.start : rows.end, columns.start : columns.end])
-    if (boxes := inputs.boxes) and found.get("boxes") is not None:
-        corners = moved_corners(corners_px(rows_of(found["boxes"], "boxes"), boxes.format, *size), origin)
-        seen = np.clip(corners, 0, [width, height] * 2)
-        sides, whole = (each[:, 2:] - each[:, :2] for each in (seen, corners))
+        if inside.get(name) is not None:
+            inside[name] = np.array(inside[name][rows.start : rows.end, columns.start : columns.end])
+    if (boxes := inputs.boxes) and inside.get("boxes") is not None:
+        corners = moved_corners(corners_px(rows_of(inside["boxes"], "boxes"), boxes.format, *size), origin)
+        visible = np.clip(corners, 0, [width, height] * 2)
+        sides, whole = (each[:, 2:] - each[:, :2] for each in (visible, corners))
         hidden = np.prod(sides, axis=1) < boxes.min_visibility * np.prod(whole, axis=1)
-        found["boxes"] = from_corners_px(seen, boxes.format, *own)
-        _keep(found, "boxes", boxes.labels, ~(hidden | np.any(sides <= _THIN, axis=1)))  # and what is no number
-    if (points := inputs.keypoints) and found.get("keypoints") is not None:
-        found["keypoints"] = moved = moved_keypoints(found["keypoints"], points.format, origin).astype(np.float32)
+        inside["boxes"] = from_corners_px(visible, boxes.format, *own)
+        _keep(inside, "boxes", boxes.labels, ~(hidden | np.any(sides <= _THIN, axis=1)))  # and what is no number
+    if (points := inputs.keypoints) and inside.get("keypoints") is not None:
+        inside["keypoints"] = moved = moved_keypoints(inside["keypoints"], points.format, origin).astype(np.float32)
         at = moved[:, places_in(points.format)]
         if points.remove_invisible:
-            _keep(found, "keypoints", points.labels, ~np.any((at < 0) | (at >= [width, height]), axis=1))
-    return found
+            _keep(inside, "keypoints", points.labels, ~np.any((at < 0) | (at >= [width, height]), axis=1))
+    return inside
 
 
-def _keep(found: dict[str, Any], name: str, labels: str | None, keep: np.ndarray) -> None:
+def _keep(targets: dict[str, Any], name: str, labels: str | None, keep: np.ndarray) -> None:
     """Leave out rows, and their labels."""
     for key in (name, labels):
-        if key is not None and (rows := found.get(key)) is not None:
-            found[key] = rows[keep] if isinstance(rows, np.ndarray) else [rows[k] for k in np.flatnonzero(keep)]
+        if key is not None and (rows := targets.get(key)) is not None:
+            targets[key] = rows[keep] if isinstance(rows, np.ndarray) else [rows[k] for k in np.flatnonzero(keep)]
 
 
 def weights(rows: int, columns: int) -> np.ndarray:
@@ -184,8 +184,8 @@ def weights(rows: int, columns: int) -> np.ndarray:
     >>> weights(3, 3).tolist()
     [[0.0625, 0.25, 0.0625], [0.25, 1.0, 0.25], [0.0625, 0.25, 0.0625]]
     """
-    one = (np.sin(np.pi * (np.arange(n) + 0.5) / n) ** 2 for n in (rows, columns))
-    return np.outer(*one).astype(np.float32)
+    cosines = (np.sin(np.pi * (np.arange(n) + 0.5) / n) ** 2 for n in (rows, columns))
+    return np.outer(*cosines).astype(np.float32)
 
 
 class Canvas:

@@ -117,15 +117,15 @@ def verify(
         if len(left_out) > _SPARE_TRIES:
             break
         try:
-            given = reader.sample(place.number)
+            source = reader.sample(place.number)
         except DataError as error:
             left_out[str(error)] = error
             continue
         for comparison in comparisons:
             view = comparison.metrics.view
             # Samples take turns to stand for view 0, 1, … of a name, so that all are looked at.
-            tile = place.number % views[view] if views else given.tile
-            sample = replace(given.of(dtype), tile=tile)
+            tile = place.number % views[view] if views else source.tile
+            sample = replace(source.of(dtype), tile=tile)
             refused = comparison.sample(sample, replace(place, index=sample.index, tile=tile, path=sample.path))
             if refused is None:
                 done[view] += 1
@@ -181,8 +181,8 @@ def replay(
 
 def replay_from(reader: RecipeSource, both: Sequence[Any], number: int, epoch: int) -> Replay:
     """The same, from what is open already."""
-    given = reader.sample(number).of(reader.inputs.dtype or "uint8")
-    return Replay(given, *(given.run(pipeline, epoch) for pipeline in both))
+    source = reader.sample(number).of(reader.inputs.dtype or "uint8")
+    return Replay(source, *(source.run(pipeline, epoch) for pipeline in both))
 
 
 def builder(mode: Mode, seed: int) -> Build:
@@ -245,15 +245,15 @@ def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: S
     except DataError:
         return None
     outputs = {name: recipe.outputs.get(name, recipe.output) for name in verification.origins}
-    apart = {
+    distances = {
         name: np.abs(levels_of(again.plain[name], output) - levels_of(again.fast[name], output)).max(axis=-1)
         for name, output in outputs.items()
         if again.plain[name].shape == again.fast[name].shape
     }
-    if not apart:
+    if not distances:
         return None
-    name = max(apart, key=lambda name: float(apart[name].mean()))
-    levels = np.nan_to_num(apart[name], nan=255.0, posinf=255.0)
+    name = max(distances, key=lambda name: float(distances[name].mean()))
+    levels = np.nan_to_num(distances[name], nan=255.0, posinf=255.0)
     reading = worst.readings[0]
     unit = LAWS[reading.law][0]
     law = "" if reading.law == unit else f"{reading.law} "
