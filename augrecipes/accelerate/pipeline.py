@@ -89,7 +89,6 @@ def _form(array: Any) -> Any:
 
 _AXES = 3
 _BYTE = np.dtype(np.uint8)
-_FIRST = range(1)
 _IMAGE_AND_MASK = frozenset({"image", "mask"})
 _ARGUMENTS = {"bboxes": "bbox", "keypoints": "keypoint"}
 _TRACKED = "applied_transforms"
@@ -176,7 +175,7 @@ class ComposePipeline(Pipeline):
         if "image" in targets and targets.keys() <= _IMAGE_AND_MASK:
             output = SampleOutput(epoch, ((index, tile),), allocate)
             samples = SampleColumns([targets["image"]], [targets["mask"]] if len(targets) > 1 else None)
-            if not self.program_runner.run_batch(output, _FIRST, samples):
+            if not self.program_runner.run_batch(output, range(1), samples):
                 done = {**targets, "image": output.image}
                 if output.mask is not None:
                     done["mask"] = self.program_runner.mask_out(output.mask[..., None], targets["mask"], _BYTE)
