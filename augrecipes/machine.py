@@ -57,10 +57,10 @@ def bytes_of(size: str | int) -> int:
     """
     match = _SIZE.fullmatch(str(size).strip())
     step = 1024 if match and match[3] else 1000
-    found = int(float(match[1]) * step ** " kmgt".index(match[2].lower() or " ")) if match else 0
-    if found < 1:
+    count = int(float(match[1]) * step ** " kmgt".index(match[2].lower() or " ")) if match else 0
+    if count < 1:
         raise StoreError(f"a size of {str(size)!r}: give a number and a unit, such as 2G, 500M or 1.5GiB")
-    return found
+    return count
 
 
 def in_threads(

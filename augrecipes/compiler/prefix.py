@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 from augrecipes.compiler.compile import build, check, steps_of
 from augrecipes.ops import groups
 from augrecipes.ops.registry import chance, effective, record_of
-from augrecipes.recipe.model import Arguments, Mode, Output, Recipe, Step
+from augrecipes.recipe.model import UINT8_HWC, Arguments, Mode, Recipe, Step
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
 
 _LIGHT = frozenset({"identity", "window", "dihedral", "lookup", "matrix", "pointwise"})
-_AS_IT_IS = Output(dtype="uint8", layout="hwc")
 
 
 def draws_nothing(step: Step) -> bool:
@@ -98,7 +97,7 @@ def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> Pipelin
     steps = steps_of(recipe, mode)
     check(recipe)
     later = frozenset(step.args["target"] for step in steps[count:] if step.name == groups.DEGRADE)
-    part = replace(_with_section(recipe, mode, steps[:count]), output=_AS_IT_IS, outputs=Arguments())
+    part = replace(_with_section(recipe, mode, steps[:count]), output=UINT8_HWC, outputs=Arguments())
     return build(part, mode, "exact", seed, pauses=True, later=later)
 
 

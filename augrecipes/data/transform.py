@@ -16,7 +16,7 @@ from augrecipes.mixtures import warn_unmixed
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.seeds import site_key
 from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.rows import IMAGE_KEYS, Keys, RowKeys
+from augrecipes.sources.items import IMAGE_KEYS, Keys, RowKeys
 from augrecipes.sources.sample_inputs import ANNOTATIONS, AXES, Axes, is_image, plain_array, split_parts
 
 _INDEX_NAMES = ("index", "__key__")

@@ -214,7 +214,7 @@ def _opened(path: PathLike, max_bytes: int) -> Iterator[tuple[Any, int]]:
 
 def _why(error: OSError) -> str:
     known = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES, IsADirectoryError: errno.EISDIR}
-    said = {errno.ENOENT: "no such file", errno.EISDIR: "a folder, not a file", errno.ELOOP: "a link to itself"}
-    said |= dict.fromkeys((errno.EACCES, errno.EPERM), "no permission to read it")
+    reasons = {errno.ENOENT: "no such file", errno.EISDIR: "a folder, not a file", errno.ELOOP: "a link to itself"}
+    reasons |= dict.fromkeys((errno.EACCES, errno.EPERM), "no permission to read it")
     code = error.errno or known.get(type(error), 0)  # drivers of fsspec give no number
-    return said.get(code, f"cannot be read: {error.strerror or error}")
+    return reasons.get(code, f"cannot be read: {error.strerror or error}")

@@ -146,6 +146,10 @@ class Output:
     where: str = "host"
 
 
+UINT8_HWC = Output(dtype="uint8", layout="hwc")
+"""Images as steps have them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bag:
     """How the tiles of a bag are picked: at most `max_tiles`, at least `min_tiles`, `random | first | stride`."""

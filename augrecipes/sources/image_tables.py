@@ -49,16 +49,14 @@ def table_of_folders(
         DataError: a folder is missing or empty, or no file is named by the template.
         ValueError: a template with more or less than one `{stem}` in its last part.
     """
-    listing = list_folders(roots, cache=cache, layout=layout)
-    table = Columns(files={"image": listing.paths}, labels=listing.labels, classes=listing.classes,
-                    class_to_idx=listing.class_to_idx)  # fmt: skip
+    table = list_folders(roots, cache=cache, layout=layout)
     if not masks:
         return table
-    keep, found = _match_masks(listing.paths, roots, masks, findings, cache=cache)
+    keep, matched = _match_masks(table.images, roots, masks, findings, cache=cache)
     if len(keep) < len(table):
         labels = None if table.labels is None else table.labels[keep]
-        table = replace(table, files={"image": listing.paths.take(keep)}, labels=labels)
-    return replace(table, masks=found)
+        table = replace(table, files={"image": table.images.take(keep)}, labels=labels)
+    return replace(table, masks=matched)
 
 
 def _match_masks(
@@ -69,7 +67,7 @@ def _match_masks(
     if last := _template(masks):
         folder, last = os.path.split(last)
         folders, named = [folder] if folder else [], template(last.removesuffix(".*").replace(_STEM, "{}"))
-    table = list_folders(folders, cache=cache, layout="flat").paths if folders else images
+    table = list_folders(folders, cache=cache, layout="flat").images if folders else images
     files = {k: stem(table.name(k)) for k in range(len(table))}
     theirs = by_scene(files, named)
     taken = {k for some in theirs.values() for k in some} if table is images else set()

@@ -12,10 +12,84 @@ import numpy as np
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.columns import GivenTable, Ragged, digest_of
-from augrecipes.sources.opened import NamedSource, OpenedSource, known_columns
+from augrecipes.sources.opened import NamedSource, OpenedSource, column_of, known_columns
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.rows import Keys, RowKeys
-from augrecipes.sources.sample_inputs import AXES, Axes, plain, plain_array, split_parts
+from augrecipes.sources.sample_inputs import AXES, Axes, is_image, plain, plain_array, split_parts
+
+# What images are called in the rows of Hugging Face, WebDataset and others.
+IMAGE_KEYS = (
+    "image", "img", "jpg", "jpeg", "png", "webp", "picture", "tif", "tiff", "bmp", "ppm", "pgm", "gif", "jp2", "avif",
+)  # fmt: skip
+LABEL_NAMES = ("label", "cls")
+
+Key = str | int
+Keys = Mapping[str, Key] | Sequence[str]
+_NOTHING = Ragged(np.zeros((0, 4), np.float32), np.zeros(1, np.int64))  # stands for what comes with the samples
+
+
+@dataclass(frozen=True)
+class RowKeys:
+    """Where the parts of a sample stand in an item.
+
+    Attributes:
+        keys: by the recipe's name the item's own (`"objects.bbox"` for what lies deeper, a number for a place in a
+            tuple), or the names of a tuple's places; None: as they are called in it.
+        images: that the recipe takes.
+    """
+
+    keys: Keys | None
+    images: tuple[str, ...]
+
+    def named(self, row: Any) -> dict[str, Any]:
+        """The parts of an item by the recipe's names.
+
+        Raises:
+            DataError: there is no such part.
+
+        >>> RowKeys({"image": "img", "boxes": "objects.bbox"}, ("image",)).named({"img": 1, "objects": {"bbox": [2]}})
+        {'image': 1, 'boxes': [2]}
+        >>> RowKeys(("image", "mask"), ("image",)).named((1, 2))
+        {'image': 1, 'mask': 2}
+        """
+        if isinstance(self.keys, Mapping):
+            return {name: _part(row, key) for name, key in self.keys.items()}
+        if isinstance(row, Mapping):
+            return self._renamed(row)
+        if not isinstance(row, tuple | list):
+            row = (row,)
+        names = self.keys or self._places(row)
+        if len(names) != len(row):
+            raise DataError(f"{len(row)} parts, and keys= names {len(names)}: {', '.join(names)}")
+        return dict(zip(names, row, strict=True))
+
+    def _renamed(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        found = dict(row)
+        for wanted, names in (("image", IMAGE_KEYS), ("label", LABEL_NAMES)):
+            if wanted in found or (wanted == "image" and "image" not in self.images):
+                continue
+            name = next((name for name in names if name in found), None)
+            if name is not None:
+                found[wanted] = found.pop(name)
+        return found
+
+    def _places(self, row: Sequence[Any]) -> tuple[str, ...]:
+        if len(row) == 1:
+            return self.images[:1]
+        if len(row) == 2 and self.images == ("image",):
+            return ("image", "mask" if is_image(row[1]) else "label")
+        raise DataError(f'a tuple of {len(row)} parts: say what they are, as in keys=("image", "mask")')
+
+
+def _part(row: Any, key: Key) -> Any:
+    try:
+        if isinstance(key, int) or key in row:
+            return row[key]
+        for name in key.split("."):
+            row = row[name]
+        return row
+    except (KeyError, IndexError, TypeError):
+        there = ", ".join(map(repr, row)) if isinstance(row, Mapping) else f"a {type(row).__name__}"
+        raise DataError(f"has no {key!r}; there is {there}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,13 +220,6 @@ def table_of_source(
         raise DataError("the source is empty")
     known = known_columns(source.open(), str(keys.get("label", "label") if isinstance(keys, Mapping) else "label"))
     if labels is not None:
-        given_labels = plain_array(labels)
-        if given_labels.shape != (n,) or given_labels.dtype.kind not in "iu":
-            what = f"got {given_labels.dtype} of shape {given_labels.shape}"
-            raise DataError(f"labels must be one integer for each of the {n} samples, {what}")
-        known["labels"] = given_labels.astype(np.int64)
+        known["labels"] = column_of("label", labels, n)
     rows = RowKeys(keys, tuple(targets))
     return SourceTable(source=source, rows=rows, axes=axes, length=n, **known).read_for(recipe, targets)
-
-
-_NOTHING = Ragged(np.zeros((0, 4), np.float32), np.zeros(1, np.int64))  # stands for what comes with the samples

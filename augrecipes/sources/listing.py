@@ -22,25 +22,20 @@ import contextlib
 import logging
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from augrecipes import cache as caches
 from augrecipes.errors import DataError, counted
 from augrecipes.remote import RemotePath, is_pattern, remote_place
-from augrecipes.sources.entries import EXTENSIONS, SKIPPED, is_folder, is_image
+from augrecipes.sources.columns import Columns
+from augrecipes.sources.names import EXTENSIONS, SKIPPED, is_folder, is_image
 from augrecipes.sources.paths import PathLike, PathTable
 
 _log = logging.getLogger("augrecipes")
 
-_SAME = {b"jpeg": b"jpg", b"jpe": b"jpg", b"tiff": b"tif", b"j2k": b"jp2"} | dict.fromkeys(
-    (b"pgm", b"pbm", b"pnm"), b"ppm"
-)
 Layout = Literal["auto", "classes", "flat"]
 
 _SPLITS = re.compile(r"(train(ing)?|val(id(ation)?)?|dev|test(ing)?|eval(uation)?)[-_]?(\d{4})?$", re.IGNORECASE)
@@ -69,30 +64,7 @@ class Scan(NamedTuple):
 _Part = tuple[bytes, Scan]  # what stands in front of the names of a folder, and the folder
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Images found below one or more folders.
-
-    Attributes:
-        paths: of the images.
-        labels: int64, the class number of each image; None in a flat folder.
-        classes: class names, sorted as bytes; None in a flat folder.
-    """
-
-    paths: PathTable
-    labels: NDArray[np.int64] | None = None
-    classes: tuple[str, ...] | None = None
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-    @property
-    def class_to_idx(self) -> dict[str, int] | None:
-        """Class names to their numbers; None in a flat folder."""
-        return None if self.classes is None else {name: i for i, name in enumerate(self.classes)}
-
-
-def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layout = "auto") -> Listing:
+def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layout = "auto") -> Columns:
     """The images below several folders, one after another; folders of equal names are one class.
 
     Args:
@@ -115,7 +87,7 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
     ...         file.parent.mkdir(exist_ok=True)
     ...         file.touch()
     ...     found = list_folders([root])
-    >>> found.classes, found.labels.tolist(), found.paths.name(0).replace(os.sep, "/")
+    >>> found.classes, found.labels.tolist(), found.images.name(0).replace(os.sep, "/")
     (('cat', 'dog'), [0, 1], 'cat/1.jpg')
     """
     if layout not in ("auto", "classes", "flat"):
@@ -135,14 +107,16 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
             names = sorted(above + file for above, scan in parts for file in _names(scan.files))
             tables.append(PathTable.from_names(names, root=root if place is None else os.fsencode(place.fixed.url)))
             classes.append(name or b"")
-    paths = PathTable.concat(tables)
+    files = {"image": PathTable.concat(tables)}
     if any(flat):
-        return Listing(paths)
+        return Columns(files=files)
     known, numbers = np.unique(np.array(classes, object), return_inverse=True)
-    labels = np.repeat(numbers.astype(np.int64), [len(table) for table in tables])
-    found_classes = tuple(map(os.fsdecode, known))
-    _tell_of_classes(os.fsdecode(encoded[0]), found_classes, asks=layout == "auto")
-    return Listing(paths, labels, found_classes)
+    labels, named = (
+        np.repeat(numbers.astype(np.int64), [len(table) for table in tables]),
+        tuple(map(os.fsdecode, known)),
+    )
+    _tell_of_classes(os.fsdecode(encoded[0]), named, asks=layout == "auto")
+    return Columns(files=files, labels=labels, classes=named, class_to_idx={name: k for k, name in enumerate(named)})
 
 
 def _tell_of_classes(root: str, names: tuple[str, ...], *, asks: bool) -> None:
@@ -173,14 +147,11 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None,
     name = os.fsdecode(root)
     flat = layout == "flat" or (layout == "auto" and bool(direct or not deeper))
     if layout == "auto" and direct and deeper:
-        _log.warning(
-            "%s: %s images directly in this folder and %s in its subfolders: all are taken, without classes. "
-            "layout='classes' makes classes of the subfolders and leaves out the rest; layout='flat' says that "
-            "this is meant",
-            name,
-            f"{direct:,}",
-            f"{deeper:,}",
+        what = (
+            "%s: %s directly in this folder and %d in its subfolders: all are taken, without classes. layout='classes' "
+            "makes classes of the subfolders and leaves out the rest; layout='flat' says that this is meant"
         )
+        _log.warning(what, name, counted(direct, "image"), deeper)
     if not (direct or deeper if flat else deeper):
         if is_pattern(name):
             raise DataError("no image fits this pattern: * stops at a slash, and ** does not", path=name)
@@ -188,19 +159,7 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None,
     if not flat and here[0][1].files:
         first = os.fsdecode(_names(here[0][1].files)[0])
         _log.warning("%s: %s beside the folders, not read (%s first)", name, counted(direct, "image"), first)
-    _tell_of_formats(name, every)
     return {None: every} if flat else {found: below[found] for found in sorted(below)}
-
-
-def _tell_of_formats(root: str, parts: Iterable[_Part]) -> None:
-    """One line in the log where files of several formats lie together; arrays beside images are seldom meant."""
-    files = b"\0".join(scan.files for _, scan in parts if scan.files).lower() + b"\0"
-    found = Counter[str]()
-    for extension in EXTENSIONS:
-        found[_SAME.get(extension, extension).decode()] += files.count(b".%s\0" % extension)
-    if len(+found) > 1:
-        counts = ", ".join(f"{-count:,} {name}" for count, name in sorted((-n, name) for name, n in (+found).items()))
-        _log.log(logging.WARNING if found["npy"] else logging.INFO, "%s mixes formats: %s", root, counts)
 
 
 def _count(parts: Iterable[_Part]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,19 +18,19 @@ from augrecipes.images.encoded import data_errors
 from augrecipes.images.format import stage
 from augrecipes.images.reading import open_file
 from augrecipes.paths import is_archive
-from augrecipes.sources.entries import EXTENSIONS, is_folder
+from augrecipes.sources.names import is_folder, is_image
+from augrecipes.sources.sample_inputs import plain_array
 from augrecipes.sources.source import Source, is_source
 from augrecipes.sources.tar.shards import TarShards
 from augrecipes.user_code import open_module
 
 _ABSTRACT = "torch.utils.data.dataset", "Dataset.__getitem__"
 _SPLITS = frozenset({"train", "training", "test", "val", "valid", "validation", "dev", "all"})
-_FIELDS = {"label": "labels", "weight": "weights", "group": "groups"}  # of a table, by the names of columns
-# Of columns: the kinds of their values, their dtype in a table, and what they are called in messages.
-_KINDS = {
-    "label": ("iu", np.int64, "integers"),
-    "weight": ("iuf", np.float64, "numbers"),
-    "group": ("U", np.str_, "texts"),
+# Columns: their fields in a table, the kinds of their values, their dtype there, and what they are called in messages.
+_COLUMNS: dict[str, tuple[str, str, Any, str]] = {
+    "label": ("labels", "iu", np.int64, "integers"),
+    "weight": ("weights", "iuf", np.float64, "numbers"),
+    "group": ("groups", "U", np.str_, "texts"),
 }
 
 
@@ -46,7 +47,7 @@ class OpenedSource(Source):
     """
 
     def __init__(self, given: Any, name: str | None = None) -> None:
-        if isinstance(given, str | os.PathLike) or _are_archives(given):
+        if isinstance(given, str | os.PathLike) or names_source(given):
             given = _source_at(given)
         self._given, self._opened, self._process = _as_rows(given), None, 0
         opened = self.open() if _opens(self._given) else _checked(self._given)
@@ -183,7 +184,9 @@ def known_columns(source: Any, label: str = "label") -> dict[str, Any]:
         found, rows = known_columns(source.dataset, label), np.asarray(source.indices)
         return {name: value[rows] if isinstance(value, np.ndarray) else value for name, value in found.items()}
     own = _own_columns(source)
-    fields = {_FIELDS[name]: _column(name, own[name], len(source)) for name in _FIELDS if own.get(name) is not None}
+    fields = {
+        _COLUMNS[name][0]: column_of(name, own[name], len(source)) for name in _COLUMNS if own.get(name) is not None
+    }
     if "labels" not in fields and (labels := _foreign_labels(source, label)) is not None:
         fields["labels"] = labels
     listed = label in (getattr(source, "column_names", None) or ())
@@ -199,9 +202,10 @@ def _own_columns(source: Any) -> Mapping[str, Any]:
     return columns if isinstance(columns, Mapping) else {}
 
 
-def _column(name: str, values: Any, count: int) -> Any:
-    kinds, dtype, said = _KINDS[name]
-    array = np.asarray(values)
+def column_of(name: str, values: Any, count: int) -> Any:
+    """A column of a source as an array: one value for each sample, of the kind that it has; or a DataError."""
+    _, kinds, dtype, said = _COLUMNS[name]
+    array = plain_array(values)
     if array.shape != (count,) or array.dtype.kind not in kinds:
         what = f"{array.dtype} of shape {array.shape}"
         raise DataError(f"column {name!r} of a source of {count} samples should be as many {said}, got {what}")
@@ -225,45 +229,35 @@ def names_source(given: Any) -> bool:
     >>> names_source("train-{000..015}.tar"), names_source(["a.tar", "b.tar"]), names_source("photos.csv")
     (True, True, False)
     """
+    if isinstance(given, list | tuple):
+        paths = [one for one in given if isinstance(one, str | os.PathLike) and is_archive(os.fspath(one))]
+        return 0 < len(paths) == len(given)
     if not isinstance(given, str | os.PathLike):
-        return _are_archives(given)
+        return False
     path = Path(given)
     # Not `path.is_dir()`: a pattern may be too long for a path.
     return _holds_archives(path) if os.path.isdir(path) else is_archive(str(path)) or path.suffix == ".npy"  # noqa: PTH112
 
 
-def _are_archives(given: Any) -> bool:
-    """Whether something is a list of paths of tar archives, or of patterns of them."""
-    return (
-        isinstance(given, list | tuple)
-        and bool(given)
-        and all(isinstance(one, str | os.PathLike) and is_archive(os.fspath(one)) for one in given)
-    )
-
-
 def _holds_archives(folder: Path) -> bool:
     """Whether a folder has archives in it, and no image."""
-    found = False
-    try:
-        with os.scandir(os.fsencode(folder)) as entries:
-            for entry in entries:
-                if entry.name.rpartition(b".")[2].lower() in EXTENSIONS and not is_folder(entry):
-                    return False
-                found |= is_archive(os.fsdecode(entry.name)) and not entry.name.startswith(b".")
-    except OSError:  # told by who lists it
-        return False
-    return found
+    has_archive = False
+    with suppress(OSError), os.scandir(os.fsencode(folder)) as entries:  # whoever lists it tells of the error
+        for entry in entries:
+            if is_image(entry.name) and not is_folder(entry):
+                return False
+            has_archive |= is_archive(os.fsdecode(entry.name)) and not entry.name.startswith(b".")
+    return has_archive
 
 
 def _source_at(given: Any) -> Any:
     """The source that paths name; a function that opens it, where each process has to for itself."""
-    if not isinstance(given, str | os.PathLike) or (names_source(given) and Path(given).suffix != ".npy"):
+    if isinstance(given, list | tuple) or (names_source(given) and Path(given).suffix != ".npy"):
         return TarShards(given)
-    if Path(given).suffix != ".npy":
+    path = Path(given)
+    if path.suffix != ".npy" or not path.is_file():
         what = "is no source: give a function that opens it, tar archives, or an .npy file of N×H×W×C"
-        raise DataError(what if Path(given).exists() else "no such file or folder", os.fspath(given))
-    if not Path(given).is_file():
-        raise DataError("no such file", os.fspath(given))
+        raise DataError(what if path.exists() else "no such file or folder", str(path))
     return partial(_SavedRows, os.fspath(given))
 
 

@@ -20,7 +20,7 @@ from augrecipes.images.reading import read_bytes
 from augrecipes.remote import Place, RemotePath
 from augrecipes.store import columns
 from augrecipes.store.columns import Texts
-from augrecipes.store.disk import crc32, naming, write_file
+from augrecipes.store.disk import crc32, store_errors, write_file
 
 VERSION = 3
 NAME = "index.json"
@@ -80,7 +80,7 @@ def render(content: Mapping[str, Any]) -> bytes:
 def load(store: Place) -> dict[str, Any]:
     """Reads the index of a store and checks it; its "digest" is included. Raises StoreError."""
     path = store / NAME
-    with naming(store):
+    with store_errors(store):
         if isinstance(store, RemotePath):
             if not path.exists():
                 raise StoreError(f"no such store: there is no {NAME} there", path=str(store))
@@ -141,7 +141,7 @@ def publish(
     folder: Place,
     items: Mapping[str, Mapping[str, NDArray[Any]]],
     tables: Mapping[str, NDArray[Any] | Texts],
-    said: Mapping[str, Any],
+    fields: Mapping[str, Any],
     shards: Sequence[Mapping[str, Any]],
 ) -> None:
     """Writes the columns and, last, the index of a folder in which all shards are.
@@ -150,7 +150,7 @@ def publish(
         folder: the store.
         items: what is known of each target's items.
         tables: the caller's columns.
-        said: what the index says.
+        fields: what the index says.
         shards: what it says of them.
 
     Raises:
@@ -159,15 +159,15 @@ def publish(
     own = {f"{columns.OWN}{name}/{key}": column for name, table in items.items() for key, column in table.items()}
     blob = columns.render({**tables, **own})
     described = {"size": len(blob), "checksum": crc32(blob)}
-    last = render({**said, "shards": list(shards), "columns": described})
-    with naming(folder / NAME):
+    last = render({**fields, "shards": list(shards), "columns": described})
+    with store_errors(folder / NAME):
         if (folder / NAME).exists() and (folder / NAME).read_bytes() != last:
             raise StoreError(
                 "exists already, and a published store is never modified; remove it first", str(folder / NAME)
             )
     for path, data in ((folder / COLUMNS, blob), (folder / NAME, last)):
         if isinstance(path, RemotePath):
-            with naming(path):
+            with store_errors(path):
                 path.write_bytes(data)
         else:
             write_file(path, data)
@@ -175,12 +175,12 @@ def publish(
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     """Returns the names of what differs, the deepest that are objects in both."""
-    found = []
+    names = []
     for name in sorted({*one, *other}):
         a, b = one.get(name), other.get(name)
         if a != b:
-            found += differences(a, b) if isinstance(a, dict) and isinstance(b, dict) else [name]
-    return found
+            names += differences(a, b) if isinstance(a, dict) and isinstance(b, dict) else [name]
+    return names
 
 
 def check(content: Mapping[str, Any], fields: Mapping[str, Any], path: str, before: str = "") -> None:

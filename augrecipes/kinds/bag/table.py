@@ -148,7 +148,7 @@ def bags_of_folders(
         found = list_folders([root], cache=cache, layout="classes")
         names = [os.fsencode(name) for name in found.classes or ()]
         bags.append(PathTable.from_names(names, root=os.fsencode(root)))
-        tiles.append(found.paths)
+        tiles.append(found.images)
         counts.append(np.bincount(found.labels if found.labels is not None else [], minlength=len(names)))
     every = PathTable.concat(bags)
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)

@@ -13,12 +13,11 @@ from typing import Any
 from augrecipes.errors import DataError
 from augrecipes.machine import no_collection
 from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet
-from augrecipes.sources.entries import EXTENSIONS, SKIPPED
+from augrecipes.sources.names import SKIPPED, is_image
 from augrecipes.sources.paths import local_name
 
 _HEAD = 1 << 16  # bytes
 _TRIED = 20  # names of images
-_SUFFIXES = tuple(f".{os_name.decode()}" for os_name in sorted(EXTENSIONS))
 
 
 class PathView:
@@ -135,8 +134,3 @@ def tally_others(annotations: AnnotationSet, names: Iterable[str], what: str) ->
     folders = {name.rpartition("/")[0] for name in known}
     others = [name for name in names if is_image(name) and name not in known and name.rpartition("/")[0] in folders]
     annotations.tally("image", what, "".join(others[:1]), len(others))
-
-
-def is_image(name: str) -> bool:
-    """Whether a file is an image, by its name."""
-    return name.lower().endswith(_SUFFIXES)

@@ -17,12 +17,12 @@ from augrecipes.errors import DataError
 from augrecipes.sources.annotations.files import (
     PathView,
     folder_of,
-    is_image,
     read_lines,
     read_whole,
     tally_others,
 )
 from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, RecordError, numbers_of
+from augrecipes.sources.names import is_image
 
 TITLE = "Pascal VOC"
 LOOKS = "a folder of XML files, one an image (`<annotation>`)"

@@ -23,7 +23,7 @@ from augrecipes.recipe.nodes import plain
 from augrecipes.recipe.parse import read_nodes
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.sources.annotations import records
-from augrecipes.sources.annotations.files import PathView, class_list, is_image, is_there, read_lines, read_whole
+from augrecipes.sources.annotations.files import PathView, class_list, is_there, read_lines, read_whole
 from augrecipes.sources.annotations.records import (
     AnnotationOptions,
     AnnotationSet,
@@ -32,6 +32,7 @@ from augrecipes.sources.annotations.records import (
     mirror_shifts,
     numbers_of,
 )
+from augrecipes.sources.names import is_image
 from augrecipes.sources.paths import OUTSIDE, DataFolder, local_name
 
 TITLE = "YOLO"

@@ -85,10 +85,10 @@ def index_of(path: str) -> tuple[tuple[TileIndex, ...], tuple[float, float] | No
     """
     with needed("tifffile").TiffFile(path) as file:
         images = list(_images(file))
-        found = [_level(page) for page in images]
+        indices = [_level(page) for page in images]
         mpp = _mpp(images[0]) if images else None
-    levels = sorted((level for level in found if level is not None), key=lambda level: -level.width)
-    whole = bool(levels) and len(levels) == len(found) and levels[0] is found[0]
+    levels = sorted((level for level in indices if level is not None), key=lambda level: -level.width)
+    whole = bool(levels) and len(levels) == len(indices) and levels[0] is indices[0]
     return (tuple(levels), mpp) if whole else None
 
 
@@ -129,10 +129,10 @@ def _level(page: Any) -> TileIndex | None:
     down = down if tiled else min(down, height)
     offsets, counts = (np.asarray(values, np.int64) for values in (page.dataoffsets, page.databytecounts))
     tables = page.jpegtables or _START + _END
-    made = TileIndex(width, height, across, down, not tiled, offsets, counts, _START + coded + tables[2:-2])
-    expected = made.across * -(-height // down)
+    index = TileIndex(width, height, across, down, not tiled, offsets, counts, _START + coded + tables[2:-2])
+    expected = index.across * -(-height // down)
     # Tiles that are left out, which other readers fill from a coarser level, are theirs to read.
-    return made if len(offsets) == len(counts) == expected and counts.all() else None
+    return index if len(offsets) == len(counts) == expected and counts.all() else None
 
 
 @dataclass(slots=True)
@@ -178,7 +178,7 @@ class RecentTiles:
     def pixels(self, tile: Hashable) -> Pixels | None:
         """Those of a tile, which nobody may change; None where it was not decoded whole lately."""
         recent = self._tiles.peek(tile)
-        return recent and recent.pixels
+        return None if recent is None else recent.pixels
 
     def keep(self, tile: Hashable, pixels: Pixels) -> None:
         """Keep the pixels of a tile that was asked for, for as long as that is not forgotten."""
@@ -255,9 +255,9 @@ class JpegTiles(Pyramid):
             tile = self._tile(level, column, row)
             return tile.array() if reduce == 1 and rect == (0, 0, *tile.shape[:2]) else tile.view(*rect, reduce)
         except (DataError, OSError) as error:
-            what = f"the {'strip' if index.strips else 'tile'} at x={left}, y={top} of level {level}"
+            where = f"the {'strip' if index.strips else 'tile'} at x={left}, y={top} of level {level}"
             why = error.reason if isinstance(error, DataError) else f"cannot be read: {error.strerror or error}"
-            raise DataError(f"{what}: {why}", self.path) from None
+            raise DataError(f"{where}: {why}", self.path) from None
 
     def _tile(self, level: int, column: int, row: int) -> Encoded:
         """A tile, its header read and found to be what the file says."""
@@ -268,11 +268,11 @@ class JpegTiles(Pyramid):
             raise DataError("truncated: it would lie behind the end of the file")
         with stage("read"):
             data = self._file.read(start, count)
-        found = encoded(index.whole(data), name=self.path, exif="ignore", max_pixels=MAX_PIXELS)
-        if found.header.format != "jpeg" or found.shape[:2] != (index.rows_of(row), index.tile_width):
-            size = f"{found.shape[1]}×{found.shape[0]} px where {index.tile_width}×{index.rows_of(row)} are expected"
+        tile = encoded(index.whole(data), name=self.path, exif="ignore", max_pixels=MAX_PIXELS)
+        if tile.header.format != "jpeg" or tile.shape[:2] != (index.rows_of(row), index.tile_width):
+            size = f"{tile.shape[1]}×{tile.shape[0]} px where {index.tile_width}×{index.rows_of(row)} are expected"
             raise DataError(f"holds an image of {size}")
-        return found
+        return tile
 
 
 def _touched(index: TileIndex, part: Part) -> Iterator[tuple[int, int, Part]]:

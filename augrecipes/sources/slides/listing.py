@@ -137,7 +137,7 @@ def list_slides(paths: Sequence[str], windows: Windows) -> list[ListedSlide | Da
     return [*in_threads(listed, paths, cores())]
 
 
-def slides_in(given: PathLike | Sequence[PathLike]) -> list[str]:
+def slides_in(slides: PathLike | Sequence[PathLike]) -> list[str]:
     """The files that patterns, folders and paths name, each once, in the order given, and by name in each.
 
     Of the DICOM files in a folder that are one series, and so one slide, it is the first.
@@ -145,17 +145,17 @@ def slides_in(given: PathLike | Sequence[PathLike]) -> list[str]:
     Raises:
         DataError: one of them names none.
     """
-    several = [given] if isinstance(given, str | bytes | os.PathLike) else list(given)
-    found: dict[str, None] = {}
-    for text in map(os.fsdecode, several):
+    patterns = [slides] if isinstance(slides, str | bytes | os.PathLike) else list(slides)
+    files: dict[str, None] = {}
+    for text in map(os.fsdecode, patterns):
         try:
-            found.update(dict.fromkeys(_files(text)))
+            files.update(dict.fromkeys(_files(text)))
         except OSError as error:
             raise DataError(f"cannot be listed: {error.strerror or error}", text) from None
-    if not found:
+    if not files:
         raise ValueError("an empty list of slides")
-    firsts = {*{(Path(path).parent, series_of(path) or path): path for path in reversed(found)}.values()}
-    return [path for path in found if path in firsts]
+    firsts = {*{(Path(path).parent, series_of(path) or path): path for path in reversed(files)}.values()}
+    return [path for path in files if path in firsts]
 
 
 def series_of(path: str) -> str | None:
@@ -190,39 +190,39 @@ def _listed(path: str, windows: Windows, folders: Callable[[Path], str | None]) 
         mask = mask_file(path, os.fsdecode(str(windows.tissue)))
     state = state_of(path, mask, folders)
     OPENED.forget((path, stamp))
-    asked = blake2b(f"{_RULES} {windows!r}".encode(errors="surrogateescape"), digest_size=16).hexdigest()
-    key = asked if state is None else f"{cache.identity(path)}-{asked}"
-    found = cache.memo(cache.SLIDES, key, state, lambda: _found(path, stamp, windows, mask))
-    width, height = found["size"].tolist()
-    downsample = float(found["downsample"])
+    arguments = blake2b(f"{_RULES} {windows!r}".encode(errors="surrogateescape"), digest_size=16).hexdigest()
+    key = arguments if state is None else f"{cache.identity(path)}-{arguments}"
+    known = cache.memo(cache.SLIDES, key, state, lambda: _choose_windows(path, stamp, windows, mask))
+    width, height = known["size"].tolist()
+    downsample = float(known["downsample"])
     grid = _grid(windows, downsample)
     places = grid.places(Level(width, height, 1.0))
-    taken = np.unpackbits(found["taken"], count=len(places)).astype(bool)
-    note = f"{len(taken)} windows of {grid.side:.6g}² px of level 0 fit on its {width}×{height}"
-    if not taken.all():
-        note += f", and {taken.sum()} show tissue enough, and not too much white (tissue=, min_tissue=, max_white=)"
-    return ListedSlide(stamp, downsample, places[taken], note)
+    chosen = np.unpackbits(known["taken"], count=len(places)).astype(bool)
+    note = f"{len(chosen)} windows of {grid.side:.6g}² px of level 0 fit on its {width}×{height}"
+    if not chosen.all():
+        note += f", and {chosen.sum()} show tissue enough, and not too much white (tissue=, min_tissue=, max_white=)"
+    return ListedSlide(stamp, downsample, places[chosen], note)
 
 
 def _grid(windows: Windows, downsample: float) -> Grid:
     return Grid(windows.tile * downsample, (windows.stride or windows.tile) * downsample)
 
 
-def _found(path: str, stamp: str, windows: Windows, mask: str | None) -> cache.Arrays:
+def _choose_windows(path: str, stamp: str, windows: Windows, mask: str | None) -> cache.Arrays:
     """The size of a slide, the downsample of its windows, and which of them are taken."""
     slide = OPENED.at(path, stamp)
     downsample = downsample_of(slide, path, windows.mpp, windows.level, windows.slide_mpp)
     first, grid = slide.levels[0], _grid(windows, downsample)
     places = grid.places(first)
-    taken = np.ones(len(places), bool)
+    chosen = np.ones(len(places), bool)
     if len(places) and (windows.tissue is not None or windows.max_white < 1):
         small = thumbnail(slide, max(grid.side / _CELLS, max(first.width, first.height) / _LONGEST, 1.0))
-        taken = grid.shares(white_in(small), places, first) <= windows.max_white
+        chosen = grid.shares(white_in(small), places, first) <= windows.max_white
         if windows.tissue is not None:
             shares = grid.shares(_tissue(windows, first, small, mask), places, first)
-            taken &= shares >= max(windows.min_tissue, np.finfo(float).tiny)
+            chosen &= shares >= max(windows.min_tissue, np.finfo(float).tiny)
     size = np.array([first.width, first.height])
-    return {"size": size, "downsample": np.array(downsample), "taken": np.packbits(taken)}
+    return {"size": size, "downsample": np.array(downsample), "taken": np.packbits(chosen)}
 
 
 def _tissue(windows: Windows, slide: Level, small: Pixels, file: str | None) -> Mask:
@@ -233,7 +233,7 @@ def _tissue(windows: Windows, slide: Level, small: Pixels, file: str | None) -> 
     return mask_over(read_mask(file, exif="ignore", max_pixels=windows.max_pixels), slide, file)
 
 
-def mask_file(slide: str, given: str) -> str:
+def mask_file(slide: str, template: str) -> str:
     """The mask or the regions of a slide: a file, a template with `{stem}`, or a folder with a file of its name.
 
     A template without a folder lies beside the slide.
@@ -246,18 +246,18 @@ def mask_file(slide: str, given: str) -> str:
     >>> mask_file("slides/a.svs", "{stem}.geojson").replace(os.sep, "/")
     'slides/a.geojson'
     """
-    stem, path = Path(slide).stem, Path(given)
-    if "{stem}" in given:
-        named = Path(given.replace("{stem}", stem))
+    stem, path = Path(slide).stem, Path(template)
+    if "{stem}" in template:
+        named = Path(template.replace("{stem}", stem))
         return str(named if named.parent != Path() else Path(slide).parent / named)
     if not path.is_dir():
         if not path.exists():
-            raise DataError('no such file; tissue= may also be "otsu", a number between 0 and 1, or None', given)
-        return given
+            raise DataError('no such file; tissue= may also be "otsu", a number between 0 and 1, or None', template)
+        return template
     for suffix in _MASKS:
         if (file := path / f"{stem}{suffix}").is_file():
             return str(file)
-    raise DataError(f"has no mask and no regions in {given}: {stem} with {', '.join(_MASKS)} is looked for", slide)
+    raise DataError(f"has no mask and no regions in {template}: {stem} with {', '.join(_MASKS)} is looked for", slide)
 
 
 def state_of(path: str, mask: str | None, folders: Callable[[Path], str | None]) -> str | None:

@@ -64,13 +64,13 @@ class ByOpenSlide(Pyramid):
         corner = round(there.x * here.downsample), round(there.y * here.downsample)
         try:
             with stage("decode"):
-                found = np.asarray(self._handle.read_region(corner, level, (there.width, there.height)))
+                pixels = np.asarray(self._handle.read_region(corner, level, (there.width, there.height)))
         except needed("openslide").OpenSlideError as error:
             self._handle = opened(self.path)  # a handle repeats its first error for ever
-            what = f"{there.width}×{there.height} px at x={there.x}, y={there.y} of level {level}"
-            raise DataError(f"OpenSlide cannot read {what}: {error}", self.path) from None
+            where = f"{there.width}×{there.height} px at x={there.x}, y={there.y} of level {level}"
+            raise DataError(f"OpenSlide cannot read {where}: {error}", self.path) from None
         y, x = there.y - part.y, there.x - part.x
-        out[y : y + there.height, x : x + there.width] = self._without_alpha(found)
+        out[y : y + there.height, x : x + there.width] = self._without_alpha(pixels)
         return out
 
     def _without_alpha(self, pixels: Any) -> Any:
@@ -203,8 +203,8 @@ def check_tiff(path: str, *, falling: bool) -> None:
                     continue
                 size = _checked_size(tags)
                 if size is None or (falling and (size[0] > before[0] or size[1] > before[1])):
-                    said = " · ".join("×".join(str(tag.value) for tag in tags[size]) or "?" for size in _SIZES)
-                    raise ValueError(f"image {number} cannot have the width, height, and sides of tiles {said}")
+                    sides = " · ".join("×".join(str(tag.value) for tag in tags[size]) or "?" for size in _SIZES)
+                    raise ValueError(f"image {number} cannot have the width, height, and sides of tiles {sides}")
                 before = size
     except MemoryError:
         raise
@@ -250,8 +250,8 @@ def check_mirax(path: str) -> None:
 
 def _within(path: str, text: str, name: str, most: int) -> int:
     """The largest of the numbers that are said of a name, 1 where there are none; all have to be from 1 to `most`."""
-    said = [value.strip() for value in re.findall(rf"^[ \t]*{name}[ \t]*=(.*)$", text, re.MULTILINE)]
-    for value in said:
+    values = [value.strip() for value in re.findall(rf"^[ \t]*{name}[ \t]*=(.*)$", text, re.MULTILINE)]
+    for value in values:
         if re.fullmatch("[0-9]{1,9}", value) is None or not 1 <= int(value) <= most:
             raise DataError(f"{name} has to be a whole number from 1 to {most:,}, and is {value or 'empty'}", path)
-    return max(map(int, said), default=1)
+    return max(map(int, values), default=1)
