@@ -86,13 +86,15 @@ def _fits(recipe: Recipe, data: Any, masks: Any, names: Any) -> None:
 def _check(recipe: Recipe, mode: Any, data: Any, how: dict[str, Any]) -> Checked:
     from augrecipes.compiler.compile import check, steps_of
     from augrecipes.recipe import kinds
-    from augrecipes.sources.opening import is_source, look_at_source
+    from augrecipes.sources.check import look_at_samples
+    from augrecipes.sources.opening import is_source, open_data
 
     steps_of(recipe, mode)  # or the recipe has no such section
     check(recipe)
     with parts() as advance:
         if is_source(data):
-            return look_at_source(recipe, mode, data, advance)
+            source = open_data(recipe, recipe.compile(mode, "none").targets, data, mode=mode)
+            return look_at_samples(recipe, mode, source, advance)
         checked: Checked = kinds.part(recipe.kind, "reader").check(recipe, mode, data, **how, advance=advance)
         return checked
 
