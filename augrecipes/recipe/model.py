@@ -13,60 +13,24 @@ from typing import Any, Literal
 from augrecipes.display import Displayed
 from augrecipes.ops import schedule
 from augrecipes.ops.bounds import MOST_BYTES
+from augrecipes.ops.catalog import Schema
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
 from augrecipes.ops.step import NOWHERE, Position, Step, label
 from augrecipes.recipe import grammar
-from augrecipes.recipe.grammar import (
-    SCALES,
-    STEPS,
-    TEXT,
-    UINT8_HWC,
-    Bag,
-    Boxes,
-    Inputs,
-    Key,
-    Keypoints,
-    NamedView,
-    Normalize,
-    Optimize,
-    Output,
-    RuleName,
-    Schema,
-    TtaViews,
-    key,
-    keys_of,
-    listing,
-    mapping,
-    one_of,
-)  # fmt: skip
+from augrecipes.recipe.grammar import UINT8_HWC, Bag, Boxes, Inputs, Keypoints, NamedView, Normalize, Output, key
 from augrecipes.recipe.kinds import Facts, Kind, facts
 from augrecipes.recipe.methods import RecipeMethods
 
 Mode = Literal["train", "eval"]
+Optimize = grammar.Optimize
+RuleName = grammar.RuleName
+TEXT, STEPS, listing, one_of = grammar.TEXT, grammar.STEPS, grammar.listing, grammar.one_of
 DERIVED = "derived"  # of `eval:`
 
 __all__ = [
-    "GROUPS",
-    "NOWHERE",
-    "UINT8_HWC",
-    "Arguments",
-    "Bag",
-    "Boxes",
-    "Inputs",
-    "Keypoints",
-    "Kind",
-    "Mode",
-    "NamedView",
-    "Normalize",
-    "Optimize",
-    "Output",
-    "Position",
-    "Recipe",
-    "RuleName",
-    "Step",
-    "canonical",
-    "label",
+    "GROUPS", "NOWHERE", "UINT8_HWC", "Arguments", "Bag", "Boxes", "Inputs", "Keypoints", "Kind", "Mode", "NamedView",
+    "Normalize", "Optimize", "Output", "Position", "Recipe", "RuleName", "Step", "canonical", "label",
 ]  # fmt: skip
 
 
@@ -113,13 +77,13 @@ class Recipe(Displayed, RecipeMethods):
         _LARGEST, "Of the largest image that a step may make, in memory; null: of any. More is an error beforehand.",
         MOST_BYTES, changes="run",
     )  # fmt: skip
-    scales: Arguments = key(SCALES, "Pairs: relative grid of each target.", Arguments)
+    scales: Arguments = key(grammar.SCALES, "Pairs: relative grid of each target.", Arguments)
     allow_resampling: bool = key({"type": "boolean"}, "Pairs: let shared geometry resample.", False)
     correspondence: bool = key(
         {"type": "boolean"}, "Views: also the matrix from each view to the image, as NAME_matrix.", False, unsaid=True
     )
     bag: Bag | None = key(grammar.BAG, "Bags: how the tiles are picked.", None)
-    tta: TtaViews | None = key(
+    tta: grammar.TtaViews | None = key(
         grammar.TTA, "Test-time augmentation: the views of an image that `augrecipes.tta` makes and merges.", None,
         unsaid=True,
     )  # fmt: skip
@@ -217,18 +181,18 @@ class Recipe(Displayed, RecipeMethods):
         return tuple(self.view(view.name) for view in self.views) or (self,)
 
 
-KEYS: dict[str, Key] = {
+KEYS: dict[str, grammar.Key] = {
     declared.name: declared
     for declared in (
-        Key("version", {"const": 1, "description": "Version of the recipe language."}),
-        *keys_of(Recipe),
-        Key("shared", {**STEPS, "description": "Views: steps before all of them."}),
-        Key("extends", {**TEXT, "minLength": 1, "description": "Gallery name or path of the recipe that this varies."}),
-        Key("set", {"type": "object", "description": "Variants: values by address, such as RandomCrop.height."}),
-        Key("without", {"anyOf": [listing(TEXT), TEXT], "description": "Variants: steps left out."}),
+        grammar.Key("version", {"const": 1, "description": "Version of the recipe language."}),
+        *grammar.keys_of(Recipe),
+        grammar.Key("shared", {**STEPS, "description": "Views: steps before all of them."}),
+        grammar.Key("extends", {**TEXT, "minLength": 1, "description": "Gallery name or path of what this varies."}),
+        grammar.Key("set", {"type": "object", "description": "Variants: values by address: RandomCrop.height."}),
+        grammar.Key("without", {"anyOf": [listing(TEXT), TEXT], "description": "Variants: steps left out."}),
     )
 }
-TOP = mapping({name: declared.schema for name, declared in KEYS.items()})
+TOP = grammar.mapping({name: declared.schema for name, declared in KEYS.items()})
 _RUN_ONLY = frozenset(declared.field for declared in KEYS.values() if declared.changes == "run")
 
 

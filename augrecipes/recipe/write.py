@@ -103,8 +103,8 @@ _DEFAULT = Recipe("")
 # Keys that are not one plain value.
 _WRITERS: dict[str, Callable[[Recipe], Lines]] = {
     "version": lambda _: iter([(("version",), "", "version: 1")]),
-    "bag": lambda recipe: _mapping("bag", recipe.bag and asdict(recipe.bag)),
-    "tta": lambda recipe: _mapping("tta", recipe.tta and views_of(recipe.tta)),
+    "bag": lambda recipe: _mapping("bag", asdict(recipe.bag) if recipe.bag else None),
+    "tta": lambda recipe: _mapping("tta", views_of(recipe.tta) if recipe.tta else None),
     "inputs": lambda recipe: _mapping("inputs", _inputs(recipe.inputs)),
     "steps": _steps,
     "views": _views,

@@ -49,8 +49,8 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
     (2, 3, 3)
     """
     if (file := _file(value)) is not None:
-        found = encoded(file, name="", **decode) if isinstance(file, bytes) else open_encoded(file, **decode)
-        return found if undecoded else found.array()
+        image = encoded(file, name="", **decode) if isinstance(file, bytes) else open_encoded(file, **decode)
+        return image if undecoded else image.array()
     channels: int | None = decode.get("channels", 3)
     if _is_pillow(value):
         if value.mode.startswith(_PILLOW_DEEP):
@@ -264,23 +264,23 @@ def _saying(name: str, read: Any, value: Any, **how: Any) -> Any:
 
 def _points(name: str, value: Any) -> NDArray[np.float32]:
     try:
-        found = plain_array(value).astype(np.float32)
+        points = plain_array(value).astype(np.float32)
     except (TypeError, ValueError) as error:
         raise DataError(f"{name}: {error}") from None
-    if not found.size:
+    if not points.size:
         return np.zeros((0, _POINTS[name]), np.float32)
-    if found.ndim != 2 or found.shape[1] < _POINTS[name]:
-        raise DataError(f"{name} of shape {found.shape}; (n, {_POINTS[name]}) is taken")
-    return found
+    if points.ndim != 2 or points.shape[1] < _POINTS[name]:
+        raise DataError(f"{name} of shape {points.shape}; (n, {_POINTS[name]}) is taken")
+    return points
 
 
 def _labels(value: Any, name: str, n: int) -> NDArray[np.int64]:
     if value is None:
         return np.zeros(n, np.int64) if name == "boxes" else np.arange(n, dtype=np.int64)
-    found = plain_array(value)
-    if found.shape != (n,) or (found.size and found.dtype.kind not in "iub"):
-        raise DataError(f"labels of {n} {name} are as many integers, got {found.dtype} of shape {found.shape}")
-    return found.astype(np.int64)
+    labels = plain_array(value)
+    if labels.shape != (n,) or (labels.size and labels.dtype.kind not in "iub"):
+        raise DataError(f"labels of {n} {name} are as many integers, got {labels.dtype} of shape {labels.shape}")
+    return labels.astype(np.int64)
 
 
 def plain(name: str, value: Any) -> Any:
