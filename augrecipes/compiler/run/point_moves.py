@@ -12,8 +12,8 @@ import numpy as np
 from augrecipes.compat.boxes import COMES, LEAVES
 from augrecipes.compat.steps import Sample, functions_of, sampler_of
 from augrecipes.compiler.executor.inputs import AnyImage
-from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.executor.program_buffer import Op
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.run.points import rows_of, take_points
 from augrecipes.native.op_numbers import LIMITS
