@@ -104,7 +104,7 @@ def open_data(
     if bags is not None:
         if len(bags) != len(bags.table):
             raise DataError("some of a dataset's bags, or repeats of them: give the dataset itself")
-        return RecipeSource(bags.table, recipe.inputs, bags.decode | ({"channels": wanted} if wanted else {}))
+        return RecipeSource(bags.table, recipe.inputs, bags.source.decode | ({"channels": wanted} if wanted else {}))
     if is_source(data):
         return RecipeSource(table_of_source(data, recipe, targets), recipe.inputs, decode)
     given = as_given(recipe, data)
