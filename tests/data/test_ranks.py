@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -477,23 +476,12 @@ def test_the_log_says_who_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-# Real processes under torchrun: they go on where others stopped, and none waits for one that has died.
+# Real processes: none waits for one that has died.
 
-HERE = Path(__file__).parent
 PATIENCE_SECONDS = 300
 together = pytest.mark.skipif(
     sys.platform != "linux" or not torch.distributed.is_available(), reason="asks /proc, forks, and wants torch whole"
 )
-
-
-def torchrun(ranks: int, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", __file__]
-    command += map(str, arguments)
-    path = os.pathsep.join([str(HERE.parents[1]), str(HERE.parent)])
-    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
-    )
 
 
 def runs(process: int) -> bool:
@@ -502,23 +490,6 @@ def runs(process: int) -> bool:
     except FileNotFoundError:
         return False
     return text.rpartition(")")[2].split()[0] != "Z"  # dead, and nobody has asked how it ended
-
-
-@together
-@pytest.mark.soak  # in one process: the law above
-def test_three_ranks_stop_and_two_go_on(tmp_path: Path) -> None:
-    read: list[int] = []
-    for ranks, steps in ((3, 2), (2, 0)):
-        done = torchrun(ranks, tmp_path, steps)
-        assert not done.returncode, done.stderr
-        told = [json.loads((tmp_path / f"{rank}-of-{ranks}.json").read_text()) for rank in range(ranks)]
-        assert len({length for length, _ in told}) == 1
-        batches = [taken for _, taken in told]
-        read += [i for step in zip(*batches, strict=True) for batch in step for i in batch]
-    weights = torch.arange(SAMPLES, dtype=torch.float64).numpy()
-    whole = BatchSchedule(SAMPLES, seed=2, weights=weights, samples=SAMPLES - 1).whole(0).tolist()
-    assert read == whole
-    assert json.loads((tmp_path / "state.json").read_text())["epoch"] == 1
 
 
 def trained(rank: int, port: int, folder: Path) -> None:
@@ -548,32 +519,12 @@ def test_a_rank_that_dies_is_an_error_for_the_others(tmp_path: Path) -> None:
         time.sleep(0.05)
 
 
-# What a rank runs: this file under torchrun, with a folder and a number of steps, to read; and `train`.
+# What a rank runs.
 SAMPLES = 47
 
 
 def made(**options: Any) -> Any:
     return loader(Counting(SAMPLES), 3, weights=[*range(SAMPLES)], samples_per_epoch=SAMPLES - 1, seed=2, **options)
-
-
-def read_share(folder: Path, steps: int) -> None:
-    """Go on where a state in the folder says, for so many steps or to the end; rank 0 saves the state."""
-    torch.distributed.init_process_group("gloo")
-    rank, world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
-    batches, state = made(num_workers=rank % 2), folder / "state.json"
-    if state.exists():
-        batches.load_state_dict(json.loads(state.read_text()))
-    passing, taken = iter(batches), []
-    for _ in range(steps or SAMPLES):
-        batch = next(passing, None)
-        if batch is None:
-            break
-        taken.append(batch["index"].tolist())
-    torch.distributed.barrier()
-    if rank == world_size - 1:
-        state.write_text(json.dumps(batches.state_dict()))
-    (folder / f"{rank}-of-{world_size}.json").write_text(json.dumps([len(batches), taken]))
-    torch.distributed.destroy_process_group()
 
 
 def train(folder: Path) -> None:
@@ -591,7 +542,3 @@ def train(folder: Path) -> None:
         except RuntimeError:
             (folder / "heard.json").write_text(json.dumps(step))
             raise
-
-
-if __name__ == "__main__":
-    read_share(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,4 +1,4 @@
-"""Who reads: what the arguments say, the rule where they do not, and that the samples are the same whoever does."""
+"""Arguments of loaders and datasets: who reads, what makes no sense, and what the data has not."""
 
 import logging
 import re
