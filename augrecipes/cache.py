@@ -56,15 +56,15 @@ def cache_folder() -> Path:
     Raises:
         OSError: there is none: nobody knows where the user's home is.
     """
-    if given := os.environ.get(CACHE):
-        return Path(given)
+    if folder := os.environ.get(CACHE):
+        return Path(folder)
     try:
         if sys.platform == "win32":
             return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local", "augrecipes", "Cache")
         if sys.platform == "darwin":
             return Path.home() / "Library" / "Caches" / "augrecipes"
-        given = os.environ.get("XDG_CACHE_HOME", "")
-        return Path(given if os.path.isabs(given) else Path.home() / ".cache", "augrecipes")  # noqa: PTH117
+        folder = os.environ.get("XDG_CACHE_HOME", "")
+        return Path(folder if os.path.isabs(folder) else Path.home() / ".cache", "augrecipes")  # noqa: PTH117
     except RuntimeError as error:
         raise FileNotFoundError(str(error)) from None
 
@@ -135,10 +135,10 @@ class Cache:
         """What was kept under a key; None where nothing was, or it cannot be read."""
         with contextlib.suppress(OSError):
             path = self.path(key)
-            found = path.read_bytes()
+            data = path.read_bytes()
             with contextlib.suppress(OSError):  # a cache that cannot be written can be read
                 os.utime(path)  # it was used
-            return found
+            return data
         return None
 
     def write(self, key: str, data: bytes) -> bool:
@@ -263,11 +263,11 @@ def stamp_of_file(path: str, what: str) -> str:
         raise DataError(str(getattr(error, "strerror", None) or error), path) from None
     if not stat.S_ISREG(about.st_mode):
         raise DataError(f"is no {what}: not a regular file", path)
-    return size_and_time(about)
+    return file_stamp(about)
 
 
-def size_and_time(about: os.stat_result) -> str:
-    """What `stamp_of_file` returns."""
+def file_stamp(about: os.stat_result) -> str:
+    """What tells a file from what takes its place, on any machine: its size and time."""
     return f"{about.st_size} {about.st_mtime_ns}"
 
 
@@ -282,10 +282,10 @@ def memo(cache: Cache, key: str, stamp: str | None, make: Callable[[], Arrays]) 
     """
     if stamp is not None and (known := recall(cache, key, stamp)) is not None:
         return known
-    found = make()
+    arrays = make()
     if stamp is not None:
-        keep(cache, key, stamp, found)
-    return found
+        keep(cache, key, stamp, arrays)
+    return arrays
 
 
 def recall(cache: Cache, key: str, stamp: str) -> Arrays | None:
@@ -296,8 +296,8 @@ def recall(cache: Cache, key: str, stamp: str) -> Arrays | None:
     import numpy as np
 
     with np.load(io.BytesIO(data[_DIGEST:]), allow_pickle=False) as file:
-        found: Arrays = parsed(lambda: dict(file))
-        return found
+        arrays: Arrays = parsed(lambda: dict(file))
+        return arrays
 
 
 def keep(cache: Cache, key: str, stamp: str, arrays: Arrays) -> None:
@@ -311,7 +311,7 @@ def keep(cache: Cache, key: str, stamp: str, arrays: Arrays) -> None:
 
 
 def _digest(stamp: str, data: memoryview) -> bytes:
-    made = blake2b(_RULES, digest_size=_DIGEST)
-    made.update(len(stamp).to_bytes(8, "little") + stamp.encode(errors="surrogateescape"))
-    made.update(data)
-    return made.digest()
+    digest = blake2b(_RULES, digest_size=_DIGEST)
+    digest.update(len(stamp).to_bytes(8, "little") + stamp.encode(errors="surrogateescape"))
+    digest.update(data)
+    return digest.digest()

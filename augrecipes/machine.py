@@ -9,12 +9,18 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import parent_process
 from pathlib import Path
+from typing import TypeVar
 
 from augrecipes.errors import StoreError
+from augrecipes.progress import Progress
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -51,10 +57,31 @@ def bytes_of(size: str | int) -> int:
     """
     match = _SIZE.fullmatch(str(size).strip())
     step = 1024 if match and match[3] else 1000
-    found = int(float(match[1]) * step ** " kmgt".index(match[2].lower() or " ")) if match else 0
-    if found < 1:
+    count = int(float(match[1]) * step ** " kmgt".index(match[2].lower() or " ")) if match else 0
+    if count < 1:
         raise StoreError(f"a size of {str(size)!r}: give a number and a unit, such as 2G, 500M or 1.5GiB")
-    return found
+    return count
+
+
+def in_threads(
+    work: Callable[[T], R], items: Sequence[T], threads: int | None = None, advance: Progress | None = None
+) -> Iterator[R]:
+    """Yield what `work` returns for each item, in their order, by some threads.
+
+    Args:
+        work: is called in threads.
+        items: all of them.
+        threads: how many; None: one a core, at most eight.
+        advance: called with how many are done, and of how many.
+
+    >>> [*in_threads(str, range(3))]
+    ['0', '1', '2']
+    """
+    with ThreadPoolExecutor(threads or min(8, cores())) as pool:
+        for done, result in enumerate(pool.map(work, items), 1):
+            yield result
+            if advance is not None:
+                advance(done, len(items))
 
 
 def end_with_parent() -> None:

@@ -181,8 +181,8 @@ class RemotePath:
 
     def iterdir(self) -> Iterator[RemotePath]:
         """What is directly below."""
-        found = request(self.url, lambda system, path: _fresh(system).ls(path, detail=False))
-        return (self / name.rstrip("/").rpartition("/")[2] for name in found)
+        names = request(self.url, lambda system, path: _fresh(system).ls(path, detail=False))
+        return (self / name.rstrip("/").rpartition("/")[2] for name in names)
 
     def files(self) -> dict[str, int]:
         """Every file below, or of a pattern, by its name behind this address or the pattern's fixed part; its size.
@@ -191,11 +191,11 @@ class RemotePath:
             FileNotFoundError: there is nothing.
         """
         how = "glob" if is_pattern(self) else "find"
-        found = request(self.url, lambda system, path: getattr(_fresh(system), how)(path, detail=True))
-        if not found and how == "find" and not self.exists():
+        listing = request(self.url, lambda system, path: getattr(_fresh(system), how)(path, detail=True))
+        if not listing and how == "find" and not self.exists():
             raise FileNotFoundError("no such folder")
         root = request(self.fixed.url, lambda _, path: path).strip("/") + "/"
-        there = {path.lstrip("/"): about for path, about in found.items() if about.get("type") != "directory"}
+        there = {path.lstrip("/"): about for path, about in listing.items() if about.get("type") != "directory"}
         return {
             path.removeprefix(root): int(about.get("size") or 0)
             for path, about in there.items()
@@ -282,18 +282,18 @@ def request(url: str, do: Callable[[Any, str], Found]) -> Found:
         try:
             return do(*_file_system(url))
         except (RemoteError, *_FINAL) as error:
-            said = redact_from(url, str(error))
+            reason = redact_from(url, str(error))
             if not isinstance(error, OSError):
-                raise RemoteError(f"cannot be done there: {said}") from None
-            raise next(kind for kind in (RemoteError, *_FINAL) if isinstance(error, kind))(said) from None
+                raise RemoteError(f"cannot be done there: {reason}") from None
+            raise next(kind for kind in (RemoteError, *_FINAL) if isinstance(error, kind))(reason) from None
         except Exception as error:  # drivers have errors of their own
             if isinstance(error, OSError) and error.errno in OF_THE_DISK:
                 raise
-            said = redact_from(url, f"{type(error).__name__}: {error}")[:_LAST_WORDS]
+            reason = redact_from(url, f"{type(error).__name__}: {error}")[:_LAST_WORDS]
             if "Credentials" in type(error).__name__:  # of botocore, google.auth
-                raise RemoteError(f"{said}: say who you are where its driver looks for it") from None
+                raise RemoteError(f"{reason}: say who you are where its driver looks for it") from None
     # What it came from is not shown: drivers say the address there, and parts of it.
-    raise RemoteError(f"the server failed {ATTEMPTS} times, at last with {said}; try again later")
+    raise RemoteError(f"the server failed {ATTEMPTS} times, at last with {reason}; try again later")
 
 
 def _file_system(url: str) -> tuple[Any, str]:

@@ -73,15 +73,15 @@ def _is_large(value: Any) -> bool:
     return plain and value.nbytes >= LEAST
 
 
-def _fill(given: Any, state: dict[str, Any]) -> None:
+def _fill(blank: Any, state: dict[str, Any]) -> None:
     """Give a blank object its state, in the worker."""
-    state = {name: _found(value) if isinstance(value, SharedValue) else value for name, value in state.items()}
-    if hasattr(given, "__setstate__"):
-        given.__setstate__(state)
+    state = {name: _value_of(value) if isinstance(value, SharedValue) else value for name, value in state.items()}
+    if hasattr(blank, "__setstate__"):
+        blank.__setstate__(state)
     else:
-        given.__dict__.update(state)
+        blank.__dict__.update(state)
 
 
-def _found(value: SharedValue) -> Any:
+def _value_of(value: SharedValue) -> Any:
     data = value.memory.create_memoryview().toreadonly()
     return data if value.shape is None else np.frombuffer(data, value.dtype).reshape(value.shape)

@@ -131,7 +131,7 @@ def test_damaged_files_give_what_was_written_or_are_told(name: str, times: int) 
     ("name", "what", "instead"),
     [
         ("lossless", (lossless.zlib, "crc32"), lambda *_: 0),
-        ("parts", (Items, "confirm"), lambda self, item: None),
+        ("parts", (Items, "_confirm"), lambda self, item: None),
         ("staged raw-300", (staging, "record_of"), lambda path: ANY),
     ],
 )

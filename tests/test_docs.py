@@ -12,9 +12,9 @@ from typing import NamedTuple
 import pytest
 import yaml
 from programs import Programs
-from typer.testing import CliRunner
+from support.command_line import invoke
 
-from augrecipes.cli.app import app
+from augrecipes.cli.commands import BY_NAME
 
 ROOT = Path(__file__).parent.parent
 FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -224,15 +224,14 @@ def test_recipes_are_valid_or_wrong_on_purpose(name: str, tmp_path: Path, monkey
     for number, text in enumerate(shown):
         Path(file_name(text) or f"{number}.yaml").write_text(text, encoding="utf-8")
     for file in tmp_path.glob("*.yaml"):
-        done = CliRunner().invoke(app, ["check", file.name])
+        done = invoke(["check", file.name])
         assert done.exit_code == STATUS.get(f"augrecipes check {file.name}", 0), done.output
 
 
 def test_every_command_named_exists() -> None:
-    known = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
     named = set(re.findall(r"(?:`|\$ )augrecipes ([a-z][a-z-]*)", EVERY))
     assert named
-    assert named <= known
+    assert named <= {*BY_NAME}
 
 
 def test_every_make_target_named_exists() -> None:

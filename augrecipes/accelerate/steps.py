@@ -17,7 +17,7 @@ from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.records import op_record
 from augrecipes.ops.step import Step
-from augrecipes.recipe.model import Normalize, Output
+from augrecipes.recipe.model import UINT8_HWC, Normalize, Output
 
 _GROUPS = {A.OneOf: groups.ONE_OF, A.SomeOf: groups.SOME_OF, A.RandomOrder: groups.RANDOM_ORDER}
 _SEQUENCES = (A.Sequential.__call__, A.Compose.__call__)
@@ -105,7 +105,7 @@ def converts(made: Any) -> bool:
 
 def output_and_last(transforms: Sequence[Any]) -> tuple[Output, tuple[Any, ...]]:
     """What the first objects behind all steps make of a uint8 image at once, and these."""
-    output, count = Output(dtype="uint8", layout="hwc"), 0
+    output, count = UINT8_HWC, 0
     for made in transforms:
         if made.p < 1 or _is_altered(made) or (more := _output_behind(output, made)) is None:
             break

@@ -24,7 +24,7 @@ from augrecipes.interop import plain
 from augrecipes.ops.records import own_names
 from augrecipes.ops.registry import is_registered
 from augrecipes.recipe import kinds
-from augrecipes.recipe.model import Mode, Optimize, Output, Recipe, Step
+from augrecipes.recipe.model import UINT8_HWC, Mode, Optimize, Output, Recipe, Step
 from augrecipes.sources.arguments import as_given
 from augrecipes.sources.opening import StrPath, is_source, open_data
 from augrecipes.sources.sample import RecipeSource
@@ -259,7 +259,7 @@ class StockPipeline:
         self._kind, self._seed, self._output = recipe.kind, seed, recipe.output
         self._dtype = np.dtype("uint8" if recipe.output.where == "device" else recipe.output.dtype)
         views, shared = recipe.views if mode == "train" else (), len(recipe.steps)
-        first = replace(recipe, output=Output(dtype="uint8", layout="hwc"))
+        first = replace(recipe, output=UINT8_HWC)
         self._first = compose(first, mode, seed) if views and shared else None
         rest = {v.name: replace(recipe.view(v.name), steps=recipe.view(v.name).steps[shared:]) for v in views}
         composes = {view.name: (view.count, compose(rest[view.name], mode, seed)) for view in views}

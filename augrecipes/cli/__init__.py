@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import REMAINDER, SUPPRESS
 from collections.abc import Sequence
 from contextlib import suppress
-from copy import copy
 from pathlib import Path
+
+from augrecipes.cli.commands import BY_NAME, COMMANDS
+from augrecipes.cli.parsing import CommandParser, UsageError, argument, option, paragraphs, repeated
+from augrecipes.cli.terminal import complain, exit_status, hush, put, say, say_line, width
+from augrecipes.errors import AugrecipesError
+
+_ABOUT = "Write what should happen to your training images; augrecipes decides how and where it runs."
+_STATUSES = (
+    "Exit status: 0 all is well · 1 a lint error, defective data, or a promise not kept · 2 not a valid recipe, file "
+    "or usage · 130 interrupted.  Start with: augrecipes list"
+)
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -24,8 +35,6 @@ def main(args: Sequence[str] | None = None) -> None:
     Traceback (most recent call last):
     SystemExit: 0
     """
-    from augrecipes.cli.app import app
-
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:  # closed, and the next file that is opened would take its place
             setattr(sys, name, Path(os.devnull).open("r+", encoding="utf-8"))  # noqa: SIM115  to the end
@@ -33,21 +42,70 @@ def main(args: Sequence[str] | None = None) -> None:
         # File names need not be UTF-8, and a terminal need not show every character.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    words, program = sys.argv[1:] if args is None else [*args], copy(app)
-    # Where the first word is a command, typer need not look at the options of the others.
-    named = [command for command in app.registered_commands if words[:1] == [command.name]]
-    program.registered_commands = named or app.registered_commands
     try:
         try:
-            program(args=words, prog_name="augrecipes")
+            _run(sys.argv[1:] if args is None else args)
+        except KeyboardInterrupt:
+            raise SystemExit(130) from None
+        except (AugrecipesError, OSError) as error:
+            if isinstance(error, BrokenPipeError):
+                raise SystemExit(141) from None  # as a program that SIGPIPE ended
+            complain(error)
+            raise SystemExit(exit_status(error)) from None
         finally:
             with suppress(ValueError):  # closed already
                 sys.stdout.flush()
-    except OSError as error:  # of what was buffered, or is printed without a command, such as help
-        from augrecipes.cli.terminal import complain, exit_status, hush
-
+    except OSError as error:  # of what was buffered
         hush()
         if isinstance(error, BrokenPipeError):  # its reader has gone, which is no error
             raise error.__context__ or SystemExit from None
         complain(OSError(error.errno, error.strerror, "standard output"))
         raise SystemExit(exit_status(error)) from None
+    raise SystemExit(0)
+
+
+def _run(words: Sequence[str]) -> None:
+    """Run the command of some words; a UsageError is said, and status 2."""
+    program, usage = "augrecipes", "COMMAND [ARGS]..."
+    try:
+        root = _root(usage).parse_args(words)
+        if root.version:
+            from augrecipes import __version__
+            from augrecipes.native.described import described
+
+            put(f"augrecipes {__version__} ({described()})")
+            return
+        if root.help or root.command is None:
+            put(_root(usage).format_help().rstrip("\n"))
+            raise SystemExit(0 if root.help else 2)
+        if root.command not in BY_NAME:
+            from augrecipes.recipe.problems import near
+
+            raise UsageError(f"No such command {root.command!r}{near(root.command, BY_NAME).text}")
+        command = BY_NAME[root.command]
+        program, usage = f"augrecipes {command.name}", command.usage
+        args = command.read(root.words)
+        if root.plugin:
+            from augrecipes.user_code import run_plugin
+
+            for file in root.plugin:
+                run_plugin(file)
+        command.function(args)
+    except UsageError as error:
+        say(f"Usage: {program} [OPTIONS] {usage}\nTry '{program} -h' for help.\n", err=True)
+        say_line(f"Error: {error}", err=True)
+        raise SystemExit(2) from None
+
+
+def _root(usage: str) -> CommandParser:
+    """Reads what stands before a command."""
+    widest = max(map(len, BY_NAME))
+    listed = "\n".join(f"  {command.name:<{widest}}  {command.about}" for command in COMMANDS)
+    arguments = (
+        argument("command", "COMMAND", SUPPRESS, nargs="?"),
+        argument("words", "ARGS", SUPPRESS, nargs=REMAINDER),
+        option("--version", None, "Show the version and exit."),
+        repeated("--plugin", "FILE.py", "Run this file first, which registers classes (ar.register). Repeatable."),
+    )
+    epilog = f"Commands:\n{listed}\n\n{paragraphs(_STATUSES, width())}"
+    return CommandParser("augrecipes", usage, _ABOUT, arguments, epilog=epilog)

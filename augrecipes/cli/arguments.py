@@ -1,4 +1,4 @@
-"""What many commands take: a recipe and its changes, a section, a seed, and data: `DATA...`, or `--data` for each.
+"""What words of many commands mean: a recipe and its changes, numbers, and data: `DATA...`, or `--data` for each.
 
 Data are a folder of images or of bags, here or elsewhere (`s3://bucket/photos`, `s3://bucket/photos/*.jpg`), an image,
 a CSV file, annotations, a store; for pairs `TARGET=PATH` for each target.
@@ -12,69 +12,106 @@ WebDataset, `train-{000..015}.tar`, or several of them; or an `.npy` file. Or a 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from augrecipes.cli.options import choice, option, refusal
+from augrecipes.cli.parsing import refusal
+from augrecipes.errors import RecipeError
 from augrecipes.user_code import is_named
 
+if TYPE_CHECKING:
+    from augrecipes.recipe.model import Recipe
+
 _FILES, _BESIDE_FILES = "files", ("images", "split", "columns", "box_classes", "crowds", "drop_shapes", "outside")
+_SWITCHES = {"crowds": ("drop", "keep"), "outside": ("true", "yes", "no", "false")}
 _RECIPES = frozenset({"", ".yaml", ".yml", ".json", ".txt"})  # what recipes may be called
 _OF_ANNOTATIONS = re.compile(rb'"(?:images|annotations|shapes)"\s*:|^names\s*:', re.MULTILINE)
 _OF_RECIPES = re.compile(rb'"(?:recipe|steps|__class_fullname__)"\s*:|^(?:recipe|steps)\s*:', re.MULTILINE)
 
-_SET = "Change an argument, as `set:` in a variant does: 'RandomCrop.height=64'. Repeatable."
-_WITHOUT = "Leave a step out, as `without:` in a variant does. Repeatable."
-Set = Annotated[list[str] | None, option("--set", "KEY=VALUE", _SET)]
-Without = Annotated[list[str] | None, option("--without", "NAME", _WITHOUT)]
-Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe file, or a name of the gallery.")]
-Section = Literal["train", "eval"]
-Level = Literal["none", "exact", "fast"]
-Mode = Annotated[Section, choice("--mode", "train|eval", "Which section of the recipe.")]
-Optimize = Annotated[Level | None, choice("--optimize", "none|exact|fast", "Instead of the recipe's own choice.")]
-Masks = Annotated[Path | None, option("--masks", "FOLDER", "Masks, matched by name.")]
-Seed = Annotated[int, option("--seed", "INTEGER", "Seed of the random parameters.")]
 
-
-_ABOUT = (
-    "A folder of images or of bags, an image, a CSV file, or annotations (COCO, YOLO, VOC, labelme); for pairs "
-    "TARGET=PATH for each target; or FILE.py:NAME, a source in Python, which is run. With a CSV file or annotations "
-    "also split=NAME columns=OURS=THEIRS box_classes=A,B crowds=keep images=FOLDER."
-)
-_SAME = "The same as DATA; for pairs --data TARGET=PATH for each target."
-Words = Annotated[list[str] | None, typer.Argument(metavar="DATA", help=_ABOUT)]
-Data = Annotated[list[str] | None, option("--data", "DATA", _SAME)]
-
-
-def sources(recipe: str, *given: Sequence[str] | None, needed: bool = True) -> Any:
-    """Returns the data of a command, as `data_of`; None where none is needed and none is given.
+def overrides(changes: Iterable[str]) -> dict[str, Any]:
+    """What `--set` changes, by address; values are read as YAML.
 
     Raises:
-        typer.BadParameter: no data, or data in the recipe's place.
+        UsageError: text without `=`, or a value that is no YAML.
+
+    >>> overrides(["RandomCrop.height=64", "flip.p=0.25"])
+    {'RandomCrop.height': 64, 'flip.p': 0.25}
     """
-    words = [word for some in given for word in some or ()]
-    if is_data(recipe):
-        recipes = [word for word in words if not is_data(word)] or ["RECIPE"]
-        raise refusal(f"{recipe!r} is no recipe, which comes first: {recipes[0]} {recipe}", "RECIPE")
+    from augrecipes.recipe.parse import parse_value
+
+    values: dict[str, Any] = {}
+    for text in changes:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise refusal(f"{text!r} is not KEY=VALUE, such as RandomCrop.height=64", "--set")
+        try:
+            values[key.strip()] = parse_value(value)
+        except RecipeError as error:
+            raise refusal(f"{text!r}: {error.problems[0].message}", "--set") from None
+    return values
+
+
+def loaded(args: Namespace, recipe: str = "") -> Recipe:
+    """The recipe that a command is given, with what --set and --without change. RecipeError where it is not valid."""
+    from augrecipes.recipe.parse import load
+
+    return load(recipe or args.recipe, overrides=overrides(args.set), without=args.without)
+
+
+def selected(args: Namespace, *names: str) -> dict[str, Any]:
+    """Some of the arguments of a command, by their names."""
+    return {name: getattr(args, name) for name in names}
+
+
+def numbers(text: str, option: str, least: int, most: int) -> list[int]:
+    """Different whole numbers with commas between them.
+
+    Raises:
+        UsageError: it is something else.
+
+    >>> numbers("0,1, 4", "--workers", 0, 64)
+    [0, 1, 4]
+    """
+    words = [word.strip() for word in text.split(",")]
+    values = [int(word) if word.isdecimal() and len(word) < 10 else -1 for word in words]
+    for word, value in zip(words, values, strict=True):
+        if not least <= value <= most:
+            what = f"{word!r} is no whole number from {least:,} to {most:,}"
+            raise refusal(f"{what}; numbers with commas between them, such as 1,4", option)
+    if len(set(values)) < len(values):
+        raise refusal(f"{text!r} names a number twice", option)
+    return values
+
+
+def sources(args: Namespace, *, needed: bool = True) -> Any:
+    """The data of a command, as `data_of`; None where none is needed and none is given.
+
+    Raises:
+        UsageError: no data, or data in the recipe's place.
+    """
+    words = [*args.words, *args.data]
+    if is_data(args.recipe):
+        recipe = next((word for word in words if not is_data(word)), "RECIPE")
+        raise refusal(f"{args.recipe!r} is no recipe, which comes first: {recipe} {args.recipe}", "RECIPE")
     if not words and needed:
         raise refusal("which data? Give a folder, an image or a CSV file; for pairs TARGET=PATH for each target")
-    found = data_of(words) if words else None
-    if isinstance(found, str) and ("://" in found or Path(found).is_dir()):
+    data = data_of(words) if words else None
+    if isinstance(data, str) and ("://" in data or Path(data).is_dir()):
         from augrecipes.store import is_store
 
-        if is_store(found, damaged=True):
+        if is_store(data, damaged=True):
             what = "is a packed store, which `bench` and ar.Packed read: give the files it was packed from"
-            raise refusal(f"{found!r} {what}")
-    return found
+            raise refusal(f"{data!r} {what}")
+    return data
 
 
-def apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Returns recipes and data, where a command takes several recipes.
+def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Recipes and data, where a command takes several recipes.
 
-    >>> apart(["old.yaml", "stained-tissue", "hr=HR", "photos/"])
+    >>> split_words(["old.yaml", "stained-tissue", "hr=HR", "photos/"])
     (['old.yaml', 'stained-tissue'], ['hr=HR', 'photos/'])
     """
     return [word for word in words if not is_data(word)], [word for word in words if is_data(word)]
@@ -107,15 +144,15 @@ def _is_annotated(path: Path) -> bool:
     return bool(_OF_ANNOTATIONS.search(head)) and not _OF_RECIPES.search(head)
 
 
-def data_of(given: Sequence[str]) -> Any:
-    """Returns what words name: a path as it is, paths by target, files and how they are read, or a source in Python.
+def data_of(words: Sequence[str]) -> Any:
+    """What words name: a path as it is, paths by target, files and how they are read, or a source in Python.
 
     Args:
-        given: a single path, or `NAME=PATH` for each target; a target that is named again has several folders. Or a
+        words: a single path, or `NAME=PATH` for each target; a target that is named again has several folders. Or a
             file, and `NAME=VALUE` for what a Dataset takes with it.
 
     Raises:
-        typer.BadParameter: several paths without targets, or an empty one.
+        UsageError: several paths without targets, or an empty one.
 
     >>> data_of(["photos"]), data_of(["hr=HR", "lr=LR/X4"])
     ('photos', {'hr': 'HR', 'lr': 'LR/X4'})
@@ -126,30 +163,30 @@ def data_of(given: Sequence[str]) -> Any:
     >>> data_of(["pairs.csv", "columns=lr=lr_path", "split=val"])
     {'files': 'pairs.csv', 'columns': {'lr': 'lr_path'}, 'split': 'val'}
     """
-    named = [_named(text) for text in given]
-    if len(given) == 1 and (named[0] is None or Path(given[0]).exists()):
-        if not given[0]:
+    pairs = [_named(text) for text in words]
+    if len(words) == 1 and (pairs[0] is None or Path(words[0]).exists()):
+        if not words[0]:
             raise refusal("'' names no folder")
-        if is_named(given[0]) and not Path(given[0]).exists():
+        if is_named(words[0]) and not Path(words[0]).exists():
             from augrecipes.sources.opened import NamedSource
 
-            return NamedSource(given[0])
-        return given[0]
-    if _are_archives(given):
-        return [*given]
-    alone = [k for k, pair in enumerate(named) if pair is None]
-    if len(alone) == 1 and all(pair is None or pair[0] in _BESIDE_FILES for pair in named):
-        named[alone[0]] = _FILES, given[alone[0]]
+            return NamedSource(words[0])
+        return words[0]
+    if _are_archives(words):
+        return [*words]
+    files = [place for place, pair in enumerate(pairs) if pair is None]
+    if len(files) == 1 and all(pair is None or pair[0] in _BESIDE_FILES for pair in pairs):
+        pairs[files[0]] = _FILES, words[files[0]]
     folders: dict[str, list[str]] = {}
-    for text, pair in zip(given, named, strict=True):
+    for text, pair in zip(words, pairs, strict=True):
         if pair is None:
             what = "is not all of the data: give one folder, image or CSV file; of pairs each folder needs its target"
             raise refusal(f"{text!r} {what}: hr={text}")
         if not pair[1]:
             raise refusal(f"{text!r} names no folder")
         folders.setdefault(pair[0], []).append(pair[1])
-    found: dict[str, Any] = {name: paths[0] if len(paths) == 1 else paths for name, paths in folders.items()}
-    return found | _how(folders) if _FILES in folders else found
+    data: dict[str, Any] = {name: paths[0] if len(paths) == 1 else paths for name, paths in folders.items()}
+    return data | _settings(folders) if _FILES in folders else data
 
 
 def _are_archives(words: Sequence[str]) -> bool:
@@ -158,24 +195,23 @@ def _are_archives(words: Sequence[str]) -> bool:
     return all(is_archive(word) and _named(word) is None for word in words)
 
 
-def _how(named: dict[str, list[str]]) -> dict[str, Any]:
-    """Of what stands beside a file the lists and mappings."""
-    found: dict[str, Any] = {}
-    if "crowds" in named and named["crowds"] not in (["drop"], ["keep"]):
-        raise refusal(f"crowds={named['crowds'][-1]} is not drop or keep")
+def _settings(named: dict[str, list[str]]) -> dict[str, Any]:
+    """What stands beside a file, where it is no mere text."""
+    read: dict[str, Any] = {}
+    for key, allowed in _SWITCHES.items():
+        if key in named and not (len(named[key]) == 1 and named[key][0] in allowed):
+            raise refusal(f"{key}={named[key][-1]} is not {allowed[0]} or {allowed[-1]}")
     if "outside" in named:
-        if named["outside"] not in (["true"], ["yes"], ["false"], ["no"]):
-            raise refusal(f"outside={named['outside'][-1]} is not true or false")
-        found["outside"] = named["outside"] in (["true"], ["yes"])
-    for word in {"box_classes", "drop_shapes"} & named.keys():
-        found[word] = [name.strip() for names in named[word] for name in names.split(",")]
+        read["outside"] = named["outside"][0] in ("true", "yes")
+    for key in {"box_classes", "drop_shapes"} & named.keys():
+        read[key] = [name.strip() for names in named[key] for name in names.split(",")]
     if "columns" in named:
         pairs = [text.partition("=") for text in named["columns"]]
         if not all(ours and theirs for ours, _, theirs in pairs):
             what = "is not columns=OURS=THEIRS, such as columns=image=path"
             raise refusal(f"{', '.join(named['columns'])!r} {what}")
-        found["columns"] = {ours: theirs for ours, _, theirs in pairs}
-    return found
+        read["columns"] = {ours: theirs for ours, _, theirs in pairs}
+    return read
 
 
 def _named(text: str) -> tuple[str, str] | None:

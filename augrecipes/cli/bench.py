@@ -2,80 +2,19 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from functools import partial
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from augrecipes.cli.answers import STDOUT, Json, answer
-from augrecipes.cli.arguments import Data, Masks, Mode, Seed, Set, Without, apart, data_of
-from augrecipes.cli.options import choice, destination, loaded, numbers, one_of, option, refusal
-from augrecipes.cli.terminal import parts, progress, report_once, say, say_line, show
+from augrecipes.cli.arguments import data_of, loaded, numbers, selected, split_words
+from augrecipes.cli.parsing import refusal
+from augrecipes.cli.terminal import STDOUT, answer, parts, progress, report_once, say, say_line, show
 
 _OPTIMIZE = ("none", "exact", "fast")
 _MOST_WORKERS, _MOST_SAMPLES = 256, 10**8
 
 
-def bench(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RECIPE... [DATA]",
-            help="Recipe files, or names of the gallery; then the data: a folder of images or of bags, or a CSV file; "
-            "for pairs TARGET=PATH for each target; or a packed store.",
-        ),
-    ],
-    data: Data = None,
-    against: Annotated[
-        str | None, choice("--against", "stock", "Compare each recipe with albumentations' own Compose.")
-    ] = None,
-    optimize: Annotated[
-        str | None,
-        option("--optimize", "none,exact,fast", "Levels to compare. Otherwise: none, and what each recipe chooses."),
-    ] = None,
-    samples: Annotated[int, option("--samples", None, "Samples of a pass, at most.", min=1)] = 64,
-    seconds: Annotated[
-        float, option("--seconds", None, "For each side and number of workers, roughly.", min=0.01, max=3600)
-    ] = 10.0,
-    workers: Annotated[
-        str | None,
-        option("--workers", "0,1,2,4", "Sweep: epochs read by so many threads, and by so many processes; 0: neither."),
-    ] = None,
-    sizes: Annotated[
-        str | None,
-        option("--sizes", "1000,10000", "With --workers: samples of an epoch; else from the data, as time allows."),
-    ] = None,
-    batch_size: Annotated[int | None, option("--batch-size", None, "Samples in a batch: 8, of bags 1.", min=1)] = None,
-    train_step: Annotated[
-        str | None,
-        option(
-            "--train-step",
-            "MS|FILE.py[:NAME]",
-            "The share of a training step that is waiting: of so many ms, or of your model.",
-        ),
-    ] = None,
-    device: Annotated[
-        str | None, option("--device", "cpu|cuda|cuda:N", "Of the model. Otherwise: a GPU where there is one.")
-    ] = None,
-    effects: Annotated[
-        bool, option("--effects/--no-effects", None, "Also look at what the steps do to the samples.")
-    ] = True,
-    ablate: Annotated[bool, option("--ablate", None, "Leave each step out in turn.")] = False,
-    json_: Json = None,
-    out: Annotated[Path | None, destination("FOLDER", "Write a report here: a page, and bench.json.")] = None,
-    baseline: Annotated[
-        Path | None, option("--baseline", "FILE", "A record of --json --against stock, to be held against.")
-    ] = None,
-    fail_if_slower: Annotated[
-        str, option("--fail-if-slower", "15%", "With --baseline: how much slower is too slow.")
-    ] = "15%",
-    mode: Mode = "train",
-    seed: Seed = 0,
-    masks: Masks = None,
-    set_: Set = None,
-    without: Without = None,
-) -> None:
+def bench(args: Namespace) -> None:
     """Compare recipes on the same samples and draws: how fast they are, stage by stage, and what they do.
 
     \b
@@ -105,18 +44,20 @@ def bench(
     Exit status: 0 measured, 1 slower than the baseline allows or a lint error, 2 a recipe, data or baseline that cannot
     be used.
     """
-    chosen = None if optimize is None else [one_of(*_OPTIMIZE)(word.strip()) for word in optimize.split(",")]
-    limit = _share(fail_if_slower)
-    counts = () if workers is None else numbers(workers, "--workers", 0, _MOST_WORKERS)
-    if sizes is not None and not counts:
+    levels = [] if args.optimize is None else [word.strip() for word in args.optimize.split(",")]
+    if wrong := [word for word in levels if word not in _OPTIMIZE]:
+        raise refusal(f"{wrong[0]!r} is not one of {', '.join(_OPTIMIZE)}", "--optimize")
+    limit = _share(args.fail_if_slower)
+    workers = () if args.workers is None else numbers(args.workers, "--workers", 0, _MOST_WORKERS)
+    if args.sizes is not None and not workers:
         raise refusal("sizes are those of a sweep, which --workers asks for", "--sizes")
-    of_epochs = None if sizes is None else numbers(sizes, "--sizes", 1, _MOST_SAMPLES)
-    recipes, more = apart(words)
-    if not recipes:
+    sizes = None if args.sizes is None else numbers(args.sizes, "--sizes", 1, _MOST_SAMPLES)
+    names, words = split_words(args.words)
+    if not names:
         raise refusal("which recipes? Give files or names of the gallery", "RECIPE")
-    if not more and not data:
+    if not words and not args.data:
         raise refusal("which data? Give a folder, a CSV file or a store; for pairs TARGET=PATH for each target")
-    sources = data_of([*more, *(data or [])])
+    data = data_of([*words, *args.data])
     from augrecipes.bench.gate import judge, open_baseline
     from augrecipes.bench.record import write
     from augrecipes.bench.report import usable_folder, write_report
@@ -125,49 +66,43 @@ def bench(
     from augrecipes.bench.sides import Setting
     from augrecipes.bench.tables import report_of, report_of_gate
 
-    if device is not None and train_step is None:
+    if args.device is not None and args.train_step is None:
         raise refusal("is where the model of --train-step FILE.py is trained", "--device")
-    if out is not None:
-        usable_folder(out)
-    held = None if baseline is None else open_baseline(baseline)
-    compared: dict[str, Any] = {}
-    for recipe in (loaded(recipe, set_, without) for recipe in recipes):
-        same = sum(recipe.name == other.name for other in compared.values())
-        compared[f"{recipe.name} ({same + 1})" if same else recipe.name] = recipe
+    if args.out is not None:
+        usable_folder(args.out)
+    baseline = None if args.baseline is None else open_baseline(args.baseline)
+    recipes: dict[str, Any] = {}
+    for recipe in (loaded(args, name) for name in names):
+        same = sum(recipe.name == other.name for other in recipes.values())
+        recipes[f"{recipe.name} ({same + 1})" if same else recipe.name] = recipe
     options = Options(
-        optimize=chosen and list(dict.fromkeys(chosen)),
-        stock=against == "stock" or held is not None,
-        yardsticks={} if held is None else held.yardsticks,
-        samples=samples,
-        batch_size=batch_size,
-        seconds=seconds,
-        workers=counts,
-        sizes=of_epochs,
-        train_step=train_step,
-        device=device,
-        effects=effects,
-        ablate=ablate,
-        undecided=None if held is None else partial(held.undecided, limit=limit),
+        optimize=list(dict.fromkeys(levels)) or None,
+        stock=args.against == "stock" or baseline is not None,
+        yardsticks={} if baseline is None else baseline.yardsticks,
+        workers=workers,
+        sizes=sizes,
+        undecided=None if baseline is None else partial(baseline.undecided, limit=limit),
+        **selected(args, "samples", "batch_size", "seconds", "train_step", "device", "effects", "ablate"),
     )
-    setting = Setting(sources, mode, seed, masks)
+    setting = Setting(data, args.mode, args.seed, args.masks)
     with report_once():
         with parts() as advance:
-            found = compare(compared, setting, options, advance)
-        judgement = None if held is None else judge(held, found, limit)
+            compared = compare(recipes, setting, options, advance)
+        judgement = None if baseline is None else judge(baseline, compared, limit)
 
         def tell() -> None:
-            show(report_of(found))
+            show(report_of(compared))
             say()
             if judgement is not None:
                 show(report_of_gate(judgement))
 
-        answer(found, json_, tell, lambda path: write(found, path))
-        if out is not None:
+        answer(args, compared, tell, lambda path: write(compared, path))
+        if args.out is not None:
             with progress("rendering") as rendered:
-                page = write_report(found, out, compared, setting, judgement, rendered)
-            say_line(page, err=json_ == STDOUT)
+                page = write_report(compared, args.out, recipes, setting, judgement, rendered)
+            say_line(page, err=args.json == STDOUT)
     if judgement is not None and not judgement.passes:
-        raise typer.Exit(1)
+        raise SystemExit(1)
 
 
 def _share(text: str) -> float:

@@ -6,16 +6,14 @@ import glob
 import os
 import sys
 import textwrap
+from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.arguments import Set, Without
-from augrecipes.cli.options import choice, option, overrides, refusal
-from augrecipes.cli.terminal import good, line_of, progress, say, width
+from augrecipes.cli.arguments import overrides
+from augrecipes.cli.parsing import refusal
+from augrecipes.cli.terminal import answer, good, line_of, progress, say, width
 from augrecipes.errors import Diagnostic, RecipeError, counted, harmless
 
 STDIN = "-"
@@ -24,21 +22,7 @@ _SUFFIXES = frozenset({".yaml", ".yml"})
 _MOST_BYTES = 1_000_001
 
 
-def check(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE",
-            help="Recipe files, folders (their .yaml and .yml files), patterns, gallery names; - is standard input.",
-        ),
-    ] = None,
-    strict: Annotated[bool, option("--strict", None, "Exit 1 for warnings too.")] = False,
-    format_: Annotated[str, choice("--format", "text|github", "github: annotations in GitHub Actions.")] = "text",
-    json_: Json = None,
-    explain: Annotated[str | None, option("--explain", "CODE", "Say what a code means, and how to fix it.")] = None,
-    set_: Set = None,
-    without: Without = None,
-) -> None:
+def check(args: Namespace) -> None:
     """Check recipes: print every problem as FILE:LINE:COL: CODE name: message.
 
     \b
@@ -55,27 +39,27 @@ def check(
       1  a lint error; with --strict also a warning
       2  not a valid recipe, or no such file
     """
-    if explain is not None:
-        if (text := describe(explain)) is None:
+    if args.explain is not None:
+        if (text := describe(args.explain)) is None:
             from augrecipes.recipe.codes import CODES
             from augrecipes.recipe.problems import near
 
-            raise refusal(f"no code {explain!r}{near(explain, tuple(CODES)).text}", "--explain")
-        answer({"code": explain, "text": text}, json_, lambda: say(text))
+            raise refusal(f"no code {args.explain!r}{near(args.explain, tuple(CODES)).text}", "--explain")
+        answer(args, {"code": args.explain, "text": text}, lambda: say(text))
         return
-    if not files:
-        raise typer.BadParameter("which recipes? Give files, folders, gallery names, or - for standard input")
-    changes = overrides(set_)
+    if not args.files:
+        raise refusal("which recipes? Give files, folders, gallery names, or - for standard input", None)
+    changes = overrides(args.set)
     from augrecipes.compat.guard import without_torch
 
     # This process looks at recipes and at no pixels.
     without_torch()
-    checked, problems = check_all(files, changes, tuple(without or ()))
-    answer(problems, json_, lambda: _tell(problems, format_, checked), status=status(problems, strict))
+    checked, problems = check_all(args.files, changes, args.without)
+    answer(args, problems, lambda: _tell(problems, args.format, checked), status=status(problems, args.strict))
 
 
 def describe(code: str) -> str | None:
-    """Returns the documentation of a code, or of a lint by its name, `random-in-eval`; None for an unknown one.
+    """The documentation of a code, or of a lint by its name, `random-in-eval`; None for an unknown one.
 
     >>> describe("E303").splitlines()[0]
     'E303 step that recipes cannot use (error)'

@@ -3,49 +3,27 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.arguments import Mode, Recipe, Set, Without
-from augrecipes.cli.options import destination, loaded, option, overrides
-from augrecipes.cli.terminal import line_of, paint, say, say_line
+from augrecipes.cli.arguments import loaded, overrides
+from augrecipes.cli.parsing import refusal
+from augrecipes.cli.terminal import answer, line_of, paint, say, say_line
 from augrecipes.errors import counted
 from augrecipes.paths import write_file
 
 if TYPE_CHECKING:
     from augrecipes.errors import Diagnostic
     from augrecipes.interop.draft import RecipeDraft
-    from augrecipes.recipe.model import Recipe as Loaded
+    from augrecipes.recipe.model import Recipe
 
 _SIZE = (375, 500)  # of the image that is generated, height and width
 _SECONDS = 1.0
 
 
-def import_(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="SOURCE",
-            help="Python source, a notebook or a config (JSON, YAML): read, never run; `-` for standard "
-            "input; or FILE.py:NAME or MODULE:NAME, which is run.",
-        ),
-    ],
-    out: Annotated[Path | None, destination("FILE", "Where to write the recipe.")] = None,
-    key: Annotated[str, option("--key", "PATH", "Which pipeline: keys or names of the source, joined by dots.")] = "",
-    set_: Annotated[
-        list[str] | None,
-        option("--set", "NAME=VALUE", "What Python source does not tell: --set cfg.size=512. Repeatable."),
-    ] = None,
-    base_root: Annotated[
-        Path | None, option("--base-root", "FOLDER", "Where files of `_base_` may lie; else the config's own folder.")
-    ] = None,
-    time: Annotated[bool, option("--time/--no-time", None, "Measure what `fast` gains on a generated image.")] = True,
-    json_: Json = None,
-) -> None:
+def import_(args: Namespace) -> None:
     """Make a recipe of another framework's pipeline, and say what changed, and what is better.
 
     \b
@@ -71,29 +49,29 @@ def import_(
     from augrecipes.interop.importing import draft_of
     from augrecipes.recipe.parse import parse_text
 
-    draft = draft_of(source, key, overrides(set_), base_root)
+    draft = draft_of(args.source, args.key, overrides(args.set), args.base_root)
     draft.complete()
-    text, left = draft.to_yaml(), draft.left_out()
-    recipe = parse_text(text, file="<recipe>" if out is None else str(out))
-    if out is not None:
-        write_file(out, text.encode("utf-8"))
+    text, left_out = draft.to_yaml(), draft.left_out()
+    recipe = parse_text(text, file="<recipe>" if args.out is None else str(args.out))
+    if args.out is not None:
+        write_file(args.out, text.encode("utf-8"))
     from augrecipes.lint import lint
 
     lints = lint(recipe, advice=False)
-    gained = _gained(recipe) if time else {}
-    found = {
+    gains = _gains(recipe) if args.time else {}
+    report = {
         "recipe": text,
         "changed": draft.changes(),
         "notes": draft.notes,
-        "left_out": left,
+        "left_out": left_out,
         "dataset": draft.dataset,
         "lints": lints,
-        "times_as_fast": gained,
+        "times_as_fast": gains,
     }
-    answer(found, json_, lambda: _tell(draft, text, lints, gained, out), status=int(bool(left)))
+    answer(args, report, lambda: _tell(draft, text, lints, gains, args.out), status=int(bool(left_out)))
 
 
-def _tell(draft: RecipeDraft, text: str, lints: Sequence[Diagnostic], gained: dict[str, Any], out: Path | None) -> None:
+def _tell(draft: RecipeDraft, text: str, lints: Sequence[Diagnostic], gains: dict[str, Any], out: Path | None) -> None:
     """The recipe, or where it is, and what should be known of it: on standard error, where the recipe is printed."""
     err = out is None
     stream = sys.stderr if err else sys.stdout
@@ -105,10 +83,10 @@ def _tell(draft: RecipeDraft, text: str, lints: Sequence[Diagnostic], gained: di
     lines = [f"changed  {what}" for what in draft.changes()]
     lines += [f"note     {note}" for note in draft.notes]
     lines += [f"data     {draft.dataset}"] if draft.dataset else []
-    if "error" in gained:
-        lines.append(f"speed    not measured: {gained['error']}")
-    elif gained:
-        many = paint(" · ".join(f"{setting} {ratio:.1f}" for setting, ratio in gained.items()), "good", stream)
+    if "error" in gains:
+        lines.append(f"speed    not measured: {gains['error']}")
+    elif gains:
+        many = paint(" · ".join(f"{setting} {ratio:.1f}" for setting, ratio in gains.items()), "good", stream)
         what = f"a generated image of {_SIZE[0]}×{_SIZE[1]} px, one thread"
         lines.append(f"speed    {many} times as fast as every step by itself ({what})")
     for line in lines:
@@ -117,7 +95,7 @@ def _tell(draft: RecipeDraft, text: str, lints: Sequence[Diagnostic], gained: di
         say(line_of(problem, stream), err=err, wrap=False)
 
 
-def _gained(recipe: Loaded) -> dict[str, Any]:
+def _gains(recipe: Recipe) -> dict[str, Any]:
     """How many times as fast each setting is; why nothing was measured under `error`; empty where it means nothing."""
     if recipe.facts.scales or recipe.facts.tiles or not recipe.steps:
         return {}
@@ -134,15 +112,7 @@ def _gained(recipe: Loaded) -> dict[str, Any]:
         return {"error": str(error).splitlines()[0] if str(error) else type(error).__name__}
 
 
-def eject(
-    recipe: Recipe,
-    python: Annotated[bool, option("--python", None, "Python code, which is what is written without --json.")] = False,
-    out: Annotated[Path | None, destination("FILE", "Where to write the code; else it is printed.")] = None,
-    mode: Mode = "train",
-    json_: Json = None,
-    set_: Set = None,
-    without: Without = None,
-) -> None:
+def eject(args: Namespace) -> None:
     """Write a recipe as plain albumentations: code that runs without a recipe, or what A.load reads.
 
     \b
@@ -156,17 +126,17 @@ def eject(
 
     Exit status: 0 written, 2 a recipe that cannot be used, or that no code of albumentations can run.
     """
-    if python and json_ is not None:
-        raise typer.BadParameter("give --python or --json, not both")
-    if json_ is not None and out is not None:
-        raise typer.BadParameter("give the file of --json right after it, such as --json aug.json")
-    from augrecipes.interop import plain as ejecting
+    if args.python and args.json is not None:
+        raise refusal("give --python or --json, not both", None)
+    if args.json is not None and args.out is not None:
+        raise refusal("give the file of --json right after it, such as --json aug.json", None)
+    from augrecipes.interop import plain
 
-    parsed = loaded(recipe, set_, without)
-    if json_ is not None:
-        answer(ejecting.saved(parsed, mode), json_, lambda: None)
-    elif out is None:
-        say(ejecting.python_of(parsed).removesuffix("\n"), wrap=False)
+    recipe = loaded(args)
+    if args.json is not None:
+        answer(args, plain.saved(recipe, args.mode), lambda: None)
+    elif args.out is None:
+        say(plain.python_of(recipe).removesuffix("\n"), wrap=False)
     else:
-        write_file(out, ejecting.python_of(parsed).encode("utf-8"))
-        say_line(out)
+        write_file(args.out, plain.python_of(recipe).encode("utf-8"))
+        say_line(args.out)

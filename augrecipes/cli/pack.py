@@ -5,16 +5,15 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from augrecipes.cli.answers import STDOUT, Json, answer
-from augrecipes.cli.arguments import Data, Masks, Section, Seed, Set, Without, Words, sources
-from augrecipes.cli.options import choice, loaded, option, refusal
-from augrecipes.cli.terminal import in_bytes, listed, paint, progress, say, show
+from augrecipes.cli.arguments import loaded, selected, sources
+from augrecipes.cli.commands import BY_NAME
+from augrecipes.cli.parsing import refusal
+from augrecipes.cli.terminal import STDOUT, answer, in_bytes, listed, paint, progress, say, show
 
 if TYPE_CHECKING:
     from augrecipes.packing.plan import Packing
@@ -32,48 +31,7 @@ _REFUSED: dict[str | None, dict[str, str]] = {
 }
 
 
-def pack(
-    ctx: typer.Context,
-    recipe: Annotated[
-        str | None, typer.Argument(metavar="RECIPE", help="A recipe file, or a name of the gallery.")
-    ] = None,
-    words: Words = None,
-    data: Data = None,
-    format_: Annotated[
-        str, choice("--format", "raw|lossless|jpeg", "raw: mapped; lossless: as small as PNG; jpeg: small.")
-    ] = "raw",
-    quality: Annotated[
-        int | None,
-        option("--quality", None, "Of --format jpeg; else JPEGs stay as they are where they can.", min=1, max=100),
-    ] = None,
-    mode: Annotated[
-        Section | None, choice("--mode", "train|eval", "For one section alone; else the store serves both.")
-    ] = None,
-    epochs: Annotated[int | None, option("--epochs", "K", "Bake K epochs of the random steps, too.", min=1)] = None,
-    through: Annotated[str | None, option("--through", "STEP", "The last step to bake, such as Rotate#1.")] = None,
-    seed: Seed = 0,
-    masks: Masks = None,
-    split: Annotated[str | None, option("--split", None, "Of a CSV file: the rows of this split.")] = None,
-    workers: Annotated[
-        int | None, option("--workers", "N", "Processes; by default one a core, 0: none.", min=0)
-    ] = None,
-    on_error: Annotated[str, choice("--on-error", "skip|raise", "skip: list unreadable inputs and go on.")] = "skip",
-    out: Annotated[str | None, option("--out -o", "STORE", "The store: a folder that is made, or s3://….")] = None,
-    part: Annotated[str | None, option("--part", "I/N", "One of N parts, into a folder of its own in --out.")] = None,
-    merge: Annotated[
-        str | None, option("--merge", "DIR", "Make one store of the parts in DIR, where they are.")
-    ] = None,
-    shard_size: Annotated[
-        str | None, option("--shard-size", "SIZE", "The largest file of a store: 2G; else 512M.")
-    ] = None,
-    engine: Annotated[str | None, choice("--engine", "ray", "All parts on a Ray cluster.")] = None,
-    address: Annotated[str | None, option("--address", "ADDRESS", "Of a Ray cluster, such as auto.")] = None,
-    parts: Annotated[int | None, option("--parts", "N", "How many, with --engine.", min=1)] = None,
-    dry_run: Annotated[bool, option("--dry-run", None, "Say what would be baked, and how large it is.")] = False,
-    json_: Json = None,
-    set_: Set = None,
-    without: Without = None,
-) -> None:
+def pack(args: Namespace) -> None:
     """Run the first steps of a recipe over all the data, once, and keep the images in a packed dataset for ar.Packed.
 
     \b
@@ -94,57 +52,67 @@ def pack(
     Exit status: 0 all is packed, 1 packed but for inputs that are unreadable (they are listed), or a lint error, 2 a
     recipe, data or store that cannot be used, 130 interrupted.
     """
-    names = _given(ctx)
-    if merge is not None:
-        _merge(merge, json_, names)
+    said = _said(args)
+    if args.merge is not None:
+        _merge(args, said)
         return
-    for name, why in _REFUSED[engine].items():
-        if name in names:
-            raise refusal(why, names[name])
-    if recipe is None:
+    for name, why in _REFUSED[args.engine].items():
+        if name in said:
+            raise refusal(why, said[name])
+    if args.recipe is None:
         raise refusal("which recipe? Give one, or --merge DIR", "RECIPE")
-    if out is None:
+    if args.out is None:
         raise refusal("where to? Give a folder that is made", "--out")
-    found = sources(recipe, words, data)
+    data = sources(args)
     _import_albumentations()
     from augrecipes.packing.ray import write_on_ray
     from augrecipes.packing.run import prepare, write
 
-    packing = prepare(
-        loaded(recipe, set_, without), found, out, format=format_, quality=quality, mode=mode, epochs=epochs,
-        through=through, seed=seed, masks=masks, split=split, on_error=on_error, part=part, shard_size=shard_size,
-    )  # fmt: skip
-    if json_ != STDOUT:
+    how = selected(
+        args,
+        "format",
+        "quality",
+        "mode",
+        "epochs",
+        "through",
+        "seed",
+        "masks",
+        "split",
+        "on_error",
+        "part",
+        "shard_size",
+    )
+    packing = prepare(loaded(args), data, args.out, **how)
+    if args.json != STDOUT:
         _describe(packing)
-    if dry_run:
-        answer(_as_json(packing), json_, lambda: None)
+    if args.dry_run:
+        answer(args, _as_json(packing), lambda: None)
         return
     start, there = time.monotonic(), packing.part is not None and packing.place.exists()
     try:
         with progress("packing") as advance:
-            if engine == "ray":
-                packing = write_on_ray(packing, address=address, parts=parts, on_error=on_error, advance=advance)
+            if args.engine == "ray":
+                packing = write_on_ray(packing, **selected(args, "address", "parts", "on_error"), advance=advance)
             else:
-                packing = write(packing, workers, on_error, advance)
+                packing = write(packing, args.workers, args.on_error, advance)
     except KeyboardInterrupt:
         say("interrupted; the files that are whole are kept: the same command goes on behind them", err=True)
-        raise typer.Exit(130) from None
+        raise
     seconds = time.monotonic() - start
-    how = "there already, of the same recipe and files" if there else f"packed in {seconds:.0f} s"
-    done = f"{how}, {in_bytes(_size(packing.place))}"
+    how_long = "there already, of the same recipe and files" if there else f"packed in {seconds:.0f} s"
+    done = f"{how_long}, {in_bytes(_size(packing.place))}"
     store = packing.out if packing.part is None else None
     lost = bool(packing.unreadable or packing.given.left_out)
-    answer(_as_json(packing, seconds), json_, lambda: _tell(packing.unreadable, done, store), status=int(lost))
+    answer(args, _as_json(packing, seconds), lambda: _tell(packing.unreadable, done, store), status=int(lost))
 
 
-def _given(ctx: typer.Context) -> dict[str, str]:
-    """What was given to a command, by parameter: an option as it is called, an argument as it was written."""
-    names = {}
-    for one in ctx.command.params:
-        name, called = one.name or "", max(one.opts, key=len)
-        source = ctx.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            names[name] = called if called.startswith("-") else str(ctx.params[name])
+def _said(args: Namespace) -> dict[str, str]:
+    """What differs from what a bare `pack` takes, by argument: an option as it is called, a word as it was written."""
+    bare, names = BY_NAME["pack"].read([]), {}
+    for (called, *_), _ in BY_NAME["pack"].arguments:
+        name = called.lstrip("-").replace("-", "_")
+        if (value := getattr(args, name)) != getattr(bare, name):
+            names[name] = called if called.startswith("-") else str(value)
     return names
 
 
@@ -156,11 +124,11 @@ def _import_albumentations() -> None:
     albumentations()
 
 
-def _merge(folder: str, json_: Json, names: Mapping[str, str]) -> None:
-    """Make a store of the folder that parts are in, with nothing else that was given; `names`: see `_given`."""
-    clash = next((called for name, called in names.items() if name not in ("merge", "json_")), None)
+def _merge(args: Namespace, said: Mapping[str, str]) -> None:
+    """Make a store of the folder that parts are in, with nothing else that was given; `said`: see `_said`."""
+    clash = next((called for name, called in said.items() if name not in ("merge", "json")), None)
     if clash == "--out":
-        what = f"parts become a store where they are: leave it out, and move {folder} when that is done"
+        what = f"parts become a store where they are: leave it out, and move {args.merge} when that is done"
         raise refusal(what, "--out")
     if clash is not None:
         raise refusal(f"takes parts as they are, without {clash!r}", "--merge")
@@ -168,9 +136,9 @@ def _merge(folder: str, json_: Json, names: Mapping[str, str]) -> None:
     from augrecipes.packing.parts import merge_parts
 
     start = time.monotonic()
-    merged = merge_parts(folder)
+    merged = merge_parts(args.merge)
     size = _size(merged.out)
-    found = {
+    report = {
         "store": str(merged.out),
         "parts": merged.parts,
         "rows": merged.rows,
@@ -180,7 +148,7 @@ def _merge(folder: str, json_: Json, names: Mapping[str, str]) -> None:
     }
     done = f"{merged.parts} parts are one store, {merged.out}: {merged.rows:,} rows, {in_bytes(size)}"
     lost = bool(merged.unreadable)
-    answer(found, json_, lambda: _tell(merged.unreadable, done, merged.out), status=int(lost))
+    answer(args, report, lambda: _tell(merged.unreadable, done, merged.out), status=int(lost))
 
 
 def _tell(unreadable: Sequence[Unreadable], done: str, store: Path | RemotePath | None) -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from augrecipes.cache import CACHES, DAY, Cache, cache_folder
-from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.options import option, refusal
-from augrecipes.cli.terminal import good, in_bytes, listed, paint, progress, say, say_line, show
+from augrecipes.cli.parsing import refusal
+from augrecipes.cli.terminal import answer, good, in_bytes, listed, paint, progress, say, say_line, show
 from augrecipes.errors import StoreError, counted
 
 if TYPE_CHECKING:
@@ -24,11 +22,7 @@ _LISTED = 20  # faults that are named
 _WHAT = "a folder that `augrecipes pack` has made"
 
 
-def verify_store(
-    words: Annotated[list[str] | None, typer.Argument(metavar="STORE", help="A folder that `pack` has made.")] = None,
-    data: Annotated[list[str] | None, option("--data", "STORE", "The same as STORE.")] = None,
-    json_: Json = None,
-) -> None:
+def verify_store(args: Namespace) -> None:
     """Read a packed dataset from end to end and compare every byte with its checksums.
 
     \b
@@ -37,7 +31,7 @@ def verify_store(
 
     Exit status: 0 every byte is as it was packed, 1 some are not (the inputs are named), 2 there is no such store.
     """
-    stores = [*(words or []), *(data or [])]
+    stores = [*args.words, *args.data]
     if len(stores) != 1:
         raise refusal("one store at a time" if stores else f"which store? Give {_WHAT}", "STORE")
     from augrecipes.paths import address_of, local
@@ -52,7 +46,7 @@ def verify_store(
         raise StoreError(f"this is no store; a store is {_WHAT}", stores[0])
     with progress("verifying") as advance:
         faults = faults_in(store, advance)
-    answer({"store": str(store), "faults": faults}, json_, lambda: _tell_faults(faults), status=int(bool(faults)))
+    answer(args, {"store": str(store), "faults": faults}, lambda: _tell_faults(faults), status=int(bool(faults)))
 
 
 def _tell_faults(faults: Sequence[Fault]) -> None:
@@ -82,13 +76,7 @@ class CacheUse:
     first_used: float | None = None
 
 
-def cache(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which ones; all where none is named.")
-    ] = None,
-    clear: Annotated[bool, option("--clear", None, "Empty them; they are rebuilt when needed.")] = False,
-    json_: Json = None,
-) -> None:
+def cache(args: Namespace) -> None:
     """Show what is kept from run to run in your cache folder, or clear it. Nothing is kept beside your data.
 
     The folder is where AUGRECIPES_CACHE says, or where the system has caches. It may be cleared at any time.
@@ -100,11 +88,11 @@ def cache(
       augrecipes cache --clear folders
     """
     by_name = {one.name: one for one in CACHES}
-    for name in names or ():
+    for name in args.names:
         if name not in by_name:
             raise refusal(f"there is no cache {name!r}; there are {', '.join(by_name)}", "NAME")
-    used = [_use(by_name[name], clear) for name in names or by_name]
-    answer(used, json_, lambda: _tell_use(used, clear))
+    used = [_use(by_name[name], args.clear) for name in args.names or by_name]
+    answer(args, used, lambda: _tell_use(used, args.clear))
 
 
 def _use(cache: Cache, clear: bool) -> CacheUse:

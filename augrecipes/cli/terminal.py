@@ -1,4 +1,6 @@
-"""The only place that prints: lines no wider than the terminal, colour on terminals, no control characters.
+"""The only place that prints: text for people, no wider than the terminal, and JSON for programs.
+
+Colour on terminals alone; no control characters.
 
 What says that something is wrong with a file is one line, however long: editors and grep read it. Everything else is
 wrapped.
@@ -6,25 +8,30 @@ wrapped.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, TextIO
-
-import typer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 from augrecipes import progress as shared
 from augrecipes.errors import AugrecipesError, Diagnostic, LintError, RecipeError, harmless
+from augrecipes.paths import write_file
+from augrecipes.redaction import redact_all
+from augrecipes.report import to_plain
 
 if TYPE_CHECKING:
     from augrecipes.report import Report
 
+STDOUT = "-"  # as the name of a file
 PIPED = 80  # columns where there is no terminal
 WIDEST = 120  # longer lines are hard to read
 _NARROWEST = 20
@@ -35,6 +42,8 @@ _MARKS = {style: chr(0xE000 + number) for number, style in enumerate(_STYLES)}
 _END = "\ue0ff"
 _CODES = {mark: f"\033[{_STYLES[style]}m" for style, mark in _MARKS.items()} | {_END: "\033[0m"}
 _MARKED = re.compile("|".join(_CODES))
+# What JSON leaves as it is and a terminal might obey: control characters behind ASCII, and half characters.
+_UNSHOWN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 
 
 def hush() -> None:
@@ -81,9 +90,13 @@ def report_once() -> Iterator[None]:
 
 
 def put(text: str | bytes) -> None:
-    """Print text on standard output as it is; an OSError says where."""
+    """Print a line on standard output as it is; an OSError says where."""
     try:
-        typer.echo(text)
+        if isinstance(text, bytes):
+            sys.stdout.buffer.write(text + b"\n")
+        else:
+            sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
     except OSError as error:
         error.filename = "standard output"
         hush()  # what is left in its buffer would fail once more
@@ -102,7 +115,10 @@ def say(text: object = "", *, err: bool = False, wrap: bool = True, secrets: boo
     stream = sys.stderr if err else sys.stdout
     lines = harmless(str(text), keep="\n" + "".join(_CODES), secrets=secrets).split("\n")
     text = shown("\n".join(_wrapped(line, width()) if wrap else line for line in lines), stream)
-    typer.echo(text, err=True) if err else put(text)
+    if err:
+        sys.stderr.write(f"{text}\n")
+    else:
+        put(text)
 
 
 def say_line(text: object, *, err: bool = False) -> None:
@@ -199,3 +215,43 @@ def complain(error: AugrecipesError | OSError) -> None:
 def exit_status(error: AugrecipesError | OSError) -> int:
     """1 for a valid recipe that must not run as it stands, 2 for input that is not valid."""
     return 1 if isinstance(error, LintError) else 2
+
+
+def answer(
+    args: Namespace,
+    content: Any,
+    text: Callable[[], object],
+    write: Callable[[Path], None] | None = None,
+    *,
+    status: int = 0,
+) -> None:
+    """Show the answer, and end with a status.
+
+    Args:
+        args: of the command. `--json`: none: text alone; a file: text, and JSON into it; `-`: JSON alone.
+        content: what becomes JSON, as `to_plain` makes it.
+        text: prints it for people.
+        write: writes the file, where it has a layout of its own.
+        status: of the command; 0 goes on.
+    """
+    if args.json == STDOUT:
+        put(as_json(content))
+    else:
+        text()
+        if args.json is not None:
+            (write or (lambda path: write_file(path, f"{as_json(content)}\n".encode())))(Path(args.json))
+            say_line(args.json)
+    if status:
+        raise SystemExit(status)
+
+
+def as_json(content: Any) -> str:
+    r"""JSON that is safe to look at.
+
+    >>> print(as_json({"file": "é\x9b.png"}))
+    {
+      "file": "é\u009b.png"
+    }
+    """
+    text = json.dumps(redact_all(to_plain(content)), indent=2, ensure_ascii=False)
+    return _UNSHOWN.sub(lambda c: f"\\u{ord(c[0]):04x}", text)

@@ -15,7 +15,6 @@ from augrecipes.compiler.rewrite.rules import RULES
 from augrecipes.errors import LintError, RecipeError
 from augrecipes.lint import lint
 from augrecipes.ops import plugins
-from augrecipes.ops.registry import BrokenPlugin
 from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
@@ -41,7 +40,7 @@ def _run_plugins(recipe: Recipe) -> None:
             plugins.load(name)
         except KeyError:
             raise RecipeError(f"{recipe.file}: no package that is installed here announces a plugin {name!r}") from None
-        except BrokenPlugin as error:
+        except plugins.BrokenPlugin as error:
             raise RecipeError(f"{recipe.file}: plugin {name!r}: {error}") from error
 
 

@@ -30,8 +30,7 @@ from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.native.described import described
 from augrecipes.native.kernels import library
 from augrecipes.ops import groups
-from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import chance, effective
+from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.recipe import kinds, write
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 from augrecipes.recipe.parse import Source, as_recipe
@@ -279,12 +278,12 @@ def _why_it_stayed(recipe: Recipe, step: Step, optimize: Optimize) -> str:
         return "makes a target; the steps inside run as they are"
     if step.is_group:
         return "is a group; its choice is its own, and its children are looked into"
-    record = op_record(step.name)
+    record = record_of(step)
     if not record.is_known:
         return "is a class of your own: nothing is known of it, so nothing is assumed"
-    if read := record.under(effective(step)).statistics:
+    if read := record.statistics:
         return f"reads {read} of the whole image: a crop moved before it would change that"
-    action = action_of(step)
+    action = record.action
     if recipe.facts.scales:
         return _WHY_PAIR.get(action, _WHY[action])
     return _WHY_FAST.get(action, _WHY[action]) if optimize == "fast" else _WHY[action]

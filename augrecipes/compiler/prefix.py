@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import build, check, steps_of
 from augrecipes.ops import groups
-from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import effective
-from augrecipes.recipe.model import Arguments, Mode, Output, Recipe, Step
+from augrecipes.ops.registry import chance, effective, record_of
+from augrecipes.recipe.model import UINT8_HWC, Arguments, Mode, Recipe, Step
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
 
 _LIGHT = frozenset({"identity", "window", "dihedral", "lookup", "matrix", "pointwise"})
-_AS_IT_IS = Output(dtype="uint8", layout="hwc")
 
 
 def draws_nothing(step: Step) -> bool:
@@ -34,17 +32,15 @@ def draws_nothing(step: Step) -> bool:
         return False
     if step.name in (groups.SEQUENTIAL, groups.DEGRADE):
         return step.p in (None, 1) and all(draws_nothing(child) for child in step.steps)
-    arguments = effective(step)
-    record = op_record(step.name).under(arguments)
-    return arguments["p"] == 1 and not record.random and not record.changes_dtype
+    record = record_of(step)
+    return chance(step) == 1 and not record.random and not record.changes_dtype
 
 
 def is_light(step: Step) -> bool:
     """Whether the step costs little: it cuts, flips or turns, or changes each pixel for itself."""
     if step.is_group:
         return all(is_light(child) for child in step.steps)
-    record = op_record(step.name)
-    return record.under(effective(step)).action in _LIGHT
+    return record_of(step).action in _LIGHT
 
 
 def deterministic_prefix(steps: Sequence[Step]) -> int:
@@ -101,7 +97,7 @@ def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> Pipelin
     steps = steps_of(recipe, mode)
     check(recipe)
     later = frozenset(step.args["target"] for step in steps[count:] if step.name == groups.DEGRADE)
-    part = replace(_with_section(recipe, mode, steps[:count]), output=_AS_IT_IS, outputs=Arguments())
+    part = replace(_with_section(recipe, mode, steps[:count]), output=UINT8_HWC, outputs=Arguments())
     return build(part, mode, "exact", seed, pauses=True, later=later)
 
 

@@ -226,12 +226,12 @@ def native_batch(
     Raises:
         DataError: what was wrong with the first that is broken.
     """
-    keys, mine = [(index, 0) for index in virtual.tolist()], pipeline.for_this_thread(epoch)
+    keys = [(index, 0) for index in virtual.tolist()]
     output = BatchOutput(epoch, keys, allocate)
     if isinstance(samples, SampleColumns):
-        mine.run_batch(output, range(len(keys)), samples)
+        pipeline.for_this_thread(epoch).run_batch(output, range(len(keys)), samples)
     else:
-        output.run([mine], samples)
+        output.run(pipeline, samples)
     if output.failed:
         raise output.failed[min(output.failed)]
     if output.is_ragged or not output.arrays:

@@ -212,7 +212,7 @@ class Packed(RecipeDataset, takes=RunSettings):
             units = np.concatenate([np.empty(0, np.int64), *(np.arange(bag.start, bag.stop) for bag in of_bags)])
             virtual = np.repeat(virtual, [len(bag) for bag in of_bags])
         stored = self.source.rows(units, epoch + virtual // len(self.table))
-        return [file for name in self._taken() for file in self.store.files_of_rows(name, stored)]
+        return [file for name in self._taken() for file in self.store.tables[name].files_of_rows(stored)]
 
     # -- samples ------------------------------------------------------------------------------------------------------
 
@@ -254,9 +254,9 @@ def in_memory(
             items = table.rows[stored]
             if not (table.rows[stored + 1] > items).all():
                 return None
-        if (lying := table.lie(items)) is not None:
+        if (mapped := table.mapped(items)) is not None:
             array = partial(_array, store, name, items)
-            found[name] = MappedImages(lying.lie, lying.shapes, array, lying.held)
+            found[name] = MappedImages(mapped.places, mapped.shapes, array, mapped.owner)
             continue
         arrays = [store.array(name, item) for item in items.tolist()] if decodes else []
         if not arrays or any(array.dtype != np.uint8 for array in arrays):

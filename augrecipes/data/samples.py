@@ -8,9 +8,8 @@ from augrecipes.data.checks import Settings, as_recipe
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.arguments import tell_of_absent
-from augrecipes.sources.items import SourceTable, table_of_source
+from augrecipes.sources.items import Keys, SourceTable, table_of_source
 from augrecipes.sources.paths import PathLike
-from augrecipes.sources.rows import Keys
 from augrecipes.sources.sample_inputs import Axes
 
 

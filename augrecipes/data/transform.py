@@ -16,8 +16,8 @@ from augrecipes.mixtures import warn_unmixed
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.seeds import site_key
 from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.rows import IMAGE_KEYS, Keys, RowKeys
-from augrecipes.sources.sample_inputs import ANNOTATIONS, AXES, Axes, is_image, plain_array, split_parts, taken_by
+from augrecipes.sources.items import IMAGE_KEYS, Keys, RowKeys
+from augrecipes.sources.sample_inputs import ANNOTATIONS, AXES, Axes, is_image, plain_array, split_parts
 
 _INDEX_NAMES = ("index", "__key__")
 _LARGEST, _LARGEST_NAME = 1 << 62, 1 << 40
@@ -156,7 +156,7 @@ class SampleTransform:
     def _run(self, parts: dict[str, Any], key: tuple[int, int]) -> dict[str, Any]:
         """The parts in their order, those that the recipe takes transformed."""
         pipeline, inputs = self.pipeline, self.pipeline.recipe.inputs
-        if stray := sorted((ANNOTATIONS & parts.keys()) - taken_by(inputs)):
+        if stray := sorted((ANNOTATIONS & parts.keys()) - inputs.taken):
             raise DataError(f"the recipe takes no {stray[0]}, which would no longer fit its image: leave it out")
         taken, beside = split_parts(
             parts, inputs, pipeline.targets, self._axes, undecoded=pipeline.reads, channels=self._channels,

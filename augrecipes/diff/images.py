@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
-from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, size_text
-from augrecipes.preview.rows import annotated, difference_group, left_out, short_path, show_rows
+from augrecipes.preview.display import RgbImage, rgb_of_output
+from augrecipes.preview.rows import comparison_row, difference_group, left_out, show_rows
 from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -89,64 +89,60 @@ def compared(
     """
     if a.kind != b.kind:
         raise DataError(f"A is of kind {a.kind} and B of kind {b.kind}: no sample is one of both")
-    sides, lines = [], []
+    runs, lines = [], []
     for name, recipe in (("A", a), ("B", b)):
         pipeline = recipe.compile(mode, optimize, seed)
-        sides.append(RecipeRun(name, recipe, pipeline, open_data(recipe, pipeline.targets, data, masks)))
+        runs.append(RecipeRun(name, recipe, pipeline, open_data(recipe, pipeline.targets, data, masks)))
         lines.append(f"{name}: {recipe.name} · digest {recipe.digest[:8]} · optimize {pipeline.optimize}")
     lines.append(f"the same samples and keys of draws · seed {seed} · epoch {epoch} · {mode}")
-    count, words = min(len(side.reader) for side in sides), words_of(data)
-    show = partial(run_sample, sides, epoch=epoch)
+    count, words = min(len(run.reader) for run in runs), words_of(data)
+    show = partial(run_sample, runs, epoch=epoch)
     shown, skipped = show_rows(count, rows, show, data=words, path=str, progress=progress)
-    targets = [name for name in sides[0].pipeline.outputs if name in sides[1].pipeline.outputs]
+    targets = [name for name in runs[0].pipeline.outputs if name in runs[1].pipeline.outputs]
     if not targets:
         raise DataError("A and B have no target in common, so there is nothing to compare")
-    body = [_row(one, name, sides) for one in shown for name in targets]
+    body = [_row(sample, name, runs) for sample in shown for name in targets]
     return Sheet(body, " and ".join(dict.fromkeys((a.name, b.name))), lines, left_out(skipped))
 
 
-def run_sample(sides: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample:
+def run_sample(runs: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample:
     """Read a sample for every recipe, and run it.
 
     Args:
-        sides: the recipes.
+        runs: the recipes.
         k: number of the sample.
         epoch: of the draws.
 
     Raises:
         DataError: it cannot be read, a step fails, or a recipe reads another file; the file is named.
     """
-    given = [side.reader.sample(k) for side in sides]
-    path, both = given[0].path, [*zip(given, sides, strict=True)]
-    for one, side in both:
-        if one.path != path:
-            raise DataError(f"sample {k} of {side.name} is another file, {one.path}: they do not read the same", path)
-    return ComparedSample(given[0], tuple(one.run(side.pipeline, epoch) for one, side in both))
+    samples = [run.reader.sample(k) for run in runs]
+    path = samples[0].path
+    for sample, run in zip(samples, runs, strict=True):
+        if sample.path != path:
+            raise DataError(f"sample {k} of {run.name} is another file, {sample.path}: they do not read the same", path)
+    outputs = (sample.run(run.pipeline, epoch) for sample, run in zip(samples, runs, strict=True))
+    return ComparedSample(samples[0], tuple(outputs))
 
 
-def _row(drawn: ComparedSample, name: str, sides: Sequence[RecipeRun]) -> SheetRow:
+def _row(drawn: ComparedSample, name: str, runs: Sequence[RecipeRun]) -> SheetRow:
     """One target of one sample: the source, what each makes of it, and their difference."""
-    given, facts = drawn.given, sides[0].recipe.facts
-    source = rgb_of_input(given.images[sides[0].pipeline.origins[name]])
-    images, groups = [], []
-    for side, out in zip(sides, drawn.outputs, strict=True):
-        image = rgb_of_output(out[name], side.recipe.outputs.get(name, side.recipe.output))
-        images.append(image)
-        header = f"{side.name} · {size_text(image)} · {out[name].dtype}"
-        groups.append(CellGroup([annotated(image, out, side.recipe)], header))
-    groups.append(_difference(images, [out[name] for out in drawn.outputs]))
-    target, tile = [name] if facts.scales else [], [f"tile {given.tile}"] if facts.tiles else []
-    notes = [*target, f"index {given.index}", *tile, *_targets_that_differ(drawn)]
-    left = CellGroup([Cell(source)], f"source · {size_text(source)}", quiet=True)
-    return SheetRow(groups, left, short_path(given.path), [" · ".join(notes)])
+    values = [out[name] for out in drawn.outputs]
+    sides = [(run.name, run.recipe, out) for run, out in zip(runs, drawn.outputs, strict=True)]
+    images = [
+        rgb_of_output(value, run.recipe.outputs.get(name, run.recipe.output))
+        for value, run in zip(values, runs, strict=True)
+    ]
+    notes = [*_targets_that_differ(drawn)]
+    return comparison_row(drawn.given, name, runs[0].pipeline.origins[name], sides, _difference(images, values), notes)
 
 
 def _difference(images: Sequence[RgbImage], values: Sequence[NDArray[Any]]) -> CellGroup:
     """The difference of both as they are shown; an empty cell where their sizes differ."""
-    (a, b), (one, other) = images, values
+    a, b = images
     if a.shape != b.shape:
         return CellGroup([Cell(None)], "sizes differ", quiet=True)
-    same = one.dtype == other.dtype and np.array_equal(one, other)
+    same = values[0].dtype == values[1].dtype and np.array_equal(*values)
     distance = np.abs(a.astype(np.float32) - b.astype(np.float32)).max(axis=-1)
     return difference_group(distance, "identical" if same else "looks the same, other values")
 

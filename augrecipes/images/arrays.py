@@ -77,14 +77,14 @@ def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> 
 
 def labels(data: bytes, info: ImageHeader, part: Area) -> NDArray[Any]:
     """Label ids of a part, of any whole numbers. Raises UnreadableError."""
-    found = _values(data, info, part)
-    if found.dtype.kind == "b":
-        return found.view(np.uint8)
-    if info.bits > 32 or found.dtype == np.uint32:
-        if found.min() < -_WIDEST or found.max() >= _WIDEST:
-            raise UnreadableError(f"mask values of {info.bits} bits, up to {found.max()}; 32 bits are read")
-        return found.astype(np.int32)
-    return found
+    ids = _values(data, info, part)
+    if ids.dtype.kind == "b":
+        return ids.view(np.uint8)
+    if info.bits > 32 or ids.dtype == np.uint32:
+        if ids.min() < -_WIDEST or ids.max() >= _WIDEST:
+            raise UnreadableError(f"mask values of {info.bits} bits, up to {ids.max()}; 32 bits are read")
+        return ids.astype(np.int32)
+    return ids
 
 
 def _values(data: bytes, info: ImageHeader, part: Area) -> NDArray[Any]:
@@ -97,10 +97,10 @@ def rows(data: Any, saved: SavedArray, first: int, end: int) -> NDArray[Any]:
     count, *rest = saved.shape
     size = math.prod(rest) * saved.dtype.itemsize
     y0, y1 = (first, end) if saved.order == "C" else (0, count)  # or a row lies all over the file
-    found = data[saved.at + y0 * size : saved.at + y1 * size]
-    if len(data) < saved.least or len(found) < (y1 - y0) * size:
+    piece = data[saved.at + y0 * size : saved.at + y1 * size]
+    if len(data) < saved.least or len(piece) < (y1 - y0) * size:
         raise UnreadableError(f"truncated: {len(data):,} of {saved.least:,} bytes of an array")
-    values = np.frombuffer(found, saved.dtype).reshape((y1 - y0, *rest), order=saved.order)
+    values = np.frombuffer(piece, saved.dtype).reshape((y1 - y0, *rest), order=saved.order)
     return values[first - y0 : end - y0]
 
 

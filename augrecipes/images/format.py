@@ -183,8 +183,8 @@ def in_force(depth: Depth | None, frames: Frames | None) -> dict[str, str]:
     >>> in_force("8bit", "error")
     {'depth': '8bit', 'frames': 'error'}
     """
-    said, chosen = {"depth": (depth, Depth, DEPTH), "frames": (frames, Frames, FRAMES)}, {}
-    for name, (argument, kind, variable) in said.items():
+    options, chosen = {"depth": (depth, Depth, DEPTH), "frames": (frames, Frames, FRAMES)}, {}
+    for name, (argument, kind, variable) in options.items():
         value = argument if argument is not None else os.environ.get(variable) or "error"
         if value not in get_args(kind):
             where = variable if argument is None else name

@@ -132,20 +132,20 @@ def _space_of(data: bytes, info: ImageHeader, channels: int | None) -> str:
 
 
 def _walk(data: bytes) -> Segments:
-    at, end, kept, frame, turn, blocks, junk = 2, 2, [(0, 2)], None, 1, 0, _MOST_JUNK
+    at, end, needed, frame, turn, blocks, junk = 2, 2, [(0, 2)], None, 1, 0, _MOST_JUNK
     for _ in range(MOST_PARTS):
         if end + 4 <= len(data) and data[end] == 0xFF and data[end + 1] in _NEXT:
             at = end
         else:
-            found = _SEGMENT.search(data, end, end + junk)
-            if found is None and end + junk < len(data):
+            segment = _SEGMENT.search(data, end, end + junk)
+            if segment is None and end + junk < len(data):
                 where = f"no segment in front of byte {end + junk:,} of {len(data):,}, but fill or junk"
                 raise UnreadableError(f"not a real JPEG: {where}: {data[end + junk : end + junk + 8].hex(' ')} …")
-            if found is None or found.group() == END or found.start() + 4 > len(data):
+            if segment is None or segment.group() == END or segment.start() + 4 > len(data):
                 at = len(data)
                 break
-            junk -= found.start() - end
-            at = found.start()
+            junk -= segment.start() - end
+            at = segment.start()
         marker, length = data[at + 1], data[at + 2] << 8 | data[at + 3]
         end = at + 2 + length
         if length < 2:
@@ -160,13 +160,13 @@ def _walk(data: bytes) -> Segments:
         if marker == _SOS:
             break
         if (not _APP0 <= marker <= _APP0 + 15 and marker != _COM) or marker in (_APP0, _APP14):
-            kept.append((at, end))
+            needed.append((at, end))
     else:
         raise too_many("JPEG", "segments", end)
     if frame is None:
         where = f"no segment says a size, none follows behind byte {min(end, len(data)):,} of {len(data):,}"
         raise UnreadableError(f"truncated in its JPEG header, or a JPEG without one: {where}")
-    return Segments(*frame, turn, at if at < len(data) else 0, tuple(kept))
+    return Segments(*frame, turn, at if at < len(data) else 0, tuple(needed))
 
 
 def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArray[np.uint8]:
@@ -236,8 +236,8 @@ def scales(data: bytes, header: ImageHeader) -> tuple[int, ...]:
 def decode(data: bytes, header: ImageHeader, channels: int | None, part: Area) -> NDArray[Any]:
     """Pixels of a part, uint8 H×W×C: C as asked for grey and colour, 3 for CMYK. Raises UnreadableError."""
     colorspace, s = _space_of(data, header, channels), header.layout
-    found = _coded_as(data, s, colorspace, part)
-    pixels = None if found is None else _pixels(found)
+    window = _coded_as(data, s, colorspace, part)
+    pixels = None if window is None else _pixels(window)
     if pixels is None:
         pixels = samples(data, s, colorspace, part.reduce)[part.reduced]
     return as_rgb(pixels, header)
@@ -271,15 +271,15 @@ def agrees(library: Codec, kind: str, colorspace: str, reduce: int) -> bool:
             min(start + reduce * corners.randint(1, 5), size) for start, size in zip((y0, x0), _PROBE, strict=True)
         )
         part = Area(y0, x0, y1, x1, reduce)
-        found = _pixels(_coded(library, data, s, colorspace, part))
-        if found is None or not np.array_equal(found, whole[part.reduced]):
+        window = _pixels(_coded(library, data, s, colorspace, part))
+        if window is None or not np.array_equal(window, whole[part.reduced]):
             return False
     return True
 
 
-def _pixels(found: Coded) -> NDArray[np.uint8] | None:
+def _pixels(coded: Coded) -> NDArray[np.uint8] | None:
     try:
-        return found.pixels()
+        return coded.pixels()
     except ValueError:
         return None
 

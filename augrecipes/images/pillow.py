@@ -141,10 +141,10 @@ def _opened(data: bytes, name: str, plane: int = 0) -> Iterator[Any]:
     except Exception as error:  # whatever its plugins and their libraries raise
         raise_if_memory(error)
         check_memory(None)
-        said = "cut or damaged in its header" if isinstance(error, UnidentifiedImageError) else str(error)
-        cut = "truncated" in said or "not enough" in said or isinstance(error, EOFError | struct.error | IndexError)
-        what = "truncated or damaged" if cut else "damaged, or of a kind that Pillow cannot decode"
-        raise UnreadableError(f"{what}: {name.upper()} ({said or type(error).__name__})") from None
+        reason = "cut or damaged in its header" if isinstance(error, UnidentifiedImageError) else str(error)
+        cut = "truncated" in reason or "not enough" in reason or isinstance(error, EOFError | struct.error | IndexError)
+        problem = "truncated or damaged" if cut else "damaged, or of a kind that Pillow cannot decode"
+        raise UnreadableError(f"{problem}: {name.upper()} ({reason or type(error).__name__})") from None
 
 
 @contextmanager
@@ -192,8 +192,8 @@ def decode(data: bytes, header: ImageHeader, channels: int | None, part: Area) -
 def _pixels(image: Any, header: ImageHeader, channels: int | None) -> Raster:
     stored: SampleForm = header.layout
     if stored.form != 1 or header.bits > 16 or image.mode == "F":
-        what = f"{header.bits}-bit {({1: 'unsigned', 2: 'signed', 3: 'float'}).get(stored.form, 'unusual')} samples"
-        raise UnreadableError(f"a {header.format.upper()} of {what}, of unknown range; up to 16 bits unsigned are read")
+        kind = f"{header.bits}-bit {({1: 'unsigned', 2: 'signed', 3: 'float'}).get(stored.form, 'unusual')} samples"
+        raise UnreadableError(f"a {header.format.upper()} of {kind}, of unknown range; up to 16 bits unsigned are read")
     if image.mode.startswith("I"):
         deep: Raster = np.asarray(image).astype(np.uint16)
         deep = deep << (16 - header.bits) if header.format == "tiff" and header.bits < 16 else deep
@@ -216,20 +216,20 @@ def _stored_samples(image: Any, header: ImageHeader) -> Raster:
     if bits > 8 and not deep and mode != "F":
         raise UnreadableError(f"a mask of {bits}-bit {header.color} samples, of which Pillow gives 8")
     known = deep or mode in ("1", "L", "F", "P", "PA", "LA", "RGB", "RGBA")
-    found = np.asarray(image if known else image.convert("RGB"))
+    samples = np.asarray(image if known else image.convert("RGB"))
     if mode == "1":
-        found = found.astype(np.uint8)
-        return 1 - found if stored.white or header.format == "pnm" else found
+        samples = samples.astype(np.uint8)
+        return 1 - samples if stored.white or header.format == "pnm" else samples
     if header.format == "pnm":  # Pillow has made 255, or 65535, of the largest sample that there may be
-        return np.rint(found * (stored.most / (65535 if deep else 255))).astype(np.uint16 if deep else np.uint8)
-    if header.format == "jp2" and found.ndim == 2:
-        return found >> ((16 if deep else 8) - bits) if bits not in (8, 16) else found
+        return np.rint(samples * (stored.most / (65535 if deep else 255))).astype(np.uint16 if deep else np.uint8)
+    if header.format == "jp2" and samples.ndim == 2:
+        return samples >> ((16 if deep else 8) - bits) if bits not in (8, 16) else samples
     if deep and stored.form == 1:
-        return found.view(np.uint32) if bits > 16 else found.astype(np.uint16)
+        return samples.view(np.uint32) if bits > 16 else samples.astype(np.uint16)
     if mode == "L":
-        found = ~found if stored.white else found
-        return found // np.uint8(255 // (2**bits - 1)) if bits < 8 and header.format == "tiff" else found
-    return found
+        samples = ~samples if stored.white else samples
+        return samples // np.uint8(255 // (2**bits - 1)) if bits < 8 and header.format == "tiff" else samples
+    return samples
 
 
 def _complete(header: ImageHeader, last: bytes, size: int) -> bool:

@@ -84,10 +84,10 @@ class Png:
 def header(data: bytes) -> ImageHeader:
     """The header of a PNG; the data may end after IHDR. Raises UnreadableError."""
     width, height, bits, color_type, interlaced = _ihdr(data)
-    turn, frames, fault, name, found = 1, 1, "", b"", dict[bytes, list[tuple[int, int]]]()
+    turn, frames, fault, name, chunks = 1, 1, "", b"", dict[bytes, list[tuple[int, int]]]()
     for name, start, end in _chunks(data):
         if name in (b"PLTE", b"tRNS", b"IDAT"):
-            found.setdefault(name, []).append((start, end))
+            chunks.setdefault(name, []).append((start, end))
         elif name == b"eXIf":
             turn = orientation(data[start:end])
         elif name == b"acTL" and end - start == 8:  # animated
@@ -97,9 +97,9 @@ def header(data: bytes) -> ImageHeader:
     if name != b"IEND":
         fault = fault or "truncated: its PNG data has no end chunk"
     color = {_GREY: "grey", _GREY_ALPHA: "grey", _PALETTE: "palette"}.get(color_type, "rgb")
-    alpha = color_type in (_GREY_ALPHA, _RGBA) or b"tRNS" in found
-    palette, clear = (found.get(kind, [None])[0] for kind in (b"PLTE", b"tRNS"))
-    layout = Png(color_type, interlaced, tuple(found.get(b"IDAT", ())), palette, clear, fault)
+    alpha = color_type in (_GREY_ALPHA, _RGBA) or b"tRNS" in chunks
+    palette, clear = (chunks.get(kind, [None])[0] for kind in (b"PLTE", b"tRNS"))
+    layout = Png(color_type, interlaced, tuple(chunks.get(b"IDAT", ())), palette, clear, fault)
     return ImageHeader("png", width, height, bits, color, alpha, turn, frames, layout)  # type: ignore[arg-type]
 
 
@@ -203,7 +203,7 @@ def _passes(info: ImageHeader) -> list[tuple[int, int]]:
 
 def _inflated(data: bytes, png: Png, sizes: Sequence[int], *, whole: bool) -> Iterator[bytes]:
     """So many bytes of rows, and so many, and so on; of the `whole` the checksums up to the end are compared, too."""
-    unpacker, needed, found = _inflate.decompressobj(), sum(sizes), 0
+    unpacker, needed, inflated = _inflate.decompressobj(), sum(sizes), 0
     chunks = (_checked(data, place) for place in png.pixels)
     slices = (part[at : at + _SLICE] for part in chunks for at in range(0, len(part), _SLICE))
     try:
@@ -214,9 +214,9 @@ def _inflated(data: bytes, png: Png, sizes: Sequence[int], *, whole: bool) -> It
                 piece = unpacker.decompress(fed, left)
                 pieces.append(piece)
                 left -= len(piece)
-                found += len(piece)
+                inflated += len(piece)
                 if left and (unpacker.eof or not (fed or piece)):
-                    raise UnreadableError(f"truncated: {found} of {needed} bytes of PNG pixels")
+                    raise UnreadableError(f"truncated: {inflated} of {needed} bytes of PNG pixels")
             yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
         # It is only read where nothing else can come; a file may have more pixels than the image.
         while whole and not unpacker.eof:
@@ -277,9 +277,9 @@ def _by_pillow(data: bytes, info: ImageHeader) -> Raster:
             raise UnreadableError("damaged PNG data (an unknown filter)")
     stored = zlib.compress(b"".join(parts), 0)  # Pillow inflates by zlib, which refuses some of what isal reads
     mode, *raw = _PILLOW[samples, info.bits]
-    found = [np.asarray(Image.frombytes(mode, size, stored, "zip", (how, png.interlaced))) for how in raw]
-    both = found[0] if len(found) == 1 else np.stack(found, axis=-1)
-    return _unpacked(np.ascontiguousarray(both).reshape(info.height, -1), info.bits, (*size[::-1], samples))
+    planes = [np.asarray(Image.frombytes(mode, size, stored, "zip", (how, png.interlaced))) for how in raw]
+    joined = planes[0] if len(planes) == 1 else np.stack(planes, axis=-1)
+    return _unpacked(np.ascontiguousarray(joined).reshape(info.height, -1), info.bits, (*size[::-1], samples))
 
 
 def _unpacked(rows: Raster, bits: int, shape: tuple[int, int, int]) -> Raster:

@@ -17,16 +17,17 @@ import os
 import stat
 import struct
 import sys
-import weakref
 import zlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from augrecipes.cache import file_stamp
 from augrecipes.images import arrays, jpeg, pillow, png
 from augrecipes.images.format import Format, ImageHeader, UnreadableError
+from augrecipes.lru import FLAGS, OpenFile
+from augrecipes.machine import in_threads
 from augrecipes.progress import Progress
 from augrecipes.remote import RemoteError, remote_place
 
@@ -74,13 +75,7 @@ def read_headers(paths: Sequence[str], advance: Progress | None = None) -> list[
     >>> read_headers(["missing.png"])
     ['no such file']
     """
-    headers: list[MaybeHeader] = []
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for header in pool.map(_header_or_reason, paths):
-            headers.append(header)
-            if advance is not None:
-                advance(len(headers), len(paths))
-    return headers
+    return [*in_threads(_header_or_reason, paths, _THREADS, advance)]
 
 
 def read_file_header(path: str) -> ImageHeader:
@@ -130,8 +125,8 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, image: bool = True
             return first
         if format and format.header_at == "first":
             read_header(first)  # tells what is none before all of it is read
-        if format is arrays.FORMAT and hasattr(os, "pread"):  # Windows has none
-            return OpenFile(file.fileno())  # type: ignore[return-value]
+        if format is arrays.FORMAT:
+            return _ArrayFile(file.fileno())  # type: ignore[return-value]
         file.seek(0)
         data = file.read(size) or b""  # in one piece: joining would copy it
         while len(data) < size and (part := file.read(size - len(data))):
@@ -139,35 +134,16 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, image: bool = True
         return bytes(data)
 
 
-class OpenFile:
-    """The bytes of a file that stays open: slices of it are read when they are asked for, by any thread.
-
-    A map of it would be as quick, but ends the process where the file is cut meanwhile; a slice is then short.
-
-    Args:
-        handle: of the file; its own is a copy of that.
-    """
-
-    def __init__(self, handle: int) -> None:
-        self._handle = os.dup(handle)
-        weakref.finalize(self, os.close, self._handle)
-
-    def __len__(self) -> int:
-        return os.fstat(self._handle).st_size
-
-    def __getitem__(self, part: slice) -> bytes:
-        at, end, _ = part.indices(len(self))
-        found = b""
+class _ArrayFile(OpenFile):
+    def read(self, start: int, count: int) -> bytes:
         with _server_errors():
-            while at < end and (piece := os.pread(self._handle, end - at, at)):
-                found, at = found + piece, at + len(piece)
-        return found
+            return super().read(start, count)
 
 
 def open_file(path: PathLike) -> OpenFile:
     """A regular file of any size. Raises UnreadableError."""
     with _opened(path, sys.maxsize) as (file, _):
-        return OpenFile(file.fileno())
+        return _ArrayFile(file.fileno())
 
 
 def read_ends(path: PathLike, first: int, last: int) -> tuple[bytes, bytes, int]:
@@ -200,8 +176,8 @@ def stamp_of(path: PathLike) -> str:
         if (place := remote_place(path)) is not None:
             with _server_errors():
                 return place.stamp()
-        with _opened(path, MAX_BYTES) as (file, size):
-            return f"{size} {os.fstat(file.fileno()).st_mtime_ns} {zlib.crc32(file.read(_FIRST) or b'')}"
+        with _opened(path, MAX_BYTES) as (file, _):
+            return f"{file_stamp(os.fstat(file.fileno()))} {zlib.crc32(file.read(_FIRST) or b'')}"
     except UnreadableError:
         return "gone"
 
@@ -223,11 +199,9 @@ def _server_errors() -> Iterator[None]:
 @contextmanager
 def _opened(path: PathLike, max_bytes: int) -> Iterator[tuple[Any, int]]:
     """A regular file and its size."""
-    # Opened without blocking: a pipe without a writer would otherwise wait for ever.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     with _server_errors():
         try:
-            handle = os.open(path, flags)
+            handle = os.open(path, FLAGS)
         except ValueError as error:  # a zero byte in the name
             raise UnreadableError(f"cannot be opened: {error}") from None
         with os.fdopen(handle, "rb", buffering=0) as file:
@@ -240,7 +214,7 @@ def _opened(path: PathLike, max_bytes: int) -> Iterator[tuple[Any, int]]:
 
 def _why(error: OSError) -> str:
     known = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES, IsADirectoryError: errno.EISDIR}
-    said = {errno.ENOENT: "no such file", errno.EISDIR: "a folder, not a file", errno.ELOOP: "a link to itself"}
-    said |= dict.fromkeys((errno.EACCES, errno.EPERM), "no permission to read it")
+    reasons = {errno.ENOENT: "no such file", errno.EISDIR: "a folder, not a file", errno.ELOOP: "a link to itself"}
+    reasons |= dict.fromkeys((errno.EACCES, errno.EPERM), "no permission to read it")
     code = error.errno or known.get(type(error), 0)  # drivers of fsspec give no number
-    return said.get(code, f"cannot be read: {error.strerror or error}")
+    return reasons.get(code, f"cannot be read: {error.strerror or error}")

@@ -55,11 +55,11 @@ def sample_form(tags: Any, mode: str) -> dict[str, Any]:
     starts, sizes = (tags.get(one, tags.get(other, ())) for one, other in zip(_PLACES[:2], _PLACES[2:], strict=True))
     if not starts or len(starts) != len(sizes):
         raise UnreadableError("truncated or damaged: a TIFF without a whole table of its strips or tiles")
-    found = {"least": max(map(sum, zip(starts, sizes, strict=True))), "form": tags.get(_FORMAT, (1,))[0]}
+    form = {"least": max(map(sum, zip(starts, sizes, strict=True))), "form": tags.get(_FORMAT, (1,))[0]}
     if not (count := bands(tags)):
-        return found | {"white": tags.get(_PHOTOMETRIC, 1) == 0 and mode != "P"}
+        return form | {"white": tags.get(_PHOTOMETRIC, 1) == 0 and mode != "P"}
     differences = tags.get(TILE_WIDTH, tags[WIDTH]) if tags.get(_PREDICTOR, 1) == 2 else 0
-    return found | {"planes": count if tags.get(_PLANAR, 1) == 2 else 1, "differences": differences}
+    return form | {"planes": count if tags.get(_PLANAR, 1) == 2 else 1, "differences": differences}
 
 
 def as_grey(data: bytes, tags: Any, plane: int) -> bytes:

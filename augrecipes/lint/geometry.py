@@ -11,7 +11,7 @@ from augrecipes.ops.groups import SEQUENTIAL
 from augrecipes.ops.intervals import interval
 from augrecipes.ops.ranges import is_neutral
 from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import chance, effective
+from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Recipe, Step
 
@@ -149,7 +149,7 @@ def _cuts(step: Step) -> bool:
 
 def _reads(step: Step) -> str:
     """What the step reads of the whole image; empty where it reads nothing, or never acts."""
-    return "" if chance(step) <= 0 or is_neutral(step) else op_record(step.name).under(effective(step)).statistics
+    return "" if chance(step) <= 0 or is_neutral(step) else record_of(step).statistics
 
 
 @rule("L302", "channel-count", "error")
@@ -188,6 +188,6 @@ def levels_in_floats(recipe: Recipe) -> Findings:
         ends = (place for place, step in enumerate(steps) if op_record(step.name).changes_dtype and chance(step) > 0)
         count = next(ends, len(steps) if recipe.inputs.dtype == "float32" else 0)
         for step in (step for top in steps[:count] for step in top.walk() if not step.steps and chance(step) > 0):
-            if op_record(step.name).in_levels_for(effective(step)) and not is_neutral(step):
+            if record_of(step).in_levels and not is_neutral(step):
                 message = f"{step.name} rounds float32 images to 256 levels; leave it out, or give the recipe uint8"
                 yield Finding(message, step, fixes=(Fix("remove"),))

@@ -12,7 +12,7 @@ from augrecipes.ops import groups
 from augrecipes.ops.constants import TABLES, to_name
 from augrecipes.ops.ranges import is_neutral, makes_draws
 from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import chance, effective
+from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.ops.sizes import pad_to, to_sides
 from augrecipes.recipe.checks import other_default
 from augrecipes.recipe.model import Recipe, Step
@@ -99,7 +99,7 @@ def unreachable(recipe: Recipe) -> Findings:
 def _colours(steps: tuple[Step, ...]) -> Findings:
     grey: Step | None = None
     for step in steps:
-        chroma = op_record(step.name).under(effective(step)).chroma
+        chroma = record_of(step).chroma
         if grey is None:
             grey = step if chroma == "drops" and chance(step) >= 1 else None
         elif chroma == "turns":

@@ -8,7 +8,7 @@ from augrecipes.lint.walk import by_target, moves, sections
 from augrecipes.ops.groups import DEGRADE
 from augrecipes.ops.ranges import is_neutral
 from augrecipes.ops.records import op_record, rescalable
-from augrecipes.ops.registry import chance, effective
+from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.recipe.model import Recipe, Step
 
 # Borders that mirror about an edge, repeat the whole image or are of one colour look the same on every grid.
@@ -67,7 +67,7 @@ def unshareable_pair(recipe: Recipe) -> Findings:
         shared = named if record.resamples_targets else there
         if len(shared) < 2 or (record.resamples_targets and not recipe.allow_resampling):  # the latter is said already
             continue
-        if record.under(effective(step)).grids == "never":
+        if record_of(step).grids == "never":
             yield Finding(_unshareable(step), step)
 
 
@@ -87,8 +87,8 @@ def unequal_pair(recipe: Recipe) -> Findings:
         record = op_record(step.name)
         if not record.is_known or len(there) < 2 or chance(step) <= 0 or is_neutral(step):
             continue
-        if record.under(effective(step)).grids == "alike":
-            own = record.under(effective(step)).statistics
+        if record_of(step).grids == "alike":
+            own = record_of(step).statistics
             what = "reads each target's own statistics" if own else "works in pixels of each grid"
             message = f"{step.name} {what}, so {', '.join(there)} change differently; limit it with `target:`"
             yield Finding(message, step)

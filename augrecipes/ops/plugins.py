@@ -13,9 +13,12 @@ from importlib.metadata import EntryPoint, entry_points
 from threading import RLock
 from types import ModuleType
 
-from augrecipes.ops import registry
-
 ENTRY_POINT_GROUP = "augrecipes.plugins"
+
+
+class BrokenPlugin(Exception):  # noqa: N818 - told apart by what it names
+    """A plugin that an installed package announces cannot be run."""
+
 
 _lock = RLock()
 _loaded: set[str] = set()
@@ -45,8 +48,8 @@ def load(name: str) -> None:
         points = announced()[name]
         if len(points) > 1:
             packages = ", ".join(sorted(_package(point)[0] for point in points))
-            raise registry.BrokenPlugin(f"{packages} announce a plugin of this name; uninstall all but one")
-        with _failures(points[0].value), registry.no_name_twice():
+            raise BrokenPlugin(f"{packages} announce a plugin of this name; uninstall all but one")
+        with _failures(points[0].value):
             plugin = points[0].load()
             if not isinstance(plugin, ModuleType):
                 plugin()
@@ -67,4 +70,4 @@ def _failures(value: str) -> Iterator[None]:
     try:
         yield
     except (Exception, SystemExit) as error:
-        raise registry.BrokenPlugin(f"{value} fails: {type(error).__name__}: {error}") from error
+        raise BrokenPlugin(f"{value} fails: {type(error).__name__}: {error}") from error

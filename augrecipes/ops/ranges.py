@@ -7,7 +7,7 @@ from typing import Any
 
 from augrecipes.ops.intervals import Meaning, interval
 from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import effective, takes
+from augrecipes.ops.registry import effective, record_of, takes
 from augrecipes.ops.step import Step
 
 
@@ -37,14 +37,12 @@ def is_neutral(step: Step) -> bool:
 
 def makes_draws(step: Step) -> bool:
     """Whether the step, when it acts, draws anything. A registered class is taken at its word: it does not."""
-    record = op_record(step.name)
-    if not record.is_known or is_neutral(step):
-        return False
-    values = effective(step)
-    if not record.under(values).random:
+    record = record_of(step)
+    if not record.random or not record.is_known or is_neutral(step):
         return False
     if not record.only_draws:
         return True
+    values = effective(step)
     drawn = (name for name in record.only_draws if values.get(name) is not None)
     return not all(_is_one_value(meaning_of(step.name, name), values[name]) for name in drawn)
 

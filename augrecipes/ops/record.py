@@ -8,7 +8,6 @@ from functools import cache
 from itertools import chain, compress
 from typing import Any, Literal
 
-from augrecipes.flow import Dtype
 from augrecipes.ops.checks import Check
 from augrecipes.ops.eval_windows import Settled, Window
 from augrecipes.ops.intervals import Meaning
@@ -25,8 +24,6 @@ Crops = Literal["centre", "anywhere", "placed"]
 Effect = Literal["field", "padding", "compression", "noise"]
 Chroma = Literal["drops", "swaps", "turns"]
 
-Gain = float | Callable[[Mapping[str, Any]], float | None] | None
-
 _ON_LEVELS = frozenset({"from_lab", "inpaint_ns", "inpaint_telea"})
 # What holds where the arguments are not those of a fact.
 _UNLESS: Mapping[str, Mapping[str, Any]] = {
@@ -35,6 +32,7 @@ _UNLESS: Mapping[str, Mapping[str, Any]] = {
     "statistics": {"statistics": ""},
     "grids": {"grids": "never"},
     "chroma": {"chroma": None},
+    "own_noise": {"own_noise": ""},
 }
 IMAGE_ONLY = frozenset({"image"})
 NOTHING: frozenset[str] = frozenset()
@@ -77,8 +75,8 @@ class OpRecord:
         mend: of one whose pixels depend on where memory lies or on how many threads OpenCV has, or that fails on some
             images: the class in front of it that puts that right; module and name in ops.
         recolours: it changes colours by little more than a matrix: `fast` joins it with others that do.
-        colour_error: from the arguments (defaults merged) to the levels by which it may differ then, and how hard it
-            amplifies; None: two levels, and `gain`.
+        colour_error: the levels by which it may differ then, and how hard it amplifies, or a function of the arguments
+            (defaults merged); None: two levels, and `gain`.
         jumps: of one that goes by pixels: two levels side by side may become very different ones.
         draws_from: the targets whose values decide what it draws: of a count of photons in each pixel, say, the number
             of random bits that were used depends on the image, and so does all that is drawn after. None: not known.
@@ -86,8 +84,8 @@ class OpRecord:
             come out as different as that times `gain`. A number, or a function of the arguments (defaults merged).
             None: there is no such number, because thresholds or statistics of the image decide, and then a level may
             become a hundred; or it is not known.
-        in_levels: float32 images are rounded to levels of 255 on the way, so that the last bit may become a level; see
-            `in_levels_for`.
+        in_levels: float32 images are rounded to levels of 255 on the way, so that the last bit may become a level; so
+            are those of what OpenCV does on uint8 alone.
         in_place: it changes masks, too, and puts no pixel elsewhere.
         hides: it puts something else in the place of some pixels, so that what lies under them cannot be seen.
         displaces: it puts pixels of the image elsewhere, and what lies on the image stays.
@@ -132,8 +130,6 @@ class OpRecord:
         native_joined: the same where `fast` joins its colours with others: its pass alone is no part of plans.
         own_noise: the class in front of it by which `fast` counts its noise, or makes its field of displacements:
             module and name in compiler/kernels.
-        own_noise_when: from the arguments (defaults merged) and the image's dtype, None where that is not known, to
-            whether it can.
     """
 
     name: str
@@ -151,10 +147,10 @@ class OpRecord:
     forgets: Mapping[str, Any] | None = None
     mend: str = ""
     recolours: bool = False
-    colour_error: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
+    colour_error: Any = None
     jumps: bool = False
     draws_from: frozenset[str] | None = None
-    gain: Gain = None
+    gain: Any = None
     in_levels: bool = False
     overwrites: Callable[[Mapping[str, Any]], bool] | None = None
     channels_of: Callable[[Mapping[str, Any]], int | None] | None = None
@@ -192,7 +188,6 @@ class OpRecord:
     native_joined: Encoder | None = None
     host_drawn: bool = False
     own_noise: str = ""
-    own_noise_when: Callable[[Mapping[str, Any], Dtype | None], bool] | None = None
 
     @property
     def is_known(self) -> bool:
@@ -274,38 +269,28 @@ class OpRecord:
             object.__setattr__(self, "grids", "never" if self.action == "opaque" else "same")
 
     def under(self, arguments: Mapping[str, Any]) -> OpRecord:
-        """What holds of a step with `arguments` (defaults merged).
+        """What holds of a step with `arguments` (defaults merged); see `registry.record_of`.
 
         >>> record = OpRecord("Blur", statistics="the mean", when={"statistics": lambda a: a["contrast"] != 0})
         >>> record.under({"contrast": 0}).statistics, record.under({"contrast": 1}).statistics
         ('', 'the mean')
+        >>> OpRecord("Blur", gain=lambda a: a["scale"]).under({"scale": 2.0}).gain
+        2.0
+        >>> OpRecord("ToGray").under({"method": "from_lab"}).in_levels
+        True
         """
         unmet = tuple(fact for fact, holds in self.when.items() if not holds(arguments))
-        return _without(self, unmet) if unmet else self
+        record = _without(self, unmet) if unmet else self
+        drawn = {name: fact(arguments) for name in ("gain", "colour_error") if callable(fact := getattr(record, name))}
+        if not _ON_LEVELS.isdisjoint(map(str, arguments.values())):
+            drawn["in_levels"] = True
+        return replace(record, **drawn) if drawn else record
 
-    def colour_error_for(self, arguments: Mapping[str, Any]) -> tuple[float, float]:
-        """Levels by which it may differ where it is joined, under `arguments` (defaults merged), and its gain."""
-        return (2, self.gain_for(arguments) or 1.0) if self.colour_error is None else self.colour_error(arguments)
-
-    def gain_for(self, arguments: Mapping[str, Any]) -> float | None:
-        """`gain` under `arguments` (defaults merged).
-
-        >>> OpRecord("Blur", gain=1.0).gain_for({}), OpRecord("Posterize").gain_for({})
-        (1.0, None)
-        """
-        return self.gain(arguments) if callable(self.gain) else self.gain
-
-    def in_levels_for(self, arguments: Mapping[str, Any]) -> bool:
-        """`in_levels`, or True where `arguments` (defaults merged) name what OpenCV does on uint8 alone.
-
-        >>> OpRecord("ToGray").in_levels_for({"method": "from_lab"}), OpRecord("ToGray").in_levels_for({})
-        (True, False)
-        """
-        return self.in_levels or not _ON_LEVELS.isdisjoint(map(str, arguments.values()))
-
-    def own_noise_for(self, arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
-        """Whether a step with `arguments` (defaults merged) may take noise of our own, for images of this dtype."""
-        return bool(self.own_noise) and (self.own_noise_when is None or self.own_noise_when(arguments, dtype))
+    @property
+    def joined_error(self) -> tuple[float, float]:
+        """Levels by which it may differ where it is joined, and its gain; of a record `under` some arguments."""
+        error: tuple[float, float] = (2, self.gain or 1.0) if self.colour_error is None else self.colour_error
+        return error
 
 
 @cache

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import cache, partial
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache, partial
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
 from augrecipes.compat.guard import albumentations, collected, is_validated
@@ -16,16 +13,15 @@ from augrecipes.ops import catalog, readable
 from augrecipes.ops.class_schema import Schema, class_schema
 from augrecipes.ops.constants import to_name, to_number
 from augrecipes.ops.groups import GROUPS, ONE_OF, PAIR_STEPS, POLICIES
+from augrecipes.ops.record import OpRecord
 from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.step import Step
 
-ENTRY_POINT_GROUP = "augrecipes.ops"
 RESERVED = ("p", "id", "target", "at", "share", "steps")
 
 _Class = TypeVar("_Class", bound=type)
 _registered: dict[str, type] = {}
-_replaces = True  # see `no_name_twice`
 
 
 def register(cls: _Class) -> _Class:
@@ -56,41 +52,22 @@ def register(cls: _Class) -> _Class:
     if clashes:
         raise ValueError(f"cannot register {name!r}: argument {clashes[0]!r} is a reserved key of a step; rename it")
     before = _registered.get(name, cls)
-    if not _replaces and (before.__module__, before.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise ValueError(f"cannot register {name!r}: {before.__module__} has registered a class of this name")
     # A second definition replaces the first, as it does in a notebook whose cell runs again.
+    if (before.__module__, before.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(f"cannot register {name!r}: {before.__module__} has registered a class of this name")
     _registered[name] = cls
     _live_schema.cache_clear()
     return cls
 
 
-@contextmanager
-def no_name_twice() -> Iterator[None]:
-    """Within, a class cannot take the name of another one that was registered: of packages the order is chance."""
-    global _replaces  # noqa: PLW0603 - the caller holds a lock
-    before, _replaces = _replaces, False  # a plugin may ask for another one
-    try:
-        yield
-    finally:
-        _replaces = before
-
-
-class BrokenPlugin(Exception):  # noqa: N818 - told apart by what it names
-    """A class that an installed package announces cannot be loaded."""
-
-
 def registered() -> dict[str, type]:
-    """Registered classes by name, those of installed packages (entry points `augrecipes.ops`) included.
-
-    Raises:
-        BrokenPlugin: a class of an installed package cannot be loaded.
-    """
-    return {**{name: _load(name) for name in _installed()}, **_registered}
+    """Registered classes by name."""
+    return dict(_registered)
 
 
 def is_registered(name: str) -> bool:
-    """Whether a class of this name was registered or is announced by an installed package. Imports neither."""
-    return name in _registered or name in _installed()
+    """Whether a class of this name was registered."""
+    return name in _registered
 
 
 def is_image_only(name: str) -> bool:
@@ -98,32 +75,9 @@ def is_image_only(name: str) -> bool:
     return is_registered(name) and any(base.__name__ == "ImageOnlyTransform" for base in get_class(name).__mro__)
 
 
-def would_import(name: str) -> bool:
-    """Whether an installed package announces the class of this name, and this process has not imported it so far."""
-    return name not in _registered and name in _installed() and _installed()[name].module not in sys.modules
-
-
-@cache
-def _installed() -> dict[str, EntryPoint]:
-    """Entry points by name; a name that recipes know already keeps its meaning."""
-    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP) if not _is_ours(point.name)}
-
-
 def _is_ours(name: str) -> bool:
     """Whether recipes know the name already."""
     return name in (*GROUPS, *POLICIES) or name in catalog.shipped() or name in REFUSED
-
-
-@cache
-def _load(name: str) -> type:
-    point = _installed()[name]
-    try:
-        cls = point.load()
-    except Exception as error:
-        raise BrokenPlugin(f"{point.value} cannot be loaded: {type(error).__name__}: {error}") from error
-    if not isinstance(cls, type) or not issubclass(cls, albumentations().BasicTransform):
-        raise BrokenPlugin(f"{point.value} is no subclass of albumentations.BasicTransform")
-    return cls
 
 
 def names() -> tuple[str, ...]:
@@ -132,7 +86,7 @@ def names() -> tuple[str, ...]:
     >>> "RandomCrop" in names(), "Lambda" in names()
     (True, False)
     """
-    return tuple(sorted({*catalog.shipped(), *_registered, *_installed()}))
+    return tuple(sorted({*catalog.shipped(), *_registered}))
 
 
 def get_class(name: str) -> type:
@@ -140,15 +94,12 @@ def get_class(name: str) -> type:
 
     Raises:
         KeyError: no step has this name.
-        BrokenPlugin: a package announces it and it cannot be loaded.
 
     >>> get_class("HorizontalFlip").__name__
     'HorizontalFlip'
     """
     if name in _registered:
         return _registered[name]
-    if name in _installed():
-        return _load(name)
     if module := op_record(name).module:
         return getattr(import_module(module), name)
     if name not in catalog.shipped() or name in PAIR_STEPS:
@@ -205,6 +156,21 @@ def effective(step: Step) -> dict[str, Any]:
     return {**{name: value for name, value in values.items() if name != "p"}, "p": chance(step)}
 
 
+def record_of(step: Step) -> OpRecord:
+    """What is known of a step, by its arguments.
+
+    >>> from augrecipes.ops.step import Step
+    >>> record_of(Step("ColorJitter")).statistics
+    'the mean (for its contrast)'
+    """
+    return _under(op_record(step.name), step)
+
+
+@lru_cache(maxsize=4096)
+def _under(record: OpRecord, step: Step) -> OpRecord:
+    return record.under(effective(step))
+
+
 def construct(step: Step, *mixins: type) -> Any:
     """The transform of one step (no group), with constants as OpenCV's integers.
 
@@ -246,8 +212,6 @@ def _built(step: Step, variant: Callable[[type], type] | None = None) -> Any:
         cls = get_class(step.name)
     except KeyError:
         raise _error(step, "E302", "", f"no transform of this name can be built: {step.name!r}") from None
-    except BrokenPlugin as error:
-        raise _error(step, "E302", "", str(error)) from error
     try:
         return build(cls if variant is None else variant(cls), keywords(step))
     except readable.Refusal as refusal:

@@ -29,8 +29,8 @@ from augrecipes.store import Item, decodes_to, encoded_item, make_item
 
 _RUN = 64  # rows of one file that a process makes at a time, where they are no epochs
 _WHOLE = 50_000_000  # px; of larger images each row decodes its own window
-TURNED = b"\xff\xe1"
-"""What stands behind the first marker of a kept JPEG that has to be turned, and of no other."""
+EXIF_MARKER = b"\xff\xe1"
+"""What stands behind the first marker of a canonical JPEG that has to be turned, and of no other."""
 
 
 @dataclass
@@ -81,27 +81,27 @@ class Baker:
             yield range(start, min(end, rows.stop))
             start = end
 
-    def several(self, rows: range) -> Iterator[Baked]:
+    def bake(self, rows: range) -> Iterator[Baked]:
         """Some rows: of each image, scene or tile one row a baked epoch, side by side; files are opened once.
 
         Rows of the same files that lie side by side share what is opened, as long as the files stay what they are.
         """
-        several, key, opened = len(rows) > 1, None, dict[str, Any]()
+        decode, key, opened = len(rows) > 1, None, dict[str, Any]()
         while rows:
             unit = rows.start // self.times
-            mine = range(rows.start, min(self._behind(rows.start), rows.stop))
+            unit_rows = range(rows.start, min(self._behind(rows.start), rows.stop))
             stamp = self.stamp(rows.start)
-            now = (self.table.paths(unit), stamp[: len(self.pipeline.targets)])  # a mask is each row's own
+            unit_key = (self.table.paths(unit), stamp[: len(self.pipeline.targets)])  # a mask is each row's own
             try:
-                given = self._read(unit, opened if now == key else {}, several=several)
+                inputs = self._read(unit, opened if unit_key == key else {}, decode=decode)
             except DataError as error:
-                yield from [self._lost(unit, stamp, error)] * len(mine)
+                yield from [self._lost(unit, stamp, error)] * len(unit_rows)
             else:
                 if not isinstance(self.table, GivenTable):
-                    key, opened = now, {name: given[name] for name in self.pipeline.targets}
-                for row in mine:
-                    yield self._baked(unit, row % self.times, stamp, given)
-            rows = rows[len(mine) :]
+                    key, opened = unit_key, {name: inputs[name] for name in self.pipeline.targets}
+                for row in unit_rows:
+                    yield self._baked(unit, row % self.times, stamp, inputs)
+            rows = rows[len(unit_rows) :]
 
     def _behind(self, row: int) -> int:
         """The first row of the next unit."""
@@ -112,28 +112,28 @@ class Baker:
         return not isinstance(self.table, GivenTable) and paths(row // self.times) == paths(other // self.times)
 
     def _lost(self, unit: int, stamp: list[str], error: DataError) -> Baked:
-        lost = error if error.path else error.with_path(next(iter(self.table.paths(unit).values())))
-        return Baked(note=_dump({"stamp": stamp, "path": redact(lost.path or ""), "reason": lost.reason_in_step}))
+        defect = error if error.path else error.with_path(next(iter(self.table.paths(unit).values())))
+        return Baked(note=_dump({"stamp": stamp, "path": redact(defect.path or ""), "reason": defect.reason_in_step}))
 
-    def _baked(self, unit: int, epoch: int, stamp: list[str], given: dict[str, Any]) -> Baked:
+    def _baked(self, unit: int, epoch: int, stamp: list[str], inputs: dict[str, Any]) -> Baked:
         """What the baked steps leave of a unit in an epoch."""
         pipeline, (index, tile) = self.pipeline, self.table.place(unit)
         try:
-            done = pipeline.at(index, epoch, tile)(**given)
-            if "mask" in done:
-                done["mask"] = _as_before(done["mask"], given["mask"])
+            outputs = pipeline.at(index, epoch, tile)(**inputs)
+            if "mask" in outputs:
+                outputs["mask"] = _as_before(outputs["mask"], inputs["mask"])
         except DataError as error:
             paths = self.table.paths(unit)
             return self._lost(unit, stamp, naming_all(error, {name: paths[name] for name in pipeline.targets}))
-        made = {name: [self._item(unit, name, role, done[name])] for name, role in self.roles.items()}
+        items = {name: [self._item(unit, name, role, outputs[name])] for name, role in self.roles.items()}
         label = self.table.label_of(unit)
         report = {} if label is None else {"label": label}
-        return Baked(made, _dump({"stamp": stamp, **report, **self._points(done)}))
+        return Baked(items, _dump({"stamp": stamp, **report, **self._points(outputs)}))
 
     def _item(self, unit: int, name: str, role: Any, array: npt.NDArray[Any]) -> Item:
         """An image or mask: the file's own coefficients where they are kept, and are the image."""
-        if self.keeps and role == "image" and (found := self._encoded(unit, name)) is not None:
-            data = kept(found.data, found.header, found.turn)
+        if self.keeps and role == "image" and (image := self._encoded(unit, name)) is not None:
+            data = canonical_jpeg(image.data, image.header, image.turn)
             if data is not None and decodes_to(array, data):
                 return encoded_item(data, array)
         return make_item(array, format=self.format, role=role, quality=self.quality)
@@ -142,8 +142,8 @@ class Baker:
         """The image in its file format; None where it comes as pixels."""
         if isinstance(self.table, GivenTable):
             inputs = self.pipeline.recipe.inputs
-            found = self.table.read(unit, inputs, undecoded=True, names=(name,), **self.decode)[name]
-            return found if isinstance(found, Encoded) else None
+            image = self.table.read(unit, inputs, undecoded=True, names=(name,), **self.decode)[name]
+            return image if isinstance(image, Encoded) else None
         return open_encoded(self.table.sources()[name][unit], **self.decode)
 
     def stamp(self, row: int) -> list[str]:
@@ -152,29 +152,29 @@ class Baker:
         if isinstance(self.table, GivenTable):
             return [self.table.stamp(unit)]
         sources = self.table.sources()
-        taken = (name for name in (*self.pipeline.targets, "mask") if name in sources)
-        return [stamp_of(sources[name][unit]) for name in taken]
+        names = (name for name in (*self.pipeline.targets, "mask") if name in sources)
+        return [stamp_of(sources[name][unit]) for name in names]
 
-    def _read(self, unit: int, opened: dict[str, Any], *, several: bool) -> dict[str, Any]:
+    def _read(self, unit: int, opened: dict[str, Any], *, decode: bool) -> dict[str, Any]:
         """What the baked steps take of an image, scene or tile; decoded where it serves several rows."""
         recipe, names = self.pipeline.recipe, self.pipeline.targets
         undecoded = self.pipeline.reads and not (recipe.facts.scales or recipe.facts.tiles)
         how = {"inputs": recipe.inputs, "undecoded": undecoded, "names": names, **self.decode}
-        given = self.table.read(unit, **how, **({"opened": opened} if opened else {}))
-        if not several:
-            return given
-        return {name: value.array() if _is_small(value) else value for name, value in given.items()}
+        arrays = self.table.read(unit, **how, **({"opened": opened} if opened else {}))
+        if not decode:
+            return arrays
+        return {name: value.array() if _is_small(value) else value for name, value in arrays.items()}
 
-    def _points(self, done: dict[str, Any]) -> dict[str, Any]:
+    def _points(self, outputs: dict[str, Any]) -> dict[str, Any]:
         """Boxes and keypoints, with the dtype that the steps left them in."""
         inputs = self.pipeline.recipe.inputs
         report = {}
         for name, declared in zip(POINTS, (inputs.boxes, inputs.keypoints), strict=True):
-            if name in done and declared is not None:
-                values: npt.NDArray[Any] = done[name]
-                labels = np.asarray(done[declared.labels], np.int64) if declared.labels else np.zeros(len(values))
-                beside = [done[key] for key in NUMBERS[name] if key in done and NUMBERS[name][0] in done]
-                numbers = np.column_stack([np.zeros((len(values), 0), int), *beside])
+            if name in outputs and declared is not None:
+                values: npt.NDArray[Any] = outputs[name]
+                labels = np.asarray(outputs[declared.labels], np.int64) if declared.labels else np.zeros(len(values))
+                columns = [outputs[key] for key in NUMBERS[name] if key in outputs and NUMBERS[name][0] in outputs]
+                numbers = np.column_stack([np.zeros((len(values), 0), int), *columns])
                 report[name] = [str(values.dtype), values.tolist(), labels.astype(int).tolist(), numbers.tolist()]
         return report
 
@@ -196,7 +196,7 @@ class StorePlan:
 
     def finished(self, notes: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any], tuple[Unreadable, ...]]:
         """Its columns, what more its index says, and the inputs without pixels, from the notes of all its rows."""
-        lost, about, columns = unreadable_in(range(len(notes)), notes), self.said["about"], dict(self.columns)
+        unreadable, about, columns = unreadable_in(range(len(notes)), notes), self.said["about"], dict(self.columns)
         reports = {row: note for row, text in enumerate(notes) if len(note := json.loads(text)) > 1}  # than stamps
         units, times = about["units"], max(1, about["epochs"])
         if labels := {row // times: note["label"] for row, note in reports.items() if "label" in note}:
@@ -207,9 +207,9 @@ class StorePlan:
             for row, note in reports.items():
                 dtype, values, *numbers = note.get(name, (None, None))
                 if values:
-                    rows[row] = np.array(values, dtype), *(np.array(one, np.int64) for one in numbers)
+                    rows[row] = np.array(values, dtype), *(np.array(column, np.int64) for column in numbers)
             columns |= columns_of_points(name, rows, self.said["rows"])
-        return columns, {"unreadable": [asdict(one) for one in lost]}, lost
+        return columns, {"unreadable": [asdict(column) for column in unreadable]}, unreadable
 
 
 def unreadable_in(rows: range, notes: Sequence[str]) -> tuple[Unreadable, ...]:
@@ -218,7 +218,7 @@ def unreadable_in(rows: range, notes: Sequence[str]) -> tuple[Unreadable, ...]:
     return tuple(Unreadable(row, note["path"], note["reason"]) for row, note in reports if "reason" in note)
 
 
-def kept(data: bytes, header: ImageHeader, turn: int) -> bytes | None:
+def canonical_jpeg(data: bytes, header: ImageHeader, turn: int) -> bytes | None:
     """A JPEG as a store keeps it: the coefficients of the file, so that it decodes to the file's own pixels.
 
     libjpeg-turbo writes them anew where augrecipes was built with it: in one scan, with Huffman codes of its own, and
@@ -244,18 +244,18 @@ def kept(data: bytes, header: ImageHeader, turn: int) -> bytes | None:
     if turn == 1:
         return plain
     block = b"Exif\0\0MM\0*" + struct.pack(">IHHHIHHI", 8, 1, 0x0112, 3, 1, turn, 0, 0)
-    return plain[:2] + TURNED + struct.pack(">H", len(block) + 2) + block + plain[2:]
+    return plain[:2] + EXIF_MARKER + struct.pack(">H", len(block) + 2) + block + plain[2:]
 
 
 def _is_small(value: Any) -> bool:
     return isinstance(value, Encoded) and value.shape[0] * value.shape[1] <= _WHOLE
 
 
-def _as_before(mask: npt.NDArray[Any], given: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _as_before(mask: npt.NDArray[Any], before: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The mask in the dtype of its file, which holds all that steps can make of it."""
-    back = mask.astype(given.dtype)
+    back = mask.astype(before.dtype)
     if not np.array_equal(back, mask):
-        raise DataError(f"the baked steps leave mask labels that {given.dtype} does not hold")
+        raise DataError(f"the baked steps leave mask labels that {before.dtype} does not hold")
     return back
 
 

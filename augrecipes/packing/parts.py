@@ -100,47 +100,47 @@ def merge_parts(folder: str | os.PathLike[str]) -> Merged:
     paths = _paths_in(place)
     for path in paths:  # one at a time is open: there may be more than files that a process may hold
         part = _opened(path)
-        about = {name: said for name, said in part.about.items() if name not in _OWN}
-        said: dict[str, Any] = {"about": about, "format": part.format, "kind": part.kind, "targets": part.targets}
-        said |= {"quality": part.index["quality"], "rows": about["units"] * max(1, about["epochs"])}
+        about = {name: fields for name, fields in part.about.items() if name not in _OWN}
+        fields: dict[str, Any] = {"about": about, "format": part.format, "kind": part.kind, "targets": part.targets}
+        fields |= {"quality": part.index["quality"], "rows": about["units"] * max(1, about["epochs"])}
         if not whole.said:
             columns = {name.removeprefix(WHOLE): column for name, column in part.columns.items() if name != "note"}
-            whole = StorePlan(said, part.about["points"], columns)
-        if said != whole.said:
-            names = ", ".join(differences(said, whole.said))
+            whole = StorePlan(fields, part.about["points"], columns)
+        if fields != whole.said:
+            names = ", ".join(differences(fields, whole.said))
             raise StoreError(f"is of another packing than part 1 (other: {names}): pack it again", str(path))
         notes += notes_of(part)
         shards += [{**shard, "part": path.name} for shard in part.index["shards"]]
         for name, items in part.tables.items():
-            found = {key: np.array(column) for key, column in items.table.items()}
-            tables.setdefault(name, []).append(found)
-    more, about, lost = whole.finished(notes)
-    said = {**whole.said, "about": {**whole.said["about"], **about}}
-    publish(place, {name: joined(found) for name, found in tables.items()}, tables_of(more), said, shards)
-    return Merged(place, len(paths), len(notes), lost)
+            columns_of = {key: np.array(column) for key, column in items.table.items()}
+            tables.setdefault(name, []).append(columns_of)
+    more, about, unreadable = whole.finished(notes)
+    fields = {**whole.said, "about": {**whole.said["about"], **about}}
+    publish(place, {name: joined(columns_of) for name, columns_of in tables.items()}, tables_of(more), fields, shards)
+    return Merged(place, len(paths), len(notes), unreadable)
 
 
 def _paths_in(folder: Place) -> list[Place]:
     """The folders of all parts, in order. StoreError where some are missing, or there are others."""
     try:
-        found = {part: path for path in folder.iterdir() if (part := part_named(path.name)) is not None}
+        folders = {part: path for path in folder.iterdir() if (part := part_named(path.name)) is not None}
     except OSError as error:
         why = "no such folder" if isinstance(error, FileNotFoundError) else error.strerror or error
         raise StoreError(f"its parts cannot be listed: {why}", str(folder)) from None
-    if not found:
+    if not folders:
         raise StoreError("has no part of a store in it: augrecipes pack ... --part 1/8 --out writes one", str(folder))
-    counts = sorted({part.of for part in found})
+    counts = sorted({part.of for part in folders})
     if len(counts) > 1:
-        several = " and ".join(map(str, counts))
-        raise StoreError(f"has parts of {several}: keep those of one packing in a folder of their own", str(folder))
+        numbers = " and ".join(map(str, counts))
+        raise StoreError(f"has parts of {numbers}: keep those of one packing in a folder of their own", str(folder))
     parts = [PackPart(number, counts[0]) for number in range(1, counts[0] + 1)]
-    if missing := [part for part in parts if part not in found]:
-        begun = [part for part in missing if isinstance(folder, Path) and stage_folder(folder / part.name).exists()]
-        more = f" (begun, and not finished: {_listed(begun)})" if begun else ""
+    if missing := [part for part in parts if part not in folders]:
+        staged = [part for part in missing if isinstance(folder, Path) and stage_folder(folder / part.name).exists()]
+        more = f" (begun, and not finished: {_listed(staged)})" if staged else ""
         raise StoreError(
             f"has no part {_listed(missing)} of {counts[0]}{more}: pack them, and merge again", str(folder)
         )
-    return [found[part] for part in parts]
+    return [folders[part] for part in parts]
 
 
 def _listed(parts: Sequence[PackPart]) -> str:
@@ -152,7 +152,7 @@ def _opened(path: Place) -> Store:
     """A part, compared with what it says of itself and of the whole."""
     store, part = open_store(path, part=True), part_named(path.name)
     about = store.about
-    index.check(about, _ABOUT, str(path / NAME), "about")
+    index.check(about, _ABOUT, str(path / NAME), "about.")
     if part is None or about["part"] != [*part]:
         number = " of ".join(map(str, about["part"]))
         raise StoreError(f"is part {number} by what it says: name its folder so", str(path))

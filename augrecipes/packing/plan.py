@@ -148,11 +148,11 @@ def _with_draws(recipe: Recipe, epochs: int, through: str | None, seed: int) -> 
 def _place(steps: tuple[Step, ...], name: str) -> int:
     """The place of the step that is called so: by its label, its id, or its class."""
     for known in ("site", "id", "name"):
-        found = [i for i, step in enumerate(steps) if getattr(step, known) == name]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise RecipeError(f"several steps are called {name}: say {' or '.join(steps[i].site for i in found)}")
+        places = [i for i, step in enumerate(steps) if getattr(step, known) == name]
+        if len(places) == 1:
+            return places[0]
+        if places:
+            raise RecipeError(f"several steps are called {name}: say {' or '.join(steps[i].site for i in places)}")
     raise RecipeError(f"no step {name!r}; the steps are {', '.join(step.site for step in steps) or 'none'}")
 
 
@@ -185,8 +185,8 @@ class Packing:
     shard_bytes: int | None = None
 
     def __repr__(self) -> str:
-        lost = [f"{len(self.unreadable):,} unreadable"] if self.unreadable else []
-        facts = [self.baker.format, counted(self.rows, "row"), f"about {self.bytes:,} bytes", *lost]
+        unreadable = [f"{len(self.unreadable):,} unreadable"] if self.unreadable else []
+        facts = [self.baker.format, counted(self.rows, "row"), f"about {self.bytes:,} bytes", *unreadable]
         return f"<Packing to {redact(str(self.place))}: {', '.join(facts)}>"
 
     @property
@@ -211,12 +211,12 @@ def estimate(baker: Baker, rows: int) -> tuple[int, int | None]:
     """Bakes a few rows, evenly spread, and returns how large a store of all will be, and the channels of its images."""
     units, times = rows // baker.times, baker.times
     chosen = range(units) if units <= _TRIED else [(2 * k + 1) * units // (2 * _TRIED) for k in range(_TRIED)]
-    made = [row.items for unit in chosen for row in baker.several(range(unit * times, unit * times + 1)) if row.items]
-    if not made:
+    samples = [row.items for unit in chosen for row in baker.bake(range(unit * times, unit * times + 1)) if row.items]
+    if not samples:
         return 0, None
-    sizes = [item.size for row in made for items in row.values() for item in items]
-    channels = {row[name][0].shape[2] for row in made for name in baker.pipeline.outputs}
-    return int(rows * (sum(sizes) / len(made) + _PER_ROW)), channels.pop() if len(channels) == 1 else None
+    sizes = [item.size for row in samples for items in row.values() for item in items]
+    channels = {row[name][0].shape[2] for row in samples for name in baker.pipeline.outputs}
+    return int(rows * (sum(sizes) / len(samples) + _PER_ROW)), channels.pop() if len(channels) == 1 else None
 
 
 def plan_of(packing: Packing) -> StorePlan:
@@ -239,7 +239,7 @@ def plan_of(packing: Packing) -> StorePlan:
         "versions": made_with(),
     }
     there = {"boxes": boxes, "keypoints": table.keypoints}
-    said = {
+    arguments = {
         "about": about,
         "format": baker.format,
         "kind": plan.recipe.kind,
@@ -248,4 +248,4 @@ def plan_of(packing: Packing) -> StorePlan:
         "targets": baker.roles,
     }
     points = [name for name in POINTS if there[name] is not None and takes[name] is not None]
-    return StorePlan(said, points, columns_of(table))
+    return StorePlan(arguments, points, columns_of(table))

@@ -135,18 +135,18 @@ def _begun(folder: Path, parts: int | None) -> int | None:
         return parts
     if parts is None and len(there) == 1:
         return there.pop()
-    several = " and ".join(map(str, sorted(there)))
-    way = f"--parts {several} goes on with them, or " if len(there) == 1 else ""
-    raise StoreError(f"an earlier run left parts of {several} here: {way}delete this folder to begin anew", str(folder))
+    numbers = " and ".join(map(str, sorted(there)))
+    way = f"--parts {numbers} goes on with them, or " if len(there) == 1 else ""
+    raise StoreError(f"an earlier run left parts of {numbers} here: {way}delete this folder to begin anew", str(folder))
 
 
-def _write(ray: Any, packing: Packing, of: int, on_error: str, advance: Progress | None) -> None:
+def _write(ray: Any, packing: Packing, count: int, on_error: str, advance: Progress | None) -> None:
     """Writes all parts as tasks; Ray tries those again that were killed, or failed by what may pass."""
     from augrecipes.packing.plan import plan_of
 
     sent = ray.put((ray.cloudpickle.dumps((packing, plan_of(packing))), os.getcwd(), on_error))  # noqa: PTH109
     task = ray.remote(num_cpus=1, max_retries=TRIES - 1, retry_exceptions=[OSError, StoreError])(write_one)
-    running = {task.remote(sent, *part): part for part in (PackPart(k, of) for k in range(1, of + 1))}
+    running = {task.remote(sent, *part): part for part in (PackPart(k, count) for k in range(1, count + 1))}
     done = 0
     try:
         while running:
@@ -158,7 +158,7 @@ def _write(ray: Any, packing: Packing, of: int, on_error: str, advance: Progress
                 why = getattr(error, "cause", None) or error  # of what a task raises
                 if isinstance(why, AugrecipesError):
                     raise why from error
-                name = f"part {part.number}/{of}"
+                name = f"part {part.number}/{count}"
                 raise WorkerDied(f"{name} failed {TRIES} times, and what is done is kept: {why}") from error
             done += len(replace(packing, part=part).mine)
             if advance is not None:

@@ -25,7 +25,7 @@ from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.opening import Data, open_data
 from augrecipes.sources.packed_columns import Unreadable
 from augrecipes.store import StoreWriter, open_store
-from augrecipes.store.disk import naming
+from augrecipes.store.disk import store_errors
 from augrecipes.store.index import NAME, as_json, differences
 
 _QUALITY = 95  # of JPEGs that have to be made
@@ -55,20 +55,20 @@ def prepare(
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     parsed = as_recipe(recipe)
-    mine = None if part is None else part_of(str(part))
+    chosen = None if part is None else part_of(str(part))
     most = None if shard_size is None else bytes_of(shard_size)
     plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)
     pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)
     how: dict[str, Any] = {"channels": channels, "exif": exif, "max_pixels": max_pixels, "masks": masks, "split": split}
     strict = on_error == "raise"
-    given = open_data(parsed, pipeline.targets, data, mode=plan.mode, strict=strict, headers=True, **how)
+    source = open_data(parsed, pipeline.targets, data, mode=plan.mode, strict=strict, headers=True, **how)
     roles = dict.fromkeys(pipeline.outputs, "image")
-    if given.table.masked:
+    if source.table.masked:
         roles["mask"] = "mask"
     keeps = format == "jpeg" and quality is None and plan.count == 0
-    baker = Baker(pipeline, given.table, given.decode, roles, format, quality or _QUALITY, keeps, plan.times)
-    rows = given.table.units * plan.times
-    return Packing(plan, given, place_of(out), rows, baker, *estimate(baker, rows), part=mine, shard_bytes=most)
+    baker = Baker(pipeline, source.table, source.decode, roles, format, quality or _QUALITY, keeps, plan.times)
+    rows = source.table.units * plan.times
+    return Packing(plan, source, place_of(out), rows, baker, *estimate(baker, rows), part=chosen, shard_bytes=most)
 
 
 def pack(
@@ -148,22 +148,22 @@ def write_rows(
     if packing.part is not None:
         about = {**about, "part": [*packing.part], "points": plan.points}
         columns = plan.columns if packing.part.number == 1 else {}
-    said = {**plan.said, "rows": len(rows), "about": about, "shard_bytes": packing.shard_bytes}
+    arguments = {**plan.said, "rows": len(rows), "about": about, "shard_bytes": packing.shard_bytes}
     if packing.part is not None:
         if _is_there(packing.out, place):
             with suppress(StoreError):  # which clears up behind a run that was killed once all was done
-                StoreWriter(place, **said)
-            return unreadable_in(rows, _found(place, about, baker, rows))
+                StoreWriter(place, **arguments)
+            return unreadable_in(rows, _finished_notes(place, about, baker, rows))
         refuse_published(packing.out)
-    with StoreWriter(place, **said, expected_bytes=packing.expected) as writer:
+    with StoreWriter(place, **arguments, expected_bytes=packing.expected) as writer:
         writer.keep(_unchanged(baker, writer, rows))
         left = rows[writer.done :]
-        made = baked(baker, left, cores() if workers is None else workers)
-        for number, one in zip(range(writer.done, len(rows)), made, strict=True):
-            if not one.items and on_error == "raise":
-                lost = json.loads(one.note)
-                raise DataError(lost["reason"], lost["path"])
-            writer.add(number, one.items, note=one.note)
+        results = baked(baker, left, cores() if workers is None else workers)
+        for number, result in zip(range(writer.done, len(rows)), results, strict=True):
+            if not result.items and on_error == "raise":
+                defect = json.loads(result.note)
+                raise DataError(defect["reason"], defect["path"])
+            writer.add(number, result.items, note=result.note)
             if advance is not None:
                 advance(number + 1, len(rows))
         notes = writer.notes
@@ -177,7 +177,7 @@ def write_rows(
 
 def refuse_published(out: Place) -> None:
     """Raises StoreError where the folder of parts is a store by now."""
-    with naming(out):
+    with store_errors(out):
         there = (out / NAME).exists()
     if there:
         raise StoreError(
@@ -190,17 +190,17 @@ def refuse_published(out: Place) -> None:
 def _is_there(out: Place, part: Place) -> bool:
     """Whether a part is there: of a folder of this machine its name is enough, since it is renamed when it is whole."""
     if not isinstance(part, Path):
-        with naming(part):
+        with store_errors(part):
             return (part / NAME).exists()
     folder = Path(str(out))
     if not folder.absolute().parent.is_dir():
         raise StoreError("the folder that it should be in does not exist; make it first", path=str(out))
-    with naming(folder):
+    with store_errors(folder):
         folder.mkdir(exist_ok=True)
     return os.path.lexists(part)
 
 
-def _found(folder: Place, about: dict[str, Any], baker: Baker, rows: range) -> list[str]:
+def _finished_notes(folder: Place, about: dict[str, Any], baker: Baker, rows: range) -> list[str]:
     """The notes of a part that is there already: the very part that would be written."""
     store, about = open_store(folder, part=True), as_json(about)
     if store.about != about:

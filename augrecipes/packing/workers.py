@@ -41,7 +41,7 @@ def baked(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
     """
     if not workers:
         for run in baker.runs(rows):
-            yield from baker.several(run)
+            yield from baker.bake(run)
         return
     pool = ProcessPoolExecutor(
         min(workers, max(1, len(rows))), get_context("spawn"), initializer=_start, initargs=(pickle.dumps(baker),)
@@ -51,15 +51,15 @@ def baked(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
     def first() -> list[Baked]:
         """The next rows, as far as a worker has made them; the rest of its run is then the next."""
         run, future = waiting.popleft()
-        made = future.result()
-        if rest := run[len(made) :]:
-            waiting.appendleft((rest, pool.submit(_several, rest, _BYTES)))
-        return made
+        results = future.result()
+        if rest := run[len(results) :]:
+            waiting.appendleft((rest, pool.submit(_bake, rest, _BYTES)))
+        return results
 
     try:
         for run in baker.runs(rows):
             with _uninterrupted():  # starts a worker, until all are there
-                waiting.append((run, pool.submit(_several, run, _BYTES)))
+                waiting.append((run, pool.submit(_bake, run, _BYTES)))
             while len(waiting) > workers and sum(len(run) for run, _ in waiting) >= _AHEAD * workers:
                 yield from first()
         while waiting:
@@ -105,12 +105,12 @@ def get_ready() -> None:
     cv2.setNumThreads(0)
 
 
-def _several(rows: range, most: int) -> list[Baked]:
+def _bake(rows: range, most: int) -> list[Baked]:
     """The first of some rows at least, and no more than have so many bytes."""
-    made: list[Baked] = []
-    for row in _here[0].several(rows):
-        made.append(row)
+    results: list[Baked] = []
+    for row in _here[0].bake(rows):
+        results.append(row)
         most -= sum(item.size for items in row.items.values() for item in items)
         if most <= 0:
             break
-    return made
+    return results

@@ -15,8 +15,8 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.lint.meaning import random_in_eval
 from augrecipes.ops.box_formats import corners_px
-from augrecipes.preview.cells import Cell, CellGroup
-from augrecipes.preview.display import RgbImage, amplified
+from augrecipes.preview.cells import Cell, CellGroup, SheetRow
+from augrecipes.preview.display import RgbImage, amplified, rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.overlay import render_boxes, render_keypoints, render_mask
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
@@ -249,6 +249,35 @@ def difference_group(apart: NDArray[np.float32], none: str, unit: str = "") -> C
     """
     (image, times), most = amplified(apart), float(apart.max())
     return CellGroup([Cell(image)], f"difference × {times} · most {most:.3g}{unit}" if most else none, quiet=not most)
+
+
+def comparison_row(
+    given: Sample,
+    name: str,
+    origin: str,
+    sides: Sequence[tuple[str, Recipe, Mapping[str, Any]]],
+    difference: CellGroup,
+    notes: Sequence[str],
+) -> SheetRow:
+    """A sample's target as several recipes make it, beside its source, and the difference.
+
+    Args:
+        given: the sample, as it was read.
+        name: of the target.
+        origin: of the target that it is made of.
+        sides: a label, the recipe, and what it made.
+        difference: stands last.
+        notes: what there is to say of it.
+    """
+    groups, facts = [], sides[0][1].facts
+    for label, recipe, out in sides:
+        image = rgb_of_output(out[name], recipe.outputs.get(name, recipe.output))
+        groups.append(CellGroup([annotated(image, out, recipe)], f"{label} · {size_text(image)} · {out[name].dtype}"))
+    image = rgb_of_input(given.images[origin])
+    source = CellGroup([annotated(image, given.rest, sides[0][1])], f"source · {size_text(image)}", quiet=True)
+    index = f"index {given.index}" + (f" · tile {given.tile}" if facts.tiles else "")
+    words = [*([name] if facts.scales else []), index, *notes]
+    return SheetRow([*groups, difference], source, short_path(given.path), [" · ".join(words)])
 
 
 def stage_groups(

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from augrecipes.errors import NO_HINT, Fix, Hint
-from augrecipes.recipe.grammar import KEYS
+from augrecipes.recipe.model import KEYS
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 from augrecipes.recipe.problems import Problems, meant, nearest
 
 SECTIONS = ("steps", "shared", "eval", "batch")
-SETTABLE = tuple(key for key in KEYS if key not in {*SECTIONS, "version", "extends", "set", "without"})
+SETTABLE = tuple(name for name, key in KEYS.items() if key.field and name not in SECTIONS)
 
 
 @dataclass(slots=True)

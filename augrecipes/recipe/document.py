@@ -12,10 +12,10 @@ from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.recipe import derive, suggest
 from augrecipes.recipe.batch_steps import build_batch, check_batch
 from augrecipes.recipe.checks import check_steps, other_default
-from augrecipes.recipe.grammar import KEYS, RESERVED, TOP, WORD, NamedView
+from augrecipes.recipe.grammar import RESERVED, NamedView
 from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_output, build_scales, build_tta
 from augrecipes.recipe.kinds import owners
-from augrecipes.recipe.model import Arguments, Recipe, Step, label
+from augrecipes.recipe.model import DERIVED, KEYS, Arguments, Recipe, Step, label
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
 from augrecipes.recipe.problems import Problems, near, noted
 from augrecipes.recipe.steps import build_steps
@@ -23,8 +23,8 @@ from augrecipes.recipe.undoing import obstacles
 from augrecipes.recipe.variants import Resolved
 from augrecipes.recipe.views import build_views, check_places
 
-# Keys with plain values, which the model has under the same names.
-PLAIN = ("about", "kind", "optimize", "without_rules", "plugins", "allow_resampling", "correspondence", "max_bytes")
+# Keys that a function of their own reads, which `build` names. Others are plain values.
+_READ_APART = frozenset({"recipe", "scales", "bag", "tta", "inputs", "steps", "views", "eval", "batch", "output"})
 # What a recipe cannot be without: what a message says, and what the fix writes.
 _REQUIRED = {
     "version": ("write `version: 1`", "version: 1"),
@@ -34,18 +34,14 @@ _REQUIRED = {
 _OF_VIEWS = "such as {global: {count: 2, steps: []}}", "views: {all: {steps: []}}"
 _REQUIRED_OF_VIEWS = {**{key: _REQUIRED[key] for key in ("version", "recipe")}, "views": _OF_VIEWS}
 _ASKED = "it runs where the recipe is loaded from its file, or by augrecipes.load"
-_NAME = re.compile(TOP["properties"]["recipe"]["pattern"])
+_NAME = re.compile(KEYS["recipe"].schema["pattern"])
 
 
 def build(resolved: Resolved, problems: Problems) -> Recipe:
     """A recipe of everything that is understood; what is not is noted in `problems`. Runs the plugins that it names."""
     top = resolved.top
     context = Context(problems, resolved)
-    said: dict[str, Any] = {
-        key: plain(node)
-        for key, node in top.entries.items()
-        if key in PLAIN and context.value(node, TOP["properties"][key], "E204", key)
-    }
+    said = _plain_values(context, top)
     context.kind = said.get("kind", "image")
     _check_keys(context, top, partial=resolved.partial)
     if context.facts.views and "steps" in top.entries:
@@ -58,11 +54,10 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     context.max_bytes = said.setdefault("max_bytes", MOST_BYTES)
     context.scales = build_scales(context, top)
     _run_plugins(context, top.entries.get("plugins"), said.get("plugins", ()))
-    said |= {key: tuple(dict.fromkeys(value)) for key, value in said.items() if isinstance(value, list)}
     first = "shared" if context.facts.views else "steps"
     steps = _section(context, top, first) or ()
     views = build_views(context, top)
-    derived = "eval" in top.entries and plain(top.entries["eval"]) == WORD
+    derived = "eval" in top.entries and plain(top.entries["eval"]) == DERIVED
     evaluation = _derived(context, top.entries["eval"], steps, views) if derived else _section(context, top, "eval")
     output, by_target = build_output(context, top.entries.get("output"))
     recipe = Recipe(
@@ -93,6 +88,17 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         step, message, fix = other
         problems.note(noted(recipe.file, step.position, message, "L504", "group-defaults", "warning", (fix,)))
     return recipe
+
+
+def _plain_values(context: Context, top: MappingNode) -> dict[str, Any]:
+    """The values of keys that need no code of their own, by field of the model; of a list each once."""
+    found: dict[str, Any] = {}
+    for name, node in top.entries.items():
+        key = KEYS.get(name)
+        if key and key.field and name not in _READ_APART and context.value(node, key.schema, "E204", name):
+            value = plain(node)
+            found[key.field] = tuple(dict.fromkeys(value)) if isinstance(value, list) else value
+    return found
 
 
 def _check_keys(context: Context, top: MappingNode, *, partial: bool) -> None:
@@ -145,7 +151,7 @@ def _run_plugins(context: Context, node: Node | None, names: Sequence[str]) -> N
             have = f"they announce {', '.join(sorted(there))}" if there else "none announces any"
             message = f"no installed package announces a plugin {name!r}; {have}"
             add("E209", item.place, message, "plugins", near(name, there))
-        except registry.BrokenPlugin as error:
+        except plugins.BrokenPlugin as error:
             add("E210", item.place, f"plugin {name!r}: {error}", "plugins")
 
 
@@ -158,7 +164,7 @@ def _section(context: Context, top: MappingNode, key: str) -> tuple[Step, ...] |
         context.problems.add("E204", node.place, message, key, _written(f"{key}: []"))
         return None
     if key == "eval" and isinstance(node, Scalar) and isinstance(node.value, str):
-        context.problems.add("E204", node.place, f"must be a list of steps, or `{WORD}`, got {describe(node)}", key)
+        context.problems.add("E204", node.place, f"must be a list of steps, or `{DERIVED}`, got {describe(node)}", key)
         return None
     return label(build_steps(context, node, key=key))
 

@@ -1,4 +1,4 @@
-"""Every key of a recipe and what it takes, written once: the parser checks by it, and the JSON Schema is made of it.
+"""What keys of a recipe take: the parser checks by it, and the JSON Schema is made of it. `model.py` declares the keys.
 
 Data classes of what a recipe says of samples before its first step and behind its last one, and the fragments of JSON
 Schema of grammar.json; a test holds the classes to them. A keyword of our own, which other readers ignore:
@@ -13,17 +13,15 @@ tests/recipe/test_grammar_agrees.py lists each such rule, and holds parser and s
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from augrecipes.flow import Dtype
 from augrecipes.ops.catalog import Schema
 from augrecipes.ops.step import UNSAID, Step
-from augrecipes.recipe.kinds import Kind
 
-WORD = "derived"  # of `eval:`
 Optimize = Literal["none", "exact", "fast"]
 Pick = Literal["random", "first", "stride"]  # of tiles
 # Names of the optimiser's rules, each of which a recipe may do without.
@@ -101,6 +99,17 @@ class Inputs:
     keypoints: Keypoints | None = None
 
     @property
+    def presence(self) -> dict[str, Presence]:
+        """Whether a sample has a mask, boxes and keypoints."""
+        points = {"boxes": self.boxes, "keypoints": self.keypoints}
+        return {"mask": self.mask} | {name: said.presence if said else "absent" for name, said in points.items()}
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """Which of mask, boxes and keypoints a sample may have."""
+        return frozenset(name for name, presence in self.presence.items() if presence != "absent")
+
+    @property
     def row_keys(self) -> frozenset[str]:
         """Keys of a sample that have a row for each box or keypoint."""
         boxes = {"boxes", "object", "masks", self.boxes.labels} if self.boxes else set()
@@ -135,6 +144,10 @@ class Output:
     range: tuple[float, float] = (0.0, 1.0)
     color: str = "rgb"
     where: str = "host"
+
+
+UINT8_HWC = Output(dtype="uint8", layout="hwc")
+"""Images as steps have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +192,65 @@ class NamedView:
     steps: tuple[Step, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of recipes. Parser, writer, addresses, digest and JSON Schema go over the declarations.
+
+    Attributes:
+        name: as recipes write it.
+        schema: what it takes.
+        field: of the model; empty where it has none.
+        changes: the draws, or only how or under which name they are run, which the digest leaves out.
+    """
+
+    name: str
+    schema: Schema
+    field: str = ""
+    changes: Literal["draws", "run"] = "draws"
+
+
+def key(
+    schema: Schema, about: str, default: Any = MISSING, *, name: str = "", changes: str = "draws", unsaid: bool = False
+) -> Any:
+    """A field of the model that declares the key of its name, or of another `name`; it is written in its place.
+
+    Args:
+        schema: what it takes.
+        about: one sentence of the JSON Schema.
+        default: what is taken where the key is missing; a class stands for what it makes.
+        name: of the key.
+        changes: see Key.
+        unsaid: it is no part of the digest where it is empty.
+    """
+    shown = {"default": default} if isinstance(default, bool | int | str) and default != "" else {}
+    declared = Key(name, {**schema, "description": about, **shown}, changes=cast(Any, changes))
+    start: Any = {"default_factory": default} if isinstance(default, type) else {"default": default}
+    return field(**start, metadata={"key": declared, "unsaid": unsaid})
+
+
+def keys_of(model: type) -> Iterator[Key]:
+    """The keys that the fields of a data class declare, in order."""
+    for each in fields(model):
+        if declared := each.metadata.get("key"):
+            yield replace(declared, name=declared.name or each.name, field=each.name)
+
+
 _TABLES = json.loads(Path(__file__).with_name("grammar.json").read_text(encoding="utf-8"))
 
 
 def mapping(properties: Schema, **more: Any) -> Schema:
     """A mapping with these keys and no others."""
     return {"type": "object", "properties": properties, "additionalProperties": False, **more}
+
+
+def listing(items: Schema) -> Schema:
+    """A list, which may be empty, of things of one kind."""
+    return {"type": "array", "items": items, "minItems": 0}
+
+
+def one_of(words: Any) -> Schema:
+    """The words of a Literal."""
+    return {"enum": list(get_args(words))}
 
 
 def _words(table: Schema) -> Schema:
@@ -199,19 +265,12 @@ IMAGE, BOXES, KEYPOINTS, OUTPUT, BAG, TTA = (
 _IMAGE, _presence = {"$ref": "#/$defs/image"}, BOXES["properties"]["presence"]
 _inputs = {"image": _IMAGE, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
 INPUTS = {**mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
-_top: Schema = _TABLES["top"]
-_top["kind"]["enum"] = list(get_args(Kind))
-_top["optimize"]["enum"] = list(get_args(Optimize))
-_top["without_rules"]["items"]["enum"] = list(get_args(RuleName))
-_top["inputs"] = {**INPUTS, **_top["inputs"]}
-_top["output"] = {**OUTPUT, "additionalProperties": {"$ref": "#/$defs/output"}, **_top["output"]}
-_top["bag"] = {**BAG, **_top["bag"]}
-_top["tta"] = {**TTA, **_top["tta"]}
 VIEW = mapping(_TABLES["view"], required=["steps"])
-_top["views"]["additionalProperties"] = VIEW
-TOP = mapping(_top)
-KEYS: tuple[str, ...] = tuple(_top)
-SCALES: Schema = _top["scales"]
+TEXT: Schema = {"type": "string"}
+STEPS = listing({"$ref": "#/$defs/step"})
+SCALES: Schema = {
+    "type": "object", "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 64}, "minProperties": 2,
+}  # fmt: skip
 RESERVED: dict[str, str] = _TABLES["reserved"]  # keys of later versions, and what they are for
 # Keys of samples and of `output:`, which no target may take.
 TAKEN = frozenset({*_TABLES["taken"], *OUTPUT["properties"]})

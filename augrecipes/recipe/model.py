@@ -1,31 +1,45 @@
-"""The recipe as data: frozen, comparable, picklable. Parsing, checking and compiling live elsewhere."""
+"""The recipe as data: frozen, comparable, picklable, each of its keys declared once. Parsing, checking and compiling
+live elsewhere.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, Literal
 
 from augrecipes.display import Displayed
 from augrecipes.ops import schedule
 from augrecipes.ops.bounds import MOST_BYTES
+from augrecipes.ops.catalog import Schema
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
-from augrecipes.ops.step import NOWHERE, UNSAID, Position, Step, label
+from augrecipes.ops.step import NOWHERE, Position, Step, label
 from augrecipes.recipe import grammar
-from augrecipes.recipe.canonical import HOW, canonical
-from augrecipes.recipe.grammar import Bag, Boxes, Inputs, Keypoints, NamedView, Normalize, Optimize, Output, RuleName
+from augrecipes.recipe.grammar import UINT8_HWC, Bag, Boxes, Inputs, Keypoints, NamedView, Normalize, Output, key
 from augrecipes.recipe.kinds import Facts, Kind, facts
 from augrecipes.recipe.methods import RecipeMethods
 
 Mode = Literal["train", "eval"]
+Optimize = grammar.Optimize
+RuleName = grammar.RuleName
+TEXT, STEPS, listing, one_of = grammar.TEXT, grammar.STEPS, grammar.listing, grammar.one_of
+DERIVED = "derived"  # of `eval:`
 
 __all__ = [
-    "GROUPS", "NOWHERE", "Arguments", "Bag", "Boxes", "Inputs", "Keypoints", "Kind", "Mode", "NamedView", "Normalize",
-    "Optimize", "Output", "Position", "Recipe", "RuleName", "Step", "canonical", "label",
+    "GROUPS", "NOWHERE", "UINT8_HWC", "Arguments", "Bag", "Boxes", "Inputs", "Keypoints", "Kind", "Mode", "NamedView",
+    "Normalize", "Optimize", "Output", "Position", "Recipe", "RuleName", "Step", "canonical", "label",
 ]  # fmt: skip
+
+
+_NAME: Schema = {"type": ["string", "integer"], "pattern": "^[a-z0-9-]+$"}
+_LARGEST: Schema = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}
+_OUTPUT: Schema = {**grammar.OUTPUT, "additionalProperties": {"$ref": "#/$defs/output"}}
+_VIEWS: Schema = {"type": "object", "minProperties": 1, "additionalProperties": grammar.VIEW}
+_EVAL: Schema = {"anyOf": [{"const": DERIVED}, STEPS]}
+_BATCH = listing({"$ref": "#/$defs/batchStep"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,50 +48,56 @@ class Recipe(Displayed, RecipeMethods):
 
     Comparison and `digest` speak of what the recipe does: places, comments and key order do not count.
 
+    A field made by `key` declares a key of recipes: which values it takes, what it is for, its default, and whether it
+    changes what is drawn. A key of plain values needs nothing else; keys are written in the order of the fields.
+
     Attributes:
-        name: the `recipe:` line, `[a-z0-9-]`.
-        about: one sentence for people.
-        kind: `image`, `pair` or `bag`.
-        optimize: the recipe's own choice, `exact` unless it says otherwise.
-        without_rules: names of rules that the optimiser leaves out.
-        plugins: names of plugins of installed packages, which register classes of steps.
-        inputs: what arrives.
-        steps: training steps.
         eval: validation steps, or None where the recipe has none.
         output: what leaves; for pairs the default of targets that `outputs` does not name.
+        max_bytes: a larger image is an error of the check where arguments say so, and where random parameters do a
+            DataError, before memory is asked for; None: of any size.
         outputs: output by target (kind pair).
-        scales: relative grid of each target (kind pair).
-        bag: tile picking (kind bag).
-        tta: the views of test-time augmentation, if the recipe says some: see `augrecipes.tta`.
-        batch: steps that mix the samples of a training batch.
-        views: what is made of the image behind `steps`, which all of them share (kind views).
-        correspondence: add the matrix from each view to the image (kind views).
-        allow_resampling: let shared pair geometry resample.
-        max_bytes: of the largest image that a step may make, in memory; None: of any. A larger one is an error of the
-            check where arguments say so, and where random parameters do a DataError, before memory is asked for.
         file: where the recipe was read, for messages.
         derived: `eval` is what `eval: derived` makes of `steps`.
     """
 
-    name: str
-    about: str = ""
-    kind: Kind = "image"
-    optimize: Optimize = "exact"
-    without_rules: tuple[RuleName, ...] = ()
-    plugins: tuple[str, ...] = ()
-    inputs: Inputs = field(default_factory=Inputs)
-    steps: tuple[Step, ...] = ()
-    eval: tuple[Step, ...] | None = None
-    output: Output = field(default_factory=Output)
+    name: str = key(_NAME, "Name of the recipe.", name="recipe", changes="run")
+    about: str = key(TEXT, "One sentence for people.", "", changes="run")
+    kind: Kind = key(one_of(Kind), "What one sample is.", "image")
+    optimize: Optimize = key(one_of(Optimize), "How much the optimiser may change.", "exact", changes="run")
+    without_rules: tuple[RuleName, ...] = key(
+        listing(one_of(RuleName)), "Rules that the optimiser does without; `explain` names those that fire.", (),
+        changes="run",
+    )  # fmt: skip
+    plugins: tuple[str, ...] = key(
+        listing(TEXT), "Plugins of packages (entry points `augrecipes.plugins`) that register classes of steps.",
+        (), changes="run",
+    )  # fmt: skip
+    max_bytes: int | None = key(
+        _LARGEST, "Of the largest image that a step may make, in memory; null: of any. More is an error beforehand.",
+        MOST_BYTES, changes="run",
+    )  # fmt: skip
+    scales: Arguments = key(grammar.SCALES, "Pairs: relative grid of each target.", Arguments)
+    allow_resampling: bool = key({"type": "boolean"}, "Pairs: let shared geometry resample.", False)
+    correspondence: bool = key(
+        {"type": "boolean"}, "Views: also the matrix from each view to the image, as NAME_matrix.", False, unsaid=True
+    )
+    bag: Bag | None = key(grammar.BAG, "Bags: how the tiles are picked.", None)
+    tta: grammar.TtaViews | None = key(
+        grammar.TTA, "Test-time augmentation: the views of an image that `augrecipes.tta` makes and merges.", None,
+        unsaid=True,
+    )  # fmt: skip
+    inputs: Inputs = key(grammar.INPUTS, "What arrives, checked before the first sample.", Inputs)
+    steps: tuple[Step, ...] = key(STEPS, "Training steps; of kind views, `shared` are those before all views.", ())
+    views: tuple[NamedView, ...] = key(_VIEWS, "Views: what is made of one image, by name.", (), unsaid=True)
+    eval: tuple[Step, ...] | None = key(
+        _EVAL, "Validation and test steps; `derived`: the training steps without what is random.", None
+    )
+    batch: tuple[Step, ...] = key(
+        _BATCH, "Steps that mix the samples of a training batch, with their labels, masks and boxes.", (), unsaid=True
+    )
+    output: Output = key(_OUTPUT, "What leaves the last step; of a pair also by target.", Output)
     outputs: Arguments = field(default_factory=Arguments)
-    scales: Arguments = field(default_factory=Arguments)
-    bag: Bag | None = None
-    tta: grammar.TtaViews | None = field(default=None, metadata=UNSAID)
-    batch: tuple[Step, ...] = field(default=(), metadata=UNSAID)
-    views: tuple[NamedView, ...] = field(default=(), metadata=UNSAID)
-    correspondence: bool = field(default=False, metadata=UNSAID)
-    allow_resampling: bool = False
-    max_bytes: int | None = MOST_BYTES
     file: str = field(default="<recipe>", compare=False)
     derived: bool = field(default=False, compare=False)
 
@@ -93,10 +113,10 @@ class Recipe(Displayed, RecipeMethods):
     def digest(self) -> str:
         """64 hex digits that name what the recipe does; equal recipes have equal digests.
 
-        The name, `about`, `optimize`, `without_rules`, `plugins` and `max_bytes` do not count: they say how, not what.
+        Keys that are declared to change the run alone, such as `about` and `optimize`, do not count.
         """
-        meaning = {k: v for k, v in canonical(self).items() if k not in HOW}
-        return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
+        drawn = {name: value for name, value in canonical(self).items() if name not in _RUN_ONLY}
+        return hashlib.sha256(json.dumps(drawn, sort_keys=True).encode()).hexdigest()
 
     def walk(self) -> Iterator[Step]:
         """Every step of both sections and of views, groups before their children, in file order."""
@@ -159,6 +179,37 @@ class Recipe(Displayed, RecipeMethods):
     def parts(self) -> tuple[Recipe, ...]:
         """The recipe by itself or, of kind views, one recipe of kind image for each view."""
         return tuple(self.view(view.name) for view in self.views) or (self,)
+
+
+KEYS: dict[str, grammar.Key] = {
+    declared.name: declared
+    for declared in (
+        grammar.Key("version", {"const": 1, "description": "Version of the recipe language."}),
+        *grammar.keys_of(Recipe),
+        grammar.Key("shared", {**STEPS, "description": "Views: steps before all of them."}),
+        grammar.Key("extends", {**TEXT, "minLength": 1, "description": "Gallery name or path of what this varies."}),
+        grammar.Key("set", {"type": "object", "description": "Variants: values by address: RandomCrop.height."}),
+        grammar.Key("without", {"anyOf": [listing(TEXT), TEXT], "description": "Variants: steps left out."}),
+    )
+}
+TOP = grammar.mapping({name: declared.schema for name, declared in KEYS.items()})
+_RUN_ONLY = frozenset(declared.field for declared in KEYS.values() if declared.changes == "run")
+
+
+def canonical(value: Any) -> Any:
+    """Values as JSON has them, equal ones alike: 25.0 is 25; fields that do not compare are left out.
+
+    >>> canonical({"scale": (0.5, 1.0)})
+    {'scale': [0.5, 1]}
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        compared = [(each, getattr(value, each.name)) for each in fields(value) if each.compare]
+        return {each.name: canonical(part) for each, part in compared if part or not each.metadata.get("unsaid")}
+    if isinstance(value, Mapping):
+        return {str(k): canonical(v) for k, v in value.items()}
+    if isinstance(value, tuple | list):
+        return [canonical(v) for v in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 _NAMED = 6  # steps of a `repr`

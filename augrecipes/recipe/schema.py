@@ -22,6 +22,7 @@ from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.registry import get_class
 from augrecipes.paths import write_file
 from augrecipes.recipe import batch_steps, grammar
+from augrecipes.recipe.model import TOP
 
 _EVERY: Schema = {key: {"$ref": f"#/$defs/{key}"} for key in grammar.STEP_KEYS}  # the keys of every step
 
@@ -40,7 +41,7 @@ def document() -> Schema:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "augrecipes recipe, version 1",
         "description": f"Steps are those of albumentations {VERSION} and of augrecipes.",
-        **grammar.TOP,
+        **TOP,
         "required": ["version"],
         # A variant has them from what it extends.
         "if": {"required": ["extends"]},

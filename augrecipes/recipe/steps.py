@@ -201,15 +201,8 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
     if op_record(name).resizes == "target" and groups.DEGRADE not in inside:
         problems.add("E312", place, "stands inside Degrade only, whose target's size it makes; use Resize", name)
         return True
-    if not context.resolved.runs_plugins and registry.would_import(name):
-        problems.add("E211", place, "the package that announces it is not imported for this text", name)
-        return False
-    try:
-        if registry.arguments(name) is not None:
-            return True
-    except registry.BrokenPlugin as error:
-        problems.add("E302", place, str(error), name)
-        return False
+    if registry.arguments(name) is not None:
+        return True
     if name in REFUSED:
         problems.add("E303", place, REFUSED[name], name)
     elif "." in name:

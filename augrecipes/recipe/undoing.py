@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from augrecipes.ops import groups
 from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import chance, effective, plain
+from augrecipes.ops.registry import chance, plain, record_of
 from augrecipes.ops.step import Step
 
 
@@ -40,5 +40,5 @@ def _why(step: Step) -> str:
         return "moves pixels in some samples only"
     if makes_draws(step):
         return "draws where pixels go"
-    known = record.under(effective(step)).action != "opaque" or record.effect == "padding"
+    known = record_of(step).action != "opaque" or record.effect == "padding"
     return "" if known else "bends the image by no matrix"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -12,9 +12,9 @@ from augrecipes.errors import Diagnostic, RecipeError, harmless
 from augrecipes.ops import policies
 from augrecipes.ops.frozen import Arguments
 from augrecipes.recipe import derive
-from augrecipes.recipe.grammar import WORD, TtaViews
+from augrecipes.recipe.grammar import TtaViews
 from augrecipes.recipe.keys import imagenet
-from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Output, Recipe, Step, canonical
+from augrecipes.recipe.model import DERIVED, KEYS, Boxes, Inputs, Keypoints, Output, Recipe, Step, canonical
 from augrecipes.recipe.nodes import NumberError, Place, from_value, resolve
 
 
@@ -56,35 +56,62 @@ Lines = Iterator[tuple[At | None, str, str]]
 
 
 def _lines(recipe: Recipe) -> Lines:
-    default = Recipe("")
-    how = ("about", "kind", "optimize", "without_rules", "plugins", "max_bytes")
-    plain = (*how, "scales", "allow_resampling", "correspondence")
-    top = {key: getattr(recipe, key) for key in plain if getattr(recipe, key) != getattr(default, key)}
-    bag, views = recipe.bag and asdict(recipe.bag), recipe.tta and views_of(recipe.tta)
-    parts = {"bag": bag, "tta": views, "inputs": _inputs(recipe.inputs)}
     yield (), "", ""
-    for key, value in {"version": 1, "recipe": recipe.name, **top, **parts}.items():
-        if value or key not in parts:
-            yield (key,), "", f"{key}: {flow(value)}"
+    for name, key in KEYS.items():
+        value = getattr(recipe, key.field) if key.field else None
+        if name in _WRITERS:
+            yield from _WRITERS[name](recipe)
+        elif key.field and value != getattr(_DEFAULT, key.field):
+            yield (name,), "", f"{name}: {flow(value)}"
+
+
+def _mapping(name: str, value: dict[str, Any] | None) -> Lines:
+    """A key and a mapping, of which an empty one is not written."""
+    if value:
+        yield (name,), "", f"{name}: {flow(value)}"
+
+
+def _steps(recipe: Recipe) -> Lines:
     if recipe.steps or not recipe.views:
-        first = "shared" if recipe.views else "steps"
-        yield from _listed(first, recipe.steps, (first,))
+        name = "shared" if recipe.views else "steps"
+        yield from _listed(name, recipe.steps, (name,))
+
+
+def _views(recipe: Recipe) -> Lines:
     if recipe.views:
         yield ("views",), "", "views:"
     for view in recipe.views:
         yield None, "  ", f"{view.name}:"
-        said = {"count": view.count} if view.of is None else {"of": view.of}
-        yield from ((None, "    ", f"{key}: {value}") for key, value in said.items())
+        yield None, "    ", f"count: {view.count}" if view.of is None else f"of: {view.of}"
         yield from _listed("steps", view.steps, ("views", view.name), "    ")
+
+
+def _eval(recipe: Recipe) -> Lines:
     trained = (*recipe.steps, *(recipe.views[0].steps if recipe.views else ()))
     if recipe.derived and recipe.eval == derive.steps_of(derive.derive(trained, recipe.scales.plain())):
-        yield ("eval",), "", f"eval: {WORD}"
+        yield ("eval",), "", f"eval: {DERIVED}"
     elif recipe.eval is not None:
         yield from _listed("eval", recipe.eval, ("eval",))
-    if recipe.batch:
-        yield from _listed("batch", recipe.batch, ("batch",))
+
+
+def _outputs(recipe: Recipe) -> Lines:
     output = {**_output(recipe.output), **{target: _output(own) for target, own in recipe.outputs.items()}}
     yield ("output",), "", f"output: {flow(output)}" if output else ""
+
+
+_DEFAULT = Recipe("")
+# Keys that are not one plain value.
+_WRITERS: dict[str, Callable[[Recipe], Lines]] = {
+    "version": lambda _: iter([(("version",), "", "version: 1")]),
+    "bag": lambda recipe: _mapping("bag", asdict(recipe.bag) if recipe.bag else None),
+    "tta": lambda recipe: _mapping("tta", views_of(recipe.tta) if recipe.tta else None),
+    "inputs": lambda recipe: _mapping("inputs", _inputs(recipe.inputs)),
+    "steps": _steps,
+    "views": _views,
+    "eval": _eval,
+    "batch": lambda recipe: _listed("batch", recipe.batch, ("batch",)) if recipe.batch else iter(()),
+    "output": _outputs,
+}
 
 
 def _listed(key: str, steps: tuple[Step, ...], at: At, indent: str = "") -> Lines:

@@ -28,23 +28,26 @@ import csv
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from io import BytesIO, TextIOWrapper
 from itertools import chain
-from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from augrecipes.errors import DataError
 from augrecipes.remote import RemotePath, place_of
-from augrecipes.sources.defects import Problem, refuse
+from augrecipes.sources.columns import number
+from augrecipes.sources.defects import Findings, Problem
 from augrecipes.sources.paths import PathLike, PathTable, faults_of, local_name
 
 COLUMNS = ("image", "mask", "label", "split", "group", "weight", "boxes", "keypoints")
 _SHORT = 24  # characters
+_LONGEST = 1 << 30  # characters of a field, which may hold thousands of boxes
 _BOX_A_ROW = [{*names.split()} for names in ("x_min y_min x_max y_max", "xmin ymin xmax ymax", "x1 y1 x2 y2")]
 _log = logging.getLogger("augrecipes")
-_field_limit = Lock()
 
 
 @dataclass(frozen=True)
@@ -70,14 +73,82 @@ class CsvRows:
         """`FILE:LINE` of a row."""
         return f"{self.path}:{self.lines[row]}"
 
-    def select(self, keep: list[int]) -> CsvRows:
+    def select(self, keep: Iterable[int]) -> CsvRows:
         """The rows at the positions in `keep`."""
+        keep = list(keep)
         columns = {name: [values[i] for i in keep] for name, values in self.columns.items()}
         return CsvRows(self.path, columns, [self.lines[i] for i in keep], self.problems)
 
+    def of_split(self, split: str | None) -> npt.NDArray[np.int64]:
+        """Positions of the rows of a split; all of them for None."""
+        if split is None:
+            return np.arange(len(self))
+        if "split" not in self.columns:
+            there = ", ".join(self.columns)
+            raise DataError(f"split={split!r} needs a column `split`; the file has {there}", self.path)
+        keep = [i for i, value in enumerate(self.columns["split"]) if value == split]
+        if not keep:
+            there = ", ".join(sorted({*self.columns["split"]}))
+            raise DataError(f"no row of split {split!r}; the file has {there}", self.path)
+        return np.array(keep, np.int64)
+
+    def fine(self) -> npt.NDArray[np.int64]:
+        """Positions of the rows without problems."""
+        return np.flatnonzero(np.isin(self.lines, [line for line, _ in self.problems], invert=True))
+
     def refuse(self) -> None:
-        """DataError of all that is wrong with rows; nothing where nothing is."""
-        refuse(self.path, self.problems)
+        """DataError of all that is wrong with rows, by line; nothing where nothing is."""
+        findings = Findings()
+        findings.rows(self.path, self.problems)
+        findings.refuse()
+
+    def paths(self, column: str, *, check: bool = False, outside: bool = True) -> PathTable:
+        """The paths in a column, relative ones from the file's folder; rows without a readable one are problems.
+
+        Args:
+            column: its name.
+            check: whether files that do not exist are an error now.
+            outside: whether files may lie outside of the CSV file's folder, or on another server.
+        """
+        folder = place_of(self.path).parent
+        names = [local_name(str(folder), name) for name in self.columns[column]]
+        paths = PathTable.from_paths(names, root=folder)
+        self.problems.extend((self.lines[i], f"no {column} in this row") for i, name in enumerate(names) if not name)
+        faults = faults_of(paths, folder, check=check, outside=outside)
+        self.problems.extend((self.lines[i], what) for i, what in faults)
+        return paths
+
+    def fields(self, keep: npt.NDArray[np.int64]) -> dict[str, Any]:
+        """The fields of `Columns` for the rows at the positions in `keep`; classes are numbered over all rows.
+
+        Rows without a label where others have one, and weights that are none, are problems.
+        """
+        fields, problems, labels = dict[str, Any](), self.problems, self.columns.get("label")
+        if labels is not None:
+            what = "no label in this row, though others have one: give it one, or remove it"
+            problems += [(line, what) for line, value in zip(self.lines, labels, strict=True) if not value]
+            ids, classes, class_to_idx = number(labels)
+            fields |= {"labels": ids[keep], "classes": tuple(classes), "class_to_idx": class_to_idx}
+        if "group" in self.columns:
+            fields["groups"] = np.array(self.columns["group"])[keep]
+        if "weight" in self.columns:
+            fields["weights"] = np.array([_weight(self.columns["weight"][i]) for i in keep])
+            for i in keep[~(np.isfinite(fields["weights"]) & (fields["weights"] >= 0))].tolist():
+                text = self.columns["weight"][i]
+                problems.append((self.lines[i], f"weight must be a number that is not negative, got {text!r}"))
+        return fields
+
+
+def columns_at(rows: Any, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Some rows of columns, with what is said of all rows."""
+    return {name: value[rows] if isinstance(value, np.ndarray) else value for name, value in columns.items()}
+
+
+def _weight(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return -1.0
 
 
 def read_rows(
@@ -102,37 +173,32 @@ def read_rows(
     """
     name = os.fsdecode(path)
     header: list[str] = []
-    columns: dict[str, list[str]] = {}
-    lines: list[int] = []
+    rows = CsvRows(name, {})
     seen: dict[str, str] = {}
-    wrong: list[Problem] = []
-    with _long_fields():
-        for line, fields in _fields(name):
-            if not header:
-                header = _header(f"{name}:{line}", fields, known, required, renamed or {})
-                columns = {column: [] for column in header if column in known}
-                continue
-            values = dict(zip(header, map(str.strip, fields), strict=False))
-            if values.get("label") in ("nan", "NaN"):  # which pandas writes for none
-                values["label"] = ""
-            if len(fields) != len(header):
-                what = f"{len(fields)} fields, but the header has {len(header)} columns"
-            elif empty := [column for column in (required if filled is None else filled) if not values[column]]:
-                what = f"no {' and no '.join(empty)} in this row"
-            else:
-                lines.append(line)
-                for column, texts in columns.items():
-                    text = values[column]
-                    # Names of classes, bags and the like are kept once: there may be millions of rows.
-                    texts.append(seen.setdefault(text, text) if len(text) < _SHORT else text)
-                continue
-            wrong.append((line, what))
+    for line, fields in _fields(name):
+        if not header:
+            header = _header(f"{name}:{line}", fields, known, required, renamed or {})
+            rows.columns.update((column, []) for column in header if column in known)
+            continue
+        values = dict(zip(header, map(str.strip, fields), strict=False))
+        if values.get("label") in ("nan", "NaN"):  # which pandas writes for none
+            values["label"] = ""
+        if len(fields) != len(header):
+            rows.problems.append((line, f"{len(fields)} fields, but the header has {len(header)} columns"))
+        elif empty := [column for column in (required if filled is None else filled) if not values[column]]:
+            rows.problems.append((line, f"no {' and no '.join(empty)} in this row"))
+        else:
+            rows.lines.append(line)
+            for column, texts in rows.columns.items():
+                text = values[column]
+                # Names of classes, bags and the like are kept once: there may be millions of rows.
+                texts.append(seen.setdefault(text, text) if len(text) < _SHORT else text)
     if not header:
         what = f"its first line must name the columns, {_marked(required)} among them"
         raise DataError(f"the file is empty; {what}", name)
-    if not lines and not wrong:
+    if not rows.lines and not rows.problems:
         raise DataError("the file has a header and no rows", name)
-    return CsvRows(name, columns, lines, wrong)
+    return rows
 
 
 def _fields(name: str) -> Iterator[tuple[int, list[str]]]:
@@ -141,6 +207,7 @@ def _fields(name: str) -> Iterator[tuple[int, list[str]]]:
     Raises:
         DataError: the file cannot be read, or is no CSV in UTF-8; names file and line.
     """
+    csv.field_size_limit(max(_LONGEST, csv.field_size_limit()))
     lines = _lines(name)
     first = [next(lines, "")]
     while first[-1] and not first[-1].strip():
@@ -155,37 +222,6 @@ def _fields(name: str) -> Iterator[tuple[int, list[str]]]:
                 yield line, fields
     except csv.Error as error:
         raise DataError(f"not valid CSV: {error}", f"{name}:{reader.line_num}") from error
-
-
-def choose_split(rows: CsvRows, split: str | None) -> list[int]:
-    """Positions of the rows of `split`; all of them for None."""
-    if split is None:
-        return list(range(len(rows)))
-    if "split" not in rows.columns:
-        raise DataError(f"split={split!r} needs a column `split`; the file has {', '.join(rows.columns)}", rows.path)
-    keep = [i for i, value in enumerate(rows.columns["split"]) if value == split]
-    if not keep:
-        there = ", ".join(sorted({*rows.columns["split"]}))
-        raise DataError(f"no row of split {split!r}; the file has {there}", rows.path)
-    return keep
-
-
-def resolve(rows: CsvRows, column: str, *, check: bool = False, outside: bool = True) -> PathTable:
-    """The paths in a column, relative ones from the folder of the CSV file; rows without a readable one are problems.
-
-    Args:
-        rows: of the file.
-        column: its name.
-        check: whether files that do not exist are an error now.
-        outside: whether files may lie outside of the CSV file's folder, or on another server.
-    """
-    folder = place_of(rows.path).parent
-    names = [local_name(str(folder), name) for name in rows.columns[column]]
-    paths = PathTable.from_paths(names, root=folder)
-    wrong = [(line, f"no {column} in this row") for line, name in zip(rows.lines, names, strict=True) if not name]
-    faults = [(rows.lines[i], what) for i, what in faults_of(paths, folder, check=check, outside=outside)]
-    rows.problems.extend(wrong + faults)
-    return paths
 
 
 def _lines(name: str) -> Iterator[str]:
@@ -238,14 +274,3 @@ def _header(
 
 def _marked(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
-
-
-@contextmanager
-def _long_fields() -> Iterator[None]:
-    """A row may hold thousands of boxes: the csv module's limit is global, so it is raised and put back."""
-    with _field_limit:
-        before = csv.field_size_limit(1 << 30)
-        try:
-            yield
-        finally:
-            csv.field_size_limit(before)

@@ -12,10 +12,84 @@ import numpy as np
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.columns import GivenTable, Ragged, digest_of
-from augrecipes.sources.opened import NamedSource, OpenedSource, known_columns
+from augrecipes.sources.opened import NamedSource, OpenedSource, column_of, known_columns
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.rows import Keys, RowKeys
-from augrecipes.sources.sample_inputs import AXES, Axes, plain, plain_array, split_parts, taken_by
+from augrecipes.sources.sample_inputs import AXES, Axes, is_image, plain, plain_array, split_parts
+
+# What images are called in the rows of Hugging Face, WebDataset and others.
+IMAGE_KEYS = (
+    "image", "img", "jpg", "jpeg", "png", "webp", "picture", "tif", "tiff", "bmp", "ppm", "pgm", "gif", "jp2", "avif",
+)  # fmt: skip
+LABEL_NAMES = ("label", "cls")
+
+Key = str | int
+Keys = Mapping[str, Key] | Sequence[str]
+_NOTHING = Ragged(np.zeros((0, 4), np.float32), np.zeros(1, np.int64))  # stands for what comes with the samples
+
+
+@dataclass(frozen=True)
+class RowKeys:
+    """Where the parts of a sample stand in an item.
+
+    Attributes:
+        keys: by the recipe's name the item's own (`"objects.bbox"` for what lies deeper, a number for a place in a
+            tuple), or the names of a tuple's places; None: as they are called in it.
+        images: that the recipe takes.
+    """
+
+    keys: Keys | None
+    images: tuple[str, ...]
+
+    def named(self, row: Any) -> dict[str, Any]:
+        """The parts of an item by the recipe's names.
+
+        Raises:
+            DataError: there is no such part.
+
+        >>> RowKeys({"image": "img", "boxes": "objects.bbox"}, ("image",)).named({"img": 1, "objects": {"bbox": [2]}})
+        {'image': 1, 'boxes': [2]}
+        >>> RowKeys(("image", "mask"), ("image",)).named((1, 2))
+        {'image': 1, 'mask': 2}
+        """
+        if isinstance(self.keys, Mapping):
+            return {name: _part(row, key) for name, key in self.keys.items()}
+        if isinstance(row, Mapping):
+            return self._renamed(row)
+        if not isinstance(row, tuple | list):
+            row = (row,)
+        names = self.keys or self._places(row)
+        if len(names) != len(row):
+            raise DataError(f"{len(row)} parts, and keys= names {len(names)}: {', '.join(names)}")
+        return dict(zip(names, row, strict=True))
+
+    def _renamed(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        parts = dict(row)
+        for ours, names in (("image", IMAGE_KEYS), ("label", LABEL_NAMES)):
+            if ours in parts or (ours == "image" and "image" not in self.images):
+                continue
+            name = next((name for name in names if name in parts), None)
+            if name is not None:
+                parts[ours] = parts.pop(name)
+        return parts
+
+    def _places(self, row: Sequence[Any]) -> tuple[str, ...]:
+        if len(row) == 1:
+            return self.images[:1]
+        if len(row) == 2 and self.images == ("image",):
+            return ("image", "mask" if is_image(row[1]) else "label")
+        raise DataError(f'a tuple of {len(row)} parts: say what they are, as in keys=("image", "mask")')
+
+
+def _part(row: Any, key: Key) -> Any:
+    try:
+        if isinstance(key, int) or key in row:
+            return row[key]
+        for name in key.split("."):
+            row = row[name]
+        return row
+    except (KeyError, IndexError, TypeError):
+        there = ", ".join(map(repr, row)) if isinstance(row, Mapping) else f"a {type(row).__name__}"
+        raise DataError(f"has no {key!r}; there is {there}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,18 +115,18 @@ class SourceTable(GivenTable):
 
     def read_for(self, recipe: Recipe, targets: Sequence[str]) -> Self:
         """The same samples for a recipe, and the images of it that are read."""
-        made = replace(self, rows=RowKeys(self.rows.keys, tuple(targets)))
-        there = made.annotations(recipe.inputs)
+        table = replace(self, rows=RowKeys(self.rows.keys, tuple(targets)))
+        there = table.annotations(recipe.inputs)
         return replace(
-            made,
-            masks=made._names if "mask" in there else None,
+            table,
+            masks=table._names if "mask" in there else None,
             boxes=_NOTHING if "boxes" in there else None,
             keypoints=_NOTHING if "keypoints" in there else None,
         )
 
     def annotations(self, inputs: Inputs) -> set[str]:
         """Which of mask, boxes and keypoints the samples have and a recipe takes, as the first one says."""
-        wanted = taken_by(inputs)
+        wanted = inputs.taken
         try:
             parts = self.rows.named(self.source.read(0)) if wanted else {}
         except DataError:  # told when it is read
@@ -130,7 +204,7 @@ def table_of_source(
         RecipeError: the recipe is for bags.
         TypeError: it is no source.
     """
-    given = data.found() if isinstance(data, NamedSource) else data
+    given = data.resolve() if isinstance(data, NamedSource) else data
     table = given if isinstance(given, SourceTable) else getattr(given, "table", None)
     if isinstance(table, SourceTable):
         opens = isinstance(data, NamedSource)  # in each process by its name
@@ -146,13 +220,6 @@ def table_of_source(
         raise DataError("the source is empty")
     known = known_columns(source.open(), str(keys.get("label", "label") if isinstance(keys, Mapping) else "label"))
     if labels is not None:
-        given_labels = plain_array(labels)
-        if given_labels.shape != (n,) or given_labels.dtype.kind not in "iu":
-            what = f"got {given_labels.dtype} of shape {given_labels.shape}"
-            raise DataError(f"labels must be one integer for each of the {n} samples, {what}")
-        known["labels"] = given_labels.astype(np.int64)
+        known["labels"] = column_of("label", labels, n)
     rows = RowKeys(keys, tuple(targets))
     return SourceTable(source=source, rows=rows, axes=axes, length=n, **known).read_for(recipe, targets)
-
-
-_NOTHING = Ragged(np.zeros((0, 4), np.float32), np.zeros(1, np.int64))  # stands for what comes with the samples

@@ -22,25 +22,20 @@ import contextlib
 import logging
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from augrecipes import cache as caches
 from augrecipes.errors import DataError, counted
 from augrecipes.remote import RemotePath, is_pattern, remote_place
-from augrecipes.sources.entries import EXTENSIONS, SKIPPED, is_folder, is_image
+from augrecipes.sources.columns import Columns
+from augrecipes.sources.names import EXTENSIONS, SKIPPED, is_folder, is_image
 from augrecipes.sources.paths import PathLike, PathTable
 
 _log = logging.getLogger("augrecipes")
 
-_SAME = {b"jpeg": b"jpg", b"jpe": b"jpg", b"tiff": b"tif", b"j2k": b"jp2"} | dict.fromkeys(
-    (b"pgm", b"pbm", b"pnm"), b"ppm"
-)
 Layout = Literal["auto", "classes", "flat"]
 
 _SPLITS = re.compile(r"(train(ing)?|val(id(ation)?)?|dev|test(ing)?|eval(uation)?)[-_]?(\d{4})?$", re.IGNORECASE)
@@ -69,30 +64,7 @@ class Scan(NamedTuple):
 _Part = tuple[bytes, Scan]  # what stands in front of the names of a folder, and the folder
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Images found below one or more folders.
-
-    Attributes:
-        paths: of the images.
-        labels: int64, the class number of each image; None in a flat folder.
-        classes: class names, sorted as bytes; None in a flat folder.
-    """
-
-    paths: PathTable
-    labels: NDArray[np.int64] | None = None
-    classes: tuple[str, ...] | None = None
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-    @property
-    def class_to_idx(self) -> dict[str, int] | None:
-        """Class names to their numbers; None in a flat folder."""
-        return None if self.classes is None else {name: i for i, name in enumerate(self.classes)}
-
-
-def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layout = "auto") -> Listing:
+def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layout = "auto") -> Columns:
     """The images below several folders, one after another; folders of equal names are one class.
 
     Args:
@@ -115,7 +87,7 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
     ...         file.parent.mkdir(exist_ok=True)
     ...         file.touch()
     ...     found = list_folders([root])
-    >>> found.classes, found.labels.tolist(), found.paths.name(0).replace(os.sep, "/")
+    >>> found.classes, found.labels.tolist(), found.images.name(0).replace(os.sep, "/")
     (('cat', 'dog'), [0, 1], 'cat/1.jpg')
     """
     if layout not in ("auto", "classes", "flat"):
@@ -123,26 +95,26 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
     encoded = [os.fsencode(root) for root in roots]
     if not encoded:
         raise DataError("no folder was given")
-    found = [_list_one(root, cache=cache, layout=layout) for root in encoded]
-    flat = [None in groups for groups in found]
+    listings = [_list_one(root, cache=cache, layout=layout) for root in encoded]
+    flat = [None in groups for groups in listings]
     if any(flat) and not all(flat):
         what = "this folder is flat (images directly in it, no classes), but another root has class folders: choose "
         raise DataError(f"{what}with layout='classes' or layout='flat'", os.fsdecode(encoded[flat.index(True)]))
     tables, classes = [], list[bytes]()
-    for root, groups in zip(encoded, found, strict=True):
+    for root, groups in zip(encoded, listings, strict=True):
         place = remote_place(root)  # names are relative to what stands in front of a pattern
         for name, parts in groups.items():
             names = sorted(above + file for above, scan in parts for file in _names(scan.files))
             tables.append(PathTable.from_names(names, root=root if place is None else os.fsencode(place.fixed.url)))
             classes.append(name or b"")
-    paths = PathTable.concat(tables)
+    files = {"image": PathTable.concat(tables)}
     if any(flat):
-        return Listing(paths)
+        return Columns(files=files)
     known, numbers = np.unique(np.array(classes, object), return_inverse=True)
     labels = np.repeat(numbers.astype(np.int64), [len(table) for table in tables])
-    found_classes = tuple(map(os.fsdecode, known))
-    _tell_of_classes(os.fsdecode(encoded[0]), found_classes, asks=layout == "auto")
-    return Listing(paths, labels, found_classes)
+    named = tuple(map(os.fsdecode, known))
+    _tell_of_classes(os.fsdecode(encoded[0]), named, asks=layout == "auto")
+    return Columns(files=files, labels=labels, classes=named, class_to_idx={name: k for k, name in enumerate(named)})
 
 
 def _tell_of_classes(root: str, names: tuple[str, ...], *, asks: bool) -> None:
@@ -173,14 +145,11 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None,
     name = os.fsdecode(root)
     flat = layout == "flat" or (layout == "auto" and bool(direct or not deeper))
     if layout == "auto" and direct and deeper:
-        _log.warning(
-            "%s: %s images directly in this folder and %s in its subfolders: all are taken, without classes. "
-            "layout='classes' makes classes of the subfolders and leaves out the rest; layout='flat' says that "
-            "this is meant",
-            name,
-            f"{direct:,}",
-            f"{deeper:,}",
+        what = (
+            "%s: %s directly in this folder and %d in its subfolders: all are taken, without classes. layout='classes' "
+            "makes classes of the subfolders and leaves out the rest; layout='flat' says that this is meant"
         )
+        _log.warning(what, name, counted(direct, "image"), deeper)
     if not (direct or deeper if flat else deeper):
         if is_pattern(name):
             raise DataError("no image fits this pattern: * stops at a slash, and ** does not", path=name)
@@ -188,19 +157,7 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None,
     if not flat and here[0][1].files:
         first = os.fsdecode(_names(here[0][1].files)[0])
         _log.warning("%s: %s beside the folders, not read (%s first)", name, counted(direct, "image"), first)
-    _tell_of_formats(name, every)
-    return {None: every} if flat else {found: below[found] for found in sorted(below)}
-
-
-def _tell_of_formats(root: str, parts: Iterable[_Part]) -> None:
-    """One line in the log where files of several formats lie together; arrays beside images are seldom meant."""
-    files = b"\0".join(scan.files for _, scan in parts if scan.files).lower() + b"\0"
-    found = Counter[str]()
-    for extension in EXTENSIONS:
-        found[_SAME.get(extension, extension).decode()] += files.count(b".%s\0" % extension)
-    if len(+found) > 1:
-        counts = ", ".join(f"{-count:,} {name}" for count, name in sorted((-n, name) for name, n in (+found).items()))
-        _log.log(logging.WARNING if found["npy"] else logging.INFO, "%s mixes formats: %s", root, counts)
+    return {None: every} if flat else dict(sorted(below.items()))
 
 
 def _count(parts: Iterable[_Part]) -> int:
@@ -210,7 +167,7 @@ def _count(parts: Iterable[_Part]) -> int:
 def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
     """(path below the root, scan) of every folder; parents before children."""
     known = _recall(root) if cache else {}
-    found: list[tuple[bytes, Scan]] = []
+    scans: list[tuple[bytes, Scan]] = []
     trusted: dict[bytes, Scan] = {}
     news = False
     todo: list[tuple[bytes, frozenset[tuple[int, int]]]] = [(b"", frozenset())]
@@ -229,33 +186,33 @@ def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
                 trusted[path] = scan
         except OSError as error:
             raise DataError(f"this folder cannot be listed: {_why(error)}", path=os.fsdecode(full)) from None
-        found.append((path, scan))
-        if len(found) > _MOST_FOLDERS:
+        scans.append((path, scan))
+        if len(scans) > _MOST_FOLDERS:
             raise DataError(f"more than {_MOST_FOLDERS:,} folders", path=os.fsdecode(root))
         inside = above | {identity}
         todo += [(path + b"/" + name if path else name, inside) for name in _names(scan.folders)]
     if cache and news and trusted:
         _remember(root, trusted)
-    return found
+    return scans
 
 
 def _recall(root: bytes) -> dict[bytes, Scan]:
     """The remembered scans below a root, by relative path; empty where there are none or they are damaged."""
-    found: dict[bytes, Scan] = {}
+    scans: dict[bytes, Scan] = {}
     with contextlib.suppress(OSError, ValueError, KeyError):
-        if (kept := caches.recall(caches.FOLDERS, caches.identity(root), _RULES)) is None:
+        if (memo := caches.recall(caches.FOLDERS, caches.identity(root), _RULES)) is None:
             return {}
-        blob, ends = kept["text"].tobytes(), np.cumsum(kept["lengths"]).tolist()
+        blob, ends = memo["text"].tobytes(), np.cumsum(memo["lengths"]).tolist()
         parts = [blob[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-        rows = zip(parts[::3], parts[1::3], parts[2::3], kept["times"].tolist(), strict=True)
+        rows = zip(parts[::3], parts[1::3], parts[2::3], memo["times"].tolist(), strict=True)
         for path, files, folders, times in rows:
             # Whoever can write the memo must not be able to list files outside the root.
             if b"/" in files + folders or os.fsencode(os.sep) in files + folders:
                 return {}
             if not {b"", b".", b".."}.isdisjoint(_names(files) + _names(folders)):
                 return {}
-            found[path] = Scan(tuple(times), files, folders)
-    return found
+            scans[path] = Scan(tuple(times), files, folders)
+    return scans
 
 
 def _remember(root: bytes, scans: dict[bytes, Scan]) -> None:
@@ -276,7 +233,7 @@ def _times(about: os.stat_result) -> tuple[int, ...]:
 
 def _elsewhere(place: RemotePath) -> list[_Part]:
     """The same of a folder elsewhere, or of a pattern: it, and each folder in it with the images below."""
-    found: dict[bytes, list[bytes]] = {b"": []}
+    by_folder: dict[bytes, list[bytes]] = {b"": []}
     try:
         names = [os.fsencode(name) for name in place.files()]
     except OSError as error:
@@ -285,11 +242,11 @@ def _elsewhere(place: RemotePath) -> list[_Part]:
         parts = name.split(b"/")
         if not any(map(SKIPPED.match, parts)):
             top = parts[0] if len(parts) > 1 else b""
-            files = found.setdefault(top, [])
+            files = by_folder.setdefault(top, [])
             if is_image(parts[-1]):
                 files.append(name.removeprefix(top + b"/"))
-    folders = b"\0".join(filter(None, found))
-    return [(top, Scan((), b"\0".join(files), b"" if top else folders)) for top, files in found.items()]
+    folders = b"\0".join(filter(None, by_folder))
+    return [(top, Scan((), b"\0".join(files), b"" if top else folders)) for top, files in by_folder.items()]
 
 
 def _scan(full: bytes, about: os.stat_result) -> Scan:

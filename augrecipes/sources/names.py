@@ -1,7 +1,8 @@
-"""Files of one scene by their names: templates of names, and folders that count where two sets have the same."""
+"""Names of files: which are images, which are passed over, and which are of one scene by templates of names."""
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import unicodedata
@@ -10,13 +11,36 @@ from collections.abc import Mapping
 from typing import TypeAlias, TypeVar
 
 from augrecipes.errors import DataError
-from augrecipes.sources.entries import EXTENSIONS
 
+_log = logging.getLogger("augrecipes")
+EXTENSIONS = frozenset(b"jpg jpeg jpe png bmp tif tiff webp gif pgm ppm pbm pnm jp2 j2k avif npy".split())
+# What is hidden, and what systems put into folders: macOS, disk stations (Synology, QNAP), Windows, Linux.
+SKIPPED = re.compile(
+    rb"\.|(__macosx|network trash folder|temporary items|@eadir|@tmp|@recycle|@recently-snapshot|#recycle|#snapshot"
+    rb"|\$recycle\.bin|system volume information|found\.\d{3}|lost\+found)$",
+    re.IGNORECASE,
+)
 SceneName = tuple[str, str]  # its folder, and its name there
 T = TypeVar("T")
 Scenes: TypeAlias = dict[SceneName, list[T]]
 
 _EXTENSION = re.compile(rf"\.(?i:{'|'.join(sorted(os.fsdecode(name) for name in EXTENSIONS))})$")
+
+
+def is_image(name: str | bytes) -> bool:
+    """Whether a file's name ends as those of images do."""
+    encoded = os.fsencode(name)
+    return b"." in encoded and encoded.rpartition(b".")[2].lower() in EXTENSIONS
+
+
+def is_folder(entry: os.DirEntry[bytes]) -> bool:
+    """Whether an entry is a folder. A link that loops is none; who reads it as an image names it, others are logged."""
+    try:
+        return entry.is_dir()
+    except OSError as error:
+        if not is_image(entry.name):
+            _log.warning("%s: passed over: %s", os.fsdecode(entry.path), error.strerror)
+        return False
 
 
 def template(text: str) -> re.Pattern[str]:
@@ -45,8 +69,8 @@ def by_scene(files: Mapping[T, str], named: re.Pattern[str]) -> Scenes[T]:
     """Files whose names fit a template, by the folder and the name of their scene."""
     scenes: Scenes[T] = defaultdict(list)
     for file, name in files.items():
-        if found := named.fullmatch(name):
-            scenes[found[1] or "", found[2]].append(file)
+        if match := named.fullmatch(name):
+            scenes[match[1] or "", match[2]].append(file)
     return scenes
 
 

@@ -85,10 +85,10 @@ class RecipeSource(Source):
     def columns(self) -> Mapping[str, Any]:  # type: ignore[override]
         """Paths; and where samples are rows of the table, its labels, weights and groups."""
         table = self.table
-        found = {"label": table.labels, "weight": table.weights, "group": table.groups}
+        columns = {"label": table.labels, "weight": table.weights, "group": table.groups}
         paths = next(iter(table.images_by_target().values()))
         return {"path": paths} | {
-            name: values for name, values in found.items() if values is not None and len(values) == len(self)
+            name: values for name, values in columns.items() if values is not None and len(values) == len(self)
         }
 
     @property
@@ -176,8 +176,8 @@ class DatasetView:
     @property
     def labels(self) -> NDArray[Any] | None:
         """Of each, where there are some."""
-        found = self.dataset.labels
-        return None if found is None else found[list(self.positions)]
+        labels = self.dataset.labels
+        return None if labels is None else labels[list(self.positions)]
 
     @property
     def rule(self) -> Any:
@@ -199,8 +199,8 @@ class DatasetView:
     def sample(self, k: int, tile: int = 0, epoch: int | None = None) -> Sample:
         """One of them, or a tile of it; DataError, naming the file, where it cannot be read."""
         self.check(k)
-        found: Sample = self.dataset.given(self.positions[k], epoch=epoch, tile=tile)
-        return found
+        sample: Sample = self.dataset.given(self.positions[k], epoch=epoch, tile=tile)
+        return sample
 
     def check(self, k: int) -> None:
         """DataError where a file is larger than is to be read; what is no image is told when it is read."""

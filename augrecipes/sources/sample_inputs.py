@@ -18,7 +18,6 @@ from augrecipes.images.encoded import Encoded, as_mask, converted, encoded, open
 from augrecipes.images.format import ImageHeader, UnreadableError, in_force, lost, stage, wrong_channels
 from augrecipes.images.notices import ALPHA, narrow, tell_once
 from augrecipes.recipe.model import Inputs
-from augrecipes.sources.arguments import presence_of
 from augrecipes.sources.files import decode_mask, read_mask
 
 Axes = Literal["auto", "hwc", "chw"]
@@ -50,8 +49,8 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
     (2, 3, 3)
     """
     if (file := _file(value)) is not None:
-        found = encoded(file, name="", **decode) if isinstance(file, bytes) else open_encoded(file, **decode)
-        return found if undecoded else found.array()
+        image = encoded(file, name="", **decode) if isinstance(file, bytes) else open_encoded(file, **decode)
+        return image if undecoded else image.array()
     channels: int | None = decode.get("channels", 3)
     if _is_pillow(value):
         if value.mode.startswith(_PILLOW_DEEP):
@@ -230,7 +229,7 @@ def split_parts(
                 raise DataError(f"has no {name}{_there(parts)}")
             with_ = {**decode, "axes": axes, "undecoded": undecoded}
             targets[name] = _saying(name, as_image, value, **with_)
-    for name in taken_by(inputs) & parts.keys():
+    for name in inputs.taken & parts.keys():
         if (value := parts.pop(name)) is None:
             continue
         if name == "mask":
@@ -245,15 +244,10 @@ def split_parts(
             targets[labels] = _labels(parts.pop(labels, None), name, len(targets[name]))
         for beside in {"object", "masks"} & parts.keys() if name == "boxes" else {"keypoint_object"} & parts.keys():
             targets[beside] = plain_array(parts.pop(beside))
-    for name, presence in presence_of(inputs).items():
+    for name, presence in inputs.presence.items():
         if presence == "required" and name not in targets:
             raise DataError(f"the recipe requires {name}, and this sample has none{_there(parts)}")
     return targets, {name: plain(name, value) for name, value in parts.items() if name not in ANNOTATIONS}
-
-
-def taken_by(inputs: Inputs) -> set[str]:
-    """Which of mask, boxes and keypoints a recipe takes."""
-    return {name for name, presence in presence_of(inputs).items() if presence != "absent"}
 
 
 def _there(parts: Mapping[str, Any]) -> str:
@@ -270,23 +264,23 @@ def _saying(name: str, read: Any, value: Any, **how: Any) -> Any:
 
 def _points(name: str, value: Any) -> NDArray[np.float32]:
     try:
-        found = plain_array(value).astype(np.float32)
+        points = plain_array(value).astype(np.float32)
     except (TypeError, ValueError) as error:
         raise DataError(f"{name}: {error}") from None
-    if not found.size:
+    if not points.size:
         return np.zeros((0, _POINTS[name]), np.float32)
-    if found.ndim != 2 or found.shape[1] < _POINTS[name]:
-        raise DataError(f"{name} of shape {found.shape}; (n, {_POINTS[name]}) is taken")
-    return found
+    if points.ndim != 2 or points.shape[1] < _POINTS[name]:
+        raise DataError(f"{name} of shape {points.shape}; (n, {_POINTS[name]}) is taken")
+    return points
 
 
 def _labels(value: Any, name: str, n: int) -> NDArray[np.int64]:
     if value is None:
         return np.zeros(n, np.int64) if name == "boxes" else np.arange(n, dtype=np.int64)
-    found = plain_array(value)
-    if found.shape != (n,) or (found.size and found.dtype.kind not in "iub"):
-        raise DataError(f"labels of {n} {name} are as many integers, got {found.dtype} of shape {found.shape}")
-    return found.astype(np.int64)
+    labels = plain_array(value)
+    if labels.shape != (n,) or (labels.size and labels.dtype.kind not in "iub"):
+        raise DataError(f"labels of {n} {name} are as many integers, got {labels.dtype} of shape {labels.shape}")
+    return labels.astype(np.int64)
 
 
 def plain(name: str, value: Any) -> Any:

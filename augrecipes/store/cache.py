@@ -33,7 +33,7 @@ from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.machine import bytes_of
 from augrecipes.paths import STAGED
 from augrecipes.remote import OF_THE_DISK, RemotePath
-from augrecipes.store.disk import naming, record_of
+from augrecipes.store.disk import record_of, store_errors
 
 SIZE = "AUGRECIPES_CACHE_SIZE"
 _LOOK = 0.02  # seconds between two looks at a lock that another process holds
@@ -53,9 +53,9 @@ class FileCache:
     """
 
     def __init__(self, limit: int | None = None, folder: Path | None = None) -> None:
-        if limit is None and (said := os.environ.get(SIZE, "")):
+        if limit is None and (text := os.environ.get(SIZE, "")):
             try:
-                limit = bytes_of(said)
+                limit = bytes_of(text)
             except StoreError as error:
                 raise StoreError(f"{SIZE}: {error}") from None
         if folder is None:
@@ -70,7 +70,7 @@ class FileCache:
         """How many bytes all files may take."""
         if self._limit is None:
             place = next(place for place in (self.folder, *self.folder.absolute().parents) if place.exists())
-            with naming(place):
+            with store_errors(place):
                 self._limit = (shutil.disk_usage(place).free + self._taken()) // 2
         return self._limit
 
@@ -98,8 +98,8 @@ class FileCache:
         """
         path = self.place(store, name)
         try:
-            if (found := self._here(path, size)) is not None:
-                return found
+            if (mapped := self._here(path, size)) is not None:
+                return mapped
             if size > self.limit:
                 raise StoreError(
                     f"{name} has {size:,} bytes, and the cache of remote files may have {self.limit:,}: give it more "
@@ -108,8 +108,8 @@ class FileCache:
                 )
             self.folder.mkdir(parents=True, exist_ok=True)
             with self._lock(blake2b(path.name.encode()).hexdigest()[:2]):
-                found = self._here(path, size)  # another process may have been quicker
-                return self._fetched(path, size, fetch) if found is None else found
+                mapped = self._here(path, size)  # another process may have been quicker
+                return self._fetched(path, size, fetch) if mapped is None else mapped
         except OSError as error:
             why = f"the cache of remote files cannot be used ({error.strerror or error}; {size:,} bytes are needed)"
             raise StoreError(f"{why}: make room, or give another folder with {CACHE}", str(self.folder)) from error
@@ -137,11 +137,11 @@ class FileCache:
                 os.fsync(file.fileno())
             staged.chmod(0o444)
             # Mapped before others may take it away; on Windows nothing that is mapped is renamed.
-            found = None if os.name == "nt" else _map(staged, size)
+            mapped = None if os.name == "nt" else _map(staged, size)
             with self._lock("room"):
                 self._make_room(size)
                 staged.replace(path)
-            return _map(path, size) if found is None else found
+            return _map(path, size) if mapped is None else mapped
         finally:
             with suppress(OSError):
                 staged.unlink(missing_ok=True)
@@ -209,7 +209,7 @@ class Fetched:
                 except OSError as error:
                     if error.errno in OF_THE_DISK:  # which the cache names
                         raise
-                    with naming(there):
+                    with store_errors(there):
                         raise
                 if record_of(staged) == {"size": size, "checksum": checksum}:
                     return

@@ -96,17 +96,17 @@ def render(columns: Mapping[str, NDArray[Any] | Texts]) -> bytes:
             arrays |= {name + _TEXT: column.blob, name + _OFFSETS: column.offsets}
         else:
             arrays[name] = column
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:  # nothing is compressed, and every file is of 1980
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:  # nothing is compressed, and every file is of 1980
         for name in sorted(arrays):
             data = io.BytesIO()
             np.lib.format.write_array(data, np.ascontiguousarray(arrays[name]), (1, 0), allow_pickle=False)
             info = zipfile.ZipInfo(f"{name}.npy")
-            free = -(made.tell() + _LOCAL.size + len(info.filename.encode())) % _ALIGNMENT
+            free = -(file.tell() + _LOCAL.size + len(info.filename.encode())) % _ALIGNMENT
             free += _ALIGNMENT * (0 < free < _EXTRA.size)
             info.extra = _EXTRA.pack(_PADDING, free - _EXTRA.size) + bytes(free - _EXTRA.size) if free else b""
             archive.writestr(info, data.getbuffer())
-    return made.getvalue()
+    return file.getvalue()
 
 
 def load(blob: mmap.mmap | bytes, path: str) -> dict[str, Any]:
@@ -122,16 +122,16 @@ def load(blob: mmap.mmap | bytes, path: str) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(cast("IO[bytes]", blob if isinstance(blob, mmap.mmap) else io.BytesIO(blob))) as archive:
             arrays = {info.filename.removesuffix(".npy"): _array(blob, info) for info in archive.infolist()}
-        found: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for name, array in arrays.items():
             if name.endswith(_TEXT):
                 plain = name.removesuffix(_TEXT)
-                found[plain] = texts_of(array, arrays[plain + _OFFSETS])
+                columns[plain] = texts_of(array, arrays[plain + _OFFSETS])
             elif not name.endswith(_OFFSETS):
-                found[name] = array
+                columns[name] = array
     except Exception as error:  # whatever zip files and heads of arrays made by others raise
         raise StoreError(f"no columns of a store: {error}; pack the store again", path=path) from error
-    return found
+    return columns
 
 
 def _array(blob: mmap.mmap | bytes, info: zipfile.ZipInfo) -> NDArray[Any]:
@@ -199,9 +199,9 @@ class StoredFile(NamedTuple):
 
 def table_of(records: Sequence[tuple[int, ...]], counts: Sequence[int]) -> dict[str, NDArray[Any]]:
     """What is known of items, as it is kept: of each start, size, shape, sample and checksum; and where rows begin."""
-    found = np.array(records, np.int64).reshape(-1, 7)
-    parts = {"start": found[:, 0], "size": found[:, 1], "shape": found[:, 2:5], "sample": found[:, 5]}
-    parts |= {"checksum": found[:, 6], "rows": np.array(counts)}
+    numbers = np.array(records, np.int64).reshape(-1, 7)
+    parts = {"start": numbers[:, 0], "size": numbers[:, 1], "shape": numbers[:, 2:5], "sample": numbers[:, 5]}
+    parts |= {"checksum": numbers[:, 6], "rows": np.array(counts)}
     return {name: parts[name].astype(dtype) for name, dtype in TABLE.items()}
 
 
@@ -213,5 +213,5 @@ def joined(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[An
     for table in tables:
         firsts.append(table["rows"][1:] + count)
         count += len(table["start"])
-    found = {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
-    return {**found, "rows": np.concatenate(firsts)}
+    columns = {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
+    return {**columns, "rows": np.concatenate(firsts)}

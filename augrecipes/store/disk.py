@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 
 from augrecipes import paths
 from augrecipes.errors import StoreError
+from augrecipes.lru import FLAGS
 from augrecipes.remote import Place, RemoteError, RemotePath
 
 try:
@@ -29,12 +30,11 @@ READ_ONLY = 0o444
 """The mode of files that stay as they are."""
 
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _CHUNK = 1 << 22
 
 
 @contextmanager
-def naming(path: Place, needed: int = 0) -> Iterator[None]:
+def store_errors(path: Place, needed: int = 0) -> Iterator[None]:
     """Turns what the system says about `path` into a StoreError."""
     try:
         yield
@@ -45,14 +45,14 @@ def naming(path: Place, needed: int = 0) -> Iterator[None]:
 def write_all(file: BinaryIO, data: bytes | memoryview, path: Path) -> None:
     """Writes all of `data` where the file stands."""
     left = memoryview(data)
-    with naming(path, left.nbytes):
+    with store_errors(path, left.nbytes):
         while left.nbytes:
             left = left[file.write(left) :]
 
 
 def sync(file: BinaryIO, path: Path) -> None:
     """Waits until what was written to `file` would outlive a power failure."""
-    with naming(path):
+    with store_errors(path):
         file.flush()
         os.fsync(file.fileno())
 
@@ -61,7 +61,7 @@ def sync_folder(folder: Path) -> None:
     """Waits until the names in `folder` would outlive a power failure."""
     if os.name == "nt":  # folders cannot be opened there
         return
-    with naming(folder):
+    with store_errors(folder):
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -74,7 +74,7 @@ def sync_folder(folder: Path) -> None:
 
 def write_file(path: Path, data: bytes) -> None:
     """Writes a read-only file that is there whole or not at all, and would outlive a power failure."""
-    with naming(path, len(data)):
+    with store_errors(path, len(data)):
         paths.write_file(path, data, mode=READ_ONLY)
     sync_folder(path.parent)
 
@@ -90,8 +90,8 @@ def record_of(path: Path) -> dict[str, int]:
 
 def map_file(path: Path, size: int) -> mmap.mmap | bytes:
     """Maps a regular file of just `size` bytes for reading."""
-    with naming(path):
-        handle = os.open(path, _READ)
+    with store_errors(path):
+        handle = os.open(path, FLAGS)
         try:
             check_size(path, os.fstat(handle), size)
             return mmap.mmap(handle, size, access=mmap.ACCESS_READ) if size else b""
@@ -104,9 +104,9 @@ def check_size(path: Path, about: os.stat_result, size: int) -> None:
     if not stat.S_ISREG(about.st_mode):
         raise StoreError("not a regular file; pack the store again", path=str(path))
     if about.st_size != size:
-        wrong = "cut short" if about.st_size < size else "too long"
-        found = f"{about.st_size:,} bytes where the index says {size:,}"
-        raise StoreError(f"{wrong}: {found}; copy this file again, or pack the store again", path=str(path))
+        problem = "cut short" if about.st_size < size else "too long"
+        sizes = f"{about.st_size:,} bytes where the index says {size:,}"
+        raise StoreError(f"{problem}: {sizes}; copy this file again, or pack the store again", path=str(path))
 
 
 def locked(path: Path) -> FileLock:
@@ -116,7 +116,7 @@ def locked(path: Path) -> FileLock:
         StoreError: another process, or another holder in this one, has it.
     """
     lock = FileLock(path, timeout=0, thread_local=False)
-    with naming(path):
+    with store_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             lock.acquire()

@@ -3,8 +3,8 @@
 raw: the samples themselves, one item after another, each at a multiple of 64 bytes, read by mapping the file.
 lossless: compressed tiles, about as large as PNGs, read one by one.
 jpeg: JPEG files one after another, small, slower to read, and not exactly what was given; masks are raw. An image that
-is a JPEG already may be kept with its own coefficients (`augrecipes.packing.bake.kept`): they are exactly what
-was given. Of others chroma is kept at full resolution (4:4:4); a restart marker after each row of blocks lets a reader
+is a JPEG already may keep its own coefficients (`augrecipes.packing.bake.canonical_jpeg`), which are exactly what was
+given. Of others chroma is kept at full resolution (4:4:4); a restart marker after each row of blocks lets a reader
 of a window skip what lies above it, for a sixth of a percent more bytes.
 """
 
@@ -59,7 +59,7 @@ class StoreFormat:
     lossless: bool = False
     undecoded: Callable[[memoryview, str], Any] | None = None
 
-    def of(self, role: Role) -> StoreFormat:
+    def for_role(self, role: Role) -> StoreFormat:
         """Returns the format that targets of `role` are kept in."""
         return self.masks if role == "mask" and self.masks else self
 
@@ -80,8 +80,8 @@ def _jpeg(array: NDArray[Any], quality: int) -> bytes:
     if channels not in _SPACES:
         raise StoreError(f"JPEG keeps 1 or 3 channels, not {channels}; pack as raw or lossless")
     if max(height, width) > _LONGEST:
-        what = f"up to {_LONGEST:,} rows and columns, not {height:,}×{width:,}"
-        raise StoreError(f"JPEG keeps {what}; pack as raw or lossless")
+        limit = f"up to {_LONGEST:,} rows and columns, not {height:,}×{width:,}"
+        raise StoreError(f"JPEG keeps {limit}; pack as raw or lossless")
     options = [
         *(cv2.IMWRITE_JPEG_QUALITY, quality),
         *(cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444),
@@ -156,13 +156,13 @@ def make_item(array: NDArray[Any], *, format: str, role: Role, quality: int = 95
     >>> item.shape, item.size
     ((2, 3, 3), 18)
     """
-    return item_of(array, FORMATS[format].of(role), role, quality)
+    return item_of(array, FORMATS[format].for_role(role), role, quality)
 
 
-def item_of(array: NDArray[Any], kept: StoreFormat, role: Role, quality: int) -> Item:
+def item_of(array: NDArray[Any], store_format: StoreFormat, role: Role, quality: int) -> Item:
     """Makes an item, for a format that is looked up already."""
     shape, sample = _checked(array, role)
-    encode = kept.encode
+    encode = store_format.encode
     data = array.astype(DTYPES[sample], copy=False) if encode is None else encode(array, quality)
     size = checksum = 0
     for piece in pieces(data):
@@ -199,11 +199,11 @@ def pieces(data: NDArray[Any] | bytes) -> Iterator[memoryview]:
 def _checked(array: NDArray[Any], role: Role) -> tuple[tuple[int, int, int], int]:
     """The shape of an array, and the place of its dtype in `DTYPES`. StoreError where a store keeps no such array."""
     dimensions, dtypes = (3, DTYPES[:1]) if role == "image" else (2, DTYPES)
-    dtype, said = array.dtype.newbyteorder("<"), "×".join(map(str, array.shape))
+    dtype, shape_text = array.dtype.newbyteorder("<"), "×".join(map(str, array.shape))
     if array.ndim != dimensions or dtype not in dtypes:
         allowed = "uint8 H×W×C" if role == "image" else "uint8, uint16 or int32 H×W"
-        raise StoreError(f"a store keeps a {role} as {allowed}, not as {array.dtype} {said}")
+        raise StoreError(f"a store keeps a {role} as {allowed}, not as {array.dtype} {shape_text}")
     if not array.size or max(array.shape) >= 2**31:
-        raise StoreError(f"a {role} of {said} has no pixels, or too many")
+        raise StoreError(f"a {role} of {shape_text} has no pixels, or too many")
     height, width, channels = (*array.shape, 0)[:3]
     return (height, width, channels), DTYPES.index(dtype)

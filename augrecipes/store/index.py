@@ -20,28 +20,40 @@ from augrecipes.images.reading import read_bytes
 from augrecipes.remote import Place, RemotePath
 from augrecipes.store import columns
 from augrecipes.store.columns import Texts
-from augrecipes.store.disk import crc32, naming, write_file
+from augrecipes.store.disk import crc32, store_errors, write_file
 
 VERSION = 3
 NAME = "index.json"
 COLUMNS = "columns.npz"
 MARK = "augrecipes"
 
-_SHOWN = 60  # characters of the name of a field
 SIZE = range(2**63)
-QUALITY = (None, range(1, 101))
-# Names become names of files: nothing that leads out of the folder may pass.
-NAMED: Callable[[str], bool] = str.isidentifier
-FILE = {"size": SIZE, "checksum": range(2**32)}
-INDEX: dict[str, Any] = {
+
+
+def mapping(key: Any, shape: Any) -> Callable[[Any], bool]:
+    """Return the shape of an object in JSON, of any keys and values of these shapes."""
+    return lambda value: type(value) is dict and all(fits(k, key) and fits(v, shape) for k, v in value.items())
+
+
+def _is_name(value: Any) -> bool:
+    """Whether it may become the name of a file: nothing leads out of the folder."""
+    return isinstance(value, str) and value.isidentifier()
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"part-\d+-of-\d+", value) is not None
+
+
+_FILE = {"size": SIZE, "checksum": range(2**32)}
+_FIELDS: dict[str, Any] = {
     "format": str,
     "kind": str,
-    "quality": QUALITY,
+    "quality": (None, range(1, 101)),
     "rows": SIZE,
     "about": dict,
-    "targets": {NAMED: ("image", "mask")},
-    "shards": [{"rows": range(1, 2**63), "files": {NAMED: FILE}, "part?": re.compile(r"part-\d+-of-\d+")}],
-    "columns": FILE,
+    "targets": mapping(_is_name, ("image", "mask")),
+    "shards": [{"rows": range(1, 2**63), "files": mapping(_is_name, _FILE), "part": (..., _is_part)}],
+    "columns": _FILE,
 }
 
 
@@ -68,7 +80,7 @@ def render(content: Mapping[str, Any]) -> bytes:
 def load(store: Place) -> dict[str, Any]:
     """Reads the index of a store and checks it; its "digest" is included. Raises StoreError."""
     path = store / NAME
-    with naming(store):
+    with store_errors(store):
         if isinstance(store, RemotePath):
             if not path.exists():
                 raise StoreError(f"no such store: there is no {NAME} there", path=str(store))
@@ -85,7 +97,7 @@ def load(store: Place) -> dict[str, Any]:
         raise StoreError(message, path=str(path))
     if not fits:
         raise StoreError("edited or damaged: its digest does not fit; pack the store again", path=str(path))
-    check(content, INDEX, str(path))
+    check(content, _FIELDS, str(path))
     targets, shards = content["targets"].keys(), content["shards"]
     rows = sum(shard["rows"] for shard in shards)
     if not targets or rows != content["rows"] or any(shard["files"].keys() != targets for shard in shards):
@@ -129,7 +141,7 @@ def publish(
     folder: Place,
     items: Mapping[str, Mapping[str, NDArray[Any]]],
     tables: Mapping[str, NDArray[Any] | Texts],
-    said: Mapping[str, Any],
+    fields: Mapping[str, Any],
     shards: Sequence[Mapping[str, Any]],
 ) -> None:
     """Writes the columns and, last, the index of a folder in which all shards are.
@@ -138,7 +150,7 @@ def publish(
         folder: the store.
         items: what is known of each target's items.
         tables: the caller's columns.
-        said: what the index says.
+        fields: what the index says.
         shards: what it says of them.
 
     Raises:
@@ -147,15 +159,15 @@ def publish(
     own = {f"{columns.OWN}{name}/{key}": column for name, table in items.items() for key, column in table.items()}
     blob = columns.render({**tables, **own})
     described = {"size": len(blob), "checksum": crc32(blob)}
-    last = render({**said, "shards": list(shards), "columns": described})
-    with naming(folder / NAME):
+    last = render({**fields, "shards": list(shards), "columns": described})
+    with store_errors(folder / NAME):
         if (folder / NAME).exists() and (folder / NAME).read_bytes() != last:
             raise StoreError(
                 "exists already, and a published store is never modified; remove it first", str(folder / NAME)
             )
     for path, data in ((folder / COLUMNS, blob), (folder / NAME, last)):
         if isinstance(path, RemotePath):
-            with naming(path):
+            with store_errors(path):
                 path.write_bytes(data)
         else:
             write_file(path, data)
@@ -163,68 +175,52 @@ def publish(
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     """Returns the names of what differs, the deepest that are objects in both."""
-    found = []
+    names = []
     for name in sorted({*one, *other}):
         a, b = one.get(name), other.get(name)
         if a != b:
-            found += differences(a, b) if isinstance(a, dict) and isinstance(b, dict) else [name]
-    return found
+            names += differences(a, b) if isinstance(a, dict) and isinstance(b, dict) else [name]
+    return names
 
 
-def check(content: Any, shape: Any, path: str, inside: str = "") -> None:
-    """Raises StoreError, naming the file `path` and the field, unless `content` is of a shape.
+def check(content: Mapping[str, Any], fields: Mapping[str, Any], path: str, before: str = "") -> None:
+    """Raise StoreError, naming the file `path` and the field behind `before`, unless each field fits its shape.
 
-    Args:
-        content: what was read from JSON.
-        shape: a type; a range of whole numbers; a pattern of text; a value; a list of one shape; a tuple of shapes, of
-            which one fits; a dict of the shapes of fields (a ? marks one that may be missing; others may be there), or
-            with a function as its key, which all keys pass (`str`: any).
-        path: of the file.
-        inside: what stands before the names of fields.
-
-    >>> check({"size": -1, "checksum": 0}, FILE, "s/index.json", "columns")
+    >>> check({"size": -1, "checksum": 0}, _FILE, "s/index.json", "columns.")
     Traceback (most recent call last):
     augrecipes.errors.StoreError: s/index.json: columns.size: is missing, or nothing that is written there; it was ...
     """
-    try:
-        place = _misfit(content, shape, inside)
-    except RecursionError:
-        place = inside
-    if place is not None:
-        raise wrong(path, place, "is missing, or nothing that is written there")
+    for name, shape in fields.items():
+        try:
+            fitting = fits(content.get(name, ...), shape)
+        except RecursionError:  # nested deeper than is ever written
+            fitting = False
+        if not fitting:
+            raise wrong(path, before + name, "is missing, or nothing that is written there")
+
+
+def fits(value: Any, shape: Any) -> bool:
+    """Whether a value of JSON is of a shape.
+
+    Args:
+        value: what was read; `...` of a field that is missing.
+        shape: a type; a range of whole numbers; a tuple of shapes, of which one fits; a list of the shape of all items;
+            a dict of the shapes of fields, beside which others may be there; a function; or the very value.
+    """
+    match shape:
+        case type():
+            return type(value) is shape
+        case range():
+            return type(value) is int and value in shape
+        case tuple():
+            return any(fits(value, one) for one in shape)
+        case list():
+            return type(value) is list and all(fits(item, shape[0]) for item in value)
+        case dict():
+            return type(value) is dict and all(fits(value.get(key, ...), one) for key, one in shape.items())
+    return bool(shape(value)) if callable(shape) else type(value) is type(shape) and value == shape
 
 
 def wrong(path: str, place: str, what: str) -> StoreError:
     """Returns the error for a field or a column, `place`, of the file `path` that is not as it is written."""
     return StoreError(f"{place}: {what}; it was edited or damaged: pack the store again", path=path)
-
-
-def _misfit(value: Any, shape: Any, place: str) -> str | None:
-    """Where a value, or the first one inside it, is not of its shape; None where all are."""
-    inner: list[tuple[Any, Any, Any]] = []
-    match shape:
-        case list():
-            fits = isinstance(value, list)
-            inner = [(k, one, shape[0]) for k, one in enumerate(value)] if fits else []
-        case dict():
-            fits = isinstance(value, dict)
-            for key, said in shape.items() if fits else ():
-                if callable(key):
-                    inner += [(name, one, said if key is str or key(name) else ()) for name, one in value.items()]
-                elif (name := key.removesuffix("?")) in value or name == key:
-                    inner.append((name, value.get(name), said if name in value else ()))
-        case tuple():
-            fits = any(_misfit(value, one, "") is None for one in shape)
-        case type():
-            fits = type(value) is shape
-        case range():
-            fits = type(value) is int and value in shape
-        case re.Pattern():
-            fits = isinstance(value, str) and shape.fullmatch(value) is not None
-        case _:
-            fits = type(value) is type(shape) and value == shape
-    if not fits:
-        return place
-    below = f"{place}." if place else ""
-    found = (_misfit(one, said, f"{below}{str(name)[:_SHOWN]}") for name, one, said in inner)
-    return next((one for one in found if one is not None), None)

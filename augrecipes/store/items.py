@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import Any, Literal, NamedTuple
@@ -26,18 +27,18 @@ _MAPPED = 256
 """Shards of a target that are mapped at a time: each holds a file open, and systems allow about a thousand."""
 
 
-class Lying(NamedTuple):
+class MappedItems(NamedTuple):
     """Images, and masks as H×W×1, of uint8 as they lie in mapped files.
 
     Attributes:
-        lie: int64 (n, 4), of each its address, bytes from row to row, 0 and 0.
+        places: int64 (n, 4), of each its address, bytes from row to row, 0 and 0.
         shapes: int64 (n, 3), height, width and channels.
-        held: the addresses are good for as long as this is kept.
+        owner: the addresses are good for as long as this lives.
     """
 
-    lie: NDArray[np.int64]
+    places: NDArray[np.int64]
     shapes: NDArray[np.int64]
-    held: Any
+    owner: Any
 
 
 def files_of(target: str, suffix: str, shards: Sequence[dict[str, Any]], rows: NDArray[np.int64]) -> list[StoredFile]:
@@ -49,15 +50,15 @@ def files_of(target: str, suffix: str, shards: Sequence[dict[str, Any]], rows: N
         shards: what the index says of all shards.
         rows: where the items of each row begin, in its table.
     """
-    found: list[StoredFile] = []
-    row, number, part = 0, 0, None
-    for said in shards:
-        number = number + 1 if found and said.get("part") == part else 0
-        part, first, row = said.get("part"), row, row + said["rows"]
-        name, file = shard_name(target, number, suffix, part), said["files"][target]
-        numbers = range(int(rows[first]), int(rows[row]))
-        found.append(StoredFile(name, file["size"], file["checksum"], numbers))
-    return found
+    files: list[StoredFile] = []
+    ends = rows[np.cumsum([0, *(shard["rows"] for shard in shards)])].tolist()
+    in_part = Counter[str | None]()
+    for shard, numbers in zip(shards, map(range, ends, ends[1:]), strict=False):
+        part, file = shard.get("part"), shard["files"][target]
+        name = shard_name(target, in_part[part], suffix, part)
+        in_part[part] += 1
+        files.append(StoredFile(name, file["size"], file["checksum"], numbers))
+    return files
 
 
 class MappedShards:
@@ -77,11 +78,7 @@ class MappedShards:
         # Whoever has a view of a shard that is let go of keeps it.
         self.mapped = lru_cache(_MAPPED)(lambda number: open(files[number]))
 
-    def number(self, item: int) -> int:
-        """Returns the number of the shard that an item is in."""
-        return bisect_right(self._firsts, item) - 1
-
-    def numbers(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
+    def numbers(self, items: Any) -> Any:
         """Returns the numbers of the shards that items are in."""
         return np.searchsorted(self._first_of, items, side="right") - 1
 
@@ -91,14 +88,11 @@ class MappedShards:
 
     def addresses(self, items: NDArray[np.int64]) -> tuple[NDArray[np.int64] | int, list[Mapped]]:
         """Where in memory the shards of items begin, and these: they stay there for as long as these are kept."""
-        if not len(items):
-            return 0, []
         if len(self.files) == 1:
-            held = [self.mapped(0)]
-            return _address_of(held[0]), held
-        shards, of_each = np.unique(self.numbers(items), return_inverse=True)
-        held = [self.mapped(number) for number in shards.tolist()]
-        return np.array([_address_of(shard) for shard in held], np.int64)[of_each], held
+            return _address_of(self.mapped(0)), [self.mapped(0)]
+        numbers, shard_of = np.unique(self.numbers(items), return_inverse=True)
+        shards = [self.mapped(number) for number in numbers.tolist()]
+        return np.array([_address_of(shard) for shard in shards], np.int64)[shard_of], shards
 
     def map_all(self) -> None:
         """Maps them now, where they are few: whoever replaces the store then takes nothing from who reads it."""
@@ -136,13 +130,13 @@ class Items:
     def __init__(
         self,
         path: Place,
-        kept: StoreFormat,
+        store_format: StoreFormat,
         shards: MappedShards,
         table: Mapping[str, NDArray[Any]],
         verify: Verify | None = "first",
     ) -> None:
         self.verify, self._seen = verify, np.zeros(len(table["start"]) if verify == "first" else 0, np.bool_)
-        self.path, self.decode, self.shards, self.table = path, kept.decode, shards, table
+        self.path, self.decode, self.shards, self.table = path, store_format.decode, shards, table
         self.start, self.size, self.shapes = table["start"], table["size"], table["shape"]
         self.sample, self.checksum, self.rows = table["sample"], table["checksum"], table["rows"]
         # Python numbers come faster out of a view of memory than out of an array.
@@ -173,11 +167,6 @@ class Items:
             len(self.rows), lambda part: self.rows[part] == np.arange(*part.indices(len(self.rows)))
         )
 
-    @property
-    def alike(self) -> bool:
-        """Whether all are of one shape and dtype, and there are some."""
-        return self._shape is not None
-
     def shape(self, item: int) -> tuple[int, ...]:
         """Returns H×W×C of an image, H×W of a mask."""
         return self._shape or self._shape_of(item)
@@ -185,8 +174,8 @@ class Items:
     def array(self, item: int) -> NDArray[Any]:
         """Returns one item: a read-only view of the file, or, where the format encodes, a new array."""
         if self.decode is None:
-            if self.verify is not None:
-                self.confirm(item)
+            if self.verify is not None and (self.verify == "always" or not self._seen_at[item]):
+                self._confirm([item])
             with stage("read"):
                 blob, start = self.shards.of(item), self._start[item]
                 if self._shape is not None:
@@ -201,10 +190,10 @@ class Items:
             raise self._damaged(item, f"cannot be decoded: {error}") from None
         return self._as_said(array, item)
 
-    def undecoded(self, item: int, made: Callable[[memoryview, str], Any], name: str) -> Any:
+    def undecoded(self, item: int, open_image: Callable[[memoryview, str], Any], name: str) -> Any:
         """Returns one item as an image of which parts are decoded, and then compared with checksums of their own."""
         try:
-            return self._as_said(made(self.data(item), name), item)
+            return self._as_said(open_image(self.data(item), name), item)
         except ValueError as error:
             raise self._damaged(item, str(error)) from None
 
@@ -213,16 +202,8 @@ class Items:
         start = self._start[item]
         return memoryview(self.shards.of(item))[start : start + int(self.size[item])]
 
-    def confirm(self, item: int) -> None:
-        """Compares the bytes of an item with their checksum, as often as `verify` says. Raises StoreError."""
-        if self.verify is None or (self.verify == "first" and self._seen_at[item]):
-            return
-        self.whole_data(item)
-        if self.verify == "first":
-            self._seen_at[item] = True
-
     def whole_data(self, item: int) -> memoryview:
-        """Returns the same, compared with their checksum. Raises StoreError."""
+        """Returns the bytes of one item, compared with their checksum. Raises StoreError."""
         with stage("read"):
             data = self.data(item)
             intact = crc32(data) == self.checksum[item]
@@ -232,42 +213,40 @@ class Items:
 
     def file_of(self, item: int) -> str:
         """Returns the path of the file that an item lies in."""
-        return str(self.path / self.shards.files[self.shards.number(item)].name)
+        return str(self.path / self.shards.files[self.shards.numbers(item)].name)
 
     def files_of_rows(self, rows: NDArray[np.int64]) -> list[tuple[str, int, Callable[[], object]]]:
         """The files that the items of some rows lie in: name, bytes, and what opens each."""
-        first, behind = self.rows[rows], self.rows[np.asarray(rows) + 1]
-        items = np.concatenate([first[behind > first], behind[behind > first] - 1])  # a row's lie side by side
+        first, end = self.rows[rows], self.rows[np.asarray(rows) + 1]
+        items = np.concatenate([first[end > first], end[end > first] - 1])  # a row's lie side by side
         files = self.shards.files
         return [
             (files[k].name, files[k].size, partial(self.shards.mapped, k))
             for k in np.unique(self.shards.numbers(items)).tolist()
         ]
 
-    def lie(self, items: NDArray[np.int64]) -> Lying | None:
+    def mapped(self, items: NDArray[np.int64]) -> MappedItems | None:
         """Where some images or masks of uint8 lie in memory, confirmed; None where they are encoded, or of others."""
-        if not self._lies:
+        if not self._is_plain:
             return None
         if self.verify is not None:
-            self._confirm_all(items if self.verify == "always" else items[~self._seen[items]])
-        shapes, lie = self.shapes[items].astype(np.int64), np.zeros((len(items), 4), np.int64)
+            self._confirm((items if self.verify == "always" else items[~self._seen[items]]).tolist())
+        shapes, places = self.shapes[items].astype(np.int64), np.zeros((len(items), 4), np.int64)
         np.maximum(shapes[:, 2], 1, out=shapes[:, 2])
-        np.multiply(shapes[:, 1], shapes[:, 2], out=lie[:, 1])
-        begins, held = self.shards.addresses(items)
-        np.add(self.start[items], begins, out=lie[:, 0])
-        return Lying(lie, shapes, held)
+        np.multiply(shapes[:, 1], shapes[:, 2], out=places[:, 1])
+        begins, shards = self.shards.addresses(items)
+        np.add(self.start[items], begins, out=places[:, 0])
+        return MappedItems(places, shapes, shards)
 
-    def _confirm_all(self, items: NDArray[np.int64]) -> None:
-        with stage("read"):
-            said = (column[items].tolist() for column in (self.start, self.size, self.checksum))
-            for item, start, size, checksum in zip(items.tolist(), *said, strict=True):
-                if crc32(memoryview(self.shards.of(item))[start : start + size]) != checksum:
-                    raise self._damaged(item, "its bytes are not those that were written")
+    def _confirm(self, items: Sequence[int]) -> None:
+        """Compare the bytes of items with their checksums. Raises StoreError."""
+        for item in items:
+            self.whole_data(item)
         if self.verify == "first":
             self._seen[items] = True
 
     @cached_property
-    def _lies(self) -> bool:
+    def _is_plain(self) -> bool:
         """Whether all items are uint8, as they are."""
         return self.decode is None and everywhere(len(self), lambda part: self.sample[part] == 0)
 
@@ -275,15 +254,15 @@ class Items:
         height, width, channels = self.shapes[item].tolist()
         return (height, width, channels) if channels else (height, width)
 
-    def _as_said(self, found: Any, item: int) -> Any:
+    def _as_said(self, decoded: Any, item: int) -> Any:
         """What was decoded, where it is what the table says."""
-        wanted = DTYPES[self.sample[item]], self.shape(item)
-        if (found.dtype, found.shape) != wanted:
-            said = f"it decodes to {found.dtype} {found.shape}, and should to {wanted[0]} {wanted[1]}"
-            raise self._damaged(item, said)
-        return found
+        expected = DTYPES[self.sample[item]], self.shape(item)
+        if (decoded.dtype, decoded.shape) != expected:
+            problem = f"it decodes to {decoded.dtype} {decoded.shape}, and should to {expected[0]} {expected[1]}"
+            raise self._damaged(item, problem)
+        return decoded
 
-    def _damaged(self, item: int, what: str) -> StoreError:
+    def _damaged(self, item: int, problem: str) -> StoreError:
         return StoreError(
-            f"item {item} (row {self.row_of(item)}) is damaged: {what}; pack the store again", self.file_of(item)
+            f"item {item} (row {self.row_of(item)}) is damaged: {problem}; pack the store again", self.file_of(item)
         )

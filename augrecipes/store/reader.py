@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from augrecipes.remote import Place, RemotePath, place_of
 from augrecipes.store import columns, index
 from augrecipes.store.cache import Fetched, FileCache
 from augrecipes.store.columns import DTYPES, TABLE, StoredFile, are_offsets, everywhere
-from augrecipes.store.disk import check_size, crc32, map_file, naming
+from augrecipes.store.disk import check_size, crc32, map_file, store_errors
 from augrecipes.store.formats import FORMATS, Role, StoreFormat
 from augrecipes.store.items import Items, MappedShards, Verify, files_of
 
@@ -64,10 +64,11 @@ class Store:
         self.about: dict[str, Any] = content["about"]
         self.targets: dict[str, Role] = content["targets"]
         self.index, self.checks, self.cache_size = content, verify, cache_size
-        index.check(self.format, (*FORMATS,), str(path / index.NAME), "format")
-        said, name = content["columns"], str(path / index.COLUMNS)
-        blob = self._mapped(index.COLUMNS, said["size"], said["checksum"])
-        if crc32(blob) != said["checksum"]:
+        if self.format not in FORMATS:
+            raise index.wrong(str(path / index.NAME), "format", f"{', '.join(FORMATS)} are known")
+        file, name = content["columns"], str(path / index.COLUMNS)
+        blob = self._mapped(index.COLUMNS, file["size"], file["checksum"])
+        if crc32(blob) != file["checksum"]:
             raise StoreError("damaged: its checksum is not the one in the index; pack the store again", path=name)
         table = columns.load(blob, name)
         self.columns = {name: column for name, column in table.items() if not name.startswith(columns.OWN)}
@@ -98,10 +99,6 @@ class Store:
         """
         return self.tables[target].array(item)
 
-    def files_of_rows(self, target: str, rows: NDArray[np.int64]) -> list[tuple[str, int, Callable[[], object]]]:
-        """The files that some rows' items of a target lie in: name, bytes, and what opens each."""
-        return self.tables[target].files_of_rows(rows)
-
     @property
     def encodes(self) -> bool:
         """Whether images are encoded: then a plan decodes what it needs of one, by `encoded`."""
@@ -124,25 +121,25 @@ class Store:
         data = bytes(table.whole_data(item))
         return encoded(data, name=name, channels=channels, max_pixels=height * width)
 
-    def _open(self, name: str, role: Role, found: dict[str, Any]) -> Items:
-        kept = FORMATS[self.format].of(role)
+    def _open(self, name: str, role: Role, arrays: dict[str, Any]) -> Items:
+        store_format = FORMATS[self.format].for_role(role)
         prefix = f"{columns.OWN}{name}/"
-        table = {key.removeprefix(prefix): column for key, column in found.items() if key.startswith(prefix)}
+        table = {key.removeprefix(prefix): column for key, column in arrays.items() if key.startswith(prefix)}
         try:
-            check(table, kept, role, self.rows)
-            files = files_of(name, kept.suffix, self.index["shards"], table["rows"])
+            check(table, store_format, role, self.rows)
+            files = files_of(name, store_format.suffix, self.index["shards"], table["rows"])
             check_files(table, files)
         except ValueError as error:
             raise index.wrong(str(self.path / index.COLUMNS), prefix, str(error)) from None
         if isinstance(self.path, Path):
             for file in files:
-                with naming(self.path / file.name):
+                with store_errors(self.path / file.name):
                     check_size(self.path / file.name, (self.path / file.name).stat(), file.size)
         mapped = self._mapped  # a store that is let go of lets go of its files: no circle leads back to it
         shards = MappedShards(files, lambda file: mapped(file.name, file.size, file.checksum))
         if self.fetched is None:
             shards.map_all()
-        return Items(self.path, kept, shards, table, self.checks)
+        return Items(self.path, store_format, shards, table, self.checks)
 
 
 def _here(folder: Path, name: str, size: int, checksum: int) -> mmap.mmap | bytes:
@@ -180,7 +177,7 @@ def is_store(path: str | os.PathLike[str], *, damaged: bool = False) -> bool:
     False
     """
     place = place_of(path)
-    with naming(place):
+    with store_errors(place):
         return (any if damaged else all)((place / name).is_file() for name in (index.NAME, index.COLUMNS))
 
 
@@ -224,12 +221,12 @@ def open_store(
     return Store(place, content, verify, cache_size)
 
 
-def check(table: Mapping[str, NDArray[Any]], kept: StoreFormat, role: Role, rows: int) -> None:
+def check(table: Mapping[str, NDArray[Any]], store_format: StoreFormat, role: Role, rows: int) -> None:
     """Raises ValueError where a target's columns could not have been written: then none of its items is safe to read.
 
     Args:
         table: the columns.
-        kept: the format of the files.
+        store_format: the format of the files.
         role: image or mask.
         rows: number of rows.
     """
@@ -250,8 +247,8 @@ def check(table: Mapping[str, NDArray[Any]], kept: StoreFormat, role: Role, rows
         height, width, channels = shape[part].T.astype(np.int64)
         known = (height > 0) & (width > 0) & (channels >= 0) & ((channels < 1) == (role == "mask"))
         known &= sample[part] < len(DTYPES)
-        if kept.decode is not None:
-            return known & (kept.lossless | (sample[part] == 0))
+        if store_format.decode is not None:
+            return known & (store_format.lossless | (sample[part] == 0))
         pixels, rest = np.divmod(size[part], np.maximum(channels, 1) * bytes_of[sample[part] % len(DTYPES)])
         return known & (rest == 0) & (height * width == pixels)
 
@@ -265,9 +262,9 @@ def check_files(table: Mapping[str, NDArray[Any]], files: Sequence[StoredFile]) 
         start, size = (table[name][file.numbers.start : file.numbers.stop] for name in ("start", "size"))
 
         def lies(part: slice, start: Any = start, size: Any = size, end: int = file.size) -> NDArray[np.bool_]:
-            at, of = start[part], size[part]  # nothing overflows so
-            behind = np.append(start[part.start + 1 : part.stop + 1], end)[: len(at)]
-            return (at >= 0) & (at <= end) & (of > 0) & (of <= behind - at)
+            at, count = start[part], size[part]  # nothing overflows so
+            room = np.append(start[part.start + 1 : part.stop + 1], end)[: len(at)]
+            return (at >= 0) & (at <= end) & (count > 0) & (count <= room - at)
 
         if not everywhere(len(start), lies):
             raise ValueError("start, size: there are items outside their file, or within others")

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from augrecipes.errors import StoreError
 from augrecipes.store import columns
 from augrecipes.store.columns import DTYPES, TABLE, Texts, table_of
-from augrecipes.store.disk import READ_ONLY, crc32, naming, record_of, sync, sync_folder, write_all, write_file
+from augrecipes.store.disk import READ_ONLY, crc32, record_of, store_errors, sync, sync_folder, write_all, write_file
 from augrecipes.store.formats import Item, StoreFormat, pieces
 from augrecipes.store.index import differences, shard_name
 
@@ -53,10 +53,12 @@ class StagedShard:
 
     def render(self) -> bytes:
         """Returns it as the bytes of a file."""
-        found: dict[str, Any] = {"notes": self.notes}
-        found |= {f"{name}/{key}": table[key] for name, table in self.tables.items() for key in TABLE}
-        found |= {f"{name}/file": np.array([said["size"], said["checksum"]]) for name, said in self.files.items()}
-        return columns.render(found)
+        tables: dict[str, Any] = {"notes": self.notes}
+        tables |= {f"{name}/{key}": table[key] for name, table in self.tables.items() for key in TABLE}
+        tables |= {
+            f"{name}/file": np.array([record["size"], record["checksum"]]) for name, record in self.files.items()
+        }
+        return columns.render(tables)
 
 
 class OpenShard:
@@ -71,39 +73,39 @@ class OpenShard:
         notes: of its rows.
     """
 
-    def __init__(self, folder: Path, files: Mapping[str, str], kept: Mapping[str, StoreFormat]) -> None:
-        self._kept, self._folder = kept, folder
+    def __init__(self, folder: Path, files: Mapping[str, str], formats: Mapping[str, StoreFormat]) -> None:
+        self._formats, self._folder = formats, folder
         self._paths = {name: folder / file for name, file in files.items()}
-        self._said = {name: {"size": 0, "checksum": 0} for name in kept}
-        self._records: dict[str, list[tuple[int, ...]]] = {name: [] for name in kept}
-        self._counts: dict[str, list[int]] = {name: [0] for name in kept}
+        self._sums = {name: {"size": 0, "checksum": 0} for name in formats}
+        self._records: dict[str, list[tuple[int, ...]]] = {name: [] for name in formats}
+        self._counts: dict[str, list[int]] = {name: [0] for name in formats}
         self.notes: list[str] = []
         self._files: dict[str, BinaryIO] = {}
         with ExitStack() as opened:
             for name, path in self._paths.items():
-                with naming(path):
+                with store_errors(path):
                     path.unlink(missing_ok=True)
                     self._files[name] = opened.enter_context(path.open("xb", buffering=0))
             self.close = opened.pop_all().close
 
-    def with_(self, made: Mapping[str, Sequence[Item]]) -> int:
+    def size_with(self, row: Mapping[str, Sequence[Item]]) -> int:
         """Returns the size of the largest file with these items, or a little more."""
-        more = {name: sum(item.size + self._kept[name].alignment for item in items) for name, items in made.items()}
-        return max(said["size"] + more[name] for name, said in self._said.items())
+        more = {name: sum(item.size + self._formats[name].alignment for item in items) for name, items in row.items()}
+        return max(record["size"] + more[name] for name, record in self._sums.items())
 
-    def add(self, made: Mapping[str, Sequence[Item]], note: str) -> None:
+    def add(self, row: Mapping[str, Sequence[Item]], note: str) -> None:
         """Writes a row; all of it or, after an error, nothing."""
-        before = {name: dict(said) for name, said in self._said.items()}
+        before = {name: dict(record) for name, record in self._sums.items()}
         try:
-            records = {name: [self._put(name, item) for item in items] for name, items in made.items()}
+            records = {name: [self._put(name, item) for item in items] for name, items in row.items()}
         except BaseException:
             for name, file in self._files.items():
-                with naming(self._paths[name]):
+                with store_errors(self._paths[name]):
                     file.truncate(before[name]["size"])
-            self._said = before
+            self._sums = before
             raise
-        for name, found in records.items():
-            self._records[name] += found
+        for name, rows in records.items():
+            self._records[name] += rows
             self._counts[name].append(len(self._records[name]))
         self.notes.append(note)
 
@@ -111,25 +113,25 @@ class OpenShard:
         """Returns what was written, once it would outlive a power failure; no row can follow."""
         for name, file in self._files.items():
             sync(file, self._paths[name])
-            with naming(self._paths[name]):
+            with store_errors(self._paths[name]):
                 self._paths[name].chmod(READ_ONLY)
         self.close()
         sync_folder(self._folder)
-        tables = {name: table_of(self._records[name], self._counts[name]) for name in self._kept}
-        return StagedShard(self._said, tables, Texts.of(self.notes))
+        tables = {name: table_of(self._records[name], self._counts[name]) for name in self._formats}
+        return StagedShard(self._sums, tables, Texts.of(self.notes))
 
     def _put(self, name: str, item: Item) -> tuple[int, ...]:
         """Writes an item behind a hole that reads as zeros; what is known of it."""
-        said, file = self._said[name], self._files[name]
-        step = max(self._kept[name].alignment, DTYPES[item.sample].itemsize)
-        start = -(-said["size"] // step) * step
-        checksum = crc32(bytes(start - said["size"]), said["checksum"])
-        with naming(self._paths[name]):
+        record, file = self._sums[name], self._files[name]
+        step = max(self._formats[name].alignment, DTYPES[item.sample].itemsize)
+        start = -(-record["size"] // step) * step
+        checksum = crc32(bytes(start - record["size"]), record["checksum"])
+        with store_errors(self._paths[name]):
             file.seek(start)
         for piece in pieces(item.data):
             write_all(file, piece, self._paths[name])
             checksum = crc32(piece, checksum)
-        self._said[name] = {"size": start + item.size, "checksum": checksum}
+        self._sums[name] = {"size": start + item.size, "checksum": checksum}
         return start, item.size, *item.shape, item.sample, item.checksum
 
 
@@ -141,19 +143,19 @@ def staged_shards(root: Path, suffixes: Mapping[str, str], sent: Mapping[str, in
         suffixes: of the targets' files.
         sent: the files that lie where the store will be, and their sizes; None: they are staged here.
     """
-    found: list[StagedShard] = []
-    while (shard := _opened(root, len(found), suffixes, sent)) is not None:
-        found.append(shard)
-    return found
+    shards: list[StagedShard] = []
+    while (shard := _opened(root, len(shards), suffixes, sent)) is not None:
+        shards.append(shard)
+    return shards
 
 
-def forget(root: Path, count: int, kept: Collection[str]) -> None:
+def forget(root: Path, count: int, names: Collection[str]) -> None:
     """Removes all that is staged but so many shards, and their files: what says that they are whole goes first."""
     for path in sorted(root.glob("?????*.npz")):
         if not path.stem.isdecimal() or int(path.stem) >= count:
             path.unlink()
     for path in list((root / "store").iterdir()):
-        if path.name not in kept:
+        if path.name not in names:
             path.unlink()
 
 
@@ -164,21 +166,21 @@ def begin(root: Path, plan: dict[str, Any]) -> None:
         StoreError: shards of another plan are whole.
     """
     path, wanted, names = root / "plan.json", json.dumps(plan, sort_keys=True), ""
-    with naming(path):
-        begun = path.read_text() if path.exists() else None
-        if begun not in (None, wanted) and any(root.glob("*.npz")):
+    with store_errors(path):
+        known = path.read_text() if path.exists() else None
+        if known not in (None, wanted) and any(root.glob("*.npz")):
             with suppress(ValueError, AttributeError, TypeError):
-                names = ", ".join(differences(json.loads(begun or ""), plan))
+                names = ", ".join(differences(json.loads(known or ""), plan))
             raise StoreError(
                 f"an interrupted run was to write another store here (other: {names or 'its plan cannot be read'}); go "
                 "on with the same arguments, or discard what it wrote by removing this folder",
                 path=str(root),
             )
-        if begun is None:  # a run was interrupted before it had begun: what says that shards are whole is of another
+        if known is None:  # a run was interrupted before it had begun: what says that shards are whole is of another
             for old in root.glob("*.npz"):
                 old.unlink()
         (root / "store").mkdir(exist_ok=True)
-    if begun != wanted:
+    if known != wanted:
         write_file(path, wanted.encode("ascii"))
 
 
@@ -206,14 +208,16 @@ def _opened(root: Path, number: int, suffixes: Mapping[str, str], sent: Mapping[
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if archive.testzip() is not None:
                 return None
-        found = columns.load(data, "")
-        said = {name: dict(zip(("size", "checksum"), found[f"{name}/file"].tolist(), strict=True)) for name in suffixes}
-        tables = {name: {key: found[f"{name}/{key}"] for key in TABLE} for name in suffixes}
+        arrays = columns.load(data, "")
+        records = {
+            name: dict(zip(("size", "checksum"), arrays[f"{name}/file"].tolist(), strict=True)) for name in suffixes
+        }
+        tables = {name: {key: arrays[f"{name}/{key}"] for key in TABLE} for name in suffixes}
         for name, file in shard_files(number, suffixes).items():
-            if sent is not None and sent.get(file) != said[name]["size"]:
+            if sent is not None and sent.get(file) != records[name]["size"]:
                 return None
-            if sent is None and record_of(root / "store" / file) != said[name]:
+            if sent is None and record_of(root / "store" / file) != records[name]:
                 return None
-        return StagedShard(said, tables, cast("Texts", found["notes"]))
+        return StagedShard(records, tables, cast("Texts", arrays["notes"]))
     except Exception:  # whatever zip files that are damaged raise: such a shard is written again
         return None

@@ -12,7 +12,7 @@ from augrecipes.errors import StoreError
 from augrecipes.progress import Progress
 from augrecipes.remote import RemotePath
 from augrecipes.store.columns import StoredFile, Texts
-from augrecipes.store.disk import crc32, naming, record_of
+from augrecipes.store.disk import crc32, record_of, store_errors
 from augrecipes.store.reader import Store, open_store
 
 
@@ -61,7 +61,7 @@ def verify_store(path: str | os.PathLike[str], progress: Progress | None = None)
 def _faults(store: Store, name: str, stored: StoredFile) -> Iterator[Fault]:
     """Reads a file from beginning to end, and, where it is damaged, says which of its items are."""
     items, place = store.tables[name], str(store.path / stored.name)
-    with tempfile.TemporaryDirectory(prefix="augrecipes-") as folder, naming(store.path / stored.name):
+    with tempfile.TemporaryDirectory(prefix="augrecipes-") as folder, store_errors(store.path / stored.name):
         path = Path(place)
         if isinstance(store.path, RemotePath):  # the file as it is there now
             path = Path(folder, "file")

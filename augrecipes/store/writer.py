@@ -20,7 +20,7 @@ from augrecipes.errors import StoreError
 from augrecipes.remote import Place, RemotePath, place_of
 from augrecipes.store import index
 from augrecipes.store.columns import Column, joined, tables_of
-from augrecipes.store.disk import locked, naming, sync_folder, write_file
+from augrecipes.store.disk import locked, store_errors, sync_folder, write_file
 from augrecipes.store.formats import FORMATS, Item, Role, item_of
 from augrecipes.store.index import publish
 from augrecipes.store.staging import OpenShard, StagedShard, begin, forget, remove, shard_files, staged_shards
@@ -79,12 +79,12 @@ class StoreWriter:
                 raise StoreError("the folder that it should be in does not exist; make it first", path=str(place))
         self.path: Place = place
         self._targets = dict(targets)
-        self._kept = {name: FORMATS[format].of(role) for name, role in targets.items()}
+        self._formats = {name: FORMATS[format].for_role(role) for name, role in targets.items()}
         self._plan: dict[str, Any] = {
             "about": index.as_json(about or {}),
             "format": format,
             "kind": kind,
-            "quality": quality if any(how.encode for how in self._kept.values()) else None,
+            "quality": quality if any(how.encode for how in self._formats.values()) else None,
             "rows": rows,
             "shard_bytes": shard_bytes or SHARD_BYTES,
             "targets": [[name, role] for name, role in targets.items()],
@@ -92,13 +92,13 @@ class StoreWriter:
         }
         self._root = index.stage_folder(place) if isinstance(place, Path) else _unsent(place)
         self._folder = self._root / "store"
-        self._suffixes = {name: how.suffix for name, how in self._kept.items()}
+        self._suffixes = {name: how.suffix for name, how in self._formats.items()}
         self._shards: list[StagedShard] = []
         self._open: OpenShard | None = None
-        with self._naming():
+        with self._errors():
             self._lock = locked(self._root / "lock")
         try:
-            with self._naming():
+            with self._errors():
                 self._begin(expected_bytes)
         except BaseException:
             self.close()
@@ -129,19 +129,19 @@ class StoreWriter:
         """
         if row != self.done or row >= self._plan["rows"]:
             raise ValueError(f"row {row} of {self._plan['rows']} was given where row {self.done} is next")
-        made = {name: [self._item(row, name, given) for given in items.get(name, ())] for name in self._kept}
-        with self._naming():
-            if self._open is not None and self._open.notes and self._open.with_(made) > self._plan["shard_bytes"]:
+        stored = {name: [self._item(row, name, value) for value in items.get(name, ())] for name in self._formats}
+        with self._errors():
+            if self._open is not None and self._open.notes and self._open.size_with(stored) > self._plan["shard_bytes"]:
                 self._close_shard()
             if self._open is None:
-                self._open = OpenShard(self._folder, shard_files(len(self._shards), self._suffixes), self._kept)
-            self._open.add(made, note)
+                self._open = OpenShard(self._folder, shard_files(len(self._shards), self._suffixes), self._formats)
+            self._open.add(stored, note)
 
     def keep(self, rows: int) -> None:
         """Forgets all rows behind the first so many, and those that are in a shard with them."""
         while self._shards and self.done > rows:
             self._shards.pop()
-        with self._naming():
+        with self._errors():
             self._forget()
 
     def finish(self, columns: Mapping[str, Column] | None = None, about: Mapping[str, Any] | None = None) -> None:
@@ -159,15 +159,17 @@ class StoreWriter:
         if self.done != self._plan["rows"]:
             raise StoreError(f"only {self.done:,} of {self._plan['rows']:,} rows were written", path=str(self.path))
         tables = tables_of(columns or {})
-        with self._naming():
+        with self._errors():
             self._close_shard()
-            said = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")} | {"targets": self._targets}
-            said["about"] = {**self._plan["about"], **index.as_json(about or {})}
+            fields = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")} | {
+                "targets": self._targets
+            }
+            fields["about"] = {**self._plan["about"], **index.as_json(about or {})}
             shards = [{"rows": len(shard.notes), "files": dict(shard.files)} for shard in self._shards]
-            items = {name: joined([shard.tables[name] for shard in self._shards]) for name in self._kept}
-            publish(self.path if isinstance(self.path, RemotePath) else self._folder, items, tables, said, shards)
+            items = {name: joined([shard.tables[name] for shard in self._shards]) for name in self._formats}
+            publish(self.path if isinstance(self.path, RemotePath) else self._folder, items, tables, fields, shards)
             if isinstance(self.path, Path):
-                with naming(self.path):
+                with store_errors(self.path):
                     self._folder.rename(self.path)
                 sync_folder(self.path.parent)
             remove(self._root)
@@ -187,10 +189,10 @@ class StoreWriter:
         self.close()
 
     @contextmanager
-    def _naming(self) -> Iterator[None]:
+    def _errors(self) -> Iterator[None]:
         """Turns what the system says of where the store grows into a StoreError, with a way out."""
         try:
-            with naming(self._root):
+            with store_errors(self._root):
                 yield
         except StoreError as error:
             of_the_disk = error.__cause__ is not None and (error.path or "").startswith(str(self._root))
@@ -206,16 +208,16 @@ class StoreWriter:
         begin(self._root, self._plan)
         self._shards = staged_shards(self._root, self._suffixes, self._sent())
         self._forget()
-        expected -= sum(said["size"] for shard in self._shards for said in shard.files.values())
+        expected -= sum(record["size"] for shard in self._shards for record in shard.files.values())
         if isinstance(self.path, RemotePath):
-            expected = min(expected, self._plan["shard_bytes"] * len(self._kept))
+            expected = min(expected, self._plan["shard_bytes"] * len(self._formats))
         if expected > (free := shutil.disk_usage(self._root).free):
             why = f"needs {expected:,} more bytes, and {free:,} are free; make room, or take another disk"
             raise StoreError(why, path=str(self.path))
 
     def _refuse_taken(self) -> None:
         there = self.path if isinstance(self.path, Path) else self.path / index.NAME
-        with naming(there):
+        with store_errors(there):
             if os.path.lexists(there) if isinstance(there, Path) else there.exists():
                 why = "exists already, and a published store is never modified; remove it first"
                 raise StoreError(why, str(self.path))
@@ -224,7 +226,7 @@ class StoreWriter:
         """The files that lie where the store will be, and their sizes; None where they are staged on this machine."""
         if isinstance(self.path, Path):
             return None
-        with naming(self.path):
+        with store_errors(self.path):
             try:
                 return self.path.files()
             except FileNotFoundError:
@@ -232,27 +234,27 @@ class StoreWriter:
 
     def _forget(self) -> None:
         """Removes all that is staged, or was sent, but the shards that are whole."""
-        kept = {file for k in range(len(self._shards)) for file in shard_files(k, self._suffixes).values()}
-        forget(self._root, len(self._shards), kept)
-        for name in (self._sent() or {}).keys() - kept:
+        names = {file for k in range(len(self._shards)) for file in shard_files(k, self._suffixes).values()}
+        forget(self._root, len(self._shards), names)
+        for name in (self._sent() or {}).keys() - names:
             if "/" not in name and name.endswith(tuple(self._suffixes.values())):
-                with naming(self.path / name):
+                with store_errors(self.path / name):
                     (self.path / name).unlink()
 
     def _send(self, there: RemotePath, names: Collection[str]) -> None:
         """Sends files, and lets go of them here. StoreError where a store was published there meanwhile."""
         self._refuse_taken()
         for name in names:
-            with naming(there / name):
+            with store_errors(there / name):
                 (there / name).send(self._folder / name)
         for name in names:
             (self._folder / name).unlink()
 
-    def _item(self, row: int, name: str, given: NDArray[Any] | Item) -> Item:
-        if isinstance(given, Item):
-            return given
+    def _item(self, row: int, name: str, value: NDArray[Any] | Item) -> Item:
+        if isinstance(value, Item):
+            return value
         try:
-            return item_of(given, self._kept[name], self._targets[name], self._plan["quality"] or 0)
+            return item_of(value, self._formats[name], self._targets[name], self._plan["quality"] or 0)
         except StoreError as error:
             raise StoreError(f"row {row}: {error.reason}", path=str(self.path)) from None
 

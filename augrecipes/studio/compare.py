@@ -22,7 +22,7 @@ from augrecipes.machine import cores
 from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
 from augrecipes.preview.display import amplified, at_size, rgb_of_input, rgb_of_output, within
-from augrecipes.recipe.model import Inputs, Output, Step
+from augrecipes.recipe.model import UINT8_HWC, Inputs, Step
 from augrecipes.studio.editing import steps_by_path
 from augrecipes.studio.jobs import go_on
 from augrecipes.studio.pair_names import pair_names
@@ -100,7 +100,7 @@ def _outermost(path: str) -> str:
 
 def _compiled(view: View, steps: Sequence[Step], behind: Sequence[Step], **more: Any) -> Pipeline:
     """Some steps by themselves; the targets that steps `behind` them make are not there yet."""
-    output: dict[str, Any] = {"output": Output(dtype="uint8", layout="hwc"), "outputs": Arguments()}
+    output: dict[str, Any] = {"output": UINT8_HWC, "outputs": Arguments()}
     inputs = Inputs() if more else view.recipe.inputs
     part = replace(view.recipe, steps=tuple(steps), eval=None, derived=False, inputs=inputs, **output)
     later = frozenset(one.args["target"] for one in behind if one.name == groups.DEGRADE)

@@ -19,12 +19,12 @@ from augrecipes.demo.dataset import draw_dataset, draw_scenes
 from augrecipes.demo.slides import draw_slides
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded
+from augrecipes.lru import LruCache
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.opening import Data, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.sources.stored import Store, StoredSource, check_targets, open_store, remaining_recipe
 from augrecipes.store import is_store
-from augrecipes.studio.jobs import LruCache
 from augrecipes.studio.requests import Refused
 
 MOST_BYTES = 160 << 20  # of samples that are cached, as they were read

@@ -25,8 +25,9 @@ from augrecipes.interop.reading import of_text
 from augrecipes.ops import groups, registry
 from augrecipes.paths import write_file
 from augrecipes.recipe import gallery
-from augrecipes.recipe.grammar import DEGRADE, GROUPS, POLICIES, STEP_KEYS, TOP
+from augrecipes.recipe.grammar import DEGRADE, GROUPS, POLICIES, STEP_KEYS
 from augrecipes.recipe.limits import MAX_BYTES, read_bytes
+from augrecipes.recipe.model import TOP
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.studio.jobs import go_on
 from augrecipes.studio.pair_names import pair_names
@@ -157,7 +158,7 @@ def _step(name: str, found: Schema) -> dict[str, Any]:
     arguments = {key: argument_of(key, part) for key, part in properties.items()}
     first, group = str(found.get("description", "")), bool(found.get("x-group")) or name == groups.DEGRADE
     doc = first
-    with suppress(KeyError, registry.BrokenPlugin):
+    with suppress(KeyError):
         doc = inspect.getdoc(registry.get_class(name)) or first
     return {"first_line": first, "doc": doc, "group": group, "arguments": arguments}
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Hashable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing
-from typing import Any, Generic, TypeVar
-from weakref import WeakValueDictionary
+from typing import Any, TypeVar
 
 _THREADS = 24
 
@@ -120,40 +118,3 @@ class WorkThreads:
     def close(self) -> None:
         """Take no more work, and wait for none."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-
-
-class LruCache(Generic[T]):
-    """So many items, or items of so many bytes; the least recently used goes first. Each is made once, by one thread.
-
-    >>> cache = LruCache(most=2)
-    >>> [cache.get(key, lambda key=key: key * 10) for key in (1, 2, 3)], cache.peek(1), cache.total
-    ([10, 20, 30], None, 2)
-    """
-
-    def __init__(self, most: int, size: Callable[[T], int] = lambda item: 1) -> None:
-        self._most, self._size = most, size
-        self.total = 0  # the sum of the sizes
-        self._items: OrderedDict[Hashable, T] = OrderedDict()
-        self._making: WeakValueDictionary[Hashable, threading.Lock] = WeakValueDictionary()  # while threads hold them
-        self._lock = threading.Lock()
-
-    def peek(self, key: Hashable) -> T | None:
-        """The item of a key; None where it is not cached."""
-        with self._lock:
-            if key in self._items:
-                self._items.move_to_end(key)
-            return self._items.get(key)
-
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The item of a key; made where it is not cached, and what making it raises is raised."""
-        with self._lock:
-            making = self._making.setdefault(key, threading.Lock())
-        with making:
-            if (found := self.peek(key)) is None:
-                found = make()
-                with self._lock:
-                    self._items[key] = found
-                    self.total += self._size(found)
-                    while self.total > self._most and len(self._items) > 1:
-                        self.total -= self._size(self._items.popitem(last=False)[1])
-            return found

@@ -16,6 +16,7 @@ from augrecipes.compiler.run.instrument import route_steps
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import LintError, RecipeError
 from augrecipes.lint import lint
+from augrecipes.lru import LruCache
 from augrecipes.recipe import gallery
 from augrecipes.recipe.gallery import find
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -23,7 +24,7 @@ from augrecipes.recipe.parse import Source, load, parse_text
 from augrecipes.recipe.write import text_of, to_yaml
 from augrecipes.sources.opening import Data
 from augrecipes.studio.data import StudioData
-from augrecipes.studio.jobs import LruCache, WorkThreads, WorkTurn, go_on
+from augrecipes.studio.jobs import WorkThreads, WorkTurn, go_on
 
 NEW = """version: 1
 recipe: my-recipe

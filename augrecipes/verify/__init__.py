@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from augrecipes.verify.contract import LAWS, Figure, SampleRef, Worst, number
+from augrecipes.verify.contract import LAWS, Figure, SampleRef, Verification, Worst, number
 from augrecipes.verify.run import render_worst, replay, verify
-from augrecipes.verify.verification import Verification
 
 __all__ = ["LAWS", "Figure", "SampleRef", "Verification", "Worst", "number", "render_worst", "replay", "verify"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any, cast
@@ -9,8 +11,7 @@ from typing import Any, cast
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
-from augrecipes.recipe.model import Recipe, RuleName
-from augrecipes.sources.sample import Sample
+from augrecipes.recipe.model import Mode, Optimize, Recipe, RuleName
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +54,6 @@ def promise_of(pipeline: Pipeline, dtype: Dtype) -> Promise:
         rules=tuple(firing.rule for firing in fired),
         random=tuple(dict.fromkeys(cast(RuleName, f.rule) for f in fired if f.contract == "DISTRIBUTION")),
     )
-
-
-class PlanDiffersError(Exception):
-    """The plan refuses what the recipe takes, or the other way round, or gives something of another kind."""
-
-
-def run_plan(given: Sample, pipeline: Any, epoch: int, **instead: Any) -> dict[str, Any]:
-    """As `Sample.run` by the pipeline that is checked: what it refuses is no DataError, which the recipe's own is."""
-    try:
-        return given.run(pipeline, epoch, **instead)
-    except DataError as error:
-        raise PlanDiffersError from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +116,17 @@ class Figure:
 LAWS: dict[str, tuple[str, str]] = {
     "outcome": ("samples", "both give the same targets of the same sizes, or both refuse the sample"),
     "levels": ("levels", "largest difference of an image's values, 0..255 before normalisation"),
-    "colours": ("levels", "the same for colours and distortions alone, on the image as the other steps leave it"),
-    "displacement": ("px", "how far apart the sources of one output pixel are, in px of the output"),
-    "hidden": ("px", "pixels that show the image where the other shows what lies beyond it"),
-    "truth": ("×", "distance to a band-limited image that is known everywhere: optimised over unoptimised"),
+    "colours": ("levels", "the same for the steps that move no pixels, by themselves on the image as it was read"),
+    "motion": ("px", "how far the image lies from where it lies as written, by a fit over all of it"),
+    "content": ("×", "largest difference of means of 8×8 px, over what the image varies by around them"),
     "labels": ("labels", "labels that neither the mask nor a fill has"),
-    "nearest": ("px", "from the pixel that a label is taken from to where the image comes from, in px of the source"),
+    "elsewhere": ("share", "of a mask whose label the other one has nowhere within 2 px"),
     "draws": ("steps", "that acted in one only, or drew other numbers, besides the noise itself"),
-    "noise": ("errors", "how far the noise's moments and histogram are from the recipe's, in standard errors"),
+    "noise": (
+        "errors",
+        "how far moments and histogram of what is drawn are from the recipe's, in standard errors",
+    ),
     "independence": ("errors", "the same for products of neighbours: pixels, channels, samples"),
-    "places": ("errors", "the same as noise for how far random fields take pixels from"),
-    "smoothness": ("errors", "the same as independence for these fields"),
     "equal": ("px", "largest difference of coordinates"),
 }
 
@@ -205,33 +194,86 @@ class Metrics:
 
     def figures(self) -> tuple[Figure, ...]:
         """All laws, by dtype and by target in the order in which they were first measured."""
-        found: dict[tuple[Dtype, str, str], list[tuple[SampleRef, Measurement]]] = {}
+        by_law = defaultdict[tuple[Dtype, str, str], list[tuple[SampleRef, Measurement]]](list)
         for place, readings in self.readings.items():
-            for one in readings:
-                found.setdefault((place.dtype, one.target, one.law), []).append((place, one))
-        dtypes = list(dict.fromkeys(dtype for dtype, _, _ in found))
-        targets = list(dict.fromkeys(("sample", *(target for _, target, _ in found))))
+            for reading in readings:
+                by_law[place.dtype, reading.target, reading.law].append((place, reading))
+        dtypes = list(dict.fromkeys(dtype for dtype, _, _ in by_law))
+        targets = list(dict.fromkeys(("sample", *(target for _, target, _ in by_law))))
         laws = list(LAWS)
-        order = sorted(found, key=lambda key: (dtypes.index(key[0]), targets.index(key[1]), laws.index(key[2])))
-        return tuple(_figure(key, found[key]) for key in order)
+        order = sorted(by_law, key=lambda key: (dtypes.index(key[0]), targets.index(key[1]), laws.index(key[2])))
+        return tuple(_figure(key, by_law[key]) for key in order)
 
     def worst(self, count: int) -> tuple[Worst, ...]:
         """The samples nearest to, or furthest beyond, what is allowed; the worst first."""
-        found = [
+        samples = [
             Worst(place, tuple(sorted(readings, key=Measurement.rank, reverse=True)))
             for place, readings in self.readings.items()
         ]
-        found.sort(key=lambda one: [reading.rank() for reading in one.readings], reverse=True)
-        return tuple(found[:count])
+        samples.sort(key=lambda sample: [reading.rank() for reading in sample.readings], reverse=True)
+        return tuple(samples[:count])
 
 
-def _figure(key: tuple[Dtype, str, str], found: list[tuple[SampleRef, Measurement]]) -> Figure:
+def _figure(key: tuple[Dtype, str, str], measured: list[tuple[SampleRef, Measurement]]) -> Figure:
     dtype, target, law = key
-    where, worst = max(found, key=lambda one: (one[1].broken, one[1].value))
-    each = [one for _, one in found]
-    shares = [one.share for one in each if one.share is not None]
+    where, worst = max(measured, key=lambda sample: (sample[1].broken, sample[1].value))
+    readings = [reading for _, reading in measured]
+    shares = [reading.share for reading in readings if reading.share is not None]
     return Figure(
-        target, law, worst.limit, worst.value, fmean(one.mean for one in each),
-        fmean(shares) if shares else None, len(each), sum(one.broken for one in each),
-        where, dtype,
+        target, law, worst.limit, worst.value, fmean(reading.mean for reading in readings),
+        fmean(shares) if shares else None, len(readings), sum(reading.broken for reading in readings), where, dtype,
     )  # fmt: skip
+
+
+WORST = 3  # samples that a Verification names
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `verify` measured.
+
+    Attributes:
+        recipe: as it was loaded.
+        mode: the section.
+        optimize: of the plan.
+        seed: of the draws.
+        promises: the contract of the plan for each dtype of image that was compared.
+        samples: how many were compared, of the dtype that the most were of.
+        figures: what was measured, by target and law.
+        origins: from each target that comes out to the one that it is made of.
+        worst: the samples nearest to, or furthest beyond, what is allowed, the worst first.
+        left_out: what was wrong with samples that cannot be read, or that both pipelines refuse.
+    """
+
+    recipe: Recipe
+    mode: Mode
+    optimize: Optimize
+    seed: int
+    promises: dict[Dtype, Promise]
+    samples: int
+    figures: tuple[Figure, ...]
+    origins: dict[str, str]
+    worst: tuple[Worst, ...]
+    left_out: tuple[DataError, ...] = ()
+
+    @property
+    def promise(self) -> Promise:
+        """The contract of the plan, whatever the dtype."""
+        return combined([*self.promises.values()])
+
+    @property
+    def broken(self) -> tuple[Figure, ...]:
+        """The laws that do not hold on every sample."""
+        return tuple(figure for figure in self.figures if not figure.ok)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every contract holds."""
+        return not self.broken
+
+
+def combined(promises: Sequence[Promise]) -> Promise:
+    """What all of them together promise."""
+    rules = dict.fromkeys(rule for promise in promises for rule in promise.rules)
+    random = dict.fromkeys(rule for promise in promises for rule in promise.random)
+    return Promise(any(p.geometry for p in promises), max(p.levels for p in promises), (*rules,), (*random,))

@@ -43,13 +43,14 @@ class NoiseComparison:
         self.products.append(_parts(_products(other, before[1])) - _parts(_products(one, before[0])))
         self._last = one, other
 
-    def errors(self, *, smooth: bool) -> list[float]:
-        """Of both laws the largest difference in standard errors; nothing where there was no noise.
+    def errors(self, *, smooth: bool) -> dict[str, float]:
+        """By law the largest difference in standard errors; nothing where there was no noise.
 
         Args:
             smooth: no part of a sample is independent of those beside it.
         """
-        return [_largest(found, smooth) for found in (self.powers, self.products) if found]
+        laws = {"noise": self.powers, "independence": self.products}
+        return {law: _largest(differences, smooth) for law, differences in laws.items() if differences}
 
 
 def _powers(noise: NDArray[Any], marks: NDArray[Any]) -> list[NDArray[Any]]:
@@ -71,10 +72,9 @@ def _products(noise: NDArray[Any], before: NDArray[Any] | None) -> list[NDArray[
 
 def _parts(measured: list[NDArray[Any]]) -> Means:
     """Means over the parts of an image, parts × measures."""
-    made = []
-    for rows in np.array_split(np.stack(measured, axis=-1), _SIDES):
-        made += [part.mean(axis=(0, 1)) for part in np.array_split(rows, _SIDES, axis=1) if part.size]
-    return np.array(made)
+    rows = np.array_split(np.stack(measured, axis=-1), _SIDES)
+    parts = [part for row in rows for part in np.array_split(row, _SIDES, axis=1)]
+    return np.array([part.mean(axis=(0, 1)) for part in parts if part.size])
 
 
 def _largest(differences: list[Means], smooth: bool) -> float:
@@ -87,6 +87,6 @@ def _largest(differences: list[Means], smooth: bool) -> float:
     mean, error = rows.mean(axis=0), rows.std(axis=0, ddof=1) / math.sqrt(len(rows))
     student = np.divide(np.abs(mean), error, out=np.zeros_like(mean), where=error > 0)
     student[(error == 0) & (mean != 0)] = math.inf
-    # Student's distribution is a normal one, bent (Wallace 1959).
-    bent = np.sqrt(free * np.log1p(student**2 / free)) * (8 * free + 1) / (8 * free + 3)
-    return float(bent.max())
+    # As a quantile of the normal distribution (Wallace 1959).
+    normal = np.sqrt(free * np.log1p(student**2 / free)) * (8 * free + 1) / (8 * free + 3)
+    return float(normal.max())

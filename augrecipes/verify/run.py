@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from augrecipes.compiler.compile import build as build_pipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
-from augrecipes.preview.cells import CellGroup, SheetRow
-from augrecipes.preview.display import rgb_of_input, rgb_of_output, size_text
-from augrecipes.preview.rows import annotated, difference_group, short_path
+from augrecipes.preview.cells import SheetRow
+from augrecipes.preview.rows import comparison_row, difference_group
 from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -24,8 +23,18 @@ from augrecipes.recipe.views import refuse_views
 from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.verify.compare import Build, Comparison, levels_of
-from augrecipes.verify.contract import LAWS, Metrics, Promise, SampleRef, Worst, number, promise_of
-from augrecipes.verify.verification import WORST, Verification, together
+from augrecipes.verify.contract import (
+    LAWS,
+    WORST,
+    Metrics,
+    Promise,
+    SampleRef,
+    Verification,
+    Worst,
+    combined,
+    number,
+    promise_of,
+)
 
 _SPARE_TRIES = 50  # broken files that are passed over before nothing more is tried
 
@@ -62,10 +71,9 @@ def verify(
 ) -> Verification:
     """Run a recipe as it is written and as the optimiser plans it, with the same draws, and compare what comes out.
 
-    Where the plan merges no resampling, images are compared value by value. Where it does, waves, constants and the
-    real image go through the steps of the plan that move pixels, as samples do, and are held against the places that
-    coordinate ramps tell of the recipe as it is written; colour steps are compared on their own. Masks, boxes and
-    keypoints are compared in both cases.
+    Where the plan merges no resampling, images are compared value by value. Where it does, they must show the same
+    things at the same places, and the steps that move no pixels are compared value by value on their own. Masks, boxes
+    and keypoints are compared in both cases.
 
     The plans for uint8 and for float32 images differ, so each is compared on its own: images are read as uint8, and
     float32 is the same image in 0..1.
@@ -98,7 +106,7 @@ def verify(
     pipelines = {name: part.compile(mode, optimize, seed) for name, part in parts.items()}
     if reader is None:
         reader = open_data(recipe, next(iter(pipelines.values())).targets, data, masks)
-    keys, metrics = places(len(reader), samples, epochs, mode), Metrics()
+    places, metrics = sample_refs(len(reader), samples, epochs, mode), Metrics()
     comparisons = [
         Comparison(
             part, mode, optimize, build or builder(mode, seed), pipelines[name].origins, dtype,
@@ -109,7 +117,7 @@ def verify(
     ]  # fmt: skip
     left_out: dict[str, DataError] = {}
     done = Counter[tuple[str, Dtype]]()
-    for k, place in enumerate(keys):
+    for k, place in enumerate(places):
         if len(left_out) > _SPARE_TRIES:
             break
         try:
@@ -121,21 +129,23 @@ def verify(
             view, dtype = comparison.metrics.view, comparison.dtype
             # Samples take turns to stand for view 0, 1, … of a name, so that all are looked at.
             tile = place.number % views[view] if views else given.tile
-            one = replace(given.of(dtype), tile=tile)
-            refused = comparison.sample(one, replace(place, index=one.index, tile=tile, path=one.path, dtype=dtype))
+            sample = replace(given.of(dtype), tile=tile)
+            refused = comparison.sample(
+                sample, replace(place, index=sample.index, tile=tile, path=sample.path, dtype=dtype)
+            )
             if refused is None:
                 done[view, dtype] += 1
             else:
                 left_out[str(refused)] = refused
         if progress:
-            progress((k + 1) * len(dtypes), len(keys) * len(dtypes))
+            progress((k + 1) * len(dtypes), len(places) * len(dtypes))
     for comparison in comparisons:
         comparison.close()
     if len({view for view, _ in done}) < len(parts):
         first = f"; the first: {next(iter(left_out))}" if left_out else ""
         raise DataError(f"no sample of {len(reader)} could be compared{first}")
-    promises = {dtype: together([one.promise for one in comparisons if one.dtype == dtype]) for dtype in dtypes}
-    origins = {view or name: of for view, one in pipelines.items() for name, of in one.origins.items()}
+    promises = {dtype: combined([each.promise for each in comparisons if each.dtype == dtype]) for dtype in dtypes}
+    origins = {view or name: origin for view, part in pipelines.items() for name, origin in part.origins.items()}
     return Verification(
         recipe, mode, optimize, seed, promises, max(done.values()), metrics.figures(), origins, metrics.worst(WORST),
         tuple(left_out.values()),
@@ -189,12 +199,12 @@ def builder(mode: Mode, seed: int) -> Build:
     return lambda recipe, optimize: build_pipeline(recipe, mode, optimize, seed, threads=1)
 
 
-def places(total: int, samples: int, epochs: int, mode: Mode) -> list[SampleRef]:
+def sample_refs(total: int, samples: int, epochs: int, mode: Mode) -> list[SampleRef]:
     """Which samples are compared: number in the data, and epoch; their index, tile and file are not yet known.
 
-    >>> [(place.number, place.epoch) for place in places(3, 2, 2, "train")]
+    >>> [(place.number, place.epoch) for place in sample_refs(3, 2, 2, "train")]
     [(0, 0), (1, 0), (0, 1), (1, 1)]
-    >>> [(place.number, place.epoch) for place in places(2, 4, 1, "train")]
+    >>> [(place.number, place.epoch) for place in sample_refs(2, 4, 1, "train")]
     [(0, 0), (1, 0), (0, 1), (1, 1)]
     """
     if samples > total and mode == "train":
@@ -225,7 +235,7 @@ def render_worst(
     rows = [row for worst in verification.worst if (row := _row(verification, worst, reader, both))]
     if not rows:
         raise DataError("there is nothing to show: a pipeline refuses the worst samples, or they cannot be read")
-    broken = [f"{one.law} of {one.target} in {one.broken} of {one.samples}" for one in verification.broken]
+    broken = [f"{law.law} of {law.target} in {law.broken} of {law.samples}" for law in verification.broken]
     verdict = f"broken: {', '.join(broken)}" if broken else "all contracts hold"
     lines = [
         f"{verification.optimize} against none · {verification.promise} · {verdict}",
@@ -250,24 +260,17 @@ def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: S
     }
     if not apart:
         return None
-    name = max(apart, key=lambda one: float(apart[one].mean()))
-    source = rgb_of_input(again.given.images[verification.origins[name]])
-    plain, fast = (rgb_of_output(one[name], outputs[name]) for one in (again.plain, again.fast))
-    groups = [
-        CellGroup([annotated(plain, again.plain, recipe)], f"none · {size_text(plain)}"),
-        CellGroup([annotated(fast, again.fast, recipe)], verification.optimize),
-        difference_group(np.nan_to_num(apart[name], nan=255.0, posinf=255.0), "no difference", " levels"),
-    ]
+    name = max(apart, key=lambda name: float(apart[name].mean()))
+    levels = np.nan_to_num(apart[name], nan=255.0, posinf=255.0)
     reading = worst.readings[0]
     unit = LAWS[reading.law][0]
     law = "" if reading.law == unit else f"{reading.law} "
     allowed = "" if reading.limit is None else f", allowed {number(reading.limit)}"
     notes = [
-        *([name] if recipe.facts.scales else []),
-        f"index {place.index}" + (f" tile {place.tile}" if recipe.facts.tiles else ""),
         f"epoch {place.epoch}",
         *([] if place.dtype == "uint8" else [place.dtype]),
         f"{law}{number(reading.value)} {unit}{allowed}" if reading.value else "no difference",
     ]
-    left = CellGroup([annotated(source, again.given.rest, recipe)], f"source · {size_text(source)}", quiet=True)
-    return SheetRow(groups, left, short_path(place.path), [" · ".join(notes)])
+    sides = [(label, recipe, out) for label, out in (("none", again.plain), (verification.optimize, again.fast))]
+    apart_group = difference_group(levels, "no difference", " levels")
+    return comparison_row(again.given, name, verification.origins[name], sides, apart_group, notes)

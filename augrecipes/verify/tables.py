@@ -9,7 +9,6 @@ from augrecipes.ops.records import op_record
 from augrecipes.report import Note, Report, TextTable
 from augrecipes.verify import LAWS, Figure, Verification, number
 
-_SHARES = {"displacement": "compared"}  # what a law's share of pixels counts; else those that differ
 # Of merged resamplings; docs/OPTIMISER.md has figures.
 _PLACES = (
     "Resamplings are merged: that promises where pixels come from, and no levels. Hard edges, aliasing and labels "
@@ -63,7 +62,7 @@ def _contract(found: Verification) -> str:
 
 
 def _row(figure: Figure) -> list[str]:
-    share = "" if figure.share is None else f"{100 * figure.share:.3g} % {_SHARES.get(figure.law, 'differ')}"
+    share = "" if figure.share is None else f"{100 * figure.share:.3g} % differ"
     limit = "–" if figure.limit is None else number(figure.limit)
     row = [figure.target, figure.law, figure.dtype, limit, number(figure.worst), number(figure.mean)]
     row += [LAWS[figure.law][0], share]

@@ -6,10 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.command_line import invoke
 from support.folders import draw_waves
-from typer.testing import CliRunner
-
-from augrecipes.cli.app import app
 
 
 @pytest.fixture
@@ -19,8 +17,7 @@ def run(tmp_path, monkeypatch):
     # The blocked import of torch is for a process of its own; this one goes on to other tests.
     monkeypatch.setattr("augrecipes.compat.guard.without_torch", lambda: None)
     monkeypatch.setattr("augrecipes.progress.QUIET", float("inf"))  # however slow the machine is
-    runner = CliRunner()
-    return lambda *args, stdin=None: runner.invoke(app, list(args), input=stdin, prog_name="augrecipes")
+    return lambda *args, stdin=None: invoke(args, stdin)
 
 
 @pytest.fixture

@@ -209,7 +209,7 @@ def test_every_contract_holds(verify, optimize):
     assert "every contract holds on 4 samples" in result.stdout
 
 
-@pytest.mark.parametrize(("contract", "law"), [("EXACT", "levels"), ("GEOMETRY", "displacement")])
+@pytest.mark.parametrize(("contract", "law"), [("EXACT", "levels"), ("GEOMETRY", "content")])
 def test_a_broken_contract_is_status_1(verify, tmp_path, monkeypatch, contract, law):
     """A rule of the optimiser forgets the rotation."""
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from support.checks import BROKEN, GOOD, LINTS, WARNS
 
 from augrecipes.cli import terminal
-from augrecipes.cli.answers import as_json
 from augrecipes.cli.check import annotation, describe
+from augrecipes.cli.terminal import as_json
 from augrecipes.errors import DataError, Diagnostic, LoaderError, RecipeError, StoreError, harmless, listed
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.gallery import gallery_names

@@ -69,7 +69,7 @@ def test_unreadable_inputs_are_named_and_counted(finish: Any, photos: Path, tmp_
 def test_an_interrupted_run_says_how_to_go_on(
     run: Any, finish: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain, rows = Baker.several, []
+    plain, rows = Baker.bake, []
 
     def several(self: Baker, numbers: range) -> Iterator[Baked]:
         rows.extend(numbers)
@@ -78,7 +78,7 @@ def test_an_interrupted_run_says_how_to_go_on(
         return plain(self, numbers)
 
     monkeypatch.setattr("augrecipes.packing.run.estimate", lambda *_: (0, 3))
-    monkeypatch.setattr(Baker, "several", several)
+    monkeypatch.setattr(Baker, "bake", several)
     monkeypatch.setattr("augrecipes.store.writer.SHARD_BYTES", 1)  # a row is a file
     done = run(*PACK.split(), "store")
     assert (done.exit_code, "the same command goes on behind them" in " ".join(done.stderr.split())) == (130, True)

@@ -14,7 +14,7 @@ import pytest
 from support.checks import BROKEN, LINTS
 
 import augrecipes as ar
-from augrecipes.cli.app import app
+from augrecipes.cli.commands import COMMANDS
 from augrecipes.cli.terminal import paint, shown
 from augrecipes.compiler.explained import report_of
 from augrecipes.native.described import described
@@ -24,7 +24,7 @@ from augrecipes.recipe.step_facts import step_names
 def test_the_program_itself(run):
     result = run("--help")
     assert result.exit_code == 0
-    assert all(f"  {command.name} " in result.stdout for command in app.registered_commands)
+    assert all(f"  {command.name} " in result.stdout for command in COMMANDS)
     assert "Exit status" in result.stdout
     assert run("--version").stdout == f"augrecipes {ar.__version__} ({described()})\n"
     mistyped = run("chek")

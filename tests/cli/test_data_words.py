@@ -10,11 +10,11 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-import typer
 from support.folders import draw_waves
 
 import augrecipes as ar
-from augrecipes.cli.arguments import apart, data_of, is_data
+from augrecipes.cli.arguments import data_of, is_data, split_words
+from augrecipes.cli.parsing import UsageError
 from augrecipes.errors import DataError
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources import opening
@@ -161,7 +161,7 @@ def test_annotations_are_not_taken_for_recipes(lists: Path) -> None:
     Path("mine.yaml").write_text(ar.load("detection").to_yaml())
     recipes = ["mine.json", "saved.json", "mine.yaml", "none.json", "detection"]
     data = ["coco/boxes.json", "yolo/data.yaml", "split=val", "files=coco/boxes.json"]
-    assert apart([*recipes, *data]) == (recipes, data)
+    assert split_words([*recipes, *data]) == (recipes, data)
     assert not is_data("two.yaml")
 
 
@@ -171,7 +171,7 @@ def test_a_file_may_be_called_like_a_target(tmp_path: Path, monkeypatch: pytest.
     assert (data_of(["hr=1"]), data_of(["a/b=c"])) == ("hr=1", "a/b=c")
     assert data_of(["hr=1", "lr=x"]) == {"hr": "1", "lr": "x"}
     for given in (["hr="], ["a", "b"], ["hr=a", "b"]):
-        with pytest.raises(typer.BadParameter):
+        with pytest.raises(UsageError):
             data_of(given)
 
 

@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.encoded_images import Jpeg
 
-from augrecipes.compiler.run import batch_threads, thread_copies
-from augrecipes.compiler.run.batch_threads import BatchQueue, run_in_threads
-from augrecipes.compiler.run.thread_copies import ThreadCopies
+from augrecipes.compiler.run import batch_threads
+from augrecipes.compiler.run.batch_threads import BatchQueue, ThreadCopies, run_in_threads
 from augrecipes.images.encoded import encoded
 
 LARGE = np.zeros((800, 800, 3), np.uint8)
@@ -57,50 +56,52 @@ def test_who_takes_as_many_to_the_end_is_found_out(monkeypatch: pytest.MonkeyPat
 
 
 @given(st.integers(1, 6))
-def test_each_pipeline_has_a_thread_of_its_own(count: int) -> None:
+def test_each_call_has_a_thread_of_its_own(count: int) -> None:
     together, threads = threading.Barrier(count), list[int]()
 
-    def work(_: int) -> None:
+    def work() -> None:
         together.wait(30)
         threads.append(threading.get_ident())
 
-    run_in_threads(work, range(count))
+    run_in_threads(work, count)
     assert len(set(threads)) == count
     assert threading.get_ident() in threads
 
 
 @pytest.mark.parametrize("where", [0, 1, 2])
 def test_what_is_raised_is_heard_when_all_are_done(where: int) -> None:
-    ended = list[int]()
+    ended, numbers = list[int](), itertools.count()
 
-    def work(at: int) -> None:
+    def work() -> None:
+        at = next(numbers)
         if at == where:
             raise KeyError(at)
         time.sleep(0.05)
         ended.append(at)
 
     with pytest.raises(KeyError, match=str(where)):
-        run_in_threads(work, range(3))
+        run_in_threads(work, 3)
     assert len(ended) == 2
 
 
 def test_who_interrupts_the_waiting_leaves_none_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are at pipelines that the next batch takes."""
     wait, interrupts, ended = batch_threads.wait, [KeyboardInterrupt()], list[int]()
+    here = threading.get_ident()
 
     def interrupted(others: Any) -> Any:
         if interrupts:
             raise interrupts.pop()
         return wait(others)
 
-    def work(at: int) -> None:
-        if at:
+    def work() -> None:
+        if threading.get_ident() != here:
             time.sleep(0.3)
-            ended.append(at)
+            ended.append(1)
 
     monkeypatch.setattr(batch_threads, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run_in_threads(work, range(2))
+        run_in_threads(work, 2)
     assert ended == [1]
 
 
@@ -108,18 +109,18 @@ def test_opencv_has_no_threads_meanwhile() -> None:
     import cv2
 
     before, seen = cv2.getNumThreads(), list[int]()
-    run_in_threads(lambda _: seen.append(cv2.getNumThreads()), range(2))
+    run_in_threads(lambda: seen.append(cv2.getNumThreads()), 2)
     assert (seen, cv2.getNumThreads()) == ([1, 1], before)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_has_threads_of_its_own() -> None:
-    run_in_threads(lambda _: None, range(3))
+    run_in_threads(lambda: None, 3)
     with batch_threads._lock:  # as another thread may have it
         child = os.fork()
         if not child:
-            run_in_threads(lambda _: None, range(3))
+            run_in_threads(lambda: None, 3)
             os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
 
@@ -163,12 +164,12 @@ def test_a_thread_that_bears_the_number_of_another_goes_on_with_its_copy(monkeyp
     copies, make = ThreadCopies[int](), itertools.count()
     assert [copies.of_this_thread(make.__next__) for _ in range(2)] == [0, 0]
     number = threading.get_ident()
-    monkeypatch.setattr(thread_copies, "threading", SimpleNamespace(**vars(threading) | {"get_ident": lambda: number}))
+    monkeypatch.setattr(batch_threads, "threading", SimpleNamespace(**vars(threading) | {"get_ident": lambda: number}))
     assert found_by(copies, make, 1) == [0]
 
 
 def test_a_forked_process_takes_none_over(monkeypatch: pytest.MonkeyPatch) -> None:
     copies, make = ThreadCopies[int](), itertools.count()
     assert copies.of_this_thread(make.__next__) == 0
-    monkeypatch.setattr(thread_copies, "os", SimpleNamespace(getpid=lambda: -1))
+    monkeypatch.setattr(batch_threads, "os", SimpleNamespace(getpid=lambda: -1))
     assert copies.of_this_thread(make.__next__) == 1

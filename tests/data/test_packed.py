@@ -416,7 +416,7 @@ test_planted_faults_are_caught = planted_faults(
     {
         "a check that never looks": (
             lambda fixture: flips_are_told(IMAGE, fixture("roots")["image"], fixture("tmp_path"), "raw", "always"),
-            (Items, "confirm", lambda self, item: None),
+            (Items, "_confirm", lambda self, item: None),
         ),
         "a gather that lends the map": (  # torch, too, warns of memory that cannot be written to
             lambda fixture: test_a_batch_shares_no_memory_with_the_store(fixture("stores")),

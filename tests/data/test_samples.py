@@ -83,7 +83,7 @@ def test_labels_are_known_before_samples_are_read(roots: dict[str, Path]) -> Non
     assert len([*ar.loader(told, 2, weights="balanced")]) == 2
     own = ar.Samples([(np.zeros((9, 9, 3), np.uint8), 5)] * 3, parse_text(PLAIN), labels=[2, 0, 2])
     assert own[0]["label"] == 5  # what the item says
-    with pytest.raises(ar.DataError, match="one integer for each of the 3"):
+    with pytest.raises(ar.DataError, match="of 3 samples should be as many integers"):
         ar.Samples([np.zeros((9, 9, 3), np.uint8)] * 3, parse_text(PLAIN), labels=[1])
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from support import folders as made
 from support.checks import planted_faults
+from support.command_line import invoke
 from support.kind_laws import LAWS, OF_SAMPLES, drawn
 from support.kinds import IMAGE, Files, Kind, N
 from support.kinds import KINDS_GIVEN as KINDS
@@ -128,10 +129,6 @@ def npy_folder(folder: Path) -> Path:
 
 
 def test_commands_take_archives_and_arrays(patterns: dict[str, str], tmp_path: Path, capsys: Any) -> None:
-    from typer.testing import CliRunner
-
-    from augrecipes.cli.app import app
-
     recipe = tmp_path / "mine.yaml"
     recipe.write_text("{version: 1, recipe: mine, steps: [Resize: {height: 12, width: 10}, HorizontalFlip], eval: []}")
     arrays_ = npy_folder(tmp_path / "arrays")
@@ -149,7 +146,7 @@ def test_commands_take_archives_and_arrays(patterns: dict[str, str], tmp_path: P
             ["preview", str(recipe), *words, "-o", str(tmp_path / f"grid-{k}.png")],
             ["verify", str(recipe), *words, "--samples", "3"],
         ):
-            done = CliRunner().invoke(app, command)
+            done = invoke(command)
             assert done.exit_code == 0, (command, done.output)
         assert len(ar.Packed(tmp_path / f"store-{k}", recipe)) == n
 
@@ -237,7 +234,7 @@ def told_of(change: Callable[[Path], None], folder: Path) -> None:
     for _ in range(2):
         found = listed(str(path))
         assert "ccc" in [found.paths.name(k) for k in range(len(found.paths))]
-        OPENED._open.clear()
+        OPENED.clear()
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -192,8 +192,8 @@ def a_run(folder: Path) -> Iterator[None]:
         patch.setenv(caches.CACHE, str(folder))
         patch.setattr(caches, "_said", set())
         patch.setattr("augrecipes.cache.now_ns", lambda: time.time_ns() + 10**10)
-        ARCHIVES._open.clear()
-        SLIDES._open.clear()
+        ARCHIVES.clear()
+        SLIDES.clear()
         yield
 
 

@@ -19,7 +19,7 @@ from support.damage import check
 from support.encoded_images import decode_image
 
 import augrecipes as ar
-from augrecipes.images.reading import OpenFile
+from augrecipes.lru import OpenFile
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import open_mask, read_image, read_mask
 from augrecipes.sources.opened import OpenedSource

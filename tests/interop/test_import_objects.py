@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
-from augrecipes.cli.app import app
+from augrecipes.cli import main
 from augrecipes.compat.albumentations import A
 from augrecipes.interop.gain import gain
 from augrecipes.interop.importing import draft_of
@@ -240,7 +240,7 @@ def test_the_command_says_what_changed_and_what_is_better(
     old = _old({"cls": "ToGray"}, {"cls": "Lambda"}, {"cls": "GaussNoise", "var_limit": [10, 50], "p": 1.0}, seed=7)
     source = _written(tmp_path, old)
     with pytest.raises(SystemExit) as left:
-        app(["import", source, "-o", "new.yaml"])
+        main(["import", source, "-o", "new.yaml"])
     assert left.value.code == 1  # a part is left out
     shown = " ".join(capsys.readouterr().out.split())  # lines are wrapped
     assert "new.yaml: 2 steps, made of a pipeline that albumentations 1.0.3 saved" in shown
@@ -256,7 +256,7 @@ def test_the_command_says_what_changed_and_what_is_better(
     assert "Incomplete: 1 of its parts has" in text
     assert "# left out: Lambda" in text
     with pytest.raises(SystemExit) as done:
-        app(["import", source, "--no-time"])
+        main(["import", source, "--no-time"])
     found = capsys.readouterr()
     assert done.value.code == 1
     assert ar.load(found.out).steps == ar.load(text).steps  # standard output holds the recipe, and nothing else

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.checks import DEAR, PLANTED
 
 import augrecipes as ar
-from augrecipes.cli.app import app
+from augrecipes.cli import main
 from augrecipes.interop.budget import bounded
 from augrecipes.interop.importing import draft_of, of_document
 from augrecipes.interop.reading import of_text
@@ -100,7 +100,7 @@ def test_the_command_sets_and_leaves_one_where_something_is_lost(
     path.write_text(UNKNOWN.replace("  Mine(),\n", "") + "loader = DataLoader(ds)\n")
     for options, status in (([], 1), (["--set", "cfg.size=224", "--set", "r=1"], 0)):
         with pytest.raises(SystemExit) as left:
-            app(["import", str(path), "--no-time", "--json", *options])
+            main(["import", str(path), "--no-time", "--json", *options])
         assert left.value.code == status
         shown = json.loads(capsys.readouterr().out)
         assert "eval: derived" in shown["recipe"]

@@ -551,12 +551,12 @@ def makes_batches(shards: bool, behind: str, fixture: Any) -> None:
     assert agrees(ds, Packed(store, ds.recipe, optimize="none"))
 
 
-lie, addresses = Items.lie, MappedShards.addresses
+mapped, addresses = Items.mapped, MappedShards.addresses
 
 
 def _one_byte_on(self: Items, items: Any) -> Any:
-    found = lie(self, items)
-    return found and found._replace(lie=np.add(found.lie, (1, 0, 0, 0)))
+    found = mapped(self, items)
+    return found and found._replace(places=np.add(found.places, (1, 0, 0, 0)))
 
 
 def _one_shard_for_all(self: MappedShards, starts: Any) -> Any:
@@ -568,7 +568,7 @@ test_an_address_beside_the_right_one_is_noticed = planted_faults(
         f"{name}, {behind}": (partial(makes_batches, shards, behind), fault)
         for name, shards, fault in (
             ("all from one shard", True, (MappedShards, "addresses", _one_shard_for_all)),
-            ("one byte further on", False, (Items, "lie", _one_byte_on)),
+            ("one byte further on", False, (Items, "mapped", _one_byte_on)),
         )
         for behind in ("moves", "nothing")
     }

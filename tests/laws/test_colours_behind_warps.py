@@ -18,8 +18,7 @@ from augrecipes.compiler.rewrite.nodes import singles
 from augrecipes.compiler.rewrite.rules import join_warps
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.native_op import NativeOp
-from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import effective
+from augrecipes.ops.registry import record_of
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Output, Recipe, Step, label
 from augrecipes.verify import variants
 
@@ -75,7 +74,7 @@ def colours(step: Step) -> Step | None:
 
 def only(recipe: Recipe, what: variants.Change) -> Recipe:
     """Some of the steps alone, with the draws that they have among all."""
-    return replace(variants._with(recipe, "train", what), inputs=recipe.inputs)
+    return replace(variants.with_steps(recipe, "train", what), inputs=recipe.inputs)
 
 
 def noise_and_edges(seed: int) -> np.ndarray:
@@ -143,7 +142,7 @@ def near_none_as_the_merge_is(recipe: Recipe, seed: int) -> None:
     """With noise, edges and borders `fast` is as far from `none` as one resampling from two, by what colours amplify,
     and little further, though levels saturate, and where the warp does not act."""
     steps = coloured(recipe)
-    gain = prod(max(1.0, op_record(one.name).gain_for(effective(one)) or 1.0) for one in steps)
+    gain = prod(max(1.0, record_of(one).gain or 1.0) for one in steps)
     for image, more in ((noise_and_edges(seed), 6), (smooth(seed), 1)):
         assert apart(recipe, seed, image) <= gain * (1.3 * apart(only(recipe, moves), seed, image) + more * len(steps))
 

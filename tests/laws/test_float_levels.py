@@ -13,7 +13,7 @@ from support.every_class import SIZE, SLOW, STEPS, mask_of, run
 import augrecipes as ar
 from augrecipes.compiler import compile as compile_module
 from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import effective, takes
+from augrecipes.ops.registry import effective, record_of, takes
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.verify import verify
 
@@ -73,14 +73,14 @@ def of(step: Step) -> str:
 def test_a_record_says_what_the_class_does(step: Step) -> None:
     found = rounds(step)
     if found is not None:
-        assert found == op_record(step.name).in_levels_for(effective(step))
+        assert found == record_of(step).in_levels
 
 
 def test_planted_records_are_found() -> None:
     (blur, median) = (next(step for step in STEPS if step.name == name) for name in ("Blur", "MedianBlur"))
     assert rounds(median) is True
     assert rounds(blur) is False
-    assert not replace(op_record("MedianBlur"), in_levels=False).in_levels_for(effective(median))
+    assert not replace(op_record("MedianBlur"), in_levels=False).under(effective(median)).in_levels
 
 
 def recipe(inputs: str = "", kind: str = "image") -> ar.Recipe:

@@ -17,7 +17,7 @@ from support.checks import holds, planted_faults
 from support.recipe_strategies import CLASSES, arguments, recipes
 
 import augrecipes as ar
-from augrecipes.cli.answers import as_json
+from augrecipes.cli.terminal import as_json
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.compile import build
 from augrecipes.compiler.run.draws import Draws

@@ -21,7 +21,7 @@ from augrecipes.compiler.run.draws import Draws
 from augrecipes.ops import records, registry
 from augrecipes.ops.matrices import symmetry_of
 from augrecipes.ops.records import op_record, record_names
-from augrecipes.ops.registry import construct, effective, is_registered, names
+from augrecipes.ops.registry import construct, effective, is_registered, names, record_of
 from augrecipes.recipe.model import Arguments, Recipe, Step, label
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # some classes warn on every call
@@ -158,7 +158,7 @@ def law(step: Step, dtype: str, seeds: range, every: int = 1) -> None:
     """On images that differ a little a step draws the same, and its results differ no more than its record says."""
     record = op_record(step.name)
     assert record.draws_from is not None
-    gain = record.gain_for(effective(step))
+    gain = record_of(step).gain
     for seed in seeds:
         for place, image in islice(enumerate(pictures(seed, dtype)), 0, None, every):
             other, mask = neighbour(image, seed + place), mask_of(seed)

@@ -40,7 +40,7 @@ SHRINKS: Pool = pool("""
 def difference(recipe: Recipe, seed: int, dtype: Any) -> tuple[float, float]:
     """The largest difference that the rule alone makes, in levels, and what it promises."""
     flow = Flow(dtype, least=LEAST)
-    changed, fired = apply_rules(recipe.steps, flow, (shrink_first.RULE,))
+    changed, fired = apply_rules(recipe.steps, flow, (shrink_first.shrink_first,))
     image = photo(seed, 3, dtype, (LEAST[0] + seed % 3, LEAST[1] + seed // 3 % 4))
     if seed % 2:
         image = (image > image.mean()).astype(image.dtype) * image.max()

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import Pool, build, pool, step
 from support.checks import SEEDS, planted, planted_faults, tries
+from support.ramps import map_of, only_moves, ramps
 
 from augrecipes.compiler.run import step_matrices
 from augrecipes.errors import DataError, RecipeError
@@ -18,12 +19,10 @@ from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import names
 from augrecipes.recipe.model import Arguments, NamedView, Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
-from augrecipes.verify.maps import certain, map_from, ramps
-from augrecipes.verify.variants import only_moves
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
 SIZE, BOUND = (150, 201), 0.02
-RAMPS = np.dstack(ramps(*SIZE))
+RAMPS = ramps(*SIZE)
 # Every class that `correspondence` takes and that moves pixels; images stay large enough to tell places by.
 MOVES: Pool = pool("""
     HorizontalFlip, VerticalFlip, Transpose, RandomRotate90, D4, SquareSymmetry, TimeReverse,
@@ -66,15 +65,15 @@ def check(recipe: Recipe, optimize: str, seed: int) -> None:
     image = np.full((*SIZE, 3), 128, np.uint8)
     made = build(recipe, optimize, seed).at(3, 1)(image=image)
     for view in recipe.views:
-        moves = only_moves(build(recipe.view(view.name, shares=True), optimize, seed), "uint8", "float32")
+        moves = only_moves(build(recipe.view(view.name, shares=True), optimize, seed), "uint8")
         matrices = made[f"{view.name}_matrix"]
         assert matrices.dtype == np.float64
         assert matrices.shape == (view.count, 3, 3)
         for k, matrix in enumerate(matrices):
-            found = map_from(np.moveaxis(moves.at(3, 1, k)(image=RAMPS)["image"], 2, 0), SIZE)
+            found = map_of(moves.at(3, 1, k)(image=RAMPS)["image"], SIZE)
             rows, columns = np.mgrid[: found.x.shape[0], : found.x.shape[1]]
             x, y, w = np.moveaxis(np.stack([columns, rows, np.ones_like(rows)], -1) @ matrix.T, 2, 0)
-            away = np.hypot(x / w - found.x, y / w - found.y)[certain(found, found.shown)]
+            away = np.hypot(x / w - found.x, y / w - found.y)[found.certain]
             assert away.size == 0 or away.max() < BOUND
 
 

@@ -47,7 +47,7 @@ class Baker:
     def runs(self, rows: range) -> Iterator[range]:
         return (range(row, row + 1) for row in rows)
 
-    def several(self, rows: range) -> list[None]:
+    def bake(self, rows: range) -> list[None]:
         if self.folder:
             busy(self.folder)
         return [None] * len(rows)

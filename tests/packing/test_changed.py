@@ -251,15 +251,15 @@ def _packs(fixture: Callable[[str], Any]) -> None:
 
 def _one_by_one(self: Baker, rows: range) -> Iterator[Baked]:
     for row in rows:
-        yield from several(self, range(row, row + 1))
+        yield from baked_rows(self, range(row, row + 1))
 
 
-several = Baker.several
+baked_rows = Baker.bake
 test_planted_faults_are_caught = planted_faults({
     "a run that looks at no file": (_packs, (bake, "stamp_of", lambda path: "")),
     "a file for each row": (
         lambda fixture: opened_once(fixture("reads"), IMAGE, fixture("roots")["image"], fixture("tmp_path") / "store"),
-        (Baker, "several", _one_by_one),
+        (Baker, "bake", _one_by_one),
     ),
     "one epoch behind another": (
         lambda fixture: same_samples(fixture("roots"), fixture("tmp_path"), IMAGE),

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command_line import invoke
 from support.folders import draw
 from support.stores import all_of, dies
 
 from augrecipes.cli import pack as packing_command
+from augrecipes.cli.commands import BY_NAME
 from augrecipes.errors import DataError, StoreError
 from augrecipes.packing import parts, run
 from augrecipes.packing import ray as on_ray
@@ -140,31 +142,25 @@ def test_an_address_where_nobody_is(scheme: str) -> None:
 # -- the options of `augrecipes pack`, all of them --------------------------------------------------------------------
 
 OPTIONS: dict[str, list[str]] = {
-    "data": ["--data", "others"], "format_": ["--format", "jpeg"], "quality": ["--quality", "90"],
+    "data": ["--data", "others"], "format": ["--format", "jpeg"], "quality": ["--quality", "90"],
     "mode": ["--mode", "train"], "epochs": ["--epochs", "2"], "through": ["--through", "Rotate"],
     "seed": ["--seed", "3"], "masks": ["--masks", "masks"], "split": ["--split", "val"], "workers": ["--workers", "3"],
     "on_error": ["--on-error", "raise"], "out": ["--out", "store"], "part": ["--part", "1/2"],
     "merge": ["--merge", "parts"], "shard_size": ["--shard-size", "2G"], "engine": ["--engine", "ray"],
-    "address": ["--address", "auto"], "parts": ["--parts", "3"], "dry_run": ["--dry-run"], "json_": ["--json=-"],
-    "set_": ["--set", "Resize.height=14"], "without": ["--without", "Rotate"],
+    "address": ["--address", "auto"], "parts": ["--parts", "3"], "dry_run": ["--dry-run"], "json": ["--json=-"],
+    "set": ["--set", "Resize.height=14"], "without": ["--without", "Rotate"],
 }  # fmt: skip
 # What each way of packing does not take along. All else it takes, and so it takes whatever is not in the table.
 REFUSED: dict[str, set[str]] = {
     "none": {"address", "parts"},
     "ray": {"part", "workers"},
-    "merge": set(OPTIONS) - {"merge", "json_"},
+    "merge": set(OPTIONS) - {"merge", "json"},
 }
 
 
 def options_reach(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The law: every option of the command reaches what packs, or is refused by its name."""
-    from typer.main import get_command
-    from typer.testing import CliRunner
-
-    from augrecipes.cli.app import app
-
-    command: Any = get_command(app)
-    assert set(OPTIONS) == {one.name for one in command.commands["pack"].params} - {"recipe", "words"}
+    assert {*OPTIONS} == {*vars(BY_NAME["pack"].read([]))} - {"recipe", "words", "help"}
     told: dict[str, Any] = {}
 
     class Reached(Exception):  # noqa: N818
@@ -194,9 +190,7 @@ def options_reach(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
         told.clear()
         out = [] if name == "out" or way == "merge" else ["--out", "here"]
         data = [] if name == "data" or way == "merge" else ["--data", "photos"]
-        done = CliRunner().invoke(
-            app, ["pack", *(["--merge", "p"] if way == "merge" else leading), *data, *out, *words]
-        )
+        done = invoke(["pack", *(["--merge", "p"] if way == "merge" else leading), *data, *out, *words])
         if name in REFUSED[way]:
             assert done.exit_code == 2, words
             assert words[0].split("=")[0] in done.output, (words, done.output)

@@ -16,7 +16,7 @@ import augrecipes as ar
 from augrecipes.images.encoded import encoded
 from augrecipes.native.libjpeg import codec
 from augrecipes.packing import bake
-from augrecipes.packing.bake import TURNED, kept
+from augrecipes.packing.bake import EXIF_MARKER, canonical_jpeg
 from augrecipes.store import decodes_to, open_store
 
 CROP = {"version": 1, "recipe": "crop", "steps": [{"RandomCrop": {"height": 24, "width": 20}}], "eval": []}
@@ -120,9 +120,9 @@ def writer_of_jpegs(request: pytest.FixtureRequest) -> Iterator[Any]:
 @given(JPEGS, st.sampled_from((1, 3)), st.sampled_from(("apply", "ignore")), FRACTIONS)
 def test_what_is_kept_is_the_image(jpeg: Jpeg, channels: int, exif: Any, fractions: tuple[float, ...]) -> None:
     image = encoded(jpeg.data, name="it", channels=channels, exif=exif)
-    data = kept(image.data, image.header, image.turn)
+    data = canonical_jpeg(image.data, image.header, image.turn)
     assert decodes_to(image.array(), data)
-    assert (data[2:4] == TURNED) == (image.turn != 1)
+    assert (data[2:4] == EXIF_MARKER) == (image.turn != 1)
     again, corners = encoded(data, name="kept", channels=channels), corners_in(image, fractions)
     assert again.shape == image.shape
     np.testing.assert_array_equal(again.region(*corners), cut(image.array(), corners))
@@ -135,7 +135,7 @@ def test_places_on_earth_and_thumbnails_are_not_kept() -> None:
     data = plain[:2] + b"\xff\xe1" + (len(secret) + 2).to_bytes(2, "big") + secret + plain[2:]
     data = data[:2] + b"\xff\xfe\x00\x0ahusband.." + data[2:]
     image = encoded(data, name="it")
-    found = kept(data, image.header, 1)
+    found = canonical_jpeg(data, image.header, 1)
     assert found is not None
     assert b"59.3293N" not in found
     assert b"husband" not in found
@@ -144,4 +144,4 @@ def test_places_on_earth_and_thumbnails_are_not_kept() -> None:
 
 def test_other_files_are_not_kept() -> None:
     ramp = b"P5 4 4 255\n" + bytes(range(16))
-    assert kept(ramp, encoded(ramp, name="ramp").header, 1) is None
+    assert canonical_jpeg(ramp, encoded(ramp, name="ramp").header, 1) is None

@@ -134,10 +134,10 @@ def test_other_arguments_do_not_go_on_with_it(roots: dict[str, Path], tmp_path: 
 class Dies(Baker):
     """A worker that is killed, as for want of memory."""
 
-    def several(self, rows: range) -> Iterator[Baked]:
+    def bake(self, rows: range) -> Iterator[Baked]:
         if 4 in rows:
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().several(rows)
+        return super().bake(rows)
 
 
 def test_a_dead_worker_is_told_and_the_rest_is_kept(

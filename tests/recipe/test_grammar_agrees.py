@@ -19,7 +19,7 @@ from augrecipes.ops import catalog
 from augrecipes.ops.schedule import schedules_in
 from augrecipes.recipe import gallery, grammar
 from augrecipes.recipe.grammar import Presence
-from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.model import TOP, Recipe
 from augrecipes.recipe.parse import parse_text
 
 HEAD = "version: 1, recipe: a"
@@ -212,7 +212,7 @@ def test_a_default_of_the_schema_is_what_is_taken_where_nothing_is_written() -> 
 
 def test_the_classes_of_the_grammar_have_its_words_and_defaults() -> None:
     assert list(get_args(Presence)) == grammar.BOXES["properties"]["presence"]["enum"]
-    given = {key: schema["default"] for key, schema in grammar.TOP["properties"].items() if "default" in schema}
+    given = {key: schema["default"] for key, schema in TOP["properties"].items() if "default" in schema}
     assert given == {
         key: getattr(Recipe(""), key) for key in ("kind", "optimize", "allow_resampling", "correspondence", "max_bytes")
     }

@@ -143,14 +143,6 @@ def test_classes_of_one_name_are_refused(package: Callable[..., Path]) -> None:
     assert registry.get_class("Tint").__module__ == "acme"
 
 
-def test_names_are_minded_behind_a_plugin_that_another_one_asked_for() -> None:
-    with registry.no_name_twice():
-        with registry.no_name_twice():
-            pass
-        assert not registry._replaces
-    assert registry._replaces
-
-
 def test_text_of_pages_and_records_runs_none(package: Callable[..., Path], tmp_path: Path) -> None:
     package("acme", "Tint")
     text = f"{HEAD}plugins: [acme]\nsteps: [Tint]\n"
@@ -166,49 +158,6 @@ def test_text_of_pages_and_records_runs_none(package: Callable[..., Path], tmp_p
     assert os.environ["ACME_RAN"] == "1"  # who opens the file asks
     assert Studio().recipe(text).plugins == ("acme",)
     assert parse_text(text, plugins=False) == ar.load(file)
-
-
-@pytest.fixture
-def announced_class(package: Callable[..., Path]) -> Iterator[None]:
-    """A package that announces a class, which recipes name without a plugin."""
-    root = package("acme", "Tint")
-    (root / "acme-1.2.dist-info" / "entry_points.txt").write_text("[augrecipes.ops]\nTint = acme:Tint\n")
-    for found in (registry._installed, registry._load, registry._live_schema):
-        found.cache_clear()
-    yield
-    for found in (registry._installed, registry._load, registry._live_schema):
-        found.cache_clear()
-
-
-SITES = (
-    "steps: [Tint]\neval: []\n",
-    "steps: [{Tint: {level: 4}}]\neval: []\n",
-    "steps: [{OneOf: {steps: [Blur, {Sequential: {steps: [Tint]}}]}}]\neval: []\n",
-    "steps: []\neval: [Tint]\n",
-    "steps: [Tnit]\neval: []\n",
-    "steps: [acme.Tint]\neval: []\n",
-)
-
-
-@pytest.mark.parametrize("rest", SITES)
-def test_no_package_is_imported_for_a_class_of_a_strangers_text(announced_class: None, rest: str) -> None:
-    """Wherever it stands; a recipe that is asked for imports it, and then the text may name it too."""
-    text = f"version: 1\nrecipe: a\noutput: {{dtype: uint8, layout: hwc}}\n{rest}"
-    codes = {code for code, _, _ in wrong(text, plugins=False)}
-    assert ("ACME_RAN" in os.environ, "acme" in sys.modules) == (False, False)
-    if "[Tnit]" in rest or "acme." in rest:
-        assert codes == {"E302"}
-        return
-    assert "E211" in codes
-    assert parse_text(text).steps == parse_text(text, plugins=False).steps
-    assert os.environ["ACME_RAN"] == "1"
-
-
-def test_a_class_that_is_imported_is_noticed(announced_class: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: nobody asks whether a package would be imported."""
-    monkeypatch.setattr(registry, "would_import", lambda name: False)
-    with pytest.raises((AssertionError, pytest.fail.Exception)):
-        test_no_package_is_imported_for_a_class_of_a_strangers_text(None, SITES[0])
 
 
 def test_a_variant_has_the_plugins_of_both(package: Callable[..., Path], tmp_path: Path) -> None:

@@ -2,13 +2,10 @@
 classes, constants and the schema file.
 """
 
-import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import cv2
@@ -19,7 +16,6 @@ from support.checks import DEAR, table
 from support.recipe_strategies import CLASSES, arguments, recipes
 
 from augrecipes.compat.guard import albumentations
-from augrecipes.compiler.run import pipeline
 from augrecipes.errors import RecipeError
 from augrecipes.ops import bounds, catalog, registry
 from augrecipes.ops.bounds import verdict
@@ -210,64 +206,6 @@ def test_a_registered_class_is_a_step(own_classes: None) -> None:
             parse_text(head + text)
         assert [problem.code for problem in raised.value.problems] == [code]
     assert registry.default_p("Brighten") == 0.5
-
-
-class Point:
-    """An entry point."""
-
-    def __init__(self, name: str, found: object) -> None:
-        self.name, self.value, self.found = name, f"plugin:{name}", found
-
-    def load(self) -> object:
-        if isinstance(self.found, Exception):
-            raise self.found
-        return self.found
-
-
-@pytest.fixture
-def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    base = albumentations().ImageOnlyTransform
-    good = type("Good", (base,), {"apply": lambda self, img, **params: img})
-    points = [
-        Point("Good", good),
-        Point("Broken", ImportError("no such library")),
-        Point("NoClass", 3),
-        Point("Blur", good),
-    ]
-    monkeypatch.setattr(registry, "entry_points", lambda group: points)
-    clear = (registry._installed, registry._load, registry._live_schema)
-    for cached in clear:
-        cached.cache_clear()
-    yield
-    monkeypatch.undo()
-    for cached in clear:
-        cached.cache_clear()
-
-
-def test_classes_of_installed_packages(plugins: None) -> None:
-    assert {"Good", "Broken"} <= set(registry.names())
-    head = "version: 1\nrecipe: a\nsteps:\n- "
-    assert parse_text(head + "Good: {p: 1}").steps[0].name == "Good"
-    assert registry.get_class("Blur") is albumentations().Blur
-    for name, words in (("Broken", "no such library"), ("NoClass", "no subclass")):
-        with pytest.raises(RecipeError, match=words) as raised:
-            parse_text(head + name)
-        assert [(problem.code, problem.line) for problem in raised.value.problems] == [("E302", 4)]
-        with pytest.raises(RecipeError, match=words):
-            registry.construct(Step(name))
-
-
-def test_pickling_imports_no_class_that_the_recipe_does_not_name(plugins: None) -> None:
-    made = parse_text("version: 1\nrecipe: a\nsteps: [HorizontalFlip]\n").compile()
-    assert repr(pickle.loads(pickle.dumps(made))) == repr(made)
-    assert registry._load.cache_info().currsize == 0
-
-
-def test_planted_pickling_that_imports_all_is_noticed(plugins: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    imports_all = SimpleNamespace(**vars(registry) | {"is_registered": lambda name: name in registry.registered()})
-    monkeypatch.setattr(pipeline, "registry", imports_all)
-    with pytest.raises(registry.BrokenPlugin):
-        test_pickling_imports_no_class_that_the_recipe_does_not_name(None)
 
 
 def test_what_cannot_be_registered(own_classes: None) -> None:

@@ -21,7 +21,7 @@ from test_stores_elsewhere import alike
 
 import augrecipes as ar
 from augrecipes import errors, remote
-from augrecipes.cli.answers import as_json
+from augrecipes.cli.terminal import as_json
 from augrecipes.errors import AugrecipesError, DataError, StoreError
 from augrecipes.redaction import redact, redact_from
 from augrecipes.remote import RemotePath, is_pattern

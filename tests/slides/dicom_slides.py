@@ -12,10 +12,10 @@ _KINDS = ("ORIGINAL\\PRIMARY\\VOLUME\\NONE", "DERIVED\\PRIMARY\\VOLUME\\RESAMPLE
 _LONG = ("OB", "OW", "SQ", "UN", "UT")
 _ROOT = "1.2.826.0.1.3680043.8.498"
 WHOLE_SLIDE = "1.2.840.10008.5.1.4.1.1.77.1.6"
-JPEG, EXPLICIT, IMPLICIT = "1.2.840.10008.1.2.4.50", "1.2.840.10008.1.2.1", "1.2.840.10008.1.2"
+JPEG = "1.2.840.10008.1.2.4.50"
 
 
-def element(group: int, number: int, kind: str, value: bytes | str | int, *, implicit: bool = False) -> bytes:
+def element(group: int, number: int, kind: str, value: bytes | str | int) -> bytes:
     """An element of a DICOM file."""
     if isinstance(value, int):
         value = struct.pack({"US": "<H", "UL": "<I"}[kind], value)
@@ -23,8 +23,6 @@ def element(group: int, number: int, kind: str, value: bytes | str | int, *, imp
         value = value.encode()
     value += (b"\0" if kind in ("UI", "OB") else b" ") * (len(value) % 2)
     tag = struct.pack("<HH", group, number)
-    if implicit:
-        return tag + struct.pack("<I", len(value)) + value
     if kind in _LONG:
         return tag + kind.encode() + struct.pack("<HI", 0, len(value)) + value
     return tag + kind.encode() + struct.pack("<H", len(value)) + value
@@ -41,10 +39,10 @@ def sequence(group: int, number: int, *items: bytes, open_end: bool) -> bytes:
     return tag + struct.pack("<I", 0xFFFFFFFF) + body + struct.pack("<HHI", 0xFFFE, 0xE0DD, 0)
 
 
-def begin(syntax: str, number: int) -> bytes:
+def begin(number: int) -> bytes:
     """What any such file begins with."""
     meta = element(2, 1, "OB", b"\0\1") + element(2, 2, "UI", WHOLE_SLIDE) + element(2, 3, "UI", f"{_ROOT}.{number}")
-    meta += element(2, 0x10, "UI", syntax) + element(2, 0x12, "UI", _ROOT)
+    meta += element(2, 0x10, "UI", JPEG) + element(2, 0x12, "UI", _ROOT)
     return bytes(128) + b"DICM" + element(2, 0, "UL", len(meta)) + meta
 
 
@@ -74,7 +72,7 @@ def _level(image: np.ndarray, series: int, number: int, tile: int) -> bytes:
     other = element(0x20, 0xE, "UI", f"{_ROOT}.99.{number}")  # of another series, which is only named
     measures = element(0x28, 0x30, "DS", "0.0005\\0.0005")
     return b"".join([
-        begin(JPEG, number),
+        begin(number),
         element(8, 8, "CS", _KINDS[number % 10]),
         element(8, 0x16, "UI", WHOLE_SLIDE),
         element(8, 0x18, "UI", f"{_ROOT}.{number}"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
-from dicom_slides import EXPLICIT, IMPLICIT, WHOLE_SLIDE, begin, element, sequence, write_dicom, write_mirax
+from dicom_slides import write_dicom, write_mirax
 from hypothesis import example, given
 from hypothesis import strategies as st
 from programs import Programs
@@ -217,45 +217,6 @@ def test_listing_every_file_is_caught(folder_series: Path, tmp_path: Path, monke
     monkeypatch.setattr(listing, "series_of", lambda path: None)
     with pytest.raises(AssertionError):
         test_a_series_is_one_slide(folder_series, tmp_path)
-
-
-nested = st.recursive(
-    st.just(b""),
-    lambda inner: st.builds(
-        lambda items, ends: sequence(8, 0x1115, *items, open_end=ends), st.lists(inner, max_size=3), st.booleans()
-    ),
-    max_leaves=8,
-)
-
-
-@tries(30)
-@given(inside=nested, wrong=st.booleans(), implicit=st.booleans(), private=st.binary(max_size=9))
-def test_the_series_is_that_of_the_file_itself(
-    tmp_path_factory: pytest.TempPathFactory, inside: bytes, wrong: bool, implicit: bool, private: bytes
-) -> None:
-    """Not one of those that its sequences name."""
-    named = element(0x20, 0xD, "UI", "1.2") + element(0x20, 0xE, "UI", "1.2.3") if wrong else b""
-    path = tmp_path_factory.mktemp("one") / "a.dcm"
-    body = element(8, 0x16, "UI", WHOLE_SLIDE, implicit=implicit) + element(9, 0x1001, "UN", private, implicit=implicit)
-    if not implicit:
-        body += sequence(8, 0x1140, inside + named, inside, open_end=wrong)
-    path.write_bytes(begin(IMPLICIT if implicit else EXPLICIT, 1) + body + own(implicit))
-    assert series_of(str(path)) == "4.5.67"
-
-
-def own(implicit: bool = False) -> bytes:
-    """The study and the series of a file, and what stands behind them."""
-    numbers = ((0xD, "UI", "4.5"), (0xE, "UI", "4.5.67"), (0x10, "SH", "7"))
-    return b"".join(element(0x20, tag, kind, value, implicit=implicit) for tag, kind, value in numbers)
-
-
-def test_a_part_of_a_number_is_none(tmp_path: Path) -> None:
-    path, raw = tmp_path / "a.dcm", begin(EXPLICIT, 1) + own()
-    path.write_bytes(raw)
-    assert series_of(str(path)) == "4.5.67"
-    for end in range(raw.index(b"4.5.67") + 7):
-        path.write_bytes(raw[:end])
-        assert series_of(str(path)) is None
 
 
 @tries(60)

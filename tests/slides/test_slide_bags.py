@@ -341,7 +341,7 @@ def test_a_broken_tile_is_lost_alone(folder: Path, tmp_path: Path) -> None:
     assert [256, 192] not in lenient[0]["coords"].tolist()
     with pytest.raises(ar.DataError, match="was changed since"):
         path.write_bytes(raw + b"\0")
-        slide_bags.OPENED._begin()
+        slide_bags.OPENED.clear()
         _ = bags[0]
 
 

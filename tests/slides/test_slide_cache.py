@@ -198,7 +198,7 @@ def law(drawn: Path, root: Path, monkeypatch: pytest.MonkeyPatch, tissue: Any, d
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("AUGRECIPES_CACHE", str(root / "none" / name / str(k)))
             patch.setattr(cache, "recall", lambda *_: None)
-            listing.OPENED._open.clear()  # as another process, which has not the one before open
+            listing.OPENED.clear()  # as another process, which has not the one before open
             assert outcome(root, tissue) == with_cache
 
 

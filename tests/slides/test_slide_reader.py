@@ -21,7 +21,7 @@ from support.slides import KINDS, Slide, tissue, write_slide
 
 from augrecipes.cache import stamp_of_file
 from augrecipes.errors import DataError
-from augrecipes.sources.open_files import OpenFiles
+from augrecipes.lru import OpenFiles
 from augrecipes.sources.slides import jpeg_tiles, opened
 from augrecipes.sources.slides.opened import listed_slide, open_slide
 from augrecipes.sources.slides.pyramid import Part, Pyramid, finer, source_of, thumbnail, window_of
@@ -273,7 +273,7 @@ def test_a_fork_reads_with_handles_of_its_own(folder: Path, kind: str) -> None:
     slide = slide_of(folder, kind)
     path, stamp, opened = str(slide.path), stamp_of_file(str(slide.path), "slide"), OpenFiles(listed_slide, 32)
     mine = opened.at(path, stamp).read(0, Part(30, 30, 100, 100))
-    with opened._lock, jpeg_tiles.RECENT._lock:
+    with opened._lock, jpeg_tiles.RECENT._tiles._lock:
         for theirs in _children_read(opened, path, stamp):
             assert np.array_equal(theirs, mine)
     assert np.array_equal(opened.at(path, stamp).read(0, Part(30, 30, 100, 100)), mine)

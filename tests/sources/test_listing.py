@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from augrecipes.errors import DataError
 from augrecipes.sources import listing
-from augrecipes.sources.listing import Listing, list_folders
+from augrecipes.sources.columns import Columns
+from augrecipes.sources.listing import list_folders
 from augrecipes.sources.paths import NOWHERE, PathTable, place_in
 
 
@@ -28,12 +29,12 @@ def fill(root: Path, *names: str) -> Path:
     return root
 
 
-def list_folder(root: Any, **how: Any) -> Listing:
+def list_folder(root: Any, **how: Any) -> Columns:
     return list_folders([root], **how)
 
 
-def names(found: Listing) -> list[str]:
-    return [found.paths.name(i).replace(os.sep, "/") for i in range(len(found))]
+def names(found: Columns) -> list[str]:
+    return [found.images.name(i).replace(os.sep, "/") for i in range(len(found))]
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +76,7 @@ def test_class_folders(tmp_path: Path) -> None:
     assert found.classes == ("a", "a-b", "b", "empty")
     assert found.class_to_idx == {"a": 0, "a-b": 1, "b": 2, "empty": 3}
     assert found.labels.tolist() == [0, 0, 1, 2, 2]
-    assert found.paths[0] == os.path.join(str(root), "a", "1.Jpeg").replace("a" + os.sep + "1", "a/1")
+    assert found.images[0] == os.path.join(str(root), "a", "1.Jpeg").replace("a" + os.sep + "1", "a/1")
 
 
 def test_hidden_things_are_passed_over(tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ def test_a_root_of_both_layouts_is_flat_with_a_warning(tmp_path: Path, caplog: p
     root = fill(tmp_path, "1.jpg", "a/2.jpg", "b/c/3.jpg")
     assert names(list_folder(root)) == ["1.jpg", "a/2.jpg", "b/c/3.jpg"]
     (told,) = caplog.messages
-    assert told.startswith(f"{root}: 1 images directly in this folder and 2 in its subfolders")
+    assert told.startswith(f"{root}: 1 image directly in this folder and 2 in its subfolders")
     assert "layout='classes'" in told
     caplog.clear()
     assert names(list_folder(root, layout="flat")) == ["1.jpg", "a/2.jpg", "b/c/3.jpg"]
@@ -155,7 +156,7 @@ def test_names_that_are_not_utf8(tmp_path: Path, later: None) -> None:
         pytest.skip("this file system takes UTF-8 only")
     for _ in range(3):
         found = list_folder(root)
-        assert found.paths.encoded(0) == os.path.join(root, b"caf\xe9/\xff\n.jpg")
+        assert found.images.encoded(0) == os.path.join(root, b"caf\xe9/\xff\n.jpg")
         assert found.classes == (os.fsdecode(b"caf\xe9"),)
 
 

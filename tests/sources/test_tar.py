@@ -13,7 +13,7 @@ from support import folders as made
 from support.checks import in_a_soak, in_threads, planted_faults
 
 from augrecipes.errors import DataError
-from augrecipes.sources.open_files import OpenFiles
+from augrecipes.lru import OpenFiles
 from augrecipes.sources.tar import archives, shards
 from augrecipes.sources.tar.shards import TarShards
 

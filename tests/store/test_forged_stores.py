@@ -186,5 +186,5 @@ def test_a_part_outside_of_the_store(stores: dict[str, tuple[Path, str]], part: 
     forger = Forger(*stores["image"], tmp_path)
     shards = [{**shard, "part": part} for shard in forger.content["shards"]]
     forging.write_index(forger.place, {**forger.content, "shards": shards})
-    with pytest.raises(StoreError, match=r"shards\.0\.part"):
+    with pytest.raises(StoreError, match="shards"):
         open_store(forger.place)

@@ -265,8 +265,8 @@ def laid(sizes: list[list[int]], most: int) -> None:
             assert file.size <= most or len(rows) == 1
         flat = [array for arrays in content for array in arrays]
         assert all(np.array_equal(store.array("image", k), array) for k, array in enumerate(flat))
-        lying = table.lie(np.arange(len(flat)))
-        for (address, *_), array in zip(lying.lie.tolist(), flat, strict=True):
+        mapped = table.mapped(np.arange(len(flat)))
+        for (address, *_), array in zip(mapped.places.tolist(), flat, strict=True):
             assert bytes((ctypes.c_uint8 * array.size).from_address(address)) == array.tobytes()
 
 

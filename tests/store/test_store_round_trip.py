@@ -73,7 +73,9 @@ def round_trip(form: str, content: Any) -> None:
                     assert found.dtype == array.dtype.newbyteorder("=")
                     assert store.shape(target, number) == found.shape == array.shape
                     assert np.array_equal(found, expected)
-                    assert not (FORMATS[format].of(store.targets[target]).decode is None and found.flags.writeable)
+                    assert not (
+                        FORMATS[format].for_role(store.targets[target]).decode is None and found.flags.writeable
+                    )
         assert verify_store(store.path) == []
         assert [path.name for path in folder.iterdir()] == ["s"]
 

@@ -18,9 +18,10 @@ from studio_pages import QUICK, Page, image_of
 
 import augrecipes as ar
 from augrecipes.interop import importing
+from augrecipes.lru import LruCache
 from augrecipes.sources.sample import RecipeSource
 from augrecipes.studio import file, jobs, studio
-from augrecipes.studio.jobs import LruCache, WorkTurn
+from augrecipes.studio.jobs import WorkTurn
 
 WAIT = "StepThatWaits: {p: 1.0}"
 SLOW = QUICK.replace("HorizontalFlip", WAIT).replace("derived", "[]")

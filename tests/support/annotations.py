@@ -231,6 +231,9 @@ def listed(path: Path, made: Recipe | None = None, **options: Any) -> Columns:
     return table
 
 
+Files = dict[str, Any]  # by their names: text, JSON or bytes; None is an image of 40×30
+SQUARE = [[2, 2], [9, 2], [9, 9], [2, 9]]
+SIDES = ("xmin", "ymin", "xmax", "ymax")
 A, B = Picture("a.png", 40, 30), Picture("b.png", 40, 30)
 
 
@@ -240,15 +243,48 @@ def write(path: Path, text: str | dict[str, Any]) -> Path:
     return path
 
 
+def of_coco(*entries: Any, image: Any = None, **more: Any) -> Files:
+    """One image of COCO, and what is said of it."""
+    said = [{"id": k, "image_id": 9, "category_id": 1, **entry} for k, entry in enumerate(entries, 1)]
+    image = {"id": 9, "file_name": "a.png", "width": 40, "height": 30} | (image or {})
+    content = {"images": [image], "categories": [{"id": 1, "name": "person"}], "annotations": said}
+    return {"a.png": None, "i.json": content | more}
+
+
+def of_labelme(*shapes: Any, **more: Any) -> Files:
+    """One image of labelme with its shapes, squares if nothing else is said."""
+    made = [{"label": "a", "shape_type": "polygon", "points": SQUARE, **shape} for shape in shapes]
+    return {"a.png": None, "i.json": {"shapes": made, "imagePath": "a.png", "imageWidth": 40, "imageHeight": 30} | more}
+
+
+def of_yolo(*lines: str, about: str = "names: [a]", images: str = "images") -> Files:
+    """One image of YOLO with its lines."""
+    return {"images/a.png": None, "labels/a.txt": "\n".join(lines), "data.yaml": f"train: {images}\n{about}\n"}
+
+
+def xml(name: str, objects: str = "", *, image: str = "a.png") -> str:
+    """A file of Pascal VOC with a box, or other objects."""
+    sides = "".join(f"<{side}>{value}</{side}>" for side, value in zip(SIDES, (1, 1, 9, 9), strict=True))
+    objects = objects or f"<object><name>{name}</name><bndbox>{sides}</bndbox></object>"
+    return f"<annotation><filename>{image}</filename>{objects}</annotation>"
+
+
+def laid(folder: Path, files: Files, path: str) -> Path:
+    """The set in a folder, and the path that a user gives."""
+    for name, content in files.items():
+        if content is None:
+            draw(folder, [Picture(name, 40, 30)])
+        elif isinstance(content, bytes):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        else:
+            write(folder / name, content)
+    return folder / path
+
+
 def instances(folder: Path, *annotations: dict[str, Any], **more: Any) -> Path:
-    draw(folder, [A])
-    said = {
-        "images": [{"id": 9, "file_name": "a.png", "width": 40, "height": 30}],
-        "categories": [{"id": 1, "name": "person"}],
-        "annotations": [{"id": k + 1, "image_id": 9, "category_id": 1, **one} for k, one in enumerate(annotations)],
-        **more,
-    }
-    return write(folder / "instances.json", said)
+    """One image of COCO, and what is said of it, in a file."""
+    return laid(folder, of_coco(*annotations, **more), "i.json")
 
 
 def refused(path: Path, *words: str, **options: Any) -> None:
@@ -261,3 +297,11 @@ def refused(path: Path, *words: str, **options: Any) -> None:
 def rows(path: Path, **options: Any) -> list[list[float]]:
     table = listed(path, options.pop("recipe", recipe("pascal_voc")), **options)
     return [row for k in range(len(table)) for row in table.boxes.rows(k).tolist()]
+
+
+def notes(path: Path, made: Recipe, **options: Any) -> str:
+    """What is to be known of annotations."""
+    found = Findings()
+    table_of_annotations(path, AnnotationOptions(made.inputs, **options), found)
+    found.refuse()
+    return "\n".join(found.notes)

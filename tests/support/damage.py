@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.images.encoded import encoded
-from augrecipes.packing.bake import kept
+from augrecipes.packing.bake import canonical_jpeg
 from augrecipes.sources.files import decode_mask
 
 EXTREME = (b"\xff\xff\xff\xff", b"\0\0\0\0", b"\x7f\xff\xff\xff", b"\0\0\1\0", b"\xff\xff\xff\x7f")
@@ -142,7 +142,7 @@ def check(data: bytes, rng: random.Random) -> str:
         assert mask.dtype in (np.uint8, np.uint16, np.int32)
     except DataError as error:
         assert error.path == "it"
-    kept(data, it.header, it.turn)
+    canonical_jpeg(data, it.header, it.turn)
     window = y0, x0, y1, x1 = some_window(rng, *it.shape[:2])
     whole, part = read_or_none(data), read_or_none(data, window)
     if whole is None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from augrecipes.ops import catalog
 from augrecipes.ops.bounds import verdict
 from augrecipes.recipe import grammar
-from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Normalize, Output, Recipe, Step, label
+from augrecipes.recipe.model import TOP, Arguments, Boxes, Inputs, Keypoints, Normalize, Output, Recipe, Step, label
 
 # What stands in recipes of pairs only is left out.
 CLASSES = tuple(name for name in sorted(catalog.shipped()) if name not in ("Degrade", "ResizeToTarget"))
@@ -155,7 +155,7 @@ VALUES: list[Any] = [
     "optional", "none", "D4", [], [0], [0, 1], [0, 255], [3, 9], [64, 64], [64, 64, 64], [0.0, 0.2, 0.5], ["lr", "lr"],
     ["D4"], {}, {"p": 0.5}, {"D4": None}, {"mean": 0.5, "std": 0}, {"mean": [], "std": 1}, {"lr": 1}, {"lr": {}},
 ]  # fmt: skip
-_SECTIONS = (grammar.TOP, grammar.INPUTS, grammar.IMAGE, grammar.BOXES, grammar.KEYPOINTS, grammar.OUTPUT, grammar.BAG)
+_SECTIONS = (TOP, grammar.INPUTS, grammar.IMAGE, grammar.BOXES, grammar.KEYPOINTS, grammar.OUTPUT, grammar.BAG)
 _SECTIONS += (grammar.TTA,)
 NAMES = sorted(
     {key for section in (*_SECTIONS, *grammar.GROUPS.values(), grammar.DEGRADE) for key in section["properties"]}

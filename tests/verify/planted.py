@@ -8,12 +8,8 @@ from typing import Any
 
 import cv2
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
-from augrecipes.compiler.executor.op import Op
-from augrecipes.compiler.executor.program import Program
-from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Arguments, Optimize, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 from augrecipes.verify.compare import Build
@@ -62,9 +58,9 @@ def draw_data(folder: Path, count: int = 3) -> Path:
     """Images, masks, and a CSV file with boxes and keypoints."""
     lines = ["image,mask,boxes,keypoints"]
     for k in range(count):
-        for name, made in (("images", image(*SIZE, k)), ("masks", labels(*SIZE, k))):
+        for name, pixels in (("images", image(*SIZE, k)), ("masks", labels(*SIZE, k))):
             (folder / name).mkdir(parents=True, exist_ok=True)
-            (folder / name / f"{k}.png").write_bytes(cv2.imencode(".png", made)[1].tobytes())
+            (folder / name / f"{k}.png").write_bytes(cv2.imencode(".png", pixels)[1].tobytes())
         lines.append(f'images/{k}.png,masks/{k}.png,"{json.dumps(BOXES)}","{json.dumps(POINTS)}"')
     (folder / "list.csv").write_text("\n".join(lines) + "\n")
     return folder
@@ -116,50 +112,9 @@ def rewritten(change: Callable[[tuple[Step, ...]], tuple[Step, ...]], seed: int 
     return make
 
 
-def of_dtype(dtype: Dtype, build: Build) -> Build:
-    """Pipelines that have a fault where images are of a dtype alone."""
-    usual = builder("train", 0)
-
-    def make(recipe: Recipe, optimize: Optimize) -> Any:
-        plain, other = usual(recipe, optimize), build(recipe, optimize)
-        return OfDtype(plain, lambda image: other if image.dtype == dtype else plain)
-
-    return make
-
-
-class OfDtype:
-    """A pipeline that another one stands in for, by the image."""
-
-    def __init__(self, usual: Any, choose: Callable[[Any], Any]) -> None:
-        self.usual, self.choose = usual, choose
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.usual, name)
-
-    def at(self, *key: int) -> Callable[..., dict[str, Any]]:
-        """The sample."""
-        return lambda **targets: self.choose(targets["image"]).at(*key)(**targets)
-
-
-def in_programs(monkeypatch: pytest.MonkeyPatch, change: Callable[[list[Op], bool], list[Op]]) -> None:
-    """Let programs carry out something else: `change` gets steps, and whether they are those of a mask."""
-    init = Program.__init__
-
-    def made(self: Program, kernels: Any, steps: Any, *rest: Any, labels: bool = False) -> None:
-        # Single steps are what is held to albumentations when a plan is made: there nobody would see a merge.
-        init(self, kernels, change([*steps], labels) if len(steps) > 1 else steps, *rest, labels=labels)
-
-    monkeypatch.setattr(Program, "__init__", made)
-
-
 def noop(step: Step) -> Step:
     """The step, doing nothing."""
     return replace(step, name="NoOp", args=Arguments())
-
-
-def half_pixel_forgotten(done: dict[str, Any]) -> None:
-    """As if a resize by 4 : 3 had counted from the first pixel's middle, not from its corner."""
-    done["image"] = shifted(done["image"], 0.125)
 
 
 def last_two_swapped(steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -167,9 +122,9 @@ def last_two_swapped(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     return (*steps[:-2], steps[-1], steps[-2])
 
 
-def shifted(image: NDArray[Any], dx: float, how: int = cv2.INTER_LINEAR) -> NDArray[Any]:
+def shifted(image: NDArray[Any], dx: float) -> NDArray[Any]:
     """The image, some px to the right."""
     height, width = image.shape[:2]
     matrix = np.array([[1, 0, dx], [0, 1, 0]], np.float32)
-    made = cv2.warpAffine(image, matrix, (width, height), flags=how, borderMode=cv2.BORDER_REPLICATE)
-    return made.reshape(image.shape)
+    moved = cv2.warpAffine(image, matrix, (width, height), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    return moved.reshape(image.shape)

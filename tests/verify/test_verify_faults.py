@@ -1,5 +1,6 @@
-"""Faults that `verify` must find, and sound plans that it must let pass."""
+"""Faults that `verify` must find, and sound plans over which it must raise no alarm."""
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,31 +16,33 @@ from planted import (
     GEOMETRY,
     MOVES,
     Fault,
-    half_pixel_forgotten,
-    in_programs,
+    image,
+    labels,
     last_two_swapped,
     noop,
-    of_dtype,
     planted,
     recipe,
     rewritten,
     shifted,
 )
+from support.every_class import Pool, pool
 
-from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.compiler.rewrite.rules import RULES
 from augrecipes.errors import DataError
-from augrecipes.native.op_numbers import EFFECTS
-from augrecipes.ops.native_op import NativeOp
-from augrecipes.recipe.model import Arguments, Step
+from augrecipes.recipe.model import Arguments, Inputs, Keypoints, Output, Recipe, Step, label
+from augrecipes.sources.sample import Sample
 from augrecipes.verify import Verification, render_worst, replay, verify
-from augrecipes.verify.compare import Build
-from augrecipes.verify.contract import Promise
+from augrecipes.verify.compare import Build, Comparison
+from augrecipes.verify.contract import Promise, SampleRef, promise_of
+from augrecipes.verify.run import builder
+
+# Some classes say that they are special cases of others.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 BOXES = "inputs: {boxes: {format: pascal_voc, labels: box_labels}, keypoints: {format: xy}}"
 ALL = f"{BOXES[:-1]}, mask: optional}}"
-KEPT = "inputs: {mask: required}"
+MASKED = "inputs: {mask: required}"
 HIDES = """
   - Resize: {height: 80, width: 100}
   - CenterCrop: {height: 60, width: 60}
@@ -48,10 +51,13 @@ HIDES = """
 HIDDEN = "\n  - CenterCrop: {height: 60, width: 60}\n  - Rotate: {limit: [20, 40], border_mode: constant, p: 1.0}\n"
 RESIZED = "\n  - RandomCrop: {height: 64, width: 80}\n  - Resize: {height: 48, width: 60}\n"
 WINDOW = "\n  - RandomCrop: {height: 64, width: 80}\n  - HorizontalFlip\n"
+TABLES = "\n  - RandomGamma: {p: 1.0}\n  - Solarize: {p: 1.0}\n"
+JITTER = "\n  - ColorJitter: {brightness: 0.1, contrast: 0, saturation: 0.1, hue: 0, p: 1.0}\n"
+LEVELS_OUT, FLOATS = "{dtype: uint8, layout: hwc}", "{dtype: float32, layout: hwc}"
 
 
-def laws(found: Verification) -> set[str]:
-    return {f"{figure.target} {figure.law}" for figure in found.broken}
+def laws(measured: Verification) -> set[str]:
+    return {f"{figure.target} {figure.law}" for figure in measured.broken}
 
 
 def nothing(done: dict[str, Any]) -> None:
@@ -60,60 +66,159 @@ def nothing(done: dict[str, Any]) -> None:
 
 # -- sound plans ------------------------------------------------------------------------------------------------------
 
+TURN = "Rotate: {limit: [12, 30], p: 1.0, border_mode: reflect_101}"
+WIDE = "Affine: {rotate: [-30, 30], p: 1.0, border_mode: reflect_101}"
+CROP = "RandomResizedCrop: {size: [64, 64]}"
+TILTED = "ShiftScaleRotate: {p: 1.0}"
+
+
+def lines(*steps: str) -> str:
+    return "".join(f"\n  - {step}" for step in steps) + "\n"
+
+
+# Steps, inputs, and what comes out.
+SOUND: dict[str, tuple[str, str, str]] = {
+    **{border: (MOVES.replace("constant", border) + COLOURS, ALL, LEVELS_OUT)
+       for border in ("constant", "reflect_101", "replicate")},
+    "hides": (HIDES, ALL, LEVELS_OUT),
+    "a window": (WINDOW + "  - Resize: {height: 48, width: 60}\n", ALL, LEVELS_OUT),
+    "floats": (MOVES + COLOURS, ALL, FLOATS),
+    "tables of floats": (TABLES + JITTER, "", FLOATS),
+    "levels that are rounded otherwise": (JITTER, "", LEVELS_OUT),
+    "a distortion": (lines("GridDistortion: {p: 1.0}", TILTED, "Resize: {height: 60, width: 90}"), MASKED, LEVELS_OUT),
+    "distortions between": (
+        lines(TURN, "ElasticTransform: {alpha: 60, sigma: 6, p: 1.0}", TURN, "RandomScale: {p: 1.0}"), "", LEVELS_OUT,
+    ),
+    "a shuffle": (lines("RandomGridShuffle: {p: 1.0}", TILTED, "Resize: {height: 60, width: 90}"), MASKED, LEVELS_OUT),
+    "the nearest pixel": (
+        lines("Rotate: {limit: 20, interpolation: nearest, p: 1.0}", TURN, CROP), MASKED, LEVELS_OUT,
+    ),
+    "folds": (lines(TURN, CROP, WIDE), MASKED, LEVELS_OUT),
+    "a coarse grid": (
+        lines("Resize: {height: 32, width: 32}", TURN, "Resize: {height: 96, width: 96}"), MASKED, LEVELS_OUT,
+    ),
+    "a fine grid": (
+        lines("Resize: {height: 260, width: 260}", TURN, "Resize: {height: 48, width: 64}"), MASKED, LEVELS_OUT,
+    ),
+    "colours before a window": (
+        lines(WIDE, "HueSaturationValue: {p: 1.0}", "RandomCrop: {height: 60, width: 70}"), MASKED, LEVELS_OUT,
+    ),
+    "colours of several": (
+        lines(TURN, "OneOf: {p: 0.9, steps: [ToSepia, InvertImg]}", "SmallestMaxSize: {max_size: 64}",
+              "CenterCrop: {height: 56, width: 60}"), MASKED, LEVELS_OUT,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_sound_plans_raise_no_alarm(data: Path, name: str) -> None:
+    steps, inputs, output = SOUND[name]
+    measured = verify(recipe(steps, inputs, output), data / ("list.csv" if inputs else "images"), samples=8)
+    assert measured.ok, measured.broken
+    assert measured.promise.geometry or "levels" in name or "window" in name or "tables" in name
+
 
 @pytest.mark.parametrize("optimize", ["none", "exact"])
 def test_plans_that_change_no_bit(data: Path, optimize: Any) -> None:
-    found = verify(recipe(MOVES + COLOURS, BOXES), data / "list.csv", samples=6, optimize=optimize)
-    assert found.ok
-    assert str(found.promise) == "EXACT"
-    assert {figure.worst for figure in found.figures} == {0.0}
-    assert {figure.target for figure in found.figures} == {"sample", "image", "mask", "boxes", "keypoints"}
+    measured = verify(recipe(MOVES + COLOURS, BOXES), data / "list.csv", samples=6, optimize=optimize)
+    assert measured.ok
+    assert str(measured.promise) == "EXACT"
+    assert {figure.worst for figure in measured.figures} == {0.0}
+    assert {figure.target for figure in measured.figures} == {"sample", "image", "mask", "boxes", "keypoints"}
 
 
-@pytest.mark.parametrize("border", ["constant", "reflect_101", "replicate", "wrap"])
-def test_a_recipe_against_itself_as_if_warps_were_merged(data: Path, border: str) -> None:
-    text = MOVES.replace("constant", border) + COLOURS
-    found = verify(recipe(text, BOXES), data / "list.csv", samples=6, build=planted(nothing), promise=GEOMETRY)
-    assert found.ok
-    assert {figure.law for figure in found.figures} == {
-        "outcome", "levels", "colours", "displacement", "hidden", "truth", "labels", "nearest", "equal",
+def test_a_recipe_against_itself_as_if_warps_were_merged(data: Path) -> None:
+    measured = verify(
+        recipe(MOVES + COLOURS, BOXES), data / "list.csv", samples=6, build=planted(nothing), promise=GEOMETRY
+    )
+    assert measured.ok
+    assert {figure.law for figure in measured.figures} == {
+        "outcome", "levels", "colours", "motion", "content", "labels", "elsewhere", "equal",
     }  # fmt: skip
-    both = [figure for figure in found.figures if figure.law == "displacement"]
-    assert [(figure.dtype, figure.share is not None and figure.share > 0.5) for figure in both] == [
-        ("uint8", True), ("float32", True),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("border", ["constant", "reflect_101", "replicate"])
-def test_merged_warps_keep_their_contract(data: Path, border: str) -> None:
-    found = verify(recipe(MOVES.replace("constant", border) + COLOURS, ALL), data / "list.csv", samples=12)
-    assert found.promise.geometry
-    assert found.ok, found.broken
-
-
-@pytest.mark.parametrize("steps", [HIDES, WINDOW + "  - Resize: {height: 48, width: 60}\n"])
-def test_what_fast_makes_of_windows_is_sound(data: Path, steps: str) -> None:
-    found = verify(recipe(steps, ALL), data / "list.csv", samples=6)
-    assert found.ok, found.broken
 
 
 @pytest.mark.parametrize("channels", [1, 4])
 def test_other_numbers_of_channels(tmp_path: Path, channels: int) -> None:
-    made = np.random.default_rng(0).integers(0, 256, (70, 90, channels), np.uint8)
-    (tmp_path / "a.png").write_bytes(cv2.imencode(".png", made)[1].tobytes())
+    (tmp_path / "a.png").write_bytes(cv2.imencode(".png", image(70, 90, 0, channels))[1].tobytes())
     chosen = recipe(MOVES, f"inputs: {{image: {{channels: {channels}}}}}")
-    found = verify(chosen, tmp_path / "a.png", samples=3, build=planted(nothing), promise=GEOMETRY)
-    assert (found.ok, found.samples) == (True, 3)
+    measured = verify(chosen, tmp_path / "a.png", samples=3)
+    assert (measured.ok, measured.samples) == (True, 3), measured.broken
+
+
+ANY_MOVE: Pool = pool("""
+    Rotate: {limit: 90}, Rotate: {limit: 20, crop_border: true, border_mode: wrap}, SafeRotate: {limit: 30},
+    Affine: {scale: [0.5, 1.6], rotate: [-20, 20], translate_percent: [-0.1, 0.1], border_mode: reflect},
+    Affine: {shear: [-12, 12], rotate: [-45, 45], fit_output: true}, ShiftScaleRotate: {border_mode: replicate},
+    Perspective: {scale: [0.02, 0.1], keep_size: false}, RandomResizedCrop: {size: [37, 111], scale: [0.08, 1.0]},
+    RandomSizedCrop: {min_max_height: [24, 80], size: [40, 180]}, Resize: {height: 50, width: 180},
+    SmallestMaxSize: {max_size: 37}, RandomScale: {scale_limit: [-0.5, 0.6]}, HorizontalFlip, Transpose, D4,
+    Rotate: {limit: 30, interpolation: cubic, border_mode: reflect_101}, Resize: {height: 70, width: 64,
+    interpolation: area}, RandomCrop: {height: 57, width: 73, pad_if_needed: true}, RandomCropFromBorders,
+    PadIfNeeded: {min_height: 120, min_width: 100, border_mode: wrap}, CropAndPad: {percent: [-0.1, 0.1]},
+    GridDistortion, OpticalDistortion: {distort_limit: 0.3}, RandomGridShuffle, RandomBrightnessContrast,
+    GaussNoise, GaussianBlur, CoarseDropout, InvertImg
+""")
+
+
+def random_recipe(seed: int) -> tuple[Recipe, tuple[int, int]]:
+    """A recipe of up to five steps, some in groups, and the size of its images."""
+    rng = random.Random(seed)
+
+    def step(depth: int = 1) -> Step:
+        if depth and rng.random() < 0.15:
+            name = rng.choice(("OneOf", "SomeOf", "Sequential", "RandomOrder"))
+            inside = tuple(step(depth - 1) for _ in range(rng.randint(2, 3)))
+            return Step(name, Arguments({"n": 2} if name == "SomeOf" else {}), p=rng.choice((None, 0.7)), steps=inside)
+        name, args = rng.choice(ANY_MOVE)
+        return Step(name, Arguments(args), p=rng.choice((1.0, 1.0, 0.8)))
+
+    steps = label([step() for _ in range(rng.randint(2, 5))])
+    inputs = Inputs(keypoints=Keypoints(remove_invisible=False) if rng.random() < 0.2 else None)
+    size = rng.choice(((96, 128), (131, 97), (160, 160), (256, 256)))
+    return Recipe("random", steps=steps, inputs=inputs, output=Output(dtype="uint8", layout="hwc")), size
+
+
+def broken_laws(seed: int, samples: int, build: Build | None = None, promise: Promise | None = None) -> set[str]:
+    """What is said to be broken in a random recipe, of either dtype."""
+    made, size = random_recipe(seed)
+    build = build or builder("train", 0)
+    broken = set()
+    for dtype in ("uint8", "float32"):
+        asked = promise or promise_of(build(made, "fast"), dtype)
+        comparison = Comparison(made, "train", "fast", build, {"image": "image"}, dtype, asked)
+        for index in range(samples):
+            rest: dict[str, Any] = {"mask": labels(*size, index)}
+            if made.inputs.keypoints:
+                rest["keypoints"] = np.array([[size[1] / 3, size[0] / 2]], np.float32)
+            sample = Sample(index, 0, "", {"image": image(*size, index)}, rest).of(dtype)
+            comparison.sample(sample, SampleRef(index, 0, dtype=dtype))
+        broken |= {f"{seed} {figure.law}" for figure in comparison.metrics.figures() if not figure.ok}
+    return broken
+
+
+@pytest.mark.parametrize(
+    ("seeds", "samples"), [(range(16, 32), 2), pytest.param(range(1000, 1040), 100, marks=pytest.mark.soak)]
+)
+def test_sound_plans_of_random_recipes(seeds: range, samples: int) -> None:
+    assert [broken_laws(seed, samples) for seed in seeds] == [set()] * len(seeds)
+
+
+@pytest.mark.parametrize("seed", range(60, 68))
+def test_a_shift_is_found_in_every_random_recipe(seed: int) -> None:
+    def shift(done: dict[str, Any]) -> None:
+        done["image"] = shifted(np.ascontiguousarray(done["image"]), 1.5)
+
+    assert f"{seed} motion" in broken_laws(seed, 2, planted(shift), GEOMETRY)
 
 
 # -- faults -----------------------------------------------------------------------------------------------------------
 
 
-def made(name: str, how: Callable[[Any], Any]) -> Build:
+def changed(name: str, change: Callable[[Any], Any]) -> Build:
     """Pipelines of which the optimised one makes another thing of a target."""
 
     def fault(done: dict[str, Any]) -> None:
-        done[name] = how(done[name])
+        done[name] = change(done[name])
 
     return planted(fault)
 
@@ -127,11 +232,11 @@ def at(*place: int, by: Callable[[Any], Any]) -> Build:
     return planted(fault)
 
 
-def fails(of: Any = None) -> Build:
+def fails(dtype: Any = None) -> Build:
     """It refuses samples of a dtype."""
 
     def fault(done: dict[str, Any]) -> None:
-        if of is None or done["image"].dtype == of:
+        if dtype is None or done["image"].dtype == dtype:
             raise DataError("not for these")
 
     return planted(fault)
@@ -147,10 +252,6 @@ def forget(name: str) -> Build:
 
 def off(pixels: float) -> Fault:
     return lambda done: done.update(image=shifted(done["image"], pixels))
-
-
-def crop_first(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    return steps[::-1]
 
 
 def brighter(steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -171,11 +272,11 @@ class Case(NamedTuple):
     promise: Promise | None = None
     steps: str = COLOURS
     more: str = ""
-    output: str = "{dtype: uint8, layout: hwc}"
+    output: str = LEVELS_OUT
 
 
-LEVEL, LEVELS, PLACE = Promise(levels=1), "image levels", "+image displacement"
-TWO_OFF = made("image", lambda image: image + image.dtype.type(2 / 255))
+LEVEL, LEVELS, MOTION, CONTENT = Promise(levels=1), "image levels", "+image motion", "+image content"
+TWO_OFF = changed("image", lambda image: image + image.dtype.type(2 / 255))
 OTHER_DRAWS = rewritten(lambda steps: steps, seed=1)
 HUGE = "\n  - RandomCrop: {height: 500, width: 500}\n"
 CASES = {
@@ -188,42 +289,38 @@ CASES = {
     "colours beside warps": Case(rewritten(brighter), "image colours", GEOMETRY, MOVES + COLOURS),
     "draws": Case(OTHER_DRAWS, LEVELS),
     "not a number": Case(at(0, 0, 0, by=lambda value: np.nan), LEVELS, output="{dtype: float32}"),
-    "half a pixel": Case(planted(off(0.5)), PLACE, GEOMETRY, MOVES),
-    "a part of a pixel": Case(planted(off(0.05)), PLACE, GEOMETRY, MOVES),
+    "not a number beside warps": Case(at(0, 0, 0, by=lambda value: np.nan), CONTENT, GEOMETRY, MOVES, output=FLOATS),
+    "half a pixel": Case(planted(off(0.5)), MOTION, GEOMETRY, MOVES),
+    "a part of a pixel": Case(planted(off(0.15)), MOTION, GEOMETRY, MOVES),
     "nothing": Case(planted(off(0.0)), "", GEOMETRY, MOVES),
-    "a forgotten window": Case(forget("RandomCrop"), PLACE, GEOMETRY, MOVES),
+    "a forgotten window": Case(forget("RandomCrop"), CONTENT, GEOMETRY, MOVES),
     # Turned before it is cut, the image fills the corners. Both turn about their middle, which is the same.
-    "a border that shows what was hidden": Case(rewritten(crop_first), "+image hidden", GEOMETRY, HIDDEN),
-    "a window is a pixel off": Case(made("image", lambda image: np.roll(image, 1, axis=1)), LEVELS, EXACT, WINDOW),
-    "a matrix without the half pixel": Case(planted(half_pixel_forgotten), PLACE, GEOMETRY, RESIZED),
-    "a window that is forgotten": Case(rewritten(last_two_swapped), "+image hidden", GEOMETRY, HIDES),
-    "draws of warps": Case(OTHER_DRAWS, PLACE, GEOMETRY, MOVES),
-    "softer than need be": Case(
-        made("image", lambda image: cv2.blur(image, (3, 3))), "image truth", GEOMETRY,
-        "\n  - Resize: {height: 48, width: 60}\n",
-    ),
-    "labels that are invented": Case(made("mask", smeared), "+mask labels", GEOMETRY, MOVES, KEPT),
+    "a border that shows what was hidden": Case(rewritten(lambda steps: steps[::-1]), CONTENT, GEOMETRY, HIDDEN),
+    "a window is a pixel off": Case(changed("image", lambda image: np.roll(image, 1, axis=1)), LEVELS, EXACT, WINDOW),
+    "a matrix without the half pixel": Case(planted(off(0.125)), MOTION, GEOMETRY, RESIZED),
+    "a window that is forgotten": Case(rewritten(last_two_swapped), CONTENT, GEOMETRY, HIDES),
+    "draws of warps": Case(OTHER_DRAWS, CONTENT, GEOMETRY, MOVES),
+    "labels that are invented": Case(changed("mask", smeared), "+mask labels", GEOMETRY, MOVES, MASKED),
     "labels elsewhere": Case(
-        made("mask", lambda mask: np.roll(mask, 6, axis=1)), "+mask nearest", GEOMETRY, MOVES, KEPT
+        changed("mask", lambda mask: np.roll(mask, 9, axis=1)), "mask elsewhere", GEOMETRY, MOVES, MASKED
     ),
+    "a mask that is not mirrored": Case(changed("mask", np.fliplr), "mask elsewhere", GEOMETRY, MOVES, MASKED),
     "labels along edges": Case(
-        made("mask", lambda mask: np.hstack([mask[:, :1], mask[:, :-1]])), "", GEOMETRY, WINDOW, KEPT
+        changed("mask", lambda mask: np.hstack([mask[:, :1], mask[:, :-1]])), "", GEOMETRY, WINDOW, MASKED
     ),
     "labels along edges, exact": Case(
-        made("mask", lambda mask: np.hstack([mask[:, :1], mask[:, :-1]])), "mask labels", EXACT, WINDOW, KEPT
+        changed("mask", lambda mask: np.hstack([mask[:, :1], mask[:, :-1]])), "mask labels", EXACT, WINDOW, MASKED
     ),
-    "boxes": Case(made("boxes", lambda a: a + np.float32(0.75)), "boxes equal", GEOMETRY, MOVES, BOXES),
-    "boxes, exact": Case(made("boxes", lambda a: a + np.float32(0.75)), "boxes equal", EXACT, MOVES, BOXES),
-    "keypoints": Case(
-        made("keypoints", lambda a: a + np.float32(0.75)), "keypoints equal", GEOMETRY, MOVES, BOXES
-    ),
+    "boxes": Case(changed("boxes", lambda a: a + np.float32(0.75)), "boxes equal", GEOMETRY, MOVES, BOXES),
+    "boxes, exact": Case(changed("boxes", lambda a: a + np.float32(0.75)), "boxes equal", EXACT, MOVES, BOXES),
+    "keypoints": Case(changed("keypoints", lambda a: a + np.float32(0.75)), "keypoints equal", GEOMETRY, MOVES, BOXES),
     "a box too few": Case(planted(one_box_less), "boxes equal", EXACT, MOVES, BOXES),
     "one refuses": Case(fails(), "sample outcome"),
-    "one refuses floats": Case(fails(np.float32), "sample outcome", GEOMETRY, MOVES),
+    "one refuses floats": Case(fails(np.float32), "sample outcome", GEOMETRY, MOVES, output=FLOATS),
     "the recipe alone refuses": Case(rewritten(lambda steps: ()), "sample outcome", steps=HUGE),
-    "another size": Case(made("image", lambda image: image[1:]), "sample outcome"),
-    "another dtype": Case(made("image", lambda image: image.astype(np.float32)), "sample outcome"),
-    "a target is missing": Case(planted(lambda done: done.pop("mask")), "sample outcome", more=KEPT),
+    "another size": Case(changed("image", lambda image: image[1:]), "sample outcome"),
+    "another dtype": Case(changed("image", lambda image: image.astype(np.float32)), "sample outcome"),
+    "a target is missing": Case(planted(lambda done: done.pop("mask")), "sample outcome", more=MASKED),
 }  # fmt: skip
 
 
@@ -232,22 +329,19 @@ def test_faults_are_found(data: Path, name: str) -> None:
     case = CASES[name]
     where = data / ("list.csv" if case.more else "images")
     chosen = recipe(case.steps, case.more, case.output)
-    found = laws(verify(chosen, where, samples=4, build=case.build, promise=case.promise))
+    broken = laws(verify(chosen, where, samples=4, build=case.build, promise=case.promise))
     wanted = {law for law in case.wanted.removeprefix("+").split(", ") if law}
-    assert wanted <= found if case.wanted.startswith("+") else wanted == found, found
-    if "hidden" in case.wanted:
-        assert "image displacement" not in found
+    assert wanted <= broken if case.wanted.startswith("+") else wanted == broken, broken
 
 
-@pytest.mark.parametrize("pixels", [1.0, 0.5, 0.05])
+@pytest.mark.parametrize("pixels", [1.0, 0.5])
 @pytest.mark.parametrize(
     "steps", [MOVES, "\n  - Resize: {height: 48, width: 32}\n", "\n  - Resize: {height: 180, width: 200}\n"]
 )
 def test_how_far_it_is_off_is_measured(data: Path, steps: str, pixels: float) -> None:
     """In pixels of the output, however large these are."""
-    found = verify(recipe(steps), data / "images", samples=4, build=planted(off(pixels)), promise=GEOMETRY)
-    # cv2 may round positions to 1/32 px.
-    assert all(abs(figure.mean - pixels) < 0.02 for figure in found.figures if figure.law == "displacement")
+    measured = verify(recipe(steps), data / "images", samples=4, build=planted(off(pixels)), promise=GEOMETRY)
+    assert all(abs(figure.mean - pixels) < 0.35 * pixels for figure in measured.figures if figure.law == "motion")
 
 
 def test_both_refuse_every_sample(data: Path) -> None:
@@ -256,114 +350,54 @@ def test_both_refuse_every_sample(data: Path) -> None:
 
 
 def forget_turns(steps: Any, flow: Any) -> list[Edit]:
-    del flow
-    return [Edit(place, place + 1, ()) for place, step in enumerate(steps) if getattr(step, "name", "") == "Rotate"]
+    turns = [place for place, step in enumerate(steps) if getattr(step, "name", "") == "Rotate"]
+    return [Edit(place, place + 1, ()) for place in turns if flow.dtype == "uint8"]
 
 
-def test_a_rule_that_forgets_a_step(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_forgets_a_step_in_one_of_both_plans(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(RULES, "fast", (Rule("forget_turns", "", "GEOMETRY", "", "", forget_turns),))
-    found = verify(recipe(MOVES + COLOURS, ALL), data / "list.csv", samples=6)
-    assert {"image displacement", "image truth"} <= laws(found)
-    assert found.promises["uint8"] == Promise(True, 0, ("forget_turns",))
-    assert "image colours" not in laws(found)
-
-
-def of_warps(steps: list[Op], change: Callable[[NativeOp], NativeOp]) -> list[Op]:
-    """The steps, with other numbers of those that warp."""
-    warps = (EFFECTS.WARPS, EFFECTS.MERGES + EFFECTS.WARPS)
-    return [replace(one, numbers=change(one.numbers)) if one.numbers.effect in warps else one for one in steps]
-
-
-def too_far(steps: list[Op], labels: bool) -> list[Op]:
-    del labels
-    return of_warps(steps, lambda one: replace(one, arguments=tuple(1.01 * limit for limit in one.arguments)))
-
-
-def other_border(steps: list[Op], labels: bool) -> list[Op]:
-    del labels
-    return of_warps(
-        steps, lambda one: replace(one, effect_arguments=(cv2.BORDER_REFLECT_101, *one.effect_arguments[1:]))
-    )
-
-
-def other_order(steps: list[Op], labels: bool) -> list[Op]:
-    del labels
-    return [steps[1], steps[0], *steps[2:]]
-
-
-def mask_forgets(steps: list[Op], labels: bool) -> list[Op]:
-    return [one for one in steps if "Flip" not in one.label] if labels else steps
-
-
-# Of the programs themselves: what they get to do, in which recipe, and the laws that are broken then.
-NATIVE: dict[str, tuple[Any, str, str]] = {
-    "a turn that goes too far": (too_far, MOVES, "image displacement"),
-    "a border that shows the image": (other_border, MOVES, "image hidden"),
-    "steps in the wrong order": (other_order, MOVES, "image displacement"),
-    "a mask that is not mirrored": (mask_forgets, MOVES, "mask nearest"),
-}
-
-
-@pytest.mark.parametrize("name", NATIVE)
-def test_faults_of_programs_are_found(data: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    change, steps, wanted = NATIVE[name]
-    in_programs(monkeypatch, change)
-    found = verify(recipe(steps, KEPT), data / "list.csv", samples=6, dtypes=("uint8",))
-    assert wanted in laws(found)
+    measured = verify(recipe(MOVES + COLOURS, ALL), data / "list.csv", samples=6)
+    assert {"image content", "mask elsewhere"} <= laws(measured)
+    assert {figure.dtype for figure in measured.broken} == {"uint8"}
+    assert measured.promises == {"uint8": Promise(True, 0, ("forget_turns",)), "float32": Promise()}
+    assert "image colours" not in laws(measured)
 
 
 # -- both dtypes of images --------------------------------------------------------------------------------------------
 
-TABLES = "\n  - RandomGamma: {p: 1.0}\n  - Solarize: {p: 1.0}\n"
-JITTER = "\n  - ColorJitter: {brightness: 0.1, contrast: 0, saturation: 0.1, hue: 0, p: 1.0}\n"
-FLOATS = "{dtype: float32, layout: hwc}"
-
 
 def test_both_plans_are_compared(data: Path) -> None:
-    found = verify(recipe(JITTER), data / "images", samples=3)
-    assert found.ok
-    assert "join_colours" in found.promises["uint8"].rules
-    assert {figure.dtype for figure in found.figures} == set(found.promises) == {"uint8", "float32"}
-    assert found.samples == 3
+    measured = verify(recipe(JITTER), data / "images", samples=3)
+    assert measured.ok
+    assert "join_colours" in measured.promises["uint8"].rules
+    assert {figure.dtype for figure in measured.figures} == set(measured.promises) == {"uint8", "float32"}
+    assert measured.samples == 3
     alone = verify(recipe(TABLES), data / "images", samples=2, dtypes=("float32",))
     assert {figure.dtype for figure in alone.figures} == {"float32"}
     assert alone.promise.rules == ()
 
 
-@pytest.mark.parametrize(
-    ("steps", "more", "output"),
-    [
-        (MOVES + COLOURS, ALL, FLOATS),
-        (TABLES + JITTER, "", FLOATS),
-        (JITTER, "", "{dtype: uint8, layout: hwc}"),  # a float that is rounded to another level is no fault
-    ],
-)
-def test_what_fast_makes_is_sound_for_either(data: Path, steps: str, more: str, output: str) -> None:
-    found = verify(recipe(steps, more, output), data / ("list.csv" if more else "images"), samples=6)
-    assert found.ok, found.broken
-
-
 def test_floats_are_held_to_a_part_of_a_level(data: Path) -> None:
     """Some levels are allowed where steps round to levels; floats are not rounded."""
-    found = verify(recipe(JITTER, output=FLOATS), data / "images", samples=3)
-    limits: Any = {figure.dtype: figure.limit for figure in found.figures if figure.law == "levels"}
+    measured = verify(recipe(JITTER, output=FLOATS), data / "images", samples=3)
+    limits: Any = {figure.dtype: figure.limit for figure in measured.figures if figure.law == "levels"}
     assert limits["uint8"] > 4
     assert limits["float32"] < 0.03
-    one_level = made("image", lambda image: image + np.float32(1 / 255))
-    found = verify(recipe(JITTER, output=FLOATS), data / "images", samples=2, build=one_level)
-    assert [(figure.law, figure.dtype) for figure in found.broken] == [("levels", "float32")]
+    one_level = changed("image", lambda image: image + np.float32(1 / 255))
+    measured = verify(recipe(JITTER, output=FLOATS), data / "images", samples=2, build=one_level)
+    assert [(figure.law, figure.dtype) for figure in measured.broken] == [("levels", "float32")]
 
 
-def test_a_step_that_is_lost_on_floats_alone(data: Path) -> None:
-    build = of_dtype("float32", forget("Solarize"))
-    found = verify(recipe(TABLES, output=FLOATS), data / "images", samples=3, build=build)
-    assert [(figure.target, figure.law, figure.dtype) for figure in found.broken] == [("image", "levels", "float32")]
-    worst = found.worst[0].place
+def test_the_worst_sample_of_floats_can_be_run_again(data: Path) -> None:
+    chosen, build = recipe(TABLES, output=FLOATS), forget("Solarize")
+    measured = verify(chosen, data / "images", samples=3, dtypes=("float32",), build=build)
+    assert [(figure.target, figure.law, figure.dtype) for figure in measured.broken] == [("image", "levels", "float32")]
+    worst = measured.worst[0].place
     assert worst.dtype == "float32"
-    again = replay(found.recipe, data / "images", worst.number, epoch=worst.epoch, dtype=worst.dtype, build=build)
+    again = replay(chosen, data / "images", worst.number, epoch=worst.epoch, dtype=worst.dtype, build=build)
     assert again.given.images["image"].dtype == np.float32
     assert np.abs(again.plain["image"] - again.fast["image"]).max() > 0.01
-    assert render_worst(found, data / "images", build=build).dtype == np.uint8
+    assert render_worst(measured, data / "images", build=build).dtype == np.uint8
 
 
 def test_a_step_that_takes_no_floats(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,8 +410,8 @@ def test_a_step_that_takes_no_floats(data: Path, monkeypatch: pytest.MonkeyPatch
         return apply(self, img, **params)
 
     monkeypatch.setattr(A.ISONoise, "apply", picky)
-    found = verify(recipe("\n  - ISONoise: {p: 1.0}\n"), data / "images", samples=3)
-    assert found.ok
-    assert found.samples == len(found.left_out) == 3
-    assert {figure.dtype for figure in found.figures} == {"uint8"}
-    assert "not for floats" in str(found.left_out[0])
+    measured = verify(recipe("\n  - ISONoise: {p: 1.0}\n"), data / "images", samples=3)
+    assert measured.ok
+    assert measured.samples == len(measured.left_out) == 3
+    assert {figure.dtype for figure in measured.figures} == {"uint8"}
+    assert "not for floats" in str(measured.left_out[0])

@@ -20,7 +20,7 @@ from augrecipes.native import layout
 from augrecipes.native.kernels import Library, address_of
 from augrecipes.native.op_numbers import LIMITS
 from augrecipes.ops.native_op import EXIT
-from augrecipes.recipe.model import Output
+from augrecipes.recipe.model import UINT8_HWC
 from augrecipes.seeds import MASK, mix, site_key
 
 _HEAD, _STEP, SAMPLE = layout.PROGRAM.struct, layout.STEP.struct, layout.SAMPLE.struct
@@ -39,7 +39,7 @@ FIELDS = layout.SAMPLE.size // 8  # numbers of a sample
 IDLE, REFUSED = 1, -1
 _MOST_HEADS = 32
 END = -1  # no step: where a sample begins, and where it has run through
-_RAW = Sink(Output(dtype="uint8", layout="hwc"))  # of images between two steps
+_RAW = Sink(UINT8_HWC)  # of images between two steps
 
 
 class ProgramBuffer:

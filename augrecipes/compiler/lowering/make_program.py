@@ -14,7 +14,7 @@ from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering import masks
 from augrecipes.compiler.lowering.lower import Lowered
-from augrecipes.compiler.lowering.masks import AS_IT_IS, MaskSink
+from augrecipes.compiler.lowering.masks import MaskSink
 from augrecipes.compiler.lowering.validate import Position, matches_reference, same_draws
 from augrecipes.compiler.lowering.walk import OpaqueError, Walk
 from augrecipes.native.kernels import library
@@ -22,6 +22,7 @@ from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.fills import fill_lengths
 from augrecipes.ops.native_op import EXIT, NO_OP, UNKNOWN_OP, params_getter
 from augrecipes.ops.records import op_record
+from augrecipes.recipe.model import UINT8_HWC
 
 _MOST = 1 << 28  # pixels
 _BYTES = 32  # of a pixel, at most: four channels of eight
@@ -63,7 +64,7 @@ class ProgramMaker:
         Each op draws and works as its transform does, or is an exit.
         """
         writes, steps = _writes(sink), [*steps]
-        sink = sink if writes else Sink(AS_IT_IS)
+        sink = sink if writes else Sink(UINT8_HWC)
         ops, python_draws, opaque = list[Op](), dict[int, Any](), dict[int, tuple[Any, bool]]()
         for place, (step, op) in enumerate(steps):
             why = "" if step is None or op.numbers is EXIT else self._difference(step, op, sink)

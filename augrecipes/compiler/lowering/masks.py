@@ -15,10 +15,9 @@ from augrecipes.native.op_numbers import EFFECTS, LIMITS
 from augrecipes.ops.constants import LINEAR, NEAREST, NEAREST_MIDDLE
 from augrecipes.ops.native_op import NO_OP, NativeOp
 from augrecipes.ops.records import op_record
-from augrecipes.recipe.model import Output
+from augrecipes.recipe.model import UINT8_HWC
 
 _BY_MATRIX = (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE)
-AS_IT_IS = Output(dtype="uint8", layout="hwc")
 _LIKE_MASK = {"image_mask": "image"}  # where a step resizes by means of areas
 
 
@@ -30,7 +29,7 @@ class MaskSink(Sink):
     """
 
     def __init__(self, *, wide: bool) -> None:
-        super().__init__(AS_IT_IS)
+        super().__init__(UINT8_HWC)
         if wide:
             self.dtype = np.dtype(np.int64)
 

@@ -17,10 +17,10 @@ from augrecipes.compiler.kernels import probes
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.lowering import control
-from augrecipes.compiler.lowering.masks import AS_IT_IS
 from augrecipes.native.kernels import Library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.native_op import IN_PYTHON, NativeOp
+from augrecipes.recipe.model import UINT8_HWC
 
 _MOST = 1 << 28  # pixels
 _EPOCH = 3
@@ -78,7 +78,7 @@ def matches_reference(
 
     def trials() -> Iterator[bool]:
         always = replace(keyed, p=_NEARLY) if keyed.p < 1 else keyed
-        plan = Program(kernels, [always], Sink(AS_IT_IS), seed, _MOST, labels=labels is not None)
+        plan = Program(kernels, [always], Sink(UINT8_HWC), seed, _MOST, labels=labels is not None)
         act = partial(apply, step)
         images = _images(numbers.effect) if labels is None else _masks(labels)
         return _compare_effects(plan, step, act, position, images, labels)

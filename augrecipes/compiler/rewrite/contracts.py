@@ -9,8 +9,7 @@ from typing import Literal
 from augrecipes.compiler.rewrite.nodes import in_each_epoch, is_single
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
-from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import effective
+from augrecipes.ops.registry import record_of
 from augrecipes.recipe.model import Step
 
 Contract = Literal["EXACT", "LEVELS", "GEOMETRY", "DISTRIBUTION"]
@@ -88,10 +87,10 @@ def _through(node: Step, levels: float, flow: Flow) -> float:
         for child in node.steps:
             levels = _through(child, levels, flow)
         return levels
-    record = op_record(node.name)
+    record = record_of(node)
     if not record.is_known or record.action in STILL:
         return levels
-    return (levels + (flow.dtype == "uint8")) * max(1.0, record.gain_for(effective(node)) or 1.0)
+    return (levels + (flow.dtype == "uint8")) * max(1.0, record.gain or 1.0)
 
 
 STILL = ("identity", "window", "dihedral")
@@ -111,7 +110,7 @@ def _leaves(step: Step) -> list[Step]:
 
 
 def _why(leaf: Step, flow: Flow, merge: Merge) -> str | None:
-    record = op_record(leaf.name)
+    record = record_of(leaf)
     if record.draws_from is None:
         return "may draw by what is in the image: nothing is known of its class"
     seen = record.draws_from if merge in ("GEOMETRY", "RESAMPLES") else record.draws_from & {"image"}
@@ -119,10 +118,10 @@ def _why(leaf: Step, flow: Flow, merge: Merge) -> str | None:
         return f"draws by what is in the {' and the '.join(sorted(seen))}"
     if merge in ("GEOMETRY", "DISTRIBUTION"):
         return None
-    if flow.dtype != "uint8" and merge == "LEVELS" and record.in_levels_for(effective(leaf)):
+    if flow.dtype != "uint8" and merge == "LEVELS" and record.in_levels:
         return "rounds float32 to levels of 255: the last bit would become a level"
-    colours = merge == "RESAMPLES" and record.under(effective(leaf)).recolours  # what hues do does not count
-    gain = record.colour_error_for(effective(leaf))[1] if colours else record.gain_for(effective(leaf))
+    colours = merge == "RESAMPLES" and record.recolours  # what hues do does not count
+    gain = record.joined_error[1] if colours else record.gain
     if gain is None:
         return "goes by thresholds or statistics of the image: a few levels may become very many"
     if gain > _MOST:

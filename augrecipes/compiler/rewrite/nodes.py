@@ -9,8 +9,7 @@ from typing import Any, Literal, TypeAlias
 from augrecipes.lint import walk
 from augrecipes.ops import groups, schedule
 from augrecipes.ops.record import Action
-from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import effective
+from augrecipes.ops.registry import record_of
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
 
@@ -101,8 +100,7 @@ def opened(node: Step) -> Iterator[Step]:
 
 def action_of(node: Step) -> Action:
     """What the compiler may assume of a node: what its record says, given its arguments."""
-    record = op_record(node.name)
-    return record.action if not record.when else record.under(effective(node)).action
+    return record_of(node).action
 
 
 def after(step: Step, size: SizeBounds) -> SizeBounds:

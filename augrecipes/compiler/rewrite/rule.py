@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import Any, TypeAlias
 
 from augrecipes.compiler.rewrite.contracts import Contract, amplified, flow_before, flows_before_each
 from augrecipes.compiler.rewrite.nodes import Steps, in_each_epoch, is_open, singles
@@ -12,6 +13,8 @@ from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Step
+
+Rewrite: TypeAlias = "Callable[[Steps, Flow], Iterable[Edit]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +44,15 @@ class Rule:
     contract: Contract
     fires: str
     leaves: str
-    rewrite: Callable[[Steps, Flow], Iterable[Edit]]
+    rewrite: Rewrite
     outermost: bool = False
     singly: bool = False
     opens: bool = False
+
+
+def rule(contract: Contract, fires: str, leaves: str, **flags: bool) -> Callable[[Any], Rule]:
+    """Make a rule of the function that rewrites steps: it has the rule's name, and its docstring is the equation."""
+    return lambda rewrite: Rule(rewrite.__name__, rewrite.__doc__ or "", contract, fires, leaves, rewrite, **flags)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,53 +2,47 @@
 
 from __future__ import annotations
 
-import logging
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from augrecipes.compat.albumentations import A, Compose
-from augrecipes.compiler.lowering.lower import Sites, lower
+from augrecipes.compat.steps import share_processors
+from augrecipes.compiler.kernels import fast_apply
+from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.compiler.lowering.lower import Sites, lower, transforms_of
 from augrecipes.compiler.rewrite import Compiled
-from augrecipes.compiler.run.nested import Nested
+from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.output_size_guard import guard
-from augrecipes.compiler.run.points import processors
 from augrecipes.display import Displayed
-from augrecipes.recipe.model import named
+from augrecipes.recipe.model import Output, named
 
-_NESTED = (
+_SEVERAL = (
     "several images make up a sample of this recipe, and A.Compose, A.OneOf and other groups hand over one: a "
     "pipeline of kind {} cannot be a step of theirs. Write their steps into the recipe (OneOf and other groups too; a "
     "class of your own: ar.register), or call one after the other"
 )
 _MASKS = "a compiled pipeline keeps its masks' interpolation: say it in the recipe, step by step"
-_ENDS_IN_CHW = (
-    "what leaves this recipe is chw, and steps of albumentations take H×W×C. Write the steps into the recipe, or put "
-    "them in front, A.Compose([step, pipeline]), or let images leave as they are: ar.load(..., "
-    "overrides={'output': {'dtype': 'uint8', 'layout': 'hwc'}})"
-)
-_NO_ARITHMETIC = (
-    "nothing can be taken away from a compiled pipeline, or repeated in it: ar.load(..., without=['Blur']) leaves "
-    "steps out; steps of albumentations are put in front or behind by step + pipeline and pipeline + step"
-)
+_OBJECTS = "`of` and `flip_pairs` of keypoints mean nothing among others' steps: call this pipeline by itself"
 _SEED = "a pipeline's draws are keyed by its seed; for another seed, recipe.compile(seed=...)"
 _STEPS = (
     "this step belongs to a compiled pipeline, which keys its draws; A.Compose([*pipeline]) has steps of its own, as "
     "the recipe has them, without the recipe's output"
 )
-_log = logging.getLogger("augrecipes")
-_warned: set[str] = set()
+_BITS = 63
 
 
 class AsCompose(Displayed, Compose):
     """An albumentations Compose whose steps are its own, and which may be a step of another Compose, or of a group.
 
-    As a step of others it draws by their generators, takes what their steps leave, and hands over what the recipe's
-    output says (see `Nested`); `at` does what it always does. `p` is its probability there, and its weight in a OneOf.
-    `len`, iteration and indexing give the outermost steps as the recipe has them: new transforms, with draws of their
-    own. `pipeline.recipe.steps` are the same as data.
+    There albumentations runs its steps as they are written, and the recipe's output behind them: so boxes, keypoints
+    and further targets are the outer Compose's. Each call draws at a key that a number of the outer generator decides;
+    `at` does what it always does. `p` is its probability there, and its weight in a OneOf. `len`, iteration and
+    indexing give the outermost steps as the recipe has them: new transforms, with draws of their own.
+    `pipeline.recipe.steps` are the same as data.
 
     >>> import augrecipes as ar
     >>> pipeline = ar.load("folder-128").compile()
@@ -60,14 +54,20 @@ class AsCompose(Displayed, Compose):
     >>> both = A.Compose([A.VerticalFlip(p=0.5), pipeline], seed=3)
     >>> both(image=np.zeros((200, 300, 3), np.uint8))["image"].shape
     torch.Size([3, 128, 128])
-    >>> pipeline + A.VerticalFlip(p=0.5)
-    Traceback (most recent call last):
-    TypeError: what leaves this recipe is chw, and steps of albumentations take H×W×C. Write the steps into the ...
+
+    Attributes:
+        nests: one image is a sample.
+        keys_draws: those of the steps inside.
+        keyed_steps: that draw by the recipe's keys; `transforms` are those that other composes see.
+        nested: what runs where this is a step of others; None: it is not.
+        outer_random: the generator that decides the keys there.
     """
 
-    nests: ClassVar[bool] = False  # whether one image is a sample
-    keys_draws: ClassVar[bool] = True  # those of the steps inside
-    nested: Nested | None = None
+    nests: ClassVar[bool] = False
+    keys_draws: ClassVar[bool] = True
+    keyed_steps: list[Any]
+    nested: Any = None
+    outer_random: random.Random
 
     compiled: Compiled
     seed: int | None
@@ -106,6 +106,32 @@ class AsCompose(Displayed, Compose):
         guard(sites, self.compiled.recipe.max_bytes)
         return lowered.transform
 
+    # As a step of others.
+
+    def run_nested(self, stream: int, force_apply: bool, targets: dict[str, Any]) -> dict[str, Any]:
+        """One call; a group that has chosen it applies it by force. `stream`: tells this process from others."""
+        if not force_apply and self.p < 1 and self.outer_random.random() >= self.p:
+            return targets
+        self._nested_draws.position(stream, self.outer_random.getrandbits(_BITS))
+        done: dict[str, Any] = self.nested(force_apply=True, **targets)
+        return done
+
+    def _nest(self) -> None:
+        of = self.compiled
+        lowered, sites = lower(of.steps)
+        guard(sites, of.recipe.max_bytes)
+        if of.optimize != "none":
+            fast_apply.attach(step for step, _, _ in sites)
+        output = [_OutputStep(of.recipe.output), *([A.ToTensorV2()] if of.recipe.output.layout == "chw" else [])]
+        self.nested = Compose(
+            [*transforms_of(lowered), *output], is_check_shapes=False, additional_targets=dict(of.added) or None
+        )
+        self._nested_draws = Draws(of.seed)
+        for step, site, _ in sites:
+            step.random_generator, step.py_random = self._nested_draws.add(site)
+        self._own_settings = self.processors, self.check_each_transform
+        self.transforms, self.outer_random = self.nested.transforms, random.Random()
+
     # What albumentations calls on the parts of a group; each begins with the first.
 
     def set_mask_interpolation(self, mask_interpolation: int | None) -> None:
@@ -114,117 +140,80 @@ class AsCompose(Displayed, Compose):
             super().set_mask_interpolation(mask_interpolation)
             return
         if not self.nests:
-            raise TypeError(_NESTED.format(self.compiled.recipe.kind))
+            raise TypeError(_SEVERAL.format(self.compiled.recipe.kind))
         if mask_interpolation is not None:
             raise TypeError(_MASKS)
-        self.nested = self.nested or Nested()
-        self._own_settings = [(each, each.processors, each.check_each_transform) for each in _groups(self)]
-        for step in _steps(self):
-            step.set_processors = _keep_processors
+        points = self.compiled.recipe.inputs.keypoints
+        if points is not None and (points.of or points.flip_pairs):
+            raise TypeError(_OBJECTS)
+        if self.nested is None:
+            self._nest()
 
     def set_random_seed(self, seed: int | None) -> None:
         """The seed of the outer Compose; refused where there is none: the seed is part of what was compiled."""
-        if not self._standalone:
-            super().set_random_seed(seed)
-        elif self.nested is None:
-            raise TypeError(_SEED)
+        if self._standalone:
+            self.set_random_state(None, random.Random(seed))
         else:
-            self.nested.py_random = random.Random(seed)
+            super().set_random_seed(seed)
 
-    def set_random_state(self, random_generator: np.random.Generator, py_random: random.Random) -> None:
+    def set_random_state(self, random_generator: np.random.Generator | None, py_random: random.Random) -> None:
         """The generators of the outer Compose; refused, as `set_random_seed`, where there is none."""
         if self.nested is None:
             raise TypeError(_SEED)
-        self.nested.py_random = py_random
+        self.outer_random = py_random
 
     def disable_check_args_private(self) -> None:
-        """An outer Compose has put its processors in the place of ours: it keeps them to itself."""
+        """An outer Compose has put its processors in the place of ours: they are for the steps that it sees."""
         if not self._standalone:
             super().disable_check_args_private()
         elif self.nested is not None:
-            self.nested.limit({name: processor.params for name, processor in self.processors.items()})
-            for each, processors_, checked in self._own_settings:
-                each.processors, each.check_each_transform = processors_, checked
+            self.nested.processors, self.nested.check_each_transform = self.processors, self.check_each_transform
+            self.nested.disable_check_args_private()
+            self.processors, self.check_each_transform = self._own_settings
+
+    def __setstate__(self, state: tuple[float, tuple[Any, ...] | None]) -> None:
+        self.p, outer = state
+        if outer is not None:
+            self._nest()
+            self.outer_random, self.processors, self.check_each_transform = outer
+            self.disable_check_args_private()
+            share_processors(self.nested, self.transforms)
+
+    def state(self) -> tuple[float, tuple[Any, ...] | None]:
+        """What a copy, or a pickle, has to know beside what was compiled."""
+        of = self.nested
+        return self.p, None if of is None else (self.outer_random, of.processors, of.check_each_transform)
 
     def set_deterministic(self, flag: bool, save_key: str = "replay") -> None:
         """Refused: every sample can be had again."""
-        self.nested = None
+        self.nested, self.transforms = None, self.keyed_steps
         raise TypeError("a sample is replayed from its key: pipeline.at(index, epoch)(image=image)")
 
-    # What other versions of albumentations do with + and -, and what saves.
-
-    def __add__(self, other: Any) -> Any:
-        """An `A.Compose` of this pipeline and steps of albumentations behind it."""
-        if self.nests and self.compiled.recipe.output.layout == "chw":
-            raise TypeError(_ENDS_IN_CHW)
-        return self._with([self, *_as_steps(other)])
-
-    def __radd__(self, other: Any) -> Any:
-        """An `A.Compose` of steps of albumentations and this pipeline behind them."""
-        return self._with([*_as_steps(other), self])
-
-    def _with(self, parts: list[Any]) -> Any:
-        arguments = processors(self.compiled.recipe.inputs)
-        for params in arguments.values():
-            params.label_fields = params.label_fields[:-1] or None  # the last numbers rows
-        return A.Compose(parts, **arguments)
-
-    def _refuse_arithmetic(self, _: Any) -> NoReturn:
-        raise TypeError(_NO_ARITHMETIC)
-
-    __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse_arithmetic
-
-    def to_dict(self, on_not_implemented_error: str = "raise") -> dict[str, Any]:
-        """What `A.save` writes: the recipe as plain albumentations, which draws in its own way."""
-        saved: dict[str, Any] = super().to_dict(on_not_implemented_error)
-        if (name := self.compiled.recipe.name) not in _warned:
-            _warned.add(name)
-            _log.warning("%s is saved as plain albumentations, without its keys; recipe.to_yaml() keeps them", name)
-        return saved
-
-    def to_dict_private(self) -> dict[str, Any]:
-        """The recipe as `eject` has it; refused where no Compose can carry it out."""
-        if not self.nests:
-            self.get_dict_with_id()
-        plain = self.compiled.recipe.to_albumentations(self.compiled.mode)
-        return {**plain.to_dict_private(), "p": self.p}
-
-    def get_dict_with_id(self) -> NoReturn:
-        """Refused: albumentations could not replay it."""
+    def to_dict_private(self) -> NoReturn:
+        """Refused: what `A.save` writes has no keys."""
         of = self.compiled
         again = f"mode={of.mode!r}, optimize={of.optimize!r}, seed={of.seed}"
         raise TypeError(
             "albumentations would lose a compiled pipeline's keys and output. Save the recipe: "
             f"Path('recipe.yaml').write_text(pipeline.recipe.to_yaml()); ar.load('recipe.yaml').compile({again}) makes "
-            "this pipeline again. Or pickle it."
+            "this pipeline again. Or pickle it; or save recipe.to_albumentations(), which draws in its own way."
         )
+
+    get_dict_with_id = to_dict_private
+
+
+class _OutputStep(A.ImageOnlyTransform):  # type: ignore[misc]
+    """What the recipe's output says, of images that stay H×W×C."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(p=1)
+        self._sink = Sink(replace(output, layout="hwc"))
+
+    def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
+        """An image H×W×C or H×W."""
+        made = self._sink(np.atleast_3d(img))
+        return made[..., 0] if img.ndim < made.ndim and made.shape[2] == 1 else made
 
 
 def _refuse_step(*_: Any) -> NoReturn:
     raise TypeError(_STEPS)
-
-
-def _keep_processors(_: Any) -> None:
-    """In the place of a step's `set_processors`: those of an outer Compose are none of its."""
-
-
-def _groups(compose: Any) -> Iterator[Any]:
-    """A Compose or group, and those in it."""
-    yield compose
-    for child in compose.transforms:
-        if isinstance(child, A.BaseCompose):
-            yield from _groups(child)
-
-
-def _steps(compose: Any) -> Iterator[Any]:
-    """The steps of a Compose, and of the groups in it."""
-    return (step for group in _groups(compose) for step in group.transforms if hasattr(step, "set_processors"))
-
-
-def _as_steps(other: Any) -> list[Any]:
-    """What is added: a step of albumentations, or some."""
-    steps = list(other) if isinstance(other, list | tuple) else [other]
-    for step in steps:
-        if not isinstance(step, A.BasicTransform | A.BaseCompose):
-            raise TypeError(f"steps of albumentations can be added to a compiled pipeline, not {step!r}")
-    return steps

@@ -141,15 +141,16 @@ class BatchOutput:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     wide_masks: ClassVar[bool] = True
 
-    def run(self, pipelines: Sequence[Any], read: Read, *, in_memory: bool = False) -> None:
-        """Make them, in a thread a pipeline; the first is this one. They are the same whatever the number of threads.
+    def run(self, pipeline: Any, read: Read, threads: int = 1, *, in_memory: bool = False) -> None:
+        """Make them, in some threads, of which the first is this one. They are the same however many there are.
 
         Args:
-            pipelines: one for each thread.
+            pipeline: each thread has a copy of its own, as steps hold state.
             read: gives the targets of a sample by its position; called from several threads. DataError: it is broken.
+            threads: how many.
             in_memory: all images are there anyway.
         """
-        queue = BatchQueue(len(self.keys), len(pipelines), in_memory=in_memory)
+        queue = BatchQueue(len(self.keys), threads, in_memory=in_memory)
 
         def read_or_fail(k: int) -> Sample:
             try:
@@ -158,16 +159,17 @@ class BatchOutput:
                 self.fail(k, error)
                 return {}
 
-        def work(pipeline: Any) -> None:
+        def work() -> None:
             try:
+                mine = pipeline.for_this_thread(self.epoch)
                 while not self.is_stopped and (taken := dict(queue.take(read_or_fail))):
                     if samples := {k: sample for k, sample in taken.items() if k not in self.failed}:
-                        run_samples(pipeline, self, samples)
+                        run_samples(mine, self, samples)
             except BaseException:
                 self.is_stopped = True
                 raise
 
-        run_in_threads(work, pipelines)
+        run_in_threads(work, threads)
 
     def fail(self, k: int, error: DataError) -> None:
         """Take what is wrong with a sample."""

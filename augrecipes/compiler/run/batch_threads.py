@@ -1,4 +1,7 @@
-"""Threads that share a batch: each takes some of its images, makes them by itself, and comes back for more."""
+"""Threads that share a batch: each takes some of its images, makes them by itself, and comes back for more.
+
+What holds state each thread has a copy of, kept for the thread that comes after.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -19,6 +22,7 @@ _LEAST = 1 << 20  # bytes of pixels that threads take at least: handing out smal
 _FILE = 4  # times as long as on pixels in memory works who has to decode them
 
 Read = Callable[[int], dict[str, Any]]
+T = TypeVar("T")
 
 
 class BatchQueue:
@@ -70,21 +74,21 @@ def busy_threads(threads: int, images: Sequence[Any]) -> int:
     return max(1, min(threads, len(images), sum(map(_pixels, images)) // _LEAST))
 
 
-def run_in_threads(work: Callable[[Any], None], pipelines: Sequence[Any]) -> None:
-    """Call `work` with each pipeline in a thread of its own, with the first in this one, and wait for all.
+def run_in_threads(work: Callable[[], None], threads: int) -> None:
+    """Call `work` in some threads, of which the first is this one, and wait for all.
 
-    What is raised is raised here, of several the first pipeline's.
+    What is raised is raised here, of several the first thread's.
     """
-    if len(pipelines) == 1:
-        work(pipelines[0])
+    if threads == 1:
+        work()
         return
     with cv2_single_thread:
         others: list[Future[None]] = []
         raised: BaseException | None = None
         try:
-            others += [_pool(len(pipelines) - 1).submit(work, pipeline) for pipeline in pipelines[1:]]
-            work(pipelines[0])
-        except BaseException as error:  # the others are at pipelines that the next batch takes
+            others += [_pool(threads - 1).submit(work) for _ in range(threads - 1)]
+            work()
+        except BaseException as error:  # the others are at what the next batch takes
             raised = error
         while not all(other.done() for other in others):
             try:
@@ -119,3 +123,24 @@ def _forget_pools() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_pools)
+
+
+class ThreadCopies(Generic[T]):
+    """Copies by threads. A thread that bears the number of one that has ended goes on with its copy.
+
+    So they outlive threads that read one epoch each, of which the next ones bear the same numbers. After a fork none is
+    taken over: the thread that was at it is not there to finish.
+    """
+
+    def __init__(self) -> None:
+        self._copies: dict[tuple[int, int], T] = {}
+
+    def of_this_thread(self, make: Callable[[], T]) -> T:
+        """The copy of the thread that asks; `make` makes one where there is none, and those of no thread go."""
+        key = os.getpid(), threading.get_ident()
+        if key not in self._copies:
+            threading.current_thread()  # asked for, threads that others have started are counted below, too
+            for gone in {*self._copies} - {(key[0], thread.ident or 0) for thread in threading.enumerate()}:
+                self._copies.pop(gone, None)
+            self._copies[key] = make()
+        return self._copies[key]

@@ -157,7 +157,7 @@ def _with_channels(array: Any, name: str, like: Like) -> np.ndarray:
 
 def targets_of_steps(pipeline: Any) -> list[str]:
     """Names that some step of a pipeline reads, or that a class of the program's own changes."""
-    keys = {key for t in pipeline.transforms for key in (*t.available_keys, *getattr(t, "targets_as_params", ()))}
+    keys = {key for t in pipeline.keyed_steps for key in (*t.available_keys, *getattr(t, "targets_as_params", ()))}
     return sorted(keys - {*LIKE, "bboxes", "keypoints", *pipeline.likes})
 
 

@@ -30,7 +30,7 @@ def instrument(pipeline: Pipeline, call: Call) -> None:
     >>> seen[:-1], seen[-1] == SINK
     (['SmallestMaxSize#1', 'RandomCrop#1', 'HorizontalFlip#1'], True)
     """
-    pairs = zip(pipeline.transforms, pipeline.compiled.plans[pipeline.arrival].steps, strict=True)
+    pairs = zip(pipeline.keyed_steps, pipeline.compiled.plans[pipeline.arrival].steps, strict=True)
     pipeline.run_through([_wrap(*pair, call) for pair in pairs])
     _wrap_sinks(pipeline, call)
 
@@ -53,7 +53,7 @@ def route_steps(pipeline: Pipeline, call: Call, watch: Callable[[Any], object] =
 
     def dress(copy: Pipeline) -> None:
         copy.call, copy.watch = call, watch
-        copy.run_through(copy.transforms)  # what programs there are is made again
+        copy.run_through(copy.keyed_steps)  # what programs there are is made again
         if copy.optimize == "none" or copy.arrival in UNOPTIMIZED_INPUTS:
             instrument(copy, call)
         else:

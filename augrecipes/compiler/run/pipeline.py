@@ -20,12 +20,11 @@ from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
-from augrecipes.compiler.run.cures import error_text
+from augrecipes.compiler.run.batch_threads import ThreadCopies
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.objects import follow_mirrors
 from augrecipes.compiler.run.output_size_guard import guard
 from augrecipes.compiler.run.step_calls import call_plain, step_call
-from augrecipes.compiler.run.thread_copies import ThreadCopies
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops import groups, registry
@@ -146,14 +145,14 @@ class Pipeline(AsCompose):
 
         In the process that compiled it, the k-th bare call always draws the same (and a copy counts from the start
         again). In a DataLoader worker the worker's seed decides, in any other process the operating system does. As a
-        step of another Compose, or of a group, it is called so by them: see `Nested`.
+        step of another Compose, or of a group, it is called so by them: see `AsCompose`.
         """
         if args:
             raise TypeError(f"pass the targets by name: pipeline({', '.join(f'{t}={t}' for t in self.targets)})")
         if os.getpid() != self._home:
             self._home, self._stream = os.getpid(), END_OF_KEYS | streams.of_this_process()
         if self.nested is not None:
-            return self.nested.run(self, self._stream, force_apply, targets)
+            return self.run_nested(self._stream, force_apply, targets)
         return self.run(self._stream, next(self._count), 0, targets)
 
     def run(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
@@ -176,10 +175,10 @@ class Pipeline(AsCompose):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiling again is quicker than pickling generators, and cannot go stale.
-        made, state = (type(self), self.compiled, self.arrival), {"nested": self.nested, "p": self.p}
+        made = type(self), self.compiled, self.arrival
         # Classes of the program's own go along: a new process may not have registered them yet.
         own = {s.name: registry.get_class(s.name) for s in self.recipe.walk() if registry.is_registered(s.name)}
-        return _rebuild, (*made, self._home, self._stream, own), state
+        return _rebuild, (*made, self._home, self._stream, own), self.state()
 
     # What the kinds build on.
 
@@ -192,7 +191,8 @@ class Pipeline(AsCompose):
         """Let samples go through these from now on. Those that miss a sample, by their first draw, are not called."""
         follow_mirrors(transforms)
         prepare = call_plain if self.arrival == "together" else step_call
-        self.transforms, self.step_calls = transforms, [prepare(step, self) for step in transforms]
+        self.transforms = self.keyed_steps = transforms
+        self.step_calls = [prepare(step, self) for step in transforms]
         for name in self.made_of_steps:
             self.__dict__.pop(name, None)
 
@@ -209,7 +209,6 @@ class Pipeline(AsCompose):
         """Compiled otherwise; the copies are made again when they are asked for."""
         self.compiled, self._copies, self._last_epoch = compiled, ThreadCopies[Self](), compiled.recipe.last_epoch
         self._by_arrival, self._by_epoch = dict[Arrival, Self](), dict[int, Self]()
-        self._copies_for_threads = [self]
 
     def dress(self, dress: Callable[[Pipeline], object]) -> None:
         """Do something to this pipeline, and to every copy that `again` makes: for other threads, and other plans."""
@@ -231,11 +230,6 @@ class Pipeline(AsCompose):
         if threading.get_ident() == self._owner:
             return self.in_epoch(epoch) if epoch < self._last_epoch else self
         return self._copies.of_this_thread(self.again).for_this_thread(epoch)
-
-    def copies_for_threads(self, count: int) -> list[Self]:
-        """Pipelines for `count` threads; steps hold state, so each thread has its own, kept for the next time."""
-        self._copies_for_threads += [self.again() for _ in range(count - len(self._copies_for_threads))]
-        return self._copies_for_threads[:count]
 
     def coming(self, arrival: Arrival) -> Self:
         """The pipeline with the plan for images that come as `arrival` says."""
@@ -260,16 +254,19 @@ class Pipeline(AsCompose):
             for step, _, _ in self.sites:
                 step.params = {}  # a step that is not called keeps the parameters of its last sample
 
-    def step_error(self, error: Exception, channels: int | None = None) -> Exception:
+    def step_error(self, error: Exception, shape: tuple[int, ...] = ()) -> Exception:
         """What is raised for what went wrong in a step: a DataError with its label; want of memory is no fault of data.
 
-        `channels`: of the sample's image, where that is known.
+        `shape`: of the sample's image, as it came, where there is one.
         """
         labels, innermost = self._labels, reversed([*running(error)])
         step = next((labels[id(one)] for one in innermost if id(one) in labels), None)
         if isinstance(error, cv2.error) and error.code == cv2.Error.StsNoMem:
             return MemoryError(f"step {step}: {error}")
-        return DataError(error_text(error, channels), step=step)
+        text = " ".join(str(error).split()) or "no message"
+        of_opencv = f"OpenCV refuses this: {error.err or text}" if isinstance(error, cv2.error) else ""
+        image = f", of an image that came as {'×'.join(map(str, shape))}" if shape else ""
+        return DataError(f"{of_opencv or f'{type(error).__name__}: {text}'}{image}", step=step)
 
     def why_one_by_one(self, targets: Set[str] = frozenset(), *, files: bool = True) -> str | None:
         """Why samples with these targets beside their images are made one by one; None: they are made side by side."""

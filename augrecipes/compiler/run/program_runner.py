@@ -257,7 +257,7 @@ class ProgramRunner:
         """The steps without pixels, of samples whose images programs make."""
         pipeline, opaque = self.pipeline, self.programs.opaque
         exits = {id(step): partial(partial, self._run_with_pixels, place) for place, (step, _) in opaque.items()}
-        return point_calls(pipeline.transforms, pipeline, exits, all_draw=pipeline.compiled.save_applied_params)
+        return point_calls(pipeline.keyed_steps, pipeline, exits, all_draw=pipeline.compiled.save_applied_params)
 
     def take_points(self, sample: dict[str, Any]) -> Sequence[Points]:
         """Let albumentations have a sample's boxes and keypoints, and return those that come out."""

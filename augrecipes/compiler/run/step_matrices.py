@@ -35,7 +35,7 @@ class StepMatrices:
         self._pipeline, self._moves = pipeline, list[Move]()
         still = {id(step): lambda _: lambda data: data for step, _, _ in pipeline.sites if not _moves_places(step)}
         executors = Executors(partial(move_targets, note=self._moves.append), still)
-        self._steps = [step_call(step, pipeline, executors) for step in pipeline.transforms]
+        self._steps = [step_call(step, pipeline, executors) for step in pipeline.keyed_steps]
 
     def at(self, key: tuple[int, int, int], shape: tuple[int, int, int]) -> Matrix:
         """From places in an image H×W×C to those behind the last step, float64 (3, 3); `key`: epoch, index, tile."""

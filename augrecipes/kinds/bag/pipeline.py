@@ -205,7 +205,7 @@ class BagPipeline(ImagePipeline):
         rows: AllocateTarget = lambda _, shape, dtype: allocate((len(tiles), *shape), dtype)  # noqa: E731
         output = BagOutput(epoch, [(index, tile) for tile in tiles], rows, skip=skip, name=name or "tile {}".format)
         threads = min(threads or self.compiled.threads or default_threads(), len(tiles))
-        output.run(self.for_this_thread(epoch).copies_for_threads(threads), lambda k: {"image": read(k)})
+        output.run(self, lambda k: {"image": read(k)}, threads)
         return output.result(save_applied=self.compiled.save_applied_params)
 
 

@@ -30,9 +30,8 @@ import numpy.typing as npt
 from augrecipes.errors import DataError, listed
 from augrecipes.remote import is_file, place_of
 from augrecipes.sources.columns import Columns, digest_of, number
-from augrecipes.sources.csv_list import CsvRows, choose_split, read_rows, resolve
+from augrecipes.sources.csv_list import CsvRows, read_rows
 from augrecipes.sources.defects import Findings, Problem
-from augrecipes.sources.image_tables import columns_of
 from augrecipes.sources.listing import list_folders
 from augrecipes.sources.paths import PathLike, PathTable, place_in
 from augrecipes.sources.slides.pyramid import Level
@@ -150,7 +149,7 @@ def bags_of_folders(
         found = list_folders([root], cache=cache, layout="classes")
         names = [os.fsencode(name) for name in found.classes or ()]
         bags.append(PathTable.from_names(names, root=os.fsencode(root)))
-        tiles.append(found.paths)
+        tiles.append(found.images)
         counts.append(np.bincount(found.labels if found.labels is not None else [], minlength=len(names)))
     every = PathTable.concat(bags)
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
@@ -237,13 +236,13 @@ def bags_of_csv(
     bag_of = np.array([number_of.setdefault(bag, len(number_of)) for bag in every.columns["bag"]], np.int64)
     first = np.unique(bag_of, return_index=True)[1]
     every.problems.extend(_disagreements(every, first[bag_of].tolist()))
-    bags = every.select(first.tolist())
-    keep = np.array(choose_split(bags, split), np.int64)
+    bags = every.select(first)
+    keep = bags.of_split(split)
     order = np.argsort(bag_of, kind="stable")
-    rows = every.select(order[np.isin(bag_of[order], keep)].tolist())
-    tiles = resolve(rows, "image", check=check, outside=outside)
+    rows = every.select(order[np.isin(bag_of[order], keep)])
+    tiles = rows.paths("image", check=check, outside=outside)
     coords = np.stack([_whole_numbers(rows, axis) for axis in _AXES], 1) if given else None
-    of_bags = columns_of(bags, keep)
+    of_bags = bags.fields(keep)
     findings.rows(every.path, every.problems)
     return BagTable(
         files={"image": tiles},

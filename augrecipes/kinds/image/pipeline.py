@@ -18,9 +18,16 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import singles
-from augrecipes.compiler.run.batch import BatchOutput, RowTarget, SampleColumns, SampleOutput, run_samples
+from augrecipes.compiler.run.batch import (
+    AllocateTarget,
+    BatchOutput,
+    RowTarget,
+    SampleColumns,
+    SampleOutput,
+    run_samples,
+)
 from augrecipes.compiler.run.batch_threads import busy_threads
-from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, refuse_stranger, targets_of_steps
+from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, refuse_stranger
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import processors, rows_of
@@ -186,10 +193,9 @@ class ImagePipeline(Pipeline):
         if len(keys) != len(images) or not keys:
             raise ValueError(f"a batch needs images, and an index for each: got {len(images)} and {len(keys)}")
         allocate: Allocate = np.empty if out is None else output_buffer(out, "the batch", images)
-        mine = self.for_this_thread(key_part("epoch", epoch))
-        output = BatchOutput(epoch, keys, lambda _, shape, dtype: allocate((len(keys), *shape), dtype))
-        threads = busy_threads(threads, images)
-        output.run(mine.copies_for_threads(threads), lambda k: {"image": images[k]}, in_memory=True)
+        rows: AllocateTarget = lambda _, shape, dtype: allocate((len(keys), *shape), dtype)  # noqa: E731
+        output = BatchOutput(key_part("epoch", epoch), keys, rows)
+        output.run(self, lambda k: {"image": images[k]}, busy_threads(threads, images), in_memory=True)
         return output.image()
 
     # What programs there are, for whoever explains, and for datasets.
@@ -263,11 +269,6 @@ class ImagePipeline(Pipeline):
         """Names of targets beside `image` and `mask`, and the one of albumentations' that each is like."""
         return {**STACKS, **self.compiled.added} if self.compiled.added else STACKS
 
-    def knows(self, name: str) -> bool:
-        """Whether arrays of this name go through the steps, or some step reads them."""
-        inner = ("image", "mask", "bboxes", "keypoints")
-        return name in inner or name in self.likes or name in targets_of_steps(self)
-
     def add_targets(self, additional_targets: dict[str, str] | None) -> None:
         """Let further images or masks travel with the image: {name: the target that it is like}.
 
@@ -293,6 +294,8 @@ class ImagePipeline(Pipeline):
             if name in self.usual_targets or name in STACKS or name == "out":
                 raise ValueError(f"{name!r} is a target already")
         super().add_targets(additional_targets)
+        if self.nested is not None:
+            self.nested.add_targets(additional_targets)
         self.renew(replace(self.compiled, added=dict(self.additional_targets)))
 
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:

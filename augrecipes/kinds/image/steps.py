@@ -70,7 +70,7 @@ def _prepare(pipeline: Any, targets: dict[str, Any]) -> tuple[dict[str, Any], Se
 
 def _run_steps(pipeline: Any, sample: dict[str, Any], stages: list[tuple[str, Any]] | None) -> dict[str, Any]:
     """A sample behind all steps; its image behind each outermost one goes to `stages`."""
-    channels = sample["image"].shape[2]
+    shape = sample["image"].shape
     try:
         if pipeline.prepares:
             pipeline.preprocess(sample)
@@ -80,7 +80,7 @@ def _run_steps(pipeline: Any, sample: dict[str, Any], stages: list[tuple[str, An
             if filters is not None:
                 sample = filters(sample)
             if stages is not None:
-                label = pipeline.label_of(pipeline.transforms[place])
+                label = pipeline.label_of(pipeline.keyed_steps[place])
                 stages.append((label, np.array(np.atleast_3d(sample["image"]))))
         image = sample["image"]
         if image.dtype not in DTYPES:
@@ -90,6 +90,6 @@ def _run_steps(pipeline: Any, sample: dict[str, Any], stages: list[tuple[str, An
     except (AugrecipesError, MemoryError):
         raise
     except Exception as error:
-        raise pipeline.step_error(error, channels) from error
+        raise pipeline.step_error(error, shape) from error
     sample["image"] = image if image.ndim == _AXES else np.atleast_3d(image)
     return sample

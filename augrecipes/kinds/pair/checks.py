@@ -21,9 +21,8 @@ from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.remote import place_of
 from augrecipes.sources import defects
 from augrecipes.sources.columns import Columns
-from augrecipes.sources.csv_list import choose_split, read_rows, resolve
+from augrecipes.sources.csv_list import columns_at, read_rows
 from augrecipes.sources.defects import Defect, Findings, Least, Size
-from augrecipes.sources.image_tables import columns_at, columns_of
 from augrecipes.sources.paths import PathLike, PathTable, Roots
 
 Check = Literal["headers", "names"]
@@ -96,14 +95,13 @@ def _scenes_of_csv(
     if absent := [f"`{name}`" for name in order if name not in every.columns]:
         text = f"no column {' and '.join(absent)}; a list of pairs has a column for each of {', '.join(order)}"
         raise DataError(text, every.path)
-    keep = np.array(choose_split(every, split), np.int64)
-    columns = columns_of(every, keep)
+    keep = every.of_split(split)
+    columns = every.fields(keep)
     every.refuse()  # of classes and weights all rows are part
-    rows, findings = every.select(keep.tolist()), Findings()
-    paths = [resolve(rows, name, outside=outside) for name in order]
+    rows, findings = every.select(keep), Findings()
+    paths = [rows.paths(name, outside=outside) for name in order]
     findings.rows(every.path, every.problems)
-    bad = {line for line, _ in every.problems}
-    good = [i for i, line in enumerate(rows.lines) if line not in bad]
+    good = rows.fine().tolist()
     return PairScenes(
         tuple(order),
         scenes=[tuple(table[i] for table in paths) for i in good],

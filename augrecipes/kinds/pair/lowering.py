@@ -20,14 +20,13 @@ from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops import groups
 from augrecipes.ops.native_op import EXIT, IN_PYTHON, NO_OP, NativeOp
 from augrecipes.ops.resize_to_target import ResizeToTarget
-from augrecipes.recipe.model import Output, Step
+from augrecipes.recipe.model import UINT8_HWC, Step
 
 _NO_STEP = Op("", False, 1.0, NO_OP)  # a step of other targets
 _DEGRADE = Op("", False, 1.0, EXIT, alone=True)
 _MOVES: dict[str, tuple[int, ...]] = {"window": (EFFECTS.CROPS, EFFECTS.PADS_AND_CROPS), "dihedral": (EFFECTS.FLIPS,)}
 _WARPS = (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE)  # whose images may be of another size
 _RESIZES = (EFFECTS.RESIZES, EFFECTS.SCALES)
-_UINT8_HWC = Output(dtype="uint8", layout="hwc")
 
 
 def lower_pair(step: Step, targets: tuple[str, ...], factors: Factors) -> Lowered:
@@ -151,7 +150,7 @@ def _degrade_program(one: Lowered, maker: ProgramMaker, call: Callable[..., Any]
         (step, replace(op, numbers=EXIT) if op.numbers.drawn_in_python else op)
         for step, op in Walk(maker.sites).lower(one.children)
     ]
-    program = maker.steps(steps, Sink(_UINT8_HWC))
+    program = maker.steps(steps, Sink(UINT8_HWC))
     exits = program.opaque
     resizes = {place: pair for place, pair in enumerate(steps) if pair[1].numbers.effect in _RESIZES}
     # Samples leave the program where the kernels lack a size, too.

@@ -181,7 +181,7 @@ def _files(lists: Mapping[str, list[str]], *, cache: bool) -> dict[str, _Files]:
         others = [other for name in lists if name != target for other in lists[name]]
         inner = tuple(os.path.join(o, "") for o in others if o.startswith(tuple(os.path.join(r, "") for r in roots)))  # noqa: PTH118
         try:
-            paths = list_folders(roots, cache=cache, layout="flat").paths
+            paths = list_folders(roots, cache=cache, layout="flat").images
         except DataError as error:
             problems.append(f"{target}: {error}")
             continue

@@ -228,7 +228,7 @@ class PairPipeline(Pipeline):
         scene = Scene(arrays, self.factors, matrix, stages)
         self.position(*key)
         try:
-            for step in self.transforms:
+            for step in self.keyed_steps:
                 step(scene=scene)
                 if not isinstance(step, Degrade):  # it has added its own steps
                     scene.add_stage(self.label_of(step))

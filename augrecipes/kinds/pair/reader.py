@@ -16,10 +16,11 @@ from augrecipes.errors import DataError, counted
 from augrecipes.kinds.pair.checks import Check, check_roots, checked, find_scenes, misfit, table_of_scenes, targets_of
 from augrecipes.kinds.pair.grid import common_size, scale_factors
 from augrecipes.kinds.pair.pairing import PairScenes
+from augrecipes.machine import in_threads
 from augrecipes.progress import Parts, progress
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.arguments import as_given
-from augrecipes.sources.check import Checked, Faults, in_parallel
+from augrecipes.sources.check import Checked, Faults
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, Size, report, size_text
 from augrecipes.sources.files import read_image
@@ -114,7 +115,8 @@ def check(
         factors = scale_factors(dict(recipe.scales))
         scenes = [dict(zip(found.targets, paths, strict=True)) for paths in found.scenes]
         faint: list[str] = []  # as threads come to them
-        wrong = [*in_parallel(lambda paths: compare_scene(paths, factors, faint), scenes, advance, "comparing")]
+        work = partial(compare_scene, factors=factors, faint=faint)
+        wrong = [*in_threads(work, scenes, advance=partial(advance, "comparing"))]
         defects, fine = [*defects, *chain(*wrong)], wrong.count([])
         if faint:
             what = "with too little to see for a comparison, such as a clear sky"

@@ -19,7 +19,7 @@ from augrecipes.kinds.pair.grid import Factors, Scene, in_pixels, scale_factors
 from augrecipes.ops import groups
 from augrecipes.ops.matrices import matrix_of
 from augrecipes.ops.records import op_record, rescalable
-from augrecipes.ops.registry import construct, effective
+from augrecipes.ops.registry import construct, effective, record_of
 from augrecipes.recipe.model import Arguments, Recipe, Step
 
 How = Literal["window", "dihedral", "resampled", "plain"]
@@ -169,7 +169,7 @@ def how_to_share(step: Step) -> How:
         RecipeError: it resamples in a way that cannot be carried from one grid to another.
     """
     record = op_record(step.name)
-    action = record.under(effective(step)).action if record.is_known else None
+    action = record_of(step).action if record.is_known else None
     if action in ("window", "dihedral"):
         return action
     if not record.is_known or not record.resamples_targets:

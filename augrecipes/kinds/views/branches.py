@@ -18,7 +18,7 @@ from augrecipes.compiler.run.program_runner import Key
 from augrecipes.compiler.run.targets import MASKS, arrival_of
 from augrecipes.flow import Arrival
 from augrecipes.kinds.image.pipeline import ImagePipeline
-from augrecipes.recipe.model import Output, Recipe, Step
+from augrecipes.recipe.model import UINT8_HWC, Recipe, Step
 
 _FREE = ("identity", "dihedral")  # programs put these off until somebody reads pixels
 ALL = ""  # the stem of all views
@@ -147,7 +147,7 @@ class Branches:
         return found[0] if found.count(found[0]) == len(found) else ()
 
     def _stem(self, name: str, begin: int, end: int) -> Stem:
-        left = {"output": Output(dtype="uint8", layout="hwc")}
+        left = {"output": UINT8_HWC}
         return Stem(self._part(name, begin, end, left, pauses=True).compiled)
 
     def _part(self, name: str, begin: int, end: int, of_recipe: Mapping[str, Any] = {}, **how: Any) -> ImagePipeline:

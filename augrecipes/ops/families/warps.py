@@ -74,6 +74,11 @@ def _sampling(step: Any) -> tuple[float, ...] | None:
     return step.border_mode, fill, keeps_size, parts, step.interpolation == NEAREST
 
 
+def _is_smooth(elastic: Arguments) -> bool:
+    plain = not elastic["approximate"] and elastic["noise_distribution"] == "gaussian"
+    return plain and bool(elastic["sigma"] >= _SMOOTH)
+
+
 def _rows(params: Mapping[str, Any]) -> tuple[float, ...]:
     return tuple(flat(params["matrix"][:2]))
 
@@ -136,9 +141,7 @@ RECORDS = (
         limits={"sigma": (0, 250)},
         fast="fields:FastElastic",
         own_noise="coarse_fields:CoarseElastic",
-        own_noise_when=lambda a, _: (
-            a["sigma"] >= _SMOOTH and not a["approximate"] and a["noise_distribution"] == "gaussian"
-        ),
+        when={"own_noise": _is_smooth},
     ),
     _by_field(
         "GridDistortion",

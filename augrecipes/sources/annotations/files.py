@@ -1,4 +1,4 @@
-"""Files of annotations: what lies at the path that a user gave, read within bounds, and where its images lie."""
+"""Files of annotations: what lies at the path that a user gave, read, and where its images lie."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from typing import Any
 from augrecipes.errors import DataError
 from augrecipes.machine import no_collection
 from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet
-from augrecipes.sources.entries import EXTENSIONS, SKIPPED
+from augrecipes.sources.names import SKIPPED, is_image
 from augrecipes.sources.paths import local_name
 
 _HEAD = 1 << 16  # bytes
-_MOST_LINES = 1 << 28  # bytes of a list
 _TRIED = 20  # names of images
-_SUFFIXES = tuple(f".{os_name.decode()}" for os_name in sorted(EXTENSIONS))
 
 
 class PathView:
@@ -54,7 +52,7 @@ class PathView:
     def head(self, suffix: str) -> bytes:
         """The first bytes of the first file that ends so; none where there is no such file."""
         names = self.ending(suffix)
-        return _bytes(self.folder / names[0], _HEAD) if names else b""
+        return read_whole(self.folder / names[0], _HEAD) if names else b""
 
 
 def _walk(root: Path) -> Iterator[str]:
@@ -65,30 +63,23 @@ def _walk(root: Path) -> Iterator[str]:
         yield from (name if below == "." else f"{below}/{name}" for name in files if not name.startswith("."))
 
 
-def read_whole(path: Path, most: int) -> bytes:
-    """A file's bytes; DataError where it cannot be read, or holds more than `most` of them."""
-    data = _bytes(path, most + 1)
-    if len(data) > most:
-        raise DataError(f"holds more than {most:,} bytes", str(path))
-    return data
-
-
-def _bytes(path: Path, count: int) -> bytes:
+def read_whole(path: Path, most: int = -1) -> bytes:
+    """A file's bytes, so many at most; DataError where it cannot be read."""
     try:
         with path.open("rb") as file:
-            return file.read(count)
+            return file.read(most)
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", str(path)) from error
 
 
 def read_lines(path: Path, errors: str = "replace") -> list[str]:
     """The lines of a text file; other bytes than text as `errors` says."""
-    return read_whole(path, _MOST_LINES).decode("utf-8-sig", errors).splitlines()
+    return read_whole(path).decode("utf-8-sig", errors).splitlines()
 
 
-def read_json(path: Path, most: int) -> Any:
-    """What a JSON file in UTF-8 holds; DataError where it is none, or has more than `most` bytes."""
-    data = read_whole(path, most)
+def read_json(path: Path) -> Any:
+    """What a JSON file in UTF-8 holds; DataError where it is none."""
+    data = read_whole(path)
     try:
         with no_collection():  # which would go through millions of objects, of which none is garbage: half of the time
             return json.loads(data.decode("utf-8-sig"))
@@ -109,11 +100,11 @@ def class_list(folders: Sequence[Path], *names: str) -> list[str] | None:
         raise DataError("is not UTF-8 text: save it as such", str(files[0])) from None
 
 
-def folder_of(asked: AnnotationOptions, names: Iterable[str], places: Sequence[Path], path: Path) -> Path:
+def folder_of(options: AnnotationOptions, names: Iterable[str], places: Sequence[Path], path: Path) -> Path:
     """The folder that the images lie in: the one that was given, or the first of `places` that has one of them.
 
     Args:
-        asked: may name it.
+        options: may name it.
         names: of images; the first of them are looked for.
         places: folders, the likeliest first.
         path: of the annotations, for messages.
@@ -121,8 +112,8 @@ def folder_of(asked: AnnotationOptions, names: Iterable[str], places: Sequence[P
     Raises:
         DataError: none of them has any of the images; names them all.
     """
-    if asked.folder is not None:
-        return asked.folder
+    if options.folder is not None:
+        return options.folder
     places, wanted = list(dict.fromkeys(places)), list(islice(names, _TRIED))
     for place in places:
         if not wanted or any("://" in name or is_there(place / local_name(place, name)) for name in wanted):
@@ -137,13 +128,9 @@ def is_there(path: Path | str, *, folder: bool = False) -> bool:
     return (os.path.isdir if folder else os.path.isfile)(path)
 
 
-def tally_others(found: AnnotationSet, names: Iterable[str], what: str) -> None:
+def tally_others(annotations: AnnotationSet, names: Iterable[str], what: str) -> None:
     """Count the images among some files which lie beside those that annotations name, and which none names."""
-    folders, known = {name.rpartition("/")[0] for name in found.names}, set(found.names)
+    known = set(annotations.names)
+    folders = {name.rpartition("/")[0] for name in known}
     others = [name for name in names if is_image(name) and name not in known and name.rpartition("/")[0] in folders]
-    found.tally("image", what, "".join(others[:1]), len(others))
-
-
-def is_image(name: str) -> bool:
-    """Whether a file is an image, by its name."""
-    return name.lower().endswith(_SUFFIXES)
+    annotations.tally("image", what, "".join(others[:1]), len(others))

@@ -1,10 +1,13 @@
-"""Images and their objects as the readers of the formats add them, in arrays that take little memory; and faults.
+"""Records of images and of the objects in them, read one by one into arrays that take little memory; and defects.
 
-Every reader is a module with
+A format is a module with
 
-    TITLE, LOOKS    the name of its format, and what such data looks like, for messages
+    TITLE, LOOKS    its name, and what such data looks like, for messages
     claims          (PathView) → whether a file or folder is of this format
-    read            (PathView, AnnotationOptions, AnnotationSet) → None: adds what is there; DataError where it cannot
+    read            (PathView, AnnotationOptions, AnnotationSet) → None: adds its images, and gives `read_each` its
+                    records of objects, with a function that adds one of them; DataError where it cannot
+
+Everything behind that is the same for all formats, see `augrecipes.sources.annotations.table`.
 """
 
 from __future__ import annotations
@@ -12,15 +15,14 @@ from __future__ import annotations
 import os
 from array import array
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from augrecipes.errors import counted
 from augrecipes.sources.defects import Defect, Findings
 
 if TYPE_CHECKING:
@@ -32,6 +34,11 @@ FLAGGED, POINT = 1, 2  # of objects: marked as a crowd or as difficult; points w
 BACKGROUND, IGNORE = -1, -2  # in the place of a label: areas without a class
 LEAST_CORNERS = 3  # of a polygon
 _MOST = 1e30  # of a number that is a place
+T = TypeVar("T")
+
+
+class RecordError(Exception):
+    """What is wrong with a record; `AnnotationSet.read_each` adds its file and number."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +71,8 @@ class AnnotationOptions:
     def takes(self) -> frozenset[str]:
         """What the recipe takes: boxes and keypoints that it declares; a mask that it requires, or when it declares
         neither."""
-        declared = {"boxes": self.inputs.boxes, "keypoints": self.inputs.keypoints}
-        found = {name for name, value in declared.items() if value is not None and value.presence != "absent"}
-        drawn = self.inputs.mask == "required" or (self.inputs.mask == "optional" and not found)
-        return frozenset(found | {"mask"} if drawn else found)
+        taken = self.inputs.taken
+        return taken if self.inputs.mask == "required" or taken == {"mask"} else taken - {"mask"}
 
     @property
     def folder(self) -> Path | None:
@@ -79,7 +84,7 @@ class AnnotationSet:
     """Images and their objects, in the order in which they were added.
 
     Attributes:
-        record: what an object is called in messages, with its number: `annotation {}`; `{}` alone is a line.
+        record: what a record is called in messages, with its number: `annotation {}`; `{}` alone is a line.
         findings: what is wrong, and what should be known.
         names: of the images' files, below `root` or whole.
         root: the folder that `names` lie in; None: they are whole.
@@ -91,7 +96,7 @@ class AnnotationSet:
         class_ids: what the file calls the classes by number, or None.
         numbered: labels are numbers that mean themselves.
         relative: coordinates are shares of the image.
-        hints: what a fault says of an image that is missing, by its position.
+        hints: what a defect says of an image that is missing, by its position.
         tallies: what is left out, or odd: how many, and where the first is.
         shifts: by label, how many places behind each keypoint of an object the one lies that it becomes in a mirror.
 
@@ -109,7 +114,7 @@ class AnnotationSet:
         self.classes: list[str] | None = None
         self.class_ids: list[int] | None = None
         self.numbered = self.relative = False
-        self.seen: dict[str, int] = {}
+        self.label_of: dict[str, int] = {}
         self.hints: dict[int, str] = {}
         self.tallies: dict[tuple[str, str], tuple[int, str]] = {}
         # Of the objects; `flags` are `FLAGGED`, `POINT` or 0.
@@ -124,8 +129,10 @@ class AnnotationSet:
     def __len__(self) -> int:
         return len(self.images)
 
-    def fault(self, where: str, what: str) -> None:
-        """Something is wrong at a place: a file, or a file and a record."""
+    # -- defects and counts -------------------------------------------------------------------------------------------
+
+    def defect(self, where: str, what: str) -> None:
+        """Note that something is wrong at a place: a file, or a file and a record."""
         self.findings.defects.append(Defect("record", (self.path,), f"{where}: {what}"))
 
     def tally(self, thing: str, what: str, where: str, count: int = 1) -> None:
@@ -136,46 +143,64 @@ class AnnotationSet:
 
     def tally_objects(self, what: str, objects: Any, thing: str = "object") -> None:
         """Count what some objects are, or have."""
-        self.tally(thing, what, self.where(int(objects[0])) if len(objects) else "", len(objects))
+        self.tally(thing, what, self.object_place(int(objects[0])) if len(objects) else "", len(objects))
 
-    def tell(self) -> None:
-        """Note all tallies."""
-        for (thing, what), (count, first) in self.tallies.items():
-            self.findings.notes.append(f"{counted(count, thing)} {what} (first: {first})")
+    def place(self, file: str, number: int) -> str:
+        """The place of a record: its file and its number."""
+        text = self.record.format(number)
+        return f"{file}:{'' if text.isdecimal() else ' '}{text}"
+
+    def object_place(self, thing: int) -> str:
+        """The place of an object."""
+        return self.place(self.files[self.images[thing]], self.records[thing])
+
+    # -- records ------------------------------------------------------------------------------------------------------
+
+    def read_each(self, file: str, records: Iterable[tuple[int, T]], add: Callable[[int, T], object]) -> None:
+        """Read the records of objects of a file, each with its number; those that cannot be used are defects."""
+        for number, record in records:
+            try:
+                add(number, record)
+            except RecordError as error:
+                self.defect(self.place(file, number), str(error))
 
     def image(
         self, name: Any, file: str, size: Any = (0, 0), *, number: Any = -1, where: str = "", hint: str = ""
     ) -> int:
-        """Add an image, and get its position; -1, and a fault, for a name that no file can have.
+        """Add an image, and get its position; -1, and a defect, for a name that no file can have.
 
         Args:
             name: of its file.
             file: where it is listed.
             size: its width and height in px; 0 or what is no number: not known.
             number: its own in the file.
-            where: its place, for faults; `file` without.
-            hint: for faults, where there is no such file.
+            where: its place, for defects; `file` without.
+            hint: for defects, where there is no such file.
         """
         if not is_name(name):
-            self.fault(where or file, f"{name!r} is no file name{hint}")
+            self.defect(where or file, f"{name!r} is no file name{hint}")
             return -1
         self.hints |= {len(self.names): hint} if hint else {}
-        numbers = [number_of(value) for value in size]
-        known = all(value is not None and 0 < value < 1 << 31 for value in numbers)
+        try:
+            sides = [int(side) for side in numbers_of(size, "", 2)]
+        except RecordError:
+            sides = [0, 0]
         self.names.append(name)
         self.files.append(file)
-        self.sizes.extend([int(value or 0) for value in numbers] if known else (0, 0))
+        self.sizes.extend(sides if min(sides) > 0 and max(sides) < 1 << 31 else (0, 0))
         self.ids.append(number if isinstance(number, int) and abs(number) < 1 << 63 else -1)
         return len(self.names) - 1
 
     def use_classes(self, names: list[str] | None) -> None:
         """Take the names of the labels 0, 1, ..., where they are known."""
         self.classes = names
-        self.seen = {name: k for k, name in enumerate(names or ())}
+        self.label_of = {name: k for k, name in enumerate(names or ())}
 
     def label(self, name: str) -> int:
         """The number of a class that is known by its name; -1 where there are `classes`, and it is none of them."""
-        return self.seen.setdefault(name, len(self.seen)) if self.classes is None else self.seen.get(name, -1)
+        if self.classes is None:
+            return self.label_of.setdefault(name, len(self.label_of))
+        return self.label_of.get(name, -1)
 
     def add(
         self, image: int, label: int, corners: Sequence[float], record: int, *, flagged: bool = False, part_of: int = -1
@@ -211,45 +236,24 @@ class AnnotationSet:
         self.records.extend(range(1, n + 1))
         self.flags.frombytes(bytes(n))
 
-    def area(self, thing: int, points: Sequence[float] = (), runs: bytes = b"") -> None:
-        """What an object covers: a polygon x, y, x, y, ..., of at least three corners, or run lengths as
+    def add_area(self, thing: int, points: Sequence[float] = (), runs: bytes = b"") -> None:
+        """Add what an object covers: a polygon x, y, x, y, ..., of at least three corners, or run lengths as
         `augrecipes.sources.polygons` keeps them."""
         if runs:
             self.area_runs[len(self.area_object)] = runs
         elif len(points) < 2 * LEAST_CORNERS:
-            self.tally("polygon", "of fewer than three corners, left out", self.where(thing))
+            self.tally("polygon", "of fewer than three corners, left out", self.object_place(thing))
             return
         self.area_points.extend(points)
         self.area_object.append(thing)
         self.area_length.append(len(points) // 2)
 
-    def points(self, thing: int, values: Sequence[float]) -> None:
-        """Keypoints of an object: x, y, v, x, y, v, ...."""
+    def add_points(self, thing: int, values: Sequence[float]) -> None:
+        """Add keypoints of an object: x, y, v, x, y, v, ...."""
         count, shifts = len(values) // 3, self.shifts[self.labels[thing]]
         self.point_values.extend(values)
         self.point_object.extend([thing] * count)
         self.point_shift.extend([*shifts[:count], *[0] * (count - len(shifts))])
-
-    def pair_sides(self, asked: AnnotationOptions, names: Sequence[str], mirrored: Sequence[int] = ()) -> list[int]:
-        """What `shifts` has of objects: as the recipe's `flip_pairs` say, or else the data.
-
-        Args:
-            asked: by the recipe.
-            names: of the keypoints; `left` and `right` in them are exchanged.
-            mirrored: the place of each in a mirror, where the data says that.
-
-        >>> from augrecipes.recipe.grammar import Inputs
-        >>> found = AnnotationSet("", Findings())
-        >>> found.pair_sides(AnnotationOptions(Inputs()), ["nose", "left_eye", "right_eye"])
-        [0, 1, -1]
-        """
-        pairs = (asked.inputs.keypoints and asked.inputs.keypoints.flip_pairs) or ()
-        other: dict[Any, Any] = {a: b for pair in pairs for a, b in (pair, pair[::-1])} or dict(enumerate(mirrored))
-        other = other or {k: k.replace("left", "\0").replace("right", "left").replace("\0", "right") for k in names}
-        place = {name: k for k, name in enumerate(names)}
-        places = {place.get(a, a): place.get(b, b) for a, b in other.items()}
-        shifts = {a: b - a for a, b in places.items() if isinstance(a, int) and isinstance(b, int)}
-        return [shifts.get(k, 0) for k in range(max(shifts, default=-1) + 1)]
 
     def rename(self, labels: Sequence[int]) -> None:
         """Number the classes anew: `labels[k]` is what was k; areas without a class stay so."""
@@ -257,10 +261,26 @@ class AnnotationSet:
             old = np.asarray(self.labels)
             old[:] = np.array([*labels, IGNORE, BACKGROUND], np.int32)[old]  # these are -2 and -1
 
-    def where(self, thing: int) -> str:
-        """The place of an object: its file and its record."""
-        text = self.record.format(self.records[thing])
-        return f"{self.files[self.images[thing]]}:{'' if text.isdecimal() else ' '}{text}"
+
+def mirror_shifts(options: AnnotationOptions, names: Sequence[str], mirrored: Sequence[int] = ()) -> list[int]:
+    """What `AnnotationSet.shifts` has of objects: as the recipe's `flip_pairs` say, or else the data.
+
+    Args:
+        options: of the recipe.
+        names: of the keypoints; `left` and `right` in them are exchanged.
+        mirrored: the place of each in a mirror, where the data says that.
+
+    >>> from augrecipes.recipe.grammar import Inputs
+    >>> mirror_shifts(AnnotationOptions(Inputs()), ["nose", "left_eye", "right_eye"])
+    [0, 1, -1]
+    """
+    pairs = (options.inputs.keypoints and options.inputs.keypoints.flip_pairs) or ()
+    other: dict[Any, Any] = {a: b for pair in pairs for a, b in (pair, pair[::-1])} or dict(enumerate(mirrored))
+    other = other or {k: k.replace("left", "\0").replace("right", "left").replace("\0", "right") for k in names}
+    number = {name: k for k, name in enumerate(names)}
+    places = {number.get(a, a): number.get(b, b) for a, b in other.items()}
+    shifts = {a: b - a for a, b in places.items() if isinstance(a, int) and isinstance(b, int)}
+    return [shifts.get(k, 0) for k in range(max(shifts, default=-1) + 1)]
 
 
 def is_name(name: Any) -> bool:
@@ -271,34 +291,20 @@ def is_name(name: Any) -> bool:
         return False
 
 
-def number_of(value: Any) -> float | None:
-    """A number from a number or text; None for what is none, or is not finite.
+def numbers_of(values: Any, what: str, count: int | None = None) -> list[float]:
+    """A list of finite numbers, `count` of them, from numbers or from text; RecordError, saying `what`, for another.
 
-    >>> number_of("12.5"), number_of(3), number_of("a"), number_of(True), number_of("nan")
-    (12.5, 3.0, None, None, None)
+    >>> numbers_of(["12.5", "3"], "numbers"), numbers_of([12, 3.5], "numbers")
+    ([12.5, 3.0], [12, 3.5])
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        found = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return found if isfinite(found) and abs(found) < _MOST else None
-
-
-def numbers_of(values: Any, count: int | None = None) -> list[float] | None:
-    """A list of numbers, `count` of them, each as `number_of` has it; None where it is none."""
-    if not isinstance(values, list | tuple) or (count is not None and len(values) != count):
-        return None
-    try:
-        # Nearly always all are numbers, or all are text that is one, and one look at all of them says so.
-        numbers = [float(value) for value in values] if values and isinstance(values[0], str) else list(values)
-        if not numbers or (isfinite(sum(numbers)) and min(numbers) > -_MOST and max(numbers) < _MOST):
-            return numbers
-    except (TypeError, ValueError, OverflowError):
-        pass  # text, or something else: one by one
-    found = [number_of(value) for value in values]
-    return None if None in found else found  # type: ignore[return-value]
+    if isinstance(values, list | tuple) and count in (None, len(values)):
+        try:
+            numbers = [float(value) for value in values] if values and isinstance(values[0], str) else list(values)
+            if not numbers or (isfinite(sum(numbers)) and min(numbers) > -_MOST and max(numbers) < _MOST):
+                return numbers
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise RecordError(what)
 
 
 def bounds(points: Sequence[float]) -> tuple[float, float, float, float]:

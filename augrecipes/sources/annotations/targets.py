@@ -19,58 +19,56 @@ if TYPE_CHECKING:
 SHARES = ("yolo", "albumentations")  # formats of boxes that count in shares of the image
 _BATCH = 1 << 16  # objects, so that little memory is used beside them
 _NEGLIGIBLE = 1e-5  # of an image: what rounding leaves outside of it
-_SAID = {
+_STATES = {
     1: "reaching beyond the image, cut to it",
     2: "outside of the image, left out",
     3: "without width or height, left out",
     -1: "on an image whose size is not known, left out",
 }
+_FINE = (0, 1)  # states of boxes that are kept
 _IGNORED = 255  # in masks, by labelme's own converter
-_FINE = 1  # states up to this one
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Chosen = npt.NDArray[np.bool_]
 
 
 def boxes_of(
-    found: AnnotationSet, taken: Chosen, sizes: Floats | None, format: str, classes: tuple[str, ...] | None
+    annotations: AnnotationSet, chosen: Chosen, sizes: Floats, format: str, classes: tuple[str, ...] | None
 ) -> Ragged:
     """The boxes of a table; what is cut or left out is noted.
 
     Args:
-        found: the objects.
-        taken: which of them.
-        sizes: (width, height) of each image, px, 0 where it is not known: its boxes are left out. None: all is shares.
+        annotations: the objects.
+        chosen: which of them.
+        sizes: (width, height) of each image, px, 0 where it is not known: its boxes are left out.
         format: `pascal_voc`, `coco`, `yolo` or `albumentations`.
         classes: names of the labels.
     """
-    chosen, _, image = _of(found, np.arange(len(found), dtype=np.int32), taken)
-    corners = np.asarray(found.corners).reshape(-1, 4)
-    values, states = np.zeros((len(chosen), 4), np.float32), np.zeros(len(chosen), np.int8)
-    for start in range(0, len(chosen), _BATCH):
-        part = chosen[start : start + _BATCH]
-        size = np.ones((len(part), 2)) if sizes is None else sizes[image[start : start + _BATCH]]
-        made = _made(corners[part], size, format, relative=found.relative)
-        values[start : start + len(part)], states[start : start + len(part)] = made
-    for state, what in _SAID.items():
-        found.tally_objects(what, chosen[states == state], "box")
-    kept = (states >= 0) & (states <= _FINE)
-    offsets, chosen = _ends(np.bincount(image[kept], minlength=len(found.names))), chosen[kept]
-    return Ragged(values[kept], offsets, np.asarray(found.labels, np.int64)[chosen], classes, chosen[:, None])
+    objects, _, image = _by_image(annotations, np.arange(len(annotations), dtype=np.int32), chosen)
+    corners = np.asarray(annotations.corners).reshape(-1, 4)
+    values, states = np.zeros((len(objects), 4), np.float32), np.zeros(len(objects), np.int8)
+    for start in range(0, len(objects), _BATCH):
+        part = slice(start, start + _BATCH)
+        size, box = sizes[image[part]], corners[objects[part]]
+        values[part], states[part] = _cut(box * np.tile(size, 2) if annotations.relative else box, size, format)
+    for state, what in _STATES.items():
+        annotations.tally_objects(what, objects[states == state], "box")
+    kept = np.isin(states, _FINE)
+    offsets, objects = _ends(np.bincount(image[kept], minlength=len(annotations.names))), objects[kept]
+    return Ragged(values[kept], offsets, np.asarray(annotations.labels, np.int64)[objects], classes, objects[:, None])
 
 
-def _made(corners: Floats, size: Floats, format: str, *, relative: bool) -> tuple[npt.NDArray[np.float32], Any]:
-    """Boxes in a format, and what became of each: 0 nothing, -1 its image's size is not known, or of `_SAID`."""
+def _cut(corners: Floats, size: Floats, format: str) -> tuple[npt.NDArray[np.float32], Any]:
+    """Boxes in a format, cut to their images, and what became of each: 0 nothing, or of `_STATES`."""
     sides = np.tile(size, 2)
-    given = corners * sides if relative else corners
-    cut = np.clip(given, 0, sides)
-    states = np.where((np.abs(cut - given) > _NEGLIGIBLE * sides).any(axis=1), 1, 0)
+    cut = np.clip(corners, 0, sides)
+    states = np.where((np.abs(cut - corners) > _NEGLIGIBLE * sides).any(axis=1), 1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         values = _in_format(cut / sides if format in SHARES else cut, format)
         # As albumentations will see them: what is too thin for its numbers is empty.
-        seen = corners_of(values, format, *size.T[::-1]) if len(values) else cut
+        seen = corners_of(values, format, *size.T[::-1])
         empty = ~(seen[:, 2:] > seen[:, :2]).all(axis=1)
-    states[empty] = np.where((given[:, 2:] > given[:, :2]).all(axis=1) & (states == 1), 2, 3)[empty]
+    states[empty] = np.where((corners[:, 2:] > corners[:, :2]).all(axis=1) & (states == 1), 2, 3)[empty]
     states[size[:, 0] == 0] = -1
     return values, states
 
@@ -87,12 +85,12 @@ def _in_format(corners: Floats, format: str) -> npt.NDArray[np.float32]:
     return np.hstack([middle, np.minimum(extent, np.minimum(2 * middle, 2 * (1 - middle)))])
 
 
-def points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Keypoints) -> Ragged | None:
+def points_of(annotations: AnnotationSet, chosen: Chosen, sizes: Floats, declared: Keypoints) -> Ragged | None:
     """The keypoints of a table; None where the data has none.
 
     Args:
-        found: the objects.
-        taken: which of them.
+        annotations: the objects.
+        chosen: which of them.
         sizes: (width, height) of each image, px.
         declared: by the recipe.
 
@@ -102,73 +100,74 @@ def points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Keyp
     if declared.format not in ("xy", "yx"):
         what = f"keypoints of annotations are x and y; the recipe declares {declared.format!r}, not xy or yx"
         raise RecipeError(what)
-    if not found.point_object:
+    if not annotations.point_object:
         return None
-    flags = np.asarray(found.flags)
-    bare = taken & (flags != POINT) & (flags[np.asarray(found.point_object)] != POINT).any()
-    bare[found.point_object] = False
-    found.tally_objects("without keypoints", np.flatnonzero(bare))
-    chosen, owner, image = _of(found, found.point_object, taken)
-    values = np.asarray(found.point_values).reshape(-1, 3)[chosen]
-    labelled = flags[owner] == POINT
-    values[labelled, 2] = np.asarray(found.labels)[owner[labelled]]
-    if found.relative:
+    bare_points = np.asarray(annotations.flags) == POINT  # objects that are points with a label
+    bare = chosen & ~bare_points & ~bare_points[np.asarray(annotations.point_object)].all()
+    bare[annotations.point_object] = False
+    annotations.tally_objects("without keypoints", np.flatnonzero(bare))
+    points, owner, image = _by_image(annotations, annotations.point_object, chosen)
+    values = np.asarray(annotations.point_values).reshape(-1, 3)[points]
+    labelled = bare_points[owner]
+    values[labelled, 2] = np.asarray(annotations.labels)[owner[labelled]]
+    if annotations.relative:
         values[:, :2] *= sizes[image]
-    counts = np.bincount(image, minlength=len(sizes))
-    order = np.arange(len(image)) - np.repeat(np.cumsum(counts) - counts, counts)
-    numbers = np.stack([np.where(labelled, -1, owner), order, order + np.asarray(found.point_shift)[chosen]], axis=1)
+    ends = _ends(np.bincount(image, minlength=len(sizes)))
+    order = np.arange(len(image)) - ends[image]
+    shifted = order + np.asarray(annotations.point_shift)[points]
+    numbers = np.stack([np.where(labelled, -1, owner), order, shifted], axis=1)
     if declared.remove_invisible:
-        (x, y, v), (width, height) = values.T, sizes[image].T
-        inside, seen = (x >= 0) & (y >= 0) & (x < width) & (y < height), labelled | (v > 0)
+        inside = ((values[:, :2] >= 0) & (values[:, :2] < sizes[image])).all(axis=1)
+        seen = labelled | (values[:, 2] > 0)
         for lost, what in ((~inside & seen, "outside of the image, left out"), (~seen, "not labelled, left out")):
-            found.tally_objects(what, owner[lost], "keypoint")
-        there = inside & seen
-        values, numbers, counts = values[there], numbers[there], np.bincount(image[there], minlength=len(sizes))
+            annotations.tally_objects(what, owner[lost], "keypoint")
+        kept = inside & seen
+        values, numbers, ends = values[kept], numbers[kept], _ends(np.bincount(image[kept], minlength=len(sizes)))
     if declared.format == "yx":
         values = values[:, [1, 0, 2]]
-    return Ragged(values, _ends(counts), numbers[:, 1], None, numbers[:, : 3 if any(found.point_shift) else 1])
+    return Ragged(values, ends, numbers[:, 1], None, numbers[:, : 3 if any(annotations.point_shift) else 1])
 
 
-def outlines_of(found: AnnotationSet, sizes: Any) -> Outlines | None:
+def outlines_of(annotations: AnnotationSet, sizes: Any) -> Outlines | None:
     """What the objects of a table cover; None where the data has no polygons and no masks. See `boxes_of`."""
-    if not found.area_object:
+    if not annotations.area_object:
         return None
-    rings, owner, image = _of(found, found.area_object, np.ones(len(found), bool))
-    corners = Ragged(np.asarray(found.area_points).reshape(-1, 2), _ends(found.area_length)).take(rings)
-    entries = [found.area_runs.get(ring, b"") for ring in rings.tolist()] if found.area_runs else []
-    labels = np.asarray(found.labels)
+    areas, owner, image = _by_image(annotations, annotations.area_object, np.ones(len(annotations), bool))
+    corners = Ragged(np.asarray(annotations.area_points).reshape(-1, 2), _ends(annotations.area_length)).take(areas)
+    runs = [annotations.area_runs.get(area, b"") for area in areas.tolist()] if annotations.area_runs else []
+    labels = np.asarray(annotations.labels)
     polygon = np.diff(corners.offsets) > 0
-    size = np.ones((len(found.names), 2)) if found.relative else np.where(sizes > 0, sizes, np.inf)
+    size = np.ones((len(annotations.names), 2)) if annotations.relative else np.where(sizes > 0, sizes, np.inf)
     low, high = (of.reduceat(corners.values, corners.offsets[:-1][polygon]) for of in (np.minimum, np.maximum))
-    drawn = np.array([any_inside(entry) for entry in entries] or polygon)
+    drawn = np.array([any_inside(entry) for entry in runs] or polygon)
     drawn[polygon] = ((high > 0) & (low < size[image[polygon]])).all(axis=1)
-    bare = (labels >= 0) & (np.asarray(found.flags) != POINT)
+    bare = (labels >= 0) & (np.asarray(annotations.flags) != POINT)
     bare[owner[drawn]] = False
-    found.tally_objects("without an area in their image, not in masks", np.flatnonzero(bare))
+    annotations.tally_objects("without an area in their image, not in masks", np.flatnonzero(bare))
     if (labels == IGNORE).any() and labels.max() >= _IGNORED - 1:
         what = f"has {labels.max() + 1} classes, and {_IGNORED} in masks is what is to be ignored: 254 are the most"
-        raise DataError(what, found.path)
+        raise DataError(what, annotations.path)
     return Outlines(
         values=np.where(labels[owner] == IGNORE, _IGNORED, labels[owner] + 1).astype(np.int32),
-        offsets=_ends(np.bincount(image, minlength=len(found.names))),
+        offsets=_ends(np.bincount(image, minlength=len(annotations.names))),
         points=corners.values,
         point_offsets=corners.offsets,
-        blob=b"".join(entries),
+        blob=b"".join(runs),
         # Zeros that nobody has written take no memory.
-        blob_offsets=_ends([len(entry) for entry in entries]) if entries else np.zeros(len(rings) + 1, np.int64),
-        relative=found.relative,
+        blob_offsets=_ends([len(entry) for entry in runs]) if runs else np.zeros(len(areas) + 1, np.int64),
+        relative=annotations.relative,
     )
 
 
-def _of(found: AnnotationSet, owners: Any, taken: Chosen) -> tuple[Ints, Any, Any]:
-    """Parts of the objects that are taken, in the order of the images: which, whose, and the image of each."""
-    owner = np.asarray(owners)
-    chosen = np.flatnonzero(taken[owner])
-    image = np.asarray(found.images)[owner[chosen]]
+def _by_image(annotations: AnnotationSet, owners: Any, chosen: Chosen) -> tuple[Ints, Any, Any]:
+    """Parts of the chosen objects, in the order of the images: which, whose, and the image of each."""
+    owner, images = np.asarray(owners), np.asarray(annotations.images)
+    parts = np.flatnonzero(chosen[owner])
+    image = images[owner[parts]]
     if (image[1:] < image[:-1]).any():
-        chosen = chosen[np.argsort(image, kind="stable")]
-    owner = owner[chosen]
-    return chosen, owner, np.asarray(found.images)[owner]
+        parts = parts[np.argsort(image, kind="stable")]
+    owner = owner[parts]
+    return parts, owner, images[owner]
 
 
 def _ends(counts: Any) -> Ints:

@@ -14,9 +14,15 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, fromstring
 
 from augrecipes.errors import DataError
-from augrecipes.sources.annotations import files
-from augrecipes.sources.annotations.files import PathView
-from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, numbers_of
+from augrecipes.sources.annotations.files import (
+    PathView,
+    folder_of,
+    read_lines,
+    read_whole,
+    tally_others,
+)
+from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, RecordError, numbers_of
+from augrecipes.sources.names import is_image
 
 TITLE = "Pascal VOC"
 LOOKS = "a folder of XML files, one an image (`<annotation>`)"
@@ -26,7 +32,6 @@ _GUESSED = (".jpg", ".png", ".jpeg")
 # What can be read so is UTF-8 if it calls itself UTF-16; some codecs of Python are none of text, or take long.
 _ENCODING = re.compile(rb"""(?i)\s*<\?xml[^>]*?\sencoding\s*=\s*["'](?!utf|ucs|puny|idna|un|raw)([\w.:-]+)""")
 _HEAD = 200  # bytes that a declaration is in
-_MOST = 1 << 26  # bytes of the annotations of one image
 _REFUSED = "it declares a document type (<!DOCTYPE ...>), which annotations do not need and which is not read"
 
 
@@ -36,43 +41,42 @@ def claims(source: PathView) -> bool:
     return bool(data) and (b"<annotation>" in data or b"<annotation " in data or b"<annotations" not in data)
 
 
-def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> None:
+def read(source: PathView, options: AnnotationOptions, annotations: AnnotationSet) -> None:
     """Read every file; those of other splits, too, so that all splits number the classes alike."""
-    found.record = "object {}"
+    annotations.record = "object {}"
     names, folder = source.ending(".xml"), source.folder
     if source.is_folder and (folder / _BELOW).is_dir():  # as the challenge lays its year out
         folder, names = folder / _BELOW, [name[len(_BELOW) :] for name in names if name.startswith(_BELOW)]
-    split = None if asked.split is None else _split(folder.parent / "ImageSets" / "Main" / f"{asked.split}.txt")
+    split = None if options.split is None else _split(folder.parent / "ImageSets" / "Main" / f"{options.split}.txt")
     wanted: list[tuple[str, str]] = []  # what each file calls its image, and its own name
     for name in names:
         stem = name[:-4]
-        taken = split is None or stem.rpartition("/")[2] in split
-        said = _file(found, folder / name, taken)
-        if taken:
-            wanted.append((said, stem))
+        is_wanted = split is None or stem.rpartition("/")[2] in split
+        called = _read_file(annotations, folder / name, is_wanted)
+        wanted += [(called, stem)] if is_wanted else []
     if lacking := sorted((split or set()) - {stem.rpartition("/")[2] for _, stem in wanted}):
-        found.tally("name", f"of split {asked.split!r} without an XML file", lacking[0], len(lacking))
+        annotations.tally("name", f"of split {options.split!r} without an XML file", lacking[0], len(lacking))
     places = [folder.parent / "JPEGImages", folder.parent / "images", folder, folder.parent]
-    candidates = [file for said, stem in wanted for file in (said, *(f"{stem}{suffix}" for suffix in _GUESSED))]
-    found.root = found.within = files.folder_of(asked, candidates, places, source.path)
-    there = PathView(found.root).names
-    _name_images(found, there, wanted)
+    candidates = [file for called, stem in wanted for file in (called, *(f"{stem}{suffix}" for suffix in _GUESSED))]
+    annotations.root = annotations.within = folder_of(options, candidates, places, source.path)
+    there = PathView(annotations.root).names
+    _name_images(annotations, there, wanted)
     if split is None:
-        files.tally_others(found, there, "without an XML file, left out")
+        tally_others(annotations, there, "without an XML file, left out")
 
 
 def _split(path: Path) -> set[str]:
     """The names of a split; lists of one class have 1 or -1 behind each name."""
     if not path.is_file():
         raise DataError(f"split={path.stem!r} needs this file, one name a line: no such file", str(path))
-    return {line.split()[0] for line in files.read_lines(path, "surrogateescape") if line.strip()}
+    return {line.split()[0] for line in read_lines(path, "surrogateescape") if line.strip()}
 
 
 def _tree(path: Path) -> Element:
     """An XML file; DataError where it is none of its encoding, or declares a document type, and so perhaps entities."""
-    data = files.read_whole(path, _MOST)
-    found = _ENCODING.match(data[:_HEAD])
-    said = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else found[1].decode() if found else "utf-8-sig"
+    data = read_whole(path)
+    declared = _ENCODING.match(data[:_HEAD])
+    said = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else declared[1].decode() if declared else "utf-8-sig"
     try:
         # What calls itself an older GB is often of a newer one, which has all of its characters.
         text = data.decode("gb18030" if said.lower().startswith("gb") else said)
@@ -87,39 +91,41 @@ def _tree(path: Path) -> Element:
         raise DataError(f"not valid XML: {error}", str(path)) from None
 
 
-def _file(found: AnnotationSet, path: Path, taken: bool) -> str:
-    """Add what a file has, of one that is not taken its classes alone; returns what it calls its image."""
+def _read_file(annotations: AnnotationSet, path: Path, is_wanted: bool) -> str:
+    """Add what a file has, of one that is not wanted its classes alone; returns what it calls its image."""
     root, file = _tree(path), str(path)
     if root.tag != "annotation":
         raise DataError(f"the outermost element should be <annotation>, not <{root.tag}>", file)
     size = root.findtext("size/width"), root.findtext("size/height")
-    image = found.image("?", file, size) if taken else -1  # its name is looked up when it is known where images lie
-    for k, thing in enumerate(root.iterfind("object"), 1):
-        name, box, where = (thing.findtext("name") or "").strip(), thing.find("bndbox"), f"{file}: object {k}"
-        corners = None if box is None else numbers_of([box.findtext(side) for side in _SIDES])
+    image = annotations.image("?", file, size) if is_wanted else -1  # named when it is known where images lie
+
+    def add(record: int, thing: Element) -> None:
+        name, box = (thing.findtext("name") or "").strip(), thing.find("bndbox")
         if not name:
-            found.fault(where, "no <name>")
-        elif corners is None:
-            found.fault(f"{where} ({name})", "needs a <bndbox> with numbers xmin, ymin, xmax and ymax")
-        else:
-            label, difficult = found.label(name), (thing.findtext("difficult") or "").strip().lower()
-            if taken:
-                found.tally("part", "of an object (<part>), not read", f"{where} ({name})", len(thing.findall("part")))
-                found.add(image, label, corners, k, flagged=difficult in ("1", "true", "yes"))
+            raise RecordError("no <name>")
+        what = f"{name!r} needs a <bndbox> with numbers xmin, ymin, xmax and ymax"
+        corners = numbers_of(None if box is None else [box.findtext(side) for side in _SIDES], what)
+        label, difficult = annotations.label(name), (thing.findtext("difficult") or "").strip().lower()
+        if is_wanted:
+            where, parts = annotations.place(file, record), len(thing.findall("part"))
+            annotations.tally("part", "of an object (<part>), not read", where, parts)
+            annotations.add(image, label, corners, record, flagged=difficult in ("1", "true", "yes"))
+
+    annotations.read_each(file, enumerate(root.iterfind("object"), 1), add)
     return (root.findtext("filename") or "").strip().replace("\\", "/").rpartition("/")[2]
 
 
-def _name_images(found: AnnotationSet, there: list[str], wanted: list[tuple[str, str]]) -> None:
+def _name_images(annotations: AnnotationSet, there: list[str], wanted: list[tuple[str, str]]) -> None:
+    """Name the images: by the XML files' names, or else as these call them."""
     names, of_stem = set(there), defaultdict[str, list[str]](list)
-    for name in filter(files.is_image, there):
+    for name in filter(is_image, there):
         of_stem[name.rpartition(".")[0]].append(name)
-    for k, (said, stem) in enumerate(wanted):
+    for k, (called, stem) in enumerate(wanted):
         below, _, last = stem.rpartition("/")
-        named = next((name for name in (f"{below}/{said}" if below else said, said) if name in names), "")
-        own = of_stem.get(stem) or of_stem.get(last) or []
-        found.names[k] = named if named in own or not own else own[0]
+        named = next((name for name in (f"{below}/{called}" if below else called, called) if name in names), "")
+        own, file = of_stem.get(stem) or of_stem.get(last) or [], annotations.files[k]
+        annotations.names[k] = (named if named in own or not own else own[0]) or called or f"{last}.jpg"
         if named not in own and len(own) > 1:
-            found.fault(found.files[k], f"{' and '.join(own)} are of its name, and <filename> is none of them")
+            annotations.defect(file, f"{' and '.join(own)} are of its name, and <filename> is none of them")
         elif named not in own and own and named:
-            found.tally("file", "with another image in <filename>, taken for that of its own name", found.files[k])
-        found.names[k] = found.names[k] or said or f"{last}.jpg"
+            annotations.tally("file", "with another image in <filename>, taken for that of its own name", file)

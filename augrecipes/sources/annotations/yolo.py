@@ -11,8 +11,8 @@ objects. Names of classes are those of data.yaml, or of `classes.txt` beside the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,39 +23,30 @@ from augrecipes.recipe.nodes import plain
 from augrecipes.recipe.parse import read_nodes
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.sources.annotations import records
-from augrecipes.sources.annotations.files import PathView, class_list, is_image, is_there, read_lines, read_whole
-from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, bounds, numbers_of
+from augrecipes.sources.annotations.files import PathView, class_list, is_there, read_lines, read_whole
+from augrecipes.sources.annotations.records import (
+    AnnotationOptions,
+    AnnotationSet,
+    RecordError,
+    bounds,
+    mirror_shifts,
+    numbers_of,
+)
+from augrecipes.sources.names import is_image
 from augrecipes.sources.paths import OUTSIDE, DataFolder, local_name
 
 TITLE = "YOLO"
 LOOKS = "a data.yaml with `train` and `names`, or a folder of text files, one an image (`0 0.5 0.5 0.1 0.2`)"
 _YAML = ("data.yaml", "data.yml", "dataset.yaml")
-_MOST_YAML = 1 << 20  # bytes
 _SPLITS = ("train", "val", "test")
 _LOOKED_AT = 20
 _MOST_CLASSES = 1 << 30  # where nothing names them
 _FAR = 2.0  # an image's widths from its middle: beyond, coordinates are px and no shares
 _BOX = 5  # class, x, y, width, height
+_ROW = re.compile(r"\s*\d+(\.0*)?(\s+[-+.\de]+){4}")
 
 # Images, each with its label file, whether there is one or not; and folders of label files.
 Files = tuple[list[tuple[str, str]], list[Path]]
-
-
-@dataclass(frozen=True)
-class _Objects:
-    """What the numbers of a line mean.
-
-    Attributes:
-        classes: how many there are, or can be.
-        keypoints: how many each object has; 0 without.
-        dimensions: numbers of a keypoint: 2, or 3 with its visibility.
-        takes: what the recipe takes.
-    """
-
-    classes: int
-    keypoints: int
-    dimensions: int
-    takes: frozenset[str]
 
 
 def claims(source: PathView) -> bool:
@@ -63,8 +54,8 @@ def claims(source: PathView) -> bool:
     if not source.is_folder:
         return bool(source.ending(".yaml", ".yml"))
     labels = [source.path / name for name in source.names if _is_label(name)][:_LOOKED_AT]
-    first = (line for label in labels for line in read_lines(label)[:1])
-    return _yaml_in(source.path) is not None or (bool(labels) and all(map(_is_row, first)))
+    first = [line for label in labels for line in read_lines(label)[:1]]
+    return _yaml_in(source.path) is not None or (bool(labels) and all(map(_ROW.match, first)))
 
 
 def _yaml_in(folder: Path) -> Path | None:
@@ -75,44 +66,31 @@ def _is_label(name: str) -> bool:
     return name.endswith(".txt") and not name.rpartition("/")[2].lower().startswith(("classes", "readme"))
 
 
-def _is_row(line: str) -> bool:
-    try:
-        return len(list(map(float, line.split()))) >= _BOX
-    except ValueError:
-        return False
-
-
-def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> None:
+def read(source: PathView, options: AnnotationOptions, annotations: AnnotationSet) -> None:
     """Read the label file of every image."""
     path = source.path
     index = _yaml_in(path) if source.is_folder else path
     near = index or _yaml_in(path.parent)  # which says what the numbers of a folder of labels mean, too
-    said = {} if near is None else _read_yaml(near)
-    names = class_list((path, path.parent), "classes.txt", "obj.names") if near is None else _names(said, near)
-    classes = _MOST_CLASSES if names is None else len(names)
-    objects = _Objects(classes, *_shape_of_keypoints(said, near or path), asked.takes)
-    found.relative, found.numbered = True, names is None
-    mirrored, places = said.get("flip_idx") or [], [*range(objects.keypoints)]
-    if mirrored and (not isinstance(mirrored, list) or sorted(map(repr, mirrored)) != sorted(map(repr, places))):
-        raise DataError(f"`flip_idx` should have the numbers {places} in the order of a mirror", str(near or path))
-    shifts = found.pair_sides(asked, [], mirrored)
-    found.shifts.default_factory = lambda: shifts
-    found.use_classes(names)
-    files, folders = _of_labels(path, asked) if index is None else _of_yaml(index, said, asked, found)
+    content = {} if near is None else _read_yaml(near)
+    names = class_list((path, path.parent), "classes.txt", "obj.names") if near is None else _names(content, near)
+    annotations.relative, annotations.numbered = True, names is None
+    annotations.use_classes(names)
+    labels = _LabelFiles(annotations, options, content, near or path)
+    files, folders = _of_labels(path, options) if index is None else _of_yaml(index, content, options, annotations)
     there = {f"{folder}/{name}" for folder in folders for name in PathView(folder).names}
     orphans, without = set(filter(_is_label, there)), list[str]()
     for image, label in files:
-        position = found.image(image, label)
+        position = annotations.image(image, label)
         orphans.discard(label)
         if label in there or is_there(label):
-            _read_file(label, position, objects, found)
+            labels.read(label, position)
         else:
             without.append(image)
     if without and len(without) == len(files):
         many = f"none of {len(without):,} images has a label file; looked for {files[0][1]}"
         raise DataError(many, str(source.path))
-    found.tally("image", "without a label file, so without objects", "".join(without[:1]), len(without))
-    found.tally("label file", "without an image, not read", min(orphans, default=""), len(orphans))
+    annotations.tally("image", "without a label file, so without objects", "".join(without[:1]), len(without))
+    annotations.tally("label file", "without an image, not read", min(orphans, default=""), len(orphans))
 
 
 # -- data.yaml ---------------------------------------------------------------------------------------------------------
@@ -121,19 +99,19 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
 def _read_yaml(path: Path) -> dict[Any, Any]:
     problems = Problems()
     try:
-        said = plain(read_nodes(read_whole(path, _MOST_YAML), str(path), problems)[0])
+        content = plain(read_nodes(read_whole(path), str(path), problems)[0])
     except Stop:
-        said = None
+        content = None
     if problems:
         first = problems.all()[0]
         raise DataError(first.message, f"{path}:{first.line}" if first.line else str(path))
-    if not isinstance(said, dict) or not any(name in said for name in (*_SPLITS, "names")):
+    if not isinstance(content, dict) or not any(name in content for name in (*_SPLITS, "names")):
         raise DataError("is no data.yaml: it should have `train` and `names`", str(path))
-    return said
+    return content
 
 
-def _names(said: dict[Any, Any], path: Path) -> list[str] | None:
-    names, count = said.get("names"), said.get("nc")
+def _names(content: dict[Any, Any], path: Path) -> list[str] | None:
+    names, count = content.get("names"), content.get("nc")
     if names is None:
         return None
     if isinstance(names, dict):
@@ -145,21 +123,12 @@ def _names(said: dict[Any, Any], path: Path) -> list[str] | None:
     return [str(name) for name in names]
 
 
-def _shape_of_keypoints(said: dict[Any, Any], path: Path) -> tuple[int, int]:
-    match said.get("kpt_shape"):
-        case None:
-            return 0, 0
-        case [int(keypoints), 2 | 3 as dimensions] if 0 < keypoints < 1 << 16:
-            return keypoints, int(dimensions)
-    raise DataError("`kpt_shape` should be [number of keypoints, 2 or 3]", str(path))
-
-
 # -- which files there are ---------------------------------------------------------------------------------------------
 
 
-def _of_labels(path: Path, asked: AnnotationOptions) -> Files:
+def _of_labels(path: Path, options: AnnotationOptions) -> Files:
     """The images of a folder of labels, or of a split's folder in it."""
-    split, images = asked.split or "", asked.folder
+    split, images = options.split or "", options.folder
     labels = path / split
     if not is_there(labels, folder=True):
         raise DataError(f"split={split!r} needs this folder: no such folder", str(labels))
@@ -171,28 +140,24 @@ def _of_labels(path: Path, asked: AnnotationOptions) -> Files:
     return _in_folder(images, labels), [labels]
 
 
-def _of_yaml(path: Path, said: dict[Any, Any], asked: AnnotationOptions, found: AnnotationSet) -> Files:
+def _of_yaml(path: Path, content: dict[Any, Any], options: AnnotationOptions, annotations: AnnotationSet) -> Files:
     """The images of a split of data.yaml.
 
     Of no split `train`, so that validation images are never trained on unasked.
     """
-    wanted = asked.split or "train"
-    if not said.get(wanted):
-        has = ", ".join(name for name in _SPLITS if said.get(name)) or "none"
+    wanted = options.split or "train"
+    if not content.get(wanted):
+        has = ", ".join(name for name in _SPLITS if content.get(name)) or "none"
         raise DataError(f"has no split {wanted!r}; it has {has}", str(path))
-    entries = said[wanted] if isinstance(said[wanted], list) else [said[wanted]]
+    entries = content[wanted] if isinstance(content[wanted], list) else [content[wanted]]
     if not all(isinstance(entry, str) and entry.isprintable() for entry in entries):
         raise DataError(f"`{wanted}` should be a path, or a list of paths", str(path))
-    base, given = asked.folder, said.get("path")
-    if base is None:
-        base = (
-            path.parent / local_name(path.parent, given)
-            if isinstance(given, str) and "\0" not in given
-            else path.parent
-        )
+    base, said = options.folder or path.parent, content.get("path")
+    if options.folder is None and isinstance(said, str) and "\0" not in said:
+        base = path.parent / local_name(path.parent, said)
         # Where it was written for another folder of data sets, the file lies in the data set itself.
         base = base if is_there(base, folder=True) else path.parent
-    within = None if asked.outside else DataFolder(base)
+    within = None if options.outside else DataFolder(base)
     files, folders = list[tuple[str, str]](), list[Path]()
     for entry in (local_name(base, entry) for entry in entries):
         # Some exports write `../train/images` for what lies beside the file.
@@ -206,7 +171,7 @@ def _of_yaml(path: Path, said: dict[Any, Any], asked: AnnotationOptions, found: 
             folders.append(_swapped(images, "images", "labels") or images)
             files += _in_folder(images, folders[-1])
         elif place.suffix == ".txt" and is_there(place):
-            files += _listed(place, within, found)
+            files += _listed(place, within, annotations)
         else:
             what = f"its images are in {place}: no such folder; give the data set's folder (root=)"
             raise DataError(what, str(path))
@@ -229,12 +194,12 @@ def _in_folder(images: Path, labels: Path) -> list[tuple[str, str]]:
     return [(f"{images}/{name}", f"{labels}/{name.rpartition('.')[0]}.txt") for name in names]
 
 
-def _listed(path: Path, within: DataFolder | None, found: AnnotationSet) -> Iterator[tuple[str, str]]:
+def _listed(path: Path, within: DataFolder | None, annotations: AnnotationSet) -> Iterator[tuple[str, str]]:
     """The images that a text file lists, and their label files."""
     for k, line in enumerate(map(str.strip, read_lines(path, "surrogateescape")), 1):
         file = path.parent / local_name(path.parent, line.replace("\0", ""))
         if not is_image(line):
-            found.tally("line", "without the name of an image, not read", f"{path}:{k}", int(bool(line)))
+            annotations.tally("line", "without the name of an image, not read", f"{path}:{k}", int(bool(line)))
             continue
         if within is not None and ("://" in line or not within.holds(file)):
             raise DataError(f"{line!r} {OUTSIDE.format(within.folder)}", f"{path}:{k}")
@@ -244,61 +209,81 @@ def _listed(path: Path, within: DataFolder | None, found: AnnotationSet) -> Iter
 # -- label files -------------------------------------------------------------------------------------------------------
 
 
-def _read_file(path: str, image: int, objects: _Objects, found: AnnotationSet) -> None:
-    """Add the objects of a label file."""
-    lines = read_lines(Path(path))
-    if objects.keypoints or not _add_boxes(lines, image, objects, found):
-        for k, line in enumerate(lines, 1):
-            if what := _add_line(line.split(), k, image, objects, found) if line.strip() else "":
-                found.fault(f"{path}:{k}", what)
+class _LabelFiles:
+    """Label files, and what the numbers of their lines mean, as `kpt_shape` and `flip_idx` of data.yaml say."""
 
+    def __init__(
+        self, annotations: AnnotationSet, options: AnnotationOptions, content: dict[Any, Any], path: Path
+    ) -> None:
+        self.annotations, self.takes = annotations, options.takes
+        self.classes = _MOST_CLASSES if annotations.classes is None else len(annotations.classes)
+        match content.get("kpt_shape"):
+            case None:
+                self.shape = 0, 0  # keypoints of an object, and numbers of each
+            case [int(keypoints), 2 | 3 as dimensions] if 0 < keypoints < 1 << 16:
+                self.shape = keypoints, int(dimensions)
+            case _:
+                raise DataError("`kpt_shape` should be [number of keypoints, 2 or 3]", str(path))
+        mirrored, places = content.get("flip_idx") or [], [*range(self.shape[0])]
+        if mirrored and (not isinstance(mirrored, list) or sorted(map(repr, mirrored)) != sorted(map(repr, places))):
+            raise DataError(f"`flip_idx` should have the numbers {places} in the order of a mirror", str(path))
+        shifts = mirror_shifts(options, [], mirrored)
+        annotations.shifts.default_factory = lambda: shifts
 
-def _add_boxes(lines: list[str], image: int, objects: _Objects, found: AnnotationSet) -> bool:
-    """Add the boxes of a file where all its lines are boxes and nothing is wrong, as in most; else do nothing."""
-    try:
-        rows = np.array([line.split() for line in lines], float).reshape(-1, _BOX)
-    except ValueError:
-        return False
-    label, half = rows[:, 0], rows[:, 3:] / 2
-    with np.errstate(invalid="ignore"):
-        fine = (label >= 0) & (label < objects.classes) & (label % 1 == 0)
-        if len(rows) != len(lines) or not fine.all() or not (np.abs(rows[:, 1:] - 0.5) <= _FAR).all():
+    def read(self, path: str, image: int) -> None:
+        """Add the objects of a file."""
+        lines = read_lines(Path(path))
+        if any(self.shape) or not self._add_boxes(lines, image):
+            rows = ((k, words) for k, line in enumerate(lines, 1) if (words := line.split()))
+            self.annotations.read_each(path, rows, lambda k, words: self._add(k, words, image))
+
+    def _add_boxes(self, lines: list[str], image: int) -> bool:
+        """Add the boxes of a file where all its lines are boxes and nothing is wrong, as in most; else do nothing."""
+        try:
+            rows = np.array([line.split() for line in lines], float).reshape(-1, _BOX)
+        except ValueError:
             return False
-    found.add_all(image, label, np.hstack([rows[:, 1:3] - half, rows[:, 1:3] + half]))
-    return True
+        label, half = rows[:, 0], rows[:, 3:] / 2
+        with np.errstate(invalid="ignore"):
+            fine = (label >= 0) & (label < self.classes) & (label % 1 == 0)
+            if len(rows) != len(lines) or not fine.all() or not (np.abs(rows[:, 1:] - 0.5) <= _FAR).all():
+                return False
+        self.annotations.add_all(image, label, np.hstack([rows[:, 1:3] - half, rows[:, 1:3] + half]))
+        return True
+
+    def _add(self, k: int, words: list[str], image: int) -> None:
+        """Add the object of a line."""
+        what = f"should be a class and four numbers or more, got {' '.join(words)[:60]!r}"
+        label, *values = numbers_of(words, what)
+        if len(words) < _BOX:
+            raise RecordError(what)
+        if not 0 <= label < self.classes or label % 1:
+            raise RecordError(f"class {label:g} should be a whole number from 0 to {self.classes - 1}")
+        pose = self.shape[0] * self.shape[1]
+        places = values[:4] if pose else values
+        if min(places) < 0.5 - _FAR or max(places) > 0.5 + _FAR:
+            raise RecordError("coordinates should be shares of the image, 0..1, not px")
+        if len(values) == 4 or (pose and len(values) == 4 + pose):
+            x, y, width, height = values[:4]
+            corners = x - width / 2, y - height / 2, x + width / 2, y + height / 2
+            thing = self.annotations.add(image, int(label), corners, k)
+            if "keypoints" in self.takes and len(values) > 4:
+                points = _visible(np.reshape(values[4:], (-1, self.shape[1])))
+                self.annotations.add_points(thing, points.ravel().tolist())
+        elif pose:
+            raise RecordError(f"{len(words)} numbers: a pose of kpt_shape {[*self.shape]} has {_BOX + pose}")
+        elif len(values) % 2 or len(values) < 2 * records.LEAST_CORNERS:
+            what = "a box has 5, a polygon 7, 9, 11, ...; for keypoints data.yaml has `kpt_shape`"
+            raise RecordError(f"{len(words)} numbers: {what}")
+        else:
+            thing = self.annotations.add(image, int(label), bounds(values), k)
+            if "mask" in self.takes:
+                self.annotations.add_area(thing, values)
 
 
-def _add_line(words: list[str], k: int, image: int, objects: _Objects, found: AnnotationSet) -> str:
-    """Add the object of a line, or say what is wrong with it."""
-    row = numbers_of(words)
-    if row is None or len(row) < _BOX:
-        return f"should be a class and four numbers or more, got {' '.join(words)[:60]!r}"
-    label, values, pose = row[0], row[1:], objects.keypoints * objects.dimensions
-    if not 0 <= label < objects.classes or label % 1:
-        return f"class {label:g} should be a whole number from 0 to {objects.classes - 1}"
-    places = values[:4] if pose else values
-    if min(places) < 0.5 - _FAR or max(places) > 0.5 + _FAR:
-        return "coordinates should be shares of the image, 0..1, not px"
-    if len(values) == 4 or (pose and len(values) == 4 + pose):
-        x, y, width, height = values[:4]
-        thing = found.add(image, int(label), (x - width / 2, y - height / 2, x + width / 2, y + height / 2), k)
-        if "keypoints" in objects.takes and len(values) > 4:
-            found.points(thing, _visible(np.reshape(values[4:], (-1, objects.dimensions))).ravel().tolist())
-    elif pose:
-        shape = f"[{objects.keypoints}, {objects.dimensions}]"
-        return f"{len(row)} numbers: a pose of kpt_shape {shape} has {_BOX + pose}"
-    elif len(values) % 2 or len(values) < 2 * records.LEAST_CORNERS:
-        return f"{len(row)} numbers: a box has 5, a polygon 7, 9, 11, ...; for keypoints data.yaml has `kpt_shape`"
-    else:
-        thing = found.add(image, int(label), bounds(values), k)
-        if "mask" in objects.takes:
-            found.area(thing, values)
-    return ""
-
-
-def _visible(given: Any) -> Any:
+def _visible(points: Any) -> Any:
     """Keypoints (k, 3): those without a word of their own are seen, unless they lie at 0, 0 or left of it."""
-    if given.shape[1] == 3:
-        return given
-    hidden = (given == 0).all(axis=1) | (given < 0).any(axis=1)
-    return np.hstack([given, np.where(hidden, 0.0, 2.0)[:, None]])
+    if points.shape[1] == 3:
+        return points
+    hidden = (points == 0).all(axis=1) | (points < 0).any(axis=1)
+    return np.hstack([points, np.where(hidden, 0.0, 2.0)[:, None]])

@@ -12,9 +12,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
-import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -26,7 +23,7 @@ from numpy.typing import NDArray
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import MAX_PIXELS, Encoded, encoded
 from augrecipes.images.format import stage
-from augrecipes.sources.open_files import bytes_at
+from augrecipes.lru import LruCache, OpenFile
 from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, levels_of, needed
 
 JPEG, JPEG_OLD_NAME = 7, 33007  # values of the tag Compression; the second is one that some writers use for the first
@@ -88,10 +85,10 @@ def index_of(path: str) -> tuple[tuple[TileIndex, ...], tuple[float, float] | No
     """
     with needed("tifffile").TiffFile(path) as file:
         images = list(_images(file))
-        found = [_level(page) for page in images]
+        indices = [_level(page) for page in images]
         mpp = _mpp(images[0]) if images else None
-    levels = sorted((level for level in found if level is not None), key=lambda level: -level.width)
-    whole = bool(levels) and len(levels) == len(found) and levels[0] is found[0]
+    levels = sorted((level for level in indices if level is not None), key=lambda level: -level.width)
+    whole = bool(levels) and len(levels) == len(indices) and levels[0] is indices[0]
     return (tuple(levels), mpp) if whole else None
 
 
@@ -132,17 +129,25 @@ def _level(page: Any) -> TileIndex | None:
     down = down if tiled else min(down, height)
     offsets, counts = (np.asarray(values, np.int64) for values in (page.dataoffsets, page.databytecounts))
     tables = page.jpegtables or _START + _END
-    made = TileIndex(width, height, across, down, not tiled, offsets, counts, _START + coded + tables[2:-2])
-    expected = made.across * -(-height // down)
+    index = TileIndex(width, height, across, down, not tiled, offsets, counts, _START + coded + tables[2:-2])
+    expected = index.across * -(-height // down)
     # Tiles that are left out, which other readers fill from a coarser level, are theirs to read.
-    return made if len(offsets) == len(counts) == expected and counts.all() else None
+    return index if len(offsets) == len(counts) == expected and counts.all() else None
+
+
+@dataclass(slots=True)
+class RecentTile:
+    """A tile that was asked for: how many bytes its pixels have, and these once it was decoded whole."""
+
+    size: int
+    pixels: Pixels | None = None
 
 
 class RecentTiles:
-    """The tiles that were asked for last, and the pixels of those that were kept; for any number of threads.
+    """The tiles that were asked for last, and the pixels of those that were decoded whole; for any number of threads.
 
     Args:
-        most: bytes. A tile that is not kept counts as if it were: that it was asked for is forgotten as soon.
+        most: bytes. A tile without pixels counts as if it had them: that it was asked for is forgotten as soon.
 
     >>> import numpy as np
     >>> tiles = RecentTiles(2 * 48)
@@ -154,13 +159,7 @@ class RecentTiles:
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget all, and a lock that another thread may have held before a fork."""
-        self._bytes, self._lock = 0, threading.Lock()
-        self._tiles: OrderedDict[Hashable, tuple[int, Pixels | None]] = OrderedDict()
+        self._tiles: LruCache[RecentTile] = LruCache(most, lambda tile: tile.size)
 
     def ask(self, tiles: Sequence[Hashable], size: int) -> bool:
         """Whether a side of these tiles was asked for lately, of a square of so many; from now on all were.
@@ -169,38 +168,26 @@ class RecentTiles:
             tiles: that a window touches.
             size: bytes of each, when it is decoded.
         """
-        if size * len(tiles) > self._most:
+        if size * len(tiles) > self._tiles.most:
             return False
-        with self._lock:
-            lately = 0
-            for tile in tiles:
-                if tile in self._tiles:
-                    lately += 1
-                    self._tiles.move_to_end(tile)
-                else:
-                    self._tiles[tile] = size, None
-                    self._bytes += size
-            while self._bytes > self._most:
-                _, (freed, _) = self._tiles.popitem(last=False)
-                self._bytes -= freed
+        lately = sum(self._tiles.peek(tile) is not None for tile in tiles)
+        for tile in tiles:
+            self._tiles.get(tile, lambda: RecentTile(size))
         return lately >= math.isqrt(len(tiles)) > 0
 
     def pixels(self, tile: Hashable) -> Pixels | None:
-        """Those of a tile, which nobody may change; None where they are not kept."""
-        return self._tiles.get(tile, (0, None))[1]
+        """Those of a tile, which nobody may change; None where it was not decoded whole lately."""
+        recent = self._tiles.peek(tile)
+        return None if recent is None else recent.pixels
 
     def keep(self, tile: Hashable, pixels: Pixels) -> None:
         """Keep the pixels of a tile that was asked for, for as long as that is not forgotten."""
-        with self._lock:
-            if tile in self._tiles:
-                size, _ = self._tiles[tile]
-                self._tiles[tile] = size, pixels
+        if (recent := self._tiles.peek(tile)) is not None:
+            recent.pixels = pixels
 
 
 RECENT = RecentTiles(32 << 20)
 """Those of all slides of a process."""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=RECENT.clear)
 _NUMBERS = itertools.count()  # one for each reader: what it kept is no other's, be it of the same path
 
 
@@ -216,12 +203,8 @@ class JpegTiles(Pyramid):
     def __init__(self, path: str, indices: Sequence[TileIndex], mpp: tuple[float, float] | None) -> None:
         self.path, self.mpp, self._indices = path, mpp, tuple(indices)
         self.levels = levels_of([(index.width, index.height) for index in indices])
-        self._file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
-        self._size, self._number = os.fstat(self._file).st_size, next(_NUMBERS)
-
-    def __del__(self) -> None:
-        if (file := self.__dict__.pop("_file", None)) is not None:
-            os.close(file)
+        self._file, self._number = OpenFile(path), next(_NUMBERS)
+        self._size = len(self._file)
 
     def reduces(self, level: int, most: int) -> int:
         """As `Pyramid`: a tile has to be a whole number of blocks."""
@@ -272,9 +255,9 @@ class JpegTiles(Pyramid):
             tile = self._tile(level, column, row)
             return tile.array() if reduce == 1 and rect == (0, 0, *tile.shape[:2]) else tile.view(*rect, reduce)
         except (DataError, OSError) as error:
-            what = f"the {'strip' if index.strips else 'tile'} at x={left}, y={top} of level {level}"
+            where = f"the {'strip' if index.strips else 'tile'} at x={left}, y={top} of level {level}"
             why = error.reason if isinstance(error, DataError) else f"cannot be read: {error.strerror or error}"
-            raise DataError(f"{what}: {why}", self.path) from None
+            raise DataError(f"{where}: {why}", self.path) from None
 
     def _tile(self, level: int, column: int, row: int) -> Encoded:
         """A tile, its header read and found to be what the file says."""
@@ -284,12 +267,12 @@ class JpegTiles(Pyramid):
         if not 0 < start <= start + count <= self._size:
             raise DataError("truncated: it would lie behind the end of the file")
         with stage("read"):
-            data = bytes_at(self._file, start, count)
-        found = encoded(index.whole(data), name=self.path, exif="ignore", max_pixels=MAX_PIXELS)
-        if found.header.format != "jpeg" or found.shape[:2] != (index.rows_of(row), index.tile_width):
-            size = f"{found.shape[1]}×{found.shape[0]} px where {index.tile_width}×{index.rows_of(row)} are expected"
+            data = self._file.read(start, count)
+        tile = encoded(index.whole(data), name=self.path, exif="ignore", max_pixels=MAX_PIXELS)
+        if tile.header.format != "jpeg" or tile.shape[:2] != (index.rows_of(row), index.tile_width):
+            size = f"{tile.shape[1]}×{tile.shape[0]} px where {index.tile_width}×{index.rows_of(row)} are expected"
             raise DataError(f"holds an image of {size}")
-        return found
+        return tile
 
 
 def _touched(index: TileIndex, part: Part) -> Iterator[tuple[int, int, Part]]:

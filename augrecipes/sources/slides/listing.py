@@ -10,9 +10,7 @@ import contextlib
 import functools
 import glob
 import os
-import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -21,11 +19,11 @@ import numpy as np
 
 from augrecipes import cache
 from augrecipes.errors import DataError
-from augrecipes.machine import cores
+from augrecipes.machine import cores, in_threads
 from augrecipes.sources.files import MAX_PIXELS, read_mask
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.slides.opened import OPENED
-from augrecipes.sources.slides.pyramid import Level, Pixels, downsample_of, thumbnail
+from augrecipes.sources.slides.pyramid import Level, Pixels, downsample_of, needed, thumbnail
 from augrecipes.sources.slides.tissue import (
     Grid,
     Mask,
@@ -45,10 +43,6 @@ _MASKS = (*_REGIONS, ".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
 _CELLS = 8  # px of a thumbnail along a window, at least where
 _LONGEST = 4096  # no side of it would be longer
 _RULES = 4  # of how windows are chosen: what was chosen otherwise is not used
-# Of a DICOM file the numbers of its study and its series, which stand beside each other: a tag, four bytes of type and
-# length, and the number. Others that are named before are those of other files.
-_SERIES = re.compile(rb"\x20\0\x0d\0.{4}[\d. \0]{1,65}\x20\0\x0e\0.{4}([\d.]{1,64})[^\d.]", re.DOTALL)
-_HEADS = 1 << 16, 1 << 20  # bytes that they lie within: of nearly all files, and at most
 Tissue = str | float | None
 
 
@@ -140,11 +134,10 @@ def list_slides(paths: Sequence[str], windows: Windows) -> list[ListedSlide | Da
         except OSError as error:  # it goes just now
             return DataError(f"cannot be read: {error.strerror or error}", path)
 
-    with ThreadPoolExecutor(cores()) as pool:
-        return list(pool.map(listed, paths))
+    return [*in_threads(listed, paths, cores())]
 
 
-def slides_in(given: PathLike | Sequence[PathLike]) -> list[str]:
+def slides_in(slides: PathLike | Sequence[PathLike]) -> list[str]:
     """The files that patterns, folders and paths name, each once, in the order given, and by name in each.
 
     Of the DICOM files in a folder that are one series, and so one slide, it is the first.
@@ -152,28 +145,25 @@ def slides_in(given: PathLike | Sequence[PathLike]) -> list[str]:
     Raises:
         DataError: one of them names none.
     """
-    several = [given] if isinstance(given, str | bytes | os.PathLike) else list(given)
-    found: dict[str, None] = {}
-    for text in map(os.fsdecode, several):
+    patterns = [slides] if isinstance(slides, str | bytes | os.PathLike) else list(slides)
+    files: dict[str, None] = {}
+    for text in map(os.fsdecode, patterns):
         try:
-            found.update(dict.fromkeys(_files(text)))
+            files.update(dict.fromkeys(_files(text)))
         except OSError as error:
             raise DataError(f"cannot be listed: {error.strerror or error}", text) from None
-    if not found:
+    if not files:
         raise ValueError("an empty list of slides")
-    firsts = {*{(Path(path).parent, series_of(path) or path): path for path in reversed(found)}.values()}
-    return [path for path in found if path in firsts]
+    firsts = {*{(Path(path).parent, series_of(path) or path): path for path in reversed(files)}.values()}
+    return [path for path in files if path in firsts]
 
 
 def series_of(path: str) -> str | None:
     """The number of a DICOM file's series, whose files are one slide; None where there is none, or it is not found."""
-    if Path(path).suffix.lower() != ".dcm":
-        return None
-    with contextlib.suppress(OSError), Path(path).open("rb") as file:
-        for many in _HEADS:
-            file.seek(0)
-            if numbers := _SERIES.findall(file.read(many)):
-                return str(numbers[-1].decode())
+    if Path(path).suffix.lower() == ".dcm":
+        openslide = needed("openslide")
+        with contextlib.suppress(openslide.OpenSlideError), openslide.OpenSlide(path) as slide:
+            return str(slide.properties.get("dicom.SeriesInstanceUID", path))
     return None
 
 
@@ -199,40 +189,40 @@ def _listed(path: str, windows: Windows, folders: Callable[[Path], str | None]) 
     if windows.tissue_is_path:
         mask = mask_file(path, os.fsdecode(str(windows.tissue)))
     state = state_of(path, mask, folders)
-    OPENED.forget(path, stamp)
-    asked = blake2b(f"{_RULES} {windows!r}".encode(errors="surrogateescape"), digest_size=16).hexdigest()
-    key = asked if state is None else f"{cache.identity(path)}-{asked}"
-    found = cache.memo(cache.SLIDES, key, state, lambda: _found(path, stamp, windows, mask))
-    width, height = found["size"].tolist()
-    downsample = float(found["downsample"])
+    OPENED.forget((path, stamp))
+    arguments = blake2b(f"{_RULES} {windows!r}".encode(errors="surrogateescape"), digest_size=16).hexdigest()
+    key = arguments if state is None else f"{cache.identity(path)}-{arguments}"
+    known = cache.memo(cache.SLIDES, key, state, lambda: _choose_windows(path, stamp, windows, mask))
+    width, height = known["size"].tolist()
+    downsample = float(known["downsample"])
     grid = _grid(windows, downsample)
     places = grid.places(Level(width, height, 1.0))
-    taken = np.unpackbits(found["taken"], count=len(places)).astype(bool)
-    note = f"{len(taken)} windows of {grid.side:.6g}² px of level 0 fit on its {width}×{height}"
-    if not taken.all():
-        note += f", and {taken.sum()} show tissue enough, and not too much white (tissue=, min_tissue=, max_white=)"
-    return ListedSlide(stamp, downsample, places[taken], note)
+    chosen = np.unpackbits(known["taken"], count=len(places)).astype(bool)
+    note = f"{len(chosen)} windows of {grid.side:.6g}² px of level 0 fit on its {width}×{height}"
+    if not chosen.all():
+        note += f", and {chosen.sum()} show tissue enough, and not too much white (tissue=, min_tissue=, max_white=)"
+    return ListedSlide(stamp, downsample, places[chosen], note)
 
 
 def _grid(windows: Windows, downsample: float) -> Grid:
     return Grid(windows.tile * downsample, (windows.stride or windows.tile) * downsample)
 
 
-def _found(path: str, stamp: str, windows: Windows, mask: str | None) -> cache.Arrays:
+def _choose_windows(path: str, stamp: str, windows: Windows, mask: str | None) -> cache.Arrays:
     """The size of a slide, the downsample of its windows, and which of them are taken."""
     slide = OPENED.at(path, stamp)
     downsample = downsample_of(slide, path, windows.mpp, windows.level, windows.slide_mpp)
     first, grid = slide.levels[0], _grid(windows, downsample)
     places = grid.places(first)
-    taken = np.ones(len(places), bool)
+    chosen = np.ones(len(places), bool)
     if len(places) and (windows.tissue is not None or windows.max_white < 1):
         small = thumbnail(slide, max(grid.side / _CELLS, max(first.width, first.height) / _LONGEST, 1.0))
-        taken = grid.shares(white_in(small), places, first) <= windows.max_white
+        chosen = grid.shares(white_in(small), places, first) <= windows.max_white
         if windows.tissue is not None:
             shares = grid.shares(_tissue(windows, first, small, mask), places, first)
-            taken &= shares >= max(windows.min_tissue, np.finfo(float).tiny)
+            chosen &= shares >= max(windows.min_tissue, np.finfo(float).tiny)
     size = np.array([first.width, first.height])
-    return {"size": size, "downsample": np.array(downsample), "taken": np.packbits(taken)}
+    return {"size": size, "downsample": np.array(downsample), "taken": np.packbits(chosen)}
 
 
 def _tissue(windows: Windows, slide: Level, small: Pixels, file: str | None) -> Mask:
@@ -243,7 +233,7 @@ def _tissue(windows: Windows, slide: Level, small: Pixels, file: str | None) -> 
     return mask_over(read_mask(file, exif="ignore", max_pixels=windows.max_pixels), slide, file)
 
 
-def mask_file(slide: str, given: str) -> str:
+def mask_file(slide: str, template: str) -> str:
     """The mask or the regions of a slide: a file, a template with `{stem}`, or a folder with a file of its name.
 
     A template without a folder lies beside the slide.
@@ -256,18 +246,18 @@ def mask_file(slide: str, given: str) -> str:
     >>> mask_file("slides/a.svs", "{stem}.geojson").replace(os.sep, "/")
     'slides/a.geojson'
     """
-    stem, path = Path(slide).stem, Path(given)
-    if "{stem}" in given:
-        named = Path(given.replace("{stem}", stem))
+    stem, path = Path(slide).stem, Path(template)
+    if "{stem}" in template:
+        named = Path(template.replace("{stem}", stem))
         return str(named if named.parent != Path() else Path(slide).parent / named)
     if not path.is_dir():
         if not path.exists():
-            raise DataError('no such file; tissue= may also be "otsu", a number between 0 and 1, or None', given)
-        return given
+            raise DataError('no such file; tissue= may also be "otsu", a number between 0 and 1, or None', template)
+        return template
     for suffix in _MASKS:
         if (file := path / f"{stem}{suffix}").is_file():
             return str(file)
-    raise DataError(f"has no mask and no regions in {given}: {stem} with {', '.join(_MASKS)} is looked for", slide)
+    raise DataError(f"has no mask and no regions in {template}: {stem} with {', '.join(_MASKS)} is looked for", slide)
 
 
 def state_of(path: str, mask: str | None, folders: Callable[[Path], str | None]) -> str | None:
@@ -280,7 +270,7 @@ def state_of(path: str, mask: str | None, folders: Callable[[Path], str | None])
     """
     here = Path(path)
     kind = here.suffix.lower()  # of MIRAX pixels lie in a folder of the slide's name
-    states = [_state_of_files([path] if mask is None else [path, mask])]
+    states = [_stamp_of([path] if mask is None else [path, mask])]
     folder = here.with_suffix("") if kind == ".mrxs" else here.parent
     if kind in (".mrxs", ".dcm") and folder.is_dir():
         states.append(folders(folder))
@@ -289,14 +279,14 @@ def state_of(path: str, mask: str | None, folders: Callable[[Path], str | None])
 
 def _state_of_folder(folder: Path) -> str | None:
     try:
-        state = _state_of_files(sorted(str(file) for file in folder.iterdir() if file.is_file()))
+        state = cache.stamp_of(*(file.stat() for file in sorted(folder.iterdir()) if file.is_file()))
     except OSError:
         return None
-    return None if state is None else blake2b(state.encode()).hexdigest()[:32]
+    return state and blake2b(state.encode()).hexdigest()[:32]
 
 
-def _state_of_files(files: Sequence[str]) -> str | None:
+def _stamp_of(files: Sequence[str]) -> str | None:
     try:
-        return cache.stamp_of(*(os.stat(file) for file in files))  # noqa: PTH116  the text of a path that users gave
+        return cache.stamp_of(*map(os.stat, files))
     except (OSError, ValueError):
         return None

@@ -11,18 +11,18 @@ from __future__ import annotations
 import logging
 import os
 import re
-import struct
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from augrecipes.cache import stamp_of_file
 from augrecipes.errors import DataError
 from augrecipes.images.format import stage
-from augrecipes.sources.open_files import OpenFiles
+from augrecipes.lru import OpenFiles
 from augrecipes.sources.slides.jpeg_tiles import JpegTiles, index_of
 from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, levels_of, needed
 
@@ -31,9 +31,7 @@ LONGEST = 1 << 21
 _MOST_OF_TILE = 1 << 26  # px: OpenSlide takes four bytes for each
 _WIDTH, _HEIGHT, _TILE_WIDTH, _TILE_HEIGHT, _OFFSETS, _COUNTS = 256, 257, 322, 323, 324, 325
 _SIZES = (_WIDTH, _HEIGHT, _TILE_WIDTH, _TILE_HEIGHT)
-_WHOLE = {1: "B", 3: "H", 4: "I", 6: "b", 8: "h", 9: "i", 16: "Q", 17: "q"}  # types of whole numbers
-_MOST_DIRECTORIES = 4096
-Entries = dict[int, list[tuple[int, int]]]
+_MOST_IMAGES = 4096
 _MOST = 1 << 24  # bytes of the text of a MIRAX slide, which has a few thousand; and images in it
 _SIDE = 1 << 14  # px of an image
 _CACHED = 32 << 20  # bytes of decoded tiles, of all slides of a process together
@@ -66,13 +64,13 @@ class ByOpenSlide(Pyramid):
         corner = round(there.x * here.downsample), round(there.y * here.downsample)
         try:
             with stage("decode"):
-                found = np.asarray(self._handle.read_region(corner, level, (there.width, there.height)))
+                pixels = np.asarray(self._handle.read_region(corner, level, (there.width, there.height)))
         except needed("openslide").OpenSlideError as error:
             self._handle = opened(self.path)  # a handle repeats its first error for ever
-            what = f"{there.width}×{there.height} px at x={there.x}, y={there.y} of level {level}"
-            raise DataError(f"OpenSlide cannot read {what}: {error}", self.path) from None
+            where = f"{there.width}×{there.height} px at x={there.x}, y={there.y} of level {level}"
+            raise DataError(f"OpenSlide cannot read {where}: {error}", self.path) from None
         y, x = there.y - part.y, there.x - part.x
-        out[y : y + there.height, x : x + there.width] = self._without_alpha(found)
+        out[y : y + there.height, x : x + there.width] = self._without_alpha(pixels)
         return out
 
     def _without_alpha(self, pixels: Any) -> Any:
@@ -139,14 +137,15 @@ def open_slide(path: str) -> Pyramid:
     except Exception as error:  # tifffile raises whatever a broken file makes it meet: OpenSlide may say more
         _log.debug("%s: tifffile: %s: %s", path, type(error).__name__, error)
     vendor = openslide.OpenSlide.detect_format(path)
+    with Path(path).open("rb") as file:
+        is_tiff = file.read(2) in (b"II", b"MM")
     if vendor == "mirax":
         check_mirax(path)
     elif vendor == "hamamatsu":  # NDPI has places of 64 bits where TIFFs have 32, and no tiles
-        with Path(path).open("rb") as file:  # what the text of others says may end the process, or take all memory
-            if file.read(2) not in (b"II", b"MM"):
-                how = "vips tiffsave SLIDE out.tif --tile --pyramid --compression jpeg"
-                raise DataError(f"is a VMS or VMU slide, which is not read: make it a TIFF, `{how}`", path)
-    elif vendor is not None:
+        if not is_tiff:  # what the text of others says may end the process, or take all memory
+            how = "vips tiffsave SLIDE out.tif --tile --pyramid --compression jpeg"
+            raise DataError(f"is a VMS or VMU slide, which is not read: make it a TIFF, `{how}`", path)
+    elif vendor is not None and is_tiff:
         check_tiff(path, falling=vendor == "aperio")
     handle = None if vendor is None else opened(path)
     slide: Pyramid | None = None
@@ -186,7 +185,7 @@ OPENED = OpenFiles(listed_slide, OPEN)
 
 
 def check_tiff(path: str, *, falling: bool) -> None:
-    """Look at the images of a TIFF that are made of tiles; of another file nothing.
+    """Look at the images of a TIFF that are made of tiles.
 
     Args:
         path: of the file.
@@ -195,69 +194,35 @@ def check_tiff(path: str, *, falling: bool) -> None:
     Raises:
         DataError: they cannot be what the file says.
     """
-    with Path(path).open("rb") as file:
-        before = (LONGEST, LONGEST)
-        for number, entries in enumerate(_directories(file)):
-            if _TILE_WIDTH not in entries and _TILE_HEIGHT not in entries:
-                continue
-            size = _sound(entries)
-            if size is None or (falling and (size[0] > before[0] or size[1] > before[1])):
-                said = " · ".join("×".join(str(value) for _, value in entries.get(tag, ())) or "?" for tag in _SIZES)
-                raise DataError(
-                    f"is damaged: image {number} cannot have the width, height, and sides of tiles {said}", path
-                )
-            before = size
+    before = (LONGEST, LONGEST)
+    try:
+        with needed("tifffile").TiffFile(path) as file:
+            for number, page in enumerate(islice(file.pages, _MOST_IMAGES)):
+                tags = {tag: page.tags.getall(tag) or [] for tag in (*_SIZES, _OFFSETS, _COUNTS)}
+                if not tags[_TILE_WIDTH] and not tags[_TILE_HEIGHT]:
+                    continue
+                size = _checked_size(tags)
+                if size is None or (falling and (size[0] > before[0] or size[1] > before[1])):
+                    sides = " · ".join("×".join(str(tag.value) for tag in tags[size]) or "?" for size in _SIZES)
+                    raise ValueError(f"image {number} cannot have the width, height, and sides of tiles {sides}")
+                before = size
+    except MemoryError:
+        raise
+    except Exception as error:  # tifffile raises whatever a broken file makes it meet
+        raise DataError(f"is damaged: {error}", path) from None
 
 
-def _sound(entries: Entries) -> tuple[int, int] | None:
-    """The size of an image of tiles, where all that is said of it can be."""
-    if any(len(entries.get(tag, ())) != 1 for tag in (*_SIZES, _OFFSETS, _COUNTS)):
+def _checked_size(tags: Mapping[int, Sequence[Any]]) -> tuple[int, int] | None:
+    """The size of an image of tiles, where all that its tags say of it can be."""
+    if any(len(some) != 1 for some in tags.values()) or any(tags[size][0].count != 1 for size in _SIZES):
         return None
-    sizes = [entries[tag][0] for tag in _SIZES]
-    width, height, across, down = (value for _, value in sizes)
-    if any(count != 1 for count, _ in sizes) or min(width, height, across, down) < 1 or max(width, height) > LONGEST:
+    width, height, across, down = (tags[size][0].value for size in _SIZES)
+    if not all(isinstance(side, int) and side > 0 for side in (width, height, across, down)):
         return None
     tiles = -(-width // across) * -(-height // down)
-    if across * down > _MOST_OF_TILE or min(entries[tag][0][0] for tag in (_OFFSETS, _COUNTS)) < tiles:
+    if max(width, height) > LONGEST or across * down > _MOST_OF_TILE:
         return None
-    return width, height
-
-
-def _directories(file: BinaryIO) -> Iterator[Entries]:
-    """What the directories of a TIFF say that is looked at here: by tag (count, value), -1 where that is no number."""
-    begin = file.read(16)
-    order = {b"II": "<", b"MM": ">"}.get(begin[:2])
-    if order is None or begin[2:4] not in (struct.pack(order + "H", 42), struct.pack(order + "H", 43)):
-        return
-    big = begin[2:4] == struct.pack(order + "H", 43)
-    many, entry, place = (order + "Q", order + "HHQ", "Q") if big else (order + "H", order + "HHI", "I")
-    room = struct.calcsize(place)
-    seen: set[int] = set()
-    try:
-        (at,) = struct.unpack_from(order + place, begin, 8 if big else 4)
-        while at and at not in seen and len(seen) < _MOST_DIRECTORIES:
-            seen.add(at)
-            file.seek(at)
-            (count,) = struct.unpack(many, file.read(struct.calcsize(many)))
-            size = struct.calcsize(entry) + room
-            data = file.read(min(count, 0xFFFF) * size)
-            found: Entries = {}
-            for k in range(len(data) // size):
-                tag, kind, values = struct.unpack_from(entry, data, k * size)
-                value = data[(k + 1) * size - room : (k + 1) * size]
-                if tag in _SIZES or tag in (_OFFSETS, _COUNTS):
-                    found.setdefault(tag, []).append((values, _number(order, kind, value)))
-            yield found
-            (at,) = struct.unpack(order + place, file.read(room))
-    except (struct.error, OSError, OverflowError):
-        return  # the file ends here
-
-
-def _number(order: str, kind: int, value: bytes) -> int:
-    letter = _WHOLE.get(kind)
-    if letter is None or struct.calcsize(order + letter) > len(value):
-        return -1
-    return int(struct.unpack_from(order + letter, value)[0])
+    return (width, height) if min(tags[_OFFSETS][0].count, tags[_COUNTS][0].count) >= tiles else None
 
 
 def check_mirax(path: str) -> None:
@@ -285,8 +250,8 @@ def check_mirax(path: str) -> None:
 
 def _within(path: str, text: str, name: str, most: int) -> int:
     """The largest of the numbers that are said of a name, 1 where there are none; all have to be from 1 to `most`."""
-    said = [value.strip() for value in re.findall(rf"^[ \t]*{name}[ \t]*=(.*)$", text, re.MULTILINE)]
-    for value in said:
+    values = [value.strip() for value in re.findall(rf"^[ \t]*{name}[ \t]*=(.*)$", text, re.MULTILINE)]
+    for value in values:
         if re.fullmatch("[0-9]{1,9}", value) is None or not 1 <= int(value) <= most:
             raise DataError(f"{name} has to be a whole number from 1 to {most:,}, and is {value or 'empty'}", path)
-    return max(map(int, said), default=1)
+    return max(map(int, values), default=1)

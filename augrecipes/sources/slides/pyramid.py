@@ -138,11 +138,11 @@ def downsample_of(
     finest = slide_mpp or (None if slide.mpp is None else sum(slide.mpp) / 2)
     if finest is None:
         raise DataError("does not say its micrometres a pixel: give slide_mpp=, or level= instead of mpp=", path)
-    found = mpp / finest
-    if found < 1 - _SAME:
-        what = f"has {finest:.4g} micrometres a pixel at its finest, so none at mpp={mpp:g}"
-        raise DataError(f"{what}; level=0 takes it as it is", path)
-    return 1.0 if abs(found - 1) <= _SAME else found
+    downsample = mpp / finest
+    if downsample < 1 - _SAME:
+        problem = f"has {finest:.4g} micrometres a pixel at its finest, so none at mpp={mpp:g}"
+        raise DataError(f"{problem}; level=0 takes it as it is", path)
+    return 1.0 if abs(downsample - 1) <= _SAME else downsample
 
 
 def _listed(levels: tuple[Level, ...]) -> str:

@@ -45,8 +45,8 @@ def tissue_by_saturation(thumbnail: Pixels, threshold: float | None = None) -> M
     saturation = cv2.medianBlur(cv2.cvtColor(thumbnail, cv2.COLOR_RGB2HSV)[:, :, 1].copy(), 3)
     if threshold is not None:
         return np.asarray(saturation > threshold * 255)
-    found, _ = cv2.threshold(saturation, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
-    return np.asarray(saturation > min(max(found, _LEAST), _MOST))
+    otsu, _ = cv2.threshold(saturation, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
+    return np.asarray(saturation > min(max(otsu, _LEAST), _MOST))
 
 
 def white_in(thumbnail: Pixels) -> Mask:
@@ -171,21 +171,21 @@ def _name_of(feature: dict[str, Any]) -> str:
     """The class of a region as QuPath has it, or its name."""
     about = feature.get("properties")
     about = about if isinstance(about, dict) else {}
-    found = about.get("classification")
-    named = found.get("name") if isinstance(found, dict) else found
+    classification = about.get("classification")
+    named = classification.get("name") if isinstance(classification, dict) else classification
     return str(named or about.get("name") or "")
 
 
 def _polygons(geometry: dict[str, Any], path: str, number: int) -> Iterator[list[Ring]]:
     """The rings of each polygon in a geometry: its outline first, then its holes."""
-    kind, given = geometry.get("type"), cast("Any", geometry.get("coordinates"))
+    kind, coordinates = geometry.get("type"), cast("Any", geometry.get("coordinates"))
     if kind not in ("Polygon", "MultiPolygon"):
         return
-    for rings in given if kind == "MultiPolygon" and isinstance(given, list) else [given]:
+    for rings in coordinates if kind == "MultiPolygon" and isinstance(coordinates, list) else [coordinates]:
         try:
-            found = [np.array([point[:2] for point in ring], np.float64) for ring in list(rings)]
+            arrays = [np.array([point[:2] for point in ring], np.float64) for ring in list(rings)]
         except (TypeError, ValueError, LookupError, OverflowError):
-            found = []
-        if not found or not all(ring.shape[1:] == (2,) and np.isfinite(ring).all() for ring in found):
+            arrays = []
+        if not arrays or not all(ring.shape[1:] == (2,) and np.isfinite(ring).all() for ring in arrays):
             raise DataError(f"feature {number}: a {kind} needs rings of [x, y] in pixels of level 0", path)
-        yield found
+        yield arrays

@@ -17,11 +17,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from augrecipes.cache import size_and_time
+from augrecipes.cache import file_stamp
 from augrecipes.errors import DataError
+from augrecipes.lru import OpenFile, OpenFiles
 from augrecipes.paths import is_archive
 from augrecipes.remote import is_remote
-from augrecipes.sources.open_files import OpenFiles, bytes_at
 
 OPEN = 64
 """Archives that a process holds open."""
@@ -57,16 +57,16 @@ def archives_named(pattern: str) -> list[str]:
         return sorted(map(os.fspath, files))
     if os.path.exists(pattern):  # noqa: PTH110
         return [pattern]
-    return [archive for one in braced(pattern) for archive in _matching(one)]
+    return [archive for alternative in braced(pattern) for archive in _matching(alternative)]
 
 
 def _matching(pattern: str) -> list[str]:
     if not glob.has_magic(pattern) or os.path.lexists(pattern):
         return [pattern]
-    found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207  the texts of paths as the user gave them
-    if not found:
+    paths = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207  the texts of paths as the user gave them
+    if not paths:
         raise DataError("no archive is called so", pattern)
-    return found
+    return paths
 
 
 def braced(pattern: str) -> list[str]:
@@ -78,10 +78,10 @@ def braced(pattern: str) -> list[str]:
     >>> braced("train-{08..10}.tar"), braced("{a,b}{1..2}.tar"), braced("{one}.tar")
     (['train-08.tar', 'train-09.tar', 'train-10.tar'], ['a1.tar', 'a2.tar', 'b1.tar', 'b2.tar'], ['{one}.tar'])
     """
-    found = list(islice(_expanded(pattern), _MOST + 1)) if pattern.count("{") <= _MOST_BRACES else []
-    if not 0 < len(found) <= _MOST:
+    texts = list(islice(_expanded(pattern), _MOST + 1)) if pattern.count("{") <= _MOST_BRACES else []
+    if not 0 < len(texts) <= _MOST:
         raise DataError(f"its braces name more than {_MOST:,} archives", pattern)
-    return found
+    return texts
 
 
 def _expanded(pattern: str, at: int = 0) -> Iterator[str]:
@@ -114,37 +114,32 @@ class Archive:
     """
 
     def __init__(self, path: str, stamp: str) -> None:
-        self.path, self._stamp, self._handle = path, stamp, -1
-        flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        self.path, self._stamp = path, stamp
         try:
-            self._handle = os.open(path, flags)
+            self._file = OpenFile(path)
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror or error}", path) from None
         self.size = self.about().st_size
 
     def about(self) -> os.stat_result:
         """What the system says of it now, whatever has its path by now. DataError where it was changed."""
-        about = os.fstat(self._handle)
-        if size_and_time(about) != self._stamp:
+        about = self._file.about()
+        if file_stamp(about) != self._stamp:
             raise DataError("was changed since it was listed: list it again", self.path)
         return about
 
     def at_most(self, place: int, many: int) -> bytes:
         """So many bytes from a place on, or as many as there are."""
         try:
-            return bytes_at(self._handle, place, many)
+            return self._file.read(place, many)
         except OSError as error:
             raise DataError(f"cannot be read at byte {place:,}: {error.strerror or error}", self.path) from None
 
     def bytes_at(self, place: int, many: int) -> bytes:
         """So many bytes from a place on, as they were listed; DataError where the archive was changed since."""
-        found = self.at_most(place, many)
+        data = self.at_most(place, many)
         self.about()  # behind the reading: what was written before it is seen
-        return found
-
-    def __del__(self, close: Any = os.close) -> None:  # when Python ends there is no `os` any more
-        if self._handle >= 0:
-            close(self._handle)
+        return data
 
 
 OPENED = OpenFiles(Archive, OPEN)
@@ -174,8 +169,8 @@ def members_of(path: str, archive: Archive) -> list[Member]:
             "images are compressed by themselves",
             path,
         )
-    found: list[Member] = []
-    at, what = 0, ""
+    members: list[Member] = []
+    at, member = 0, ""
     try:
         if not first or first[0]:  # else its end, at once
             with _Headers(io.FileIO(path), _WINDOW) as file, tarfile.TarFile(path, fileobj=file) as tar:
@@ -184,21 +179,21 @@ def members_of(path: str, archive: Archive) -> list[Member]:
                 while (info := tar.next()) is not None:
                     if {"path", "linkpath", "size"} & tar.pax_headers.keys():
                         raise ValueError("a pax header gives all files one name or size")
-                    at, what = info.offset, f"{info.name!r} "
+                    at, member = info.offset, f"{info.name!r} "
                     if info.size < 0:
                         raise ValueError("its size is negative")
                     if info.type not in _NO_FILES:
-                        found.append(_member(info))
+                        members.append(_member(info))
                     if info.offset_data + info.size > archive.size:
                         there = max(0, archive.size - info.offset_data)
                         raise ValueError(f"is cut off: {info.size:,} bytes are said to follow, and {there:,} do")
-                    at, what = tar.offset, ""
+                    at, member = tar.offset, ""
         _check_end(archive.at_most(at, _BEHIND))
     except _ERRORS as error:
-        if not found and not what and first[257:262] != b"ustar":
+        if not members and not member and first[257:262] != b"ustar":
             raise DataError(f"is no tar archive: {error}", path) from None
-        raise DataError(f"at byte {at:,}: {what}{error}", path) from None
-    return found
+        raise DataError(f"at byte {at:,}: {member}{error}", path) from None
+    return members
 
 
 def _member(info: tarfile.TarInfo) -> Member:

@@ -10,7 +10,6 @@ import io
 import json
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from itertools import chain
 from tokenize import TokenError
@@ -22,7 +21,8 @@ from numpy.typing import NDArray
 from augrecipes import cache
 from augrecipes.errors import DataError, parsed
 from augrecipes.images.reading import MAX_BYTES
-from augrecipes.sources.entries import EXTENSIONS
+from augrecipes.machine import in_threads
+from augrecipes.sources.names import EXTENSIONS
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.source import Source
 from augrecipes.sources.tar.archives import OPENED, Archive, Member, archives_named, members_of
@@ -44,7 +44,7 @@ Grouped = dict[bytes, dict[bytes, int]]
 def _listed(path: str) -> tuple[str, cache.Arrays]:
     """What tells an archive from others, and its samples as arrays."""
     stamp = cache.stamp_of_file(path, "tar archive")
-    OPENED.forget(path, stamp)
+    OPENED.forget((path, stamp))
     archive = OPENED.at(path, stamp)
     about = archive.about()
     key = f"{about.st_dev:x}-{about.st_ino:x}"
@@ -58,7 +58,7 @@ def _scanned(path: str, archive: Archive) -> cache.Arrays:
     numbers = {extension: number for number, extension in enumerate(extensions)}
     keys = PathTable.from_names(list(samples))
     order = [k for files in samples.values() for k in files.values()]
-    found: cache.Arrays = {
+    arrays: cache.Arrays = {
         "keys": np.frombuffer(bytes(keys.blob), np.uint8),
         "offsets": keys.offsets,
         "extensions": np.frombuffer(b"\0".join(extensions), np.uint8),
@@ -68,7 +68,7 @@ def _scanned(path: str, archive: Archive) -> cache.Arrays:
         "sizes": np.array([members[k].size for k in order], np.int64),
     }
     labels = _labels(archive, members, samples)
-    return found if labels is None else {**found, "labels": labels}
+    return arrays if labels is None else {**arrays, "labels": labels}
 
 
 def _grouped(path: str, members: Sequence[Member]) -> Grouped:
@@ -94,17 +94,17 @@ def _grouped(path: str, members: Sequence[Member]) -> Grouped:
 
 def _labels(archive: Archive, members: Sequence[Member], samples: Grouped) -> NDArray[np.int64] | None:
     """The classes that samples have, where all have one."""
-    found = []
+    labels = []
     for files in samples.values():
         k = files.get(_CLASS)
         if k is None or members[k].size > _LONGEST_NUMBER:
             return None
         try:
-            found.append(int(archive.at_most(members[k].start, members[k].size)))
+            labels.append(int(archive.at_most(members[k].start, members[k].size)))
         except ValueError:
             return None
     try:
-        return np.array(found, np.int64)
+        return np.array(labels, np.int64)
     except OverflowError:
         return None
 
@@ -198,39 +198,40 @@ class TarShards(Source):
     """
 
     def __init__(self, archives: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> None:
-        several = [archives] if isinstance(archives, str | os.PathLike) else archives
-        named = [path for one in several for path in archives_named(os.fspath(one))]
+        patterns = [archives] if isinstance(archives, str | os.PathLike) else archives
+        named = [path for content in patterns for path in archives_named(os.fspath(content))]
         if not named:
             raise DataError("no archive is given")
         if len({*named}) < len(named):
             raise DataError("is given twice", next(path for path in named if named.count(path) > 1))
         # From their headers, or as they were found in these before.
-        with ThreadPoolExecutor(min(_THREADS, len(named))) as threads:
-            stamps, found = zip(*threads.map(_listed, named), strict=True)
+        stamps, contents = zip(*in_threads(_listed, named, _THREADS), strict=True)
         self.archives, self.stamps = tuple(named), tuple(stamps)
-        own = [os.fsdecode(one["extensions"].tobytes()).split("\0") for one in found]
+        own = [os.fsdecode(content["extensions"].tobytes()).split("\0") for content in contents]
         numbers = {name: number for number, name in enumerate(dict.fromkeys(chain(*own)))}
         self.extensions = tuple(numbers)
         self.extension = np.concatenate(
-            [np.array([numbers[name] for name in names], np.int32)[one["extension"]]
-             for names, one in zip(own, found, strict=True)]
+            [np.array([numbers[name] for name in names], np.int32)[content["extension"]]
+             for names, content in zip(own, contents, strict=True)]
         )  # fmt: skip
         keys = []
-        for path, one in zip(named, found, strict=True):
-            roots = np.zeros(len(one["offsets"]) - 1, np.int32)
-            keys.append(PathTable((os.fsencode(path),), one["keys"].tobytes(), one["offsets"], roots))
+        for path, content in zip(named, contents, strict=True):
+            roots = np.zeros(len(content["offsets"]) - 1, np.int32)
+            keys.append(PathTable((os.fsencode(path),), content["keys"].tobytes(), content["offsets"], roots))
         self.paths = PathTable.concat(keys)
-        before = np.cumsum([0, *(len(one["starts"]) for one in found)])
-        ends = [one["firsts"][1:] + count for one, count in zip(found, before[:-1], strict=True)]
+        before = np.cumsum([0, *(len(content["starts"]) for content in contents)])
+        ends = [content["firsts"][1:] + count for content, count in zip(contents, before[:-1], strict=True)]
         self.firsts = np.concatenate([np.zeros(1, np.int64), *ends])
-        self.starts, self.sizes = (np.concatenate([one[name] for one in found]) for name in ("starts", "sizes"))
-        labelled = all("labels" in one for one in found)
-        labels = {"label": np.concatenate([one["labels"] for one in found])} if labelled else {}
+        self.starts, self.sizes = (
+            np.concatenate([content[name] for content in contents]) for name in ("starts", "sizes")
+        )
+        labelled = all("labels" in content for content in contents)
+        labels = {"label": np.concatenate([content["labels"] for content in contents])} if labelled else {}
         self.columns = {"path": self.paths, **labels}
-        made = blake2b("\0".join(self.extensions).encode(errors="surrogateescape"), digest_size=16)
+        digest = blake2b("\0".join(self.extensions).encode(errors="surrogateescape"), digest_size=16)
         for part in (self.paths.blob, self.paths.offsets, self.firsts, self.extension, self.sizes):
-            made.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).data)
-        self._digest = made.hexdigest()
+            digest.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).data)
+        self._digest = digest.hexdigest()
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -244,18 +245,18 @@ class TarShards(Source):
         keys, at = self.paths, int(index)
         archive = int(keys.root_of[at])
         opened = OPENED.at(self.archives[archive], self.stamps[archive])
-        found: dict[str, Any] = {"__key__": keys.name(at)}
+        sample: dict[str, Any] = {"__key__": keys.name(at)}
         for k in range(self.firsts[at], self.firsts[at + 1]):
             extension, size = self.extensions[self.extension[k]], int(self.sizes[k])
             name = part_of(extension)
-            if name in found:
+            if name in sample:
                 raise DataError(f"two of its files are called {name!r}, one of them .{extension}", keys[at])
             if size > MAX_BYTES:
                 raise DataError(f".{extension}: {size:,} bytes are more than the limit of {MAX_BYTES:,}", keys[at])
             data = opened.bytes_at(int(self.starts[k]), size)
             try:
-                found[name] = value_of(extension, data)
+                sample[name] = value_of(extension, data)
             except DataError as error:
                 raise error.with_path(keys[at]) from error.__cause__
-        about: dict[str, Any] = next((found[name] for name in _OBJECTS if isinstance(found.get(name), dict)), {})
-        return {**{name: about[name] for name in _TAKEN_OUT if name in about}, **found}
+        about: dict[str, Any] = next((sample[name] for name in _OBJECTS if isinstance(sample.get(name), dict)), {})
+        return {**{name: about[name] for name in _TAKEN_OUT if name in about}, **sample}

@@ -10,21 +10,21 @@ from augrecipes.recipe.model import Optimize, Recipe
 # Rules that change no bit. That moves and tables in a row are one pass needs no rule: the native program leaves them
 # pending until somebody reads pixels.
 EXACT: tuple[Rule, ...] = (
-    exact.OPEN_GROUPS,  # first: what it brings out has neighbours there
-    exact.DROP_NOOPS,  # before the others: what it removes may stand between two neighbours
-    exact.CROP_FIRST,
+    exact.open_groups,  # first: what it brings out has neighbours there
+    exact.drop_noops,  # before the others: what it removes may stand between two neighbours
+    exact.crop_first,
 )
 
 # Rules that keep within a bound.
 FAST: tuple[Rule, ...] = (
     *EXACT,  # before join_warps: a table between two warps parts them no more
-    shrink_first.RULE,  # the same for colours; after crop_first, which keeps every bit
-    join_warps.RULE,
-    reductions.REDUCE_FIRST,  # of what join_warps has made
-    reductions.READ_SCALED,  # the same, and of a resize that begins
-    join_colours.RULE,
-    noise.OWN_NOISE,  # whatever stands beside it
-    noise.COARSE_FIELDS,  # the same
+    shrink_first.shrink_first,  # the same for colours; after crop_first, which keeps every bit
+    join_warps.join_warps,
+    reductions.reduce_first,  # of what join_warps has made
+    reductions.read_scaled,  # the same, and of a resize that begins
+    join_colours.join_colours,
+    noise.own_noise,  # whatever stands beside it
+    noise.coarse_fields,  # the same
 )
 
 # Rules of pairs, whose steps act on several targets. They change no bit; `fast` has its own noise beside them.
@@ -41,5 +41,5 @@ def rules_for(recipe: Recipe, optimize: Optimize) -> tuple[Rule, ...]:
     """
     rules = RULES[optimize]
     if facts(recipe.kind).scales and optimize != "none":
-        rules = (*PAIR, noise.OWN_NOISE) if optimize == "fast" else PAIR
+        rules = (*PAIR, noise.own_noise) if optimize == "fast" else PAIR
     return tuple(rule for rule in rules if rule.name not in recipe.without_rules)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from augrecipes.compiler.rewrite.nodes import Steps, action_of, is_single
-from augrecipes.compiler.rewrite.rule import Edit, Rule, swaps
+from augrecipes.compiler.rewrite.rule import Edit, rule, swaps
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.registry import effective
@@ -27,39 +27,27 @@ def _opened(step: Step) -> Steps:
     return tuple(leaf for child in step.steps for leaf in _opened(child)) if _opens(step) else (step,)
 
 
-def _open_groups(steps: Steps, flow: Flow) -> Iterator[Edit]:
+@rule(
+    "EXACT",
+    fires="[{Sequential: {p: 1.0, steps: [Blur, HorizontalFlip]}}, VerticalFlip]",
+    leaves="[{Sequential: {p: 0.5, steps: [HorizontalFlip]}}, {OneOf: {p: 1.0, steps: [VerticalFlip]}}]",
+    opens=True,
+)
+def open_groups(steps: Steps, flow: Flow) -> Iterator[Edit]:
+    """Sequential(X · Y){p: 1} = X · Y"""
     if not flow.boxes:
         for place, step in enumerate(steps):
             if _opens(step):
                 yield Edit(place, place + 1, _opened(step))
 
 
-OPEN_GROUPS = Rule(
-    name="open_groups",
-    equation="Sequential(X · Y){p: 1} = X · Y",
-    contract="EXACT",
-    fires="[{Sequential: {p: 1.0, steps: [Blur, HorizontalFlip]}}, VerticalFlip]",
-    leaves="[{Sequential: {p: 0.5, steps: [HorizontalFlip]}}, {OneOf: {p: 1.0, steps: [VerticalFlip]}}]",
-    rewrite=_open_groups,
-    opens=True,
-)
-
-
-def _drop_noops(steps: Steps, flow: Flow) -> Iterator[Edit]:
+@rule("EXACT", fires="[HorizontalFlip, NoOp, {Blur: {p: 0}}]", leaves="[HorizontalFlip, {Blur: {p: 0.1}}]")
+def drop_noops(steps: Steps, flow: Flow) -> Iterator[Edit]:
+    """NoOp · X = X;  X{p: 0} · Y = Y"""
     if not flow.boxes:
         for place, step in enumerate(steps):
             if step.p == 0 or action_of(step) == "identity":
                 yield Edit(place, place + 1, ())
-
-
-DROP_NOOPS = Rule(
-    name="drop_noops",
-    equation="NoOp · X = X;  X{p: 0} · Y = Y",
-    contract="EXACT",
-    fires="[HorizontalFlip, NoOp, {Blur: {p: 0}}]",
-    leaves="[HorizontalFlip, {Blur: {p: 0.1}}]",
-    rewrite=_drop_noops,
-)
 
 
 def _may_pad(step: Step) -> bool:
@@ -67,20 +55,16 @@ def _may_pad(step: Step) -> bool:
     return bool(effective(step).get("pad_if_needed"))
 
 
-def _crop_first(steps: Steps, flow: Flow) -> Iterable[Edit]:
+@rule(
+    "EXACT",
+    fires="[HorizontalFlip, RandomGamma, {RandomCrop: {height: 16, width: 16}}]",
+    leaves="[RandomGamma, {RandomCrop: {height: 9, width: 9, pad_if_needed: true}}, CLAHE, {Crop: {x_max: 4}}, Blur]",
+)
+def crop_first(steps: Steps, flow: Flow) -> Iterable[Edit]:
+    """Table · Window = Window · Table   (uint8)"""
     # Only tables commute with a window bit for bit, and albumentations runs tables on uint8 only.
     if flow.dtype != "uint8" or flow.boxes:
         return []
     tables = [action_of(step) == "lookup" for step in steps]
     windows = [is_single(step) and action_of(step) == "window" and not _may_pad(step) for step in steps]
     return swaps(steps, tables, windows)
-
-
-CROP_FIRST = Rule(
-    name="crop_first",
-    equation="Table · Window = Window · Table   (uint8)",
-    contract="EXACT",
-    fires="[HorizontalFlip, RandomGamma, {RandomCrop: {height: 16, width: 16}}]",
-    leaves="[RandomGamma, {RandomCrop: {height: 9, width: 9, pad_if_needed: true}}, CLAHE, {Crop: {x_max: 4}}, Blur]",
-    rewrite=_crop_first,
-)

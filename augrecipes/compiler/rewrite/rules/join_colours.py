@@ -8,11 +8,11 @@ from math import ceil
 
 from augrecipes.compiler.rewrite.contracts import ALL, obstacles_from
 from augrecipes.compiler.rewrite.nodes import Steps, action_of, fuse, singles
-from augrecipes.compiler.rewrite.rule import Edit, Rule, runs
+from augrecipes.compiler.rewrite.rule import Edit, rule, runs
 from augrecipes.compiler.rewrite.rules.join_warps import recolours
 from augrecipes.flow import Flow
 from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import effective
+from augrecipes.ops.registry import record_of
 from augrecipes.recipe.model import Step
 
 
@@ -32,7 +32,7 @@ def levels(run: Steps) -> int:
     """What joined steps may change: what each of them may, times later gains."""
     total, gains = 0.0, 1.0
     for leaf in (leaf for step in run for leaf in singles(step)):
-        off, gain = op_record(leaf.name).colour_error_for(effective(leaf))
+        off, gain = record_of(leaf).joined_error
         total, gains = total + off, gains * gain
     return ceil(min(total * gains, ALL))
 
@@ -59,7 +59,13 @@ def _parts(steps: Steps) -> Iterator[tuple[int, Steps]]:
             yield start + first, run[first:stop]
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Iterator[Edit]:
+@rule(
+    "LEVELS",
+    fires="[{ColorJitter: {brightness: 0.2, contrast: 0.1, saturation: 0.1, hue: 0, p: 1.0}}, ToGray]",
+    leaves="[ToGray, Blur, RandomGamma, {RandomBrightnessContrast: {p: 1.0}}]",
+)
+def join_colours(steps: Steps, flow: Flow) -> Iterator[Edit]:
+    """Colour(A) · Colour(B) = Colour(B·A)   where nothing saturates between them; hue through HSV"""
     if flow.dtype is None:
         return
     behind = obstacles_from(steps, flow, "LEVELS")
@@ -71,13 +77,3 @@ def _rewrite(steps: Steps, flow: Flow) -> Iterator[Edit]:
         if behind[stop] is None and _pays(run, before):
             joined, end = fuse("JoinedColours", run), stop
             yield Edit(start, stop, (joined,), levels(run))
-
-
-RULE = Rule(
-    name="join_colours",
-    equation="Colour(A) · Colour(B) = Colour(B·A)   where nothing saturates between them; hue through HSV",
-    contract="LEVELS",
-    fires="[{ColorJitter: {brightness: 0.2, contrast: 0.1, saturation: 0.1, hue: 0, p: 1.0}}, ToGray]",
-    leaves="[ToGray, Blur, RandomGamma, {RandomBrightnessContrast: {p: 1.0}}]",
-    rewrite=_rewrite,
-)

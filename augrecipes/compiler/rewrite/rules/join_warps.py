@@ -11,11 +11,11 @@ from itertools import accumulate
 
 from augrecipes.compiler.rewrite.contracts import STILL, obstacles_from
 from augrecipes.compiler.rewrite.nodes import Steps, action_of, after, fuse, is_single, singles
-from augrecipes.compiler.rewrite.rule import Edit, Rule
+from augrecipes.compiler.rewrite.rule import Edit, rule
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import effective
+from augrecipes.ops.registry import effective, record_of
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
 
@@ -66,8 +66,8 @@ def _bends(step: Step, behind: Steps) -> bool:
     """Whether it is a field that jobs sample with what is behind it: a lens, where that leaves fewer pixels."""
     if not is_single(step):
         return False
-    record = op_record(step.name)
-    if record.joins_warps is None or not _is_linear(step) or record.under(effective(step)).joins_warps is None:
+    record = record_of(step)
+    if record.joins_warps is None or not _is_linear(step):
         return False
     return record.joins_warps == "always" or any(map(_leaves_less, behind[:1]))
 
@@ -84,8 +84,7 @@ def recolours(step: Step) -> bool:
     """Whether a step, or every step of a group, changes colours by little more than a matrix."""
     if step.is_group:
         return all(map(recolours, step.steps))
-    record = op_record(step.name)
-    return record.recolours and record.under(effective(step)).recolours
+    return record_of(step).recolours
 
 
 def arriving(flow: Flow) -> SizeBounds:
@@ -128,7 +127,7 @@ def _goes_by_pixels(step: Step) -> bool:
 
 
 def _sees_mean(step: Step) -> bool:
-    return any(op_record(leaf.name).under(effective(leaf)).statistics for leaf in singles(step))
+    return any(record_of(leaf).statistics for leaf in singles(step))
 
 
 def _shows_fewer(step: Step, size: SizeBounds, *, all_of_it: bool) -> bool:
@@ -170,7 +169,13 @@ def _stretches(steps: Steps, sizes: Sequence[SizeBounds], flow: Flow) -> Iterato
     yield start, stop, warps, colours
 
 
-def _rewrite(steps: Steps, flow: Flow) -> list[Edit]:
+@rule(
+    "GEOMETRY",
+    fires="[{Rotate: {limit: 20, p: 1.0}}, {RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip]",
+    leaves="[{RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip, Blur, {Rotate: {interpolation: cubic}}]",
+)
+def join_warps(steps: Steps, flow: Flow) -> list[Edit]:
+    """Warp(A) · Colour · Warp(B) = Warp(A·B) · Colour   one resampling; no border or coarser grid between"""
     one, several = obstacles_from(steps, flow, "GEOMETRY"), obstacles_from(steps, flow, "RESAMPLES")
     edits = []
     sizes = [*accumulate(steps, lambda size, step: after(step, size), initial=arriving(flow))]
@@ -180,13 +185,3 @@ def _rewrite(steps: Steps, flow: Flow) -> list[Edit]:
             levels = 2 * (not all(map(joins, warps)))
             edits.append(Edit(start, stop, (fuse("JoinedWarps", warps), *colours), levels=levels))
     return edits
-
-
-RULE = Rule(
-    name="join_warps",
-    equation="Warp(A) · Colour · Warp(B) = Warp(A·B) · Colour   one resampling; no border or coarser grid between",
-    contract="GEOMETRY",
-    fires="[{Rotate: {limit: 20, p: 1.0}}, {RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip]",
-    leaves="[{RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip, Blur, {Rotate: {interpolation: cubic}}]",
-    rewrite=_rewrite,
-)

@@ -6,14 +6,12 @@ A smooth random field of displacements is drawn on a coarse grid by it: its nois
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 from augrecipes.compiler.rewrite.contracts import obstacles_from
 from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, Steps, changed, is_single
-from augrecipes.compiler.rewrite.rule import Edit, Rule
+from augrecipes.compiler.rewrite.rule import Edit, rule
 from augrecipes.flow import Flow
-from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import effective
+from augrecipes.ops.registry import record_of
 
 
 def _counter_noise(steps: Steps, flow: Flow, *, moves: bool) -> Iterable[Edit]:
@@ -22,26 +20,20 @@ def _counter_noise(steps: Steps, flow: Flow, *, moves: bool) -> Iterable[Edit]:
     for place, step in enumerate(steps):
         if not is_single(step) or isinstance(step, CounterNoiseStep) or step.p == 0 or behind[place + 1] is not None:
             continue
-        record = op_record(step.name)
-        if record.moves == moves and record.own_noise_for(effective(step), flow.dtype):
+        record = record_of(step)
+        if record.moves == moves and record.own_noise and flow.dtype == "uint8":
             yield Edit(place, place + 1, (changed(step, CounterNoiseStep),))
 
 
-OWN_NOISE = Rule(
-    name="own_noise",
-    equation="Noise(OpenCV's or numpy's generator) ~ Noise(hash of sample, step and pixel)",
-    contract="DISTRIBUTION",
-    fires="[{GaussNoise: {p: 1.0}}]",
-    leaves="[{AdditiveNoise: {spatial_mode: constant}}]",
-    rewrite=partial(_counter_noise, moves=False),
-    singly=True,
+@rule(
+    "DISTRIBUTION", fires="[{GaussNoise: {p: 1.0}}]", leaves="[{AdditiveNoise: {spatial_mode: constant}}]", singly=True
 )
-COARSE_FIELDS = Rule(
-    name="coarse_fields",
-    equation="blur(noise of every pixel) ~ spline(blur(noise on a grid))",
-    contract="DISTRIBUTION",
-    fires="[{ElasticTransform: {p: 1.0}}]",
-    leaves="[{ElasticTransform: {sigma: 3}}]",
-    rewrite=partial(_counter_noise, moves=True),
-    singly=True,
-)
+def own_noise(steps: Steps, flow: Flow) -> Iterable[Edit]:
+    """Noise(OpenCV's or numpy's generator) ~ Noise(hash of sample, step and pixel)"""
+    return _counter_noise(steps, flow, moves=False)
+
+
+@rule("DISTRIBUTION", fires="[{ElasticTransform: {p: 1.0}}]", leaves="[{ElasticTransform: {sigma: 3}}]", singly=True)
+def coarse_fields(steps: Steps, flow: Flow) -> Iterable[Edit]:
+    """blur(noise of every pixel) ~ spline(blur(noise on a grid))"""
+    return _counter_noise(steps, flow, moves=True)

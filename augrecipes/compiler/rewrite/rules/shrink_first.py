@@ -8,11 +8,11 @@ from itertools import accumulate
 
 from augrecipes.compiler.rewrite.contracts import amplified, obstacles_from
 from augrecipes.compiler.rewrite.nodes import Steps, action_of, after, is_single
-from augrecipes.compiler.rewrite.rule import Edit, Rule, swaps
+from augrecipes.compiler.rewrite.rule import Edit, rule, swaps
 from augrecipes.compiler.rewrite.rules.join_warps import arriving
 from augrecipes.flow import Flow
 from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import effective
+from augrecipes.ops.registry import effective, record_of
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Step
 
@@ -27,7 +27,7 @@ def averages(step: Step) -> int | None:
         return None if None in found else sum(one or 0 for one in found)
     if not is_single(step):
         return None
-    return op_record(step.name).under(effective(step)).averages
+    return record_of(step).averages
 
 
 def refusals(steps: Steps, flow: Flow) -> dict[int, str | None]:
@@ -100,21 +100,17 @@ def _levels_apart(stretch: Steps, flow: Flow) -> float:
     return apart
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Iterator[Edit]:
+@rule(
+    "LEVELS",
+    fires="[{Resize: {height: 32, width: 32}}, InvertImg, {Resize: {height: 16, width: 20}}]",
+    leaves="[InvertImg, {Resize: {height: 16, width: 20}}, Blur, RGBShift, {CenterCrop: {height: 8, width: 8}}]",
+    outermost=True,
+)
+def shrink_first(steps: Steps, flow: Flow) -> Iterator[Edit]:
+    """Colour · Mean = Mean · Colour   where a downscale, or a window, leaves fewer pixels to change"""
     if flow.boxes or flow.dtype is None:
         return
     colours = [averages(step) is not None for step in steps]
     passing = {place for place, why in _downscales(steps, flow).items() if why is None}
     for edit in swaps(steps, colours, [place in passing for place in range(len(steps))]):
         yield replace(edit, levels=_levels_apart(steps[edit.start : edit.stop], flow))
-
-
-RULE = Rule(
-    name="shrink_first",
-    equation="Colour · Mean = Mean · Colour   where a downscale, or a window, leaves fewer pixels to change",
-    contract="LEVELS",
-    fires="[{Resize: {height: 32, width: 32}}, InvertImg, {Resize: {height: 16, width: 20}}]",
-    leaves="[InvertImg, {Resize: {height: 16, width: 20}}, Blur, RGBShift, {CenterCrop: {height: 8, width: 8}}]",
-    rewrite=_rewrite,
-    outermost=True,
-)

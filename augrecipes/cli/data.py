@@ -1,0 +1,196 @@
+"""Recipes over one's own data: `check-data`, every defect of the files at once, and `verify`, whether the plan is the
+recipe.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from augrecipes.cli.arguments import loaded, overrides, selected, sources
+from augrecipes.cli.parsing import refusal
+from augrecipes.cli.terminal import answer, complain, good, listed, parts, progress, say, say_line, show
+from augrecipes.errors import counted
+
+if TYPE_CHECKING:
+    from augrecipes.flow import Dtype
+    from augrecipes.recipe.model import Recipe
+    from augrecipes.sources.check import Checked
+    from augrecipes.verify import Verification
+
+_DTYPES: dict[str, tuple[Dtype, ...]] = {"uint8": ("uint8",), "float32": ("float32",), "both": ("uint8", "float32")}
+_LISTED = 6  # samples left out that are named
+
+
+def check_data(args: Namespace) -> None:
+    """Check the files that a recipe would read: headers, sizes, labels, masks, boxes, partners; all defects at once.
+
+    \b
+    Examples:
+      augrecipes check-data imagenet-train photos/
+      augrecipes check-data segmentation photos/ --masks masks/ --content
+      augrecipes check-data detection boxes.csv
+      augrecipes check-data detection instances.json
+      augrecipes check-data detection data.yaml split=val crowds=keep
+      augrecipes check-data stained-tissue-bag slides/
+      augrecipes check-data my.yaml my_data.py:train
+      augrecipes check-data sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4 --content
+      augrecipes check-data sr-x4 hr=Set5/HR lr=Set5/X4 --names lr={}x4
+
+    \b
+    Exit status:
+      0  all files are fine
+      1  defects, or nothing to read
+      2  arguments that cannot be used
+    """
+    templates = {}
+    for text in args.names:
+        target, _, template = text.partition("=")
+        if not target or not template:
+            raise refusal(f"{text!r} is not TARGET=TEMPLATE, such as lr={{}}x4", "--names")
+        templates[target] = template
+    data = sources(args)
+    from augrecipes.compat.guard import without_torch
+
+    without_torch()
+    recipe = loaded(args)
+    _fits(recipe, data, args.masks, templates)
+    how = {"masks": args.masks and str(args.masks), "names": templates, **selected(args, "split", "content")}
+    checked = _check(recipe, args.mode, data, how)
+    report = {
+        "kind": recipe.kind,
+        "targets": dict(checked.listed),
+        "fine": checked.fine,
+        "content": args.content,
+        "defects": checked.defects,
+        "notes": checked.notes,
+        **checked.more,
+    }
+    answer(args, report, lambda: _tell(checked), status=int(bool(checked.defects or not checked.fine)))
+
+
+def _fits(recipe: Recipe, data: Any, masks: Any, names: Any) -> None:
+    """BadParameter for what does not go with a recipe of this kind."""
+    from augrecipes.sources.opening import is_source, words_of
+
+    of_kind = f"recipe {recipe.name!r} is of kind {recipe.kind}"
+    if is_source(data):
+        if names or masks is not None or recipe.facts.tiles:
+            what = "--names" if names else "--masks" if masks is not None else f"a recipe of kind {recipe.kind}"
+            raise refusal(f"{what} goes with files, and {words_of(data)} is a source of samples", None)
+    elif not recipe.facts.scales and (names or not (isinstance(data, str) or "files" in data)):
+        raise refusal(f"{'--names' if names else 'TARGET=PATH'} is for pairs, and {of_kind}", None)
+    elif not recipe.facts.annotated and masks is not None:
+        raise refusal(f"masks go with images, and {of_kind}", "--masks")
+
+
+def _check(recipe: Recipe, mode: Any, data: Any, how: dict[str, Any]) -> Checked:
+    from augrecipes.compiler.compile import check, steps_of
+    from augrecipes.recipe import kinds
+    from augrecipes.sources.check import look_at_samples
+    from augrecipes.sources.opening import is_source, open_data
+
+    steps_of(recipe, mode)  # or the recipe has no such section
+    check(recipe)
+    with parts() as advance:
+        if is_source(data):
+            source = open_data(recipe, recipe.compile(mode, "none").targets, data, mode=mode)
+            return look_at_samples(recipe, mode, source, advance)
+        checked: Checked = kinds.part(recipe.kind, "reader").check(recipe, mode, data, **how, advance=advance)
+        return checked
+
+
+def _tell(checked: Checked) -> None:
+    widest = max(map(len, checked.listed))
+    units = {"bag": "", "tile": "", "boxes": " rows", "keypoints": " rows"}
+    for name, count in checked.listed.items():
+        what = units.get(name, " samples" if checked.given else " files")
+        say(f"{name:<{widest}}  {count:>7,}{what.removesuffix('s') if count == 1 else what}")
+    listed("note: ", checked.notes, len(checked.notes))
+    if checked.defects or not checked.fine:
+        say(checked.report(), wrap=False)
+    else:
+        good(f"{counted(checked.fine, checked.unit)}, all fine")
+
+
+def verify(args: Namespace) -> None:
+    """Run a recipe as written and as the optimiser plans it, with the same random parameters; measure how they differ.
+
+    \b
+    Examples:
+      augrecipes verify stained-tissue tiles/
+      augrecipes verify my.yaml photos/ --samples 500 --epochs 3 -o worst.png
+      augrecipes verify sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4
+
+    Where the plan merges no resampling, images are compared value by value. Where it does, both must show the same
+    things at the same places, to some hundredths of a pixel.
+
+    Exit status: 0 every contract holds, 1 a contract is broken or a lint error, 2 a recipe or data that cannot be used.
+    """
+    data = sources(args)
+    from augrecipes.errors import DataError
+    from augrecipes.preview.sheet import checked_path, save_sheet
+    from augrecipes.verify import render_worst
+    from augrecipes.verify import verify as check
+    from augrecipes.verify.tables import report_of, to_json
+
+    if args.out is not None:
+        checked_path(args.out)
+    recipe, dtypes = loaded(args), _DTYPES[args.dtype]
+    with progress("comparing") as advance:
+        how = selected(args, "mode", "optimize", "seed", "samples", "epochs", "masks")
+        verification = check(recipe, data, dtypes=dtypes, progress=advance, **how)
+    written = None
+    if args.out is not None:
+        try:
+            written = save_sheet(render_worst(verification, data, masks=args.masks), args.out)
+        except DataError as error:  # the figures are worth more than their image
+            complain(error)
+    load = _call("load", repr(args.recipe), overrides=overrides(args.set), without=[*args.without])
+    replay = _replay(verification, load, data, args.masks)
+    report = to_json(verification) | {"replay": "; ".join(replay)} | ({} if written is None else {"picture": written})
+
+    def tell() -> None:
+        show(report_of(verification, args.epochs))
+        say()
+        listed("left out: ", verification.left_out, _LISTED)
+        if verification.ok:
+            good(f"every contract holds on {verification.samples} samples")
+        say("the worst sample again:")
+        for line in replay:
+            say(line, wrap=False)
+        if written is not None:
+            say_line(written)
+
+    answer(args, report, tell, status=int(not verification.ok))
+
+
+def _replay(verification: Verification, load: str, data: Any, masks: Path | None) -> list[str]:
+    """The Python that runs the worst sample again."""
+    from augrecipes.sources.opened import NamedSource
+
+    place = verification.worst[0].place
+    usual = {
+        "mode": (verification.mode, "train"),
+        "optimize": (verification.optimize, "fast"),
+        "dtype": (place.dtype, "uint8"),
+    }
+    more: dict[str, Any] = {name: value for name, (value, otherwise) in usual.items() if value != otherwise}
+    where = [load, repr(data), str(place.number), f"epoch={place.epoch}", f"seed={verification.seed}"]
+    named = ["from augrecipes.sources.opened import NamedSource"] if isinstance(data, NamedSource) else []
+    return [
+        *named,
+        "from augrecipes import load",
+        "from augrecipes.verify import replay",
+        f"again = {_call('replay', *where, **more, masks=masks and str(masks))}",
+    ]
+
+
+def _call(name: str, *places: str, **more: Any) -> str:
+    """A call in Python, without keywords that are empty.
+
+    >>> _call("load", "'tiny.yaml'", overrides={}, without=["Rotate"])
+    "load('tiny.yaml', without=['Rotate'])"
+    """
+    return f"{name}({', '.join([*places, *(f'{key}={value!r}' for key, value in more.items() if value)])})"

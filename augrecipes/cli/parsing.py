@@ -1,0 +1,219 @@
+"""What a command is: its name, its arguments and its function; how its words are read, and its help."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import textwrap
+from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from augrecipes.cli.terminal import STDOUT, put, width
+from augrecipes.paths import local
+
+_JSON = "--json"
+_HELP = frozenset({"-h", "--help"})
+_WIDEST_HELP = 110
+
+
+class UsageError(Exception):
+    """Words of the command line that make no sense."""
+
+
+def refusal(message: str, where: str | None = "DATA") -> UsageError:
+    """The error of words that make no sense for an argument, or an option."""
+    return UsageError(f"Invalid value{f' for {where}' if where else ''}: {message}")
+
+
+class Argument(NamedTuple):
+    """An argument or an option of a command: its names, and what argparse is told of it."""
+
+    names: tuple[str, ...]
+    details: dict[str, Any]
+
+
+def argument(name: str, metavar: str, about: str, **details: Any) -> Argument:
+    """A word that has its place."""
+    return Argument((name,), {"metavar": metavar, "help": about, **details})
+
+
+def option(names: str, metavar: str | None, about: str, default: Any = None, **details: Any) -> Argument:
+    """An option such as `--out -o`, with a word for its value; without one it is a switch."""
+    shown = f"{about} [default: {default}]" if (default or type(default) is int) and default is not True else about
+    switch = {"action": "store_true"} if default is None else {"action": BooleanOptionalAction, "default": default}
+    value = {"metavar": metavar, "default": default}
+    how = switch if metavar is None else value
+    return Argument(tuple(names.split()), {"help": shown.replace("%", "%%"), **how, **details})
+
+
+def repeated(names: str, metavar: str, about: str) -> Argument:
+    """An option that may be given again: a list."""
+    return option(names, metavar, about, [], action="append")
+
+
+def choice(names: str, words: str, about: str, default: str | None = None, allowed: str = "") -> Argument:
+    """An option whose value is one of some words, `a|b`; `allowed`: where help does not name all of them."""
+    valid = (allowed or words).split("|")
+
+    def read(word: str) -> str:
+        if word not in valid:
+            raise ArgumentTypeError(f"{word!r} is not one of {', '.join(valid)}")
+        return word
+
+    return option(names, words, about, default, type=read)
+
+
+def number(
+    names: str,
+    metavar: str,
+    about: str,
+    default: float | None = None,
+    least: float | None = None,
+    most: float = math.inf,
+) -> Argument:
+    """An option that is a number, whole where its least one is no fraction."""
+    whole = not isinstance(least, float)
+    what = f"a {'whole ' if whole else ''}number"
+    if least is not None:
+        what += f" of at least {least}" if most == math.inf else f" from {least} to {most}"
+
+    def read(text: str) -> float:
+        try:
+            value = int(text) if whole else float(text)
+        except ValueError:
+            value = math.nan
+        if not (-math.inf if least is None else least) <= value <= most:
+            raise ArgumentTypeError(f"{text!r} is not {what}")
+        return value
+
+    return option(names, metavar, about, default, type=read)
+
+
+def destination(metavar: str, about: str, default: str | None = None) -> Argument:
+    """The option that says where a command writes: a path of this machine. DataError for an address."""
+    return option("--out -o", metavar, about, default and Path(default), type=local)
+
+
+def _writable(text: str) -> str:
+    """The file of `--json`, which must be one before any work is done for it."""
+    path = Path(text)
+    if text != STDOUT and (not text or path.is_dir()):
+        raise ArgumentTypeError(f"{text or 'nothing'} is no file to write")
+    if not path.parent.is_dir():
+        raise ArgumentTypeError(f"there is no folder {path.parent}")
+    return text
+
+
+_ABOUT_JSON = "Print JSON for programs, or write it to this file: NAME.json, or --json=ANY."
+JSON = option(_JSON, "[FILE]", _ABOUT_JSON, type=_writable)
+
+
+def _with_file_of_json(words: Sequence[str]) -> list[str]:
+    """`--json`, which may stand alone, and its file as one word: the word behind it where it ends in .json.
+
+    Other names are given as --json=FILE, so that `--json my.yaml` never writes over a recipe.
+
+    >>> _with_file_of_json(["a.yaml", "--json", "out.json"]), _with_file_of_json(["--json", "a.yaml"])
+    (['a.yaml', '--json=out.json'], ['--json=-', 'a.yaml'])
+    """
+    end = words.index("--") if "--" in words else len(words)
+    joined: list[str] = []
+    for before, word in pairwise(["", *words[:end]]):
+        if before == _JSON and word.lower().endswith(".json"):
+            joined[-1] = f"{_JSON}={word}"
+        else:
+            joined.append(f"{_JSON}={STDOUT}" if word == _JSON else word)
+    return [*joined, *words[end:]]
+
+
+class _Formatter(RawDescriptionHelpFormatter):
+    """Help as wide as the terminal."""
+
+    def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        """Begin with the usage."""
+        del prefix
+        super().add_usage(usage, actions, groups, "Usage: ")
+
+
+class CommandParser(ArgumentParser):
+    """Reads the words of a command; a UsageError instead of an exit."""
+
+    def __init__(self, name: str, usage: str, about: str, arguments: Iterable[Argument], **more: Any) -> None:
+        columns = min(width(), _WIDEST_HELP)
+        how: dict[str, Any] = {"add_help": False, "allow_abbrev": False}
+        how |= {"formatter_class": partial(_Formatter, width=columns, max_help_position=28)}
+        super().__init__(name, f"{name} [OPTIONS] {usage}".rstrip(), paragraphs(about, columns), **how, **more)
+        places, options = self.add_argument_group("Arguments"), self.add_argument_group("Options")
+        for names, details in arguments:
+            (options if names[0].startswith("-") else places).add_argument(*names, **details)
+        options.add_argument("-h", "--help", action="store_true", help="Show this message and exit.")
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse finds wrong."""
+        raise UsageError(message.replace("argument ", "Invalid value for ", 1))
+
+
+def paragraphs(text: str, columns: int) -> str:
+    """A docstring as help: paragraphs filled, but for those that a line with a backspace begins."""
+    parts = [part.strip("\n") for part in inspect.cleandoc(text).split("\n\n")]
+    kept = (part.removeprefix("\b\n") if part.startswith("\b") else textwrap.fill(part, columns - 2) for part in parts)
+    return textwrap.indent("\n\n".join(kept), "  ")
+
+
+class Command(NamedTuple):
+    """A command of the program.
+
+    Attributes:
+        name: its first word.
+        about: one line for the list of commands.
+        home: its function, `module:function` in `augrecipes.cli`; its docstring is the help.
+        arguments: what it takes; the function gets all of them as one namespace.
+    """
+
+    name: str
+    about: str
+    home: str
+    arguments: tuple[Argument, ...]
+
+    @property
+    def function(self) -> Callable[[Namespace], None]:
+        """What runs it; imported late."""
+        module, _, name = self.home.partition(":")
+        function: Callable[[Namespace], None] = getattr(import_module(f"augrecipes.cli.{module}"), name)
+        return function
+
+    @property
+    def usage(self) -> str:
+        """The words behind the options."""
+        forms = {"*": "[{}]...", "?": "[{}]"}
+        places = (how for names, how in self.arguments if not names[0].startswith("-"))
+        return " ".join(forms.get(how.get("nargs", ""), "{}").format(how["metavar"]) for how in places)
+
+    def parser(self, about: str = "") -> CommandParser:
+        """What reads its words."""
+        return CommandParser(f"augrecipes {self.name}", self.usage, about, self.arguments)
+
+    def read(self, words: Sequence[str]) -> Namespace:
+        """The arguments that some words are; its help is shown where they ask for it.
+
+        Raises:
+            UsageError: they are none.
+        """
+        if _HELP.intersection(words[: words.index("--") if "--" in words else len(words)]):
+            put(self.parser(self.function.__doc__ or "").format_help().rstrip("\n"))
+            raise SystemExit(0)
+        args, surplus = self.parser().parse_known_intermixed_args(_with_file_of_json(words))
+        if surplus:
+            word = surplus[0].partition("=")[0]
+            raise UsageError(f"{'No such option:' if word[:1] == '-' else 'Got unexpected extra argument'} {word}")
+        return args
+
+
+def command(name: str, about: str, home: str, *arguments: Argument) -> Command:
+    """A line of the table of commands."""
+    return Command(name, about, home, arguments)

@@ -1,0 +1,150 @@
+"""A cache of what was used last, and files that stay open: in one process, for any number of its threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+"""How files are opened: a pipe without a writer does not wait for ever."""
+_POSITION = threading.Lock()
+
+
+class LruCache(Generic[T]):
+    """Caches so many items, or items of so many bytes; the least recently used goes first. Each is made once.
+
+    A fork begins with an empty cache: a lock that another thread had would stay locked in it for ever.
+
+    Args:
+        most: the sum of all sizes.
+        size: of an item.
+
+    Attributes:
+        total: the sum of the sizes now.
+
+    >>> cache = LruCache(most=2)
+    >>> [cache.get(key, lambda key=key: key * 10) for key in (1, 2, 3)], cache.peek(1), cache.total
+    ([10, 20, 30], None, 2)
+    """
+
+    def __init__(self, most: int, size: Callable[[T], int] = lambda item: 1) -> None:
+        self.most, self._size, self._inherited = most, size, list[Any]()
+        self.clear()
+        _caches.add(self)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.total, self._items, self._lock = 0, OrderedDict[Hashable, T](), threading.Lock()
+        # Those of items that threads are making.
+        self._making = weakref.WeakValueDictionary[Hashable, threading.Lock]()
+
+    def peek(self, key: Hashable) -> T | None:
+        """Return the item of a key; None where it is not cached."""
+        with self._lock:
+            if (item := self._items.get(key)) is not None:
+                self._items.move_to_end(key)
+            return item
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the item of a key; made where it is not cached, and what making it raises is raised."""
+        if (item := self.peek(key)) is not None:
+            return item
+        with self._lock:
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
+            if (item := self.peek(key)) is None:
+                item = make()
+                with self._lock:
+                    self._items[key] = item
+                    self.total += self._size(item)
+                    while self.total > self.most and len(self._items) > 1:
+                        self.total -= self._size(self._items.popitem(last=False)[1])
+            return item
+
+    def forget(self, key: Hashable) -> None:
+        """Let go of the item of a key; it is made anew when it is asked for."""
+        with self._lock:
+            if key in self._items:
+                self.total -= self._size(self._items.pop(key))
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def begin_in_fork(self) -> None:
+        """Forget everything, and never close what the parent had open: that might wait for locks."""
+        self._inherited.append(self._items)
+        self.clear()
+
+
+class OpenFiles(LruCache[T]):
+    """The files of a kind that a process has open: by path, and what told each from others when it was listed.
+
+    Args:
+        open: opens one.
+        most: so many; the one that was not read for longest is closed first, once nobody reads it any more.
+    """
+
+    def __init__(self, open: Callable[[str, str], T], most: int) -> None:
+        super().__init__(most)
+        self._open = open
+
+    def at(self, path: str, stamp: str) -> T:
+        """Return the file at a path, opened where it is not; raises what `open` raises."""
+        return self.get((path, stamp), lambda: self._open(path, stamp))
+
+
+_caches: weakref.WeakSet[LruCache[Any]] = weakref.WeakSet()
+
+
+def _begin_in_fork() -> None:
+    for cache in list(_caches):
+        cache.begin_in_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_in_fork)
+
+
+class OpenFile:
+    """The bytes of a file that stays open: slices of it are read when they are asked for, by any thread.
+
+    Reading moves no position that threads, or processes after a fork, would share. A map of the file would be as quick,
+    but ends the process where the file is cut meanwhile; a slice is then short.
+
+    Args:
+        file: its path, or the number of an open file, which is duplicated.
+    """
+
+    def __init__(self, file: str | int) -> None:
+        self._handle = os.dup(file) if isinstance(file, int) else os.open(file, FLAGS)
+        weakref.finalize(self, os.close, self._handle)
+
+    def about(self) -> os.stat_result:
+        """Return what the system says of it now, whatever has its path by now."""
+        return os.fstat(self._handle)
+
+    def __len__(self) -> int:
+        return self.about().st_size
+
+    def __getitem__(self, part: slice) -> bytes:
+        start, stop, _ = part.indices(len(self))
+        return self.read(start, stop - start)
+
+    def read(self, start: int, count: int) -> bytes:
+        """Return so many bytes from `start` on, or as many as there are; OSError where they cannot be read."""
+        data = self._piece(start, count)
+        while 0 < len(data) < count and (more := self._piece(start + len(data), count - len(data))):
+            data += more
+        return data
+
+    def _piece(self, start: int, count: int) -> bytes:
+        if hasattr(os, "pread"):
+            return os.pread(self._handle, count, start)
+        with _POSITION:  # Windows, which has no forks
+            os.lseek(self._handle, start, os.SEEK_SET)
+            return os.read(self._handle, count)
