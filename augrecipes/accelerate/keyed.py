@@ -12,7 +12,7 @@ from typing import Any
 
 from augrecipes.accelerate.report import Acceleration, StepReport, in_turns
 from augrecipes.compiler.lowering.lower import copied
-from augrecipes.compiler.run import streams
+from augrecipes.compiler.run import draws
 from augrecipes.recipe.model import Optimize
 from augrecipes.seeds import END_OF_KEYS, MASK, mix
 
@@ -51,7 +51,7 @@ class KeyedCopy:
     def start(self, seed: int | None) -> None:
         """Begin the draws of a seed; None: of one that chance gives."""
         number = int.from_bytes(os.urandom(8), "little") if seed is None else mix(operator.index(seed))
-        self._number, self._home, self._count = number, streams.home(), itertools.count()
+        self._number, self._home, self._count = number, draws.home_process(), itertools.count()
         self._stream = END_OF_KEYS | (number & (MASK >> 1))
         self._key_generators()
 
@@ -62,7 +62,7 @@ class KeyedCopy:
         """Epoch and index of the next call: no other call has both."""
         if os.getpid() != self._home:  # a worker: its own draws, in each epoch others
             self._home = os.getpid()
-            self._stream = END_OF_KEYS | (mix(self._number, streams.of_this_process()) & (MASK >> 1))
+            self._stream = END_OF_KEYS | (mix(self._number, draws.process_stream()) & (MASK >> 1))
         return self._stream, next(self._count)
 
     def current(self: Any) -> Any:

@@ -20,7 +20,6 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import ObjectStep
-from augrecipes.compiler.run.batch import SampleColumns, SampleOutput
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import rows_of
 from augrecipes.compiler.run.program_run import PythonFallback
@@ -118,14 +117,9 @@ class ComposePipeline(Pipeline):
     ) -> dict[str, Any]:
         """One sample."""
         key = epoch, index, tile
-        if "image" in targets and targets.keys() <= _IMAGE_AND_MASK:
-            output = SampleOutput(epoch, ((index, tile),), allocate)
-            samples = SampleColumns([targets["image"]], [targets["mask"]] if len(targets) > 1 else None)
-            if not self.program_runner.run_batch(output, _FIRST, samples):
-                done = {**targets, "image": output.image}
-                if output.mask is not None:
-                    done["mask"] = self.program_runner.mask_out(output.mask[..., None], targets["mask"], _BYTE)
-                return self._end(key, self._as_tensors(done))
+        if "image" in targets and targets.keys() <= _IMAGE_AND_MASK and not self.programs.has_exits:
+            with suppress(DataError, PythonFallback):
+                return self._end(key, self._as_tensors(self.program_runner.run(key, targets, allocate)))
         return self.coming(self._arrival_of(targets))._whole(key, targets)
 
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:

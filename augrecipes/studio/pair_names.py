@@ -21,7 +21,7 @@ def pair_names(argument: str, schema: Mapping[str, Any]) -> tuple[str, str] | No
 
     Args:
         argument: its name.
-        schema: its JSON Schema, with the keywords of `class_schema`.
+        schema: its JSON Schema, with the keywords of `tests/recipe_schema.py`.
 
     >>> from augrecipes.ops.registry import takes
     >>> pair_names("size", takes("RandomResizedCrop")["size"]), pair_names("limit", takes("Rotate")["limit"])

@@ -12,11 +12,11 @@ from support.checks import FAILURES, PLANTED, holds
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import sampler_of
-from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.executor.program_buffer import Op
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.lowering import control
+from augrecipes.compiler.lowering import encodings
 from augrecipes.compiler.lowering.walk import encode
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.errors import RecipeError
@@ -92,10 +92,10 @@ def check(name: str, found: NativeOp, made: Any, seed: int, keys: list[tuple[int
     plan = Program(kernels, [Op(label, False, float(made.p), found)], Sink(Output()), seed, 1 << 20)
     draws = Draws(seed)
     made.random_generator, made.py_random = draws.add(label)
-    draw = control.sampler_of(made) if found.effect == EFFECTS.GROUPS else sampler_of(made)
+    draw = encodings.group_sampler(made) if found.effect == EFFECTS.GROUPS else sampler_of(made)
     for (index, tile), numbers in zip(keys, plan.drawn(epoch, keys, *size), strict=True):
         draws.position(epoch, index, tile)
-        assert control.acts(made) == (numbers is not None)
+        assert encodings.acts(made) == (numbers is not None)
         if numbers is None:
             continue
         try:
@@ -159,7 +159,7 @@ def test_choices_of_groups_are_those_of_the_groups(name: str) -> None:
 
 def check_choice(name: str, group: Any, seed: int, keys: Any, last: float | None = None) -> None:
     nothing = Op("", False, 1.0, NativeOp(DRAWS.NOTHING, EFFECTS.KEEPS, (), lambda _: ()))
-    found = control.lower_group(group, name, [[(None, nothing)]] * len(group.transforms), shared=False)
+    found = encodings.lower_group(group, name, [[(None, nothing)]] * len(group.transforms), shared=False)
     assert found is not None
     numbers = found[0][1].numbers
     if last is not None:

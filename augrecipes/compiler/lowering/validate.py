@@ -11,12 +11,12 @@ import numpy as np
 
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.executor.inputs import as_bytes, from_bytes
-from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.executor.program_buffer import Op
 from augrecipes.compiler.kernels import probes
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.lowering import control
+from augrecipes.compiler.lowering.encodings import acts, group_sampler
 from augrecipes.native.kernels import Library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.native_op import IN_PYTHON, NativeOp
@@ -42,13 +42,13 @@ _MORE: dict[int, Callable[[], tuple[np.ndarray, ...]]] = {
 
 def same_draws(plan: Program, step: Any, keyed: Op, position: Position) -> bool:
     """Whether the kernel draws what albumentations' sampler draws, at some keys: libm may be another here, or numpy."""
-    draw = control.sampler_of(step) if keyed.numbers.effect == EFFECTS.GROUPS else sampler_of(step)
+    draw = group_sampler(step) if keyed.numbers.effect == EFFECTS.GROUPS else sampler_of(step)
     left = keyed.numbers.draw == IN_PYTHON or keyed.numbers.drawn_in_python
     for rows, columns in _SIZES:
         data = {"image": stand_in((rows, columns, 3), np.dtype(np.uint8))}
         for (index, tile), found in zip(_TRIED, plan.drawn(_EPOCH, _TRIED, rows, columns), strict=True):
             position(_EPOCH, index, tile)
-            if control.acts(step) != (found is not None):
+            if acts(step) != (found is not None):
                 return False
             if found is not None and not left and not _equal(found, partial(draw, data), keyed.numbers):
                 return False

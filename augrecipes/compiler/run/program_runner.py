@@ -21,7 +21,7 @@ from augrecipes.compiler.executor.inputs import (
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.run.batch import RowTarget, SampleColumns, element
+from augrecipes.compiler.run.batch import BatchOutput, SampleColumns, element
 from augrecipes.compiler.run.draw_without_pixels import point_calls
 from augrecipes.compiler.run.points import Points, take_points
 from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
@@ -52,7 +52,7 @@ class ProgramRunner:
 
     # SampleColumns side by side.
 
-    def run_batch(self, output: RowTarget, positions: Sequence[int], samples: SampleColumns) -> Sequence[int]:
+    def run_batch(self, output: BatchOutput, positions: Sequence[int], samples: SampleColumns) -> Sequence[int]:
         """Make samples that come alike, as far as no step of theirs is Python's: those that are left."""
         program, names = self.programs.images, samples.names
         if self.programs.why_not_together is not None or isinstance(program, str) or not program.writes:
@@ -104,7 +104,7 @@ class ProgramRunner:
 
     def _run_masks(
         self,
-        output: RowTarget,
+        output: BatchOutput,
         keys: Sequence[tuple[int, int]],
         masks: Sequence[Any] | MappedImages,
         positions: Sequence[int],
@@ -116,7 +116,7 @@ class ProgramRunner:
             array = output.rows("mask", shape[:2], dtype)
             return None if array is None else (array[..., None], positions)
 
-        program = self.programs.masks(wide=True) if output.wide_masks else self.programs.masks()
+        program = self.programs.masks(wide=True)
         images = masks if isinstance(masks, MappedImages) else [*map(as_image, masks)]
         if isinstance(program, str):
             return range(len(masks))
@@ -126,7 +126,7 @@ class ProgramRunner:
 
     def _run_others(
         self,
-        output: RowTarget,
+        output: BatchOutput,
         keys: Sequence[tuple[int, int]],
         samples: SampleColumns,
         positions: Sequence[int],

@@ -1,39 +1,35 @@
-"""Statements of Python source, gone through without running them, and the functions that the file never calls.
-
-Where a test cannot be told, the branch that is assumed is taken: `read` reads the file again for the others.
-"""
+"""Statements of Python source, gone through without running them, and the functions that the file never calls."""
 
 from __future__ import annotations
 
 import ast
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augrecipes.interop.source import functions
 from augrecipes.interop.source.calls import Calls
-from augrecipes.interop.source.expressions import MOST_ROUNDS, Spent
-from augrecipes.interop.source.text import dotted
-from augrecipes.interop.source.values import MISSING, Class, Function, NotKnown, OutsideName, constant
+from augrecipes.interop.source.state import BudgetExceeded, Frame
+from augrecipes.interop.source.text import dotted, test_of
+from augrecipes.interop.source.values import Class, Function, Listed, Names, NotKnown, OutsideName, Test, constant
 
 _CHANGING = ("append", "extend", "insert", "pop")  # methods
-_OTHER = "return, or other branches"  # how a block ends that goes on under other assumptions
-_ENDING = ("return", "raise", _OTHER)
+NO_DEFAULTS = "<no defaults>"  # among the names that lead to what a function creates without some of its defaults
 
 
 @dataclass(eq=False)
-class SourceReader(Calls):
-    """Reads a file under assumptions, and keeps what is created and every list that has a name."""
+class Evaluator(Calls):
+    """Goes through a file once, and keeps what is created and every list that has a name."""
 
+    calls: Sequence[tuple[int, int, int]] = ()  # of transforms: line, column and id, in order
     exhausted: bool = False
-    hiding: set[str] = field(default_factory=set)  # tests, by their text, behind which transforms were left
     alone: set[int] = field(default_factory=set)  # functions and classes that were run by themselves
 
     def _name_of(self, target: ast.expr) -> str:
         """The name that an assignment gives, keys that are known among it; `self` goes without saying."""
         name = dotted(target)
-        if not name and isinstance(target, ast.Subscript) and isinstance(key := self.of(target.slice), str):
+        if not name and isinstance(target, ast.Subscript) and isinstance(key := self.value(target.slice), str):
             name = f"{dotted(target.value)}.{key}"
         return name.removeprefix("self.").strip(".")
 
@@ -49,7 +45,7 @@ class SourceReader(Calls):
 
     def _named_value(self, target: ast.expr, value: ast.expr) -> Any:
         with self.named(self._name_of(target)):
-            result = self.of(value)
+            result = self.value(value)
             self.keep(result, value)
             if isinstance(result, Function) and result.name == "lambda":
                 self.functions.append(([*self.path], result))
@@ -59,7 +55,7 @@ class SourceReader(Calls):
         """Go through statements; how they end: empty, where the last one is passed."""
         path = len(self.path)
         try:
-            for index, statement in enumerate(statements, 1):
+            for statement in statements:
                 self.spend(8)
                 self.depth += 1
                 try:
@@ -68,8 +64,6 @@ class SourceReader(Calls):
                     end = ""
                 finally:
                     self.depth -= 1
-                if end == _OTHER:
-                    self._leave(statements[index:])
                 if end:
                     return end
         finally:
@@ -87,18 +81,16 @@ class SourceReader(Calls):
             case ast.Expr(value=value):
                 called = dotted(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else ""
                 with self.named("" if self.path else called):
-                    self.of(value)
+                    self.value(value)
             case ast.Return(value=result):
-                returned = self.of(result) if result is not None else None
-                if self.returned and self.returned[-1] is MISSING:
-                    self.returned[-1] = returned
+                self.leave(self.value(result) if result is not None else None)
                 return "return"
             case ast.If(test=test, body=body, orelse=orelse):
                 return self._if(test, body, orelse)
             case ast.For() | ast.AsyncFor():
                 return self._for(statement)
-            case ast.While(body=body):
-                self._unsure(statement, body)
+            case ast.While(test=test):
+                self._unsure(statement, test)
             case ast.With(body=body) | ast.AsyncWith(body=body):
                 return self.block(body)
             case ast.Try(handlers=handlers):
@@ -114,95 +106,108 @@ class SourceReader(Calls):
             case ast.Import(names=names):
                 for alias in names:
                     name = alias.asname or alias.name.partition(".")[0]
-                    self.scope[name] = constant(alias.name) if alias.asname else OutsideName(name)
+                    self.bind(name, constant(alias.name) if alias.asname else OutsideName(name))
             case ast.ImportFrom(names=names, module=module, level=level):
                 for alias in names:
                     if alias.name != "*":
-                        self.scope[alias.asname or alias.name] = constant(f"{'.' * level}{module or ''}.{alias.name}")
+                        self.bind(alias.asname or alias.name, constant(f"{'.' * level}{module or ''}.{alias.name}"))
             case ast.Raise() | ast.Break() | ast.Continue():
                 return type(statement).__name__.lower()
         return ""
 
     def _augment(self, target: ast.expr, op: ast.operator, value: ast.expr) -> None:
         with self.named(self._name_of(target)):
-            new = self.of(value)
-        old = self.of(target)
-        if isinstance(old, list) and isinstance(op, ast.Add):
-            functions.method(old, "extend", [new], {})
-            return
-        try:
-            result: Any = functions.binary(op, old, new)
-        except NotKnown:
-            result = self.unknown(target, old, new)
-        self.assign(target, result)
+            new = self.value(value)
+
+        def change(old: Any) -> None:
+            if isinstance(old, list) and isinstance(op, ast.Add):
+                self.record(old)
+                functions.method("extend", old, self.resolve(new))
+                return
+            try:
+                result: Any = self.operate(target, op, old, new)
+            except NotKnown:
+                result = self.unknown(target, old, new)
+            self.assign(target, result)
+
+        self.each_way(target, change, self.value(target), flat=False)
 
     def _if(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> str:
-        holds, branch, assumed = self.holds(test, body, orelse)
-        taken, other = (body, orelse) if holds else (orelse, body)
-        if not branch:
-            return self.block(taken)
-        self._leave(other, assumed)
-        with self.named(branch):
-            end = self.block(taken)
-        if end in _ENDING:
-            self.hiding.add(assumed)
-            return _OTHER
-        if end == "" and len(self.path) < 64 and _returns(other):
-            self.path.append(branch)  # what follows is of this branch alone
-        return ""
+        """Both ways of a test that cannot be told, but not the one that ends in an error."""
+        fails = [bool(each) and isinstance(each[-1], ast.Raise) for each in (body, orelse)]
+        if fails[0] != fails[1]:
+            self._assume(test, holds=fails[1])
 
-    def _leave(self, statements: Sequence[ast.stmt], assumed: str = "") -> None:
-        """Count what is in statements as reached: a reading where the test is otherwise goes through them."""
-        for statement in statements:
-            if transforms := self._transforms_in(statement):
-                self.hiding.add(assumed)
-                self.reached.update(transforms)
+        def end(unsure: Test, one: str, other: str) -> str:
+            if bool(one) != bool(other):  # what follows is of the other branch alone
+                self.facts[unsure.text] = bool(other)
+                self.path += [unsure.branch(bool(other))] if len(self.path) < 64 else []
+            return "" if not (one and other) else "continue" if "continue" in (one, other) else one
+
+        return str(self.branch(test, lambda holds: self.block(body if holds else orelse), end))
+
+    def _assume(self, node: ast.expr, *, holds: bool) -> None:
+        """Take a test for told where it cannot be."""
+        if not self.is_known(node):
+            test = test_of(node, self.source, self.lookup)
+            self.facts.setdefault(test.text, holds != test.negated)
 
     def _transforms_in(self, node: Any) -> list[int]:
-        """Ids of the calls of transforms in a function, a class or a statement."""
+        """Ids of the calls of transforms in a function or a class."""
         first = bisect_left(self.calls, (node.lineno, node.col_offset))
         last = bisect_right(self.calls, (node.end_lineno, node.end_col_offset, 1 << 62))
         self.spend(last - first)
         return [each for _, _, each in self.calls[first:last]]
 
     def _for(self, statement: ast.For | ast.AsyncFor) -> str:
-        items = self.of(statement.iter)
-        if not isinstance(items, list | tuple | Mapping | str) or len(items) > MOST_ROUNDS:
-            self._unsure(statement, statement.body)
-            items = ()
-        for item in [*items]:
-            self.assign(statement.target, item)
-            end = self.block(statement.body)
-            if end in _ENDING:
-                return end
-            if end == "break":
-                return ""
-        return self.block(statement.orelse)
+        ends: list[str] = []
 
-    def _unsure(self, loop: ast.stmt, body: list[ast.stmt]) -> None:
-        """Go through what runs nobody knows how often: what it changes is not known."""
+        def take(item: Any) -> bool:
+            with self.returning():
+                self.assign(statement.target, item)
+                ends.append(self.block(statement.body))
+            return ends[-1] not in ("", "continue")
+
+        if not self.loop(statement.iter, self.value(statement.iter), take):
+            self._unsure(statement, statement.iter)
+        end = ends[-1] if ends else ""
+        if end in ("return", "raise"):
+            return end
+        return "" if end == "break" else self.block(statement.orelse)
+
+    def _unsure(self, loop: ast.For | ast.AsyncFor | ast.While, head: ast.expr) -> None:
+        """Go through what runs nobody knows how often: what it gives names is not known, nor what it adds to lists."""
         changed: list[ast.Name] = []
         for node in ast.walk(loop):
             self.spend()
             match node:
                 case ast.Name(ctx=ast.Store()):
                     changed.append(node)
-                case ast.Call(func=ast.Attribute(value=ast.Name() as held, attr=name)) if name in _CHANGING:
-                    changed.append(held)
+                case ast.Call(func=ast.Attribute(value=ast.Name() as owner, attr=name)) if name in _CHANGING:
+                    changed.append(owner)
+        lists: list[tuple[Any, list[Any]]] = []
         self.spend(len(changed))
         for each in changed:
-            self.assign(each, self.unknown(each))
-        self.block(body)
+            if isinstance(value := self.lookup(each.id), Listed):
+                self.spend(len(value))
+                lists.append((value, [*value]))
+            else:
+                self.assign(each, self.unknown(each))
+        with self.returning():
+            self.block(loop.body)
+        for value, before in lists:
+            self.write(value, None, [*before, self.unknown(head)])
 
     def _aside(self, blocks: Sequence[ast.ExceptHandler | ast.match_case]) -> None:
         """Go through what may run or not for what is created in it; the names that it gives are its own."""
-        outer, frames = self.scope, self.returned
+        outer, frames = self.scope, self.frames
         for each in blocks:
-            self.scope, self.returned = outer.new_child(), [*frames]
+            self.scope, self.frames = outer.new_child(Names()), [*map(Frame, frames)]
             try:
-                self.block(each.body)
+                with self.returning():
+                    self.block(each.body)
             finally:
-                self.scope, self.returned = outer, frames
+                self.scope, self.frames = outer, frames
 
     # A whole file.
 
@@ -220,7 +225,7 @@ class SourceReader(Calls):
                     if id(function.node) not in self.alone:
                         self.alone.add(id(function.node))
                         self._alone(path, function, ".".join(path) == wanted)
-        except Spent:
+        except BudgetExceeded:
             self.exhausted = True
 
     def _is_new(self, node: ast.AST) -> bool:
@@ -228,15 +233,27 @@ class SourceReader(Calls):
         return not self.reached.issuperset(self._transforms_in(node))
 
     def _alone(self, path: list[str], function: Function, wanted: bool) -> None:
-        """Run a function that nothing calls with its defaults, then without, for what the defaults hide."""
-        for defaults in (function.defaults, {}):
+        """Run a function that nothing calls with its defaults; then, for what they hide, without those that are tested.
+
+        Without any at last, where a test is of an attribute of one.
+        """
+        outer, tested = self.path, self._tested(function.node)
+        called = not self.reached.isdisjoint(self._transforms_in(function.node))  # with other arguments
+        untested = {key: value for key, value in function.defaults.items() if key not in tested}
+        for defaults in (function.defaults, untested, {}):
             if not (wanted or self._is_new(function.node)):
                 return
-            wanted, before, self.path = False, self.path, list(path)
+            wanted, self.path = False, [*path, *([] if defaults is function.defaults and not called else [NO_DEFAULTS])]
             try:
                 self.keep(self.run(replace(function, defaults=defaults), [], {}))
             finally:
-                self.path = before
+                self.path = outer
+
+    def _tested(self, node: ast.AST) -> set[str]:
+        """Names in the tests of a function."""
+        tests = [each.test for each in ast.walk(node) if isinstance(each, ast.If | ast.IfExp)]
+        self.spend(len(tests))
+        return {each.id for test in tests for each in ast.walk(test) if isinstance(each, ast.Name)}
 
     def _class_alone(self, path: list[str], cls: Class, wanted: str) -> None:
         """Run the methods of a class of which nothing makes an object, on one object."""
@@ -245,18 +262,8 @@ class SourceReader(Calls):
         if not new or id(cls.node) in self.alone:
             return
         self.alone.add(id(cls.node))
-        made = Class(cls.name, {}, [cls], cls.node, is_object=True)
+        instance = Class(cls.name, Names(), [cls], cls.node, is_object=True)
         for each in sorted(methods, key=lambda each: each.name != "__init__"):
             begins = each.name == "__init__"
             named = path if begins else [*path, each.name]
-            self._alone(named, replace(each, owner=made), begins or ".".join(named) == wanted)
-
-
-def _returns(statements: Sequence[ast.stmt]) -> bool:
-    """Whether statements end by leaving the function, as far as they show it."""
-    match statements:
-        case [*_, ast.Return()]:
-            return True
-        case [*_, ast.If(body=body, orelse=orelse)]:
-            return _returns(body) and _returns(orelse)
-    return False
+            self._alone(named, replace(each, owner=instance), begins or ".".join(named) == wanted)
