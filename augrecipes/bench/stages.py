@@ -90,14 +90,15 @@ class Staged:
             samples: of a pass.
         """
         middles = [median_run(rounds) for rounds in self.taken.values()]
-        found = []
+        stages = []
         for part in [READ, DECODE, *self.labels, SINK, _COLLATE, REST]:
             seconds = sum(spent.get(part, 0.0) for spent in middles)
-            passes = [sum(spent.get(part, 0.0) for spent in one) for one in zip(*self.taken.values(), strict=True)]
+            rounds = zip(*self.taken.values(), strict=True)
+            passes = [sum(spent.get(part, 0.0) for spent in batches) for batches in rounds]
             kind = _KINDS.get(part, "step")
             name = part if kind == "step" else kind
-            found.append(Stage(kind, name, 1e3 * seconds / samples, 1e3 * mad(passes) / samples))
-        return found
+            stages.append(Stage(kind, name, 1e3 * seconds / samples, 1e3 * mad(passes) / samples))
+        return stages
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ def test_sections_are_written_compared_and_explained() -> None:
 
 
 def test_a_sheet_shows_the_batch_that_a_dataset_gives(tmp_path: Path) -> None:
-    from augrecipes.preview.batch import batch_sheet
+    from augrecipes.preview import batch_sheet
     from augrecipes.preview.display import rgb_of_output
     from augrecipes.preview.rows import SheetRequest
 
@@ -186,7 +186,7 @@ def test_a_sheet_shows_the_batch_that_a_dataset_gives(tmp_path: Path) -> None:
 
 
 def test_a_sheet_has_pasted_objects_with_their_names(tmp_path: Path) -> None:
-    from augrecipes.preview.batch import batch_sheet
+    from augrecipes.preview import batch_sheet
     from augrecipes.preview.rows import SheetRequest
 
     data = ar.draw_dataset(tmp_path, tiles=3, photo_count=0, shrink=4)
