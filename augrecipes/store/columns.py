@@ -23,6 +23,7 @@ OWN = "items/"
 """What the names of the store's own columns begin with."""
 
 _ALIGNMENT = 64
+_SHOWN = 200  # characters of what numpy says
 _PART = 1 << 15
 _TEXT, _OFFSETS = ".text", ".offsets"  # behind the name of a column of text, which is two arrays
 _LOCAL = struct.Struct("<26xHH")  # what stands in a zip before a file: the lengths of its name and of what follows it
@@ -130,7 +131,7 @@ def load(blob: mmap.mmap | bytes, path: str) -> dict[str, Any]:
             elif not name.endswith(_OFFSETS):
                 columns[name] = array
     except Exception as error:  # whatever zip files and heads of arrays made by others raise
-        raise StoreError(f"no columns of a store: {error}; pack the store again", path=path) from error
+        raise StoreError(f"no columns of a store: {str(error)[:_SHOWN]}; pack the store again", path=path) from error
     return columns
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+import tifffile
 from hypothesis import given
 from hypothesis import strategies as st
 from support.checks import planted_faults, tries
@@ -327,7 +328,8 @@ def test_a_broken_tile_is_lost_alone(folder: Path, tmp_path: Path) -> None:
     from augrecipes.sources.slides.jpeg_tiles import index_of
 
     path = tmp_path / "a.svs"
-    index = index_of(str(folder / "aperio-0.svs"))
+    with tifffile.TiffFile(folder / "aperio-0.svs") as file:
+        index = index_of(file)
     raw = bytearray((folder / "aperio-0.svs").read_bytes())
     first = index[0][0]
     number = 3 * first.across + 4  # in the middle, where there is tissue

@@ -285,7 +285,8 @@ def slide_of(folder: Path, kind: str, seed: int = 0) -> Slide:
 
 
 def index_of(path: Path) -> Any:
-    found = jpeg_tiles.index_of(str(path))
+    with tifffile.TiffFile(path) as file:
+        found = jpeg_tiles.index_of(file)
     assert found is not None
     return found
 

@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 import openslide
 import pytest
+import tifffile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -208,7 +209,8 @@ def test_damage_is_told_or_changes_nothing_else(folder: Path, kind: str, data: s
 @pytest.mark.parametrize("kind", DIRECT)
 def test_a_broken_tile_is_named_and_its_neighbours_are_read(folder: Path, kind: str) -> None:
     slide = slide_of(folder, kind)
-    index = jpeg_tiles.index_of(str(slide.path))
+    with tifffile.TiffFile(slide.path) as file:
+        index = jpeg_tiles.index_of(file)
     first = index[0][0]
     number = first.across  # the first of the second row
     raw = bytearray(slide.path.read_bytes())
@@ -239,7 +241,7 @@ def test_what_is_no_slide_is_told(tmp_path: Path, content: bytes) -> None:
 def test_a_slide_larger_than_any_is_refused(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Places of tiles, and a thumbnail, are made for all of it."""
     path, width = str(slide_of(folder, kind).path), slide_of(folder, kind).levels[0].shape[1]
-    monkeypatch.setattr(opened, "check_tiff", lambda path, falling: None)
+    monkeypatch.setattr(opened, "check_tiff", lambda *_, **__: None)
     monkeypatch.setattr(opened, "LONGEST", width)
     assert open_slide(path).levels[0].width == width
     monkeypatch.setattr(opened, "LONGEST", width - 1)
@@ -273,7 +275,7 @@ def test_a_fork_reads_with_handles_of_its_own(folder: Path, kind: str) -> None:
     slide = slide_of(folder, kind)
     path, stamp, opened = str(slide.path), stamp_of_file(str(slide.path), "slide"), OpenFiles(listed_slide, 32)
     mine = opened.at(path, stamp).read(0, Part(30, 30, 100, 100))
-    with opened._lock, jpeg_tiles.RECENT._tiles._lock:
+    with opened._lock, jpeg_tiles.RECENT._lock:
         for theirs in _children_read(opened, path, stamp):
             assert np.array_equal(theirs, mine)
     assert np.array_equal(opened.at(path, stamp).read(0, Part(30, 30, 100, 100)), mine)

@@ -129,24 +129,29 @@ def open_slide(path: str) -> Pyramid:
     """
     stamp_of_file(path, "slide")
     openslide = needed("openslide")
-    index = None
+    vendor = openslide.OpenSlide.detect_format(path)
+    with Path(path).open("rb") as start:
+        is_tiff = start.read(2) in (b"II", b"MM")
+    if vendor == "mirax":
+        check_mirax(path)
+    if vendor == "hamamatsu" and not is_tiff:  # what the text of others says may end the process, or take all memory
+        how = "vips tiffsave SLIDE out.tif --tile --pyramid --compression jpeg"
+        raise DataError(f"is a VMS or VMU slide, which is not read: make it a TIFF, `{how}`", path)
+    index, safe = None, vendor in (None, "hamamatsu")  # NDPI has places of 64 bits where TIFFs have 32, and no tiles
     try:
-        index = index_of(path)
+        if is_tiff:
+            with needed("tifffile").TiffFile(path) as file:
+                file.pages.cache = True
+                if not safe:
+                    check_tiff(file, falling=vendor == "aperio")
+                safe = True
+                index = index_of(file)
     except (DataError, MemoryError):
         raise
     except Exception as error:  # tifffile raises whatever a broken file makes it meet: OpenSlide may say more
+        if not safe:
+            raise DataError(f"is damaged: {error}", path) from None
         _log.debug("%s: tifffile: %s: %s", path, type(error).__name__, error)
-    vendor = openslide.OpenSlide.detect_format(path)
-    with Path(path).open("rb") as file:
-        is_tiff = file.read(2) in (b"II", b"MM")
-    if vendor == "mirax":
-        check_mirax(path)
-    elif vendor == "hamamatsu":  # NDPI has places of 64 bits where TIFFs have 32, and no tiles
-        if not is_tiff:  # what the text of others says may end the process, or take all memory
-            how = "vips tiffsave SLIDE out.tif --tile --pyramid --compression jpeg"
-            raise DataError(f"is a VMS or VMU slide, which is not read: make it a TIFF, `{how}`", path)
-    elif vendor is not None and is_tiff:
-        check_tiff(path, falling=vendor == "aperio")
     handle = None if vendor is None else opened(path)
     slide: Pyramid | None = None
     if index is not None and vendor in _PLAIN:
@@ -184,32 +189,26 @@ OPENED = OpenFiles(listed_slide, OPEN)
 """Those of this process."""
 
 
-def check_tiff(path: str, *, falling: bool) -> None:
-    """Look at the images of a TIFF that are made of tiles.
+def check_tiff(file: Any, *, falling: bool) -> None:
+    """Look at the images of an open TiffFile that are made of tiles.
 
     Args:
-        path: of the file.
+        file: the slide.
         falling: whether each has to be no larger than the one before it.
 
     Raises:
-        DataError: they cannot be what the file says.
+        ValueError: they cannot be what the file says.
     """
     before = (LONGEST, LONGEST)
-    try:
-        with needed("tifffile").TiffFile(path) as file:
-            for number, page in enumerate(islice(file.pages, _MOST_IMAGES)):
-                tags = {tag: page.tags.getall(tag) or [] for tag in (*_SIZES, _OFFSETS, _COUNTS)}
-                if not tags[_TILE_WIDTH] and not tags[_TILE_HEIGHT]:
-                    continue
-                size = _checked_size(tags)
-                if size is None or (falling and (size[0] > before[0] or size[1] > before[1])):
-                    sides = " · ".join("×".join(str(tag.value) for tag in tags[size]) or "?" for size in _SIZES)
-                    raise ValueError(f"image {number} cannot have the width, height, and sides of tiles {sides}")
-                before = size
-    except MemoryError:
-        raise
-    except Exception as error:  # tifffile raises whatever a broken file makes it meet
-        raise DataError(f"is damaged: {error}", path) from None
+    for number, page in enumerate(islice(file.pages, _MOST_IMAGES)):
+        tags = {tag: page.tags.getall(tag) or [] for tag in (*_SIZES, _OFFSETS, _COUNTS)}
+        if not tags[_TILE_WIDTH] and not tags[_TILE_HEIGHT]:
+            continue
+        size = _checked_size(tags)
+        if size is None or (falling and (size[0] > before[0] or size[1] > before[1])):
+            sides = " · ".join("×".join(str(tag.value) for tag in tags[size]) or "?" for size in _SIZES)
+            raise ValueError(f"image {number} cannot have the width, height, and sides of tiles {sides}")
+        before = size
 
 
 def _checked_size(tags: Mapping[int, Sequence[Any]]) -> tuple[int, int] | None:
