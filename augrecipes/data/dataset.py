@@ -22,7 +22,7 @@ from augrecipes.data.order import Indices, check_weights
 from augrecipes.data.sample_keys import SampleKeys
 from augrecipes.data.source_runs import run_batch, run_sample
 from augrecipes.errors import DataError
-from augrecipes.images.format import Depth, Frames, in_force
+from augrecipes.images.format import Depth, Frames, chosen_policies
 from augrecipes.recipe.model import Bag, Kind, Mode, Optimize
 from augrecipes.sharing import SpawnShared
 from augrecipes.sources.columns import Classes, Columns
@@ -141,7 +141,7 @@ class RecipeDataset(RefusesWords, KnownSamples, SpawnShared, Dataset[dict[str, A
         # Compiled first: a recipe that cannot run is reported before a folder is listed.
         self.pipeline = self._compiled(mode)
         self.clock = EpochClock()
-        in_force(depth, frames)  # or an error for values that are none
+        chosen_policies(depth, frames)  # or an error for values that are none
         wanted = channels or self.recipe.inputs.channels or 3
         decode = {"exif": exif, "channels": wanted, "max_pixels": max_pixels, "depth": depth, "frames": frames}
         self._decode: dict[str, Any] = decode

@@ -16,7 +16,7 @@ from augrecipes.data.order import Indices
 from augrecipes.data.sample_keys import SampleKeys
 from augrecipes.display import Displayed, renderers
 from augrecipes.errors import DataError
-from augrecipes.images.format import in_force
+from augrecipes.images.format import chosen_policies
 from augrecipes.native.kernels import library
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.columns import Columns, digest_of
@@ -119,7 +119,7 @@ class KnownSamples(Displayed):
 
     def _marks(self) -> dict[str, Any]:
         """What else decides which samples there are, by the name of the argument: for `fingerprint`."""
-        return {**self._decode, **in_force(self._decode["depth"], self._decode["frames"])}
+        return {**self._decode, **chosen_policies(self._decode["depth"], self._decode["frames"])}
 
     def show(
         self, samples: int | Sequence[int] | None = None, *, draws: int | None = None, stages: bool = False,
