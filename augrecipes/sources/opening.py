@@ -100,7 +100,9 @@ def open_data(
         if recipe.facts.tiles and getattr(data, "kind", None) == recipe.kind and not hasattr(data, "store"):
             if len(data) != len(data.table):
                 raise DataError("some of a dataset's bags, or repeats of them: give the dataset itself")
-            return RecipeSource(data.table, recipe.inputs, data.decode | ({"channels": wanted} if wanted else {}))
+            return RecipeSource(
+                data.table, recipe.inputs, data.source.decode | ({"channels": wanted} if wanted else {})
+            )
         return RecipeSource(table_of_source(data, recipe, targets), recipe.inputs, decode)
     arguments = as_given(recipe, data)
     if split is not None:

@@ -19,7 +19,7 @@ from augrecipes.compiler.run import draw_without_pixels
 from augrecipes.compiler.run.program_run import ProgramRun
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair import shared
-from augrecipes.kinds.pair.scene import Scene
+from augrecipes.kinds.pair.grid import Scene
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Recipe, Step
 
 TINY = 1e-4  # cells: rounding of float32 positions

@@ -372,7 +372,7 @@ def read_by(given: list[Sample]) -> Any:
 
 def check_targets(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], lying: bool) -> bool:
     """Whether there was a batch."""
-    rng, ragged = np.random.default_rng(seed), ragged_keys(recipe.inputs)
+    rng, ragged = np.random.default_rng(seed), ragged_keys(recipe)
     samples = drawn(recipe, rng, int(rng.integers(1, 40)))
     indices = rng.integers(0, 2**40, len(samples))
     rows = BatchRows(len(samples))
@@ -382,7 +382,7 @@ def check_targets(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], 
     try:
         made = native_batch(
             build(recipe, levels[0], seed), columns or read_by(samples), EPOCH, indices,
-            rows.take(range(len(samples))), ragged,
+            rows.allocate_rows(range(len(samples))), ragged,
         )  # fmt: skip
     except DataError:
         broken = True
@@ -499,8 +499,8 @@ def agrees(here: Any, there: Any) -> bool:
             whole = here.read_batch(2, order)
             assert whole is not None
             assert whole.keys() == wanted[0].keys()
-            for found in (whole, Collate("default", ragged_keys=here.ragged_keys)([here[2, k] for k in order])):
-                for key, value in Collate("default", ragged_keys=here.ragged_keys)(wanted).items():
+            for found in (whole, Collate("default", ragged_keys=ragged_keys(here.recipe))([here[2, k] for k in order])):
+                for key, value in Collate("default", ragged_keys=ragged_keys(here.recipe))(wanted).items():
                     same(found[key], value)
             for found, one in zip(here.__getitems__([(2, k) for k in order]), wanted, strict=True):
                 same(found, {name: one[name] for name in found})

@@ -18,8 +18,8 @@ from support.every_class import STEPS
 from test_native_plan import recipe_of
 
 from augrecipes.compat import normals
+from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels import fast_apply, fast_steps, probes
-from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native import lab
 from augrecipes.native.kernels import using
@@ -85,7 +85,7 @@ def check(step: Step, image: np.ndarray, seed: int) -> None:
     own.random_generator, own.py_random = draws.add(step.name)
     draws.position(0, seed)
     try:
-        drawn = draw(own, {"image": image, "mask": image[..., 0] // 86})
+        drawn = sampler_of(own)({"image": image, "mask": image[..., 0] // 86})
     except Exception:
         return  # it takes no such image at all
     fast_apply.attach([fast])
