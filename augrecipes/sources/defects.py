@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError, Lines, counted, harmless, listed
-from augrecipes.images.format import ImageHeader, lost
+from augrecipes.images.format import ImageHeader, find_loss
 from augrecipes.images.reading import MaybeHeader
 from augrecipes.ops import registry
 from augrecipes.ops.records import op_record
@@ -142,7 +142,7 @@ def why_unreadable(header: MaybeHeader, *, max_pixels: int = MAX_PIXELS, **how: 
     pixels = header.width * header.height
     if pixels > max_pixels:
         return f"{pixels:,} pixels are more than the limit of {max_pixels:,}"
-    return lost(header, **how)
+    return find_loss(header, **how)
 
 
 def least_sizes(recipe: Recipe, mode: Mode, units: Mapping[str, int]) -> Least:

@@ -183,11 +183,11 @@ class DatasetView:
 
     def row(self, k: int) -> int:
         """The row of the dataset's table that one of them is read from."""
-        return int(self.dataset.rows()[self.positions[k]])
+        return int(self.dataset.sample_keys.rows_of_samples()[self.positions[k]])
 
     def key(self, k: int) -> int:
         """What keys the draws of one of them, with an epoch."""
-        return int(self.dataset.indices()[self.positions[k]])
+        return int(self.dataset.sample_keys.all()[self.positions[k]])
 
     def path(self, k: int) -> str:
         """What stands for one of them: a file, or a folder."""

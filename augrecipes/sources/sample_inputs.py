@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import Encoded, as_mask, converted, encoded, open_encoded
-from augrecipes.images.format import ImageHeader, UnreadableError, in_force, lost, stage, wrong_channels
-from augrecipes.images.notices import ALPHA, narrow, tell_once
+from augrecipes.images.encoded import Encoded, as_mask, encoded, open_encoded, with_channels
+from augrecipes.images.format import ImageHeader, UnreadableError, chosen_policies, find_loss, stage, wrong_channels
+from augrecipes.images.notices import ALPHA, narrow, warn_once
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.files import decode_mask, read_mask
 
@@ -56,7 +56,7 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
         if value.mode.startswith(_PILLOW_DEEP):
             raise DataError(f"an image of Pillow's mode {value.mode}, which has more than 8 bits: convert it")
         if channels in (1, 3) and value.mode.endswith(("A", "a")):
-            tell_once("alpha", f"an image of Pillow {ALPHA}")
+            warn_once("alpha", f"an image of Pillow {ALPHA}")
         mode = {1: "L", 3: "RGB", 4: "RGBA"}.get(channels or len(value.getbands()))
         with stage("decode"):  # which Pillow puts off until now
             pixels = np.asarray(value if mode in (value.mode, None) else value.convert(mode))
@@ -64,10 +64,10 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
     array, axes = _array(value, axes)
     array = _laid_out(array, axes, channels)
     if array.dtype == np.uint16:
-        if in_force(decode.get("depth"), None)["depth"] == "error":
+        if chosen_policies(decode.get("depth"), None)["depth"] == "error":
             raise DataError('16 bits a sample, and images have 8: scale it, or keep the upper 8 with depth="8bit"')
         if note := narrow(array):
-            tell_once("narrow", f"an array has {note}")
+            warn_once("narrow", f"an array has {note}")
         array = (array >> 8).astype(np.uint8)
     if array.dtype.kind == "f":
         array = array.astype(np.float32, copy=False)
@@ -77,7 +77,7 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
         return _sealed(array)
     if why := wrong_channels(array.shape[2], channels, declared=array.shape[2] != 4):  # nobody says that it is alpha
         raise DataError(why)
-    return converted(array, channels)
+    return with_channels(array, channels)
 
 
 def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any = None, **_: Any) -> NDArray[Any]:
@@ -147,7 +147,7 @@ def _check_lossless(image: Any) -> None:
         # Of these Pillow's images do not say whether they are lossy.
         data = path.read_bytes() if kind in ("WEBP", "JPEG2000") and path.is_file() else b""
         if is_lossy(image, data):
-            raise DataError(lost(ImageHeader(kind, image.width, image.height, lossy=True), mask=True))
+            raise DataError(find_loss(ImageHeader(kind, image.width, image.height, lossy=True), mask=True))
 
 
 def _array(value: Any, axes: Axes) -> tuple[NDArray[Any], Axes]:
