@@ -161,8 +161,8 @@ class CommandParser(ArgumentParser):
 def paragraphs(text: str, columns: int) -> str:
     """A docstring as help: paragraphs filled, but for those that a line with a backspace begins."""
     parts = [part.strip("\n") for part in inspect.cleandoc(text).split("\n\n")]
-    kept = (part.removeprefix("\b\n") if part.startswith("\b") else textwrap.fill(part, columns - 2) for part in parts)
-    return textwrap.indent("\n\n".join(kept), "  ")
+    shown = (part.removeprefix("\b\n") if part.startswith("\b") else textwrap.fill(part, columns - 2) for part in parts)
+    return textwrap.indent("\n\n".join(shown), "  ")
 
 
 class Command(NamedTuple):
