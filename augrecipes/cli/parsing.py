@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import textwrap
 from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +20,13 @@ from augrecipes.paths import local
 _JSON = "--json"
 _HELP = frozenset({"-h", "--help"})
 _WIDEST_HELP = 110
+# What argparse says, and what this program says.
+_ERRORS = (
+    (r"^argument (\S+): expected one argument$", r"Option \1 requires an argument"),
+    (r"^argument ", "Invalid value for "),
+    (r"^the following arguments are required: (.*?)(, DATA)?$", r"Missing argument \1"),
+    (r"^unrecognized arguments: (\S+).*$", r"No such option: \1"),
+)
 
 
 class UsageError(Exception):
@@ -121,14 +129,13 @@ def _with_file_of_json(words: Sequence[str]) -> list[str]:
     >>> _with_file_of_json(["a.yaml", "--json", "out.json"]), _with_file_of_json(["--json", "a.yaml"])
     (['a.yaml', '--json=out.json'], ['--json=-', 'a.yaml'])
     """
-    end = words.index("--") if "--" in words else len(words)
     joined: list[str] = []
-    for before, word in pairwise(["", *words[:end]]):
+    for before, word in pairwise(["", *words]):
         if before == _JSON and word.lower().endswith(".json"):
             joined[-1] = f"{_JSON}={word}"
         else:
             joined.append(f"{_JSON}={STDOUT}" if word == _JSON else word)
-    return [*joined, *words[end:]]
+    return joined
 
 
 class _Formatter(RawDescriptionHelpFormatter):
@@ -154,8 +161,10 @@ class CommandParser(ArgumentParser):
         options.add_argument("-h", "--help", action="store_true", help="Show this message and exit.")
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse finds wrong."""
-        raise UsageError(message.replace("argument ", "Invalid value for ", 1))
+        """Raise what argparse finds wrong, in the words of the program's other errors."""
+        for pattern, words in _ERRORS:
+            message = re.sub(pattern, words, message)
+        raise UsageError(message)
 
 
 def paragraphs(text: str, columns: int) -> str:
@@ -204,13 +213,21 @@ class Command(NamedTuple):
         Raises:
             UsageError: they are none.
         """
-        if _HELP.intersection(words[: words.index("--") if "--" in words else len(words)]):
+        end = words.index("--") if "--" in words else len(words)
+        if _HELP.intersection(words[:end]):
             put(self.parser(self.function.__doc__ or "").format_help().rstrip("\n"))
             raise SystemExit(0)
-        args, surplus = self.parser().parse_known_intermixed_args(_with_file_of_json(words))
+        # argparse would take these for options in spite of the dashes before them.
+        files = [f"./{word}" if word[:1] == "-" != word else word for word in words[end + 1 :]]
+        args, surplus = self.parser().parse_known_intermixed_args([*_with_file_of_json(words[:end]), *files])
+        if surplus and surplus[0][:1] != "-":
+            raise UsageError(f"Got unexpected extra argument {surplus[0]}")
         if surplus:
+            from augrecipes.recipe.problems import near
+
             word = surplus[0].partition("=")[0]
-            raise UsageError(f"{'No such option:' if word[:1] == '-' else 'Got unexpected extra argument'} {word}")
+            hint = near(word, [name for names, _ in self.arguments for name in names])
+            raise UsageError(f"No such option: {word}{hint.text}")
         return args
 
 

@@ -38,8 +38,8 @@ def lint(recipe: Recipe | Source, *, advice: bool = True) -> tuple[Diagnostic, .
     `# augrecipes: ignore[CODE]` on the line of the step that it speaks of. Without `advice` lints of taste and speed
     are left out. Imports no albumentations.
 
-    >>> found = lint({"version": 1, "recipe": "tiny", "steps": [{"Rotate": {"limit": 0}}], "eval": []})
-    >>> [problem.code for problem in found]
+    >>> problems = lint({"version": 1, "recipe": "tiny", "steps": [{"Rotate": {"limit": 0}}], "eval": []})
+    >>> [problem.code for problem in problems]
     ['L103']
     """
     loaded = as_recipe(recipe)

@@ -57,8 +57,8 @@ def read_spans(text: str) -> Spans:
     Raises:
         RecipeError: the text is beyond what `read_nodes` reads; `problems` says why.
 
-    >>> found = read_spans("version: 1\\nsteps: [Rotate, {Blur: {p: 0.5}}]")
-    >>> found.starting_at(27)
+    >>> spans = read_spans("version: 1\\nsteps: [Rotate, {Blur: {p: 0.5}}]")
+    >>> spans.starting_at(27)
     TextSpan(start=27, end=43)
     """
     problems = Problems()
@@ -104,8 +104,8 @@ def quick_fix(spans: Spans, line: int, col: int, fix: Fix) -> QuickFix | None:
     """A problem's fix in a text that has the problem at a line and column; None where it cannot be made there.
 
     >>> text = "steps:\\n  - Blur: {limit: 3}"
-    >>> found = quick_fix(read_spans(text), 2, 12, Fix("word", "blur_limit"))
-    >>> found.title, applied(text, found.edits)
+    >>> fixed = quick_fix(read_spans(text), 2, 12, Fix("word", "blur_limit"))
+    >>> fixed.title, applied(text, fixed.edits)
     ('Change limit to blur_limit', 'steps:\\n  - Blur: {blur_limit: 3}')
     """
     start = next((place.start for place in spans.places() if (place.line, place.col) == (line, col)), -1)
@@ -209,8 +209,8 @@ def _set(spans: Spans, mapping: MappingNode, key: str, value: Any) -> list[TextE
 def changes_of(spans: Spans, node: Node, value: Any) -> list[TextEdit]:
     """What to change for a node to have another value: of lists and mappings only the parts that differ.
 
-    >>> found = read_spans("size: [10,  20]  # px")
-    >>> [(edit.span.start, edit.text) for edit in changes_of(found, found.top.entries["size"], [10, 24])]
+    >>> spans = read_spans("size: [10,  20]  # px")
+    >>> [(edit.span.start, edit.text) for edit in changes_of(spans, spans.top.entries["size"], [10, 24])]
     [(12, '24')]
     """
     if same(plain(node), value):

@@ -51,7 +51,7 @@ _OF_ONE_NUMBER = {
 
 
 def text(value: Any, levels: int = 20) -> str:
-    """Returns a value as recipes write it, without braces; so many levels of it, as what was forged has any number.
+    """A value as recipes write it, without braces; so many levels of it, as what was forged has any number.
 
     >>> text({"size": (224, 224), "pad": None})
     'size: [224, 224], pad: null'
@@ -70,7 +70,7 @@ def text(value: Any, levels: int = 20) -> str:
 
 
 def in_epochs(schedule: Mapping[str, Any]) -> str:
-    """Returns a schedule in words.
+    """A schedule in words.
 
     >>> in_epochs({"from": 0, "to": 30, "epochs": 10}), in_epochs({"by_epoch": [3, 5]})
     ('0 to 30 in 10 epochs', '3, 5 by epoch')
@@ -82,7 +82,7 @@ def in_epochs(schedule: Mapping[str, Any]) -> str:
 
 
 def brief(description: Mapping[str, Any]) -> str:
-    """Returns a step, as `compiler.prefix.described`, in one line: what differs from its class's defaults.
+    """A step, as `compiler.prefix.described`, in one line: what differs from its class's defaults.
 
     >>> brief({"step": "CenterCrop", "height": 8, "width": 8, "p": 1.0})
     'CenterCrop(height: 8, width: 8)'
@@ -99,7 +99,7 @@ def brief(description: Mapping[str, Any]) -> str:
 
 
 def short_label(label: str, longest: int) -> str:
-    """Returns a stage's label in at most so many characters: of a joined step its first part and a count.
+    """A stage's label in at most so many characters: of a joined step its first part and a count.
 
     >>> short_label("JoinedWarps(Rotate#1 + RandomCrop#1 + HorizontalFlip#1)", 28)
     'JoinedWarps(Rotate#1 + 2)'
@@ -112,7 +112,7 @@ def short_label(label: str, longest: int) -> str:
 
 
 def in_words(params: Mapping[str, Any]) -> str:
-    """Returns random parameters in words: an angle of 17.3°, brightness × 1.08, a window of 224×224 at (30, 12).
+    """Random parameters in words: an angle of 17.3°, brightness × 1.08, a window of 224×224 at (30, 12).
 
     Steps keep them by name; the names say what the numbers are, whatever the class. Empty where none can be said.
 
@@ -211,7 +211,7 @@ def _number(value: Any) -> str:
 
 
 def step_names() -> list[str]:
-    """Returns the names of all steps, groups and policies, those of `batch:` and registered ones, sorted.
+    """The names of all steps, groups and policies, those of `batch:` and registered ones, sorted.
 
     >>> {"RandomCrop", "StainJitter", "OneOf", "RandAugment", "Degrade", "CutMix"} <= set(step_names())
     True
@@ -220,7 +220,7 @@ def step_names() -> list[str]:
 
 
 def step_facts(name: str) -> dict[str, Any]:
-    """Returns what there is to say of a step of this name, which is one of `step_names`.
+    """What there is to say of a step of this name, which is one of `step_names`.
 
     >>> facts = step_facts("StainJitter")
     >>> list(facts)
