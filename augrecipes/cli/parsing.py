@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import re
 import textwrap
@@ -154,7 +153,8 @@ class CommandParser(ArgumentParser):
         columns = min(width(), _WIDEST_HELP)
         how: dict[str, Any] = {"add_help": False, "allow_abbrev": False}
         how |= {"formatter_class": partial(_Formatter, width=columns, max_help_position=28)}
-        super().__init__(name, f"{name} [OPTIONS] {usage}".rstrip(), paragraphs(about, columns), **how, **more)
+        about = about and paragraphs(about, columns)
+        super().__init__(name, f"{name} [OPTIONS] {usage}".rstrip(), about, **how, **more)
         places, options = self.add_argument_group("Arguments"), self.add_argument_group("Options")
         for names, details in arguments:
             (options if names[0].startswith("-") else places).add_argument(*names, **details)
@@ -169,7 +169,9 @@ class CommandParser(ArgumentParser):
 
 def paragraphs(text: str, columns: int) -> str:
     """A docstring as help: paragraphs filled, but for those that a line with a backspace begins."""
-    parts = [part.strip("\n") for part in inspect.cleandoc(text).split("\n\n")]
+    from inspect import cleandoc  # late: only help needs it
+
+    parts = [part.strip("\n") for part in cleandoc(text).split("\n\n")]
     shown = (part.removeprefix("\b\n") if part.startswith("\b") else textwrap.fill(part, columns - 2) for part in parts)
     return textwrap.indent("\n\n".join(shown), "  ")
 
