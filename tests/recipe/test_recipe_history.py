@@ -174,7 +174,7 @@ def test_a_planted_fault_is_found(table: str, key: Any, words: str, monkeypatch:
     text = f"{HEAD}steps:\n- {key}\n" if isinstance(key, str) else of_class(key[0], {key[1]: 1})
     name = key if isinstance(key, str) else key[1]
     assert faults(text, name) == []
-    monkeypatch.setitem(getattr(history, table), key, words)
+    monkeypatch.setitem(getattr(history, table), key if isinstance(key, str) else tuple(key), words)
     assert faults(text, name) != []
 
 
