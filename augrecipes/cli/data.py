@@ -14,12 +14,10 @@ from augrecipes.cli.terminal import answer, complain, good, listed, parts, progr
 from augrecipes.errors import counted
 
 if TYPE_CHECKING:
-    from augrecipes.flow import Dtype
     from augrecipes.recipe.model import Recipe
     from augrecipes.sources.check import Checked
     from augrecipes.verify import Verification
 
-_DTYPES: dict[str, tuple[Dtype, ...]] = {"uint8": ("uint8",), "float32": ("float32",), "both": ("uint8", "float32")}
 _LISTED = 6  # samples left out that are named
 
 
@@ -88,13 +86,15 @@ def _fits(recipe: Recipe, data: Any, masks: Any, names: Any) -> None:
 def _check(recipe: Recipe, mode: Any, data: Any, how: dict[str, Any]) -> Checked:
     from augrecipes.compiler.compile import check, steps_of
     from augrecipes.recipe import kinds
-    from augrecipes.sources.opening import is_source, look_at_source
+    from augrecipes.sources.check import look_at_samples
+    from augrecipes.sources.opening import is_source, open_data
 
     steps_of(recipe, mode)  # or the recipe has no such section
     check(recipe)
     with parts() as advance:
         if is_source(data):
-            return look_at_source(recipe, mode, data, advance)
+            source = open_data(recipe, recipe.compile(mode, "none").targets, data, mode=mode)
+            return look_at_samples(recipe, mode, source, advance)
         checked: Checked = kinds.part(recipe.kind, "reader").check(recipe, mode, data, **how, advance=advance)
         return checked
 
@@ -135,10 +135,10 @@ def verify(args: Namespace) -> None:
 
     if args.out is not None:
         checked_path(args.out)
-    recipe, dtypes = loaded(args), _DTYPES[args.dtype]
+    recipe = loaded(args)
     with progress("comparing") as advance:
         how = selected(args, "mode", "optimize", "seed", "samples", "epochs", "masks")
-        verification = check(recipe, data, dtypes=dtypes, progress=advance, **how)
+        verification = check(recipe, data, progress=advance, **how)
     written = None
     if args.out is not None:
         try:
@@ -169,11 +169,7 @@ def _replay(verification: Verification, load: str, data: Any, masks: Path | None
     from augrecipes.sources.opened import NamedSource
 
     place = verification.worst[0].place
-    usual = {
-        "mode": (verification.mode, "train"),
-        "optimize": (verification.optimize, "fast"),
-        "dtype": (place.dtype, "uint8"),
-    }
+    usual = {"mode": (verification.mode, "train"), "optimize": (verification.optimize, "fast")}
     more: dict[str, Any] = {name: value for name, (value, otherwise) in usual.items() if value != otherwise}
     where = [load, repr(data), str(place.number), f"epoch={place.epoch}", f"seed={verification.seed}"]
     named = ["from augrecipes.sources.opened import NamedSource"] if isinstance(data, NamedSource) else []

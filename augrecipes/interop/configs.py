@@ -14,14 +14,13 @@ from typing import Any
 
 from augrecipes.errors import RecipeError
 from augrecipes.interop import compose, mm, torchvision
-from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import Call, RecipeDraft, name_of, wrong
 from augrecipes.interop.reading import Document, is_python
 from augrecipes.interop.source import rfdetr
-from augrecipes.interop.source.read import Match, read
-from augrecipes.interop.source.text import role
-from augrecipes.interop.source.transforms import Plain, are_calls, call_of, form_of, place_of
-from augrecipes.interop.source.values import Listed, Mapped, UnknownValue, walk
+from augrecipes.interop.source.pipelines import Match, chosen, listed, several
+from augrecipes.interop.source.read import read
+from augrecipes.interop.source.transforms import UNTOLD, Plain, are_calls, call_of, form_of, place_of
+from augrecipes.interop.source.values import Created, Function, Listed, Mapped, UnknownValue, walk
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.ops.outputs import OUTPUTS
@@ -33,7 +32,6 @@ from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 ALBUMENTATIONS, TORCHVISION, MM, RFDETR = "albumentations", "torchvision", "mm", rfdetr.PACKAGE
 _PACKAGES = {ALBUMENTATIONS: ALBUMENTATIONS, "torchvision.transforms": TORCHVISION, "timm": TORCHVISION, RFDETR: RFDETR}
 _ORDER = "order"  # a list of the names of those beside it
-_USUAL = "train_pipeline"
 # What a pipeline was, in a config and in Python source.
 _ORIGINS = {
     ALBUMENTATIONS: ("a config of albumentations' transforms", "a Compose in Python source"),
@@ -104,7 +102,7 @@ def draft_of_config(document: Document) -> RecipeDraft:
     for note in notes:
         made.note(note)
     if others := [each for each in found if each not in (training, evaluation)]:
-        made.note(f"Also there, each by `--key`: {_several(others, 6)}.")
+        made.note(f"Also there, each by `--key`: {several(others, 6)}.")
     if evaluation is None:
         return made
     other = _draft(evaluation, top, document)
@@ -113,7 +111,7 @@ def draft_of_config(document: Document) -> RecipeDraft:
         return made
     made.eval = other.steps
     made.refused += [problem for problem in other.refused if problem not in made.refused]
-    made.note(f"`eval:` is {_listed(evaluation)}.")
+    made.note(f"`eval:` is {listed(evaluation)}.")
     if other.keys.get("output") != made.keys.get("output"):
         made.note(f"{evaluation.path} ends otherwise than {training.path}; `output:` is that of training.")
     return made
@@ -140,7 +138,18 @@ def _draft(found: Match, top: Any, document: Document) -> RecipeDraft:
     (torchvision if whose == TORCHVISION else compose).fill(made, calls[0])
     if whose == RFDETR:
         made.note(rfdetr.NOTE)
+    if document.root is not None and (name := _object_at(found.path, top)):
+        made.offer(UNTOLD, f"; or run it: `augrecipes import {document.file}:{name}`")
     return made
+
+
+def _object_at(path: str, names: Any) -> str:
+    """The name of an object of a module, or of a function that takes nothing, that a path begins with; or nothing."""
+    name = path.partition(".")[0]
+    value = names.get(name) if isinstance(names, Mapping) else None
+    if isinstance(value, Function):
+        return name if not {*value.parameters} - value.defaults.keys() else ""
+    return name if isinstance(value, Created | list) else ""
 
 
 def _known(value: Any) -> dict[str, Any] | None:
@@ -222,67 +231,6 @@ def _items(value: Any) -> list[Any]:
     known = isinstance(order, list) and all(isinstance(key, str) and key in value for key in order)
     items = [value[key] for key in (order if known else value) if key != _ORDER]
     return items if are_calls(tuple(items)) else []
-
-
-def chosen(found: list[Match], key: str, place: Place) -> tuple[Match, Match | None]:
-    """The pipeline for training, and the one for validation where there is one.
-
-    Args:
-        found: all of them.
-        key: the path that the user named, or the beginning or the end of it; empty: none.
-        place: for messages.
-
-    Raises:
-        RecipeError: several could be meant, or none has the name.
-    """
-    if key:
-        named = _named(found, key)
-        if len(named) == 1:
-            return named[0], None
-        if not named:
-            raise wrong(f"no pipeline at {key!r}; there are {_several(found)}", place)
-        found = named
-    by_role: dict[str, list[Match]] = {}
-    for each in found:
-        by_role.setdefault(role(each.path), []).append(each)
-    evaluation = by_role.get("eval", [])
-    training = by_role.get("train") or by_role.get("augment") or by_role.get("") or evaluation
-    training = [each for each in training if each.path == _USUAL] or training
-    spend(len(training) ** 2 // 4)
-    training = _different([each for each in training if not _is_otherwise(each, training)])
-    if len(training) > 1:
-        what = f"several pipelines{f' at {key!r}' if key else ''}"
-        raise wrong(f"{what}; name one, as in `--key {training[0].path}`: there are {_several(training)}", place)
-    rest = [each for each in evaluation if each is not training[0]]
-    return training[0], next((each for each in rest if "val" in each.path.lower()), rest[0] if rest else None)
-
-
-def _named(found: list[Match], key: str) -> list[Match]:
-    """Those whose path is the key; else begins with it, or ends with it."""
-    whole = [each for each in found if each.path == key] or [each for each in found if each.path.startswith(f"{key}.")]
-    return whole or [each for each in found if f".{each.path}".endswith(f".{key}")]
-
-
-def _different(found: list[Match]) -> list[Match]:
-    """Without those that say the same as one before them."""
-    said = [[(call.name, call.args, call.unread) for one in each.calls for call in one.walk()] for each in found]
-    return [each for index, each in enumerate(found) if said[index] not in said[:index]]
-
-
-def _is_otherwise(found: Match, others: list[Match]) -> bool:
-    """Whether it is the other way of a test that cannot be told, beside the one where it holds."""
-    *before, last = found.path.split(".")
-    first = ".".join([*before, last.removeprefix("not_")])
-    return last.startswith("not_") and any(f"{each.path}.".startswith(f"{first}.") for each in others)
-
-
-def _listed(found: Match) -> str:
-    return f"{found.path or 'the file itself'} (line {found.place.line})"
-
-
-def _several(found: list[Match], most: int = 24) -> str:
-    more = f" and {len(found) - most} more" if len(found) > most else ""
-    return f"{', '.join(map(_listed, found[:most]))}{more}"
 
 
 def values_of(node: Node, top: Node) -> Any:

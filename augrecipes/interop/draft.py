@@ -143,6 +143,14 @@ class RecipeDraft:
         """Name what no recipe can hold, and the way out."""
         self.refused.append(_refusal(name, why, place or self.place))
 
+    def offer(self, reason: str, way: str) -> None:
+        """Add a way out to everything that is refused for a reason."""
+        self.refused = [
+            replace(each, message=each.message + way) if reason in each.message else each for each in self.refused
+        ]
+        for item in _left_out([*self.steps, *(self.eval or ()), *self.batch]):
+            item.why += way if reason in item.why else ""
+
     def complete(self) -> None:
         """Derive the section for validation from that for training, where the source has none."""
         if self.eval is None and "eval" not in self.keys:

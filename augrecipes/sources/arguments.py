@@ -42,15 +42,14 @@ def as_table(
         raise DataError("is a tar archive, whose samples ar.Samples takes", archives[0])
     annotated = files is not None and is_annotated(files)
     check_source(None if annotated else root, files, split, masks=masks, columns=columns)
-    found = Findings() if findings is None else findings
+    noted = Findings() if findings is None else findings
     if files is None:
-        table = table_of_folders(as_list(root), as_list(masks), found, cache=cache, layout=layout)
+        table = table_of_folders(as_list(root), as_list(masks), noted, cache=cache, layout=layout)
     elif not annotated:
         if box_classes is not None:
             raise ValueError("box_classes= goes with annotations; this CSV file has one row an image")
-        # A file may have targets for other recipes.
-        untaken = frozenset(name for name, presence in recipe.inputs.presence.items() if presence == "absent")
-        table = table_of_csv(files, split, found, check=check, ignore=untaken, renamed=columns, outside=outside)
+        how: dict[str, Any] = {"check": check, "renamed": columns, "outside": outside}
+        table = table_of_csv(files, split, noted, taken=recipe.inputs.taken, **how)
     else:
         for wrong, what in (
             (columns is not None, "columns= says what a CSV file calls its columns, and these are annotations"),
@@ -63,11 +62,11 @@ def as_table(
                 raise ValueError(what)
         names = None if box_classes is None else [str(name) for name in box_classes]
         folder: Any = root
-        wanted = AnnotationOptions(recipe.inputs, folder, split, names, crowds, exif, check, outside, drop_shapes)
-        table = table_of_annotations(files, wanted, found)
+        options = AnnotationOptions(recipe.inputs, folder, split, names, crowds, exif, check, outside, drop_shapes)
+        table = table_of_annotations(files, options, noted)
     if findings is None:
-        found.refuse()
-        for note in found.notes if annotated else ():
+        noted.refuse()
+        for note in noted.notes if annotated else ():
             _log.warning("%s: %s", os.fsdecode(files or b""), note)
     return table
 
@@ -89,13 +88,9 @@ def as_given(recipe: Recipe, data: Any) -> DataArguments:
     """
     if isinstance(data, Mapping):
         return _by_name(recipe, data)
-    csv = table_in(data)
-    if csv is not None:
-        return DataArguments(None, csv)
-    takes_points = not {"boxes", "keypoints"}.isdisjoint(AnnotationOptions(recipe.inputs).takes)
-    if recipe.facts.annotated and isinstance(data, str | os.PathLike) and is_given_as_data(data, points=takes_points):
-        return DataArguments(None, data)
-    return DataArguments(data)
+    points = not recipe.inputs.taken.isdisjoint(("boxes", "keypoints"))
+    annotated = recipe.facts.annotated and isinstance(data, str | os.PathLike) and is_given_as_data(data, points=points)
+    return DataArguments(None, data) if annotated or table_in(data) is not None else DataArguments(data)
 
 
 def _by_name(recipe: Recipe, data: Mapping[str, Any]) -> DataArguments:
@@ -134,43 +129,43 @@ def as_list(paths: PathLike | Sequence[PathLike] | None) -> list[PathLike]:
     """One path, or several, as a list; none as an empty one."""
     if paths is None:
         return []
-    found: list[PathLike] = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
-    if not found:
+    listed: list[PathLike] = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
+    if not listed:
         raise ValueError("an empty list of folders")
-    return found
+    return listed
 
 
 def check_targets(recipe: Recipe, table: Columns) -> None:
     """DataError where the recipe asks for a target that the data has not, or masks were given that it cannot take."""
     own = {"mask": table.masked, "boxes": table.boxes is not None, "keypoints": table.keypoints is not None}
-    given = {name for name, there in own.items() if there}
-    for text in wrong_targets(recipe, given):
+    targets = {name for name, there in own.items() if there}
+    for text in wrong_targets(recipe, targets):
         raise DataError(text)
-    tell_of_absent(recipe, given)
+    tell_of_absent(recipe, targets)
 
 
-def wrong_targets(recipe: Recipe, given: Container[str]) -> Iterator[str]:
+def wrong_targets(recipe: Recipe, targets: Container[str]) -> Iterator[str]:
     """What the data has not and the recipe requires, or has and the recipe refuses."""
     for name, presence in recipe.inputs.presence.items():
-        if presence == "required" and name not in given:
+        if presence == "required" and name not in targets:
             source = f"annotations (files=, --data: COCO, YOLO, ...), or a CSV column `{name}`"
             if name == "mask":
                 source = "masks (masks=, --masks), a CSV column `mask`, or annotations with polygons (files=, --data)"
             yield f"recipe {recipe.name!r} requires {name}, and the data has none: give {source}"
-        if presence == "absent" and name in given:
+        if presence == "absent" and name in targets:
             text = f"recipe {recipe.name!r} does not take {name} (its `inputs:` say `{name}: absent`)"
             yield f"{text}: change the recipe, or leave out masks="
 
 
-def absent_targets(recipe: Recipe, given: Container[str]) -> list[str]:
+def absent_targets(recipe: Recipe, targets: Container[str]) -> list[str]:
     """Boxes and keypoints that the recipe declares and the data has not."""
     declared = recipe.inputs.presence
-    return [name for name in ("boxes", "keypoints") if declared[name] == "optional" and name not in given]
+    return [name for name in ("boxes", "keypoints") if declared[name] == "optional" and name not in targets]
 
 
-def tell_of_absent(recipe: Recipe, given: Container[str]) -> None:
+def tell_of_absent(recipe: Recipe, targets: Container[str]) -> None:
     """One line in the log where the recipe declares boxes or keypoints, and the data has none."""
-    if absent := absent_targets(recipe, given):
+    if absent := absent_targets(recipe, targets):
         _log.warning(
             "recipe %r declares %s, and the data has none: samples come without. Give annotations, or a CSV file "
             "with a column for them, or write `presence: required` to make this an error",

@@ -15,11 +15,13 @@ from augrecipes.images.reading import read_headers
 from augrecipes.lint.meaning import mask_hint
 from augrecipes.machine import in_threads
 from augrecipes.progress import Parts
+from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources import defects
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, Findings, Size
 from augrecipes.sources.files import read_mask
+from augrecipes.sources.sample import RecipeSource, Sample
 
 IMAGE = {"": 1}  # one grid, of one pixel a cell
 Faults = Iterator[tuple[str, str]]  # kinds of defects, and their messages
@@ -85,10 +87,8 @@ def look_at_files(
             return
         for path, other in sizes.items():
             if other != size:
-                yield (
-                    "mask",
-                    f"{path} is {defects.size_text(other)}, but its image {images[k]} is {defects.size_text(size)}",
-                )
+                texts = defects.size_text(other), defects.size_text(size)
+                yield "mask", f"{path} is {texts[0]}, but its image {images[k]} is {texts[1]}"
         if table.recorded is not None:
             for why in _failure(table.recorded.check, k, images[k], size):
                 yield "resized", why
@@ -105,19 +105,15 @@ def look_at_files(
         whys += [why for path in masks[k : k + 1] for why in _failure(read_mask, path)]
         return [("unreadable", why) for why in whys]
 
-    def blame(k: int, wrong: Iterable[tuple[str, str]]) -> None:
+    def blame(k: int, faults: Iterable[tuple[str, str]]) -> bool:
         place = "" if table.lines is None else f"{file}:{table.lines[k]}: "
-        for kind, text in wrong:
-            findings.defects.append(Defect(kind, (images[k], *masks[k : k + 1]), place + text))
-            fine.discard(k)
+        return findings.blame((images[k], *masks[k : k + 1]), faults, place)
 
-    fine, ranges = set(range(len(images))), dict[str, str]()
-    for k in range(len(images)):
-        blame(k, by_header(k))
-    good: dict[int, Any] = {k: headers[images[k]] for k in sorted(fine)}
+    ranges = dict[str, str]()
+    good: dict[int, Any] = {k: headers[path] for k, path in enumerate(images) if not blame(k, by_header(k))}
     some = [k for k, header in good.items() if content or header.bits > 8]  # of which the range is told
-    for k, wrong in zip(some, in_threads(by_pixels, some, advance=partial(advance, "decoding")), strict=True):
-        blame(k, wrong)
+    decoded = zip(some, in_threads(by_pixels, some, advance=partial(advance, "decoding")), strict=True)
+    fine = {*good}.difference([k for k, faults in decoded if blame(k, faults)])
     alpha = {images[k]: ALPHA for k, header in good.items() if header.alpha and channels < 4}
     for notes in filter(None, (alpha, ranges)):
         findings.notes.append(f"{counted(len(notes), 'image')}, {min(notes)} first: {notes[min(notes)]}")
@@ -125,6 +121,33 @@ def look_at_files(
     with suppress(DataError):  # of pixels: --content tells of them
         findings.notes += mask_hint(recipe, map(read_mask, few))
     return fine
+
+
+def look_at_samples(recipe: Recipe, mode: Mode, source: RecipeSource, advance: Parts) -> Checked:
+    """Read everything that somebody's own source gives, as a recipe of kind image or pair takes it."""
+    listed: dict[str, int] = dict.fromkeys(source.table.images_by_target(), len(source))
+    findings, fine, least = Findings(), 0, [] if recipe.facts.scales else defects.least_sizes(recipe, mode, IMAGE)
+    for k in range(len(source)):
+        path = source.path(k)
+        try:
+            sample = source.sample(k)
+            faults = [*_faults_of(recipe, sample, least)]
+            for name in sample.rest.keys() & {"mask", "boxes", "keypoints"}:
+                listed[name] = listed.get(name, 0) + 1
+        except DataError as error:
+            faults = [("unreadable", str(error if error.path else error.with_path(path)))]
+        fine += not findings.blame((path,), faults)
+        advance("reading", k + 1, len(source))
+    return Checked(recipe.facts.unit, listed, fine, findings.defects, given=True)
+
+
+def _faults_of(recipe: Recipe, sample: Sample, least: Any) -> Faults:
+    sizes: dict[str, Size] = {name: (image.shape[0], image.shape[1]) for name, image in sample.images.items()}
+    if recipe.facts.scales:
+        yield from kinds.part(recipe.kind, "reader").size_faults(recipe, sample.path, sizes)
+    else:
+        boxes, points = (sample.rest.get(name) for name in ("boxes", "keypoints"))
+        yield from unfit(recipe, sample.path, sizes["image"], least, boxes, points)
 
 
 def unfit(recipe: Recipe, path: str, size: Size, least: Any, boxes: Any, keypoints: Any) -> Faults:

@@ -64,15 +64,15 @@ class Ragged(SpawnShared):
 
         albumentations wants a label for each, also where the data has none: of keypoints it is the row.
         """
-        found: dict[str, Any] = {name: self.rows(i)}
+        targets: dict[str, Any] = {name: self.rows(i)}
         if labels is not None:
-            rows = np.arange(len(found[name])) * (name == "keypoints")
-            found[labels] = rows if self.labels is None else self.labels_of(i)
+            rows = np.arange(len(targets[name])) * (name == "keypoints")
+            targets[labels] = rows if self.labels is None else self.labels_of(i)
         if self.numbers is not None:
             numbers = self.numbers[self.offsets[i] : self.offsets[i + 1]].copy()
             parts = zip(NUMBERS[name], (numbers[:, 0], numbers[:, 1:]), strict=False)
-            found |= {key: part for key, part in parts if part.shape[1:] != (0,)}
-        return found
+            targets |= {key: part for key, part in parts if part.shape[1:] != (0,)}
+        return targets
 
     def take(self, keep: npt.NDArray[np.int64]) -> Ragged:
         """The samples at the positions in `keep`."""
@@ -157,8 +157,8 @@ class Columns(SpawnShared):
             raise ValueError(f"classes= is a list of names, each once, or numbers by name, got {classes!r}")
         if self.labels is None or not own or self.label_of(0) is not None:
             raise ValueError("classes= numbers folders of classes, or labels of a CSV file, and this data has neither")
-        kept = [*own.values()] != [*range(len(own))]
-        numbers = number(names)[2] if kept else {name: k for k, name in enumerate(names)}
+        has_numbers = [*own.values()] != [*range(len(own))]
+        numbers = number(names)[2] if has_numbers else {name: k for k, name in enumerate(names)}
         numbers = dict(classes) if isinstance(classes, Mapping) else numbers
         called = {k: name for name, k in own.items()}
         used, rows, places = np.unique(self.labels, return_index=True, return_inverse=True)
@@ -242,6 +242,15 @@ class Columns(SpawnShared):
         """What stands for a row in samples, messages and records: the file of its first target."""
         return next(iter(self.images_by_target().values()))[row]
 
+    def points(self, unit: int, inputs: Any) -> dict[str, Any]:
+        """Boxes and keypoints of a unit with their labels, as far as a recipe's inputs take them."""
+        targets: dict[str, Any] = {}
+        for name in ("boxes", "keypoints"):
+            points, declared = getattr(self, name), getattr(inputs, name)
+            if points is not None and declared is not None and declared.presence != "absent":
+                targets |= points.targets(unit, name, declared.labels)
+        return targets
+
     def parts(self, unit: int, inputs: Any, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a pipeline takes of a unit, and what travels beside it; see `augrecipes.sources.files.read_files`."""
         return read_files(self, unit, inputs, **how), {}
@@ -282,8 +291,8 @@ def number(labels: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[str], dic
     """
     if all(_INTEGER.fullmatch(label) for label in labels):
         ids = np.array([int(label.partition(".")[0]) for label in labels], np.int64)
-        kept = [str(value) for value in np.unique(ids)]
-        return ids, kept, {name: int(name) for name in kept}
+        names = [str(value) for value in np.unique(ids)]
+        return ids, names, {name: int(name) for name in names}
     values = {label: float(label) if _NUMBER.fullmatch(label) else math.inf for label in labels}
     classes = sorted(values, key=lambda label: (values[label], label))
     class_to_idx = {name: i for i, name in enumerate(classes)}

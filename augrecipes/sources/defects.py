@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError, Lines, counted, harmless, listed
-from augrecipes.images.format import ImageHeader, lost
+from augrecipes.images.format import ImageHeader, find_loss
 from augrecipes.images.reading import MaybeHeader
 from augrecipes.ops import registry
 from augrecipes.ops.records import op_record
@@ -75,6 +75,12 @@ class Findings:
         texts = (f"{path}:{line}: {what}" if line else what for line, what in sorted(problems))
         self.defects += [Defect("row", (path,), text) for text in texts]
 
+    def blame(self, files: tuple[str, ...], faults: Iterable[tuple[str, str]], place: str = "") -> bool:
+        """Add what is wrong with a sample of these files, kinds and messages behind its place; whether anything is."""
+        defects = [Defect(kind, files, place + text) for kind, text in faults]
+        self.defects += defects
+        return bool(defects)
+
     def refuse(self) -> None:
         """DataError of all that is wrong; nothing where there is nothing."""
         if len(self.defects) == 1:
@@ -105,14 +111,12 @@ def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit
     lines = [f"{counted(len(defects), 'defect')} in the files of {' and '.join(targets)}; {left}"]
     room = _MOST_LINES
     for kind, title in KINDS.items():
-        these = sorted(harmless(defect.message) for defect in defects if defect.kind == kind)
-        if these:
-            lines.append(f"{title}{' (width×height)' if kind in ('size', 'small', 'mask') else ''}: {len(these)}")
-        shown = these[: max(room, 3)]  # a few of every kind, however many there are of the others
-        room -= len(shown)
-        lines += [f"  {message}" for message in shown]
-        if len(these) > len(shown):
-            lines.append(f"  and {len(these) - len(shown):,} more")
+        if messages := sorted(harmless(defect.message) for defect in defects if defect.kind == kind):
+            lines.append(f"{title}{' (width×height)' if kind in ('size', 'small', 'mask') else ''}: {len(messages)}")
+            shown = messages[: max(room, 3)]  # a few of every kind, however many there are of the others
+            room -= len(shown)
+            more = len(messages) - len(shown)
+            lines += [f"  {message}" for message in [*shown, *([f"and {more:,} more"] if more else [])]]
     return Lines("\n".join(lines))
 
 
@@ -138,18 +142,18 @@ def why_unreadable(header: MaybeHeader, *, max_pixels: int = MAX_PIXELS, **how: 
     pixels = header.width * header.height
     if pixels > max_pixels:
         return f"{pixels:,} pixels are more than the limit of {max_pixels:,}"
-    return lost(header, **how)
+    return find_loss(header, **how)
 
 
 def least_sizes(recipe: Recipe, mode: Mode, units: Mapping[str, int]) -> Least:
     """What the recipe's inputs and its first crop need, in common cells of so many pixels a target, and who asks."""
-    found: list[tuple[Size, str]] = []
+    needs: list[tuple[Size, str]] = []
     if least := recipe.inputs.min_size:  # of the coarsest target
         coarsest = min(units.values())
-        found.append(((-(-least[0] // coarsest), -(-least[1] // coarsest)), "the recipe's inputs ask for"))
+        needs.append(((-(-least[0] // coarsest), -(-least[1] // coarsest)), "the recipe's inputs ask for"))
     if crop := _first_crop(recipe.section(mode) or (), units):
-        found.append(crop)
-    return found
+        needs.append(crop)
+    return needs
 
 
 def _first_crop(steps: Sequence[Step], units: Mapping[str, int]) -> tuple[Size, str] | None:
@@ -191,7 +195,7 @@ def wrong_points(
     [('box', 'box 2, [5, 5, 30, 8]: it reaches outside'), ('keypoint', 'keypoint 2, [30, 8]: it lies outside')]
     """
     height, width = size
-    found = []
+    points = []
     if boxes is not None and inputs.boxes is not None:
         with np.errstate(all="ignore"):
             corners = corners_of(boxes, inputs.boxes.format, height, width)
@@ -200,12 +204,12 @@ def wrong_points(
             inside = ((corners >= 0) & (corners <= 1) | np.isclose(corners, 0) | np.isclose(corners, 1)).all(axis=1)
         whys = np.where(empty, "it has no width, or no height", np.where(inside, "", "it reaches outside"))
         whys = np.where(np.isfinite(boxes).all(axis=1), whys, "it holds a number that is not finite")
-        found.append(("box", boxes, whys))
+        points.append(("box", boxes, whys))
     if keypoints is not None and inputs.keypoints is not None and inputs.keypoints.remove_invisible:
         x, y = keypoints[:, [1, 0] if inputs.keypoints.format == "yx" else [0, 1]].T
         inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
-        found.append(("keypoint", keypoints, np.where(inside, "", "it lies outside")))
-    for kind, rows, whys in found:
+        points.append(("keypoint", keypoints, np.where(inside, "", "it lies outside")))
+    for kind, rows, whys in points:
         for k in np.flatnonzero(whys != "").tolist():
             yield kind, f"{kind} {k + 1}, [{', '.join(f'{value:g}' for value in rows[k])}]: {whys[k]}"
 

@@ -174,10 +174,7 @@ def read_files(
         if mask.shape[:2] != targets[name].shape[:2]:
             message = f"is {_size(mask)} px, but its image {path} is {_size(targets[name])} px"
             raise DataError(message, mask_path)
-    for key in ("boxes", "keypoints"):
-        points, declared = getattr(table, key), getattr(inputs, key)
-        if points is not None and declared is not None:
-            targets |= points.targets(unit, key, declared.labels)
+    targets |= table.points(unit, inputs)
     if table.keypoints is None:
         targets.pop("object", None)
     return targets

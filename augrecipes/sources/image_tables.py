@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.errors import DataError, counted
+from augrecipes.sources.annotations.records import RecordError
 from augrecipes.sources.columns import Columns, Ragged, number
 from augrecipes.sources.csv_list import CsvRows, columns_at, read_rows
 from augrecipes.sources.defects import Defect, Findings
@@ -69,24 +70,25 @@ def _match_masks(
         folders, named = [folder] if folder else [], template(last.removesuffix(".*").replace(_STEM, "{}"))
     table = list_folders(folders, cache=cache, layout="flat").images if folders else images
     files = {k: stem(table.name(k)) for k in range(len(table))}
-    theirs = by_scene(files, named)
-    taken = {k for some in theirs.values() for k in some} if table is images else set()
+    mask_scenes = by_scene(files, named)
+    taken = {k for some in mask_scenes.values() for k in some} if table is images else set()
     own = {k: stem(images.name(k)) for k in range(len(images)) if k not in taken}
-    if not theirs or not own:
-        what = "all files here are named {}: there are no images" if theirs else "no file here is named {}"
+    if not mask_scenes or not own:
+        what = "all files here are named {}: there are no images" if mask_scenes else "no file here is named {}"
         raise DataError(what.format(last), ", ".join(map(os.fsdecode, folders or roots)))
-    ours, theirs = match_folders(by_scene(own, template("{}")), theirs)
+    image_scenes, mask_scenes = match_folders(by_scene(own, template("{}")), mask_scenes)
     chosen: dict[int, int] = {}
     wrong: dict[int, str] = {}
-    for scene, these in ours.items():
-        found = theirs.get(scene, [])
-        if len(these) == len(found) == 1:
-            chosen[these[0]] = found[0]
-            continue
-        some = f"{counted(len(found), 'mask')} for {counted(len(these), 'image')} of this name"
-        wrong |= dict.fromkeys(these, f"{some}: {', '.join(table[k] for k in found)}" if found else "no mask")
+    for scene, numbers in image_scenes.items():
+        matched = mask_scenes.get(scene, [])
+        if len(numbers) == len(matched) == 1:
+            chosen[numbers[0]] = matched[0]
+        else:
+            some = f"{counted(len(matched), 'mask')} for {counted(len(numbers), 'image')} of this name"
+            what = f"{some}: {', '.join(table[k] for k in matched)}" if matched else "no mask"
+            wrong |= dict.fromkeys(numbers, what)
     findings.defects += [Defect("missing", (images[i],), f"{images[i]}: {wrong[i]}") for i in sorted(wrong)]
-    if unused := sum(map(len, theirs.values())) - len(chosen):
+    if unused := sum(map(len, mask_scenes.values())) - len(chosen):
         findings.notes.append(f"{counted(unused, 'mask')} without an image")
     keep = sorted(chosen)
     return keep, table.take([chosen[i] for i in keep])
@@ -112,7 +114,7 @@ def table_of_csv(
     findings: Findings,
     *,
     check: bool = True,
-    ignore: frozenset[str] = frozenset(),
+    taken: frozenset[str] = frozenset({"mask", *_POINTS}),
     renamed: Mapping[str, str] | None = None,
     outside: bool = False,
 ) -> Columns:
@@ -123,7 +125,7 @@ def table_of_csv(
         split: only the rows of this split. Classes are numbered over all rows, so that splits agree.
         findings: takes rows that cannot be used.
         check: whether files that do not exist are wrong now, and not when they are read.
-        ignore: columns that are not looked into: `mask`, `boxes`, `keypoints`.
+        taken: which of the columns `mask`, `boxes` and `keypoints` are looked into: a file may have them for others.
         renamed: what the file calls its columns, by the names that they have here.
         outside: whether files may lie outside of the CSV file's folder, or on another server.
 
@@ -132,9 +134,9 @@ def table_of_csv(
     """
     every = read_rows(path, renamed=renamed)
     keep = every.of_split(split)
-    rows, taken = every.select(keep), every.columns.keys() - ignore
-    files = {name: rows.paths(name, check=check, outside=outside) for name in ("image", "mask") if name in taken}
-    points = {name: _points(every, name) for name in _POINTS if name in taken}
+    rows, read = every.select(keep), every.columns.keys() & {"image", *taken}
+    files = {name: rows.paths(name, check=check, outside=outside) for name in ("image", "mask") if name in read}
+    points = {name: _points(every, name) for name in _POINTS if name in read}
     fields = every.fields(keep)
     findings.rows(every.path, every.problems)
     if every.problems:
@@ -156,38 +158,39 @@ def _points(rows: CsvRows, column: str) -> Ragged:
     Raises:
         DataError: some boxes have labels and others have none.
     """
-    values, labels, offsets = list[list[float]](), list[Any](), [0]
+    width, values, labels, offsets = _POINTS[column], list[list[float]](), list[str](), [0]
     for line, cell in zip(rows.lines, rows.columns[column], strict=True):
-        found = _cell(cell, _POINTS[column], labelled=column == "boxes")
-        if isinstance(found, str):
-            rows.problems.append((line, f"{column}: {found}"))
-            found = []
-        values += [row[: _POINTS[column]] for row in found]
-        labels += [label for row in found for label in row[_POINTS[column] :]]
+        try:
+            points = _cell(cell, width, labelled=column == "boxes")
+        except RecordError as error:
+            rows.problems.append((line, f"{column}: {error}"))
+            points = []
+        values += [row[:width] for row in points]
+        labels += [str(label) for row in points for label in row[width:]]
         offsets.append(len(values))
-    made = Ragged(np.array(values, np.float32).reshape(-1, _POINTS[column]), np.array(offsets, np.int64))
+    ragged = Ragged(np.array(values, np.float32).reshape(-1, width), np.array(offsets, np.int64))
     if not labels:
-        return made
+        return ragged
     if len(labels) != len(values):
         raise DataError(f"{column}: some rows have a label and others have none", rows.path)
-    ids, classes, class_to_idx = number([str(label) for label in labels])
-    kept = all(name == str(value) for name, value in class_to_idx.items())
-    return replace(made, labels=ids, classes=None if kept else tuple(classes))
+    ids, classes, class_to_idx = number(labels)
+    are_numbers = all(name == str(value) for name, value in class_to_idx.items())
+    return replace(ragged, labels=ids, classes=None if are_numbers else tuple(classes))
 
 
-def _cell(text: str, width: int, *, labelled: bool) -> list[list[Any]] | str:
-    """The rows of numbers in a cell, or what is wrong with it."""
+def _cell(text: str, width: int, *, labelled: bool) -> list[list[Any]]:
+    """The rows of numbers in a cell; RecordError where there is something else."""
     try:
-        found = json.loads(text) if text else []
+        rows = json.loads(text) if text else []
     except (ValueError, RecursionError) as error:
-        return f"not valid JSON: {error}"
-    if not isinstance(found, list):
-        return f"should be a JSON list, got {text[:40]}"
-    for row in found:
-        fine = isinstance(row, list) and width <= len(row) <= width + labelled
-        if not fine or not all(type(value) in (int, float) and abs(value) < _FARTHEST for value in row[:width]):
+        raise RecordError(f"not valid JSON: {error}") from None
+    if not isinstance(rows, list):
+        raise RecordError(f"should be a JSON list, got {text[:40]}")
+    for row in rows:
+        fits = isinstance(row, list) and width <= len(row) <= width + labelled
+        if not fits or not all(type(value) in (int, float) and abs(value) < _FARTHEST for value in row[:width]):
             label = " and, if you like, a label" if labelled else ""
-            return f"{json.dumps(row)} should be a list of {width} numbers{label}"
+            raise RecordError(f"{json.dumps(row)} should be a list of {width} numbers{label}")
         if not all(type(label) in (int, str) or (type(label) is float and label % 1 == 0) for label in row[width:]):
-            return f"{json.dumps(row)} has a label that is neither a whole number nor text"
-    return found
+            raise RecordError(f"{json.dumps(row)} has a label that is neither a whole number nor text")
+    return rows

@@ -63,14 +63,14 @@ class RowKeys:
         return dict(zip(names, row, strict=True))
 
     def _renamed(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        found = dict(row)
-        for wanted, names in (("image", IMAGE_KEYS), ("label", LABEL_NAMES)):
-            if wanted in found or (wanted == "image" and "image" not in self.images):
+        parts = dict(row)
+        for ours, names in (("image", IMAGE_KEYS), ("label", LABEL_NAMES)):
+            if ours in parts or (ours == "image" and "image" not in self.images):
                 continue
-            name = next((name for name in names if name in found), None)
+            name = next((name for name in names if name in parts), None)
             if name is not None:
-                found[wanted] = found.pop(name)
-        return found
+                parts[ours] = parts.pop(name)
+        return parts
 
     def _places(self, row: Sequence[Any]) -> tuple[str, ...]:
         if len(row) == 1:
@@ -115,11 +115,11 @@ class SourceTable(GivenTable):
 
     def read_for(self, recipe: Recipe, targets: Sequence[str]) -> Self:
         """The same samples for a recipe, and the images of it that are read."""
-        made = replace(self, rows=RowKeys(self.rows.keys, tuple(targets)))
-        there = made.annotations(recipe.inputs)
+        table = replace(self, rows=RowKeys(self.rows.keys, tuple(targets)))
+        there = table.annotations(recipe.inputs)
         return replace(
-            made,
-            masks=made._names if "mask" in there else None,
+            table,
+            masks=table._names if "mask" in there else None,
             boxes=_NOTHING if "boxes" in there else None,
             keypoints=_NOTHING if "keypoints" in there else None,
         )
@@ -204,7 +204,7 @@ def table_of_source(
         RecipeError: the recipe is for bags.
         TypeError: it is no source.
     """
-    given = data.found() if isinstance(data, NamedSource) else data
+    given = data.resolve() if isinstance(data, NamedSource) else data
     table = given if isinstance(given, SourceTable) else getattr(given, "table", None)
     if isinstance(table, SourceTable):
         opens = isinstance(data, NamedSource)  # in each process by its name

@@ -95,13 +95,13 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
     encoded = [os.fsencode(root) for root in roots]
     if not encoded:
         raise DataError("no folder was given")
-    found = [_list_one(root, cache=cache, layout=layout) for root in encoded]
-    flat = [None in groups for groups in found]
+    listings = [_list_one(root, cache=cache, layout=layout) for root in encoded]
+    flat = [None in groups for groups in listings]
     if any(flat) and not all(flat):
         what = "this folder is flat (images directly in it, no classes), but another root has class folders: choose "
         raise DataError(f"{what}with layout='classes' or layout='flat'", os.fsdecode(encoded[flat.index(True)]))
     tables, classes = [], list[bytes]()
-    for root, groups in zip(encoded, found, strict=True):
+    for root, groups in zip(encoded, listings, strict=True):
         place = remote_place(root)  # names are relative to what stands in front of a pattern
         for name, parts in groups.items():
             names = sorted(above + file for above, scan in parts for file in _names(scan.files))
@@ -111,10 +111,8 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
     if any(flat):
         return Columns(files=files)
     known, numbers = np.unique(np.array(classes, object), return_inverse=True)
-    labels, named = (
-        np.repeat(numbers.astype(np.int64), [len(table) for table in tables]),
-        tuple(map(os.fsdecode, known)),
-    )
+    labels = np.repeat(numbers.astype(np.int64), [len(table) for table in tables])
+    named = tuple(map(os.fsdecode, known))
     _tell_of_classes(os.fsdecode(encoded[0]), named, asks=layout == "auto")
     return Columns(files=files, labels=labels, classes=named, class_to_idx={name: k for k, name in enumerate(named)})
 
@@ -159,7 +157,7 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None,
     if not flat and here[0][1].files:
         first = os.fsdecode(_names(here[0][1].files)[0])
         _log.warning("%s: %s beside the folders, not read (%s first)", name, counted(direct, "image"), first)
-    return {None: every} if flat else {found: below[found] for found in sorted(below)}
+    return {None: every} if flat else dict(sorted(below.items()))
 
 
 def _count(parts: Iterable[_Part]) -> int:
@@ -169,7 +167,7 @@ def _count(parts: Iterable[_Part]) -> int:
 def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
     """(path below the root, scan) of every folder; parents before children."""
     known = _recall(root) if cache else {}
-    found: list[tuple[bytes, Scan]] = []
+    scans: list[tuple[bytes, Scan]] = []
     trusted: dict[bytes, Scan] = {}
     news = False
     todo: list[tuple[bytes, frozenset[tuple[int, int]]]] = [(b"", frozenset())]
@@ -188,33 +186,33 @@ def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
                 trusted[path] = scan
         except OSError as error:
             raise DataError(f"this folder cannot be listed: {_why(error)}", path=os.fsdecode(full)) from None
-        found.append((path, scan))
-        if len(found) > _MOST_FOLDERS:
+        scans.append((path, scan))
+        if len(scans) > _MOST_FOLDERS:
             raise DataError(f"more than {_MOST_FOLDERS:,} folders", path=os.fsdecode(root))
         inside = above | {identity}
         todo += [(path + b"/" + name if path else name, inside) for name in _names(scan.folders)]
     if cache and news and trusted:
         _remember(root, trusted)
-    return found
+    return scans
 
 
 def _recall(root: bytes) -> dict[bytes, Scan]:
     """The remembered scans below a root, by relative path; empty where there are none or they are damaged."""
-    found: dict[bytes, Scan] = {}
+    scans: dict[bytes, Scan] = {}
     with contextlib.suppress(OSError, ValueError, KeyError):
-        if (kept := caches.recall(caches.FOLDERS, caches.identity(root), _RULES)) is None:
+        if (memo := caches.recall(caches.FOLDERS, caches.identity(root), _RULES)) is None:
             return {}
-        blob, ends = kept["text"].tobytes(), np.cumsum(kept["lengths"]).tolist()
+        blob, ends = memo["text"].tobytes(), np.cumsum(memo["lengths"]).tolist()
         parts = [blob[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-        rows = zip(parts[::3], parts[1::3], parts[2::3], kept["times"].tolist(), strict=True)
+        rows = zip(parts[::3], parts[1::3], parts[2::3], memo["times"].tolist(), strict=True)
         for path, files, folders, times in rows:
             # Whoever can write the memo must not be able to list files outside the root.
             if b"/" in files + folders or os.fsencode(os.sep) in files + folders:
                 return {}
             if not {b"", b".", b".."}.isdisjoint(_names(files) + _names(folders)):
                 return {}
-            found[path] = Scan(tuple(times), files, folders)
-    return found
+            scans[path] = Scan(tuple(times), files, folders)
+    return scans
 
 
 def _remember(root: bytes, scans: dict[bytes, Scan]) -> None:
@@ -235,7 +233,7 @@ def _times(about: os.stat_result) -> tuple[int, ...]:
 
 def _elsewhere(place: RemotePath) -> list[_Part]:
     """The same of a folder elsewhere, or of a pattern: it, and each folder in it with the images below."""
-    found: dict[bytes, list[bytes]] = {b"": []}
+    by_folder: dict[bytes, list[bytes]] = {b"": []}
     try:
         names = [os.fsencode(name) for name in place.files()]
     except OSError as error:
@@ -244,11 +242,11 @@ def _elsewhere(place: RemotePath) -> list[_Part]:
         parts = name.split(b"/")
         if not any(map(SKIPPED.match, parts)):
             top = parts[0] if len(parts) > 1 else b""
-            files = found.setdefault(top, [])
+            files = by_folder.setdefault(top, [])
             if is_image(parts[-1]):
                 files.append(name.removeprefix(top + b"/"))
-    folders = b"\0".join(filter(None, found))
-    return [(top, Scan((), b"\0".join(files), b"" if top else folders)) for top, files in found.items()]
+    folders = b"\0".join(filter(None, by_folder))
+    return [(top, Scan((), b"\0".join(files), b"" if top else folders)) for top, files in by_folder.items()]
 
 
 def _scan(full: bytes, about: os.stat_result) -> Scan:

@@ -69,8 +69,8 @@ def by_scene(files: Mapping[T, str], named: re.Pattern[str]) -> Scenes[T]:
     """Files whose names fit a template, by the folder and the name of their scene."""
     scenes: Scenes[T] = defaultdict(list)
     for file, name in files.items():
-        if found := named.fullmatch(name):
-            scenes[found[1] or "", found[2]].append(file)
+        if match := named.fullmatch(name):
+            scenes[match[1] or "", match[2]].append(file)
     return scenes
 
 

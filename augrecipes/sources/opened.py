@@ -19,7 +19,7 @@ from augrecipes.images.format import stage
 from augrecipes.images.reading import open_file
 from augrecipes.paths import is_archive
 from augrecipes.sources.names import is_folder, is_image
-from augrecipes.sources.sample_inputs import plain_array
+from augrecipes.sources.sample_inputs import one_each
 from augrecipes.sources.source import Source, is_source
 from augrecipes.sources.tar.shards import TarShards
 from augrecipes.user_code import open_module
@@ -38,7 +38,7 @@ class OpenedSource(Source):
     """Something with a length and items as a source, opened anew in each process where it is given as a function.
 
     Args:
-        given: it, or a function without arguments, or a class, that opens it; or tar archives by their paths, or an
+        data: it, or a function without arguments, or a class, that opens it; or tar archives by their paths, or an
             `.npy` file, whose first axis counts images.
         name: stands for it in `path`, unless it says paths itself; None: that of its class.
 
@@ -46,19 +46,19 @@ class OpenedSource(Source):
         TypeError: it has no length or no items.
     """
 
-    def __init__(self, given: Any, name: str | None = None) -> None:
-        if isinstance(given, str | os.PathLike) or names_source(given):
-            given = _source_at(given)
-        self._given, self._opened, self._process = _as_rows(given), None, 0
-        opened = self.open() if _opens(self._given) else _checked(self._given)
-        self.name = str(name or (given.name if isinstance(given, NamedSource) else type(opened).__name__))
+    def __init__(self, data: Any, name: str | None = None) -> None:
+        if isinstance(data, str | os.PathLike) or names_source(data):
+            data = _source_at(data)
+        self._data, self._opened, self._process = _as_rows(data), None, 0
+        opened = self.open() if _opens(self._data) else _checked(self._data)
+        self.name = str(name or (data.name if isinstance(data, NamedSource) else type(opened).__name__))
 
     def open(self) -> Any:
         """It."""
-        if not _opens(self._given):
-            return self._given
+        if not _opens(self._data):
+            return self._data
         if self._opened is None or self._process != os.getpid():
-            opened = self._given()
+            opened = self._data()
             self._opened = opened.open() if isinstance(opened, OpenedSource) else _checked(_as_rows(opened))
             self._process = os.getpid()
         return self._opened
@@ -95,9 +95,9 @@ class OpenedSource(Source):
         return {**self.__dict__, "_opened": None}
 
 
-def _opens(given: Any) -> bool:
+def _opens(data: Any) -> bool:
     """Whether a value is a function or a class that gives the source, and is not the source itself."""
-    return callable(given) and (isinstance(given, type) or not (hasattr(given, "__getitem__") or is_source(given)))
+    return callable(data) and (isinstance(data, type) or not (hasattr(data, "__getitem__") or is_source(data)))
 
 
 @dataclass(frozen=True)
@@ -128,25 +128,25 @@ class NamedSource:
 
     name: str
 
-    def found(self) -> Any:
+    def resolve(self) -> Any:
         """What has the name, or what it gives when it is called."""
         module = open_module(self.name, "data", "source:", DataError)
-        found = module.found()
-        return module.called(found) if _opens(found) else found
+        value = module.found()
+        return module.called(value) if _opens(value) else value
 
     def __call__(self) -> Any:
         """The source: of an `ar.Samples` what it reads."""
-        found = self.found()
-        return getattr(getattr(found, "table", None), "source", None) or found
+        value = self.resolve()
+        return getattr(getattr(value, "table", None), "source", None) or value
 
 
-def _as_rows(given: Any) -> Any:
+def _as_rows(data: Any) -> Any:
     """Columns by their names as rows; whatever else as it is."""
-    if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) for name in given):
-        return given
-    if _SPLITS.issuperset(given):
-        raise TypeError(f"the source holds splits, {', '.join(given)}: give one of them, source[{next(iter(given))!r}]")
-    columns = {name: column for name, column in given.items() if hasattr(column, "__len__")}
+    if not isinstance(data, Mapping) or not data or not all(isinstance(name, str) for name in data):
+        return data
+    if _SPLITS.issuperset(data):
+        raise TypeError(f"the source holds splits, {', '.join(data)}: give one of them, source[{next(iter(data))!r}]")
+    columns = {name: column for name, column in data.items() if hasattr(column, "__len__")}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1:
         said = ", ".join(f"{name}: {length:,}" for name, length in lengths.items()) or "none"
@@ -154,21 +154,21 @@ def _as_rows(given: Any) -> Any:
     return NamedColumns(columns)
 
 
-def check_items(given: Any) -> None:
+def check_items(data: Any) -> None:
     """TypeError where something has no length or no items, such as a stream, even if it says a length."""
-    items = getattr(given, "__getitem__", None)
+    items = getattr(data, "__getitem__", None)
     # What torch's datasets inherit only raises.
     none = (getattr(items, "__module__", None), getattr(items, "__qualname__", None)) == _ABSTRACT or items is None
-    if lacks := "len()" if not hasattr(given, "__len__") else "items" if none and not is_source(given) else "":
-        what = f"a source has a length and items, a {type(given).__name__} has no {lacks}"
+    if lacks := "len()" if not hasattr(data, "__len__") else "items" if none and not is_source(data) else "":
+        what = f"a source has a length and items, a {type(data).__name__} has no {lacks}"
         raise TypeError(f"{what}; of a stream, recipe.transform(mode) takes what comes")
 
 
-def _checked(given: Any) -> Any:
-    check_items(given)
-    if hasattr(given, "pipeline") and hasattr(given, "recipe"):
-        raise TypeError(f"a {type(given).__name__} has run a recipe over its samples already: give what it reads")
-    return given
+def _checked(data: Any) -> Any:
+    check_items(data)
+    if hasattr(data, "pipeline") and hasattr(data, "recipe"):
+        raise TypeError(f"a {type(data).__name__} has run a recipe over its samples already: give what it reads")
+    return data
 
 
 def known_columns(source: Any, label: str = "label") -> dict[str, Any]:
@@ -181,8 +181,8 @@ def known_columns(source: Any, label: str = "label") -> dict[str, Any]:
         DataError: one of its own columns has not a value for each sample, or values of another kind.
     """
     if hasattr(source, "dataset") and hasattr(source, "indices"):
-        found, rows = known_columns(source.dataset, label), np.asarray(source.indices)
-        return {name: value[rows] if isinstance(value, np.ndarray) else value for name, value in found.items()}
+        fields, rows = known_columns(source.dataset, label), np.asarray(source.indices)
+        return {name: value[rows] if isinstance(value, np.ndarray) else value for name, value in fields.items()}
     own = _own_columns(source)
     fields = {
         _COLUMNS[name][0]: column_of(name, own[name], len(source)) for name in _COLUMNS if own.get(name) is not None
@@ -205,36 +205,33 @@ def _own_columns(source: Any) -> Mapping[str, Any]:
 def column_of(name: str, values: Any, count: int) -> Any:
     """A column of a source as an array: one value for each sample, of the kind that it has; or a DataError."""
     _, kinds, dtype, said = _COLUMNS[name]
-    array = plain_array(values)
-    if array.shape != (count,) or array.dtype.kind not in kinds:
-        what = f"{array.dtype} of shape {array.shape}"
-        raise DataError(f"column {name!r} of a source of {count} samples should be as many {said}, got {what}")
-    return array.astype(dtype, copy=False)
+    what = f"column {name!r} of a source of {count} samples"
+    return one_each(values, count, what, kinds, said).astype(dtype, copy=False)
 
 
 def _foreign_labels(source: Any, key: str) -> Any:
     """The labels where other libraries' datasets have them; None where there are none, or they are no integers."""
     columns: Any = getattr(source, "column_names", ())
-    found = source[key] if isinstance(columns, list) and key in columns else None
+    labels = source[key] if isinstance(columns, list) and key in columns else None
     for name in ("targets", "labels"):
-        found = getattr(source, name, None) if found is None and not callable(getattr(source, name, None)) else found
-    array = None if found is None else np.asarray(found[:] if hasattr(found, "__getitem__") else found)
+        labels = getattr(source, name, None) if labels is None and not callable(getattr(source, name, None)) else labels
+    array = None if labels is None else np.asarray(labels[:] if hasattr(labels, "__getitem__") else labels)
     fits = array is not None and array.shape == (len(source),) and array.dtype.kind in "iu"
     return array.astype(np.int64) if array is not None and fits else None
 
 
-def names_source(given: Any) -> bool:
+def names_source(data: Any) -> bool:
     """Whether paths name a source: tar archives, a folder of such, or an `.npy` file.
 
     >>> names_source("train-{000..015}.tar"), names_source(["a.tar", "b.tar"]), names_source("photos.csv")
     (True, True, False)
     """
-    if isinstance(given, list | tuple):
-        paths = [one for one in given if isinstance(one, str | os.PathLike) and is_archive(os.fspath(one))]
-        return 0 < len(paths) == len(given)
-    if not isinstance(given, str | os.PathLike):
+    if isinstance(data, list | tuple):
+        paths = [one for one in data if isinstance(one, str | os.PathLike) and is_archive(os.fspath(one))]
+        return 0 < len(paths) == len(data)
+    if not isinstance(data, str | os.PathLike):
         return False
-    path = Path(given)
+    path = Path(data)
     # Not `path.is_dir()`: a pattern may be too long for a path.
     return _holds_archives(path) if os.path.isdir(path) else is_archive(str(path)) or path.suffix == ".npy"  # noqa: PTH112
 
@@ -250,15 +247,15 @@ def _holds_archives(folder: Path) -> bool:
     return has_archive
 
 
-def _source_at(given: Any) -> Any:
+def _source_at(data: Any) -> Any:
     """The source that paths name; a function that opens it, where each process has to for itself."""
-    if isinstance(given, list | tuple) or (names_source(given) and Path(given).suffix != ".npy"):
-        return TarShards(given)
-    path = Path(given)
+    if isinstance(data, list | tuple) or (names_source(data) and Path(data).suffix != ".npy"):
+        return TarShards(data)
+    path = Path(data)
     if path.suffix != ".npy" or not path.is_file():
         what = "is no source: give a function that opens it, tar archives, or an .npy file of N×H×W×C"
         raise DataError(what if path.exists() else "no such file or folder", str(path))
-    return partial(_SavedRows, os.fspath(given))
+    return partial(_SavedRows, os.fspath(data))
 
 
 class _SavedRows(Source):

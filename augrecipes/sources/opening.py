@@ -8,13 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.errors import DataError
-from augrecipes.progress import Parts
 from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.remote import is_file
 from augrecipes.sources.arguments import as_given, as_list, table_in
-from augrecipes.sources.check import IMAGE, Checked, Faults, unfit
-from augrecipes.sources.defects import Defect, Size, least_sizes
 from augrecipes.sources.files import MAX_PIXELS, read_image
 from augrecipes.sources.items import table_of_source
 from augrecipes.sources.opened import names_source
@@ -55,10 +52,10 @@ def words_of(data: Data | Sequence[StrPath], before: str = "") -> str:
     return " ".join(f"{before}{name}={os.fsdecode(root)}" for name, root in named)
 
 
-def _several(given: Any) -> list[Any]:
-    if isinstance(given, bool):
-        return [str(given).lower()]
-    return [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else as_list(given)
+def _several(value: Any) -> list[Any]:
+    if isinstance(value, Mapping):
+        return [f"{name}={inner}" for name, inner in value.items()]
+    return [str(value).lower()] if isinstance(value, bool) else as_list(value)
 
 
 def open_data(
@@ -96,62 +93,27 @@ def open_data(
     """
     wanted = channels or recipe.inputs.channels
     decode: dict[str, Any] = {"channels": wanted or 3, "exif": exif, "max_pixels": max_pixels}
-    # Of a dataset such as `ar.SlideBags`; bags of a packed store are files no more.
-    listed = recipe.facts.tiles and getattr(data, "kind", None) == recipe.kind and not hasattr(data, "store")
-    bags: Any = data if listed else None
-    if is_source(data) and (masks is not None or split is not None):
-        raise DataError("masks and splits are of files; a source gives each sample with its mask")
-    if bags is not None:
-        if len(bags) != len(bags.table):
-            raise DataError("some of a dataset's bags, or repeats of them: give the dataset itself")
-        return RecipeSource(bags.table, recipe.inputs, bags.decode | ({"channels": wanted} if wanted else {}))
     if is_source(data):
+        if masks is not None or split is not None:
+            raise DataError("masks and splits are of files; a source gives each sample with its mask")
+        # Of a dataset such as `ar.SlideBags`; bags of a packed store are files no more.
+        if recipe.facts.tiles and getattr(data, "kind", None) == recipe.kind and not hasattr(data, "store"):
+            bags: Any = data
+            if len(bags) != len(bags.table):
+                raise DataError("some of a dataset's bags, or repeats of them: give the dataset itself")
+            decode = bags.source.decode | ({"channels": wanted} if wanted else {})
+            return RecipeSource(bags.table, recipe.inputs, decode)
         return RecipeSource(table_of_source(data, recipe, targets), recipe.inputs, decode)
-    given = as_given(recipe, data)
+    arguments = as_given(recipe, data)
     if split is not None:
-        given = replace(given, more={**given.more, "split": split})
+        arguments = replace(arguments, more={**arguments.more, "split": split})
     try:
-        found: RecipeSource = kinds.part(recipe.kind, "reader").find(
-            recipe, targets, given, mode=mode, masks=masks, strict=strict, headers=headers, decode=decode
+        source: RecipeSource = kinds.part(recipe.kind, "reader").find(
+            recipe, targets, arguments, mode=mode, masks=masks, strict=strict, headers=headers, decode=decode
         )
     except ValueError as error:  # of words that do not go together, each right by itself
         raise DataError(str(error)) from error
-    return found
-
-
-def look_at_source(recipe: Recipe, mode: Mode, data: Any, advance: Parts) -> Checked:
-    """Read everything that a source gives, as a recipe of kind image or pair takes it.
-
-    Raises:
-        DataError: there is nothing to look at.
-    """
-    targets = recipe.compile(mode, "none").targets
-    files = open_data(recipe, targets, data, mode=mode)
-    listed: dict[str, int] = dict.fromkeys(targets, len(files))
-    defects: list[Defect] = []
-    fine = 0
-    for k in range(len(files)):
-        path = files.path(k)
-        try:
-            sample = files.sample(k)
-            wrong = list(_of_sample(recipe, mode, sample))
-            for name in sample.rest.keys() & {"mask", "boxes", "keypoints"}:
-                listed[name] = listed.get(name, 0) + 1
-        except DataError as error:
-            wrong = [("unreadable", str(error if error.path else error.with_path(path)))]
-        defects += [Defect(kind, (path,), text) for kind, text in wrong]
-        fine += not wrong
-        advance("reading", k + 1, len(files))
-    return Checked(recipe.facts.unit, listed, fine, defects, given=True)
-
-
-def _of_sample(recipe: Recipe, mode: Mode, sample: Sample) -> Faults:
-    sizes: dict[str, Size] = {name: (image.shape[0], image.shape[1]) for name, image in sample.images.items()}
-    if recipe.facts.scales:
-        yield from kinds.part(recipe.kind, "reader").size_faults(recipe, sample.path, sizes)
-        return
-    boxes, points = (sample.rest.get(name) for name in ("boxes", "keypoints"))
-    yield from unfit(recipe, sample.path, sizes["image"], least_sizes(recipe, mode, IMAGE), boxes, points)
+    return source
 
 
 def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Sample:

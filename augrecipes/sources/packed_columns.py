@@ -46,17 +46,13 @@ class Unreadable:
 
 def columns_of(table: Columns) -> dict[str, Column]:
     """The columns of a table."""
-    found: dict[str, Column] = {}
-    if table.labels is not None:
-        found["label"] = table.labels
-    if table.weights is not None:
-        found["weight"] = table.weights
-    if table.groups is not None:
-        found["group"] = [str(group) for group in table.groups]
-    found |= table.columns()
-    found |= {f"source/{name}": list(paths) for name, paths in table.sources().items()}
+    groups = None if table.groups is None else [*map(str, table.groups)]
+    columns: dict[str, Column | None] = {"label": table.labels, "weight": table.weights, "group": groups}
+    columns |= table.columns()
+    columns |= {f"source/{name}": list(paths) for name, paths in table.sources().items()}
     # A store is given away: whoever reads it may not log in as who packed it.
-    return {name: redact_all(column) if isinstance(column, list) else column for name, column in found.items()}
+    known = {name: column for name, column in columns.items() if column is not None}
+    return {name: redact_all(column) if isinstance(column, list) else column for name, column in known.items()}
 
 
 def table_of(store: Store, stored: Callable[..., T]) -> T:
@@ -77,12 +73,12 @@ def table_of(store: Store, stored: Callable[..., T]) -> T:
 
 def _points(store: Store, name: str) -> Ragged | None:
     """The boxes or keypoints of all stored rows, in albumentations' own terms."""
-    found: Any = store.columns
-    if f"{name}/values" not in found:
+    columns: Any = store.columns
+    if f"{name}/values" not in columns:
         return None
     classes = store.about["box_classes"] if name == "boxes" else None
-    values, offsets, labels = (found[f"{name}/{key}"] for key in ("values", "offsets", "labels"))
-    return Ragged(values, offsets, labels, classes and tuple(classes), found.get(f"{name}/numbers"))
+    values, offsets, labels = (columns[f"{name}/{key}"] for key in ("values", "offsets", "labels"))
+    return Ragged(values, offsets, labels, classes and tuple(classes), columns.get(f"{name}/numbers"))
 
 
 def unreadable_in(store: Store) -> dict[int, Unreadable]:
@@ -90,12 +86,11 @@ def unreadable_in(store: Store) -> dict[int, Unreadable]:
     return {one["row"]: Unreadable(one["row"], one["path"], one["reason"]) for one in store.about["unreadable"]}
 
 
-def columns_of_points(name: str, found: Mapping[int, tuple[npt.NDArray[Any], ...]], rows: int) -> Any:
+def columns_of_points(name: str, points: Mapping[int, tuple[npt.NDArray[Any], ...]], rows: int) -> Any:
     """The columns of boxes or keypoints: (values, labels, numbers) by stored row, the others have none."""
     counts = np.zeros(rows, np.int64)
-    for row, (values, *_) in found.items():
-        counts[row] = len(values)
-    some = [found[row] for row in sorted(found) if len(found[row][0])]
+    counts[list(points)] = [len(values) for values, *_ in points.values()]
+    some = [points[row] for row in sorted(points) if counts[row]]
     dtypes = {values.dtype for values, *_ in some}
     if len(dtypes) > 1:
         raise DataError(f"the steps leave {name} as {' and '.join(sorted(map(str, dtypes)))}: they cannot be stored")

@@ -253,5 +253,5 @@ def place_in(name: str) -> RowAndColumn:
     return (int(last[1]), int(last[2])) if last else NOWHERE
 
 
-def _number(found: re.Match[str]) -> int:
-    return int(found[1] or found[2])
+def _number(match: re.Match[str]) -> int:
+    return int(match[1] or match[2])

@@ -77,6 +77,8 @@ class RecipeSource(Source):
     decode: dict[str, Any]
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    epochs = 1
+    """How many epochs differ in what is read: files are what they are in every one."""
 
     def __len__(self) -> int:
         return self.table.units
@@ -85,10 +87,10 @@ class RecipeSource(Source):
     def columns(self) -> Mapping[str, Any]:  # type: ignore[override]
         """Paths; and where samples are rows of the table, its labels, weights and groups."""
         table = self.table
-        found = {"label": table.labels, "weight": table.weights, "group": table.groups}
+        columns = {"label": table.labels, "weight": table.weights, "group": table.groups}
         paths = next(iter(table.images_by_target().values()))
         return {"path": paths} | {
-            name: values for name, values in found.items() if values is not None and len(values) == len(self)
+            name: values for name, values in columns.items() if values is not None and len(values) == len(self)
         }
 
     @property
@@ -136,11 +138,6 @@ class RecipeSource(Source):
         images = {name: rest.pop(name) for name in names or self.table.images_by_target()}
         return Sample(*self.table.place(k), self.path(k), images, rest)
 
-    def in_epoch(self, k: int, epoch: int, sample: Sample) -> Sample:
-        """The same sample: files are what they are in every epoch."""
-        del k, epoch
-        return sample
-
 
 @dataclass(frozen=True)
 class DatasetView:
@@ -176,8 +173,8 @@ class DatasetView:
     @property
     def labels(self) -> NDArray[Any] | None:
         """Of each, where there are some."""
-        found = self.dataset.labels
-        return None if found is None else found[list(self.positions)]
+        labels = self.dataset.labels
+        return None if labels is None else labels[list(self.positions)]
 
     @property
     def rule(self) -> Any:
@@ -186,11 +183,11 @@ class DatasetView:
 
     def row(self, k: int) -> int:
         """The row of the dataset's table that one of them is read from."""
-        return int(self.dataset.rows()[self.positions[k]])
+        return int(self.dataset.sample_keys.rows_of_samples()[self.positions[k]])
 
     def key(self, k: int) -> int:
         """What keys the draws of one of them, with an epoch."""
-        return int(self.dataset.indices()[self.positions[k]])
+        return int(self.dataset.sample_keys.all()[self.positions[k]])
 
     def path(self, k: int) -> str:
         """What stands for one of them: a file, or a folder."""
@@ -199,8 +196,8 @@ class DatasetView:
     def sample(self, k: int, tile: int = 0, epoch: int | None = None) -> Sample:
         """One of them, or a tile of it; DataError, naming the file, where it cannot be read."""
         self.check(k)
-        found: Sample = self.dataset.given(self.positions[k], epoch=epoch, tile=tile)
-        return found
+        sample: Sample = self.dataset.given(self.positions[k], epoch=epoch, tile=tile)
+        return sample
 
     def check(self, k: int) -> None:
         """DataError where a file is larger than is to be read; what is no image is told when it is read."""
@@ -214,10 +211,10 @@ class DatasetView:
         if header.height * header.width > self.most_pixels:
             raise DataError(f"{header.width}×{header.height} px are read only when they are asked for", path)
 
-    def in_epoch(self, k: int, epoch: int, sample: Sample) -> Sample:
-        """One of them as it is read in an epoch: stores hold several, where steps that draw were baked."""
-        del sample
-        return self.sample(k, epoch=epoch)
+    @property
+    def epochs(self) -> int:
+        """How many epochs differ in what is read."""
+        return int(self.dataset.source.epochs)
 
     def pipeline(self, **compiled: Any) -> Any:
         """The dataset's recipe as it runs there, compiled with more arguments."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from augrecipes.versions import warn_of_differences
 __all__ = ["Store", "StoredSource", "open_store", "remaining_recipe"]
 
 _MADE_BY = "augrecipes pack"
+_OF_SAMPLES = {"label": "i8", "weight": "f8", "group": "text"}
 _STEP: dict[str, Any] = {"step": str}
 _STEP["steps"] = (..., [_STEP])
 _ABOUT: dict[str, Any] = {
@@ -120,20 +121,15 @@ class StoredSource(RecipeSource):
 
     def points(self, row: int) -> dict[str, Any]:
         """Boxes and keypoints of a stored row with their labels, as far as the recipe's inputs take them."""
-        found: dict[str, Any] = {}
-        for name in POINTS:
-            points, declared = getattr(self.table, name), getattr(self.inputs, name)
-            if points is not None and declared is not None and declared.presence != "absent":
-                found |= points.targets(row, name, declared.labels)
-        return found
+        return self.table.points(row, self.inputs)
 
     def stored(self, row: int, names: Sequence[str] | None = None, *, undecoded: bool = False) -> dict[str, Any]:
         """What a pipeline takes of a stored row: views of the store, or images that are not decoded yet."""
-        found: dict[str, Any] = {}
+        targets: dict[str, Any] = {}
         for name in self.taken(names):
             take = self.store.encoded if undecoded and name != "mask" else self.store.array
-            found[name] = take(name, self.item(name, row))
-        return found | self.points(row)
+            targets[name] = take(name, self.item(name, row))
+        return targets | self.points(row)
 
     def parts(
         self, k: int, epoch: Any = 0, *, undecoded: bool = False, names: Sequence[str] | None = None
@@ -147,11 +143,6 @@ class StoredSource(RecipeSource):
         own = {name: np.array(one) if isinstance(one, np.ndarray) else one for name, one in sample.images.items()}
         rest = {name: np.array(one) if name == "mask" else one for name, one in sample.rest.items()}
         return Sample(sample.index, sample.tile, sample.path, own, rest)
-
-    def in_epoch(self, k: int, epoch: int, sample: Sample) -> Sample:
-        """The sample as another epoch has it: steps that draw may be baked."""
-        del sample
-        return self.sample(k, epoch)
 
 
 def check_store(store: Store, recipe: Recipe) -> None:
@@ -208,56 +199,62 @@ def _check_about(store: Store) -> None:
     index.check(store.about, _ABOUT, said_in, "about.")
     times, units = max(1, store.about["epochs"]), store.about["units"]
     if units * times != store.rows:
-        raise index.wrong(said_in, "about.units", f"{units} × {times} are not {store.rows} rows")
-    for name, shape, kind, needed in _wanted(store):
-        fault = _fault(store.columns.get(name), shape, kind, needed)
-        if fault:
-            raise index.wrong(columns, name, fault)
-    ends = {"bag/offsets": units} if facts(store.kind).tiles else {}
-    ends |= {f"{name}/offsets": len(store.columns.get(f"{name}/values", ())) for name in POINTS}
-    for name, end in ends.items():
-        if name in store.columns and not are_offsets(store.columns[name], end):
-            raise index.wrong(columns, name, f"does not lead from 0 to {end} without a step back")
+        raise index.damaged_field(said_in, "about.units", f"{units} × {times} are not {store.rows} rows")
+    index.check(store.columns, _column_shapes(store), columns)
     lost, channels = sorted(one["row"] for one in store.about["unreadable"]), store.about["channels"]
     if lost and lost[-1] >= store.rows:
-        raise index.wrong(said_in, "about.unreadable", f"row {lost[-1]} of {store.rows}")
+        raise index.damaged_field(said_in, "about.unreadable", f"row {lost[-1]} of {store.rows}")
     for name, items in store.tables.items():
         counts, shapes = items.rows[1:] - items.rows[:-1], items.shapes
         if counts.max(initial=0) > 1 or (counts == 0).nonzero()[0].tolist() != lost:
-            raise index.wrong(columns, f"items/{name}/rows", "rows without pixels are not those that are unreadable")
+            raise index.damaged_field(
+                columns, f"items/{name}/rows", "rows without pixels are not those that are unreadable"
+            )
         if store.targets[name] == "image" and channels is not None and (shapes[:, 2] != channels).any():
-            raise index.wrong(said_in, "about.channels", f"images of {name} have other channels")
+            raise index.damaged_field(said_in, "about.channels", f"images of {name} have other channels")
 
 
-def _wanted(store: Store) -> Iterator[tuple[str, tuple[int, ...], str, bool]]:
-    """The columns that a store of its kind may have: shape (-1: any), dtype or the kind of it, whether it must have."""
-    units, bags, of_kind = store.about["units"], store.columns.get("bag/name"), facts(store.kind)
-    samples = units if not of_kind.tiles else len(bags) if isinstance(bags, Texts) else 0
-    yield from (("label", (samples,), "i8", False), ("weight", (samples,), "f8", False))
-    yield "group", (samples,), "text", False
-    for name in store.targets:
-        yield f"source/{name}", (units,), "text", True
-    if of_kind.tiles:
-        yield from (("bag/name", (samples,), "text", True), ("bag/path", (samples,), "text", True))
-        yield from (("bag/offsets", (samples + 1,), "i8", True), ("bag/coords", (units, 2), "i8", True))
-    for name in POINTS if of_kind.annotated else ():
-        there, numbers = any(column.startswith(f"{name}/") for column in store.columns), f"{name}/numbers"
-        yield numbers, (len(store.columns.get(f"{name}/labels", ())), -1), "i8", False
-        yield from ((f"{name}/values", (-1, -1), "f", there), (f"{name}/labels", (-1,), "i8", there))
-        yield f"{name}/offsets", (store.rows + 1,), "i8", there
+def _column_shapes(store: Store) -> dict[str, Any]:
+    """The shapes of the columns that a store of its kind may have, as `index.check` takes them."""
+    columns, units, kind = store.columns, store.about["units"], facts(store.kind)
+    bags = columns.get("bag/name")
+    samples = units if not kind.tiles else len(bags) if isinstance(bags, Texts) else 0
+    shapes: dict[str, Any] = {name: (..., _array(dtype, samples)) for name, dtype in _OF_SAMPLES.items()}
+    shapes |= {f"source/{name}": _array("text", units) for name in store.targets}
+    if kind.tiles:
+        shapes |= {"bag/name": _array("text", samples), "bag/path": _array("text", samples)}
+        shapes |= {"bag/coords": _array("i8", units, 2), "bag/offsets": _offsets(samples, units)}
+    for name in POINTS if kind.annotated else ():
+        if any(column.startswith(f"{name}/") for column in columns):
+            values: Any = columns.get(f"{name}/values")
+            count = values.shape[0] if isinstance(values, np.ndarray) and values.ndim else 0
+            shapes |= {f"{name}/values": _array("f", count, -1), f"{name}/labels": _array("i8", count)}
+            shapes |= {
+                f"{name}/numbers": (..., _array("i8", count, -1)),
+                f"{name}/offsets": _offsets(store.rows, count),
+            }
+    return shapes
 
 
-def _fault(column: Any, shape: tuple[int, ...], kind: str, needed: bool) -> str:
-    """What is wrong with a column, or nothing."""
-    if column is None:
-        return "is missing" if needed else ""
-    text = isinstance(column, Texts)
-    found, is_kind = (len(column),) if text else column.shape, "text" if text else column.dtype.str[1:]
-    same = len(found) == len(shape) and all(b in (-1, a) for a, b in zip(found, shape, strict=True))
-    if same and is_kind.startswith(kind):
-        return ""
-    wanted = "×".join("n" if n < 0 else str(n) for n in shape)
-    return f"should be {kind} of shape {wanted}, not {is_kind} of {'×'.join(map(str, found))}"
+def _array(dtype: str, *shape: int) -> Callable[[Any], bool]:
+    """Whether a column is of a dtype, or the kind of one, and of a shape, in which -1 is any length."""
+
+    def fits(column: Any) -> bool:
+        if not isinstance(column, np.ndarray | Texts):
+            return False
+        lengths, said = ((len(column),), "text") if isinstance(column, Texts) else (column.shape, column.dtype.str[1:])
+        return (
+            said.startswith(dtype)
+            and len(lengths) == len(shape)
+            and all(b in (-1, a) for a, b in zip(lengths, shape, strict=True))
+        )
+
+    return fits
+
+
+def _offsets(count: int, end: int) -> Callable[[Any], bool]:
+    """Whether a column leads from 0 to an end in so many steps, none of them back."""
+    return lambda column: _array("i8", count + 1)(column) and are_offsets(column, end)
 
 
 def _check_inputs(store: Store, recipe: Recipe) -> None:
@@ -278,8 +275,5 @@ def _check_inputs(store: Store, recipe: Recipe) -> None:
 
 def declared(inputs: Inputs) -> dict[str, dict[str, Any] | None]:
     """What the inputs say of boxes and of keypoints, as plain data; None where they are not taken."""
-    found = {"boxes": inputs.boxes, "keypoints": inputs.keypoints}
-    return {
-        name: None if value is None or value.presence == "absent" else canonical(replace(value, presence="optional"))
-        for name, value in found.items()
-    }
+    taken: dict[str, Any] = {name: getattr(inputs, name) if name in inputs.taken else None for name in POINTS}
+    return {name: said and canonical(replace(said, presence="optional")) for name, said in taken.items()}

@@ -21,7 +21,7 @@ from augrecipes.cli import main
 from augrecipes.interop.budget import bounded
 from augrecipes.interop.importing import draft_of, of_document
 from augrecipes.interop.reading import of_text
-from augrecipes.interop.source import expressions, functions
+from augrecipes.interop.source import functions
 from augrecipes.interop.source.read import read
 from augrecipes.interop.source.text import SourceText
 
@@ -130,7 +130,7 @@ def test_both_ways_of_a_test_that_cannot_be_told() -> None:
     found = draft(text)
     assert [step.name for step in found.recipe().steps] == ["D4", "Blur"]
     (left,) = found.left_out()
-    assert "`cfg.heavy` in line 3 cannot be told; it was taken as true" in left.message
+    assert "tell `cfg.heavy` in line 3; it was taken as true; give it: --set cfg.heavy=VALUE" in left.message
     weak = draft(
         f"{HEAD}t = [A.D4()]\nif cfg.heavy:\n    t.append(A.Blur())\ntrain = A.Compose(t)", **{"cfg.heavy": False}
     )
@@ -138,11 +138,23 @@ def test_both_ways_of_a_test_that_cannot_be_told() -> None:
     assert [step.name for step in weak.recipe().steps] == ["D4"]
 
 
-def test_more_tests_than_are_taken_both_ways_are_told() -> None:
-    tests = "".join(f"if cfg.x{k}:\n    t.append(A.Blur())\n" for k in range(40))
-    assert any(
-        "`cfg.x" in note and "taken one way" in note for note in draft(f"{HEAD}t = []\n{tests}u = A.Compose(t)").notes
+def test_every_test_that_cannot_be_told_is_named_and_no_other() -> None:
+    tests = "".join(f"if cfg.x{k}:\n    t.append(A.Blur())\nif cfg.y{k}:\n    print(t)\n" for k in range(40))
+    found = draft(f"{HEAD}t = [A.D4()]\n{tests}u = A.Compose(t)")
+    told = [re.findall(r"`cfg\.(\w+)` in line (\d+)", left.message) for left in found.left_out()]
+    assert told == [[(f"x{k}", str(3 + 4 * k))] for k in range(40)]
+
+
+def test_values_that_depend_on_a_test_are_those_of_its_branch() -> None:
+    found = draft(
+        f"{HEAD}size, kw = 96, dict(p=0.3)\nif cfg.train:\n    size, kw['limit'] = 64, 9\nelse:\n    kw = {{}}\n"
+        "steps = [A.Rotate(**kw)] + ([A.Blur()] if size < 80 else [])\n"
+        "train = A.Compose([A.Resize(size * 2, max(size, 70))] + [each for each in steps if each])"
     )
+    assert [step.name for step in found.recipe().steps] == ["Resize", "Rotate", "Blur"]
+    assert [step.args.plain() for step in found.recipe().steps[:2]] == [{"height": 128, "width": 70}, {"limit": 9}]
+    assert [step.args.plain() for step in found.recipe().eval] == [{"height": 192, "width": 96}, {}]
+    assert found.left_out() == ()
 
 
 def test_several_are_listed_with_lines_and_one_is_named() -> None:
@@ -295,7 +307,7 @@ def _read_or_refused(text: str) -> None:
 @pytest.mark.parametrize("fault", ["held", "operators"])
 def test_the_law_of_random_programs_sees_faults(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     if fault == "held":
-        monkeypatch.setattr(expressions, "binary", lambda op, left, right: left + right)
+        monkeypatch.setattr(functions, "binary", lambda op, left, right: left + right)
     else:
         monkeypatch.setattr(functions, "COMPARE", {})
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from augrecipes.compiler.executor.inputs import MappedImages
-from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.run.batch_threads import BatchQueue, Read, run_in_threads
 from augrecipes.errors import CollateError, DataError
 
@@ -69,51 +67,6 @@ def element(column: Sequence[Any] | MappedImages, k: int) -> Any:
     return column.array(k) if isinstance(column, MappedImages) else column[k]
 
 
-@dataclass(slots=True)
-class SampleOutput:
-    """Where a batch of one goes; see `BatchOutput`. What fails is raised.
-
-    Attributes:
-        epoch: of the draws.
-        keys: index and tile of the sample.
-        allocate_image: gives the memory of the image.
-        others: what it has beside image and mask, where these are in arrays for all.
-        sample: it, where it was made by itself; else None.
-        image: it, where that is in an array for all.
-        mask: the same.
-    """
-
-    epoch: int
-    keys: Sequence[tuple[int, int]]
-    allocate_image: Allocate
-    others: dict[int, Sample] = field(default_factory=dict)
-    sample: Sample | None = None
-    image: Any = None
-    mask: Any = None
-    wide_masks: ClassVar[bool] = False
-
-    def rows(self, target: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
-        """An array of one row."""
-        array: np.ndarray = self.allocate_image(shape, dtype) if target == "image" else np.empty(shape, dtype)
-        setattr(self, target, array)
-        return array[None]
-
-    def allocate(self, k: int) -> Allocate:
-        """What gives the memory of the image."""
-        del k
-        return self.allocate_image
-
-    def put(self, k: int, sample: Sample) -> None:
-        """Take the sample."""
-        del k
-        self.sample = sample
-
-    def fail(self, k: int, error: DataError) -> None:
-        """Raise what is wrong."""
-        del k
-        raise error
-
-
 @dataclass
 class BatchOutput:
     """Arrays for the samples of a batch: sample k becomes row k of one for each target; masks of labels as int64.
@@ -121,7 +74,6 @@ class BatchOutput:
     Attributes:
         epoch: of the draws.
         keys: index and tile of each sample.
-        wide_masks: masks of labels are int64, whatever they come as.
         allocate_target: gives the memory for all of a target.
         failed: what was wrong, by position.
         arrays: all of them by target, once the size of one is known.
@@ -139,7 +91,6 @@ class BatchOutput:
     is_ragged: bool = False
     is_stopped: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    wide_masks: ClassVar[bool] = True
 
     def run(self, pipeline: Any, read: Read, threads: int = 1, *, in_memory: bool = False) -> None:
         """Make them, in some threads, of which the first is this one. They are the same however many there are.
@@ -164,12 +115,19 @@ class BatchOutput:
                 mine = pipeline.for_this_thread(self.epoch)
                 while not self.is_stopped and (taken := dict(queue.take(read_or_fail))):
                     if samples := {k: sample for k, sample in taken.items() if k not in self.failed}:
-                        run_samples(mine, self, samples)
+                        self._run_samples(mine, samples)
             except BaseException:
                 self.is_stopped = True
                 raise
 
         run_in_threads(work, threads)
+
+    def _run_samples(self, pipeline: Any, samples: dict[int, Sample]) -> None:
+        if (columns := SampleColumns.of([*samples.values()])) is not None:
+            pipeline.run_batch(self, [*samples], columns)
+            return
+        for k, targets in samples.items():
+            pipeline.run_alone(self, k, targets)
 
     def fail(self, k: int, error: DataError) -> None:
         """Take what is wrong with a sample."""
@@ -185,10 +143,6 @@ class BatchOutput:
             else:
                 rows[k] = mask
         self.others[k] = {name: value for name, value in sample.items() if name not in ("image", "mask")}
-
-    def allocate(self, k: int) -> Allocate:
-        """What gives the memory for the image of a sample that is made by itself."""
-        return partial(self.row, k)
 
     def row(self, k: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """Memory for one image."""
@@ -217,15 +171,3 @@ class BatchOutput:
                 self.arrays[target] = self.allocate_target(target, shape, dtype)
             array = self.arrays[target]
             return array if array.shape[1:] == shape and array.dtype == dtype else None
-
-
-RowTarget = SampleOutput | BatchOutput
-
-
-def run_samples(pipeline: Any, output: RowTarget, samples: dict[int, Sample]) -> None:
-    """Make some samples of a batch, by position."""
-    if (columns := SampleColumns.of([*samples.values()])) is not None:
-        pipeline.run_batch(output, [*samples], columns)
-        return
-    for k, targets in samples.items():
-        pipeline.run_alone(output, k, targets)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from augrecipes.interop import budget
 from augrecipes.interop.source import functions, values
-from augrecipes.interop.source.functions import Key, binary, plain, truth
-from augrecipes.interop.source.text import SourceText, Test, dotted, names_in, role, test_of
+from augrecipes.interop.source.functions import Key, truth
+from augrecipes.interop.source.state import State
+from augrecipes.interop.source.text import dotted
 
 _DEEPEST = 90  # expressions, statements and calls inside of each other
 MOST_ROUNDS = 64  # of a comprehension or a loop
@@ -21,42 +20,9 @@ _BASE = "_base_"
 Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
 
-class Spent(Exception):  # noqa: N818 - the reader stops, and says so
-    """More was to be evaluated than a file may ask for."""
-
-
 @dataclass(eq=False)
-class Expressions(ABC):
-    """What expressions are in the scope at hand, under assumptions on what cannot be told."""
-
-    source: SourceText
-    given: Mapping[str, Any]
-    assumed: Mapping[str, bool]  # tests by their text
-    evaluating: bool  # other tests that tell training from evaluation are taken as in evaluation
-    calls: Sequence[tuple[int, int, int]]  # of transforms: line, column and id, in order
-    used: set[str] = field(default_factory=set)  # of `given`
-    scope: values.Scope = field(default_factory=lambda: values.Scope({"__name__": "__main__"}))
-    path: list[str] = field(default_factory=list)  # names that lead to where the reader is
-    tests: dict[str, Test] = field(default_factory=dict)  # that could not be told
-    depth: int = 0
-
-    def __post_init__(self) -> None:
-        self.module = self.scope
-
-    @contextmanager
-    def named(self, name: Any) -> Iterator[None]:
-        """Put a name behind those that lead here."""
-        path = len(self.path)
-        self.path += [name] if name and isinstance(name, str) else []
-        try:
-            yield
-        finally:
-            del self.path[path:]
-
-    def spend(self, steps: int = 1) -> None:
-        """Count work."""
-        if budget.spend(steps) < budget.FOR_MATCHES:
-            raise Spent
+class Expressions(State):
+    """What expressions are at a point of a file."""
 
     @abstractmethod
     def call(self, node: ast.Call) -> Any:
@@ -66,55 +32,25 @@ class Expressions(ABC):
     def run(self, function: values.Function, args: list[Any], named: dict[Any, Any]) -> Any:
         """What a function of the file returns, see `calls`."""
 
-    def holds(self, node: ast.expr, body: Any = (), orelse: Any = ()) -> tuple[bool, str, str]:
-        """Whether a test holds; where that is assumed, also the name of the branch, and the test's text.
-
-        A branch that ends in an error is never taken.
-        """
-        try:
-            return truth(self.of(node)), "", ""
-        except values.NotKnown:
-            test = test_of(node, self.source)
-        fails, otherwise = (bool(each) and isinstance(each[-1], ast.Raise) for each in (body, orelse))
-        if fails != otherwise:
-            return otherwise, test.branch(otherwise != test.negated), ""
-        holds = self.takes(self.tests.setdefault(test.text, test))
-        return holds != test.negated, test.branch(holds), test.text
-
-    def takes(self, test: Test) -> bool:
-        """Whether a test that cannot be told is taken for true; of those that nothing says anything of, that it is."""
-        phase = role(test.label)
-        return self.assumed.get(test.text, not phase or (phase == "eval") == self.evaluating)
-
-    def of(self, node: ast.expr) -> Any:
+    def value(self, node: ast.expr) -> Any:
         """What an expression is."""
         self.spend()
         if self.depth > _DEEPEST:
             return self.unknown(node)
-        if self.given and (path := dotted(node)) in self.given:
-            return self.given_at(path)
+        if self.settings and (path := dotted(node)) in self.settings:
+            return self.setting(path)
         self.depth += 1
         try:
-            return self._of(node)
+            result = self.resolve(self._evaluate(node))
+            if type(result) is list:
+                return values.Listed(result)
+            return self.unknown(node) if result is values.MISSING else result
         except values.NotKnown as lacking:
             return self.unknown(node, *lacking.args)
         finally:
             self.depth -= 1
 
-    def given_at(self, path: str) -> Any:
-        """The value that the user gave for an expression."""
-        self.used.add(path)
-        return deepcopy(self.given[path])
-
-    def unknown(self, node: ast.expr, *parts: Any) -> values.UnknownValue:
-        """An expression that cannot be told, and the names that it needs."""
-        budget.spend(12)  # what it costs to find the names
-        path = dotted(node)
-        known = [root for part in parts if isinstance(part, values.UnknownValue) for root in part.roots]
-        roots = tuple(dict.fromkeys([path] if path else known + names_in(node, self.scope)))[:4]
-        return values.UnknownValue(path or self.source.text(node), self.source.at(node), roots)
-
-    def _of(self, node: ast.expr) -> Any:
+    def _evaluate(self, node: ast.expr) -> Any:
         match node:
             case ast.Constant(value=value) if isinstance(value, Key):
                 return value
@@ -122,84 +58,93 @@ class Expressions(ABC):
                 outside = values.OutsideName(values.USUAL.get(name, name), name in values.USUAL)
                 return self.scope.get(name, outside)
             case ast.Attribute(value=inner, attr=name):
-                return self.attribute(self.of(inner), name)
+                return self.each_way(node, partial(self.attribute, name), self.value(inner), flat=False)
             case ast.Subscript(value=inner, slice=key):
-                return functions.item_of(self.of(inner), self.of(key))
+                return self.each_way(node, functions.item_of, self.value(inner), self.value(key))
             case ast.Slice(lower=lower, upper=upper, step=step):
-                return slice(*(self.of(each) if each else None for each in (lower, upper, step)))
+                return slice(*(self.value(each) if each else None for each in (lower, upper, step)))
             case ast.Call():
                 return self.call(node)
             case ast.List(elts=parts):
                 return values.Listed(self.items(parts), self.source.at(node))
             case ast.Set(elts=[ast.Set(elts=[inner])]):
-                return self.of(inner)  # {{_base_.name}} of MM's configs
+                return self.value(inner)  # {{_base_.name}} of MM's configs
             case ast.Tuple(elts=parts) | ast.Set(elts=parts):
                 return tuple(self.items(parts))
             case ast.Dict():
                 return self._mapping(node)
             case ast.BinOp(left=left, op=op, right=right):
-                value = binary(op, self.of(left), self.of(right))
-                self.spend(len(value) if isinstance(value, list) else 1)
-                return value
-            case ast.UnaryOp(op=ast.Not(), operand=inner):
-                return not truth(self.of(inner))
+                return self.operate(node, op, self.value(left), self.value(right))
             case ast.UnaryOp(op=sign, operand=inner):
-                return plain(functions.UNARY[type(sign)], self.of(inner))
+                return self.each_way(node, partial(functions.unary, sign), self.value(inner))
             case ast.BoolOp(op=sign, values=parts):
                 return self._logic(parts, stops=isinstance(sign, ast.Or))
             case ast.Compare():
                 return self._compare(node)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                holds, branch, _ = self.holds(test)
-                with self.named(branch):
-                    return self.of(body if holds else orelse)
+                return self.branch(test, lambda holds: self.value(body if holds else orelse), values.merged)
             case ast.JoinedStr(values=parts):
-                return functions.bounded("".join, [self._text(part) for part in parts])
+                texts = [each.value if isinstance(each, ast.Constant) else self._formatted(each) for each in parts]
+                return self.each_way(node, functions.joined, *texts)
             case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
                 return self._comprehension(node)
             case ast.Lambda():
                 return self.function(node, "lambda")
         raise values.NotKnown
 
-    def attribute(self, held: Any, name: str) -> Any:
+    def operate(self, node: ast.expr, op: ast.operator, left: Any, right: Any) -> Any:
+        """What an operator makes of two values; lists are joined with what is spliced into them."""
+        if isinstance(op, ast.Add) and isinstance(left, list) and isinstance(right, list):
+            value = functions.binary(op, left, right)
+            self.spend(len(value))
+            return value
+        return self.each_way(node, partial(functions.binary, op), left, right)
+
+    def attribute(self, name: str, owner: Any) -> Any:
         """An attribute of what is known."""
-        match held:
+        match owner:
             case values.OutsideName(path=path, bound=bound):
                 return values.constant(f"{path}.{name}", bound)
             case values.Class():
-                value = held.get(name)
+                value = self.resolve(owner.get(name))
                 if isinstance(value, values.Function):
-                    value = replace(value, owner=held)
+                    value = replace(value, owner=owner)
                     return self.run(value, [], {}) if {"property", "cached_property"} & {*value.decorators} else value
                 if value is not values.MISSING:
                     return value
-            case dict() if name in held:
-                return held[name]
+            case dict() if name in owner:
+                return owner[name]
             case values.Created(args=[first, *_]) if name == "transforms":
                 return first
-        raise values.NotKnown(held)
+        raise values.NotKnown(owner)
 
     def items(self, nodes: Sequence[ast.expr]) -> list[Any]:
         """Items of a list or arguments, with those of other lists spread in."""
         items: list[Any] = []
         for node in nodes:
-            inner = self.of(node.value if isinstance(node, ast.Starred) else node)
-            if isinstance(node, ast.Starred) and isinstance(inner, list | tuple):
+            inner = self.value(node.value if isinstance(node, ast.Starred) else node)
+            if not isinstance(node, ast.Starred):
+                items.append(inner)
+            elif isinstance(inner, list | tuple):
                 self.spend(len(inner))
                 items += inner
+            elif isinstance(inner, values.Either) and all(
+                isinstance(each, list | tuple) for each in (inner.holds, inner.fails)
+            ):
+                items.append(replace(inner, spliced=True))
             else:
-                items.append(self.unknown(node.value, inner) if isinstance(node, ast.Starred) else inner)
+                items.append(self.unknown(node.value, inner))
         return items
 
     def _mapping(self, node: ast.Dict) -> Any:
         mapping = values.Mapped({}, self.source.at(node))
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
-                self.merge(mapping, self.of(value), value)
+                self.merge(mapping, self.value(value), value)
                 continue
-            name = self.of(key)
+            name = self.value(key)
             with self.named(name):
-                item = self.of(value)
+                item = self.value(value)
             name = name.path if isinstance(name, values.OutsideName) and name.bound else name  # tv_tensors.Image
             if not isinstance(name, Key):
                 raise values.NotKnown(name)
@@ -208,78 +153,112 @@ class Expressions(ABC):
 
     def merge(self, mapping: dict[Any, Any], other: Any, node: ast.expr) -> None:
         """Put another mapping into one; one that is not known stands under the name None."""
+        self.each_way(node, partial(self._merge, mapping, node), other, flat=False)
+
+    def _merge(self, mapping: dict[Any, Any], node: ast.expr, other: Any) -> None:
         other = other.names if isinstance(other, values.Class) else other
         if isinstance(other, Mapping):
             self.spend(len(other))
-            mapping.update(other)
+            for key, value in other.items():
+                self.write(mapping, key, value)
         else:
-            mapping[None] = self.unknown(node, other)
+            self.write(mapping, None, self.unknown(node, other))
 
-    def _logic(self, parts: Sequence[ast.expr], *, stops: bool) -> Any:
-        unsure: list[Any] = []
-        value: Any = None
-        for each in parts:
-            value = self.of(each)
+    def _logic(self, parts: Sequence[ast.expr], unsure: tuple[Any, ...] = (), *, stops: bool) -> Any:
+        first, *rest = parts
+
+        def decide(value: Any) -> Any:
+            lacking = unsure
             try:
-                if truth(value) == stops:
-                    break
+                if self.each_way(first, truth, value) is stops or not rest:
+                    if lacking and value is not stops:  # `x or True` is true, whatever x
+                        raise values.NotKnown(*lacking)
+                    return value
             except values.NotKnown:
-                unsure.append(value)
-        if unsure and value is not stops:  # `x or True` is true, whatever x
-            raise values.NotKnown(*unsure)
-        return value
+                lacking = (*unsure, value)
+                if not rest:
+                    raise values.NotKnown(*lacking) from None
+            return self._logic(rest, lacking, stops=stops)
 
-    def _compare(self, node: ast.Compare) -> bool:
-        left = self.of(node.left)
+        return self.each_way(first, decide, self.value(first), flat=False)
+
+    def _compare(self, node: ast.Compare) -> Any:
+        left, result = self.value(node.left), None
         for op, each in zip(node.ops, node.comparators, strict=True):
-            right = self.of(each)
-            if not functions.compared(op, left, right):
+            right = self.value(each)
+            result = self.each_way(node, partial(functions.compared, op), left, right)
+            if result is False:
                 return False
+            if result is not True and len(node.ops) > 1:
+                raise values.NotKnown(left, right)
             left = right
-        return True
+        return result
 
-    def _text(self, part: ast.expr) -> str:
-        """A part of an f-string."""
-        if isinstance(part, ast.Constant):
-            return str(part.value)
-        value = self.of(part.value) if isinstance(part, ast.FormattedValue) and not part.format_spec else None
-        if not isinstance(value, int | float | str) or len(str(value)) > 200:
-            raise values.NotKnown(value)
-        return str(value)
+    def _formatted(self, part: ast.expr) -> Any:
+        """A part of an f-string that is computed."""
+        if isinstance(part, ast.FormattedValue) and not part.format_spec:
+            return self.value(part.value)
+        raise values.NotKnown
 
     def _comprehension(self, node: Comprehension) -> Any:
-        outer, self.scope = self.scope, self.scope.new_child()
-        results: list[Any] = []
+        outer, self.scope = self.scope, self.scope.new_child(values.Names())
+        results = values.Listed([], self.source.at(node))
         try:
             self._generate(node, node.generators, results)
         finally:
             self.scope = outer
         if isinstance(node, ast.DictComp):
             return values.Mapped(functions.pairs_of(results), self.source.at(node))
-        return values.Listed(results, self.source.at(node))
+        return results
 
     def _generate(self, node: Comprehension, generators: Sequence[ast.comprehension], results: list[Any]) -> None:
         """Add what a comprehension makes of the items of its first generator, and of all behind it."""
         if not generators:
+            self.record(results)
             results.append(self._element(node))
             return
         first, *rest = generators
-        items = self.of(first.iter)
-        if not isinstance(items, list | tuple | Mapping | str) or len(items) > MOST_ROUNDS:
+        items = self.value(first.iter)
+
+        def take(item: Any) -> None:
+            self.assign(first.target, item)
+            self._filtered(first.ifs, lambda: self._generate(node, rest, results))
+
+        if not self.loop(first.iter, items, take):
             self.assign(first.target, self.unknown(first.target))
             self._generate(node, rest, [])  # for what is created in it
             raise values.NotKnown(items)
-        for item in list(items):
-            self.assign(first.target, item)
-            if all(truth(self.of(test)) for test in first.ifs):
-                self._generate(node, rest, results)
+
+    def _filtered(self, tests: Sequence[ast.expr], act: Callable[[], None]) -> None:
+        """Act where all tests hold."""
+        if not tests:
+            act()
+            return
+        holds = self.each_way(tests[0], truth, self.value(tests[0]))
+        if isinstance(holds, values.UnknownValue):
+            raise values.NotKnown(holds)
+        self.each_way(tests[0], lambda known: self._filtered(tests[1:], act) if known is True else None, holds)
+
+    def loop(self, node: ast.expr, items: Any, act: Callable[[Any], Any]) -> bool:
+        """Act on one item after another, until one act returns something; False where they are not known."""
+        return self.each_way(node, partial(self._loop, node, act), items, flat=False) is True
+
+    def _loop(self, node: ast.expr, act: Callable[[Any], Any], items: Any) -> bool:
+        if not isinstance(items, list | tuple | Mapping | str) or len(items) > MOST_ROUNDS:
+            return False
+        for item in [*items]:
+            if isinstance(item, values.Either) and item.spliced:
+                self.loop(node, replace(item, spliced=False), act)
+            elif act(item):
+                break
+        return True
 
     def _element(self, node: Comprehension) -> Any:
         if not isinstance(node, ast.DictComp):
-            return self.of(node.elt)
-        key = self.of(node.key)
+            return self.value(node.elt)
+        key = self.value(node.key)
         with self.named(str(key) if isinstance(key, Key) else ""):
-            return key, self.of(node.value)
+            return key, self.value(node.value)
 
     def function(self, node: Any, name: str) -> values.Function:
         """A function as a value, with what its arguments are where nothing is given."""
@@ -287,26 +266,34 @@ class Expressions(ABC):
         named = [*args.posonlyargs, *args.args]
         pairs = [*zip(named[len(named) - len(args.defaults) :], args.defaults, strict=True)]
         pairs += zip(args.kwonlyargs, args.kw_defaults, strict=True)
-        usual = {each.arg: self.of(default) for each, default in pairs if default is not None}
-        return values.Function(node, self.scope, name, self.source.at(node), usual)
+        defaults = {each.arg: self.value(default) for each, default in pairs if default is not None}
+        return values.Function(node, self.scope, name, self.source.at(node), defaults)
 
     def assign(self, target: ast.expr, value: Any) -> None:
         """Give a value a name."""
         match target:
             case ast.Name(id=name):
                 if name != _BASE or _BASE not in self.module:  # the names of the files that it lists were read before
-                    self.scope[name] = value
+                    self.bind(name, value)
             case ast.Attribute(value=inner, attr=name):
-                held = self.of(inner)
-                names = held.names if isinstance(held, values.Class) else held
-                if isinstance(names, dict):
-                    names[name] = value
+                self.each_way(target, partial(self._set_attribute, name, value), self.value(inner), flat=False)
             case ast.Subscript(value=inner, slice=place):
-                held, key = self.of(inner), self.of(place)
-                mapped = isinstance(held, dict) and isinstance(key, Key)
-                if mapped or (isinstance(held, list) and isinstance(key, int) and -len(held) <= key < len(held)):
-                    held[key] = value
+                key = self.value(place)
+                self.each_way(target, partial(self._set_item, key, value), self.value(inner), flat=False)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
-                fits = isinstance(value, list | tuple) and len(value) == len(targets)
+                parts = self.flat(value)
+                fits = isinstance(parts, list | tuple) and len(parts) == len(targets)
                 for index, each in enumerate(targets):
-                    self.assign(each, value[index] if fits else self.unknown(each))
+                    self.assign(each, parts[index] if fits else self.unknown(each))
+
+    def _set_attribute(self, name: str, value: Any, owner: Any) -> None:
+        names = owner.names if isinstance(owner, values.Class) else owner
+        if isinstance(names, dict):
+            self.write(names, name, value)
+
+    def _set_item(self, key: Any, value: Any, owner: Any) -> None:
+        if isinstance(owner, dict) and isinstance(key, Key):
+            self.write(owner, key, value)
+        elif isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
+            self.record(owner)
+            owner[key] = value

@@ -91,6 +91,19 @@ def binary(op: ast.operator, left: Any, right: Any) -> Any:
     return bounded(BINARY[type(op)], left, right)
 
 
+def unary(op: ast.unaryop, value: Any) -> Any:
+    """A value under a sign, or what `not` makes of it."""
+    return not truth(value) if isinstance(op, ast.Not) else plain(UNARY[type(op)], value)
+
+
+def joined(*parts: Any) -> str:
+    """An f-string of these parts."""
+    if not all(isinstance(each, int | float | str) and len(str(each)) <= 200 for each in parts):
+        raise NotKnown(*parts)
+    text: str = bounded("".join, map(str, parts))
+    return text
+
+
 def compared(op: ast.cmpop, left: Any, right: Any) -> bool:
     """Whether a comparison of two values holds; NotKnown where it cannot be told."""
     if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and (left is None or right is None):
@@ -184,48 +197,62 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 MAPPINGS = frozenset(FOREIGN["python"]["mappings"])  # with attributes, by the last name, whoever's they are
 _METHODS: dict[type, list[str]] = {kind: FOREIGN["python"]["methods"][kind.__name__] for kind in (list, dict, str)}
+CHANGING = ("append", "extend", "insert", "pop", "clear", "reverse", "setdefault")
 _OF_ARRAYS = ("item", "tolist", "astype")  # which lists and numbers stand for
 
 
-def method(held: Any, name: str, args: list[Any], named: dict[str, Any]) -> Any:
+def method(name: str, owner: Any, *args: Any, **named: Any) -> Any:
     """What a method of a text, a list or a mapping returns, or of an array, which is a list here.
 
     Raises:
         NotKnown: it has none that is known, or the arguments are not, or the result is too large.
 
-    >>> method("Train", "lower", [], {}), method({"a": 1}, "get", ["b", 2], {})
+    >>> method("lower", "Train"), method("get", {"a": 1}, "b", 2)
     ('train', 2)
     """
-    if isinstance(held, list | tuple | int | float) and name in _OF_ARRAYS:
-        return items_of(held) if isinstance(held, list) else held
-    kind = next((each for each in _METHODS if isinstance(held, each)), None)
+    if isinstance(owner, list | tuple | int | float) and name in _OF_ARRAYS:
+        return items_of(owner) if isinstance(owner, list) else owner
+    kind = next((each for each in _METHODS if isinstance(owner, each)), None)
     if kind is None or name not in _METHODS[kind] or (kind is dict and not isinstance(args[0] if args else "", Key)):
-        raise NotKnown(held, *args)
+        raise NotKnown(owner, *args)
     if kind is str:
-        if len(held) + sum(len(each) for each in args if isinstance(each, str)) > _LONGEST:
-            raise NotKnown(held, *args)
-        return plain(getattr(held, name), *args, **named)
+        if len(owner) + sum(len(each) for each in args if isinstance(each, str)) > _LONGEST:
+            raise NotKnown(owner, *args)
+        return plain(getattr(owner, name), *args, **named)
     if name == "extend" and not isinstance(args[0] if args else (), list | tuple):
         name = "append"  # what is not known stands for itself
-    if len(held) + len(args[0] if name == "extend" and args else args) > MOST_ITEMS:
+    if len(owner) + len(args[0] if name == "extend" and args else args) > MOST_ITEMS:
         raise NotKnown(*args)
     spend(len(args[0]) if name == "extend" and args else 1)
     try:
-        found = getattr(held, name)(*args, **named)
+        result = getattr(owner, name)(*args, **named)
     except FAILURES:
         raise NotKnown(*args) from None
     if name == "copy":
-        return bounded(type(held), found)
-    return items_of([*found]) if kind is dict and name in ("items", "keys", "values") else found
+        return bounded(type(owner), result)
+    return items_of([*result]) if kind is dict and name in ("items", "keys", "values") else result
 
 
-def item_of(held: Any, key: Any) -> Any:
+def named_function(function: Callable[..., Any], keys: list[str]) -> Callable[..., Any]:
+    """A function whose last arguments are those of these names; NotKnown where it does not take them."""
+
+    def call(*args: Any) -> Any:
+        count = len(args) - len(keys)
+        try:
+            return function(*args[:count], **dict(zip(keys, args[count:], strict=True)))
+        except FAILURES:  # other arguments than it takes
+            raise NotKnown(*args) from None
+
+    return call
+
+
+def item_of(owner: Any, key: Any) -> Any:
     """An item, or a slice, of what is known."""
-    if isinstance(held, dict) and isinstance(key, Key) and key in held:
-        return held[key]
-    if isinstance(held, str | list | tuple) and len(held) <= MOST_ITEMS:
-        if isinstance(key, int) and -len(held) <= key < len(held):
-            return held[key]
+    if isinstance(owner, dict) and isinstance(key, Key) and key in owner:
+        return owner[key]
+    if isinstance(owner, str | list | tuple) and len(owner) <= MOST_ITEMS:
+        if isinstance(key, int) and -len(owner) <= key < len(owner):
+            return owner[key]
         if isinstance(key, slice) and all(isinstance(end, int | None) for end in (key.start, key.stop, key.step)):
-            return bounded(held.__getitem__, key)
-    raise NotKnown(held, key)
+            return bounded(owner.__getitem__, key)
+    raise NotKnown(owner, key)

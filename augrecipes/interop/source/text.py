@@ -7,11 +7,13 @@ import json
 import re
 import warnings
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, islice
+from typing import Any
 
 from augrecipes.interop.draft import FOREIGN, wrong
-from augrecipes.interop.source.values import OutsideName, Scope, UnknownValue
+from augrecipes.interop.source.values import OutsideName, Test, UnknownValue
 from augrecipes.recipe.nodes import Place
 
 _NAME = "<source to import>"
@@ -143,14 +145,14 @@ def dotted(node: ast.expr) -> str:
             return ""
 
 
-def names_in(node: ast.expr, scope: Scope) -> list[str]:
+def names_in(node: ast.expr, value_of: Callable[[str], Any]) -> list[str]:
     """Names in an expression that stand for nothing that is known; those that are called are not among them."""
     names: list[str] = []
     left: list[ast.AST] = [node]
     for each in left:
         if isinstance(each, ast.Name | ast.Attribute | ast.Subscript) and (path := dotted(each)):
             first = path.partition(".")[0]
-            value = scope.get(first)
+            value = value_of(first)
             if path == first and isinstance(value, UnknownValue):
                 names += value.roots
             elif value is None or isinstance(value, UnknownValue | OutsideName):
@@ -167,31 +169,6 @@ def names_in(node: ast.expr, scope: Scope) -> list[str]:
 _SIGNS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "==", ast.Is: "is", ast.IsNot: "is", ast.In: "in", ast.NotIn: "in",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Test:
-    """A condition that cannot be told, without what negates it.
-
-    Attributes:
-        text: as it is written.
-        label: a name for the branch where it holds.
-        at: where it stands.
-        negated: whether the source asks for the opposite.
-    """
-
-    text: str
-    label: str
-    at: Place
-    negated: bool = False
-
-    def branch(self, holds: bool) -> str:
-        """The name of one of the two branches.
-
-        >>> Test("phase == 'train'", "train", Place()).branch(False)
-        'not_train'
-        """
-        return self.label if holds else f"not_{self.label}"
 
 
 def _label(node: ast.expr) -> str:
@@ -216,7 +193,7 @@ def _label(node: ast.expr) -> str:
     return ""
 
 
-def test_of(node: ast.expr, source: SourceText) -> Test:
+def test_of(node: ast.expr, source: SourceText, value_of: Callable[[str], Any]) -> Test:
     """A test, without what negates it."""
     negated = False
     while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -226,7 +203,8 @@ def test_of(node: ast.expr, source: SourceText) -> Test:
         sides = [dotted(side) or source.text(side) for side in (node.left, node.comparators[0])]
         text = f" {_SIGNS[type(node.ops[0])]} ".join(sides)
         negated ^= isinstance(node.ops[0], ast.NotEq | ast.IsNot | ast.NotIn)
-    return Test(text, _label(node) or f"line_{node.lineno}", source.at(node), negated)
+    roots = tuple(dict.fromkeys(names_in(node, value_of)))[:4]
+    return Test(text, _label(node) or f"line_{node.lineno}", source.at(node), negated, roots)
 
 
 def _word(text: str) -> str:

@@ -22,6 +22,7 @@ HOLDING = (*COMPOSES, *GROUPS, ONE_OR_OTHER, "RandomApply", "RandomChoice", "Per
 _DEEPEST = 24
 _FROM_DATA = ("num_classes", "labels_getter")  # the dataset answers where the file does not
 _LONGEST = 400  # of a line that is to be filled in
+UNTOLD = "the file does not tell"
 _CONFIGS = FOREIGN["configs"]
 # The key that names the class, and the keys that hold arguments; without any of these they stand beside the name.
 _FORMS: dict[str, list[str]] = _CONFIGS["forms"]
@@ -172,7 +173,7 @@ def _child(item: Any, place: Place, lost: list[LeftOut] | None, depth: int) -> I
         case values.Function(name=name):
             why = f"is code, and a recipe holds none: {OWN_CODE}"
         case values.UnknownValue(text=name):
-            why = f"is not known without running the source: {_lacking([item])}"
+            why = _lacking([item])
         case values.OutsideName():
             name, why = item.last, "is no transform, but a name"
     yield Call(name, {}, None, getattr(item, "at", place), "", why)
@@ -224,5 +225,9 @@ def _lacking(unknown: Sequence[values.UnknownValue]) -> str:
     roots = list(dict.fromkeys(root for each in unknown for root in each.roots))[:4]
     if why := next((each.why for each in unknown if each.why), ""):
         return f"{texts} {why}"
-    said = f"the file does not tell {texts}"
-    return f"{said}; give it: {' '.join(f'--set {root}=VALUE' for root in roots)}" if roots else f"{said}; write it"
+    return f"{UNTOLD} {texts}{setting_of(roots) or '; write it'}"
+
+
+def setting_of(roots: Sequence[str]) -> str:
+    """How to tell what the file does not."""
+    return f"; give it: {' '.join(f'--set {root}=VALUE' for root in roots)}" if roots else ""

@@ -11,6 +11,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from augrecipes.interop.budget import spend
@@ -19,11 +20,57 @@ from augrecipes.ops.constants import BORDER, INTERPOLATION
 from augrecipes.recipe.nodes import NOWHERE, Place
 
 MISSING = object()  # no value yet
+BIRTHS = count(1)  # by which what a branch creates is told from what it changes
 Scope = ChainMap[str, Any]  # names of a module, a function or a class, and of what is around it
 
 
 class NotKnown(Exception):  # noqa: N818 - a finding: the value cannot be told
     """What an expression is cannot be told, because of these values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A condition that cannot be told, without what negates it.
+
+    Attributes:
+        text: as it is written.
+        label: a name for the branch where it holds.
+        at: where it stands.
+        negated: whether the source asks for the opposite.
+        roots: names in it that are not known; with these it could be told.
+    """
+
+    text: str
+    label: str
+    at: Place
+    negated: bool = False
+    roots: tuple[str, ...] = ()
+
+    def branch(self, holds: bool) -> str:
+        """The name of one of the two branches.
+
+        >>> Test("phase == 'train'", "train", Place()).branch(False)
+        'not_train'
+        """
+        return self.label if holds else f"not_{self.label}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Either:
+    """One of two values, by a test that cannot be told; MISSING where there is none.
+
+    Attributes:
+        spliced: the values are lists, and the items of one of them stand in a list.
+    """
+
+    test: Test
+    holds: Any
+    fails: Any
+    spliced: bool = False
+
+    def side(self, holds: bool) -> Any:
+        """The value where the test holds, or where it fails."""
+        return self.holds if holds else self.fails
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +91,27 @@ class UnknownValue:
 
 
 class Listed(list[Any]):
-    """A list, and where it stands."""
+    """A list, where it stands, and when it was created."""
 
     def __init__(self, items: Any = (), at: Place = NOWHERE) -> None:
         super().__init__(items)
-        self.at = at
+        self.at, self.born = at, next(BIRTHS)
 
 
 class Mapped(dict[Any, Any]):
-    """A mapping, where it stands, and where its keys do, as far as that is known."""
+    """A mapping, where it stands, where its keys do, as far as that is known, and when it was created."""
 
     def __init__(self, items: Any = (), at: Place = NOWHERE, keys_at: Mapping[Any, Place] = {}) -> None:
         super().__init__(items)
-        self.at, self.keys_at = at, dict(keys_at)
+        self.at, self.keys_at, self.born = at, dict(keys_at), next(BIRTHS)
+
+
+class Names(dict[str, Any]):
+    """Names of a scope, a class or an object, and when these were created."""
+
+    def __init__(self, items: Any = ()) -> None:
+        super().__init__(items)
+        self.born = next(BIRTHS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +156,12 @@ class Function:
     owner: Any = None  # the instance or class that it is taken from
 
     @property
+    def parameters(self) -> list[str]:
+        """Names of its arguments."""
+        args = self.node.args
+        return [each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+
+    @property
     def decorators(self) -> list[str]:
         """Names of its decorators, without their modules."""
         return [getattr(each, "id", getattr(each, "attr", "")) for each in getattr(self.node, "decorator_list", [])]
@@ -140,14 +201,39 @@ class Parser(Mapped):
     """An argparse.ArgumentParser: the defaults of its arguments."""
 
 
+def are_same(one: Any, other: Any, depth: int = 6) -> bool:
+    """Whether two values are written alike, as far as that is told at a glance."""
+    spend()
+    if one is other:
+        return True
+    if type(one) is not type(other) or not depth:
+        return False
+    match one:
+        case list() | tuple() if len(one) == len(other):
+            return all(are_same(*pair, depth - 1) for pair in zip(one, other, strict=True))
+        case Created():
+            return one.path == other.path and are_same([one.args, one.named], [other.args, other.named], depth - 1)
+        case dict() if one.keys() == other.keys():
+            return all(are_same(one[key], other[key], depth - 1) for key in one)
+        case bool() | int() | float() | str() | UnknownValue() | OutsideName():
+            return bool(one == other)
+    return False
+
+
+def merged(test: Test, holds: Any, fails: Any) -> Any:
+    """One value where both ways of a test have the same, else a choice."""
+    return holds if are_same(holds, fails) else Either(test, holds, fails)
+
+
 def walk(value: Any) -> Iterator[Any]:
-    """A value, and everything in its lists and mappings, in order, each of them once."""
+    """A value, and everything in its lists, mappings and choices, in order, each of them once."""
     left, seen = [value], set[int]()
     while left:
         each = left.pop()
         spend()
         yield each
         inner = [*each.values()] if isinstance(each, dict) else each if isinstance(each, list | tuple) else []
+        inner = [each.holds, each.fails] if isinstance(each, Either) else inner
         if inner and id(each) not in seen:
             seen.add(id(each))
             left += inner[::-1]

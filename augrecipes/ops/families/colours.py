@@ -164,7 +164,7 @@ RECORDS = (
         statistics="the principal colours",
         grids="alike",
         neutral={"alpha": 0},
-        fast="principal_colours:fancy_pca",
+        fast="fast_steps:fancy_pca",
     ),
     of_values(
         "HEStain",

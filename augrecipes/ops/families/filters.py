@@ -67,7 +67,7 @@ RECORDS = (
         "GlassBlur",
         gain=1.0,
         limits={"iterations": (1, 100), "max_delta": (1, 100), "sigma": (0.1, 100)},
-        fast="filters:glass_blur",
+        fast="fast_steps:glass_blur",
     ),
     _only_side(
         "MedianBlur",
@@ -98,11 +98,11 @@ RECORDS = (
     _filter(
         "Sharpness",
         neutral={"factor": 1},
-        module="augrecipes.ops.enhance",
+        module="augrecipes.ops.policy_steps",
         native=_convolution(DRAWS.SHARPNESS, ["factor"], "weights", inside=True),
     ),
-    _odd("UnsharpMask", neutral={"alpha": 0}, fast="filters:unsharp_mask"),
+    _odd("UnsharpMask", neutral={"alpha": 0}, fast="fast_steps:unsharp_mask"),
     _odd("RingingOvershoot", above_zero=("cutoff",)),
     geometric("Morphological", grids="alike", in_place=True, limits={"scale": (1, 1000)}),
-    _filter("AugMix", channels=(1, 3), displaces=True, in_levels=True, module="augrecipes.ops.augmix"),
+    _filter("AugMix", channels=(1, 3), displaces=True, in_levels=True, module="augrecipes.ops.policy_steps"),
 )

@@ -86,7 +86,7 @@ RECORDS = (
         "SolarizeAdd",
         jumps=True,
         neutral={"addition": 0},
-        module="augrecipes.ops.enhance",
+        module="augrecipes.ops.policy_steps",
         native=uniform(EFFECTS.LIGHTENS_DARK, addition="addition"),
     ),
     _table(

@@ -156,7 +156,7 @@ RECORDS = (
         in_levels=True,
         neutral={"p_replace": 0},
         limits={"max_size": (16, 1_000_000), "n_segments": (1, 500)},
-        fast="filters:superpixels",
+        fast="fast_steps:superpixels",
     ),
     of_values("ChromaticAberration", channels=RGB, in_levels=True, resamples=True, grids="alike", gain=sampled),
 )

@@ -164,7 +164,7 @@ def _number_classes(annotations: AnnotationSet, wanted: Sequence[str] | None) ->
             annotations.rename(numbers.tolist())
             return (None if order and all(name == str(k) for name, k in number_of.items()) else tuple(order)), None
     if wanted is None:
-        return names and tuple(names), ids and tuple(ids)
+        return None if names is None else tuple(names), ids and tuple(ids)
     place = {name: k for k, name in enumerate(wanted)}
     known = [place.get(name, -1) for name in names or ()] if names is not None else range(len(wanted))
     for label in np.unique(labels[labels >= 0]).tolist():

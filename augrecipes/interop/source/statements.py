@@ -1,0 +1,269 @@
+"""Statements of Python source, gone through without running them, and the functions that the file never calls."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from augrecipes.interop.source import functions
+from augrecipes.interop.source.calls import Calls
+from augrecipes.interop.source.state import BudgetExceeded, Frame
+from augrecipes.interop.source.text import dotted, test_of
+from augrecipes.interop.source.values import Class, Function, Listed, Names, NotKnown, OutsideName, Test, constant
+
+_CHANGING = ("append", "extend", "insert", "pop")  # methods
+NO_DEFAULTS = "<no defaults>"  # among the names that lead to what a function creates without some of its defaults
+
+
+@dataclass(eq=False)
+class Evaluator(Calls):
+    """Goes through a file once, and keeps what is created and every list that has a name."""
+
+    calls: Sequence[tuple[int, int, int]] = ()  # of transforms: line, column and id, in order
+    exhausted: bool = False
+    alone: set[int] = field(default_factory=set)  # functions and classes that were run by themselves
+
+    def _name_of(self, target: ast.expr) -> str:
+        """The name that an assignment gives, keys that are known among it; `self` goes without saying."""
+        name = dotted(target)
+        if not name and isinstance(target, ast.Subscript) and isinstance(key := self.value(target.slice), str):
+            name = f"{dotted(target.value)}.{key}"
+        return name.removeprefix("self.").strip(".")
+
+    def _give(self, targets: list[ast.expr], value: ast.expr) -> None:
+        """Assign a value; of several that are assigned at once, each under its name."""
+        target = targets[0]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            result: Any = tuple(self._named_value(*pair) for pair in zip(target.elts, value.elts, strict=True))
+        else:
+            result = self._named_value(target, value)
+        for each in targets:
+            self.assign(each, result)
+
+    def _named_value(self, target: ast.expr, value: ast.expr) -> Any:
+        with self.named(self._name_of(target)):
+            result = self.value(value)
+            self.keep(result, value)
+            if isinstance(result, Function) and result.name == "lambda":
+                self.functions.append(([*self.path], result))
+        return result
+
+    def block(self, statements: Sequence[ast.stmt]) -> str:
+        """Go through statements; how they end: empty, where the last one is passed."""
+        path = len(self.path)
+        try:
+            for statement in statements:
+                self.spend(8)
+                self.depth += 1
+                try:
+                    end = self._statement(statement)
+                except NotKnown:
+                    end = ""
+                finally:
+                    self.depth -= 1
+                if end:
+                    return end
+        finally:
+            del self.path[path:]
+        return ""
+
+    def _statement(self, statement: ast.stmt) -> str:
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                self._give(targets, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self._give([target], value)
+            case ast.AugAssign(target=target, op=op, value=value):
+                self._augment(target, op, value)
+            case ast.Expr(value=value):
+                called = dotted(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else ""
+                with self.named("" if self.path else called):
+                    self.value(value)
+            case ast.Return(value=result):
+                self.leave(self.value(result) if result is not None else None)
+                return "return"
+            case ast.If(test=test, body=body, orelse=orelse):
+                return self._if(test, body, orelse)
+            case ast.For() | ast.AsyncFor():
+                return self._for(statement)
+            case ast.While(test=test):
+                self._unsure(statement, test)
+            case ast.With(body=body) | ast.AsyncWith(body=body):
+                return self.block(body)
+            case ast.Try(handlers=handlers):
+                end = self.block([*statement.body, *statement.orelse])
+                self._aside(handlers)  # the rest is as if nothing failed
+                return self.block(statement.finalbody) or end
+            case ast.Match(cases=cases):
+                self._aside(cases)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self.define(statement)
+            case ast.ClassDef():
+                self.define_class(statement)
+            case ast.Import(names=names):
+                for alias in names:
+                    name = alias.asname or alias.name.partition(".")[0]
+                    self.bind(name, constant(alias.name) if alias.asname else OutsideName(name))
+            case ast.ImportFrom(names=names, module=module, level=level):
+                for alias in names:
+                    if alias.name != "*":
+                        self.bind(alias.asname or alias.name, constant(f"{'.' * level}{module or ''}.{alias.name}"))
+            case ast.Raise() | ast.Break() | ast.Continue():
+                return type(statement).__name__.lower()
+        return ""
+
+    def _augment(self, target: ast.expr, op: ast.operator, value: ast.expr) -> None:
+        with self.named(self._name_of(target)):
+            new = self.value(value)
+
+        def change(old: Any) -> None:
+            if isinstance(old, list) and isinstance(op, ast.Add):
+                self.record(old)
+                functions.method("extend", old, self.resolve(new))
+                return
+            try:
+                result: Any = self.operate(target, op, old, new)
+            except NotKnown:
+                result = self.unknown(target, old, new)
+            self.assign(target, result)
+
+        self.each_way(target, change, self.value(target), flat=False)
+
+    def _if(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> str:
+        """Both ways of a test that cannot be told, but not the one that ends in an error."""
+        fails = [bool(each) and isinstance(each[-1], ast.Raise) for each in (body, orelse)]
+        if fails[0] != fails[1]:
+            self._assume(test, holds=fails[1])
+
+        def end(unsure: Test, one: str, other: str) -> str:
+            if bool(one) != bool(other):  # what follows is of the other branch alone
+                self.facts[unsure.text] = bool(other)
+                self.path += [unsure.branch(bool(other))] if len(self.path) < 64 else []
+            return "" if not (one and other) else "continue" if "continue" in (one, other) else one
+
+        return str(self.branch(test, lambda holds: self.block(body if holds else orelse), end))
+
+    def _assume(self, node: ast.expr, *, holds: bool) -> None:
+        """Take a test for told where it cannot be."""
+        if not self.is_known(node):
+            test = test_of(node, self.source, self.lookup)
+            self.facts.setdefault(test.text, holds != test.negated)
+
+    def _transforms_in(self, node: Any) -> list[int]:
+        """Ids of the calls of transforms in a function or a class."""
+        first = bisect_left(self.calls, (node.lineno, node.col_offset))
+        last = bisect_right(self.calls, (node.end_lineno, node.end_col_offset, 1 << 62))
+        self.spend(last - first)
+        return [each for _, _, each in self.calls[first:last]]
+
+    def _for(self, statement: ast.For | ast.AsyncFor) -> str:
+        ends: list[str] = []
+
+        def take(item: Any) -> bool:
+            with self.returning():
+                self.assign(statement.target, item)
+                ends.append(self.block(statement.body))
+            return ends[-1] not in ("", "continue")
+
+        if not self.loop(statement.iter, self.value(statement.iter), take):
+            self._unsure(statement, statement.iter)
+        end = ends[-1] if ends else ""
+        if end in ("return", "raise"):
+            return end
+        return "" if end == "break" else self.block(statement.orelse)
+
+    def _unsure(self, loop: ast.For | ast.AsyncFor | ast.While, head: ast.expr) -> None:
+        """Go through what runs nobody knows how often: what it gives names is not known, nor what it adds to lists."""
+        changed: list[ast.Name] = []
+        for node in ast.walk(loop):
+            self.spend()
+            match node:
+                case ast.Name(ctx=ast.Store()):
+                    changed.append(node)
+                case ast.Call(func=ast.Attribute(value=ast.Name() as owner, attr=name)) if name in _CHANGING:
+                    changed.append(owner)
+        lists: list[tuple[Any, list[Any]]] = []
+        self.spend(len(changed))
+        for each in changed:
+            if isinstance(value := self.lookup(each.id), Listed):
+                self.spend(len(value))
+                lists.append((value, [*value]))
+            else:
+                self.assign(each, self.unknown(each))
+        with self.returning():
+            self.block(loop.body)
+        for value, before in lists:
+            self.write(value, None, [*before, self.unknown(head)])
+
+    def _aside(self, blocks: Sequence[ast.ExceptHandler | ast.match_case]) -> None:
+        """Go through what may run or not for what is created in it; the names that it gives are its own."""
+        outer, frames = self.scope, self.frames
+        for each in blocks:
+            self.scope, self.frames = outer.new_child(Names()), [*map(Frame, frames)]
+            try:
+                with self.returning():
+                    self.block(each.body)
+            finally:
+                self.scope, self.frames = outer, frames
+
+    # A whole file.
+
+    def read(self, wanted: str = "") -> None:
+        """Go through the file, then through what it never calls, and what is wanted by name."""
+        try:
+            for statement in self.source.tree.body:
+                self.block([statement])  # one that fails is not the end of a module that is read
+            while self.functions or self.classes:
+                functions, classes = self.functions, self.classes
+                self.functions, self.classes = [], []
+                for path, cls in classes:
+                    self._class_alone(path, cls, wanted)
+                for path, function in functions:
+                    if id(function.node) not in self.alone:
+                        self.alone.add(id(function.node))
+                        self._alone(path, function, ".".join(path) == wanted)
+        except BudgetExceeded:
+            self.exhausted = True
+
+    def _is_new(self, node: ast.AST) -> bool:
+        """Whether calls in a function have not been reached."""
+        return not self.reached.issuperset(self._transforms_in(node))
+
+    def _alone(self, path: list[str], function: Function, wanted: bool) -> None:
+        """Run a function that nothing calls with its defaults; then, for what they hide, without those that are tested.
+
+        Without any at last, where a test is of an attribute of one.
+        """
+        outer, tested = self.path, self._tested(function.node)
+        called = not self.reached.isdisjoint(self._transforms_in(function.node))  # with other arguments
+        untested = {key: value for key, value in function.defaults.items() if key not in tested}
+        for defaults in (function.defaults, untested, {}):
+            if not (wanted or self._is_new(function.node)):
+                return
+            wanted, self.path = False, [*path, *([] if defaults is function.defaults and not called else [NO_DEFAULTS])]
+            try:
+                self.keep(self.run(replace(function, defaults=defaults), [], {}))
+            finally:
+                self.path = outer
+
+    def _tested(self, node: ast.AST) -> set[str]:
+        """Names in the tests of a function."""
+        tests = [each.test for each in ast.walk(node) if isinstance(each, ast.If | ast.IfExp)]
+        self.spend(len(tests))
+        return {each.id for test in tests for each in ast.walk(test) if isinstance(each, ast.Name)}
+
+    def _class_alone(self, path: list[str], cls: Class, wanted: str) -> None:
+        """Run the methods of a class of which nothing makes an object, on one object."""
+        methods = [each for each in cls.names.values() if isinstance(each, Function)]
+        new = any(self._is_new(each.node) for each in methods) or wanted.partition(".")[0] == path[-1]
+        if not new or id(cls.node) in self.alone:
+            return
+        self.alone.add(id(cls.node))
+        instance = Class(cls.name, Names(), [cls], cls.node, is_object=True)
+        for each in sorted(methods, key=lambda each: each.name != "__init__"):
+            begins = each.name == "__init__"
+            named = path if begins else [*path, each.name]
+            self._alone(named, replace(each, owner=instance), begins or ".".join(named) == wanted)
