@@ -27,7 +27,7 @@ View = Callable[[str, int, Allocate], dict[str, Any]]
 
 def built(compiled: Compiled, recipe: Recipe, **part: Any) -> ImagePipeline:
     """What runs some of a compiled recipe's steps, compiled as the whole is but for `part`."""
-    how = {"resumes": compiled.resumes, "threads": compiled.threads, "added": compiled.added}
+    how: dict[str, Any] = {"resumes": compiled.resumes, "threads": compiled.threads, "added": compiled.added}
     how |= {"save_applied_params": compiled.save_applied_params, **part}
     pipeline: Any = build(recipe, compiled.mode, compiled.optimize, compiled.seed, **how)
     return pipeline
