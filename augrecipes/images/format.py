@@ -174,13 +174,13 @@ def orientation(block: bytes) -> int:
     return 1
 
 
-def in_force(depth: Depth | None, frames: Frames | None) -> dict[str, str]:
+def chosen_policies(depth: Depth | None, frames: Frames | None) -> dict[str, str]:
     """What the arguments `depth` and `frames` and the environment come to. ValueError for values that are not known.
 
     Samples of 9 to 16 bits lose their lower ones in an image of 8 bits, and of several pages or frames the first is
     read; either changes what a model sees. So both are errors unless they are asked for.
 
-    >>> in_force("8bit", "error")
+    >>> chosen_policies("8bit", "error")
     {'depth': '8bit', 'frames': 'error'}
     """
     options, chosen = {"depth": (depth, Depth, DEPTH), "frames": (frames, Frames, FRAMES)}, {}
@@ -210,7 +210,7 @@ def wrong_channels(stored: int, wanted: int | None, *, declared: bool) -> str:
     return f"an image of {stored} channels, and {wanted} are wanted: {cure}"
 
 
-def lost(
+def find_loss(
     header: ImageHeader, depth: Depth | None = None, frames: Frames | None = None, channels: int | None = None, *,
     mask: bool = False,
 ) -> str:  # fmt: skip
@@ -223,9 +223,9 @@ def lost(
         channels: that are read; None: those that are stored.
         mask: it is read as a mask, whose samples are kept as they are.
 
-    >>> lost(ImageHeader("png", 4, 4, bits=16), "8bit"), lost(ImageHeader("png", 4, 4, bits=16), mask=True)
+    >>> find_loss(ImageHeader("png", 4, 4, bits=16), "8bit"), find_loss(ImageHeader("png", 4, 4, bits=16), mask=True)
     ('', '')
-    >>> lost(ImageHeader("png", 4, 4, bits=16))
+    >>> find_loss(ImageHeader("png", 4, 4, bits=16))
     '16 bits a sample, and images are read with 8: convert it, or keep the upper 8 with depth="8bit" ...
     """
     if mask and header.lossy:
@@ -234,7 +234,7 @@ def lost(
         return why
     if header.bits <= 8 and header.frames <= 1:
         return ""
-    chosen = in_force(depth, frames)
+    chosen = chosen_policies(depth, frames)
     if header.bits > 8 and not mask and chosen["depth"] == "error":
         cure = f'convert it, or keep the upper 8 with depth="8bit" (for commands: {DEPTH}=8bit)'
         return f"{header.bits} bits a sample, and images are read with 8: {cure}"
@@ -245,8 +245,8 @@ def lost(
 
 
 def check_whole(header: ImageHeader, **how: Any) -> None:
-    """UnreadableError where something would be `lost`, whose arguments these are."""
-    if reason := lost(header, **how):
+    """Raise UnreadableError where something would be lost; arguments as `find_loss`."""
+    if reason := find_loss(header, **how):
         raise UnreadableError(reason)
 
 

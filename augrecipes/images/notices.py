@@ -26,7 +26,7 @@ def narrow(samples: NDArray[Any]) -> str:
     return f"values from {samples.min():,} to {most:,} in 16 bits, {left}"
 
 
-def tell_once(what: str, text: str) -> None:
+def warn_once(what: str, text: str) -> None:
     """One line in the log, of the first file in this process that there is `what` to tell of."""
     if what not in _notices:
         _notices.add(what)

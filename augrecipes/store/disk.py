@@ -79,7 +79,7 @@ def write_file(path: Path, data: bytes) -> None:
     sync_folder(path.parent)
 
 
-def record_of(path: Path) -> dict[str, int]:
+def file_record(path: Path) -> dict[str, int]:
     """Returns the size of a file and the CRC-32 of all its bytes, as an index has them."""
     size = checksum = 0
     with path.open("rb", buffering=0) as file:

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
 from augrecipes.store import columns
-from augrecipes.store.columns import DTYPES, TABLE, Texts, table_of
-from augrecipes.store.disk import READ_ONLY, crc32, record_of, store_errors, sync, sync_folder, write_all, write_file
+from augrecipes.store.columns import DTYPES, TABLE, Texts, item_table
+from augrecipes.store.disk import READ_ONLY, crc32, file_record, store_errors, sync, sync_folder, write_all, write_file
 from augrecipes.store.formats import Item, StoreFormat, pieces
 from augrecipes.store.index import differences, shard_name
 
@@ -117,7 +117,7 @@ class OpenShard:
                 self._paths[name].chmod(READ_ONLY)
         self.close()
         sync_folder(self._folder)
-        tables = {name: table_of(self._records[name], self._counts[name]) for name in self._formats}
+        tables = {name: item_table(self._records[name], self._counts[name]) for name in self._formats}
         return StagedShard(self._sums, tables, Texts.of(self.notes))
 
     def _put(self, name: str, item: Item) -> tuple[int, ...]:
@@ -216,7 +216,7 @@ def _opened(root: Path, number: int, suffixes: Mapping[str, str], sent: Mapping[
         for name, file in shard_files(number, suffixes).items():
             if sent is not None and sent.get(file) != records[name]["size"]:
                 return None
-            if sent is None and record_of(root / "store" / file) != records[name]:
+            if sent is None and file_record(root / "store" / file) != records[name]:
                 return None
         return StagedShard(records, tables, cast("Texts", arrays["notes"]))
     except Exception:  # whatever zip files that are damaged raise: such a shard is written again

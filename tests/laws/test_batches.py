@@ -31,6 +31,7 @@ from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.run import batch_threads
 from augrecipes.compiler.run.batch import SampleColumns
+from augrecipes.compiler.run.point_moves import PointMoves
 from augrecipes.compiler.run.program_runner import ProgramRunner
 from augrecipes.data.batching import BatchRows, as_torch, native_batch, ragged_keys
 from augrecipes.data.collate import Collate
@@ -415,7 +416,7 @@ def test_whatever_lies_on_images() -> None:
     assert sum(made) > len(made) // 5
 
 
-run_batch_of_targets, moved = ProgramRunner.run_batch, ProgramRunner.run_without_pixels
+run_batch_of_targets, move_points = ProgramRunner.run_batch, PointMoves.run
 run_masks = ProgramRunner._run_masks
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "another's mask": (
@@ -423,8 +424,8 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
         lambda self, output, keys, *rest: run_masks(self, output, [*keys[1:], keys[0]], *rest),
     ),
     "another's boxes": (
-        ProgramRunner, "run_without_pixels",
-        lambda self, key, data, *way: moved(self, (key[0], key[1] + 1, key[2]), data, *way),
+        PointMoves, "run",
+        lambda self, key, data, image, _=None: move_points(self, (key[0], key[1] + 1, key[2]), data, image),
     ),
     "one that is left is forgotten": (
         ProgramRunner, "run_batch", lambda self, output, positions, *rest: (

@@ -18,8 +18,8 @@ from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.lowering.encodings import acts, group_sampler
 from augrecipes.native.kernels import Library
-from augrecipes.native.op_numbers import DRAWS, EFFECTS
-from augrecipes.ops.native_op import IN_PYTHON, NativeOp
+from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.ops.native_op import IN_PYTHON, MATRIX_DRAWS, NativeOp
 from augrecipes.recipe.model import UINT8_HWC
 
 _MOST = 1 << 28  # pixels
@@ -31,7 +31,6 @@ _LARGE = 1 << 14  # pixels of an image with which one key is tried
 _NEARLY = 1 - 2.0**-53  # a probability below which every draw is
 # What does nothing, or nothing alone.
 _NOTHING = frozenset({EFFECTS.KEEPS, EFFECTS.GROUPS, EFFECTS.EXITS})
-_MATRICES = frozenset({DRAWS.ROTATION, DRAWS.SAFE_ROTATION, DRAWS.AFFINE})  # draws that are a product of some
 _CLOSE = 1e-9  # px: in which order products are summed up shows in no image
 # More images, by what steps do with them.
 _MORE: dict[int, Callable[[], tuple[np.ndarray, ...]]] = {
@@ -123,6 +122,6 @@ def _equal(found: Sequence[float], draw: Callable[[], Mapping[str, Any]], number
     except Exception:  # the image is too small for it
         return not np.isfinite(found[0])
     drawn = found[: len(wanted)]
-    if numbers.draw in _MATRICES:
+    if numbers.draw in MATRIX_DRAWS:
         return np.allclose(wanted, drawn, rtol=0, atol=_CLOSE)
     return list(wanted) == list(drawn)
