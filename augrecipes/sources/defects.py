@@ -111,14 +111,12 @@ def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit
     lines = [f"{counted(len(defects), 'defect')} in the files of {' and '.join(targets)}; {left}"]
     room = _MOST_LINES
     for kind, title in KINDS.items():
-        these = sorted(harmless(defect.message) for defect in defects if defect.kind == kind)
-        if these:
-            lines.append(f"{title}{' (width×height)' if kind in ('size', 'small', 'mask') else ''}: {len(these)}")
-        shown = these[: max(room, 3)]  # a few of every kind, however many there are of the others
-        room -= len(shown)
-        lines += [f"  {message}" for message in shown]
-        if len(these) > len(shown):
-            lines.append(f"  and {len(these) - len(shown):,} more")
+        if messages := sorted(harmless(defect.message) for defect in defects if defect.kind == kind):
+            lines.append(f"{title}{' (width×height)' if kind in ('size', 'small', 'mask') else ''}: {len(messages)}")
+            shown = messages[: max(room, 3)]  # a few of every kind, however many there are of the others
+            room -= len(shown)
+            more = len(messages) - len(shown)
+            lines += [f"  {message}" for message in [*shown, *([f"and {more:,} more"] if more else [])]]
     return Lines("\n".join(lines))
 
 

@@ -236,8 +236,7 @@ def split_parts(
         if names is None or name in names:
             if value is None:
                 raise DataError(f"has no {name}{_there(parts)}")
-            with_ = {**decode, "axes": axes, "undecoded": undecoded}
-            targets[name] = _saying(name, as_image, value, **with_)
+            targets[name] = _saying(name, as_image, value, axes=axes, undecoded=undecoded, **decode)
     for name in inputs.taken & parts.keys():
         if (value := parts.pop(name)) is None:
             continue
@@ -248,9 +247,11 @@ def split_parts(
                 raise DataError(f"its mask is {size[0]}×{size[1]} px, but it is {of_image[0]}×{of_image[1]} px")
             continue
         targets[name] = _points(name, value)
-        labels = getattr(inputs, name).labels
-        if labels is not None:
-            targets[labels] = _labels(parts.pop(labels, None), name, len(targets[name]))
+        if (labels := getattr(inputs, name).labels) is not None:
+            count, values = len(targets[name]), parts.pop(labels, None)
+            if values is None:
+                values = np.zeros(count, np.int64) if name == "boxes" else np.arange(count)
+            targets[labels] = one_each(values, count, f"labels of {count} {name}", "iub", "integers").astype(np.int64)
         for beside in {"object", "masks"} & parts.keys() if name == "boxes" else {"keypoint_object"} & parts.keys():
             targets[beside] = plain_array(parts.pop(beside))
     for name, presence in inputs.presence.items():
@@ -283,13 +284,12 @@ def _points(name: str, value: Any) -> NDArray[np.float32]:
     return points
 
 
-def _labels(value: Any, name: str, n: int) -> NDArray[np.int64]:
-    if value is None:
-        return np.zeros(n, np.int64) if name == "boxes" else np.arange(n, dtype=np.int64)
-    labels = plain_array(value)
-    if labels.shape != (n,) or (labels.size and labels.dtype.kind not in "iub"):
-        raise DataError(f"labels of {n} {name} are as many integers, got {labels.dtype} of shape {labels.shape}")
-    return labels.astype(np.int64)
+def one_each(values: Any, count: int, what: str, kinds: str, said: str) -> NDArray[Any]:
+    """Values as an array of `count`, of some kinds of dtype; DataError otherwise, which begins with `what` they are."""
+    array = plain_array(values)
+    if array.shape != (count,) or (array.size and array.dtype.kind not in kinds):
+        raise DataError(f"{what} should be as many {said}, got {array.dtype} of shape {array.shape}")
+    return array
 
 
 def plain(name: str, value: Any) -> Any:

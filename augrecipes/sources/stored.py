@@ -144,11 +144,6 @@ class StoredSource(RecipeSource):
         rest = {name: np.array(one) if name == "mask" else one for name, one in sample.rest.items()}
         return Sample(sample.index, sample.tile, sample.path, own, rest)
 
-    def in_epoch(self, k: int, epoch: int, sample: Sample) -> Sample:
-        """The sample as another epoch has it: steps that draw may be baked."""
-        del sample
-        return self.sample(k, epoch)
-
 
 def check_store(store: Store, recipe: Recipe) -> None:
     """StoreError unless `store` holds samples of the recipe's kind, as `augrecipes pack` writes them."""
