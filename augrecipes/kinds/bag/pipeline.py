@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.run.batch import AllocateTarget, BatchOutput
+from augrecipes.compiler.run.batch import AllocateTarget, BatchOutput, output_buffer
 from augrecipes.compiler.run.extra_targets import is_array
-from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.errors import CollateError, DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.machine import cores

@@ -17,8 +17,8 @@ from augrecipes.compiler.lowering.lower import Sites, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
+from augrecipes.compiler.run.batch import output_buffer
 from augrecipes.compiler.run.extra_targets import is_array
-from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.programs import why_not_native

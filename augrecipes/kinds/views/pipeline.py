@@ -13,7 +13,7 @@ from augrecipes.compiler.kernels.encoded_images import Decodable, is_encoded
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.rewrite import Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
-from augrecipes.compiler.run.output_buffer import output_buffer
+from augrecipes.compiler.run.batch import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import CollateError, DataError
 from augrecipes.flow import Arrival
