@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import augrecipes.data.loader as loading
 from augrecipes.bench.timing import Gaps, gaps_of, mad
-from augrecipes.data.choice import BACKENDS, Backend, named
+from augrecipes.data.reader_plan import BACKENDS, Backend, reader_name
 from augrecipes.errors import LoaderError
 from augrecipes.progress import Parts
 
@@ -58,7 +58,7 @@ class Point:
     @property
     def name(self) -> str:
         """`batches`, or such as `threads:2`."""
-        return named(self.backend, self.workers)
+        return reader_name(self.backend, self.workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +194,11 @@ def sweep(
                 loaders = {each: stack.enter_context(closing(opened(dataset, size, each))) for each in settings}
                 for turn in range(1 + _ROUNDS):
                     for setting in settings[::-1] if turn % 2 else settings[:]:
-                        advance(f"{recipe}, {size:,} samples, {named(*setting)}", turn, 1 + _ROUNDS)
+                        advance(f"{recipe}, {size:,} samples, {reader_name(*setting)}", turn, 1 + _ROUNDS)
                         try:
                             gaps[setting].append(_epoch(loaders[setting]))
                         except (LoaderError, OSError) as error:  # a worker dies, or the system has no memory left
-                            left_out.append(f"{recipe}: {named(*setting)}: {error}")
+                            left_out.append(f"{recipe}: {reader_name(*setting)}: {error}")
                             settings.remove(setting)
             for setting in settings:
                 first, *rest = (float(epoch.sum()) for epoch in gaps[setting])

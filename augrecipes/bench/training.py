@@ -20,7 +20,7 @@ import augrecipes.data.loader as loading
 from augrecipes.bench.sides import Side
 from augrecipes.bench.step import LOADING, ModelStep, Wait
 from augrecipes.bench.timing import mad
-from augrecipes.data.choice import Backend
+from augrecipes.data.reader_plan import Backend
 from augrecipes.progress import Progress
 
 _ROUNDS, _FEWEST_STEPS = 3, 4

@@ -25,7 +25,7 @@ import torch
 from torch.utils.data import BatchSampler, DistributedSampler
 
 from augrecipes.data.checks import as_index, position_of
-from augrecipes.data.epochs import clocks, tell_epoch
+from augrecipes.data.epochs import clocks, set_foreign_epoch
 from augrecipes.data.order import BatchSchedule, Indices, dealt, digest, evened, number_repeats, orders
 from augrecipes.data.state import LoaderPosition
 from augrecipes.seeds import mix
@@ -78,9 +78,9 @@ class SampledSchedule(BatchSchedule):
 
     def marks(self) -> dict[str, Any]:
         """As of any schedule, and which samplers; what gives batches, or divides by ranks, gives others by others."""
-        found = super().marks() | {"sampler": " of ".join(type(each).__name__ for each in samplers_in(self.sampler))}
-        found |= {"batch_size": self.batch_size} if self.gives_batches else {}
-        return found if (ranks := ranks_of(self.sampler)) is None else found | {"world_size": ranks}
+        marks = super().marks() | {"sampler": " of ".join(type(each).__name__ for each in samplers_in(self.sampler))}
+        marks |= {"batch_size": self.batch_size} if self.gives_batches else {}
+        return marks if (ranks := ranks_of(self.sampler)) is None else marks | {"world_size": ranks}
 
     def order_mark(self, epoch: int) -> str | None:
         """A digest of the order: a sampler that draws by a generator of its own may not give it again.
@@ -109,11 +109,11 @@ def _seeded(seed: int, samplers: Iterable[Any]) -> Iterator[None]:
 
     So is torch's generator that a sampler was given, by this seed and by its own first one.
     """
-    own = [each.generator for each in samplers if isinstance(getattr(each, "generator", None), torch.Generator)]
-    before = [(each, each.get_state()) for each in (torch.default_generator, *own)]
-    of_numpy, of_python = np.random.get_state(legacy=False), random.getstate()
+    generators = [each.generator for each in samplers if isinstance(getattr(each, "generator", None), torch.Generator)]
+    before = [(each, each.get_state()) for each in (torch.default_generator, *generators)]
+    numpy_state, python_state = np.random.get_state(legacy=False), random.getstate()
     torch.default_generator.manual_seed(seed >> 1)
-    for each in own:
+    for each in generators:
         each.manual_seed(mix(seed, each.initial_seed()) >> 1)
     np.random.seed(seed & 0xFFFFFFFF)
     random.seed(seed)
@@ -122,14 +122,14 @@ def _seeded(seed: int, samplers: Iterable[Any]) -> Iterator[None]:
     finally:
         for generator, state in before:
             generator.set_state(state)
-        np.random.set_state(of_numpy)
-        random.setstate(of_python)
+        np.random.set_state(numpy_state)
+        random.setstate(python_state)
 
 
 def samplers_in(sampler: Any, depth: int = 8) -> list[Any]:
     """A sampler and those that it wraps."""
     wrapped = [getattr(sampler, name, None) for name in ("sampler", "batch_sampler")] if depth else []
-    return [sampler, *(found for each in wrapped if each is not None for found in samplers_in(each, depth - 1))]
+    return [sampler, *(inner for each in wrapped if each is not None for inner in samplers_in(each, depth - 1))]
 
 
 def ranks_of(sampler: Any) -> int | None:
@@ -145,23 +145,23 @@ def schedule_by(sampler: Any, batch_sampler: Any, plan: BatchSchedule, **others:
         TypeError, ValueError: what was given is no sampler, or is empty; or `others`, which decide the order too, were
             given.
     """
-    name, given = ("sampler", sampler) if batch_sampler is None else ("batch_sampler", batch_sampler)
+    name, chosen = ("sampler", sampler) if batch_sampler is None else ("batch_sampler", batch_sampler)
     if sampler is not None and batch_sampler is not None:
         raise ValueError("give a sampler or a batch_sampler, not both")
-    if not hasattr(given, "__len__") or not hasattr(given, "__iter__"):
-        raise TypeError(f"{name} must have a length, and give the positions of an epoch, got {type(given).__name__}")
+    if not hasattr(chosen, "__len__") or not hasattr(chosen, "__iter__"):
+        raise TypeError(f"{name} must have a length, and give the positions of an epoch, got {type(chosen).__name__}")
     if batch_sampler is not None:
         others |= {"drop_last": plan.drop_last, "batch_size": plan.batch_size != 1}
-        size = getattr(given, "batch_size", None)  # of most of them; each may have its own
+        size = getattr(chosen, "batch_size", None)  # of most of them; each may have its own
         plan = replace(plan, batch_size=size) if isinstance(size, int) and size > 0 else plan
     for other, value in others.items():
         if value not in (None, False):
             raise ValueError(f"{name} says the order: leave {other} out")
-    if not length_hint(given, 1):
+    if not length_hint(chosen, 1):
         raise ValueError(f"{name} would leave nothing: its len() is 0; give it more positions, or smaller batches")
-    if ranks_of(given) is not None:
+    if ranks_of(chosen) is not None:
         plan = replace(plan, rank=0, world_size=1)
-    return SampledSchedule(**vars(plan), sampler=given, gives_batches=batch_sampler is not None)
+    return SampledSchedule(**vars(plan), sampler=chosen, gives_batches=batch_sampler is not None)
 
 
 class LoaderSampler(DistributedSampler[Any]):
@@ -174,10 +174,10 @@ class LoaderSampler(DistributedSampler[Any]):
         dataset: that is read.
 
     Attributes:
-        taken_apart: another DataLoader divides the batches by ranks, and reads them.
+        is_divided: another DataLoader divides the batches by ranks, and reads them.
     """
 
-    taken_apart = False
+    is_divided = False
 
     def __init__(self, position: LoaderPosition, dataset: Any) -> None:
         self.position, self._dataset = position, dataset
@@ -185,18 +185,18 @@ class LoaderSampler(DistributedSampler[Any]):
     @property
     def num_replicas(self) -> int:  # type: ignore[override]
         """Number of ranks."""
-        return self.position.plan.world_size
+        return self.position.schedule.world_size
 
     @property
     def rank(self) -> int:  # type: ignore[override]
         """Which one this is."""
-        return self.position.plan.rank
+        return self.position.schedule.rank
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the loader's next pass runs."""
         self.position.set_epoch(epoch)
-        if self.taken_apart:  # accelerate says it before it starts workers
-            self._tell()
+        if self.is_divided:  # accelerate says it before it starts workers
+            self._say_epoch()
 
     @property
     def epoch(self) -> int:  # type: ignore[override]
@@ -210,11 +210,11 @@ class LoaderSampler(DistributedSampler[Any]):
         torch asks for several iterators a pass, and starts workers in between: datasets in them that are not ours hear
         the epoch now, or never.
         """
-        tell_epoch(self._dataset, self.epoch)
+        set_foreign_epoch(self._dataset, self.epoch)
         return self._batches_of_pass(drop_last)
 
     def _batches_of_pass(self, drop_last: bool) -> Iterator[list[int]]:
-        self._tell()
+        self._say_epoch()
         start, plan = self.position.start, self.whole(drop_last)
         self.position.begun(start)
         for order in orders(plan, start.epoch, start.read):
@@ -222,21 +222,21 @@ class LoaderSampler(DistributedSampler[Any]):
 
     def whole(self, drop_last: bool) -> BatchSchedule:
         """The plan of those who read by this: of all ranks where somebody else divides."""
-        plan = replace(self.position.plan, drop_last=drop_last)
-        return replace(plan, rank=0, world_size=1) if self.taken_apart else plan
+        plan = replace(self.position.schedule, drop_last=drop_last)
+        return replace(plan, rank=0, world_size=1) if self.is_divided else plan
 
-    def _tell(self) -> None:
+    def _say_epoch(self) -> None:
         epoch = self.epoch
         for clock in clocks(self._dataset):
             clock.follow(epoch)
-        tell_epoch(self._dataset, epoch)
+        set_foreign_epoch(self._dataset, epoch)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         epoch = self.epoch
-        yield from ((epoch, int(index)) for index in self.position.plan.order(epoch))
+        yield from ((epoch, int(index)) for index in self.position.schedule.order(epoch))
 
     def __len__(self) -> int:
-        return len(self.position.plan.order(self.epoch))
+        return len(self.position.schedule.order(self.epoch))
 
 
 class LoaderBatches(BatchSampler):

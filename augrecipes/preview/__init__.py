@@ -139,7 +139,7 @@ def batch_sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
         return {**out, **label, "path": files.path(index % len(files))}
 
     def read(k: int) -> dict[str, Any]:
-        sample = files.in_epoch(k, request.epoch, files.sample(k))
+        sample = files.sample(k, epoch=request.epoch)
         return labelled(sample.index, sample.run(pipeline, request.epoch))
 
     samples = [labelled(sample.sample.index, sample.outputs[0]) for sample in drawn]

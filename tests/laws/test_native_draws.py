@@ -21,8 +21,10 @@ from augrecipes.compiler.lowering.walk import encode
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.errors import RecipeError
 from augrecipes.native.kernels import library
-from augrecipes.native.op_numbers import DRAWS, EFFECTS
+from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS
+from augrecipes.ops.matrices import output_size
 from augrecipes.ops.native_op import NativeOp
+from augrecipes.ops.places import MatrixPlaces
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Output, Step
 
@@ -104,6 +106,19 @@ def check(name: str, found: NativeOp, made: Any, seed: int, keys: list[tuple[int
             assert not np.isfinite(numbers[0])  # left to Python, which says so
             continue
         assert wanted == numbers[: len(wanted)]
+        if isinstance(made, MatrixPlaces):
+            draws.position(epoch, index, tile)
+            check_move(plan, (epoch, index, tile), made, size)
+
+
+def check_move(plan: Program, key: tuple[int, int, int], step: Any, size: tuple[int, int]) -> None:
+    """Compare what is noted of a step with where it puts places, to the last bit."""
+    image, noted = stand_in((*size, 3), np.dtype(np.uint8)), np.zeros((2, LIMITS.MOVE))
+    encodings.acts(step)  # which may take the first draw
+    params = sampler_of(step)({"image": image})
+    if plan.note_moves(key, image, noted) and min(output_size(step, params, size)) > 0:
+        matrix, before, after = step.geometry(params)
+        assert noted[1].tolist() == [0, *before, *after, *matrix.ravel().tolist()]
 
 
 def draws_are_those(

@@ -24,6 +24,7 @@ from augrecipes.compiler.rewrite import Compiled, plan
 from augrecipes.compiler.run import program_runner
 from augrecipes.compiler.run.clock import Clock, clocked
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS
+from augrecipes.compiler.run.point_moves import PointMoves
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.program_runner import ProgramRunner
 from augrecipes.kinds.image.pipeline import ImagePipeline
@@ -259,7 +260,7 @@ test_planted_faults_are_caught = planted_faults(
         ),
         "boxes keep images from running natively": (
             planted(law, *of(RESAMPLED)),
-            (ProgramRunner, "run_without_pixels", _refuse),
+            (PointMoves, "run", _refuse),
         ),
     },
 )

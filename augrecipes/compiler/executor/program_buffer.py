@@ -102,8 +102,8 @@ _RGB = 3
 KEY, SIZE = layout.SAMPLE.places("index", "tile"), layout.SAMPLE.places("rows", "columns")
 LIES, FILE = layout.SAMPLE.places("at", "left"), layout.SAMPLE.places("file", "decoded")
 MADE, WINDOW = layout.SAMPLE.places("height", "width"), layout.SAMPLE.places("window", "window")
-DECODED, TARGET, BEGIN, STOP, CHANGED, ANSWER, REDUCE, TALL = map(
-    layout.SAMPLE.place, ("decoded", "target", "begin", "stop", "changed", "answer", "reduce", "tall")
+DECODED, TARGET, BEGIN, STOP, CHANGED, ANSWER, REDUCE, TALL, MOVES = map(
+    layout.SAMPLE.place, ("decoded", "target", "begin", "stop", "changed", "answer", "reduce", "tall", "moves")
 )
 FIELDS = layout.SAMPLE.size // 8  # numbers of a sample
 IDLE, REFUSED = 1, -1
@@ -131,6 +131,7 @@ class ProgramBuffer:
         idle: all of its steps are opaque, so that Python goes through them faster by itself.
         writes: results are the output's; otherwise uint8 H×W×C, which the sink makes into that.
         fill_lengths: how many channels its fills have a level each for.
+        steps: its transforms, or None for what is done between them, and their ops.
         python_draws: steps whose draws go by boxes, by their places; `take_python_draws` takes them over.
     """
 
@@ -149,6 +150,7 @@ class ProgramBuffer:
         self._room = Workspace()
         self.labels = tuple(step.label for step in steps)
         self.stops = tuple(step.label for step in steps if step.numbers is EXIT)
+        self.steps: Sequence[tuple[Any, Op]] = ()
         self.python_draws: dict[int, Any] = {}
         self.opaque: Mapping[int, tuple[Any, bool]] = {}
         self.unmerged: set[str] = set()

@@ -77,6 +77,7 @@ class ProgramMaker:
             ops.append(replace(op, numbers=EXIT) if exits else op)
         program = Program(self._kernels, ops, sink, self._seed, self._pixels)
         program.python_draws, program.opaque, program.writes = python_draws, opaque, writes
+        program.steps = steps
         program.fill_lengths = fill_lengths(step for step, _ in steps if step is not None)
         if program.fill_lengths and any(getattr(step, "num_output_channels", None) for step, _ in steps):
             raise OpaqueError("a fill has a level for each channel, and a step changes their number")

@@ -8,9 +8,12 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
 from augrecipes.errors import DataError, counted
 from augrecipes.kinds.pair.checks import Check, check_roots, checked, find_scenes, misfit, table_of_scenes, targets_of
-from augrecipes.kinds.pair.content import compare
 from augrecipes.kinds.pair.grid import common_size, scale_factors
 from augrecipes.kinds.pair.pairing import PairScenes
 from augrecipes.machine import in_threads
@@ -24,6 +27,11 @@ from augrecipes.sources.files import read_image
 from augrecipes.sources.sample import DataArguments, RecipeSource
 
 TABLE = Columns
+_FINE, _BROAD = 1.0, 8.0  # px: standard deviations of the blurs whose difference is looked at
+_FAINT = 1.2  # levels: less than this between fine and broad is no evidence
+_SAME = 0.35  # correlation below which two images are not taken for one scene
+_SURE, _MARGIN = 0.6, 0.05  # correlation from which on a shift is believed, and by which it exceeds that in place
+_FARTHEST = 12  # px: shifts that are tried
 __all__ = ["TABLE", "check", "check_roots", "find", "scenes_of", "size_faults"]
 
 
@@ -47,31 +55,31 @@ def scenes_of(
     Raises:
         DataError: there is no scene, or with `strict` a defect: all of them in one text.
     """
-    found = find_scenes(recipe, tuple(targets), roots, files, **more)
+    pairs = find_scenes(recipe, tuple(targets), roots, files, **more)
     if check is not None:
         with progress("reading headers") as advance:
-            found = checked(found, recipe, mode, check, advance, **decode)
-    if found.defects and (strict or not found.scenes):
-        raise DataError(report(found.defects, fine=len(found.scenes), targets=found.targets))
-    if not found.scenes:
+            pairs = checked(pairs, recipe, mode, check, advance, **decode)
+    if pairs.defects and (strict or not pairs.scenes):
+        raise DataError(report(pairs.defects, fine=len(pairs.scenes), targets=pairs.targets))
+    if not pairs.scenes:
         raise DataError("no pairs were found")
-    return found
+    return pairs
 
 
 def find(
-    recipe: Recipe, targets: Sequence[str], given: DataArguments, *, mode: Mode, strict: bool, headers: bool,
+    recipe: Recipe, targets: Sequence[str], data: DataArguments, *, mode: Mode, strict: bool, headers: bool,
     decode: dict[str, Any], **_: Any,
 ) -> RecipeSource:  # fmt: skip
     """The scenes as a recipe reads them."""
-    roots = given.root if isinstance(given.root, Mapping) else None
-    if given.files is None and roots is None:
+    roots = data.root if isinstance(data.root, Mapping) else None
+    if data.files is None and roots is None:
         check_roots(recipe, targets, {})
     check: Check | None = "headers" if headers else None
-    found = scenes_of(
-        recipe, mode, targets, roots, given.files, check, strict=strict, decode=decode, cache=False, **given.more
+    pairs = scenes_of(
+        recipe, mode, targets, roots, data.files, check, strict=strict, decode=decode, cache=False, **data.more
     )
-    left_out = tuple(defect.message for defect in found.defects)
-    return RecipeSource(table_of_scenes(found), recipe.inputs, decode, left_out, tuple(found.notes))
+    left_out = tuple(defect.message for defect in pairs.defects)
+    return RecipeSource(table_of_scenes(pairs), recipe.inputs, decode, left_out, tuple(pairs.notes))
 
 
 def check(
@@ -96,16 +104,16 @@ def check(
     if isinstance(data, str) and not data.lower().endswith((".csv", ".tsv")):
         wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
         raise DataError(f"recipe {recipe.name!r} is of kind pair: give {wanted}, or a CSV file", data)
-    given = as_given(recipe, data)
-    if given.files and names:
-        raise DataError("--names goes with folders; a CSV file names every file", given.files)
-    more = {"split": split, **given.more}
-    found = find_scenes(recipe, targets, given.root, given.files, names=names or None, cache=False, **more)
-    found = checked(found, recipe, mode, advance=partial(advance, "reading headers"))
-    defects, notes, fine = found.defects, list(found.notes), len(found.scenes)
-    if content and len(found.targets) > 1:
+    arguments = as_given(recipe, data)
+    if arguments.files and names:
+        raise DataError("--names goes with folders; a CSV file names every file", arguments.files)
+    more = {"split": split, **arguments.more}
+    pairs = find_scenes(recipe, targets, arguments.root, arguments.files, names=names or None, cache=False, **more)
+    pairs = checked(pairs, recipe, mode, advance=partial(advance, "reading headers"))
+    defects, notes, fine = pairs.defects, list(pairs.notes), len(pairs.scenes)
+    if content and len(pairs.targets) > 1:
         factors = scale_factors(dict(recipe.scales))
-        scenes = [dict(zip(found.targets, paths, strict=True)) for paths in found.scenes]
+        scenes = [dict(zip(pairs.targets, paths, strict=True)) for paths in pairs.scenes]
         faint: list[str] = []  # as threads come to them
         work = partial(compare_scene, factors=factors, faint=faint)
         wrong = [*in_threads(work, scenes, advance=partial(advance, "comparing"))]
@@ -113,8 +121,8 @@ def check(
         if faint:
             what = "with too little to see for a comparison, such as a clear sky"
             notes.append(f"{counted(len(faint), 'pair')} {what} (first: {min(faint)})")
-    listed = {name: found.listed.get(name, 0) for name in found.targets}
-    return Checked("scene", listed, fine, defects, notes, {"cropped": [asdict(cut) for cut in found.cropped]})
+    listed = {name: pairs.listed.get(name, 0) for name in pairs.targets}
+    return Checked("scene", listed, fine, defects, notes, {"cropped": [asdict(cut) for cut in pairs.cropped]})
 
 
 def compare_scene(paths: Mapping[str, str], factors: Mapping[str, int], faint: list[str]) -> list[Defect]:
@@ -132,6 +140,53 @@ def compare_scene(paths: Mapping[str, str], factors: Mapping[str, int], faint: l
     whys = {path: compare(large, image) for path, image in others}
     faint += [path for path, why in whys.items() if why == ""]
     return [Defect("content", (first, path), f"{first} and {path}: {why}") for path, why in whys.items() if why]
+
+
+def compare(large: NDArray[np.uint8], small: NDArray[np.uint8]) -> str | None:
+    """What is wrong with two images of one scene, uint8 H×W×C, in words: one normalised cross-correlation.
+
+    It is taken of what lies between fine detail and broad shading, once the large image is reduced to the small one's
+    size: noise, compression and the kind of reduction change the first, exposure and fading the second.
+
+    Not found: displacements of less than a pixel of the small image, turned and exchanged colours. Images with nothing
+    between (a clear sky) are not judged.
+
+    Returns:
+        None where they look alike, nothing ("") where there is too little to see.
+
+    >>> scene = cv2.GaussianBlur(np.random.default_rng(0).integers(0, 256, (256, 256, 3), np.uint8), (0, 0), 6)
+    >>> scene = cv2.normalize(scene, None, 0, 255, cv2.NORM_MINMAX)
+    >>> lr = cv2.resize(scene, (64, 64), interpolation=cv2.INTER_AREA)
+    >>> compare(scene, lr), compare(scene, np.roll(lr, 1, axis=1))
+    (None, 'shifted by 1 px to the right')
+    """
+    height, width = small.shape[:2]
+    a, b = _band(np.asarray(cv2.resize(large, (width, height), interpolation=cv2.INTER_AREA))), _band(small)
+    spread = float(a.std()), float(b.std())
+    if min(spread) < _FAINT:
+        return ""
+    here = float((a * b).mean()) / (spread[0] * spread[1])
+    if reach := min(_FARTHEST, height // 4, width // 4):
+        scores = cv2.matchTemplate(a, b[reach:-reach, reach:-reach].copy(), cv2.TM_CCOEFF_NORMED)
+        y, x = divmod(int(np.argmax(scores)), scores.shape[1])
+        if scores[y, x] >= max(_SURE, scores[reach, reach] + _MARGIN):
+            return f"shifted by {_in_words(reach - x, reach - y)}"
+    # Noise in the small image spreads it, and hides as much of what it shares with a faint large one.
+    if here < _SAME * min(1.0, spread[0] / spread[1]):
+        return f"they do not look like one scene (correlation {here:.2f})"
+    return None
+
+
+def _band(image: NDArray[Any]) -> NDArray[np.float32]:
+    """What lies between fine detail and broad shading, mean 0: a difference of Gaussians."""
+    grey = image.mean(axis=2, dtype=np.float32)
+    band = cv2.GaussianBlur(grey, (0, 0), _FINE) - cv2.GaussianBlur(grey, (0, 0), _BROAD)
+    return np.asarray(band - band.mean(), np.float32)
+
+
+def _in_words(x: int, y: int) -> str:
+    ways = (x, "to the right" if x > 0 else "to the left"), (y, "down" if y > 0 else "up")
+    return " and ".join(f"{abs(pixels)} px {way}" for pixels, way in ways if pixels)
 
 
 def size_faults(recipe: Recipe, path: str, sizes: Mapping[str, Size]) -> Faults:

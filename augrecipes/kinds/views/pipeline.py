@@ -6,22 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Self
 
+import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.encoded_images import is_encoded
+from augrecipes.compiler.kernels.encoded_images import Decodable, is_encoded
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.rewrite import Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
-from augrecipes.compiler.run.output_buffer import output_buffer
+from augrecipes.compiler.run.batch import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import CollateError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.kinds.views.branches import ALL, Branches, built
-from augrecipes.kinds.views.reduced_file import LARGE, ReducedFile, scale_for
+from augrecipes.native.libjpeg import Coded
 from augrecipes.ops.records import op_record
 
 _IMAGE, _MASK = "image", "mask"
+LARGE = 1 << 20  # px: below, a file is decoded about as soon as it is known how small it may be
+_PER_PIXEL = 1.5  # px of the decoded image for each of a view, at least: as the rule read_scaled has it
 
 
 class ViewsPipeline(ImagePipeline):
@@ -69,30 +72,30 @@ class ViewsPipeline(ImagePipeline):
         """All views of one image."""
         if not self.parts:
             return super().sample(epoch, index, tile, targets, allocate)
-        given = dict(targets)
-        out = given.pop("out", None)
+        inputs = dict(targets)
+        out = inputs.pop("out", None)
         out = {} if out is None else out
         if not isinstance(out, Mapping) or not out.keys() <= self.parts.keys():
             raise DataError(f"out must be a dict of arrays by view: {', '.join(self.parts)}")
-        places = self._places(epoch, index, given.get(_IMAGE))
-        file = self._file(given.get(_IMAGE), places)
+        places = self._places(epoch, index, inputs.get(_IMAGE))
+        file = self._file(inputs.get(_IMAGE), places)
         for name in (_IMAGE, _MASK):
-            if is_encoded(given.get(name)) and not (name == _IMAGE and (file or self._stem_reads)):
-                given[name] = given[name].array()
-        given |= file
-        make = self.branches.sample(epoch, index, given)
-        made: dict[str, Any] = {name: value for name, value in given.items() if name not in self.usual_targets}
+            if is_encoded(inputs.get(name)) and not (name == _IMAGE and (file or self._stem_reads)):
+                inputs[name] = inputs[name].array()
+        inputs |= file
+        make = self.branches.sample(epoch, index, inputs)
+        results: dict[str, Any] = {name: value for name, value in inputs.items() if name not in self.usual_targets}
         for name, count in ((view.name, view.count) for view in self.recipe.views):
-            room = output_buffer(out[name], name, [given.get(_IMAGE)]) if name in out else np.empty
+            room = output_buffer(out[name], name, [inputs.get(_IMAGE)]) if name in out else np.empty
             block = _Block(name, count, room)
             views = [make(name, k, partial(block.row, k)) for k in range(count)]
-            made |= _stacked(name, views, given)
-            made[name] = block.array if name not in out or callable(out[name]) else out[name]
+            results |= _stacked(name, views, inputs)
+            results[name] = block.array if name not in out or callable(out[name]) else out[name]
             if self.recipe.correspondence and name in places:
-                made[f"{name}_matrix"] = np.linalg.inv(places[name])
+                results[f"{name}_matrix"] = np.linalg.inv(places[name])
             if self.compiled.save_applied_params:
-                made.setdefault("applied", {})[name] = [view["applied"] for view in views]
-        return made
+                results.setdefault("applied", {})[name] = [view["applied"] for view in views]
+        return results
 
     def batch(self, images: Sequence[Any], *args: Any, **options: Any) -> np.ndarray:
         """One array of images, in mode `eval` alone; TypeError for views, of which a sample has several."""
@@ -113,32 +116,31 @@ class ViewsPipeline(ImagePipeline):
     def dress(self, dress: Callable[[Pipeline], object]) -> None:
         """As every pipeline; what makes its views, too."""
         super().dress(dress)
-        for one in {id(one): one for one in self._runs()}.values():
-            one.dress(dress)
+        for pipeline in {id(pipeline): pipeline for pipeline in self._runs()}.values():
+            pipeline.dress(dress)
 
     def nodes(self, arrival: Arrival | None = None) -> Steps:
         """Those of all views; what several begin with once."""
-        found = {node.site: node for one in self._runs() for node in one.nodes(arrival)}
-        return tuple(found.values()) if self.parts else super().nodes(arrival)
+        nodes = {node.site: node for pipeline in self._runs() for node in pipeline.nodes(arrival)}
+        return tuple(nodes.values()) if self.parts else super().nodes(arrival)
 
     def _runs(self) -> list[ImagePipeline]:
         """What makes the views, each before what goes on from it."""
-        of = self.branches
-        return [
-            branch.pipeline for name in (ALL, *of.ends) for branch in (of.stems.get(name), of.ends.get(name)) if branch
-        ]
+        tree = self.branches
+        pairs = [(tree.stems.get(name), tree.ends.get(name)) for name in (ALL, *tree.ends)]
+        return [branch.pipeline for both in pairs for branch in both if branch]
 
     def _places(self, epoch: int, index: int, image: Any) -> dict[str, np.ndarray]:
         """By name the matrices from an image to its views, where they are asked for, or a large file may need them."""
         if not hasattr(image, "shape") or not (self.recipe.correspondence or self._is_large(image)):
             return {}
         height, width, channels = (*image.shape, 1)[:3]
-        found = {}
+        places = {}
         for view in self.recipe.views:
             matrices = self.parts[view.name].for_this_thread(epoch).plain.step_matrices
             keys = [(epoch, index, k) for k in range(view.count)]
-            found[view.name] = np.stack([matrices.at(key, (height, width, channels)) for key in keys])
-        return found
+            places[view.name] = np.stack([matrices.at(key, (height, width, channels)) for key in keys])
+        return places
 
     def _is_large(self, image: Any) -> bool:
         """Whether it is a file that `fast` may decode at a smaller scale."""
@@ -187,14 +189,68 @@ class _Block:
         return row
 
 
-def _stacked(name: str, views: list[dict[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
+def _stacked(name: str, views: list[dict[str, Any]], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """What lies on the views, under the name of each target behind theirs: masks as one array, else as lists."""
-    ours = {*given, "object", "keypoint_object"} - {_IMAGE}
-    beside = [key for key in views[0] if key in ours and views[0][key] is not given.get(key)]
+    ours = {*inputs, "object", "keypoint_object"} - {_IMAGE}
+    beside = [key for key in views[0] if key in ours and views[0][key] is not inputs.get(key)]
     return {
         f"{name}_{key}": np.stack([view[key] for view in views]) if key == _MASK else [view[key] for view in views]
         for key in beside
     }
+
+
+class ReducedFile:
+    """A file that is decoded at one scale; what is smaller yet is averaged from that.
+
+    Args:
+        source: the file.
+        scale: `scale` × `scale` pixels of it are decoded as one; what asks for larger ones has it decoded again.
+    """
+
+    def __init__(self, source: Decodable, scale: int) -> None:
+        self._source, self._scale = source, scale
+        self.shape, self.dtype = source.shape, source.dtype
+        self._made: dict[int, np.ndarray] = {}
+
+    def scales(self) -> tuple[int, ...]:
+        """Those of the file."""
+        return self._source.scales()
+
+    def array(self) -> np.ndarray:
+        """The whole image."""
+        return self.view(0, 0, *self.shape[:2])
+
+    def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> np.ndarray:
+        """A window, ends exclusive, `reduce` × `reduce` pixels as one."""
+        if reduce not in self._made:
+            self._made[reduce] = self._whole(reduce)
+        return self._made[reduce][y0 // reduce : -(-y1 // reduce), x0 // reduce : -(-x1 // reduce)]
+
+    def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
+        """None: kernels do not decode it themselves."""
+        return None
+
+    def _whole(self, reduce: int) -> np.ndarray:
+        height, width, channels = self.shape
+        if reduce <= self._scale:
+            return self._source.view(0, 0, height, width, reduce)
+        finer, by = self.view(0, 0, height, width, self._scale), reduce // self._scale
+        below, right = -finer.shape[0] % by, -finer.shape[1] % by
+        if below or right:  # as encoders fill the last blocks
+            finer = cv2.copyMakeBorder(finer, 0, below, 0, right, cv2.BORDER_REPLICATE)
+        size = finer.shape[1] // by, finer.shape[0] // by
+        return np.asarray(cv2.resize(finer, size, interpolation=cv2.INTER_AREA)).reshape(size[1], size[0], channels)
+
+
+def scale_for(image: Decodable, matrices: Any) -> int:
+    """The greatest scale of a file's decoder at which it is fine enough for all views; 1: none is.
+
+    Args:
+        image: the file.
+        matrices: float64 (n, 3, 3), from the image to each view.
+    """
+    finest = np.linalg.svd(np.asarray(matrices)[:, :2, :2], compute_uv=False).max()
+    return max((k for k in image.scales() if k * _PER_PIXEL * finest <= 1), default=1)
 
 
 PIPELINE = ViewsPipeline

@@ -1,5 +1,6 @@
-"""ImageFolder: what a sample is, and what is said of files that are not as they should be."""
+"""ImageFolder and Views: samples, classes, what is shown, and what is said of files that are not as they should be."""
 
+import logging
 import pickle
 import shutil
 from collections.abc import Callable
@@ -10,10 +11,12 @@ import cv2
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from support.checks import same
 from support.folders import RECIPE, class_folders, draw
-from support.kinds import IMAGE, Kind, arrays, by_kind, open_packed
+from support.kinds import IMAGE, OF_VIEWS, VIEWS, Kind, arrays, by_kind, open_packed
 
+import augrecipes as ar
 from augrecipes import DataError, ImageFolder, Recipe, loader
 from augrecipes.preview.display import rgb_of_output
 from augrecipes.preview.sheet import Sheet
@@ -281,3 +284,193 @@ def test_nonsense_is_refused(wrong: Any, roots: dict[str, Path]) -> None:
         ds.show(wrong)
     with pytest.raises(ValueError, match="draws must be"):
         ds.show(draws=0)
+
+
+# `classes=`: labels with the numbers of another dataset, whatever classes are there.
+
+
+PLAIN = "{version: 1, recipe: plain, steps: [HorizontalFlip], eval: []}"
+BAGS = "{version: 1, recipe: tiles, kind: bag, steps: [HorizontalFlip], eval: []}"
+
+
+def folders(root: Path, names: str) -> Path:
+    for name in names.split():
+        (root / name).mkdir(parents=True)
+        Image.new("RGB", (20, 20)).save(root / name / "1.png")
+    return root
+
+
+def labels(ds: Any) -> list[int]:
+    """Of the table, of samples and of a batch: all the same."""
+    found = ds.labels.tolist()
+    assert [ds[k]["label"] for k in range(len(ds))] == found
+    assert next(iter(ar.loader(ds, len(ds))))["label"].tolist() == found
+    return [int(k) for k in found]
+
+
+def test_folders_have_the_numbers_of_the_training_set(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    recipe = parse_text(PLAIN)
+    train = ar.ImageFolder(folders(tmp_path / "train", "ant bee cat"), recipe)
+    root = folders(tmp_path / "val", "ant cat")
+    assert labels(ar.ImageFolder(root, recipe, mode="eval")) == [0, 1]
+    caplog.clear()
+    caplog.set_level(logging.WARNING, "augrecipes")
+    for classes in (train.classes, train.class_to_idx, tuple(train.classes)):
+        val = ar.ImageFolder(root, recipe, mode="eval", classes=classes)
+        assert labels(val) == [0, 2]
+        assert (val.classes, val.class_to_idx) == (train.classes, train.class_to_idx)
+        assert labels(val.subset([1])) == [2]
+    assert [line.endswith("no samples of bee, which classes= names") for line in caplog.messages] == [True] * 3
+    one = ar.ImageFolder(folders(tmp_path / "test", "cat"), recipe, classes=train.classes)
+    assert labels(one) == [2]
+    assert labels(ar.ImageFolder(root, recipe, classes=["cat", "ant"])) == [1, 0]
+
+
+def test_folders_that_are_numbers_keep_their_places(tmp_path: Path) -> None:
+    recipe = parse_text(PLAIN)
+    train = ar.ImageFolder(folders(tmp_path / "train", "0 1 10 2"), recipe)
+    val = ar.ImageFolder(folders(tmp_path / "val", "0 2"), recipe, classes=train.classes)
+    assert labels(val) == [train.class_to_idx[name] for name in ("0", "2")] == [0, 3]
+
+
+def test_a_class_that_is_not_among_them_is_named_with_its_file(tmp_path: Path) -> None:
+    root = folders(tmp_path / "val", "ant elk")
+    with pytest.raises(ar.DataError, match=r"elk.1\.png: class 'elk' is not among classes=, which are ant, bee"):
+        ar.ImageFolder(root, parse_text(PLAIN), classes=["ant", "bee"])
+
+
+@pytest.mark.parametrize("classes", ["ant", ["ant", "ant"]])
+def test_what_is_no_list_of_names_is_refused(classes: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="classes= is a list of names, each once"):
+        ar.ImageFolder(folders(tmp_path / "val", "ant"), parse_text(PLAIN), classes=classes)
+
+
+def test_data_without_classes_of_its_own_is_refused(tmp_path: Path) -> None:
+    root, recipe = folders(tmp_path / "flat", "ant"), parse_text(PLAIN)
+    for given in ({"root": root, "layout": "flat"}, {"root": root / "ant"}):
+        with pytest.raises((ValueError, ar.DataError), match=r"has neither|no images in this folder's subfolders"):
+            ar.ImageFolder(**given, recipe=recipe, classes=["ant"])
+    with pytest.raises(ValueError, match="has neither"):
+        ar.Samples([(np.zeros((9, 9, 3), np.uint8), 1)], recipe, classes=["ant", "bee"])
+
+
+@pytest.mark.parametrize(
+    ("names", "train", "val"),
+    [("ant bee cat", [0, 1, 2], [0, 2]), ("3 7 12", [3, 7, 12], [3, 12]), ("0 1 2", [0, 1, 2], [0, 2])],
+)
+def test_lists_of_files(names: str, train: list[int], val: list[int], tmp_path: Path) -> None:
+    folders(tmp_path, "some")
+    first, _, last = names.split()
+    for file, some in (("train.csv", names.split()), ("val.csv", [first, last])):
+        (tmp_path / file).write_text("image,label\n" + "".join(f"some/1.png,{name}\n" for name in some))
+    recipe = parse_text(PLAIN)
+    known = ar.ImageFolder(files=tmp_path / "train.csv", recipe=recipe)
+    assert labels(known) == train
+    found = ar.ImageFolder(files=tmp_path / "val.csv", recipe=recipe, classes=known.classes)
+    assert labels(found) == val
+    assert found.class_to_idx == known.class_to_idx
+
+
+def test_bags_and_packed_datasets(tmp_path: Path) -> None:
+    bags = folders(tmp_path / "bags", "slide-1 slide-2")
+    (bags / "labels.csv").write_text("bag,label\nslide-1,benign\nslide-2,tumour\n")
+    known = ["benign", "border", "tumour"]
+    assert ar.TileBags(bags, parse_text(BAGS), classes=known).labels.tolist() == [0, 2]
+    recipe = parse_text(PLAIN)
+    ar.pack(recipe, str(folders(tmp_path / "val", "ant cat")), tmp_path / "store", workers=0)
+    packed = ar.Packed(tmp_path / "store", recipe, classes=["ant", "bee", "cat"])
+    assert labels(packed) == labels(pickle.loads(pickle.dumps(packed))) == [0, 2]
+
+
+# Views as a dataset: what a sample holds, how the loader stacks it, and `transform=` of other datasets.
+
+
+DENSE = OF_VIEWS.replace("kind: views", "kind: views\ncorrespondence: true")
+
+
+@pytest.fixture(scope="module")
+def view_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return class_folders(tmp_path_factory.mktemp("files"))
+
+
+@pytest.fixture(scope="module")
+def annotated(view_root: Path) -> Path:
+    for k in range(4):
+        mask = np.random.default_rng(k).integers(0, 9, (32, 28), np.uint8)
+        assert cv2.imwrite(str(view_root.parent / f"mask{k}.png"), mask)
+    rows = [f'{view_root}/cat/{k}.png,{view_root.parent}/mask{k}.png,"[[2, 2, 20, 20, 1]]"' for k in range(4)]
+    file = view_root.parent / "list.csv"
+    file.write_text("\n".join(["image,mask,boxes", *rows]))
+    return file
+
+
+def test_a_batch_has_all_views_of_a_name_side_by_side(view_root: Path) -> None:
+    ds = ar.Views(view_root, parse_text(DENSE), seed=3)
+    for options in (
+        {"num_workers": 0},
+        {"num_workers": 2, "backend": "threads"},
+        {"num_workers": 2, "backend": "processes"},
+    ):
+        batch = next(iter(ar.loader(ds, 4, **options)))  # type: ignore[arg-type]
+        assert batch["global"].shape == (4, 2, 3, 24, 20)
+        assert batch["local"].shape == (4, 3, 3, 12, 10)
+        assert batch["local_matrix"].shape == (4, 3, 3, 3)
+        assert batch["local_matrix"].dtype == torch.float64
+        for k, index in enumerate(batch["index"].tolist()):
+            for name in ("global", "local", "local_matrix"):
+                assert torch.equal(batch[name][k], ds[index][name])
+    assert ds[0].keys() == {"global", "global_matrix", "local", "local_matrix", "label", "index", "path"}
+
+
+def test_masks_boxes_and_labels_follow_each_view(annotated: Path) -> None:
+    ds = ar.Views(files=annotated, recipe=parse_text(OF_VIEWS), outside=True, seed=3)
+    sample = ds[1]
+    assert sample["local_mask"].dtype == torch.int64
+    assert sample["local_mask"].shape == (3, 12, 10)
+    assert [boxes.shape[1] for boxes in sample["global_boxes"]] == [4, 4]
+    assert [labels.dtype for labels in sample["global_box_labels"]] == [torch.int64] * 2
+    batch = next(iter(ar.loader(ds, 2)))
+    assert batch["local_mask"].shape == (2, 3, 12, 10)
+    assert [len(of) for of in batch["local_boxes"]] == [3, 3]
+    numbers = parse_text(OF_VIEWS + "output: {dtype: uint8}\n")
+    assert ar.Views(files=annotated, recipe=numbers, outside=True)[1]["local_mask"].dtype == torch.int64
+
+
+def test_any_source_can_be_read(view_root: Path) -> None:
+    ds = VIEWS.open(view_root, DENSE, seed=3)
+    for k in range(4):
+        mask = np.random.default_rng(k).integers(0, 9, (32, 28), np.uint8)
+        assert cv2.imwrite(str(view_root.parent / f"mask{k}.png"), mask)
+    rows = [{"image": ds.path(k), "label": 0} for k in range(4)]
+    samples: Any = ar.Samples(rows, parse_text(DENSE), seed=3)
+    for name in ("global", "local", "local_matrix"):
+        assert torch.equal(samples[2][name], ds[2][name])
+
+
+def test_what_is_packed_gives_the_same_matrices(view_root: Path, tmp_path: Path) -> None:
+    recipe = parse_text(DENSE.replace("shared:\n", "shared:\n  - Resize: {height: 30, width: 30}\n"))
+    ar.pack(recipe, str(view_root), tmp_path / "store")
+    packed, files = ar.Packed(tmp_path / "store", recipe, seed=3), ar.Views(view_root, recipe, seed=3)
+    for name in ("global", "local", "local_matrix"):
+        assert torch.equal(packed[2][name], files[2][name])
+    with pytest.raises(ar.RecipeError, match="counts pixels of the files"):
+        ar.pack(recipe, str(view_root), tmp_path / "other", epochs=2)
+
+
+def test_as_a_transform_it_puts_the_views_in_the_place_of_the_image() -> None:
+    image = np.random.default_rng(0).integers(0, 256, (32, 28, 3), np.uint8)
+    recipe = parse_text(DENSE)
+    transform = recipe.transform(seed=3)
+    alone = transform(image, index=7)
+    transform.set_epoch(0)
+    first, (views, label), sample = (transform(given, index=7) for given in (image, (image, 5), {"image": image}))
+    assert alone.keys() == first.keys() == {"global", "global_matrix", "local", "local_matrix"}
+    for name in ("global", "local"):
+        plain = recipe.view(name).transform(seed=3)
+        plain.set_epoch(0)
+        for of in (first, views, sample["image"]):
+            assert torch.equal(of[name][0], plain(image, index=7))
+    assert label == 5
+    assert recipe.transform("eval")(image).shape == (3, 24, 20)
+    with pytest.raises(ar.RecipeError, match="no column of a batch"):
+        recipe.map_batches()

@@ -1,4 +1,4 @@
-"""Who reads: what the arguments say, the rule where they do not, and that the samples are the same whoever does."""
+"""Arguments of loaders and datasets: who reads, what makes no sense, and what the data has not."""
 
 import logging
 import re
@@ -16,15 +16,14 @@ from torch.utils.data import ConcatDataset, IterableDataset, Subset, TensorDatas
 
 import augrecipes as ar
 from augrecipes import machine
-from augrecipes.data import choice as choice_module
-from augrecipes.data.choice import LOCAL_RANKS
-from augrecipes.data.fetch import ActiveThreads
+from augrecipes.data import reader_plan
+from augrecipes.data.reader_plan import LOCAL_RANKS
 from augrecipes.recipe.parse import parse_text
 
 
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice_module, "cores", lambda: 2)
+    monkeypatch.setattr(reader_plan, "cores", lambda: 2)
     monkeypatch.delenv(LOCAL_RANKS, raising=False)
 
 
@@ -182,7 +181,7 @@ def test_what_is_python_of_the_users_own(own_step: ar.Samples) -> None:
 
 
 def test_a_rule_that_sees_nothing_is_caught(own_step: ar.Samples, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice_module, "is_registered", lambda name: False)
+    monkeypatch.setattr(reader_plan, "is_registered", lambda name: False)
     with pytest.raises(AssertionError):
         test_what_is_python_of_the_users_own(own_step)
 
@@ -204,7 +203,7 @@ def test_processes_that_are_not_forked_are_not_started_unasked(monkeypatch: pyte
 
 @pytest.mark.parametrize(("ranks", "workers"), [("1", 8), ("4", 2), ("16", 1), ("", 8), ("many", 8), ("0", 8)])
 def test_ranks_of_a_machine_share_its_cores(ranks: str, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice_module, "cores", lambda: 8)
+    monkeypatch.setattr(reader_plan, "cores", lambda: 8)
     monkeypatch.setenv(LOCAL_RANKS, ranks)
     assert ar.loader(samples()).num_workers == workers
     assert ar.loader(samples(), num_workers=5).num_workers == 5
@@ -228,45 +227,6 @@ def test_cores_are_those_of_a_container(
     monkeypatch.setattr(machine, "_CGROUPS", tmp_path)
     monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
     assert machine.cores() == cores
-
-
-class TestTurns:
-    """How many threads read, from made-up times."""
-
-    @staticmethod
-    def after(turns: ActiveThreads, pace: Any, measurements: int = 40) -> int:
-        """How many are active when so many measurements are over; `pace(n)`: samples a second of n threads."""
-        for _ in range(measurements):
-            n = turns.active
-            turns.worked(0, max(1, int(pace(n) * 0.05)), seconds=0.05 * n, cpu=0.05)
-        return turns.active
-
-    @pytest.mark.parametrize("threads", [1, 2, 3, 8, 64])
-    def test_the_lock_leaves_one_and_all_read_what_scales(self, threads: int) -> None:
-        assert self.after(ActiveThreads(threads), lambda n: 20_000 / n**0.5) == 1
-        assert self.after(ActiveThreads(threads), lambda n: 15_000 * n) == threads
-
-    def test_large_samples_are_never_tried(self) -> None:
-        turns = ActiveThreads(4)
-        for _ in range(100):
-            turns.worked(0, 10, seconds=0.2, cpu=0.02)
-            assert turns.active == 4
-
-    def test_what_waits_for_a_disk_is_read_by_all(self) -> None:
-        turns = ActiveThreads(4)
-        turns.worked(0, 1000, seconds=0.2, cpu=0.01)
-        assert turns.active == 4
-        turns.worked(0, 1000, seconds=0.2, cpu=0.1)
-        assert turns.active == 1  # it did not wait then, but does now
-        turns.worked(0, 1000, seconds=0.2, cpu=0.01)
-        assert turns.active == 4
-
-    def test_a_number_is_tried_again(self) -> None:
-        turns = ActiveThreads(2)
-        assert self.after(turns, lambda n: 20_000 / n) == 1
-        seen = {self.after(turns, lambda n: 15_000 * n, 1) for _ in range(70)}
-        assert 2 in seen
-        assert turns.active == 2
 
 
 def test_pinning_without_a_gpu_is_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:

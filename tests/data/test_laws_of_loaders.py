@@ -1,24 +1,36 @@
-"""Batches depend on (dataset, seed, epoch) alone: not on workers, batch size, resume point or anyone's random state."""
+"""Batches are functions of (dataset, seed, epoch) alone, and made as ARCHITECTURE says; states; skipped samples."""
 
 import random
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
+from itertools import pairwise
 from multiprocessing import active_children
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from kernel_sets import NEEDS_KERNELS
 from support.damage import CHANGES, places
 from support.datasets import WAYS, Counting, here, indices, values
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
+import augrecipes as ar
 from augrecipes import DataError, Loader, LoaderError
 from augrecipes.data import loader as loader_module
 from augrecipes.data.epochs import MAX_TRIES, candidates
-from augrecipes.data.passes import Pass
+from augrecipes.data.passes import EpochIterator
 from augrecipes.data.state import EpochProgress
+from augrecipes.recipe.parse import parse_text
 
 N = 23
 
@@ -91,7 +103,7 @@ class TestEpochs:
         assert made.epoch == 6
 
     def test_a_pass_that_hears_nothing_is_caught(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Pass, "_moved", lambda self: False)
+        monkeypatch.setattr(EpochIterator, "_moved", lambda self: False)
         with pytest.raises(AssertionError):
             self.test_a_pass_begins_where_it_was_said_before_its_first_batch("loader", {})
 
@@ -187,22 +199,8 @@ def test_two_passes_of_one_loader_do_not_mix(way: str) -> None:
 
 
 ODD = (
-    None,
-    [],
-    {},
-    "x",
-    b"x",
-    1.5,
-    True,
-    -1,
-    2**70,
-    float("nan"),
-    np.arange(3),
-    torch.arange(3),
-    object(),
-    [[]],
-    [None],
-)
+    None, [], {}, "x", b"x", 1.5, True, -1, 2**70, float("nan"), np.arange(3), torch.arange(3), object(), [[]], [None],
+)  # fmt: skip
 
 
 def made() -> Loader:
@@ -296,3 +294,91 @@ def test_nothing_left_is_an_error(workers: int) -> None:
     with pytest.raises(DataError, match="none of 4 other samples") as caught:
         values(here(skipping(5, frozenset(range(5))), num_workers=workers))
     assert caught.value.path == "0.png"
+
+
+# The table of ARCHITECTURE follows the default loader: each function that it names is called, in this order.
+
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = str(ROOT / "augrecipes") + "/"
+ROW = re.compile(r"^\| \d+ \| `([\w.]+)` in `([\w/.]+)` \|", re.MULTILINE)
+STEPS = "[HorizontalFlip, RandomResizedCrop: {size: [32, 32], p: 1.0}, ElasticTransform: {p: 0.5}, ColorJitter]"
+MOST_UP = 3
+Function = tuple[str, str]  # its file and name
+
+
+def table() -> list[Function]:
+    section = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8").split("## One sample", 1)[1]
+    return [(file, name) for name, file in ROW.findall(section.split("\n## ", 1)[0])]
+
+
+class Calls:
+    """The functions of the package that are called, in the order of their first calls.
+
+    Attributes:
+        above: of each, those that were under way in its thread.
+    """
+
+    def __init__(self) -> None:
+        self.above: dict[Function, set[Function]] = {}
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and (here := function_of(frame)) and here not in self.above:
+            outer, above = frame.f_back, set[Function]()
+            while outer is not None:
+                above.add(function_of(outer) or ("", ""))
+                outer = outer.f_back
+            self.above.setdefault(here, above)
+
+
+def function_of(frame: FrameType) -> Function | None:
+    code = frame.f_code
+    return (code.co_filename.removeprefix(PACKAGE), code.co_qualname) if code.co_filename.startswith(PACKAGE) else None
+
+
+@contextmanager
+def recorded() -> Iterator[Calls]:
+    calls, before = Calls(), sys.getprofile()
+    threading.setprofile(calls)
+    sys.setprofile(calls)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)  # type: ignore[arg-type]  # as before
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> Calls:
+    root = tmp_path_factory.mktemp("photos")
+    rng = np.random.default_rng(0)
+    for k in range(8):
+        cv2.imwrite(str(root / f"{k}.jpg"), cv2.GaussianBlur(rng.integers(0, 256, (90, 120, 3), np.uint8), (9, 9), 3))
+    recipe = parse_text(f"{{version: 1, recipe: way, steps: {STEPS}, eval: []}}")
+    loader = ar.loader(ar.ImageFolder(root, recipe), 8)
+    for _ in loader:  # programs are made
+        pass
+    with recorded() as found:
+        next(iter(loader))
+    return found
+
+
+@NEEDS_KERNELS
+def test_each_function_is_called_in_this_order(calls: Calls) -> None:
+    named = table()
+    assert len(named) >= 10
+    assert [function for function in calls.above if function in named] == named
+
+
+@NEEDS_KERNELS
+def test_a_reader_goes_up_again_at_most_three_times(calls: Calls) -> None:
+    pairs = pairwise(table())
+    assert len([later for earlier, later in pairs if earlier not in calls.above[later]]) <= MOST_UP
+
+
+@NEEDS_KERNELS
+def test_a_table_in_another_order_is_noticed(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = table()
+    monkeypatch.setattr(sys.modules[__name__], "table", lambda: [*rows[1:], rows[0]])
+    with pytest.raises(AssertionError):
+        test_each_function_is_called_in_this_order(calls)
