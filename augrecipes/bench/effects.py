@@ -24,7 +24,7 @@ from augrecipes.bench.timing import Ratio, fitting, in_turns, ratio
 from augrecipes.compiler.compile import build, pipeline_of
 from augrecipes.compiler.kernels.step_draws import with_channels
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
-from augrecipes.compiler.run.instrument import instrument
+from augrecipes.compiler.run.clock import instrument
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.registry import effective

@@ -12,8 +12,7 @@ from typing import Any, Literal
 import augrecipes.data.loader as loading
 from augrecipes.bench.sides import Setting, Side, compiled, work_of
 from augrecipes.bench.timing import Work, mad
-from augrecipes.compiler.run.clock import DECODE, READ, REST, Clock, clocked, median_run
-from augrecipes.compiler.run.instrument import SINK
+from augrecipes.compiler.run.clock import DECODE, READ, REST, SINK, Clock, clocked, median_run
 from augrecipes.data.batching import BatchRows
 from augrecipes.data.collate import Collate, collate_for
 from augrecipes.data.packed import Packed

@@ -20,7 +20,7 @@ from augrecipes.data.epochs import EpochClock, check_epoch, current
 from augrecipes.data.order import Indices, check_weights
 from augrecipes.data.sample_keys import SampleKeys
 from augrecipes.display import Displayed, renderers
-from augrecipes.images.format import Depth, Frames, in_force
+from augrecipes.images.format import Depth, Frames, chosen_policies
 from augrecipes.native.kernels import library
 from augrecipes.recipe.model import Bag, Kind, Mode, Optimize
 from augrecipes.sharing import SpawnShared
@@ -107,7 +107,7 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
         # Compiled first: a recipe that cannot run is reported before a folder is listed.
         self.pipeline = self._compiled(mode)
         self.clock = EpochClock()
-        in_force(depth, frames)  # or an error for values that are none
+        chosen_policies(depth, frames)  # or an error for values that are none
         wanted = channels or self.recipe.inputs.channels or 3
         self._decode: dict[str, Any] = {"exif": exif, "channels": wanted, "max_pixels": max_pixels}
         self._decode |= {"depth": depth, "frames": frames}
@@ -220,7 +220,7 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
 
     def _identity(self) -> dict[str, Any]:
         """What else decides which samples there are, by the name of the argument: for `fingerprint`."""
-        return {**self._decode, **in_force(self._decode["depth"], self._decode["frames"])}
+        return {**self._decode, **chosen_policies(self._decode["depth"], self._decode["frames"])}
 
     def show(
         self, samples: int | Sequence[int] | None = None, *, draws: int | None = None, stages: bool = False,

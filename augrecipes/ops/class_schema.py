@@ -7,6 +7,7 @@ descriptions.
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 from augrecipes.compat.guard import constructor_of, fields, is_validated
@@ -23,9 +24,11 @@ def class_schema(cls: type) -> Schema:
 
     >>> from augrecipes.compat.guard import albumentations
     >>> schema = class_schema(albumentations().RandomCrop)
-    >>> schema["required"], schema["properties"]["height"]
-    (['height', 'width'], {'type': 'integer'})
+    >>> schema["required"], schema["properties"]["height"]["type"]
+    (['height', 'width'], 'integer')
     """
+    doc = inspect.getdoc(cls) or ""
+    meanings = dict(re.findall(r"^ +(\w+) *(?:\(.*?\))? *: *(.+)$", doc, re.MULTILINE))
     annotated, properties, required = fields(cls), dict[str, Schema]({"p": {}}), []
     for name, parameter in [*inspect.signature(constructor_of(cls)).parameters.items()][1:]:
         dropped = is_validated(cls) and name not in annotated  # by its InitSchema, before the constructor sees it
@@ -34,12 +37,14 @@ def class_schema(cls: type) -> Schema:
         kind = float if name == "p" else annotated[name][0] if name in annotated else parameter.annotation
         types = [word for plain, word in _TYPES.items() if kind in (plain, plain.__name__) and name not in TABLES]
         properties[name] = {"type": types[0]} if types else {}
+        if name in meanings:
+            properties[name]["description"] = meanings[name].rstrip(".:")
         if parameter.default is parameter.empty:
             required.append(name)
         else:
             properties[name]["default"] = to_name(name, Arguments({name: parameter.default}).plain()[name])
     if not properties["p"]:
         del properties["p"]
-    about = (inspect.getdoc(cls) or "").partition("\n")[0].rstrip(".")
+    about = doc.partition("\n")[0].rstrip(".")
     schema: Schema = {"type": "object", "description": about, "properties": properties, "additionalProperties": False}
     return schema | ({"required": required} if required else {})

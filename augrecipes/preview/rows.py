@@ -87,9 +87,10 @@ class SheetRequest:
         draws = 1 if self.stages or pipeline.mode == "eval" else self.columns or 1
 
         def draw(index: int) -> DrawnSample:
-            sample = files.sample(index)
+            sample = files.sample(index, epoch=self.epoch)
             epochs = range(self.epoch, self.epoch + draws)
-            outputs = [files.in_epoch(index, epoch, sample).run(pipeline, epoch) for epoch in epochs]
+            read = [sample if files.epochs == 1 else files.sample(index, epoch=epoch) for epoch in epochs]
+            outputs = [one.run(pipeline, epoch) for one, epoch in zip(read, epochs, strict=True)]
             stages = pipeline.stages(sample.index, self.epoch)(**sample.targets) if self.stages else []
             named = [(label, after if isinstance(after, Mapping) else {"image": after}) for label, after in stages]
             return DrawnSample(sample, outputs, [(label, dict(after)) for label, after in named])

@@ -77,6 +77,8 @@ class RecipeSource(Source):
     decode: dict[str, Any]
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    epochs = 1
+    """How many epochs differ in what is read: files are what they are in every one."""
 
     def __len__(self) -> int:
         return self.table.units
@@ -135,11 +137,6 @@ class RecipeSource(Source):
         rest, _ = self.parts(k, epoch, undecoded=undecoded, names=names)
         images = {name: rest.pop(name) for name in names or self.table.images_by_target()}
         return Sample(*self.table.place(k), self.path(k), images, rest)
-
-    def in_epoch(self, k: int, epoch: int, sample: Sample) -> Sample:
-        """The same sample: files are what they are in every epoch."""
-        del k, epoch
-        return sample
 
 
 @dataclass(frozen=True)
@@ -214,10 +211,10 @@ class DatasetView:
         if header.height * header.width > self.most_pixels:
             raise DataError(f"{header.width}×{header.height} px are read only when they are asked for", path)
 
-    def in_epoch(self, k: int, epoch: int, sample: Sample) -> Sample:
-        """One of them as it is read in an epoch: stores hold several, where steps that draw were baked."""
-        del sample
-        return self.sample(k, epoch=epoch)
+    @property
+    def epochs(self) -> int:
+        """How many epochs differ in what is read."""
+        return int(self.dataset.source.epochs)
 
     def pipeline(self, **compiled: Any) -> Any:
         """The dataset's recipe as it runs there, compiled with more arguments."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.run.instrument import SINK, route_steps
+from augrecipes.compiler.run.clock import SINK, route_steps
 from augrecipes.errors import AugrecipesError
 from augrecipes.ops import registry
 from augrecipes.preview.display import rgb_of_input, size_text

@@ -12,7 +12,7 @@ from typing import Any
 
 from augrecipes import machine
 from augrecipes.compiler.compile import build, steps_of
-from augrecipes.compiler.run.instrument import route_steps
+from augrecipes.compiler.run.clock import route_steps
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import LintError, RecipeError
 from augrecipes.lint import lint

@@ -19,7 +19,7 @@ from test_native_plan import recipe_of
 
 from augrecipes.compat import normals
 from augrecipes.compat.steps import sampler_of
-from augrecipes.compiler.kernels import fast_apply, fast_steps, probes
+from augrecipes.compiler.kernels import fast_apply, fast_steps
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native import lab
 from augrecipes.native.kernels import using
@@ -189,7 +189,7 @@ def instead(monkeypatch: pytest.MonkeyPatch, works: Callable[..., Any]) -> Itera
 
     with monkeypatch.context() as planted:
         planted.setattr(fast_steps, "fancy_pca", planted_way)
-        planted.setattr(probes, "_ANSWERS", {})
+        planted.setattr(fast_apply, "_ANSWERS", {})
         yield
 
 
@@ -299,7 +299,7 @@ def test_the_probe_sees_a_number_of_the_tables_of_lab_that_is_one_off(
         changed = lab.TABLES.copy()
         changed[field][0, place] += 1
         monkeypatch.setattr(lab, "TABLES", changed)
-        monkeypatch.setattr(probes, "_ANSWERS", {})
+        monkeypatch.setattr(fast_apply, "_ANSWERS", {})
         plan: Any = recipe_of(("CLAHE", {"p": 1.0})).compile(optimize="exact").native
         seen += len(plan.opaque)
     assert seen >= (3 if field == "roots" else 5)

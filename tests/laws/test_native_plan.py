@@ -18,7 +18,7 @@ from support.programs import a_step_too_far, before_the_last_step, by_programs, 
 from augrecipes.compat import normals
 from augrecipes.compiler.executor.inputs import from_bytes
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.kernels import warp_native
+from augrecipes.compiler.kernels import opencv_bits
 from augrecipes.compiler.lowering import encodings, make_program, walk
 from augrecipes.compiler.run import program_runner
 from augrecipes.native.kernels import Library, using
@@ -136,7 +136,7 @@ def check(
 
 
 def warps(kernels: Library) -> bool:
-    return warp_native.NativeWarp(kernels).body("affine", LINEAR) > 0
+    return opencv_bits.NativeWarp(kernels).body("affine", LINEAR) > 0
 
 
 def pool_of(kernels: Library, *more: Pool) -> Pool:

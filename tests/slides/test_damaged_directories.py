@@ -17,7 +17,7 @@ from support.slides import KINDS, tissue, write_slide
 
 import augrecipes as ar
 from augrecipes.sources.slides import listing
-from augrecipes.sources.slides.listing import series_of, slides_in
+from augrecipes.sources.slides.listing import dicom_series, slides_in
 from augrecipes.sources.slides.opened import open_slide
 from augrecipes.sources.slides.pyramid import Part
 
@@ -193,7 +193,7 @@ def test_a_series_is_one_slide(folder_series: Path, tmp_path: Path) -> None:
 
 
 def test_listing_every_file_is_caught(folder_series: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "series_of", lambda path: None)
+    monkeypatch.setattr(listing, "dicom_series", lambda path: None)
     with pytest.raises(AssertionError):
         test_a_series_is_one_slide(folder_series, tmp_path)
 
@@ -206,5 +206,5 @@ def test_damaged_files_have_a_series_or_none(folder_series: Path, data: st.DataO
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     path = folder_series.parent / "damaged.dcm"
     path.write_bytes(raw[: data.draw(st.integers(0, len(raw)))])
-    assert series_of(str(path)) is None or isinstance(series_of(str(path)), str)
-    assert series_of(str(folder_series / "nowhere.dcm")) is None
+    assert dicom_series(str(path)) is None or isinstance(dicom_series(str(path)), str)
+    assert dicom_series(str(folder_series / "nowhere.dcm")) is None

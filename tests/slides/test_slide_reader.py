@@ -25,7 +25,7 @@ from augrecipes.errors import DataError
 from augrecipes.lru import OpenFiles
 from augrecipes.sources.slides import jpeg_tiles, opened
 from augrecipes.sources.slides.opened import listed_slide, open_slide
-from augrecipes.sources.slides.pyramid import Part, Pyramid, finer, source_of, thumbnail, window_of
+from augrecipes.sources.slides.pyramid import Part, Pyramid, level_for, source_part, thumbnail, window_of
 
 LIMIT = 10**8
 TOUCHED: Any = jpeg_tiles._touched
@@ -139,11 +139,11 @@ def test_windows_are_reduced_from_the_next_finer_level(
     reader = open_slide(str(slide.path))
     window = read_window(reader, x, y, side, downsample)
     assert window.shape == (side, side, 3)
-    number = finer(reader.levels, downsample)
+    number = level_for(reader.levels, downsample)
     level = reader.levels[number]
     assert level.downsample <= downsample * 1.01
     assert not any(level.downsample < other.downsample <= downsample for other in reader.levels)
-    part = source_of(level, x, y, side, downsample)
+    part = source_part(level, x, y, side, downsample)
     # Where it lies: half a pixel of that level, and no more, from where it was asked for.
     assert abs(part.x * level.downsample - x) <= level.downsample / 2 + 1e-9
     assert abs(part.y * level.downsample - y) <= level.downsample / 2 + 1e-9
@@ -167,7 +167,7 @@ def test_thumbnails_are_the_slide_made_small(folder: Path, kind: str, downsample
         small = thumbnail(reader, downsample)
     level = reader.levels[0]
     whole = reader.read(0, Part(0, 0, level.width, level.height))
-    one = reader.levels[finer(reader.levels, downsample)]  # as large as a level that is nearly so coarse
+    one = reader.levels[level_for(reader.levels, downsample)]  # as large as a level that is nearly so coarse
     ratio = max(downsample / one.downsample, 1.0)
     assert small.shape[:2] == (int(one.height / ratio) or 1, int(one.width / ratio) or 1)
     covered = whole[: round(small.shape[0] * downsample), : round(small.shape[1] * downsample)]

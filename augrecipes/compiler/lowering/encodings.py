@@ -20,10 +20,9 @@ import numpy as np
 
 from augrecipes.compat.steps import choice_of, group_of
 from augrecipes.compiler.executor.program_buffer import Op
-from augrecipes.compiler.kernels import warp_native
-from augrecipes.compiler.kernels.opencv_bits import bends_as_opencv
+from augrecipes.compiler.kernels import opencv_bits
+from augrecipes.compiler.kernels.opencv_bits import Kind, bends_as_opencv
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.compiler.kernels.warp_native import Kind
 from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 from augrecipes.ops.constants import LINEAR, NEAREST, NEAREST_MIDDLE
@@ -131,7 +130,7 @@ def exact_warp(found: NativeOp) -> NativeOp | None:
 
     Its matrix has other last bits than albumentations' own, which no image shows: see native/warped.h.
     """
-    native = warp_native.native_warp()
+    native = opencv_bits.native_warp()
     how = interpolation_of(found)
     body = 0 if native is None else native.body(_KINDS[found.effect], how)
     if not body:
@@ -224,6 +223,6 @@ def _seen_by_mask(step: Any) -> Any:
 
 def mask_run_end() -> tuple[float, ...]:
     """What ends a run of warps: what things cost, and how many columns OpenCV takes together."""
-    native = warp_native.native_warp()
+    native = opencv_bits.native_warp()
     bodies = (0, 0) if native is None else (native.body("affine", NEAREST), native.body("perspective", NEAREST))
     return (*_COSTS_OF_LABELS, *bodies)

@@ -13,7 +13,7 @@ from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.executor.inputs import as_bytes, from_bytes
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.executor.program_buffer import Op
-from augrecipes.compiler.kernels import probes
+from augrecipes.compiler.kernels import fast_apply
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.lowering.encodings import acts, group_sampler
@@ -34,8 +34,8 @@ _NOTHING = frozenset({EFFECTS.KEEPS, EFFECTS.GROUPS, EFFECTS.EXITS})
 _CLOSE = 1e-9  # px: in which order products are summed up shows in no image
 # More images, by what steps do with them.
 _MORE: dict[int, Callable[[], tuple[np.ndarray, ...]]] = {
-    EFFECTS.COMPRESSES: probes.squares,
-    EFFECTS.APPLIES_CLAHE: probes.many_colours,
+    EFFECTS.COMPRESSES: fast_apply.squares,
+    EFFECTS.APPLIES_CLAHE: fast_apply.many_colours,
 }
 
 
@@ -82,7 +82,7 @@ def matches_reference(
         images = _images(numbers.effect) if labels is None else _masks(labels)
         return _compare_effects(plan, step, act, position, images, labels)
 
-    return probes.probe(known, trials)
+    return fast_apply.probe(known, trials)
 
 
 def _compare_effects(
@@ -106,13 +106,13 @@ def _compare_effects(
 
 
 def _images(effect: int) -> tuple[np.ndarray, ...]:
-    return probes.images() + _MORE.get(effect, tuple)()
+    return fast_apply.images() + _MORE.get(effect, tuple)()
 
 
 @cache
 def _masks(dtype: np.dtype[Any]) -> tuple[np.ndarray, ...]:
     """A scatter of labels, and every one: what is only moved shows in few images where it went."""
-    _, _, scatter, levels, *_ = probes.images()
+    _, _, scatter, levels, *_ = fast_apply.images()
     return tuple(image[..., 0].astype(dtype) * dtype.type(97) for image in (scatter, levels))
 
 

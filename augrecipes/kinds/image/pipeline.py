@@ -22,10 +22,10 @@ from augrecipes.compiler.run.batch import (
     AllocateTarget,
     BatchOutput,
     SampleColumns,
+    output_buffer,
 )
 from augrecipes.compiler.run.batch_threads import busy_threads
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, refuse_stranger
-from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import processors, rows_of
 from augrecipes.compiler.run.program_run import PythonFallback

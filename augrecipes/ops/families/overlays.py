@@ -13,11 +13,6 @@ from augrecipes.ops.families.base import RGB, geometric, of_values
 from augrecipes.ops.native_op import UpTo, encoder, flat
 
 
-def _check_color(a: Arguments) -> Fault:
-    color = a["color"]
-    return None if color is None or len(color) == 3 else ("color", f"must be three numbers (RGB), got {len(color)}")
-
-
 def _polygons(params: Mapping[str, Any]) -> tuple[float, ...]:
     polygons = [*zip(params["intensities"].tolist(), params["vertices_list"], strict=True)]
     return (float(len(polygons)), *(number for polygon in polygons for part in polygon for number in flat(part)))
@@ -71,7 +66,7 @@ RECORDS = (
     ),
     of_values("PlasmaShadow", gain=1.0),
     _weather("RandomFog", gain=1.0, fast="fast_steps:random_fog"),
-    _weather("RandomGravel", limits={"number_of_patches": (1, 1000)}, check=region("gravel_roi")),
+    _weather("RandomGravel", limits={"number_of_patches": (1, 1000)}, asks=True),
     _weather("RandomRain", gain=1.0, limits={"blur_value": (1, 1001), "drop_width": (1, 1000)}),
     of_values(
         "RandomShadow",
@@ -98,7 +93,7 @@ RECORDS = (
         check=region("flare_roi"),
         fast="fast_steps:sun_flare",
     ),
-    of_values("Spatter", channels=RGB, gain=1.0, limits={"gauss_sigma": (0, 250)}, check=_check_color),
+    of_values("Spatter", channels=RGB, gain=1.0, limits={"gauss_sigma": (0, 250)}, asks=True),
     _covering(
         "CoarseDropout",
         check=_check_holes,

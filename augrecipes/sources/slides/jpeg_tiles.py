@@ -25,7 +25,7 @@ from augrecipes.errors import DataError
 from augrecipes.images.encoded import MAX_PIXELS, Encoded, encoded
 from augrecipes.images.format import stage
 from augrecipes.lru import LruCache, OpenFile
-from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, levels_of
+from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, as_levels
 
 JPEG, JPEG_OLD_NAME = 7, 33007  # values of the tag Compression; the second is one that some writers use for the first
 _X_RESOLUTION, _Y_RESOLUTION = 282, 283
@@ -207,7 +207,7 @@ class JpegTiles(Pyramid):
 
     def __init__(self, path: str, indices: Sequence[TileIndex], mpp: tuple[float, float] | None) -> None:
         self.path, self.mpp, self._indices = path, mpp, tuple(indices)
-        self.levels = levels_of([(index.width, index.height) for index in indices])
+        self.levels = as_levels([(index.width, index.height) for index in indices])
         self._file, self._number = OpenFile(path), next(_NUMBERS)
         self._size = len(self._file)
 
