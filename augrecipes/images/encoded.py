@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.images.format import (
+    ALPHA,
     MOST_CHANNELS,
     Area,
     Depth,
@@ -21,10 +22,11 @@ from augrecipes.images.format import (
     ImageHeader,
     UnreadableError,
     check_whole,
+    narrow,
     raise_if_memory,
     stage,
+    warn_once,
 )
-from augrecipes.images.notices import ALPHA, narrow, warn_once
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike, read_bytes, read_header
 from augrecipes.native.libjpeg import Coded
 

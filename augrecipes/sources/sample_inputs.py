@@ -15,8 +15,17 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded, as_mask, encoded, open_encoded, with_channels
-from augrecipes.images.format import ImageHeader, UnreadableError, chosen_policies, find_loss, stage, wrong_channels
-from augrecipes.images.notices import ALPHA, narrow, warn_once
+from augrecipes.images.format import (
+    ALPHA,
+    ImageHeader,
+    UnreadableError,
+    chosen_policies,
+    find_loss,
+    narrow,
+    stage,
+    warn_once,
+    wrong_channels,
+)
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.files import decode_mask, read_mask
 

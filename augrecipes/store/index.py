@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from augrecipes.errors import StoreError
 from augrecipes.images.format import UnreadableError
 from augrecipes.images.reading import read_bytes
+from augrecipes.paths import write_file
 from augrecipes.remote import Place, RemotePath
 from augrecipes.store import columns
 from augrecipes.store.columns import Texts
-from augrecipes.store.disk import crc32, store_errors, write_file
+from augrecipes.store.disk import READ_ONLY, crc32, store_errors
 
 VERSION = 3
 NAME = "index.json"
@@ -166,11 +167,11 @@ def publish(
                 "exists already, and a published store is never modified; remove it first", str(folder / NAME)
             )
     for path, data in ((folder / COLUMNS, blob), (folder / NAME, last)):
-        if isinstance(path, RemotePath):
-            with store_errors(path):
+        with store_errors(path, len(data)):
+            if isinstance(path, RemotePath):
                 path.write_bytes(data)
-        else:
-            write_file(path, data)
+            else:
+                write_file(path, data, mode=READ_ONLY)
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from augrecipes.cache import CACHE, cache_folder
 from augrecipes.errors import StoreError
+from augrecipes.paths import sync_folder, write_file
 from augrecipes.remote import Place, RemotePath, place_of
 from augrecipes.store import index
 from augrecipes.store.columns import Column, as_tables, join_tables
-from augrecipes.store.disk import locked, store_errors, sync_folder, write_file
+from augrecipes.store.disk import READ_ONLY, locked, store_errors
 from augrecipes.store.formats import FORMATS, Item, Role, encode_item
 from augrecipes.store.index import publish
 from augrecipes.store.staging import OpenShard, StagedShard, begin, forget, remove, shard_files, staged_shards
@@ -171,7 +172,7 @@ class StoreWriter:
             if isinstance(self.path, Path):
                 with store_errors(self.path):
                     self._folder.rename(self.path)
-                sync_folder(self.path.parent)
+                    sync_folder(self.path.parent)
             remove(self._root)
             self.close()
 
@@ -264,7 +265,9 @@ class StoreWriter:
             number, shard = len(self._shards), self._open.finished()
             if isinstance(self.path, RemotePath):
                 self._send(self.path, [*shard_files(number, self._suffixes).values()])
-            write_file(self._root / f"{number:05}.npz", shard.render())
+            table, data = self._root / f"{number:05}.npz", shard.render()
+            with store_errors(table, len(data)):
+                write_file(table, data, mode=READ_ONLY)
             self._shards.append(shard)
             self._open = None
 
