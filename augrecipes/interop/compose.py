@@ -46,7 +46,7 @@ def fill(draft: RecipeDraft, call: Call) -> None:
     call = _named(call)
     if call.name != COMPOSE:
         call = Call(COMPOSE, {}, (call,), call.place)
-    sample = outputs.SampleState(draft, {"dtype": "uint8", "layout": "hwc"})
+    sample = outputs.SampleState(draft, {"dtype": "uint8", "layout": "hwc"}, cuts=True)
     sample.finish(outputs.lines_by(_made, call.children or (), sample))
     if not _holds("output", draft, call.place):
         draft.keys["output"] = {"dtype": "uint8", "layout": "hwc"}

@@ -6,15 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from augrecipes.interop.draft import Call, Item, LeftOut, Line, RecipeDraft, acting, takes_of
+from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, takes_of
 from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
 from augrecipes.ops.outputs import OLD_TO_TENSOR, OUTPUTS, TO_FLOAT, TO_TENSOR
 from augrecipes.ops.records import op_record
+from augrecipes.recipe.history import CLASSES
 from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.nodes import NOWHERE, Place
 from augrecipes.recipe.write import flow
 
 _FULL = 255.0
+_MOVED: dict[str, list[str]] = FOREIGN["behind_normalization"]  # classes that mean the same in front of it, and others
+_SUMS = (None, "weighted_average")  # methods of ToGray whose weights sum to 1
+_CUT = (
+    "A filter stood behind the normalisation. albumentations 2.0.8 cuts what it leaves there to 0..1, so that most of "
+    "the image is black or white; here it runs on levels, and nothing is cut."
+)
 
 
 class Unheld(ValueError):  # noqa: N818 - a finding about one transform, not a fault
@@ -75,27 +82,45 @@ def _times(values: Any, factor: float) -> Any:
     return [value * factor for value in values] if isinstance(values, list) else values * factor
 
 
-def _behind(item: Item, output: Mapping[str, Any]) -> Item:
-    """A step that stood behind the normalisation, as it is in front of it.
+def _in_front(item: Item, call: Call, sample: SampleState) -> Item:
+    """A step that stood behind the normalisation, as it is in front of it; left out where it means something else.
 
-    What only moves pixels stays, with the values that it fills in counted in levels; what changes their values saw
-    other ones there.
+    y = (x / 255 - mean) / std keeps averages and order within a channel. What only moves pixels stays, with the values
+    that it fills in counted in levels, and so do filters that average pixels, or pick one. What mixes channels stays
+    where all have one mean and one std. Where values were scaled to 0..1 alone, each class does the same.
     """
     if isinstance(item, LeftOut):
         return item
     if item.steps is not None:
-        item.steps = [_behind(inner, output) for inner in item.steps]
+        item.steps = [_in_front(inner, call, sample) for inner in item.steps]
         return item
-    record, takes = op_record(item.name), takes_of(item.name)
-    if "mask" not in record.targets:
-        why = "stood behind the normalisation, and works on 0..255 in a recipe: put it in front"
-        return LeftOut(item.name, why, item.place)
+    name, normalize = item.name, sample.output.get("normalize")
+    takes, is_scaled = takes_of(name), normalize is None and sample.cuts and "range" not in sample.output
+    is_old = any(_counts_levels(each) for each in call.walk() if CLASSES.get(each.name, each.name) == name)
+    grey = normalize is not None and all(not isinstance(each, list) or len({*each}) == 1 for each in normalize.values())
+    if "mask" not in op_record(name).targets:
+        mixes = name in _MOVED["mixing of channels"] and grey and item.args.get("method") in _SUMS
+        alike = is_scaled and not is_old and name not in _MOVED["unlike in floats"]
+        if not (name in _MOVED["filters"] or mixes or alike):
+            why = "stood behind the normalisation, and works on 0..255 in a recipe: put it in front"
+            return LeftOut(name, why, item.place)
+        item.beside.append("stood behind the normalisation")
+        if sample.cuts and not is_scaled and name in _MOVED["cut"]:
+            sample.draft.note(_CUT)
+        return item
     usual = {"border_mode": "constant"} | {key: each["default"] for key, each in takes.items() if "default" in each}
-    fill, border = (item.args.get(key, usual.get(key)) for key in ("fill", "border_mode"))
-    if isinstance(fill, int | float | list) and border == "constant":
-        item.args["fill"] = _levels(fill, output)
-        item.beside.append(f"fill: {flow(fill)} behind the normalisation")
+    border = item.args.get("border_mode", usual["border_mode"])
+    for key in (key for key in ("fill", "drop_value") if key in takes and border == "constant"):
+        fill = item.args.get(key, usual.get(key))
+        if isinstance(fill, int | float | list):
+            item.args[key] = _levels(fill, sample.output)
+            item.beside.append(f"{key}: {flow(fill)} behind the normalisation")
     return item
+
+
+def _counts_levels(call: Call) -> bool:
+    """Whether a call has arguments of a release whose classes counted levels in floats, too."""
+    return call.name in CLASSES or any(f"{call.name}.{key}" in _MOVED["levels"] for key in call.args)
 
 
 def _levels(fill: Any, output: Mapping[str, Any]) -> Any:
@@ -190,6 +215,7 @@ class SampleState:
         boxes: `inputs.boxes`; None: the pipeline has none.
         needs_mask: labels of every pixel are loaded.
         mixing: it is a whole batch.
+        cuts: behind a normalisation, filters cut values to 0..1, as albumentations' do.
     """
 
     draft: RecipeDraft
@@ -202,6 +228,7 @@ class SampleState:
     boxes: dict[str, Any] | None = None
     needs_mask: bool = False
     mixing: bool = False
+    cuts: bool = False
 
     def line(self, name: str, **args: Any) -> Line:
         """A step, without the arguments that its class has anyway."""
@@ -231,7 +258,7 @@ Maker = Callable[[Args, SampleState], list[Item]]
 def lines_by(made: Callable[[Call, SampleState], list[Item]], calls: Sequence[Call], sample: SampleState) -> list[Item]:
     """The calls as the lines that `made` makes; what has no place in a recipe is among them as left out.
 
-    What is made of a group behind the normalisation is counted back by those that the group stands among.
+    What a group behind the normalisation gives is counted back by those that the group stands among.
     """
     found: list[Item] = []
     settled = sample.normalized
@@ -244,5 +271,5 @@ def lines_by(made: Callable[[Call, SampleState], list[Item]], calls: Sequence[Ca
             items = [LeftOut(call.name, str(error), call.place)]
         except KeyError as error:
             items = [LeftOut(call.name, f"its argument {error.args[0]!r} is missing", call.place)]
-        found += [each for item in items for each in acting(_behind(item, sample.output))] if behind else items
+        found += [each for item in items for each in acting(_in_front(item, call, sample))] if behind else items
     return found
