@@ -16,7 +16,7 @@ from PIL import Image
 from augrecipes.accelerate.report import StepReport
 from augrecipes.compiler.compile import build
 from augrecipes.interop.draft import FOREIGN, Call, RecipeDraft, takes_of
-from augrecipes.interop.torchvision import fill, read_transform
+from augrecipes.interop.torchvision import convert, read_transform
 from augrecipes.ops.groups import COMPOSE
 from augrecipes.recipe.model import Optimize
 
@@ -50,7 +50,7 @@ def _why_not(call: Call, behind: Sequence[Call], *, evaluates: bool) -> str:
 def draft_of(calls: Sequence[Call], *, by_pillow: bool = True) -> RecipeDraft:
     """What the transforms do, to images of Pillow or to tensors."""
     draft = RecipeDraft("accelerated", "a pipeline of torchvision")
-    fill(draft, Call(COMPOSE, children=tuple(calls)))
+    convert(draft, Call(COMPOSE, children=tuple(calls)))
     if not by_pillow:
         draft.keys["output"]["layout"] = "chw"
     elif [call.name for call in calls[:1]] not in (["PILToTensor"], ["ToImage"]):

@@ -24,7 +24,7 @@ _CUT = (
 )
 
 
-class Unheld(ValueError):  # noqa: N818 - a finding about one transform, not a fault
+class Unsupported(ValueError):  # noqa: N818 - a finding about one transform, not a fault
     """A setting that no recipe holds; the message says why, and what to do."""
 
 
@@ -38,15 +38,15 @@ def put_last(call: Call, sample: SampleState) -> None:
     """Let `output:` do what a call does for which `is_last` holds; Unheld where no output does it."""
     args = {key: value for key, value in call.args.items() if value is not None}
     try:
-        found = _one(call.name, args, scaled=sample.normalized)
+        result = _one(call.name, args, scaled=sample.normalized)
     except (TypeError, KeyError):
-        raise Unheld(f"{flow(call.args)}: mean and std are numbers, one or one a channel") from None
-    if sample.normalized and "dtype" in found:
-        raise Unheld("values are scaled already; leave one of the two out")
+        raise Unsupported(f"{flow(call.args)}: mean and std are numbers, one or one a channel") from None
+    if sample.normalized and "dtype" in result:
+        raise Unsupported("values are scaled already; leave one of the two out")
     if call.name == TO_TENSOR and args.get("transpose_mask"):
         sample.draft.note("transpose_mask turned masks of several channels; here they stay H×W×C.")
-    sample.output |= found
-    sample.normalized = sample.normalized or "dtype" in found
+    sample.output |= result
+    sample.normalized = sample.normalized or "dtype" in result
     was = sample.draft.remarks.get("output")
     sample.draft.remarks["output"] = f"{was}, {call.name}" if was else f"was {call.name}"
 
@@ -62,20 +62,20 @@ def _one(name: str, args: Mapping[str, Any], *, scaled: bool) -> dict[str, Any]:
     if name == TO_FLOAT:
         top = args.get("max_value", _FULL)
         if top not in (1, _FULL):
-            raise Unheld(
+            raise Unsupported(
                 f"max_value: {flow(top)}: images arrive with 8 bits, whose largest value is 255; convert others first"
             )
         return {"dtype": "float32"} | ({"range": [0, 255]} if top == 1 else {})
     if (kind := args.get("normalization", "standard")) != "standard":
-        raise Unheld(
+        raise Unsupported(
             f"normalization: {kind} takes the statistics of each image, `output:` those of all: give `normalize: "
             "{mean, std}`, or write a class and make it known with augrecipes.register(cls)"
         )
     top, usual = args.get("max_pixel_value", _FULL), imagenet("rgb")
-    found = {"mean": args.get("mean", [*usual.mean]), "std": args.get("std", [*usual.std])}
+    result = {"mean": args.get("mean", [*usual.mean]), "std": args.get("std", [*usual.std])}
     if top != _FULL:
-        found = {key: _times(value, top / _FULL) for key, value in found.items()}
-    return {"dtype": "float32", "normalize": found}
+        result = {key: _times(value, top / _FULL) for key, value in result.items()}
+    return {"dtype": "float32", "normalize": result}
 
 
 def _times(values: Any, factor: float) -> Any:
@@ -104,7 +104,7 @@ def _in_front(item: Item, call: Call, sample: SampleState) -> Item:
         if not (name in _MOVED["filters"] or mixes or alike):
             why = "stood behind the normalisation, and works on 0..255 in a recipe: put it in front"
             return LeftOut(name, why, item.place)
-        item.beside.append("stood behind the normalisation")
+        item.comments.append("stood behind the normalisation")
         if sample.cuts and not is_scaled and name in _MOVED["cut"]:
             sample.draft.note(_CUT)
         return item
@@ -114,7 +114,7 @@ def _in_front(item: Item, call: Call, sample: SampleState) -> Item:
         fill = item.args.get(key, usual.get(key))
         if isinstance(fill, int | float | list):
             item.args[key] = _levels(fill, sample.output)
-            item.beside.append(f"{key}: {flow(fill)} behind the normalisation")
+            item.comments.append(f"{key}: {flow(fill)} behind the normalisation")
     return item
 
 
@@ -131,8 +131,8 @@ def _levels(fill: Any, output: Mapping[str, Any]) -> Any:
     each = [value if isinstance(value, list) else [value] for value in (fill, normalize["mean"], normalize["std"])]
     count = max(map(len, each))
     columns = (values * count if len(values) == 1 else values for values in each)
-    made = [round(_FULL * (level * std + mean)) for level, mean, std in zip(*columns, strict=False)]
-    return made if count > 1 else made[0]
+    levels = [round(_FULL * (level * std + mean)) for level, mean, std in zip(*columns, strict=False)]
+    return levels if count > 1 else levels[0]
 
 
 # Samples on their way through transforms of other libraries.
@@ -140,10 +140,10 @@ def _levels(fill: Any, output: Mapping[str, Any]) -> Any:
 
 def numbers(value: Any, what: str) -> list[float]:
     """A list of numbers, of one where there is one."""
-    found = list(value) if isinstance(value, list | tuple) else [value]
-    if not found or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in found):
-        raise Unheld(f"{what} must be a number, or a list of them, got {value!r}")
-    return found
+    result = list(value) if isinstance(value, list | tuple) else [value]
+    if not result or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in result):
+        raise Unsupported(f"{what} must be a number, or a list of them, got {value!r}")
+    return result
 
 
 class Args(dict[str, Any]):
@@ -159,18 +159,18 @@ class Args(dict[str, Any]):
         >>> Args(degrees=25).span("degrees"), Args(a=[0, 90]).span("a"), Args(brightness=0.4).span("brightness", 1.0)
         ([-25, 25], [0, 90], [0.6, 1.4])
         """
-        found = self.numbers(key, usual)
-        if len(found) == 1:
-            low, high = centre - found[0], centre + found[0]
-            return [round(low, 10), round(high, 10)] if centre else [-found[0], found[0]]
-        if len(found) != 2:
-            raise Unheld(f"{key} must be a number or two, got {len(found)} of them")
-        return found
+        result = self.numbers(key, usual)
+        if len(result) == 1:
+            low, high = centre - result[0], centre + result[0]
+            return [round(low, 10), round(high, 10)] if centre else [-result[0], result[0]]
+        if len(result) != 2:
+            raise Unsupported(f"{key} must be a number or two, got {len(result)} of them")
+        return result
 
     def ends(self, key: str, usual: Any = None) -> list[float]:
         """The first and the last number at a key."""
-        found = [float(each) for each in self.numbers(key, usual)]
-        return [found[0], found[-1]]
+        result = [float(each) for each in self.numbers(key, usual)]
+        return [result[0], result[-1]]
 
     def spans(self, *keys: str) -> dict[str, list[float]]:
         """The ranges at these keys, of those that are there."""
@@ -185,7 +185,7 @@ class Args(dict[str, Any]):
         name = str(self.get(key, usual)).rpartition(".")[2].lower()
         if name not in known:
             names = ", ".join(each for each in known if not each.isdigit())
-            raise Unheld(f"{key} {self.get(key, usual)!r} is none of {names}")
+            raise Unsupported(f"{key} {self.get(key, usual)!r} is none of {names}")
         return known[name]
 
     def size(self, key: str) -> tuple[int, int]:
@@ -194,10 +194,10 @@ class Args(dict[str, Any]):
         >>> Args(size=224).size("size"), Args(size=(32, 64)).size("size")
         ((224, 224), (32, 64))
         """
-        found = self.numbers(key)
-        if len(found) > 2:
-            raise Unheld(f"{key} must be one number or two, got {len(found)} of them")
-        return int(found[0]), int(found[-1])
+        result = self.numbers(key)
+        if len(result) > 2:
+            raise Unsupported(f"{key} must be one number or two, got {len(result)} of them")
+        return int(result[0]), int(result[-1])
 
 
 @dataclass(slots=True)
@@ -255,21 +255,23 @@ def photometric(change: Callable[[str], Line], place: Place) -> list[Item]:
 Maker = Callable[[Args, SampleState], list[Item]]
 
 
-def lines_by(made: Callable[[Call, SampleState], list[Item]], calls: Sequence[Call], sample: SampleState) -> list[Item]:
-    """The calls as the lines that `made` makes; what has no place in a recipe is among them as left out.
+def lines_by(
+    items_of: Callable[[Call, SampleState], list[Item]], calls: Sequence[Call], sample: SampleState
+) -> list[Item]:
+    """The calls as the lines that `items_of` gives; what has no place in a recipe is among them as left out.
 
     What a group behind the normalisation gives is counted back by those that the group stands among.
     """
-    found: list[Item] = []
+    result: list[Item] = []
     settled = sample.normalized
     for index, call in enumerate(calls):
         sample.place, sample.rest = call.place, calls[index + 1 :]
         behind = sample.normalized and not settled
         try:
-            items = made(call, sample)
-        except Unheld as error:
+            items = items_of(call, sample)
+        except Unsupported as error:
             items = [LeftOut(call.name, str(error), call.place)]
         except KeyError as error:
             items = [LeftOut(call.name, f"its argument {error.args[0]!r} is missing", call.place)]
-        found += [each for item in items for each in acting(_in_front(item, call, sample))] if behind else items
-    return found
+        result += [each for item in items for each in acting(_in_front(item, call, sample))] if behind else items
+    return result

@@ -6,7 +6,7 @@ from typing import Any
 
 from augrecipes.interop import torchvision_steps as steps
 from augrecipes.interop.draft import Item
-from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld
+from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported
 from augrecipes.ops.groups import AUTO_AUGMENT, RAND_AUGMENT, TRIVIAL_AUGMENT
 from augrecipes.ops.policies import FULL_MAGNITUDE
 
@@ -46,7 +46,7 @@ def aug_mix(args: Args, sample: SampleState) -> list[Item]:
     """Chains of operations, mixed."""
     warp = _warp(args, sample, "bilinear")
     if isinstance(warp["fill"], list) or warp["interpolation"] not in ("nearest", "linear"):
-        raise Unheld(
+        raise Unsupported(
             "AugMix has one level to fill with, and interpolation nearest or linear: write the nearest of these"
         )
     depth = max(0, int(args.get("chain_depth", -1)))

@@ -10,7 +10,7 @@ from support.libraries import torchvision as library
 
 import augrecipes as ar
 from augrecipes.compat.albumentations import A
-from augrecipes.interop.compose import fill
+from augrecipes.interop.compose import convert
 from augrecipes.interop.draft import FOREIGN, Call, RecipeDraft
 from augrecipes.ops import registry
 from augrecipes.ops.records import op_record
@@ -98,11 +98,11 @@ def test_what_is_cut_and_what_is_old_is_said() -> None:
     draft = RecipeDraft("t", "a test")
     old, new = Call("GaussNoise", {"var_limit": [10, 50]}), Call("GaussNoise", {"std_range": [0.1, 0.2]})
     blurred = Call("OneOf", {}, (Call("Blur"), Call("MotionBlur")))
-    fill(draft, Call("Compose", {}, (Call("Normalize"), blurred)))
+    convert(draft, Call("Compose", {}, (Call("Normalize"), blurred)))
     assert [step.name for step in draft.recipe().steps[0].steps] == ["Blur", "MotionBlur"]
     assert any("cuts what it leaves there" in note for note in draft.notes)
     draft = RecipeDraft("t", "a test")
-    fill(draft, Call("Compose", {}, (Call("ToFloat"), old, new)))
+    convert(draft, Call("Compose", {}, (Call("ToFloat"), old, new)))
     assert [left.name for left in draft.left_out()] == ["GaussNoise"]
     assert [step.args["std_range"] for step in draft.recipe().steps] == [(0.1, 0.2)]
 

@@ -14,7 +14,7 @@ from support.every_class import _NEEDED
 
 from augrecipes.compat.albumentations import A
 from augrecipes.interop import albumentations
-from augrecipes.interop.compose import fill
+from augrecipes.interop.compose import convert
 from augrecipes.interop.draft import Call, LeftOut, RecipeDraft
 from augrecipes.interop.importing import draft_of
 from augrecipes.interop.objects import draft_of_saved
@@ -37,7 +37,7 @@ def call(name: str, *args: Any, **named: Any) -> Call:
 
 def compose(*children: Call, **named: Any) -> RecipeDraft:
     draft = RecipeDraft("old", "a test", Place("old.py", 1, 1))
-    fill(draft, Call("Compose", named, children, Place("old.py", 1, 1), "albumentations"))
+    convert(draft, Call("Compose", named, children, Place("old.py", 1, 1), "albumentations"))
     return draft
 
 

@@ -30,7 +30,7 @@ UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
 COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
-    ast.In: lambda item, held: item in held, ast.NotIn: lambda item, held: item not in held,
+    ast.In: lambda item, several: item in several, ast.NotIn: lambda item, several: item not in several,
 }  # fmt: skip
 FAILURES = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 
@@ -77,11 +77,11 @@ def binary(op: ast.operator, left: Any, right: Any) -> Any:
     """
     if isinstance(op, ast.BitOr) and isinstance(left, Mapping) and isinstance(right, Mapping):
         return bounded(Mapped, {**left, **right})
-    held = [each for each in (left, right) if isinstance(each, str | list | tuple)]
-    if isinstance(op, ast.Mult) and held:
-        times = right if held[0] is left else left
-        fits = isinstance(times, int) and len(held[0]) * max(times, 0) <= MOST_ITEMS
-    elif isinstance(op, ast.Add) and len(held) == 2:
+    several = [each for each in (left, right) if isinstance(each, str | list | tuple)]
+    if isinstance(op, ast.Mult) and several:
+        times = right if several[0] is left else left
+        fits = isinstance(times, int) and len(several[0]) * max(times, 0) <= MOST_ITEMS
+    elif isinstance(op, ast.Add) and len(several) == 2:
         fits = len(left) + len(right) <= MOST_ITEMS
     else:
         fits = isinstance(left, int | float) and isinstance(right, int | float)

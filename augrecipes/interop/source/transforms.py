@@ -51,14 +51,14 @@ def place_of(value: Any) -> Place:
     return getattr(value, "at", NOWHERE)
 
 
-def call_of(value: Any, lost: list[LeftOut] | None = None) -> Call:
+def call_of(value: Any, missing: list[LeftOut] | None = None) -> Call:
     """What creating a class is, or a mapping that names one; `unread` says why its arguments cannot be told.
 
-    What is not known of a Compose is added to `lost`, and the rest of it stays.
+    What is not known of a Compose is added to `missing`, and the rest of it stays.
     """
     if isinstance(value, values.UnknownValue):
         return Call(value.text, place=value.at, unread=_lacking([value]))
-    return _of_created(value, lost, 0) if isinstance(value, values.Created) else _of_mapping(value)
+    return _of_created(value, missing, 0) if isinstance(value, values.Created) else _of_mapping(value)
 
 
 def _of_mapping(value: Mapping[str, Any]) -> Call:
@@ -84,16 +84,16 @@ def _arguments(value: Mapping[str, Any], form: str) -> Iterator[tuple[str, Any]]
             yield str(key), item
 
 
-def _of_created(created: values.Created, lost: list[LeftOut] | None, depth: int) -> Call:
+def _of_created(created: values.Created, missing: list[LeftOut] | None, depth: int) -> Call:
     package, _, name = created.path.rpartition(".")
     package = "albumentations" if package.startswith("albumentations") else package
     args, named, children = list(created.args), dict(created.named), None
     if name in HOLDING:
         key = next((key for key in ("transforms", "first") if key in named), "")
-        held = named.pop(key) if key else args.pop(0) if args else ()
-        if name == ONE_OR_OTHER and not isinstance(held, list | tuple):
-            held = [held, named.pop("second") if "second" in named else args.pop(0) if args else None]
-        children = children_of(held, created.at, lost, depth + 1)
+        inner = named.pop(key) if key else args.pop(0) if args else ()
+        if name == ONE_OR_OTHER and not isinstance(inner, list | tuple):
+            inner = [inner, named.pop("second") if "second" in named else args.pop(0) if args else None]
+        children = children_of(inner, created.at, missing, depth + 1)
     given = ({POSITIONAL: args} if args else {}) | named | ({} if created.extra is None else {"**": created.extra})
     call = Call(name, given, children, created.at, package)
     if name not in COMPOSES:
@@ -103,24 +103,24 @@ def _of_created(created: values.Created, lost: list[LeftOut] | None, depth: int)
         call = call.by_name(order)
     if any(child.package == "albumentations" for child in children or ()):
         package = "albumentations"  # whoever's Compose it is
-    known = _known(call.args, "", created.at, [] if lost is None else lost)
+    known = _known(call.args, "", created.at, [] if missing is None else missing)
     return replace(call, name=COMPOSE, package=package, args=known)
 
 
-def _known(given: Mapping[str, Any], prefix: str, place: Place, lost: list[LeftOut]) -> dict[str, Any]:
+def _known(given: Mapping[str, Any], prefix: str, place: Place, missing: list[LeftOut]) -> dict[str, Any]:
     """Arguments of a Compose, without what is not known."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, value in given.items():
         plain = Plain()
         if isinstance(value, dict) and not prefix:
-            found[key] = _known(value, f"{key}.", place, lost)
+            result[key] = _known(value, f"{key}.", place, missing)
             continue
-        found[key] = plain.of(value)
+        result[key] = plain.of(value)
         if plain.unknown:
             where = plain.unknown[0].at if plain.unknown[0].at.line else place
-            lost.append(LeftOut(f"{prefix}{key}", _lacking(plain.unknown), where))
-            del found[key]
-    return found
+            missing.append(LeftOut(f"{prefix}{key}", _lacking(plain.unknown), where))
+            del result[key]
+    return result
 
 
 def _call(call: Call, *, config: bool = False) -> Call:
@@ -150,23 +150,23 @@ def _written(call: Call) -> dict[str, Any]:
     return {call.name: call.args | steps}
 
 
-def children_of(held: Any, place: Place, lost: list[LeftOut] | None = None, depth: int = 0) -> tuple[Call, ...]:
+def children_of(inner: Any, place: Place, missing: list[LeftOut] | None = None, depth: int = 0) -> tuple[Call, ...]:
     """The transforms of a group that stands at a place."""
-    items = [*held.values()] if isinstance(held, dict) else held if isinstance(held, list | tuple) else [held]
-    return tuple(child for item in items for child in _child(item, place, lost, depth)) if depth < _DEEPEST else ()
+    items = [*inner.values()] if isinstance(inner, dict) else inner if isinstance(inner, list | tuple) else [inner]
+    return tuple(child for item in items for child in _child(item, place, missing, depth)) if depth < _DEEPEST else ()
 
 
-def _child(item: Any, place: Place, lost: list[LeftOut] | None, depth: int) -> Iterator[Call]:
+def _child(item: Any, place: Place, missing: list[LeftOut] | None, depth: int) -> Iterator[Call]:
     spend(20)
     why, name = "is no transform", "dict" if isinstance(item, dict) else type(item).__name__
     match item:
         case None:
             return
         case values.Created():
-            yield _of_created(item, lost, depth)
+            yield _of_created(item, missing, depth)
             return
         case list() | tuple():
-            yield from children_of(item, place, lost, depth + 1)
+            yield from children_of(item, place, missing, depth + 1)
             return
         case values.Class(name=name, is_object=True):
             why = f"is a class of this file: {OWN_CODE}"
