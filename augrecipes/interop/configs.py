@@ -16,10 +16,21 @@ from augrecipes.errors import RecipeError
 from augrecipes.interop import compose, mm, torchvision
 from augrecipes.interop.draft import Call, RecipeDraft, name_of, wrong
 from augrecipes.interop.reading import Document, is_python
-from augrecipes.interop.source import rfdetr
 from augrecipes.interop.source.pipelines import Match, chosen, listed, several
 from augrecipes.interop.source.read import read
-from augrecipes.interop.source.transforms import UNTOLD, Plain, are_calls, call_of, form_of, place_of
+from augrecipes.interop.source.transforms import (
+    AUG_CONFIG,
+    RFDETR,
+    RFDETR_NOTE,
+    UNTOLD,
+    Plain,
+    are_calls,
+    aug_config_compose,
+    call_of,
+    form_of,
+    is_aug_config,
+    place_of,
+)
 from augrecipes.interop.source.values import Created, Function, Listed, Mapped, UnknownValue, walk
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
@@ -29,7 +40,7 @@ from augrecipes.recipe.history import CLASSES
 from augrecipes.recipe.limits import MAX_DEPTH
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 
-ALBUMENTATIONS, TORCHVISION, MM, RFDETR = "albumentations", "torchvision", "mm", rfdetr.PACKAGE
+ALBUMENTATIONS, TORCHVISION, MM = "albumentations", "torchvision", "mm"
 _PACKAGES = {ALBUMENTATIONS: ALBUMENTATIONS, "torchvision.transforms": TORCHVISION, "timm": TORCHVISION, RFDETR: RFDETR}
 _ORDER = "order"  # a list of the names of those beside it
 # What a pipeline was, in a config and in Python source.
@@ -87,7 +98,7 @@ def draft_of_config(document: Document) -> RecipeDraft:
     mixing = [each for each in every if torchvision.mixes(each.calls[0])]
     found = [each for each in every if each not in mixing]
     # What nobody calls an aug_config is one where there is nothing else.
-    found = [each for each in found if family(each.calls) != RFDETR or rfdetr.KEY in each.path.lower()] or found
+    found = [each for each in found if family(each.calls) != RFDETR or AUG_CONFIG in each.path.lower()] or found
     place = Place(document.file, 1, 1)
     if mixing and not found:
         found = [Match("", mixing[0].place, (Call(COMPOSE, place=mixing[0].place),))]
@@ -137,7 +148,7 @@ def _draft(found: Match, top: Any, document: Document) -> RecipeDraft:
         calls = (Call(COMPOSE, dict(found.settings), calls, found.place),)
     (torchvision if whose == TORCHVISION else compose).convert(draft, calls[0])
     if whose == RFDETR:
-        draft.note(rfdetr.NOTE)
+        draft.note(RFDETR_NOTE)
     if document.root is not None and (name := _object_at(found.path, top)):
         draft.offer(UNTOLD, f"; or run it: `augrecipes import {document.file}:{name}`")
     return draft
@@ -196,8 +207,8 @@ def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Ite
     if not isinstance(value, Mapping | list | tuple) or len(path) > MAX_DEPTH or id(value) in seen:
         return
     seen.add(id(value))  # a name that is used again
-    if (not path or path[-1] == rfdetr.KEY) and rfdetr.is_config(path, value):
-        yield value, [], Match(".".join(path), place_of(value), (rfdetr.compose_of(value),))
+    if (not path or path[-1] == AUG_CONFIG) and is_aug_config(path, value):
+        yield value, [], Match(".".join(path), place_of(value), (aug_config_compose(value),))
         return
     lone = bool(form_of(value))
     items = [value] if lone else _items(value)

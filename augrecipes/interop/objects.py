@@ -71,22 +71,22 @@ def _saved(node: Node) -> Call:
     return Call(name, args, children, node.place, package)
 
 
-def _live(value: Any, document: Document) -> Call:
+def _live(owner: Any, document: Document) -> Call:
     """An object, and what is in it."""
-    cls, A = type(value), albumentations()  # noqa: N806
+    cls, A = type(owner), albumentations()  # noqa: N806
     name, args = cls.__name__, dict[str, Any]()
-    kept: tuple[str, ...] = _OF_GROUPS
+    keys: tuple[str, ...] = _OF_GROUPS
     if cls in (A.Compose, A.ReplayCompose):
-        name, kept = COMPOSE, _OF_COMPOSE
+        name, keys = COMPOSE, _OF_COMPOSE
         for key, targets in (("bbox_params", "bboxes"), ("keypoint_params", "keypoints")):
-            if (processor := value.processors.get(targets)) is not None:
+            if (processor := owner.processors.get(targets)) is not None:
                 args[key] = {key: value for key, value in vars(processor.params).items() if not key.startswith("_")}
     elif name not in (*GROUPS, ONE_OR_OTHER) or cls is not getattr(A, name):
-        result, takes = saved_of(value) if is_known(cls) else {}, takes_of(name)
-        args = {key: argument_of(name, key, value, result) if key in takes else value for key, value in result.items()}
+        saved, takes = saved_of(owner) if is_known(cls) else {}, takes_of(name)
+        args = {key: argument_of(name, key, value, saved) if key in takes else value for key, value in saved.items()}
         return Call(name, args, None, document.place, cls.__module__)
-    args |= {key: value for key in kept if (value := getattr(value, key, None)) is not None}
-    children = tuple(_live(each, document) for each in value.transforms)
+    args |= {key: value for key in keys if (value := getattr(owner, key, None)) is not None}
+    children = tuple(_live(each, document) for each in owner.transforms)
     return Call(name, args, children, document.place, "albumentations")
 
 

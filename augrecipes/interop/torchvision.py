@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from augrecipes.interop import policies, timm
+from augrecipes.interop import timm
 from augrecipes.interop import torchvision_steps as steps
 from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, name_of, takes_of
 from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported, lines_by
@@ -106,7 +106,7 @@ def _output(keys: Mapping[str, Any]) -> Maker:
 # Of each class what makes steps of its arguments.
 MAKERS: dict[str, Maker] = {
     **steps.MAKERS,
-    **policies.MAKERS,
+    **timm.POLICIES,
     **timm.MAKERS,
     **{cls: _step(*step) for cls, steps in FOREIGN["torchvision"]["steps"].items() for step in steps.items()},
     **{cls: _output(keys) for cls, keys in FOREIGN["torchvision"]["outputs"].items()},

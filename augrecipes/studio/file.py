@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import AugrecipesError, RecipeError, harmless
 from augrecipes.interop import plain
-from augrecipes.interop.budget import bounded
+from augrecipes.interop.reading import bounded
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import of_text
 from augrecipes.ops import groups, registry

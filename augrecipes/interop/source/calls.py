@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from augrecipes.interop.source import functions, rfdetr, values
+from augrecipes.interop.source import functions, values
 from augrecipes.interop.source.expressions import Expressions
 from augrecipes.interop.source.state import Frame
+from augrecipes.interop.source.transforms import AUG_CONFIG
 from augrecipes.interop.torchvision import PARAMETERS
 from augrecipes.recipe.history import PLACES
 from augrecipes.recipe.nodes import NOWHERE
@@ -73,7 +74,7 @@ class Calls(Expressions):
             with self.named(keyword.arg):
                 named[keyword.arg] = self.value(keyword.value)
                 self.keep(named[keyword.arg], keyword.value)
-            self.reached |= {id(node)} if keyword.arg == rfdetr.KEY else set()
+            self.reached |= {id(node)} if keyword.arg == AUG_CONFIG else set()
         return args, named
 
     def keep(self, value: Any, node: ast.expr | None = None) -> None:

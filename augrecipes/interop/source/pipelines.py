@@ -10,12 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import Call, LeftOut, wrong
-from augrecipes.interop.source import rfdetr
+from augrecipes.interop.reading import spend
 from augrecipes.interop.source.statements import NO_DEFAULTS, Evaluator
 from augrecipes.interop.source.text import role
-from augrecipes.interop.source.transforms import COMPOSES, HOLDING, UNTOLD, call_of, children_of, setting_of
+from augrecipes.interop.source.transforms import (
+    COMPOSES,
+    HOLDING,
+    UNTOLD,
+    aug_config_compose,
+    call_of,
+    children_of,
+    is_aug_config,
+    setting_of,
+)
 from augrecipes.interop.source.values import MISSING, Created, Either, Listed, Mapped, Test, walk
 from augrecipes.interop.timm import WHOLE
 from augrecipes.interop.torchvision import MIXING, PARAMETERS, mixes
@@ -134,7 +142,7 @@ def _pipelines(evaluator: Evaluator, reading: Phase) -> Iterator[tuple[tuple[str
     listed = {id(part) for _, each in lists for part in walk(each)}
     groups = [pair for pair in alone if pair[1].name in GROUPS and pair[1].path.startswith("albumentations")]
     groups = [pair for pair in groups if id(pair[1]) not in listed]
-    configs = [(path, each) for path, each, value in containers if rfdetr.is_config(path, value)]
+    configs = [(path, each) for path, each, value in containers if is_aug_config(path, value)]
     for several in ([*composes, *whole, *mixing], groups, [*lists, *configs]):
         seen: set[int] = set()
         for path, each in several:
@@ -187,8 +195,8 @@ def _match(path: tuple[str, ...], value: Any) -> Match:
     missing: list[LeftOut] = []
     if isinstance(value, Created):
         call = call_of(value, missing)
-    elif rfdetr.is_config(path, value):
-        call = rfdetr.compose_of(value)
+    elif is_aug_config(path, value):
+        call = aug_config_compose(value)
     else:
         place = getattr(value, "at", NOWHERE)
         place = place if place.line or not value else getattr(value[0], "at", place)
