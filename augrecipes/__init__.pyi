@@ -7,9 +7,9 @@ if TYPE_CHECKING:
     from augrecipes.bench.run import bench as bench
     from augrecipes.compiler.explain import explain as explain
     from augrecipes.compiler.run.pipeline import Pipeline as Pipeline
+    from augrecipes.data.collate import collate as collate
     from augrecipes.data.loader import Loader as Loader
     from augrecipes.data.loader import loader as loader
-    from augrecipes.data.mixing import collate as collate
     from augrecipes.data.packed import Packed as Packed
     from augrecipes.data.samples import Samples as Samples
     from augrecipes.demo.dataset import draw_dataset as draw_dataset

@@ -18,18 +18,14 @@ class Flow:
 
     Attributes:
         dtype: of the image array, or None where a step may have changed it.
-        channels: of the image array, or None where unknown.
         boxes: boxes or keypoints travel too, and are filtered after every step.
         encoded: the image is not decoded yet: what its first steps cut off need never be.
         least: height and width, px, that every image has at least where the steps begin; None: nothing is declared.
-        floats: the image leaves behind the last step as floats, each channel for itself.
         obstacles: contracts of merges that must not be made here, and why: what comes after the group forbids them.
     """
 
     dtype: Dtype | None = "uint8"
-    channels: int | None = None
     boxes: bool = False
     encoded: bool = False
     least: tuple[int, int] | None = None
-    floats: bool = False
     obstacles: Mapping[str, str] = field(default_factory=dict)

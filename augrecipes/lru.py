@@ -60,11 +60,15 @@ class LruCache(Generic[T]):
             if (item := self.peek(key)) is None:
                 item = make()
                 with self._lock:
-                    self._items[key] = item
-                    self.total += self._size(item)
-                    while self.total > self.most and len(self._items) > 1:
-                        self.total -= self._size(self._items.popitem(last=False)[1])
+                    self._add(key, item)
             return item
+
+    def _add(self, key: Hashable, item: T) -> None:
+        """Cache an item, while the lock is held; others go where that makes too many."""
+        self._items[key] = item
+        self.total += self._size(item)
+        while self.total > self.most and len(self._items) > 1:
+            self.total -= self._size(self._items.popitem(last=False)[1])
 
     def forget(self, key: Hashable) -> None:
         """Let go of the item of a key; it is made anew when it is asked for."""

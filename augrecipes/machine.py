@@ -49,10 +49,10 @@ def _quota() -> float:
     return math.inf
 
 
-def bytes_of(size: str | int) -> int:
+def parse_size(size: str | int) -> int:
     """A size as people write it. StoreError where it is none.
 
-    >>> bytes_of("2G"), bytes_of("1.5 MB"), bytes_of("64KiB"), bytes_of(512)
+    >>> parse_size("2G"), parse_size("1.5 MB"), parse_size("64KiB"), parse_size(512)
     (2000000000, 1500000, 65536, 512)
     """
     match = _SIZE.fullmatch(str(size).strip())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import tempfile
@@ -71,6 +72,20 @@ def local(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Path:
     return Path(url2pathname(str(place)))
 
 
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in `folder` would outlive a power failure. Raises OSError."""
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems keep names by themselves
+            raise
+    finally:
+        os.close(handle)
+
+
 def write_file(path: Path, data: bytes, *, lasting: bool = True, mode: int = 0o644) -> None:
     """Write a file under a name of its own beside `path`, and put it in place by renaming; missing folders are made.
 
@@ -102,6 +117,8 @@ def write_file(path: Path, data: bytes, *, lasting: bool = True, mode: int = 0o6
                     os.fsync(file.fileno())
             Path(staged).chmod(mode)
             Path(staged).replace(path)
+            if lasting:
+                sync_folder(path.parent)
         except BaseException:
             Path(staged).unlink(missing_ok=True)
             raise

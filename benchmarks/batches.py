@@ -15,7 +15,7 @@ from harness import Row, in_turns, met, run, settle
 from workloads import photos, write_noise
 
 import augrecipes as ar
-from augrecipes.data.mixing import BatchMixer
+from augrecipes.data.collate import BatchMixer
 
 _BATCH, _GOAL = 64, 0.10
 _METHOD = f"""\

@@ -65,7 +65,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 @pytest.fixture(autouse=True)
 def _asked_anew() -> None:
     """What a test plants is not what the next one finds: whether native steps work alike is asked again."""
-    if (probes := sys.modules.get("augrecipes.compiler.kernels.probes")) is not None:
+    if (probes := sys.modules.get("augrecipes.compiler.kernels.fast_apply")) is not None:
         probes._ANSWERS.clear()
 
 
@@ -168,12 +168,12 @@ def skip_what_python_does(items: Iterable[pytest.Item], machine: str = "") -> No
 def has_bits(what: str) -> bool:
     """Whether kernels have the bits of the installed OpenCV, and do such work here."""
     # Here, for what is asked of no x86: tests begin by setting up what these read when they are imported.
-    from augrecipes.compiler.kernels import opencv_bits, warp_native
+    from augrecipes.compiler.kernels import opencv_bits
     from augrecipes.native.kernels import library
     from augrecipes.ops.constants import LINEAR
     from augrecipes.recipe.parse import parse_text
 
-    kernels, warps = library(), warp_native.native_warp()
+    kernels, warps = library(), opencv_bits.native_warp()
     if what == RESIZES:
         return kernels is not None and opencv_bits.resizes_as_opencv(kernels, "resize")
     if what == WARPS:

@@ -28,7 +28,7 @@ INNARDS = frozenset({"f_locals", "f_back", "__globals__", "__code__", "__closure
 PUBLIC = frozenset({"_replace", "_asdict", "_exit"})  # of named tuples and os, in spite of their names
 # Facts about a class stand in its record: elsewhere its name stands only where steps are made of something else.
 NAMES_CLASSES = (
-    "ops/families/", "ops/groups.py", "ops/policies.py", "ops/augmix.py", "ops/eval_windows.py",
+    "ops/families/", "ops/groups.py", "ops/policies.py", "ops/policy_steps.py", "ops/eval_windows.py",
     "recipe/history.py", "interop/",
 )  # fmt: skip
 CLASSES = frozenset({*catalog.shipped(), *GROUPS})

@@ -132,7 +132,7 @@ def test_damaged_files_give_what_was_written_or_are_told(name: str, times: int) 
     [
         ("lossless", (lossless.zlib, "crc32"), lambda *_: 0),
         ("parts", (Items, "_confirm"), lambda self, item: None),
-        ("staged raw-300", (staging, "record_of"), lambda path: ANY),
+        ("staged raw-300", (staging, "file_record"), lambda path: ANY),
     ],
 )
 def test_bytes_that_are_believed_unseen_are_caught(

@@ -50,8 +50,8 @@ def accelerate(transform: Any, optimize: Optimize = "exact", seed: int | None = 
     if any(each.__module__.startswith("torchvision.") for part in parts for each in type(part).__mro__):
         from augrecipes.accelerate import torchvision
 
-        made = torchvision.accelerated(parts, optimize, seed)
-        return made if parts == [transform] else [made]
+        composed = torchvision.accelerated(parts, optimize, seed)
+        return composed if parts == [transform] else [composed]
     A = albumentations()  # noqa: N806 - as everybody calls it
     if parts and all(isinstance(each, A.BasicTransform | A.BaseCompose) for each in parts):
         from augrecipes.accelerate.compose import accelerated

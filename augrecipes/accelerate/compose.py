@@ -8,9 +8,8 @@ from copy import deepcopy
 from functools import cache, partial
 from typing import Any
 
-from augrecipes.accelerate.keyed import KeyedCopy, class_made
+from augrecipes.accelerate.keyed import KeyedCopy, StepReport, class_made, sample_for
 from augrecipes.accelerate.pipeline import CompiledCompose, ComposePipeline
-from augrecipes.accelerate.report import StepReport, sample_for
 from augrecipes.accelerate.steps import converts, flat, object_step, output_and_last, sites_of, step_of
 from augrecipes.compat.albumentations import A, restore_composes
 from augrecipes.compiler.lowering.lower import parts_of
@@ -130,7 +129,8 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
         parts = [part for each in transforms for part in (each, *parts_of(each))]
         if any(getattr(part, "deterministic", False) for part in parts):
             raise ValueError("a transform notes what it draws")
-        ends = next((k for k, made in enumerate(transforms) if k == self._ends or converts(made)), len(transforms))
+        converting = (k for k, transform in enumerate(transforms) if k == self._ends or converts(transform))
+        ends = next(converting, len(transforms))
         output, last = output_and_last(transforms[ends:])
         self._labels = sites_of(transforms)
         steps = tuple(map(step_of, transforms[:ends], self._labels))
@@ -159,9 +159,9 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
         pipeline: ComposePipeline = self._made
         native, compiled = pipeline.native, pipeline.compiled
         opaque = () if isinstance(native, str) else {id(step) for step, _ in native.opaque.values()}
-        for step, made in zip(compiled.recipe.steps, pipeline.transforms, strict=True):
-            inside = ", ".join(type(each).__name__ for each in parts_of(made) if id(each) in opaque)
-            why = native if isinstance(native, str) else _UNKNOWN if id(made) in opaque else ""
+        for step, transform in zip(compiled.recipe.steps, pipeline.transforms, strict=True):
+            inside = ", ".join(type(each).__name__ for each in parts_of(transform) if id(each) in opaque)
+            why = native if isinstance(native, str) else _UNKNOWN if id(transform) in opaque else ""
             remark = why or (f"but for {inside}" if inside else "")
             yield StepReport(step.site, "albumentations" if why else "native", remark)
         if compiled.last:
@@ -174,6 +174,6 @@ def accelerated(transform: Any, optimize: Optimize, seed: int | None) -> Acceler
     """A Compose, or one of a transform, that is accelerated."""
     if not isinstance(transform, A.Compose):
         transform = A.Compose([deepcopy(transform)])
-    made: Accelerated = Accelerated.of(transform, optimize, transform.seed if seed is None else seed)
-    made.seed = transform.seed if seed is None else seed
-    return made
+    compose: Accelerated = Accelerated.of(transform, optimize, transform.seed if seed is None else seed)
+    compose.seed = transform.seed if seed is None else seed
+    return compose

@@ -1,20 +1,114 @@
-"""Copies of other people's pipelines, each call of which draws by a key of its own."""
+"""Copies of other people's pipelines, each call of which draws by a key of its own, and what they say of themselves."""
 
 from __future__ import annotations
 
 import itertools
 import operator
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from statistics import median
+from time import perf_counter
+from typing import Any, NamedTuple
 
-from augrecipes.accelerate.report import Acceleration, StepReport, in_turns
+import cv2
+import numpy as np
+
 from augrecipes.compiler.lowering.lower import copied
-from augrecipes.compiler.run import streams
+from augrecipes.compiler.run import draws
+from augrecipes.display import Displayed
+from augrecipes.ops.box_formats import from_corners_px
 from augrecipes.recipe.model import Optimize
+from augrecipes.report import Note, Report, TextTable
 from augrecipes.seeds import END_OF_KEYS, MASK, mix
+
+_SECONDS, _LEAST = 0.5, 3
+
+
+class StepReport(NamedTuple):
+    """A step, how it runs (`native`, `albumentations`, `as it was`), and what is to be said of that."""
+
+    step: str
+    how: str
+    remark: str = ""
+
+
+class Timing(NamedTuple):
+    """Medians of calls, ms, of the pipeline as it was and as it is now, on a sample `what`."""
+
+    before: float
+    now: float
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Acceleration(Displayed):
+    """How an accelerated pipeline runs; prints as a table.
+
+    Attributes:
+        name: of the class that it was made of.
+        optimize: `none`, `exact` or `fast`.
+        why_not: why nothing is accelerated; empty: something may be.
+        steps: how each of them runs.
+        timing: what was measured, or None.
+    """
+
+    name: str
+    optimize: str
+    why_not: str
+    steps: Sequence[StepReport]
+    timing: Timing | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times as fast as it was; None: not measured."""
+        return None if self.timing is None else self.timing.before / self.timing.now
+
+    def report(self) -> Report:
+        """The same as a report."""
+        native = sum(step.how == "native" for step in self.steps)
+        title = f"{self.name}, optimize={self.optimize!r}: {native} of {len(self.steps)} steps run natively"
+        notes = [Note(f"nothing is accelerated: {self.why_not}")] if self.why_not else []
+        if self.timing is None:
+            notes.append(Note("not measured: explain() does"))
+        else:
+            before, now, what = self.timing
+            notes.append(Note(f"{before:.2f} ms before, {now:.2f} ms now on {what}: {before / now:.1f} times as fast"))
+        return Report(tables=[TextTable(title, (), [*map(tuple, self.steps)])], notes=notes)
+
+    def __repr__(self) -> str:
+        return self.report().text(100)
+
+
+def in_turns(calls: Sequence[Callable[[], Any]], what: str) -> Timing:
+    """Two calls timed in turns, for half a second; the first of each is not counted."""
+    times: list[list[float]] = [[], []]
+    end = perf_counter() + _SECONDS
+    while len(times[0]) <= _LEAST or perf_counter() < end:
+        for call, taken_ms in zip(calls, times, strict=True):
+            start = perf_counter()
+            call()
+            taken_ms.append(1e3 * (perf_counter() - start))
+    return Timing(median(times[0][1:]), median(times[1][1:]), what)
+
+
+def sample_for(processors: Mapping[str, Any]) -> dict[str, Any]:
+    """A drawn image of 480×640 with a mask, and a box and a point where a Compose has processors for some."""
+    generator = np.random.default_rng(0)
+    small = generator.integers(0, 256, (12, 16, 3), np.uint8)
+    image = cv2.resize(small, (640, 480), interpolation=cv2.INTER_CUBIC)
+    sample: dict[str, Any] = {"image": image, "mask": (image[..., 0] > 127).astype(np.uint8)}
+    for name, processor in processors.items():
+        params = processor.params
+        if name == "bboxes":
+            sample[name] = from_corners_px(np.array([[160.0, 120, 480, 360]]), params.format, 480, 640)
+        else:
+            sample[name] = np.array([[320.0, 240, *[1.0] * (len(params.format) - 2)]], np.float32)
+        sample |= {label: [1] for label in params.label_fields or ()}
+    return sample
+
 
 _MADE_ANEW = ("_made", "_count", "_draws", "_is_keyed", "random_generator", "py_random")
 
@@ -43,15 +137,15 @@ class KeyedCopy:
     @classmethod
     def of(cls: Any, pipeline: Any, optimize: Optimize, seed: int | None) -> Any:
         """A copy of a pipeline that is accelerated."""
-        made = object.__new__(cls.class_of(getattr(pipeline, "source", type(pipeline))))
-        made.__dict__.update(carried(copied(vars(pipeline))), _optimize=optimize, _timing=None)
-        made.start(seed)
-        return made
+        copy = object.__new__(cls.class_of(getattr(pipeline, "source", type(pipeline))))
+        copy.__dict__.update(carried(copied(vars(pipeline))), _optimize=optimize, _timing=None)
+        copy.start(seed)
+        return copy
 
     def start(self, seed: int | None) -> None:
         """Begin the draws of a seed; None: of one that chance gives."""
         number = int.from_bytes(os.urandom(8), "little") if seed is None else mix(operator.index(seed))
-        self._number, self._home, self._count = number, streams.home(), itertools.count()
+        self._number, self._home, self._count = number, draws.home_process(), itertools.count()
         self._stream = END_OF_KEYS | (number & (MASK >> 1))
         self._key_generators()
 
@@ -62,7 +156,7 @@ class KeyedCopy:
         """Epoch and index of the next call: no other call has both."""
         if os.getpid() != self._home:  # a worker: its own draws, in each epoch others
             self._home = os.getpid()
-            self._stream = END_OF_KEYS | (mix(self._number, streams.of_this_process()) & (MASK >> 1))
+            self._stream = END_OF_KEYS | (mix(self._number, draws.process_stream()) & (MASK >> 1))
         return self._stream, next(self._count)
 
     def current(self: Any) -> Any:
@@ -130,7 +224,7 @@ def carried(state: dict[str, Any]) -> dict[str, Any]:
 
 def _restored(class_of: Callable[[Any], type[KeyedCopy]], source: Any, state: dict[str, Any], count: int) -> KeyedCopy:
     """What was pickled, or copied: it goes on where that was."""
-    made = object.__new__(class_of(source))
-    made.__dict__.update(state, _count=itertools.count(count))
-    made._key_generators()
-    return made
+    copy = object.__new__(class_of(source))
+    copy.__dict__.update(state, _count=itertools.count(count))
+    copy._key_generators()
+    return copy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.accelerate.runner import ComposeRunner
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.boxes import prepare
 from augrecipes.compat.steps import functions_of, is_gated, run_in_turn, share_processors
@@ -20,13 +19,12 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import ObjectStep
-from augrecipes.compiler.run.batch import SampleColumns, SampleOutput
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.points import rows_of
+from augrecipes.compiler.run.points import Points, rows_of
 from augrecipes.compiler.run.program_run import PythonFallback
-from augrecipes.compiler.run.program_runner import Key
+from augrecipes.compiler.run.program_runner import Key, ProgramRunner
 from augrecipes.compiler.run.programs import Programs
-from augrecipes.compiler.run.step_calls import run_calls
+from augrecipes.compiler.run.step_calls import StepFunction, run_calls
 from augrecipes.compiler.run.targets import mask_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
@@ -34,8 +32,62 @@ from augrecipes.ops.fills import mask_dtype
 from augrecipes.ops.step import Step
 
 _AXES = 3
+
+
+class ComposeRunner(ProgramRunner):
+    """Carries out the steps of a Compose by programs.
+
+    Attributes:
+        step_error: what a step at an exit has raised, which is not called again.
+    """
+
+    def __init__(self, pipeline: Any) -> None:
+        super().__init__(pipeline)
+        self.step_error: Exception | None = None
+
+    @property
+    def passes_all(self) -> bool:  # type: ignore[override]
+        """Whether steps at exits see all of a sample, not image and mask alone."""
+        return bool(self.pipeline.has_ungated)
+
+    def take_points(self, sample: dict[str, Any]) -> Sequence[Points]:
+        """None: albumentations has them already."""
+        del sample
+        return ()
+
+    def put_back(self, sample: dict[str, Any], points: Sequence[Points]) -> dict[str, Any]:
+        """The sample as it is."""
+        del points
+        return sample
+
+    def mask_out(self, labels: np.ndarray, mask: Any, dtype: np.dtype[Any]) -> np.ndarray:
+        """The mask of what its program has written, as it came."""
+        pixels = np.ascontiguousarray(labels).view(dtype)[..., 0].astype(mask.dtype, copy=False)
+        return pixels if mask.ndim < _AXES else pixels[..., None]
+
+    def run_step(self, place: int, act: StepFunction, sample: dict[str, Any]) -> dict[str, Any]:
+        """What the step at an exit leaves; where that is no uint8 image any more, the pipeline ends before it."""
+        forms = {name: _form(sample[name]) for name in ("image", "mask") if name in sample}
+        try:
+            done = super().run_step(place, act, sample)
+        except PythonFallback:
+            raise
+        except Exception as error:
+            self.step_error = error
+            raise PythonFallback from error
+        if any(_form(done.get(name)) != form for name, form in forms.items()):
+            self.pipeline.compiled.convert(self.pipeline.label_of(self.programs.opaque[place][0]))
+            raise PythonFallback
+        return done
+
+
+def _form(array: Any) -> Any:
+    """The dtype of an array, and how many axes it has."""
+    return getattr(array, "dtype", None), getattr(array, "ndim", None)
+
+
+_AXES = 3
 _BYTE = np.dtype(np.uint8)
-_FIRST = range(1)
 _IMAGE_AND_MASK = frozenset({"image", "mask"})
 _ARGUMENTS = {"bboxes": "bbox", "keypoints": "keypoint"}
 _TRACKED = "applied_transforms"
@@ -86,7 +138,8 @@ class ComposePipeline(Pipeline):
         for each, _, _ in self.sites:
             if getattr(each, "keys_draws", False):  # as a method of the class: the object's own is refused now
                 type(each).set_random_state(each, each.random_generator, each.py_random)
-        self._own_points = {name: one for name, one in self.processors.items() if name not in compiled.added.values()}
+        own = self.processors.keys() - {*compiled.added.values()}
+        self._own_points = {name: processor for name, processor in self.processors.items() if name in own}
         for name, processor in self._own_points.items():
             prepare(processor, rows_of(name) if self._numbers_rows else None)
         self.__dict__.update(compiled.attributes)
@@ -118,14 +171,9 @@ class ComposePipeline(Pipeline):
     ) -> dict[str, Any]:
         """One sample."""
         key = epoch, index, tile
-        if "image" in targets and targets.keys() <= _IMAGE_AND_MASK:
-            output = SampleOutput(epoch, ((index, tile),), allocate)
-            samples = SampleColumns([targets["image"]], [targets["mask"]] if len(targets) > 1 else None)
-            if not self.program_runner.run_batch(output, _FIRST, samples):
-                done = {**targets, "image": output.image}
-                if output.mask is not None:
-                    done["mask"] = self.program_runner.mask_out(output.mask[..., None], targets["mask"], _BYTE)
-                return self._end(key, self._as_tensors(done))
+        if "image" in targets and targets.keys() <= _IMAGE_AND_MASK and not self.programs.has_exits:
+            with suppress(DataError, PythonFallback):
+                return self._end(key, self._as_tensors(self.program_runner.run(key, targets, allocate)))
         return self.coming(self._arrival_of(targets))._whole(key, targets)
 
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
@@ -161,18 +209,19 @@ class ComposePipeline(Pipeline):
     def _run_programs(self, key: Key, data: dict[str, Any]) -> dict[str, Any] | None:
         """What the steps, and what stands last, leave of a sample of a uint8 image; None: that is albumentations'."""
         image = data["image"]
-        given = {name: value for name, value in data.items() if value is not None}
-        given["image"] = image if image.ndim == _AXES else image[..., None]
+        present = {name: value for name, value in data.items() if value is not None}
+        present["image"] = image if image.ndim == _AXES else image[..., None]
         if self._has_objects:
-            self.usual_targets = frozenset(given)  # they may look at anything
+            self.usual_targets = frozenset(present)  # they may look at anything
         self.program_runner.step_error = None
         try:
-            made = self.program_runner.run(key, given, np.empty)
+            outputs = self.program_runner.run(key, present, np.empty)
         except (DataError, PythonFallback):  # of what is wrong albumentations says so, in its own words
             if self.program_runner.step_error is not None:
                 raise self.program_runner.step_error from None
             return None
-        done: dict[str, Any] = {name: made.get(name) for name in data if name in made or data[name] is None} | made
+        names = [name for name in data if name in outputs or data[name] is None]
+        done: dict[str, Any] = {name: outputs.get(name) for name in names} | outputs
         if image.ndim < _AXES and self.recipe.output.layout == "hwc" and done["image"].shape[-1] == 1:
             done["image"] = done["image"][..., 0]
         return self._as_tensors(done)
@@ -183,8 +232,9 @@ class ComposePipeline(Pipeline):
         if self.arrival == "together" or not self._sink_takes(image := data["image"]):
             return run_in_turn(self, self.compiled.last, data)
         if self.compiled.last:
-            made = self.sinks["image"](np.atleast_3d(image))
-            data["image"] = made if made.ndim == image.ndim or self.recipe.output.layout == "chw" else made[..., 0]
+            converted = self.sinks["image"](np.atleast_3d(image))
+            is_whole = converted.ndim == image.ndim or self.recipe.output.layout == "chw"
+            data["image"] = converted if is_whole else converted[..., 0]
         return self._as_tensors(data)
 
     def run_steps(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
@@ -227,8 +277,8 @@ class ComposePipeline(Pipeline):
         labels = dict[str, dict[str, Any]]()
         for name, processor in self._own_points.items():
             if self._numbers_rows:
-                given = data.get(name)
-                data[rows_of(name)] = [*range(0 if given is None else len(given))]
+                rows = data.get(name)
+                data[rows_of(name)] = [*range(0 if rows is None else len(rows))]
                 labels[name] = {each: data[each] for each in processor.params.label_fields[:-1] if each in data}
         self.preprocess(data)
         return labels
@@ -241,7 +291,7 @@ class ComposePipeline(Pipeline):
         for name, fields in labels.items():
             rows = np.array(data.pop(rows_of(name)), int)
             if data.get(name) is not None:
-                data |= {each: _chosen(given, rows) for each, given in fields.items()}
+                data |= {each: _chosen(labels_before, rows) for each, labels_before in fields.items()}
         return data
 
     def caller_arrays(self, targets: dict[str, Any]) -> tuple[Any, ...] | None:
@@ -251,12 +301,12 @@ class ComposePipeline(Pipeline):
 
 def _arguments(compiled: CompiledCompose, numbers_rows: bool) -> dict[str, Any]:
     """Arguments of a Compose for boxes and keypoints, with a label field more that numbers them where it can."""
-    found = {}
-    for name, given in compiled.params.items():
-        params = found[f"{_ARGUMENTS[name]}_params"] = copy(given)
+    arguments = {}
+    for name, original in compiled.params.items():
+        params = arguments[f"{_ARGUMENTS[name]}_params"] = copy(original)
         if numbers_rows and name not in compiled.added.values():
-            params.label_fields = [*(given.label_fields or ()), rows_of(name)]
-    return found
+            params.label_fields = [*(original.label_fields or ()), rows_of(name)]
+    return arguments
 
 
 def _chosen(labels: Any, rows: np.ndarray) -> Any:

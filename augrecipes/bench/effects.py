@@ -24,7 +24,7 @@ from augrecipes.bench.timing import Ratio, fitting, in_turns, ratio
 from augrecipes.compiler.compile import build, pipeline_of
 from augrecipes.compiler.kernels.step_draws import with_channels
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
-from augrecipes.compiler.run.instrument import instrument
+from augrecipes.compiler.run.clock import instrument
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.registry import effective
@@ -85,8 +85,8 @@ class Effects:
     @property
     def filled(self) -> float | None:
         """Share of the recipe's last image that is border; None: not measured."""
-        found = [effect.filled for effect in self.steps if effect.filled is not None]
-        return sum(found) / len({effect.target for effect in self.steps}) if found else None
+        shares = [effect.filled for effect in self.steps if effect.filled is not None]
+        return sum(shares) / len({effect.target for effect in self.steps}) if shares else None
 
 
 def effects(recipe: Recipe, setting: Setting, samples: int, progress: Progress | None = None) -> Effects:
@@ -120,13 +120,13 @@ def effects(recipe: Recipe, setting: Setting, samples: int, progress: Progress |
     return watcher.found(len(numbers) - len(errors), len(errors))
 
 
-def _of_views(found: dict[str, Effects]) -> Effects:
+def _of_views(by_view: dict[str, Effects]) -> Effects:
     """The effects of all views as of several targets; what they share acts in all alike."""
-    applied = {site: share for one in found.values() for site, share in one.applied.items()}
-    steps = tuple(replace(effect, target=name) for name, one in found.items() for effect in one.steps)
-    means = {name: one.means["image"] for name, one in found.items()}
-    deviations = {name: one.deviations["image"] for name, one in found.items()}
-    first = next(iter(found.values()))
+    applied = {site: share for effects in by_view.values() for site, share in effects.applied.items()}
+    steps = tuple(replace(effect, target=name) for name, effects in by_view.items() for effect in effects.steps)
+    means = {name: effects.means["image"] for name, effects in by_view.items()}
+    deviations = {name: effects.deviations["image"] for name, effects in by_view.items()}
+    first = next(iter(by_view.values()))
     return Effects(first.samples, applied, steps, means, deviations, first.left_out)
 
 
@@ -163,7 +163,7 @@ class _Watcher:
             sums = _sums(levels, mask if mask is not None and mask.shape == image.shape[:2] else None)
             self._sums[name, label] = self._sums.get((name, label), 0) + sums
         acted = {site for site, _, _ in done["applied"]}
-        self._acted.update(step.site for step in self._all if acted & {one.site for one in step.walk()})
+        self._acted.update(step.site for step in self._all if acted & {inner.site for inner in step.walk()})
         if self._masks:
             self._filled += np.bincount(self._masks[self._steps[-1].site].ravel(), minlength=256)
         for name in self.pipeline.outputs:
@@ -291,7 +291,7 @@ def ablate(
         progress: called with (rounds done, rounds).
     """
     # Without its last crop or resize a recipe may leave images of several sizes, which no batch holds: lists do.
-    works, found = [work_of(side, batch_size, "list")], []
+    works, ablated = [work_of(side, batch_size, "list")], []
     for label, less in without_each(side.source, setting.mode):
         # Without lints: a variant may be foolish, and the recipe itself has been checked.
         level: Any = side.optimize
@@ -299,11 +299,11 @@ def ablate(
         work = work_of(side.through(pipeline, less), batch_size, "list")
         try:
             next(work.start())
-            found.append(Ablated(label, None, effects(less, setting, samples)))
+            ablated.append(Ablated(label, None, effects(less, setting, samples)))
             works.append(work)
         except AugrecipesError as error:
-            found.append(Ablated(label, None, None, str(error)))
+            ablated.append(Ablated(label, None, None, str(error)))
     size = fitting(works, seconds, -(-len(side.dataset) // batch_size))
     whole, *times = in_turns(works, *size, progress)[0]
-    left = iter(times)
-    return [one if one.effects is None else replace(one, ratio=ratio(next(left), whole)) for one in found]
+    ratios = (ratio(seconds, whole) for seconds in times)
+    return [each if each.effects is None else replace(each, ratio=next(ratios)) for each in ablated]

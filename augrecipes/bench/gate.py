@@ -114,7 +114,7 @@ class Judgement:
     @property
     def passes(self) -> bool:
         """Whether no side is slower than the record allows."""
-        return all(one.outcome != "slower" for one in self.gates)
+        return all(gate.outcome != "slower" for gate in self.gates)
 
 
 def open_baseline(path: Path) -> Baseline:
@@ -151,10 +151,10 @@ def open_baseline(path: Path) -> Baseline:
 
 def _ratio(report: Mapping[str, Any]) -> Ratio:
     """A ratio as it was written; ValueError where its numbers make no sense."""
-    found = Ratio(report["middle"], report["low"], report["high"], tuple(report["rounds"]))
-    if not 0 < found.low <= found.middle <= found.high:
-        raise ValueError(f"{found.middle} is not between {found.low} and {found.high}")
-    return found
+    ratio = Ratio(report["middle"], report["low"], report["high"], tuple(report["rounds"]))
+    if not 0 < ratio.low <= ratio.middle <= ratio.high:
+        raise ValueError(f"{ratio.middle} is not between {ratio.low} and {ratio.high}")
+    return ratio
 
 
 def judge(baseline: Baseline, bench: Bench, limit: float) -> Judgement:
@@ -174,24 +174,24 @@ def judge(baseline: Baseline, bench: Bench, limit: float) -> Judgement:
         for key, then in baseline.about.items()
         if report[key] != then
     ]
-    taken = differences({"processor": baseline.features})
-    warnings += [f"the record was taken with {one}: pixels may differ, and times" for one in taken]
+    changes = differences({"processor": baseline.features})
+    warnings += [f"the record was taken with {change}: pixels may differ, and times" for change in changes]
     stock_ms = {side.recipe: side.ms for side in bench.sides if side.level == STOCK}
-    found = []
+    gates = []
     for side in bench.sides:
         then, time, work = baseline.sides.get((side.recipe, side.level)), side.against_stock, side.cpu_against_stock
         if then is None or time is None or work is None:
             continue
-        result, of = outcome(then, time, work, limit)
-        before, now = (then.work, work) if of == "work" else (then.time, time)
+        result, measure = outcome(then, time, work, limit)
+        before, now = (then.work, work) if measure == "work" else (then.time, time)
         stock = stock_ms[side.recipe]
         gains = {stage.name: stage.ms - stock * then.stages.get(stage.name, 0.0) for stage in side.stages}
         gained, step = max([(0.0, ""), *((ms, name) for name, ms in gains.items())])
-        found.append(Gate(side.name, before.middle, now.middle, change_of(before, now), of, result, step, gained))
-    if not found:
+        gates.append(Gate(side.name, before.middle, now.middle, change_of(before, now), measure, result, step, gained))
+    if not gates:
         have = ", ".join(f"{recipe} · {level}" for recipe, level in baseline.sides)
         raise BenchError(f"{baseline.path}: has none of these recipes and settings; it has {have}")
-    return Judgement(baseline, limit, tuple(found), tuple(warnings))
+    return Judgement(baseline, limit, tuple(gates), tuple(warnings))
 
 
 def outcome(then: RecordedSide, time: Ratio, work: Ratio, limit: float) -> tuple[Outcome, Literal["time", "work"]]:

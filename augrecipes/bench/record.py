@@ -237,9 +237,9 @@ def read(path: Path) -> dict[str, Any]:
         raise BenchError(f"{path}: {error.strerror or error}; write one with: augrecipes bench … --json") from None
     except (ValueError, RecursionError) as error:  # not text, no JSON, or nested without end
         raise BenchError(f"{path}: no JSON ({error}); write a record with: augrecipes bench … --json") from None
-    found = report.get("schema_version") if isinstance(report, dict) else None
-    if found != SCHEMA_VERSION:
-        what = "it is no record of `augrecipes bench`" if found is None else f"its schema_version is {found!r}"
+    version = report.get("schema_version") if isinstance(report, dict) else None
+    if version != SCHEMA_VERSION:
+        what = "it is no record of `augrecipes bench`" if version is None else f"its schema_version is {version!r}"
         raise BenchError(f"{path}: {what}; this augrecipes reads version {SCHEMA_VERSION}")
     return dict(report)
 
@@ -253,7 +253,7 @@ def machine() -> Machine:
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         system=platform.system(),
         python=platform.python_version(),
-        packages={**{name: found for name in _PACKAGES if (found := version_of(name))}, **plugins()},
+        packages={**{name: version for name in _PACKAGES if (version := version_of(name))}, **plugins()},
         features=features(),
         kernels=described(),
     )

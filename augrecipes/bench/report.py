@@ -5,26 +5,154 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from importlib.resources import files
 from itertools import groupby
+from math import log
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from augrecipes.bench import charts
-from augrecipes.bench.charts import Report
 from augrecipes.bench.gate import Judgement
 from augrecipes.bench.record import Bench, write
-from augrecipes.bench.sides import STOCK, Setting
+from augrecipes.bench.sides import STOCK, Setting, compiled
 from augrecipes.bench.verdicts import MARGIN, figure, how_sure, percent, rate, readers
+from augrecipes.diff.images import ComparedSample, RecipeRun, run_sample
 from augrecipes.errors import AugrecipesError, BenchError
 from augrecipes.paths import write_file
-from augrecipes.preview.display import jpeg_uri, within
+from augrecipes.preview.cells import Cell, CellGroup, SheetRow
+from augrecipes.preview.display import jpeg_uri, rgb_of_input, rgb_of_output, size_text, within
+from augrecipes.preview.rows import annotated, images_of, left_out, short_path, show_rows
 from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 from augrecipes.report import to_plain
 from augrecipes.sources.opening import words_of
+
+Report = Mapping[str, Any]  # a comparison, or a part of it, as `Bench.to_json()` has it
+
+_STYLE = (files("augrecipes.bench") / "templates" / "style.css").read_text(encoding="utf-8")
+# Colours by day, by name, as the style sheet has them.
+LIGHT: dict[str, str] = dict(re.findall(r"--([\w-]+): (#\w{6})", _STYLE.partition("@media")[0]))
+_STEPS = 6  # shades of blue
+# By part of a training step its colour.
+_TRAINING = {
+    "loading": "decode", "to device": "read", "device stage": "sink", "forward": "step-1", "backward": "step-0",
+    "optimiser": "step-4", "training step": "step-2",
+}  # fmt: skip
+_ORDER = ["read", "decode", "step", "sink", "collate", "overhead", *_TRAINING]
+_LEAST, _LARGEST = log(1.25), log(1e4)  # a scale of ratios shows so much to either side
+_TICKS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
+_SAMPLES = 6
+
+
+def stage_bars(report: Report) -> list[Report]:
+    """Of each side its stages; of stock, whose stages are not measured, the whole."""
+    shades: dict[str, int] = {}
+    return [_bar(side, side["stages"], shades) for side in sides_in_order(report)]
+
+
+def training_bars(report: Report) -> list[Report]:
+    """Of each way to train the parts of one step."""
+    return [
+        _bar(case, case["parts"], {}, f"{readers(case['backend'], case['workers'])}, {case['device']}")
+        for case in report["training"]
+    ]
+
+
+def _bar(measured: Report, parts: Sequence[Report], shades: dict[str, int], note: str = "") -> Report:
+    """A stacked bar: its parts from left to right (none: it is shown as a whole), and the milliseconds of all of it."""
+    stacked = [_part(part, shades) for part in parts]
+    length = sum(part["ms"] for part in stacked) or measured.get("ms", 0.0)
+    mad = measured["mad"] if "mad" in measured else max(part["mad"] for part in stacked)
+    about = {"name": measured["recipe"], "level": measured["level"], "note": note}
+    return {**about, "parts": stacked, "length": length, "mad": mad}
+
+
+def _part(stage: Report, shades: dict[str, int]) -> Report:
+    """A stage of a sample, or a part of a training step, with its colour's name and its place among others."""
+    name = str(stage["name"])
+    kind = str(stage.get("kind", name))
+    colour = _TRAINING.get(kind, kind)
+    if kind == "step":
+        site = name.rpartition("(")[2].rstrip(")").split(" + ")[0]  # a joined step has the shade of its first
+        colour = f"step-{shades.setdefault(site, len(shades)) % _STEPS}"
+    name = "output conversion" if kind == "sink" else name
+    return {**stage, "name": name, "colour": colour, "place": _ORDER.index(kind)}
+
+
+def rows_of(bars: Sequence[Report]) -> list[tuple[Report, list[Report | None]]]:
+    """Every part that some bar has, in their order: one of it, and that of each bar with parts."""
+    tables = [{part["name"]: part for part in bar["parts"]} for bar in bars if bar["parts"]]
+    first = {name: part for table in reversed(tables) for name, part in table.items()}
+    names = sorted(dict.fromkeys(name for table in tables for name in table), key=lambda name: first[name]["place"])
+    return [(first[name], [table.get(name) for table in tables]) for name in names]
+
+
+def sides_in_order(report: Report) -> list[Report]:
+    """The sides, stock next to its recipe."""
+    names = [recipe["name"] for recipe in report["recipes"]]
+    return sorted(report["sides"], key=lambda side: names.index(side["recipe"]))
+
+
+class Scale:
+    """Ratios on one logarithmic scale around 1, in percent of its width: what leaves the middle is a difference."""
+
+    def __init__(self, ratios: Iterable[Report]) -> None:
+        ends = [abs(log(ratio[end])) for ratio in ratios for end in ("low", "high")]
+        self._reach = min(max(_LEAST, *ends, 0.0) * 1.08, _LARGEST)
+
+    def place(self, ratio: float) -> float:
+        """Percent of the width; what lies beyond is at the end."""
+        return min(max(50 + 50 * log(ratio) / self._reach, 0.0), 100.0)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Place and text: 1, and the largest round ratio to either side."""
+        most = max(tick for tick in _TICKS if log(tick) <= self._reach)
+        return [(self.place(1 / most), f"÷ {most:g}"), (50.0, "1"), (self.place(most), f"× {most:g}")]
+
+
+def samples_sheet(
+    recipes: Mapping[str, Recipe], setting: Setting, levels: Mapping[str, Any], progress: Progress | None = None
+) -> Sheet:
+    """What every recipe makes of the same samples, spread evenly over the data: a row a sample, its source in front.
+
+    Args:
+        recipes: of one kind, by the name that they are shown under.
+        setting: data, section, seed.
+        levels: of the optimiser, by the recipe's name.
+        progress: called with (samples done, samples).
+
+    Raises:
+        DataError: no sample can be shown; recipes do not read the same files.
+        LintError, RecipeError, StoreError: as `sides_of`.
+    """
+    runs = []
+    for name, recipe in recipes.items():
+        left, _ = setting.remaining_recipe(recipe)
+        pipeline = compiled(left, setting, levels[name])
+        runs.append(RecipeRun(name, left, pipeline, setting.reader(left, pipeline)))
+    count, show = min(len(run.reader) for run in runs), partial(run_sample, runs, epoch=0)
+    shown, skipped = show_rows(count, _SAMPLES, show, data=words_of(setting.data), path=str, progress=progress)
+    return Sheet([_row(sample, runs) for sample in shown], footers=left_out(skipped))
+
+
+def _row(sample: ComparedSample, runs: Sequence[RecipeRun]) -> SheetRow:
+    """A sample as each recipe hands it out, with mask, boxes and keypoints over images."""
+    groups, source_sample = [], sample.given
+    for run, out in zip(runs, sample.outputs, strict=True):
+        facts = run.recipe.facts
+        for target, view, image, on_it in images_of(out, run.pipeline.outputs):
+            plain = rgb_of_output(image, run.recipe.outputs.get(target, run.recipe.output))
+            named = [view] if facts.scales or facts.views else []
+            words = [run.name, run.pipeline.optimize, *named, size_text(plain)]
+            groups.append(CellGroup([annotated(plain, on_it, run.recipe)], " · ".join(words)))
+    source = CellGroup([Cell(rgb_of_input(next(iter(source_sample.images.values()))))], "source", quiet=True)
+    place = f"tile {source_sample.tile}" if runs[0].recipe.facts.tiles else f"index {source_sample.index}"
+    return SheetRow(groups, source, short_path(source_sample.path), [place])
+
 
 PAGE, RECORD = "index.html", "bench.json"
 _LARGEST = 1600  # px of the image of samples
@@ -34,7 +162,7 @@ def headline(report: Report) -> str:
     """One sentence: of several recipes which is fastest, of one how it compares with stock or with its other level."""
     last = _last(report)
     names = [name_of(side) for side in sorted(last, key=lambda side: float(side["ms"]))]
-    verdicts = {frozenset((one["one"], one["other"])): one for one in report["verdicts"]}
+    verdicts = {frozenset((verdict["one"], verdict["other"])): verdict for verdict in report["verdicts"]}
 
     def text(verdict: Report) -> str:
         return str(verdict["text"]) if verdict["differs"] else str(verdict["text"]).rpartition(" (")[0]
@@ -47,8 +175,8 @@ def headline(report: Report) -> str:
             several = f"{', '.join([names[0], *tied[:-1]])} and {tied[-1]}"
             return f"{several} are the fastest of {len(names)}, with no significant difference between them"
         return f"{names[0]} is the fastest of {len(names)}; {text(verdicts[frozenset(names[:2])])}"
-    mine = [one for pair, one in verdicts.items() if names[0] in pair]
-    against = [one for one in mine if one["other"].endswith(f" · {STOCK}")] or mine
+    mine = [verdict for pair, verdict in verdicts.items() if names[0] in pair]
+    against = [verdict for verdict in mine if verdict["other"].endswith(f" · {STOCK}")] or mine
     return text(against[0]) if against else f"{names[0]}: {rate(last[0]['samples_per_second'])} samples a second"
 
 
@@ -92,7 +220,7 @@ def write_report(
     report = bench.to_json()
     levels = {side["recipe"]: side["level"] for side in _last(report)}
     try:
-        sheet: Sheet | str = charts.samples_sheet(recipes, setting, levels, progress)
+        sheet: Sheet | str = samples_sheet(recipes, setting, levels, progress)
     except AugrecipesError as error:
         sheet = str(error)  # what was measured is reported all the same
     write_file(folder / PAGE, page(report, sheet, judgement).encode("utf-8", "replace"))
@@ -124,15 +252,15 @@ def page(report: Report, samples: Sheet | str, judgement: Judgement | None) -> s
         judgement: of the gate.
     """
     owner = {name_of(side): side["recipe"] for side in report["sides"]}
-    between = [one for one in report["verdicts"] if owner[one["one"]] != owner[one["other"]]]
-    inside = [one for one in report["verdicts"] if one not in between]
+    between = [verdict for verdict in report["verdicts"] if owner[verdict["one"]] != owner[verdict["other"]]]
+    inside = [verdict for verdict in report["verdicts"] if verdict not in between]
     sweep = report["sweep"]
-    points = groupby(sweep["points"], lambda one: (name_of(one), one["samples"])) if sweep else ()
+    points = groupby(sweep["points"], lambda point: (name_of(point), point["samples"])) if sweep else ()
     return _ENVIRONMENT.get_template("page.html.j2").render(
         report=report, samples=samples, judgement=judgement, record=RECORD, headline=headline(report),
         gates=to_plain(judgement.gates) if judgement else [], last=_last(report), data=words_of(report["data"]),
-        how_sure=how_sure(), margin=1 + MARGIN, charts=charts, name_of=name_of, shown=between or inside,
-        folded=inside if between else [], sweep=[(*key, list(found)) for key, found in points], readers=readers,
+        how_sure=how_sure(), margin=1 + MARGIN, name_of=name_of, shown=between or inside,
+        folded=inside if between else [], sweep=[(*key, list(group)) for key, group in points], readers=readers,
         stock=[side["recipe"] for side in report["sides"] if side["level"] == STOCK],
     )  # fmt: skip
 
@@ -174,6 +302,10 @@ _ENVIRONMENT = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_ENVIRONMENT.globals |= {
+    "stage_bars": stage_bars, "training_bars": training_bars, "sides_in_order": sides_in_order, "rows_of": rows_of,
+    "Scale": Scale,
+}  # fmt: skip
 _ENVIRONMENT.filters |= {
     "ms": figure, "percent": percent, "levels": _levels, "label": _label, "short": _short, "speed": _speed,
     "rate": rate, "uri": lambda sheet: jpeg_uri(within(sheet.pixels, _LARGEST)), "count": lambda n: f"{n:,.0f}",

@@ -164,12 +164,12 @@ class _Run:
     def time(self) -> None:
         """All sides, plain and by the clock, batch by batch in turns."""
         works = [work_of(side, self.batch_size) for side in self.sides]
-        works += [one.work(self.batch_size) for one in self.staged]
+        works += [staged_side.work(self.batch_size) for staged_side in self.staged]
         batches = -(-len(self.sides[0].dataset) // self.batch_size)
         in_turns(works, 1, min(_WARM, batches))
         self.size = fitting(works, self.options.seconds * len(self.sides) / len(works), batches)
-        for one in self.staged:
-            one.taken.clear()
+        for staged_side in self.staged:
+            staged_side.taken.clear()
         for again in range(1 + _AGAIN):
             what = f"timing again, {again}" if again else "timing"
             more = in_turns(works, *self.size, partial(self.advance, what))
@@ -196,17 +196,17 @@ class _Run:
         how: dict[str, Any] = {"sizes": options.sizes, "seconds": options.seconds, "seed": self.setting.seed}
         how["a_batch"] = max(float(np.median(self.times[0][k])) for k in self.last.values())
         self.sweep = sweep(whole, options.workers, self.batch_size, advance=self.advance, **how)
-        advised = (one for one in self.sweep.advice if one.workers)
-        self.train(step, *(Case(last[one.recipe], one.backend, one.workers) for one in advised))
+        advised = (advice for advice in self.sweep.advice if advice.workers)
+        self.train(step, *(Case(last[advice.recipe], advice.backend, advice.workers) for advice in advised))
 
     def _undecided(self, k: int) -> bool:
         side, ask, ratios = self.sides[k], self.options.undecided, self._against_stock(k)
         return ask is not None and ratios is not None and ask(side.recipe, side.optimize, *ratios)
 
-    def _ratios(self, one: int, other: int) -> tuple[Ratio, Ratio]:
+    def _ratios(self, first: int, second: int) -> tuple[Ratio, Ratio]:
         """Of two sides: of time, and of CPU time."""
         wall, cpu = self.times
-        return ratio(wall[one], wall[other]), ratio(cpu[one], cpu[other])
+        return ratio(wall[first], wall[second]), ratio(cpu[first], cpu[second])
 
     def _against_stock(self, k: int) -> tuple[Ratio, Ratio] | None:
         place = self.stock.get(self.sides[k].recipe, k)
@@ -216,7 +216,7 @@ class _Run:
         """What was measured of one."""
         self.advance("memory and transfer", k, len(self.sides))
         side, (wall, cpu) = self.sides[k], self.times
-        ms, cpu_ms = (1e3 * total(one[k]) / self.samples for one in (wall, cpu))
+        ms, cpu_ms = (1e3 * total(clock[k]) / self.samples for clock in (wall, cpu))
         spread, seconds = 1e3 * mad(wall[k].sum(1)) / self.samples, tuple(map(tuple, wall[k].tolist()))
         passing = work_of(side, self.batch_size).start()
         peak = peak_mib(lambda: deque(islice(passing, self.size.batches), 0))
@@ -231,18 +231,18 @@ class _Run:
         advice = self.sweep.advice_for(side.recipe) if self.sweep else None
         transfer, stages = worker_transfer(side, self.batch_size), tuple(self.staged[k].stages(self.samples))
         sent = transfer if advice and advice.backend == "processes" else 0.0
-        trained = (one for one in self.training if (one.recipe, one.level) == (side.recipe, side.optimize))
-        step_ms = next((one.step_ms / one.batch_size for one in trained), 0.0)
+        cases = (case for case in self.training if (case.recipe, case.level) == (side.recipe, side.optimize))
+        step_ms = next((case.step_ms / case.batch_size for case in cases), 0.0)
         binds = bottleneck(stages, sent, advice.workers if advice else 0, step_ms)
         accounted = ratio(wall[len(self.sides) + k], wall[k])
         return {"stages": stages, "accounted": accounted, "transfer": transfer, "bottleneck": binds}
 
     def verdicts(self, *, busy: bool) -> Iterator[Verdict]:
         """Settings of a recipe compared with each other and stock; recipes with each other at their last settings."""
-        for one, other in combinations(range(len(self.sides)), 2):
-            a, b = self.sides[one], self.sides[other]
-            if a.recipe == b.recipe or {one, other} <= {*self.last.values()}:
-                time, cpu = self._ratios(one, other)
+        for first, second in combinations(range(len(self.sides)), 2):
+            a, b = self.sides[first], self.sides[second]
+            if a.recipe == b.recipe or {first, second} <= {*self.last.values()}:
+                time, cpu = self._ratios(first, second)
                 work = cpu if busy else None
                 yield Verdict(a.name, b.name, time, differs(time, work), verdict(a.name, b.name, time, work))
 
@@ -250,25 +250,25 @@ class _Run:
         """A recipe, its plans, and what it does."""
         options, setting, side = self.options, self.setting, self.sides[self.last[name]]
         left, baked = setting.remaining_recipe(recipe)
-        levels: list[Any] = [one.side.optimize for one in self.staged if one.side.recipe == name]
+        levels: list[Any] = [each.side.optimize for each in self.staged if each.side.recipe == name]
         plain, lacks = albumentations_only(options.yardsticks.get(name, left))
         samples = min(options.samples, _INSPECTED)
-        seen, ablations = None, []
+        measured, ablations = None, []
         if options.effects:
-            seen = effects(left, setting, samples, partial(self.advance, f"inspecting {name}"))
+            measured = effects(left, setting, samples, partial(self.advance, f"inspecting {name}"))
         if options.ablate:
             advance = partial(self.advance, f"leaving out steps of {name}")
             how: dict[str, Any] = {"seconds": options.seconds, "samples": samples, "progress": advance}
             ablations = ablate(side, setting, self.batch_size, **how)
         plans = {level: explain(left, setting.mode, level).to_json() for level in levels}
         texts = to_yaml(recipe), baked, to_yaml(replace(plain, file=""))
-        return RecipeRecord(name, recipe.file, recipe.digest, *texts, lacks, plans, seen, tuple(ablations))
+        return RecipeRecord(name, recipe.file, recipe.digest, *texts, lacks, plans, measured, tuple(ablations))
 
 
 def _busy(sides: Sequence[SideRecord], about: Machine) -> str:
     """That the machine was busy with other things; empty where no side waited long for a core."""
     shares = [(waiting(side.ms, side.cpu_ms, side.stages), side) for side in sides if side.stages]
-    share, side = max(shares, key=lambda one: one[0])
+    share, side = max(shares, key=lambda pair: pair[0])
     if share <= BUSY:
         return ""
     load = "" if about.load is None else f" (load {about.load:.1f} on {about.cores} cores)"

@@ -115,21 +115,21 @@ def dataset_of(recipe: Recipe, setting: Setting, optimize: Optimize | None = Non
         if setting.masks is not None:
             raise DataError("masks are of files; a source gives each sample with its mask")
         return Samples(data, recipe, **common)
-    found = as_given(recipe, data)
-    if found.files is None and isinstance(found.root, Mapping) != recipe.facts.scales:
+    source = as_given(recipe, data)
+    if source.files is None and isinstance(source.root, Mapping) != recipe.facts.scales:
         by_scale = sorted(recipe.scales, key=lambda name: -recipe.scales[name])
         folders = " ".join(f"{name}=FOLDER" for name in by_scale) or "one folder"
         raise DataError(f"{recipe.name} is of kind {recipe.kind}: give {folders}, or a CSV file")
     if recipe.facts.annotated:
         common["masks"] = setting.masks
-    return kinds.part(recipe.kind, "dataset").DATASET(found.root, recipe, files=found.files, **found.more, **common)
+    return kinds.part(recipe.kind, "dataset").DATASET(source.root, recipe, files=source.files, **source.more, **common)
 
 
 def with_pipeline(dataset: Any, pipeline: Any, recipe: Recipe | None = None) -> Any:
     """The same samples through another pipeline, of another recipe if that is given."""
-    made = copy.copy(dataset)
-    made.pipeline, made.recipe = pipeline, recipe or dataset.recipe
-    return made
+    copied = copy.copy(dataset)
+    copied.pipeline, copied.recipe = pipeline, recipe or dataset.recipe
+    return copied
 
 
 def spread_out(total: int, count: int) -> list[int]:
@@ -157,15 +157,15 @@ def sides_of(
         DataError: as `dataset_of`.
         LintError, RecipeError: as `Recipe.compile`.
     """
-    if len(found := sorted({recipe.kind for recipe in recipes.values()})) > 1:
-        raise BenchError(f"recipes of one kind can be compared, these are of kind {' and '.join(found)}")
+    if len(kinds_of_recipes := sorted({recipe.kind for recipe in recipes.values()})) > 1:
+        raise BenchError(f"recipes of one kind can be compared, these are of kind {' and '.join(kinds_of_recipes)}")
     sides: list[Side] = []
     for name, recipe in recipes.items():
         whole, (left, _) = dataset_of(recipe, setting), setting.remaining_recipe(recipe)
         part = whole.subset(np.asarray(spread_out(len(whole), samples), np.int64))
         sides += [
-            Side(name, one, with_pipeline(part, compiled(left, setting, one)), left, whole)
-            for one in optimize or dict.fromkeys(("none", recipe.optimize))
+            Side(name, level, with_pipeline(part, compiled(left, setting, level)), left, whole)
+            for level in optimize or dict.fromkeys(("none", recipe.optimize))
         ]
     return sides
 
@@ -196,7 +196,7 @@ def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) ->
             "settings of the optimiser instead"
         )
     points = (recipe.inputs.boxes, recipe.inputs.keypoints)
-    if setting.stored and any(one is not None and one.presence != "absent" for one in points):
+    if setting.stored and any(annotation is not None and annotation.presence != "absent" for annotation in points):
         raise BenchError(
             f"{recipe.name}: a packed dataset holds boxes and keypoints as its steps left them, which albumentations "
             "does not take: compare with stock on the files"
@@ -221,19 +221,19 @@ def albumentations_only(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     left: list[str] = []
 
     def only(steps: Sequence[Step]) -> tuple[Step, ...]:
-        found = []
+        steps_left = []
         for step in steps:
             if step.name in own_names() or is_registered(step.name):
                 left.append(step.site)
                 continue
             inside = only(step.steps)
             if not step.is_group or inside:
-                found.append(replace(step, steps=inside))
-        return tuple(found)
+                steps_left.append(replace(step, steps=inside))
+        return tuple(steps_left)
 
     views = tuple(replace(view, steps=only(view.steps)) for view in recipe.views)
-    made = replace(recipe, steps=only(recipe.steps), views=views, eval=only(recipe.eval or ()))
-    return made, tuple(dict.fromkeys(left))
+    plain_recipe = replace(recipe, steps=only(recipe.steps), views=views, eval=only(recipe.eval or ()))
+    return plain_recipe, tuple(dict.fromkeys(left))
 
 
 def compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> Any:
@@ -268,8 +268,8 @@ class StockPipeline:
 
     def rewind(self) -> None:
         """From here on the same random parameters again."""
-        for one in filter(None, (self._first, *(compose for _, compose in self._composes.values()))):
-            one.set_random_seed(self._seed)
+        for compose in filter(None, (self._first, *(compose for _, compose in self._composes.values()))):
+            compose.set_random_seed(self._seed)
 
     def at(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., dict[str, Any]]:
         """What makes the next sample, whatever its key."""
@@ -283,13 +283,13 @@ class StockPipeline:
         targets = targets if self._first is None else self._first(**targets)
         if self.outputs == (_IMAGE,):
             return self._one(self._composes[_IMAGE][1], targets)
-        made = dict[str, Any]()
+        sample = dict[str, Any]()
         for name, (count, compose) in self._composes.items():
             views = [self._one(compose, dict(targets)) for _ in range(count)]
             for key in views[0]:
                 stack: Any = np.stack if key in (_IMAGE, "mask") else list
-                made[name if key == _IMAGE else f"{name}_{key}"] = stack([view[key] for view in views])
-        return made
+                sample[name if key == _IMAGE else f"{name}_{key}"] = stack([view[key] for view in views])
+        return sample
 
     def _one(self, compose: Any, targets: dict[str, Any]) -> dict[str, Any]:
         done: dict[str, Any] = compose(**targets)

@@ -12,11 +12,9 @@ from typing import Any, Literal
 import augrecipes.data.loader as loading
 from augrecipes.bench.sides import Setting, Side, compiled, work_of
 from augrecipes.bench.timing import Work, mad
-from augrecipes.compiler.run.clock import DECODE, READ, REST, Clock, clocked, median_run
-from augrecipes.compiler.run.instrument import SINK
+from augrecipes.compiler.run.clock import DECODE, READ, REST, SINK, Clock, clocked, median_run
 from augrecipes.data.batching import BatchRows
-from augrecipes.data.collate import Collate
-from augrecipes.data.mixing import collating
+from augrecipes.data.collate import Collate, collate_for
 from augrecipes.data.packed import Packed
 from augrecipes.images.format import watched
 
@@ -64,7 +62,7 @@ class Staged:
 
     def work(self, batch_size: int) -> Work:
         """Something to be timed in turns with others."""
-        collate = collating("default", self.side.dataset)
+        collate = collate_for("default", self.side.dataset)
         plain = work_of(self.side, batch_size, _Clocked(**vars(collate), clock=self.clock))
 
         def start() -> Iterator[Any]:
@@ -91,14 +89,15 @@ class Staged:
             samples: of a pass.
         """
         middles = [median_run(rounds) for rounds in self.taken.values()]
-        found = []
+        stages = []
         for part in [READ, DECODE, *self.labels, SINK, _COLLATE, REST]:
             seconds = sum(spent.get(part, 0.0) for spent in middles)
-            passes = [sum(spent.get(part, 0.0) for spent in one) for one in zip(*self.taken.values(), strict=True)]
+            rounds = zip(*self.taken.values(), strict=True)
+            passes = [sum(spent.get(part, 0.0) for spent in batches) for batches in rounds]
             kind = _KINDS.get(part, "step")
             name = part if kind == "step" else kind
-            found.append(Stage(kind, name, 1e3 * seconds / samples, 1e3 * mad(passes) / samples))
-        return found
+            stages.append(Stage(kind, name, 1e3 * seconds / samples, 1e3 * mad(passes) / samples))
+        return stages
 
 
 @dataclass(frozen=True)
@@ -135,6 +134,6 @@ def worker_transfer(side: Side, batch_size: int) -> float:
     """
     batches = loading.loader(
         side.dataset, batch_size, backend="processes", num_workers=1, drop_last=True,
-        collate=_Stamped(**vars(collating("default", side.dataset))), samples_per_epoch=_PROBES * batch_size,
+        collate=_Stamped(**vars(collate_for("default", side.dataset))), samples_per_epoch=_PROBES * batch_size,
     )  # fmt: skip
     return 1e3 * median([perf_counter() - ready for _, ready in batches][2:]) / batch_size

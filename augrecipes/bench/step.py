@@ -101,20 +101,20 @@ def device_of(name: str | None = None) -> Device:
     'cpu'
     >>> device_of("gpu")
     Traceback (most recent call last):
-    augrecipes.errors.BenchError: --device is cpu, cuda or cuda:N, not 'gpu'
+    augrecipes.errors.BenchError: --device is cpu, cuda or cuda:N that is there, not 'gpu': ...
     """
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    name = name or ("cuda" if count else "cpu")
-    kind, colon, number = name.partition(":")
-    if name == "cpu":
-        return Device(torch.device("cpu"), "cpu")
-    if kind != "cuda" or (colon and not (number.isascii() and number.isdigit())):
-        raise BenchError(f"--device is cpu, cuda or cuda:N, not {name!r}")
-    if not count:
-        raise BenchError(f"--device {name}: torch {torch.__version__} finds no GPU; --device cpu runs everywhere")
-    index = int(number or torch.cuda.current_device())
-    if index >= count:
-        raise BenchError(f"--device {name}: there are {count} GPUs, the last is cuda:{count - 1}")
+    name = name or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        where = torch.device(name)
+        if where.type not in ("cpu", "cuda"):
+            raise RuntimeError(f"models are trained on no {where.type} here")
+        torch.empty(1, device=where)
+    except (RuntimeError, AssertionError) as error:  # torch that has no CUDA asserts
+        why = str(error).partition("\n")[0]
+        raise BenchError(f"--device is cpu, cuda or cuda:N that is there, not {name!r}: {why}") from None
+    if where.type == "cpu":
+        return Device(where, "cpu")
+    index = torch.cuda.current_device() if where.index is None else where.index
     return Device(torch.device("cuda", index), f"cuda:{index} {torch.cuda.get_device_name(index)}")
 
 
@@ -217,8 +217,8 @@ class ModelStep:
         except AugrecipesError:
             raise
         except Exception as error:
-            seen = (self.source, *self.views)
-            keys = ", ".join(f"{key} {_shown(value)}" if key in seen else key for key, value in batch.items())
+            names = (self.source, *self.views)
+            keys = ", ".join(f"{key} {_shown(value)}" if key in names else key for key, value in batch.items())
             raise self.module.failed(f"{part} fails on a batch of {self.recipe} ({keys})", error) from error
 
     def _loss_of(self, output: Any, batch: Any) -> Tensor:
@@ -277,16 +277,16 @@ def _load_model(text: str, device: Device) -> ModelStep:
     if stands_in and not any(parameter.requires_grad for parameter in model.parameters()):
         raise BenchError(f"{module.place}: {module.name} has no parameters to train")
     try:
-        made = torch.optim.SGD(model.parameters(), lr=_RATE) if stands_in else optimizer
-        made = optimizer(model) if callable(optimizer) else made
+        optimiser = torch.optim.SGD(model.parameters(), lr=_RATE) if stands_in else optimizer
+        optimiser = optimizer(model) if callable(optimizer) else optimiser
     except Exception as error:
         raise module.failed("optimizer(model) fails", error) from error
-    if not all(callable(getattr(made, name, None)) for name in ("step", "zero_grad")):
+    if not all(callable(getattr(optimiser, name, None)) for name in ("step", "zero_grad")):
         raise BenchError(
-            f"{module.place}: optimizer gives a {type(made).__name__}; it must be a function optimizer(model) that "
-            "returns an optimiser, such as torch.optim.AdamW(model.parameters())"
+            f"{module.place}: optimizer gives a {type(optimiser).__name__}; it must be a function optimizer(model) "
+            "that returns an optimiser, such as torch.optim.AdamW(model.parameters())"
         )
-    return ModelStep(module, model, loss, made, stands_in, device)
+    return ModelStep(module, model, loss, optimiser, stands_in, device)
 
 
 def _shown(value: Any) -> str:

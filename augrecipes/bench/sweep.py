@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import augrecipes.data.loader as loading
 from augrecipes.bench.timing import Gaps, gaps_of, mad
-from augrecipes.data.choice import BACKENDS, Backend, named
+from augrecipes.data.reader_plan import BACKENDS, Backend, reader_name
 from augrecipes.errors import LoaderError
 from augrecipes.progress import Parts
 
@@ -58,7 +58,7 @@ class Point:
     @property
     def name(self) -> str:
         """`batches`, or such as `threads:2`."""
-        return named(self.backend, self.workers)
+        return reader_name(self.backend, self.workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Sweep:
 
     def advice_for(self, recipe: str) -> Point | None:
         """By the recipe's name."""
-        return next((one for one in self.advice if one.recipe == recipe), None)
+        return next((point for point in self.advice if point.recipe == recipe), None)
 
 
 def settings_of(workers: Sequence[int]) -> list[tuple[Backend, int]]:
@@ -133,15 +133,16 @@ def recommended(points: Sequence[Point], batch_size: int) -> Point:
     'threads:2'
     """
     most = max(point.samples for point in points)
-    tried = sorted((one for one in points if one.samples == most), key=lambda p: (BACKENDS.index(p.backend), p.workers))
+    largest = (point for point in points if point.samples == most)
+    tried = sorted(largest, key=lambda point: (BACKENDS.index(point.backend), point.workers))
     best = min(tried, key=lambda point: point.seconds)
-    alike = [
-        one
-        for one in tried
-        if one.seconds <= CLEARLY * best.seconds or one.seconds - one.mad <= best.seconds + best.mad
+    as_fast = [
+        point
+        for point in tried
+        if point.seconds <= CLEARLY * best.seconds or point.seconds - point.mad <= best.seconds + best.mad
     ]
-    a_while = batch_size / alike[0].samples_per_second > _WORTH_SECONDS
-    return next((one for one in alike if one.workers), alike[0]) if a_while else alike[0]
+    a_while = batch_size / as_fast[0].samples_per_second > _WORTH_SECONDS
+    return next((point for point in as_fast if point.workers), as_fast[0]) if a_while else as_fast[0]
 
 
 def sweep(
@@ -186,25 +187,25 @@ def sweep(
     sizes = sorted(sizes or default_sizes(available, batch_size, max(workers), fitting))
     points, advice, left_out = list[Point](), list[Point](), list[str]()
     for recipe, level, dataset in read:
-        settings, found = settings_of(workers), list[Point]()
+        settings, measured = settings_of(workers), list[Point]()
         for size in sizes:
             gaps: dict[tuple[Backend, int], list[NDArray[np.float64]]] = {setting: [] for setting in settings}
             with ExitStack() as stack:
-                open_ = {one: stack.enter_context(closing(opened(dataset, size, one))) for one in settings}
+                loaders = {each: stack.enter_context(closing(opened(dataset, size, each))) for each in settings}
                 for turn in range(1 + _ROUNDS):
-                    for one in settings[::-1] if turn % 2 else settings[:]:
-                        advance(f"{recipe}, {size:,} samples, {named(*one)}", turn, 1 + _ROUNDS)
+                    for setting in settings[::-1] if turn % 2 else settings[:]:
+                        advance(f"{recipe}, {size:,} samples, {reader_name(*setting)}", turn, 1 + _ROUNDS)
                         try:
-                            gaps[one].append(_epoch(open_[one]))
+                            gaps[setting].append(_epoch(loaders[setting]))
                         except (LoaderError, OSError) as error:  # a worker dies, or the system has no memory left
-                            left_out.append(f"{recipe}: {named(*one)}: {error}")
-                            settings.remove(one)
-            for one in settings:
-                first, *rest = (float(epoch.sum()) for epoch in gaps[one])
-                middle, latency = median(rest), gaps_of(np.concatenate(gaps[one][1:]))
-                found.append(Point(recipe, level, *one, size, middle, mad(rest), first, size / middle, latency))
-        points += found
-        advice += [recommended(found, batch_size)] if found else []
+                            left_out.append(f"{recipe}: {reader_name(*setting)}: {error}")
+                            settings.remove(setting)
+            for setting in settings:
+                first, *rest = (float(epoch.sum()) for epoch in gaps[setting])
+                middle, latency = median(rest), gaps_of(np.concatenate(gaps[setting][1:]))
+                measured.append(Point(recipe, level, *setting, size, middle, mad(rest), first, size / middle, latency))
+        points += measured
+        advice += [recommended(measured, batch_size)] if measured else []
     return Sweep(tuple(sizes), _ROUNDS, tuple(points), tuple(advice), available, tuple(left_out))
 
 

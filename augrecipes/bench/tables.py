@@ -56,7 +56,7 @@ def verdicts(bench: Bench) -> TextTable:
         for recipe in bench.recipes
         if recipe.not_in_stock and bench.side(recipe.name, "stock")
     ]
-    notes = [*(Note(one.text) for one in bench.verdicts), *_faint(how_sure(), *lacking)]
+    notes = [*(Note(verdict.text) for verdict in bench.verdicts), *_faint(how_sure(), *lacking)]
     return TextTable("Verdicts", (), [], notes=notes)
 
 
@@ -90,8 +90,8 @@ def stages(side: SideRecord) -> TextTable:
         what = "output conversion" if stage.kind == "sink" else short_label(stage.name, _LONGEST)
         rows.append([what, *_timed(stage), bar(stage.ms / longest)])
     # What a sample takes when its parts are not timed, where that is certainly something else.
-    apart = f"{figure(side.ms, side.mad)} in one go, not timed apart" if off(side.accounted) else ""
-    rows.append(["total", figure(sum(stage.ms for stage in side.stages), side.mad), "", apart])
+    untimed = f"{figure(side.ms, side.mad)} in one go, not timed apart" if off(side.accounted) else ""
+    rows.append(["total", figure(sum(stage.ms for stage in side.stages), side.mad), "", untimed])
     if side.transfer is not None:
         rows.append(["worker transfer", figure(side.transfer), "", "not part of the total"])
     title = f"{side.name}: where a sample's time goes, ms"
@@ -123,7 +123,8 @@ def _sweep(sweep: Sweep, bench: Bench) -> list[TextTable]:
         if (advice := sweep.advice_for(recipe)) is not None:
             largest = {point.name: point.seconds for point in points if point.samples == sweep.sizes[-1]}
             best = {advice.name: "recommended"}
-            bars = [(name, bar(one / max(largest.values())), best.get(name, "")) for name, one in largest.items()]
+            most = max(largest.values())
+            bars = [(name, bar(seconds / most), best.get(name, "")) for name, seconds in largest.items()]
             tables.append(TextTable("", (), bars, notes=_faint(_call(advice, bench.batch_size))))
     notes = [Note(text, "left out", "warning") for text in sweep.left_out]
     load, cores = bench.machine.load, bench.machine.cores
@@ -160,30 +161,30 @@ def _call(advice: Point, batch_size: int) -> str:
     return f"ar.loader(ds, {batch_size}, {backend}num_workers={advice.workers})"
 
 
-def training(found: Sequence[Training]) -> list[TextTable]:
+def training(trainings: Sequence[Training]) -> list[TextTable]:
     """Returns a table for each side and each of those who read it; the last one says what was trained."""
     tables = []
-    for one in found:
-        longest = max(part.ms for part in one.parts) or 1.0
-        rows = [[part.name, *_timed(part), percent(part.share, 0), bar(part.ms / longest)] for part in one.parts]
-        total = figure(sum(part.ms for part in one.parts), max(part.mad for part in one.parts))
+    for case in trainings:
+        longest = max(part.ms for part in case.parts) or 1.0
+        rows = [[part.name, *_timed(part), percent(part.share, 0), bar(part.ms / longest)] for part in case.parts]
+        total = figure(sum(part.ms for part in case.parts), max(part.mad for part in case.parts))
         rows.append(["total", total, "", "", ""])
-        reads = f"read ahead by {readers(one.backend, one.workers)}"
-        who = reads if one.workers else "read in this process on request"
-        waiting = Note(f"{percent(one.waiting, 0)} of a step is waiting for samples")
-        title = f"{one.name}, {who}: ms of a training step"
+        reads = f"read ahead by {readers(case.backend, case.workers)}"
+        who = reads if case.workers else "read in this process on request"
+        waiting = Note(f"{percent(case.waiting, 0)} of a step is waiting for samples")
+        title = f"{case.name}, {who}: ms of a training step"
         tables.append(TextTable(title, (), rows, right=(1, 2, 3), notes=[waiting]))
     if tables:
-        notes = _faint(*_about(found))
-        if all(one.backend == "batches" for one in found) and any(one.waiting > _MUCH for one in found):
+        notes = _faint(*_about(trainings))
+        if all(case.backend == "batches" for case in trainings) and any(case.waiting > _MUCH for case in trainings):
             notes.append(Note("workers can read ahead meanwhile: --workers 0,1,2,4 finds how many it takes"))
         tables[-1].notes = [*tables[-1].notes, *notes]
     return tables
 
 
-def _about(found: Sequence[Training]) -> tuple[str, str]:
-    first = found[0]
-    steps = " to ".join(dict.fromkeys(f"{pick(one.steps for one in found):,}" for pick in (min, max)))
+def _about(trainings: Sequence[Training]) -> tuple[str, str]:
+    first = trainings[0]
+    steps = " to ".join(dict.fromkeys(f"{pick(case.steps for case in trainings):,}" for pick in (min, max)))
     threads = f"torch's own {counted(first.threads, 'thread')}"
     where = f"on {first.device}, which is waited for after every part; {threads}"
     if first.device == "cpu":
@@ -191,38 +192,38 @@ def _about(found: Sequence[Training]) -> tuple[str, str]:
     if any(part.name == "training step" for part in first.parts):
         where = "this thread sleeps meanwhile, as it would while a GPU works"
     return (
-        f"step: {'; '.join(dict.fromkeys(one.step for one in found))}",
+        f"step: {'; '.join(dict.fromkeys(case.step for case in trainings))}",
         f"{steps} steps each, in turns, in batches of {first.batch_size}; {where}",
     )
 
 
-def _effects(name: str, seen: Effects) -> TextTable:
+def _effects(name: str, effects: Effects) -> TextTable:
     rows = []
-    for effect in seen.steps:
-        applied = seen.applied.get(effect.step)
-        step = f"{effect.step} · {effect.target}" if len(seen.means) > 1 else effect.step
+    for effect in effects.steps:
+        applied = effects.applied.get(effect.step)
+        step = f"{effect.step} · {effect.target}" if len(effects.means) > 1 else effect.step
         fills = None if applied is None else effect.filled
         rows.append([step, _percent(applied), _percent(fills), *_levels(effect)])
-    shown = {effect.step for effect in seen.steps}
-    notes = [f"{site} acts on {percent(share)}" for site, share in seen.applied.items() if site not in shown]
-    for target in seen.means:
-        out = f"means {_numbers(seen.means[target], 3)}, deviations {_numbers(seen.deviations[target], 3)}"
-        notes.append(f"comes out with {out}" + (f" ({target})" if len(seen.means) > 1 else ""))
-    left = f", {seen.left_out} left out" if seen.left_out else ""
-    title = f"{name}: what the steps do, {seen.samples} samples{left}, levels 0 to 255"
+    shown = {effect.step for effect in effects.steps}
+    notes = [f"{site} acts on {percent(share)}" for site, share in effects.applied.items() if site not in shown]
+    for target in effects.means:
+        out = f"means {_numbers(effects.means[target], 3)}, deviations {_numbers(effects.deviations[target], 3)}"
+        notes.append(f"comes out with {out}" + (f" ({target})" if len(effects.means) > 1 else ""))
+    left = f", {effects.left_out} left out" if effects.left_out else ""
+    title = f"{name}: what the steps do, {effects.samples} samples{left}, levels 0 to 255"
     headings = ["after", "acts on", "fills", *_SEEN]
     return TextTable(title, headings, rows, right=range(1, 6), notes=[Note(text) for text in notes])
 
 
 def _ablations(name: str, ablations: Sequence[Ablated]) -> TextTable:
     rows, notes = [], []
-    for one in ablations:
-        if one.ratio is None or one.effects is None:
-            rows.append([one.step, "cannot run", "", "", "", ""])
-            notes.append(Note(f"without {one.step} it cannot run: {one.why}"))
+    for variant in ablations:
+        if variant.ratio is None or variant.effects is None:
+            rows.append([variant.step, "cannot run", "", "", "", ""])
+            notes.append(Note(f"without {variant.step} it cannot run: {variant.why}"))
         else:
-            last = one.effects.last(next(iter(one.effects.means)))
-            rows.append([one.step, _ratio(one.ratio), _percent(one.effects.filled), *_levels(last)])
+            last = variant.effects.last(next(iter(variant.effects.means)))
+            rows.append([variant.step, _ratio(variant.ratio), _percent(variant.effects.filled), *_levels(last)])
     title = f"{name}: without each step, in turns with the whole"
     return TextTable(title, ["without", "time / whole", "filled", *_SEEN], rows, right=range(1, 6), notes=notes)
 
@@ -240,16 +241,16 @@ def report_of_gate(judgement: Judgement) -> Report:
     headings = ["", "of", "to stock then", "now", "change", "at least", "at most", "gained most", "ms", ""]
     rows = [
         [
-            one.side, one.of, f"{one.then:.2f}", f"{one.now:.2f}",
-            *(f"{100 * (change - 1):+.0f} %" for change in (one.change.middle, one.change.low, one.change.high)),
-            one.step, f"{one.gained:+.3f}" if one.step else "", one.outcome,
+            gate.side, gate.of, f"{gate.then:.2f}", f"{gate.now:.2f}",
+            *(f"{100 * (change - 1):+.0f} %" for change in (gate.change.middle, gate.change.low, gate.change.high)),
+            gate.step, f"{gate.gained:+.3f}" if gate.step else "", gate.outcome,
         ]
-        for one in judgement.gates
+        for gate in judgement.gates
     ]  # fmt: skip
-    held = judgement.baseline
-    title = f"Against {held.path} of {held.date[:10]}, slower than {100 * judgement.limit:g} % fails"
+    baseline = judgement.baseline
+    title = f"Against {baseline.path} of {baseline.date[:10]}, slower than {100 * judgement.limit:g} % fails"
     notes = [Note(text, "warning:", "warning") for text in judgement.warnings]
-    styles = [_STYLES[one.outcome] for one in judgement.gates]
+    styles = [_STYLES[gate.outcome] for gate in judgement.gates]
     return Report(tables=[TextTable(title, headings, rows, right=(2, 3, 4, 5, 6, 8), styles=styles, notes=notes)])
 
 

@@ -86,25 +86,25 @@ def in_turns(works: Sequence[Work], rounds: int, batches: int, progress: Progres
         Seconds, (2, works, rounds, batches): by the clock on the wall, and of CPU time, which is much steadier on a
         busy machine and does not see waiting.
     """
-    found = np.zeros((2, len(works), rounds, batches))
+    times = np.zeros((2, len(works), rounds, batches))
     for turn in range(rounds):
         passes = [work.start() for work in works]
         for batch in range(batches):
             for k in turn_order(len(works), turn, batch):
-                found[:, k, turn, batch] = _timed(passes[k])
+                times[:, k, turn, batch] = _timed(passes[k])
                 works[k].after(batch)
         del passes
         if progress:
             progress(turn + 1, rounds)
-    return found
+    return times
 
 
 def _timed(batches: Iterator[Any]) -> tuple[float, float]:
     with no_collection():
         start, worked = perf_counter(), process_time()
-        held = next(batches)
+        batch = next(batches)
         cpu, seconds = process_time() - worked, perf_counter() - start
-        del held
+        del batch
     return seconds, cpu
 
 
@@ -157,7 +157,7 @@ def gaps_of(seconds: NDArray[np.float64]) -> Gaps:
     return Gaps(*(round(1e3 * float(value), 6) for value in np.quantile(seconds, (0.5, 0.95, 0.99))))
 
 
-def ratio(one: Times, other: Times) -> Ratio:
+def ratio(times: Times, baseline: Times) -> Ratio:
     """The time of one over that of another, both (rounds, batches), measured in turns.
 
     Batches are compared with their like of the same round, so that what slows a round down slows both. Of each batch
@@ -168,17 +168,18 @@ def ratio(one: Times, other: Times) -> Ratio:
     >>> [round(value, 6) for value in (found.middle, found.low, found.high)]
     [1.5, 1.5, 1.5]
     """
-    rounds = len(one)
-    logs = np.log(np.maximum(one, _TICK)) - np.log(np.maximum(other, _TICK))
+    rounds = len(times)
+    logs = np.log(np.maximum(times, _TICK)) - np.log(np.maximum(baseline, _TICK))
     middles = np.median(logs, axis=0)
-    others = np.maximum(np.median(other, axis=0), _TICK)
+    others = np.maximum(np.median(baseline, axis=0), _TICK)
     share = others * np.exp(middles)
     middle = float(share.sum() / others.sum())
     away = logs - middles
     usual = _STALL * _NORMAL * np.median(np.abs(away), axis=0)
-    apart = np.clip(away, -usual, usual) @ (share / share.sum())
-    error = float(np.exp(_quantile(rounds) * _OF_MEDIAN * np.sqrt((apart**2).sum() / max(rounds - 1, 1) / rounds)))
-    return Ratio(middle, middle / error, middle * error, tuple((one.sum(1) / np.maximum(other.sum(1), _TICK)).tolist()))
+    clipped = np.clip(away, -usual, usual) @ (share / share.sum())
+    error = float(np.exp(_quantile(rounds) * _OF_MEDIAN * np.sqrt((clipped**2).sum() / max(rounds - 1, 1) / rounds)))
+    by_round = times.sum(1) / np.maximum(baseline.sum(1), _TICK)
+    return Ratio(middle, middle / error, middle * error, tuple(by_round.tolist()))
 
 
 def _quantile(rounds: int) -> float:

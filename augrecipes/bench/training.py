@@ -20,7 +20,7 @@ import augrecipes.data.loader as loading
 from augrecipes.bench.sides import Side
 from augrecipes.bench.step import LOADING, ModelStep, Wait
 from augrecipes.bench.timing import mad
-from augrecipes.data.choice import Backend
+from augrecipes.data.reader_plan import Backend
 from augrecipes.progress import Progress
 
 _ROUNDS, _FEWEST_STEPS = 3, 4
@@ -185,7 +185,7 @@ class _CaseRun:
 
     def found(self) -> Training:
         """What the passes came to."""
-        columns = {part: [one[part] for one in self.passes] for part in self.passes[0]}
+        columns = {part: [spent[part] for spent in self.passes] for part in self.passes[0]}
         middles = {part: float(np.median(column)) for part, column in columns.items()}
         whole, device, side = sum(middles.values()), self._train.device.name, self.case.side
         parts = tuple(StepPart(name, ms, mad(columns[name]), ms / whole) for name, ms in middles.items())

@@ -16,12 +16,12 @@ _DIGITS = 3  # behind the point, at most
 _OFF = 0.1  # by which a sum of stages may miss the whole
 
 
-def verdict(one: str, other: str, ratio: Ratio, work: Ratio | None = None) -> str:
-    """What the time of `one` over that of `other` lets one say.
+def verdict(first: str, second: str, ratio: Ratio, work: Ratio | None = None) -> str:
+    """What the time of `first` over that of `second` lets one say.
 
     Args:
-        one: a side.
-        other: another.
+        first: a side.
+        second: another.
         ratio: of their times, by the clock on the wall.
         work: of their CPU time, which must say the same where the machine was busy; None: it was not.
 
@@ -35,10 +35,10 @@ def verdict(one: str, other: str, ratio: Ratio, work: Ratio | None = None) -> st
     """
     a_faster = f"{_interval(1 / ratio.high, 1 / ratio.low)} times as fast"
     if not differs(ratio, work):
-        return f"{one} and {other}: no statistically significant difference ({one} {a_faster})"
+        return f"{first} and {second}: no statistically significant difference ({first} {a_faster})"
     if ratio.low > 1:
-        return f"{other} is {_interval(ratio.low, ratio.high)} times as fast as {one}"
-    return f"{one} is {a_faster} as {other}"
+        return f"{second} is {_interval(ratio.low, ratio.high)} times as fast as {first}"
+    return f"{first} is {a_faster} as {second}"
 
 
 def _interval(low: float, high: float) -> str:
@@ -101,11 +101,11 @@ def bottleneck(stages: Sequence[Stage], transfer: float, workers: int, step_ms: 
     'training step: 3.00 ms a sample, the loader takes 0.25 ms'
     """
     whole = sum(stage.ms for stage in stages)
-    made = whole / max(workers, 1)
-    if step_ms and step_ms >= max(made, transfer):
-        return f"training step: {step_ms:.2f} ms a sample, the loader takes {max(made, transfer):.2f} ms"
-    if transfer > made:
-        return f"worker transfer: {transfer:.2f} ms, {workers} workers make a sample every {made:.2f} ms"
+    loading = whole / max(workers, 1)
+    if step_ms and step_ms >= max(loading, transfer):
+        return f"training step: {step_ms:.2f} ms a sample, the loader takes {max(loading, transfer):.2f} ms"
+    if transfer > loading:
+        return f"worker transfer: {transfer:.2f} ms, {workers} workers make a sample every {loading:.2f} ms"
     reading = sum(stage.ms for stage in stages if stage.kind == "read")
     if reading > whole - reading:
         return f"reading files: {reading:.2f} of {whole:.2f} ms"

@@ -142,7 +142,6 @@ COMMANDS = (
         number("--samples", "N", "Samples of an epoch, spread over the data.", 64, 1),
         number("--epochs", "N", "How often, with new random parameters.", 1, 1),
         SEED, MODE, MASKS,
-        choice("--dtype", "uint8|float32|both", "Of the images that go in; each has its own plan.", "both"),
         destination("FILE", "Draw the worst three samples as PNG or JPEG."), *CHANGES,
     ),
     command(

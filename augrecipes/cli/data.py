@@ -14,12 +14,10 @@ from augrecipes.cli.terminal import answer, complain, good, listed, parts, progr
 from augrecipes.errors import counted
 
 if TYPE_CHECKING:
-    from augrecipes.flow import Dtype
     from augrecipes.recipe.model import Recipe
     from augrecipes.sources.check import Checked
     from augrecipes.verify import Verification
 
-_DTYPES: dict[str, tuple[Dtype, ...]] = {"uint8": ("uint8",), "float32": ("float32",), "both": ("uint8", "float32")}
 _LISTED = 6  # samples left out that are named
 
 
@@ -137,10 +135,10 @@ def verify(args: Namespace) -> None:
 
     if args.out is not None:
         checked_path(args.out)
-    recipe, dtypes = loaded(args), _DTYPES[args.dtype]
+    recipe = loaded(args)
     with progress("comparing") as advance:
         how = selected(args, "mode", "optimize", "seed", "samples", "epochs", "masks")
-        verification = check(recipe, data, dtypes=dtypes, progress=advance, **how)
+        verification = check(recipe, data, progress=advance, **how)
     written = None
     if args.out is not None:
         try:
@@ -171,11 +169,7 @@ def _replay(verification: Verification, load: str, data: Any, masks: Path | None
     from augrecipes.sources.opened import NamedSource
 
     place = verification.worst[0].place
-    usual = {
-        "mode": (verification.mode, "train"),
-        "optimize": (verification.optimize, "fast"),
-        "dtype": (place.dtype, "uint8"),
-    }
+    usual = {"mode": (verification.mode, "train"), "optimize": (verification.optimize, "fast")}
     more: dict[str, Any] = {name: value for name, (value, otherwise) in usual.items() if value != otherwise}
     where = [load, repr(data), str(place.number), f"epoch={place.epoch}", f"seed={verification.seed}"]
     named = ["from augrecipes.sources.opened import NamedSource"] if isinstance(data, NamedSource) else []

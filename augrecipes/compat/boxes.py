@@ -16,9 +16,8 @@ from augrecipes.compat.albumentations import (
     BboxProcessor,
     LabelManager,
     LabelMetadata,
-    convert_keypoints_from_albumentations,
-    convert_keypoints_to_albumentations,
 )
+from augrecipes.compat.keypoints import NO_MOVES, PointRules, moved_rows
 from augrecipes.compat.steps import shape_of
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import address_of, library
@@ -27,8 +26,9 @@ _NUMBERS = frozenset({int, float})
 _LEAST = 1e-3  # px: what is thinner has no width
 _ROUNDING, _WHOLE = 1e-7, 1 - 1e-6  # px, px²; what counts as all of a box
 _BEYOND = 1e-5  # of a side, by which rounding may take a box beyond it
-_NO_XY = 3  # columns of albumentations' keypoints between y and what is the caller's: z, angle, scale
-_HALF = 0.5  # a pixel around its centre
+# As native/boxes.c numbers what boxes are: in a recipe's format; cut at the sides; as they come, and as they leave.
+_FORMS = {"albumentations": 0, "pascal_voc": 1, "coco": 3, "yolo": 6}
+_CLIPPED, COMES, LEAVES = 8, 16, 32
 
 
 def prepare(processor: Any, rows: str | None) -> None:
@@ -42,7 +42,8 @@ def prepare(processor: Any, rows: str | None) -> None:
     if rows is not None:
         processor._process_label_fields = lambda data, name: _with_labels(processor, data, name, rows)
         processor._remove_label_fields = lambda data, name: _without_labels(processor, data, name, rows)
-    rules: Any = BoxRules(processor.params) if isinstance(processor, BboxProcessor) else PointRules(processor.params)
+    is_of_boxes = isinstance(processor, BboxProcessor)
+    processor.rules = rules = BoxRules(processor.params) if is_of_boxes else PointRules(processor.params)
     processor.filter = UnchangedFilter(rules.filter).filter if isinstance(rules, BoxRules) else rules.filter
     processor.check_and_convert = rules.convert
     processor.preprocess = lambda data: _preprocess(processor, data)
@@ -111,6 +112,7 @@ class BoxRules:
         needs = params.min_area, params.min_visibility, params.min_width, params.min_height
         self._needs = np.array([*needs, -1 if params.max_accept_ratio is None else params.max_accept_ratio], float)
         self._needs_address = address_of(self._needs)
+        self._form = _FORMS[params.format] | _CLIPPED * params.clip
 
     def filter(self, data: np.ndarray, shape: Any) -> np.ndarray:
         """Boxes cut at the image's sides, of those of which enough is left."""
@@ -118,10 +120,25 @@ class BoxRules:
         if not boxes.size:
             return boxes.reshape(0, max(4, boxes.shape[-1]))
         height, width = shape["height"], shape["width"]
-        if (kernels := library()) is None:
+        if library() is None:
             return filter_boxes(boxes, height, width, self._needs)
-        count = kernels.kernel("boxes", "pllddp")(address_of(boxes), *boxes.shape, height, width, self._needs_address)
-        return boxes[:count]
+        return self.move(boxes, NO_MOVES, (height, width), 0, True)
+
+    def move(self, boxes: np.ndarray, moves: np.ndarray, size: Any, form: int, passed: bool) -> np.ndarray:
+        """Boxes float64 behind some moves, filtered after each, by the native kernel and in their memory.
+
+        Args:
+            boxes: rows of them, and more.
+            moves: as native/moves.h has them.
+            size: height and width of the image before.
+            form: whether they are the recipe's before that, COMES, and after it, LEAVES.
+            passed: whether they are filtered before the first move, too.
+
+        Raises:
+            ValueError: one of those that come has no place on the image.
+        """
+        form |= self._form if form else 0
+        return moved_rows("boxes", boxes, moves, size, self._needs_address, form, passed)
 
     def convert(self, data: np.ndarray, shape: Any, direction: str = "to") -> np.ndarray:
         """Boxes of the recipe's format as shares of the sides (`to`), and back.
@@ -202,70 +219,6 @@ def filter_boxes(boxes: np.ndarray, height: float, width: float, needs: np.ndarr
     if needs[4] >= 0:
         visible &= (across <= needs[4] * down) & (down <= needs[4] * across)
     return np.concatenate([cut, boxes[:, 4:]], axis=1)[visible]
-
-
-class PointRules:
-    """What is done to keypoints, by the recipe's `inputs`."""
-
-    def __init__(self, params: Any) -> None:
-        self._params = params
-
-    def filter(self, data: np.ndarray, shape: Any) -> np.ndarray:
-        """Those on a pixel of the image, or all of them where `remove_invisible` is false."""
-        return data[_on_image(data, shape)] if data.size and self._params.remove_invisible else data
-
-    def convert(self, data: np.ndarray, shape: Any, direction: str = "to") -> np.ndarray:
-        """Keypoints of the recipe's format as x, y, z, angle, scale and more (`to`), and back.
-
-        Raises:
-            DataError: a keypoint lies beyond the image, and `remove_invisible` is true.
-        """
-        if not data.size:
-            return data
-        params = self._params
-        convert = _CONVERSIONS[params.format == "xy", direction == "to"]
-        points: np.ndarray = convert(data, params.format, shape, False, params.angle_in_degrees)
-        if direction == "to" and params.remove_invisible:
-            beyond = ~(_on_image(points, shape, 0) | np.isnan(points[:, :3]).any(axis=1))
-            if beyond.any():
-                row = int(np.flatnonzero(beyond)[0])
-                x, y = points[row, :2]
-                size = f"{shape['width']} px wide and {shape['height']} px high"
-                raise DataError(
-                    f"keypoint {row} ({x:.6g}, {y:.6g} px) lies beyond the image, which is {size}; `remove_invisible: "
-                    "false` in `inputs: keypoints:` keeps such points"
-                )
-        return points
-
-
-def _xy_to_albumentations(points: np.ndarray, *_: Any) -> np.ndarray:
-    """What `convert_keypoints_to_albumentations` makes of rows of x, y and more."""
-    count, columns = points.shape
-    kind = np.promote_types(points.dtype, np.float32) if columns > 2 else np.float32
-    keypoints = np.zeros((count, columns + _NO_XY), kind)
-    keypoints[:, :2], keypoints[:, 2 + _NO_XY :] = points[:, :2].astype(np.float32, copy=False), points[:, 2:]
-    return keypoints
-
-
-def _xy_from_albumentations(points: np.ndarray, *_: Any) -> np.ndarray:
-    """What `convert_keypoints_from_albumentations` makes rows of x, y and more of."""
-    return np.concatenate((points[:, :2], points[:, 2 + _NO_XY :]), axis=1)
-
-
-# By whether the recipe's format is `xy`, and whether its points are converted to albumentations' terms.
-_CONVERSIONS: dict[tuple[bool, bool], Callable[..., np.ndarray]] = {
-    (False, True): convert_keypoints_to_albumentations,
-    (False, False): convert_keypoints_from_albumentations,
-    (True, True): _xy_to_albumentations,
-    (True, False): _xy_from_albumentations,
-}
-
-
-def _on_image(points: np.ndarray, shape: Any, before: float = _HALF) -> np.ndarray:
-    """Whether each point is on the image, or by so much left of it or above it."""
-    x, y, z = points[:, :3].T
-    inside = (x >= -before) & (x < shape["width"]) & (y >= -before) & (y < shape["height"])
-    return inside & (z >= 0) & (z < shape["depth"]) if "depth" in shape else inside
 
 
 def _with_labels(processor: Any, data: dict[str, Any], name: str, rows: str) -> np.ndarray:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import inspect
 import sys
 import threading
 import warnings
@@ -196,13 +195,3 @@ def fields(cls: type) -> dict[str, tuple[Any, Sequence[Any]]]:
     """
     schema = getattr(cls, "InitSchema", None)
     return {name: (field.annotation, field.metadata) for name, field in getattr(schema, "model_fields", {}).items()}
-
-
-def closure_bounds(check_range: Callable[..., Any]) -> dict[str, Any]:
-    """The bounds, as keywords of JSON Schema, that a function of albumentations' `check_range_bounds` has kept."""
-    closure, bounds = inspect.getclosurevars(check_range).nonlocals, {}
-    for end, word in (("min", "Minimum"), ("max", "Maximum")):
-        if closure.get(f"{end}_val") is not None:
-            keyword = word.lower() if closure.get(f"{end}_inclusive", True) else f"exclusive{word}"
-            bounds[keyword] = closure[f"{end}_val"]
-    return bounds

@@ -21,9 +21,9 @@ from augrecipes.compiler.explained import (
 )
 from augrecipes.compiler.rewrite import flow_of, plan
 from augrecipes.compiler.rewrite.contracts import Merge, flows_before_each, obstacles_from
-from augrecipes.compiler.rewrite.nodes import Steps, action_of
+from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.rewrite.rule import runs
-from augrecipes.compiler.rewrite.rules import join_colours, join_warps, rules_for, shrink_first
+from augrecipes.compiler.rewrite.rules import join_colours, join_warps, rules_for
 from augrecipes.display import Displayed
 from augrecipes.errors import counted
 from augrecipes.flow import Arrival, Dtype, Flow
@@ -51,7 +51,6 @@ _WHY = {
     "opaque": "runs by itself, in its place: no rule merges or moves a step of its kind",
 }
 
-_COLOURS = ("lookup", "matrix", "pointwise")
 _MOST_NAMES = 3  # steps of many
 _WHY_FAST = {
     "warp": "has no crop or linear resize behind it that a merge would pay with",
@@ -152,11 +151,7 @@ def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival:
     )
     touched = {site for f in planned.fired for site in f.before}
     flow = flow_of(recipe, arrival)
-    reasons = (
-        _why_not_merged(steps, flow) | _why_not_moved(steps, flow)
-        if applied == "fast" and not recipe.facts.scales
-        else {}
-    )
+    reasons = _why_not_merged(steps, flow) if applied == "fast" and not recipe.facts.scales else {}
     native, opaque = _native(recipe, mode, chosen, arrival)
     return Explanation(
         recipe=recipe.name,
@@ -245,15 +240,6 @@ def _source_step(step: Step, depth: int) -> SourceStep:
     p = float(arguments.pop("p"))
     arguments |= step.schedule.plain()
     return SourceStep(step.site, depth, step.name, p, arguments)
-
-
-def _why_not_moved(steps: Steps, flow: Flow) -> dict[str, str]:
-    """Why colour steps stay before a downscale or a window that would leave fewer pixels to change."""
-    return {
-        steps[place].site: why
-        for place, why in shrink_first.refusals(steps, flow).items()
-        if why is not None and action_of(steps[place]) in _COLOURS
-    }
 
 
 def _why_not_merged(steps: Steps, flow: Flow) -> dict[str, str]:

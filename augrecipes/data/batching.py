@@ -23,23 +23,21 @@ from torch.utils.data import get_worker_info
 
 from augrecipes.compat.torch import empty_shared
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.run.batch import BatchOutput, SampleColumns
+from augrecipes.compiler.run.batch import AllocateTarget, BatchOutput, SampleColumns
 from augrecipes.compiler.run.batch_threads import Read
-from augrecipes.data.checks import Key
-from augrecipes.data.epochs import Room, current
+from augrecipes.data.epochs import AllocateKey, current
 from augrecipes.data.order import Indices
 from augrecipes.errors import DataError
-from augrecipes.recipe.model import Inputs
+from augrecipes.recipe.model import Recipe
 
 Empty = Callable[[tuple[int, ...], torch.dtype], torch.Tensor]
 # Smaller tensors are not worth asking the system for, and malloc keeps their memory itself (see `tune_allocator`).
 LEAST_BYTES = 1 << 20
 # What a loader keeps of the memory of its batches from pass to pass.
 BATCH_BYTES = 128 << 20
+Batch = dict[str, Any]  # by key a tensor or array of n rows, or a list
 # Plain integers in a sample, tensors in a batch.
 _NUMBERS = ("label", "index", "epoch")
-# Memory for some rows of a batch: (key, shape of a row, dtype) → array (n, *shape).
-Take = Callable[[str, tuple[int, ...], np.dtype[Any]], "np.ndarray[Any, Any]"]
 
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
@@ -52,10 +50,10 @@ def empty_pinned(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     return torch.empty(shape, dtype=dtype, pin_memory=True)
 
 
-def room(key: str) -> Allocate | None:
+def allocate_in_batch(key: str) -> Allocate | None:
     """Memory of the batch that is being read for one value of a sample; None: the sample has to bring its own."""
     now = current()
-    return None if now is None or now.room is None else now.room(key)
+    return None if now is None or now.allocate is None else now.allocate(key)
 
 
 class Pool:
@@ -102,10 +100,10 @@ class Pool:
             for k in reversed(range(len(self._free))):  # what came back last is likeliest in the cache
                 if size <= len(self._free[k]) <= 2 * size:
                     return self._free.pop(k)
-        return _of_the_system(size)
+        return _map_memory(size)
 
 
-def _of_the_system(size: int) -> mmap.mmap:
+def _map_memory(size: int) -> mmap.mmap:
     """Memory that goes back to the system when nobody holds it."""
     if not hasattr(mmap, "MAP_PRIVATE"):  # Windows has no other kind
         return mmap.mmap(-1, size)
@@ -132,60 +130,60 @@ class BatchRows:
         empty: makes a tensor of a shape and dtype.
 
     Attributes:
-        uneven: keys whose samples differ in size.
+        ragged: keys whose samples differ in size.
 
     >>> rows = BatchRows(2)
     >>> for k in (0, 1):
-    ...     rows.room(k)("image")((4,), np.dtype(np.uint8))[:] = k
+    ...     rows.allocate_row(k)("image")((4,), np.dtype(np.uint8))[:] = k
     >>> rows.whole("image", [torch.zeros(4, dtype=torch.uint8)] * 2) is None  # these lie elsewhere
     True
     """
 
     def __init__(self, count: int, empty: Empty = empty) -> None:
-        self.uneven: set[str] = set()
+        self.ragged: set[str] = set()
         self._count, self._empty = count, empty
-        self._made: dict[str, tuple[torch.Tensor, np.ndarray[Any, Any]]] = {}
+        self._tensors: dict[str, tuple[torch.Tensor, np.ndarray[Any, Any]]] = {}
         self._lock = threading.Lock()
 
-    def room(self, k: int) -> Room:
-        """Memory for sample `k`, by key."""
+    def allocate_row(self, k: int) -> AllocateKey:
+        """What gives the memory for sample `k`, by key."""
         return lambda key: partial(self._rows, k, (), key)
 
-    def take(self, rows: range) -> Take:
-        """Memory for several samples at once."""
+    def allocate_rows(self, rows: range) -> AllocateTarget:
+        """What gives the memory for several samples at once."""
         return partial(self._rows, slice(rows.start, rows.stop), (len(rows),))
 
     def whole(self, key: str, values: Sequence[torch.Tensor]) -> torch.Tensor | None:
         """The tensor of `key`, where `values`, one or more rows each, are its rows, all of them and in order."""
-        if key not in self._made:
+        if key not in self._tensors:
             return None
-        made = self._made[key][0]
-        at, size = made.data_ptr(), made.element_size()
+        tensor = self._tensors[key][0]
+        at, size = tensor.data_ptr(), tensor.element_size()
         for value in values:
-            shaped = made.shape[1:] in (value.shape, value.shape[1:])
-            if value.data_ptr() != at or value.dtype != made.dtype or not shaped or not value.is_contiguous():
+            same_shape = tensor.shape[1:] in (value.shape, value.shape[1:])
+            if value.data_ptr() != at or value.dtype != tensor.dtype or not same_shape or not value.is_contiguous():
                 return None
             at += value.nelement() * size
-        return made if at == made.data_ptr() + made.nelement() * size else None
+        return tensor if at == tensor.data_ptr() + tensor.nelement() * size else None
 
     def _rows(
         self, where: int | slice, count: tuple[int, ...], key: str, shape: tuple[int, ...], dtype: np.dtype[Any]
     ) -> np.ndarray[Any, Any]:
         with self._lock:
-            if key not in self._made:
-                made = self._empty((self._count, *shape), torch_dtype(np.dtype(dtype)))
-                self._made[key] = made, made.numpy()
-            array = self._made[key][1]
+            if key not in self._tensors:
+                tensor = self._empty((self._count, *shape), torch_dtype(np.dtype(dtype)))
+                self._tensors[key] = tensor, tensor.numpy()
+            array = self._tensors[key][1]
             if array.shape[1:] != shape or array.dtype != dtype:
-                self.uneven.add(key)
+                self.ragged.add(key)
                 return np.empty((*count, *shape), dtype)
         rows: np.ndarray[Any, Any] = array[where]
         return rows
 
 
-def ragged_keys(inputs: Inputs) -> frozenset[str]:
-    """Keys of a sample that have a row for each box or point."""
-    return inputs.row_keys | {"boxes", "keypoints"}
+def ragged_keys(recipe: Recipe) -> frozenset[str]:
+    """Keys of a sample that have a row for each box or point, and become lists in a batch."""
+    return recipe.inputs.row_keys | {"boxes", "keypoints"} if recipe.facts.annotated else frozenset()
 
 
 def as_torch(out: dict[str, Any], ragged: frozenset[str], views: Sequence[str] = ()) -> dict[str, Any]:
@@ -195,14 +193,15 @@ def as_torch(out: dict[str, Any], ragged: frozenset[str], views: Sequence[str] =
     """
     sample: dict[str, Any] = {}
     for key, value in out.items():
-        of = next((view for view in views if key.startswith(f"{view}_")), None)
-        name = key if of is None else key[len(of) + 1 :]
-        if of is not None and isinstance(value, list):
+        view = next((view for view in views if key.startswith(f"{view}_")), None)
+        name = key if view is None else key[len(view) + 1 :]
+        if view is not None and isinstance(value, list):
             sample[key] = [as_torch({name: one}, ragged)[name] for one in value]
         elif name == "mask" and value.dtype.kind in "bui":
             sample[key] = torch.from_numpy(value.astype(np.int64, copy=not value.flags.writeable))
         elif isinstance(value, np.ndarray):
-            sample[key] = _tensor(value)
+            own = value.flags.writeable and value.flags.c_contiguous
+            sample[key] = torch.from_numpy(value if own else np.array(value, order="C"))
         elif key in ragged:
             sample[key] = torch.as_tensor(np.asarray(value, np.int64))
         else:
@@ -210,50 +209,45 @@ def as_torch(out: dict[str, Any], ragged: frozenset[str], views: Sequence[str] =
     return sample
 
 
-def _tensor(array: np.ndarray[Any, Any]) -> torch.Tensor:
-    if not array.flags.writeable or not array.flags.c_contiguous:
-        array = np.array(array, order="C")
-    return torch.from_numpy(array)
-
-
 def native_batch(
-    pipeline: Any, given: Read | SampleColumns, epoch: int, virtual: Indices, take: Take, ragged: frozenset[str]
-) -> dict[str, Any] | None:
-    """What a dataset's `_batch` gives, see there; None where samples differ in size.
+    pipeline: Any, samples: Read | SampleColumns, epoch: int, virtual: Indices, allocate: AllocateTarget,
+    ragged: frozenset[str],
+) -> dict[str, Any] | None:  # fmt: skip
+    """What a dataset's `make_batch` gives, see there; None where samples differ in size.
 
     Args:
         pipeline: of the dataset.
-        given: gives the targets of a sample by its place in the batch; or those of all.
+        samples: gives the targets of a sample by its place in the batch; or those of all.
         epoch: of the draws.
         virtual: keys of the draws.
-        take: gives the memory.
+        allocate: gives the memory.
         ragged: keys of samples that have a row for each box or point.
 
     Raises:
         DataError: what was wrong with the first that is broken.
     """
     keys = [(index, 0) for index in virtual.tolist()]
-    output = BatchOutput(epoch, keys, take)
-    if isinstance(given, SampleColumns):
-        pipeline.for_this_thread(epoch).run_batch(output, range(len(keys)), given)
+    output = BatchOutput(epoch, keys, allocate)
+    if isinstance(samples, SampleColumns):
+        pipeline.for_this_thread(epoch).run_batch(output, range(len(keys)), samples)
     else:
-        output.run(pipeline, given)
+        output.run(pipeline, samples)
     if output.failed:
         raise output.failed[min(output.failed)]
     if output.is_ragged or not output.arrays:
         return None
-    found: dict[str, Any] = dict(output.arrays)
+    batch: dict[str, Any] = dict(output.arrays)
     others = {k: as_torch(rest, ragged) for k, rest in output.others.items() if rest}
     for name in next(iter(others.values()), ()):
-        found[name] = [others[k][name] if k in others else None for k in range(len(keys))]
-    return found
+        batch[name] = [others[k][name] if k in others else None for k in range(len(keys))]
+    return batch
 
 
-def joined(parts: Sequence[Mapping[str, Any]], rows: BatchRows) -> dict[str, Any]:
+def join_parts(parts: Sequence[Mapping[str, Any]], rows: BatchRows) -> dict[str, Any]:
     """One batch of parts that follow each other: tensors of some rows each, or lists.
 
-    >>> joined([{"label": torch.tensor([3]), "path": ["a"]}, {"label": torch.tensor([4]), "path": ["b"]}], BatchRows(2))
-    {'label': tensor([3, 4]), 'path': ['a', 'b']}
+    >>> join_parts([{"at": torch.tensor([3]), "path": ["a"]}, {"at": torch.tensor([4]), "path": ["b"]}], BatchRows(2))
+    {'at': tensor([3, 4]), 'path': ['a', 'b']}
     """
     batch: dict[str, Any] = {}
     for key, first in parts[0].items():
@@ -279,7 +273,7 @@ def split(batch: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def samples_at_once(dataset: Any, keys: Sequence[Key]) -> list[dict[str, Any]] | None:
+def samples_at_once(dataset: Any, keys: Sequence[tuple[int, int]]) -> list[dict[str, Any]] | None:
     """`[dataset[key] for key in keys]`, or None where that has to be done one after another.
 
     Args:

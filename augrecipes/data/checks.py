@@ -1,21 +1,46 @@
-"""What the datasets make of their arguments, and what it says of those that make no sense."""
+"""What the datasets make of their arguments, and what is said of those that make no sense."""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
-from inspect import signature
-from typing import Any, Self
+from inspect import Parameter, Signature, signature
+from typing import Any, ClassVar, Literal, Self, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import RecipeError
+from augrecipes.images.format import Depth, Frames
 from augrecipes.recipe.kinds import Kind, facts
-from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.sources.columns import Classes, Columns
 
-# An epoch, and an index that is not negative; from `len(ds)` on it stands for repeats.
-Key = tuple[int, int]
+_log = logging.getLogger("augrecipes")
+
+
+class RunSettings(TypedDict, total=False):
+    """What every dataset takes, see `RecipeDataset`."""
+
+    mode: Mode
+    seed: int
+    optimize: Optimize | None
+    on_error: Literal["raise", "skip"]
+    weights: Any
+    samples_per_epoch: int | None
+    classes: Classes | None
+    save_applied_params: bool
+
+
+class Settings(RunSettings, total=False):
+    """What every dataset of image files takes."""
+
+    exif: Literal["apply", "ignore"]
+    channels: int | None
+    max_pixels: int
+    depth: Depth | None
+    frames: Frames | None
 
 
 def as_recipe(recipe: Any, kind: Kind | None = None) -> Recipe:
@@ -28,23 +53,18 @@ def as_recipe(recipe: Any, kind: Kind | None = None) -> Recipe:
         example = f'{facts(kind).dataset}(root, "a-recipe")' if kind else 'Packed(store, "a-recipe")'
         raise TypeError(f"a recipe is needed: {example}, or recipe= a Recipe or a path")
     if not isinstance(recipe, Recipe):
-        raise TypeError(f"recipe must be a Recipe, a gallery name or a path, got {_what(recipe)}")
+        package, name = type(recipe).__module__.partition(".")[0], type(recipe).__name__
+        what = {
+            "albumentations": f"albumentations' {name}: ar.from_albumentations(it) makes a recipe of it",
+            "torchvision": f"torchvision's {name}: `augrecipes import FILE.py:NAME` makes a recipe of it",
+        }.get(package, name)
+        raise TypeError(f"recipe must be a Recipe, a gallery name or a path, got {what}")
     if kind is not None and recipe.kind != kind:
         raise RecipeError(
             f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}, for ar.{recipe.facts.dataset}; "
             f"ar.{facts(kind).dataset} takes recipes of kind {kind!r}"
         )
     return recipe
-
-
-def _what(given: Any) -> str:
-    """What was given in place of a recipe, and how it becomes one."""
-    package, name = type(given).__module__.partition(".")[0], type(given).__name__
-    if package == "albumentations":
-        return f"albumentations' {name}: ar.from_albumentations(it) makes a recipe of it"
-    if package == "torchvision":
-        return f"torchvision's {name}: `augrecipes import FILE.py:NAME` makes a recipe of it"
-    return name
 
 
 _RECIPE = "give a recipe, or `ar.from_albumentations(transform)`"
@@ -57,8 +77,22 @@ _OURS = {
 }
 
 
-class RefusesWords:
-    """Refuses what other libraries' datasets take with what is written instead; Python would say that it is unknown."""
+class TakesSettings:
+    """A dataset with the settings that `**how: Unpack[takes]` stands for; they show in `help` and in notebooks.
+
+    Refuses what other libraries' datasets take with what is written instead; Python would say that it is unknown.
+    """
+
+    _takes: ClassVar[Any] = Settings
+
+    def __init_subclass__(cls, takes: Any = None) -> None:
+        cls._takes = takes or cls._takes
+        *inherited, own = [signature(kind.__init__).parameters for kind in cls.__mro__[-2::-1]]  # type: ignore[misc]
+        shown = [one for name, one in own.items() if name != "self" and one.kind is not Parameter.VAR_KEYWORD]
+        if len(shown) < len(own) - 1:
+            known = {name: one for each in inherited for name, one in each.items()}
+            shown += [one for name, one in known.items() if name in cls._takes.__annotations__ and name not in own]
+        cls.__signature__ = Signature(shown)  # type: ignore[attr-defined]
 
     def __new__(cls, *_: Any, **named: Any) -> Self:
         """A new one; TypeError where a word is among the arguments that the class does not take."""
@@ -67,6 +101,17 @@ class RefusesWords:
             if word not in takes and (ours or word in _OURS):
                 raise TypeError(f"{cls.__name__} takes no {word}=" + (f": {_OURS[word]}" if word in _OURS else ""))
         return super().__new__(cls)
+
+
+def relabelled(table: Columns, classes: Classes | None) -> Columns:
+    """The table with the numbers that `classes=` gives its classes; the log names those without samples."""
+    if classes is None:
+        return table
+    table = table.with_classes(classes)
+    used = set(() if table.labels is None else np.unique(table.labels).tolist())
+    if lacking := [name for name, k in (table.class_to_idx or {}).items() if k not in used]:
+        _log.warning("%s: no samples of %s, which classes= names", table.path(0), ", ".join(lacking))
+    return table
 
 
 def count(name: str, value: Any, least: int) -> int:
@@ -102,7 +147,6 @@ def check_indices(indices: Any, n: int) -> npt.NDArray[np.int64]:
         if len(array) != n:
             raise IndexError(f"{len(array)} booleans for {n} samples")
         array = np.flatnonzero(array)
-    wrong = np.flatnonzero((array < -n) | (array >= n))
-    if len(wrong):
-        raise IndexError(f"index {array[wrong[0]]} is out of range for {n} samples")
+    for wrong in array[(array < -n) | (array >= n)][:1]:
+        raise IndexError(f"index {wrong} is out of range for {n} samples")
     return np.asarray(array % n, np.int64)

@@ -3,63 +3,38 @@
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Callable, Mapping, Sequence
-from inspect import Parameter, Signature, signature
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
-import torch
+import numpy.typing as npt
 from torch.utils.data import Dataset
 
+from augrecipes.compiler.run.batch import AllocateTarget
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.batching import BatchRows, Take, samples_at_once
-from augrecipes.data.checks import RefusesWords, as_recipe
-from augrecipes.data.epochs import EpochClock, SkipError, candidates, check_epoch, current, in_its_place
-from augrecipes.data.known_samples import KnownSamples
+from augrecipes.data import source_runs
+from augrecipes.data.batching import Batch, samples_at_once
+from augrecipes.data.checks import TakesSettings, as_recipe, relabelled
+from augrecipes.data.epochs import EpochClock, check_epoch, current
 from augrecipes.data.order import Indices, check_weights
 from augrecipes.data.sample_keys import SampleKeys
-from augrecipes.data.source_runs import run_batch, run_sample
-from augrecipes.errors import DataError
-from augrecipes.images.format import Depth, Frames, in_force
+from augrecipes.display import Displayed, renderers
+from augrecipes.images.format import Depth, Frames, chosen_policies
+from augrecipes.native.kernels import library
 from augrecipes.recipe.model import Bag, Kind, Mode, Optimize
 from augrecipes.sharing import SpawnShared
-from augrecipes.sources.columns import Classes, Columns
+from augrecipes.sources.columns import Classes, Columns, digest_of
 from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.sample import RecipeSource
+from augrecipes.sources.sample import RecipeSource, Sample
 
 if TYPE_CHECKING:
-    pass
+    from augrecipes.preview.sheet import Sheet
 
-_log = logging.getLogger("augrecipes")
 TableOrReader = Columns | RecipeSource  # what a dataset is made of: a table of files, or what reads one
 
 
-class RunSettings(TypedDict, total=False):
-    """What every dataset takes, see `RecipeDataset`."""
-
-    mode: Mode
-    seed: int
-    optimize: Optimize | None
-    on_error: Literal["raise", "skip"]
-    weights: Any
-    samples_per_epoch: int | None
-    classes: Classes | None
-    save_applied_params: bool
-
-
-class Settings(RunSettings, total=False):
-    """What every dataset of image files takes."""
-
-    exif: Literal["apply", "ignore"]
-    channels: int | None
-    max_pixels: int
-    depth: Depth | None
-    frames: Frames | None
-
-
-class RecipeDataset(RefusesWords, KnownSamples, SpawnShared, Dataset[dict[str, Any]]):
+class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any]]):
     """Samples of a source, image files, pairs or bags of tiles, each a row of a table, run through a recipe.
 
     A sample is a pure function of (recipe, seed, epoch, index). `ds[5]` is sample 5 of the epoch that `set_epoch` set,
@@ -89,6 +64,7 @@ class RecipeDataset(RefusesWords, KnownSamples, SpawnShared, Dataset[dict[str, A
         pipeline: the compiled recipe.
         source: reads its rows; a source for another dataset, too: `ar.Samples(ds.source, recipe)`.
         table: what is known of the rows.
+        sample_keys: the row and the key of the draws of each sample.
         rule: of bags: which tiles of one make up a sample.
         mode: which section of the recipe it runs.
         seed: of the draws.
@@ -102,16 +78,6 @@ class RecipeDataset(RefusesWords, KnownSamples, SpawnShared, Dataset[dict[str, A
     kind: Kind
     table: Columns
     rule = Bag()
-    _takes: ClassVar[Any] = Settings
-
-    def __init_subclass__(cls, takes: Any = None) -> None:
-        """Show the settings that `**how: Unpack[takes]` stands for in the signature, for `help` and for notebooks."""
-        cls._takes = takes or cls._takes
-        own = signature(cls.__init__).parameters
-        mine = [one for name, one in own.items() if name != "self" and one.kind is not Parameter.VAR_KEYWORD]
-        known = signature(RecipeDataset.__init__).parameters | signature(super(cls, cls).__init__).parameters
-        shown = [one for name, one in known.items() if name in cls._takes.__annotations__ and name not in own]
-        cls.__signature__ = Signature([*mine, *(shown if len(mine) < len(own) - 1 else ())])  # type: ignore[attr-defined]
 
     def __init__(
         self,
@@ -141,28 +107,16 @@ class RecipeDataset(RefusesWords, KnownSamples, SpawnShared, Dataset[dict[str, A
         # Compiled first: a recipe that cannot run is reported before a folder is listed.
         self.pipeline = self._compiled(mode)
         self.clock = EpochClock()
-        in_force(depth, frames)  # or an error for values that are none
+        chosen_policies(depth, frames)  # or an error for values that are none
         wanted = channels or self.recipe.inputs.channels or 3
-        decode = {"exif": exif, "channels": wanted, "max_pixels": max_pixels, "depth": depth, "frames": frames}
-        self._decode: dict[str, Any] = decode
+        self._decode: dict[str, Any] = {"exif": exif, "channels": wanted, "max_pixels": max_pixels}
+        self._decode |= {"depth": depth, "frames": frames}
         listed = source() if callable(source) else source
         if not isinstance(listed, RecipeSource):
             listed = RecipeSource(listed, self.recipe.inputs, self._decode)
-        self.source, self.table = listed, self._numbered(listed.table)
+        self.source, self.table = listed, relabelled(listed.table, classes)
         self._weights = self.table.weights if weights is None else check_weights(weights, len(self.table))
-        self._keys = SampleKeys(len(self.table), samples_per_epoch, quiet=mode == "eval")
-
-    def _numbered(self, table: Columns) -> Columns:
-        """The table with the numbers that `classes=` gives its classes; the log names those without samples."""
-        if self._classes is None:
-            return table
-        table = table.with_classes(self._classes)
-        used = set(() if table.labels is None else np.unique(table.labels).tolist())
-        if lacking := [name for name, k in (table.class_to_idx or {}).items() if k not in used]:
-            _log.warning("%s: no samples of %s, which classes= names", table.path(0), ", ".join(lacking))
-        return table
-
-    # -- epochs and subsets -------------------------------------------------------------------------------------------
+        self.sample_keys = SampleKeys(len(self.table), samples_per_epoch, quiet=mode == "eval")
 
     @property
     def epoch(self) -> int:
@@ -188,7 +142,7 @@ class RecipeDataset(RefusesWords, KnownSamples, SpawnShared, Dataset[dict[str, A
             TypeError: not integers or booleans.
         """
         part, mode = copy.copy(self), mode or self.mode
-        part._keys = self._keys.subset(indices, quiet=None if mode == self.mode else mode == "eval")
+        part.sample_keys = self.sample_keys.subset(indices, quiet=None if mode == self.mode else mode == "eval")
         if mode != self.mode:
             part.mode, part.pipeline = mode, part._compiled(mode)
         return part
@@ -199,34 +153,126 @@ class RecipeDataset(RefusesWords, KnownSamples, SpawnShared, Dataset[dict[str, A
 
     def recompiled(self, **options: Any) -> Pipeline:
         """The pipeline once more, compiled with other options of `Recipe.compile`: `save_applied_params=True`."""
-        made = copy.copy(self)
-        made._compile = {**self._compile, **options}
-        return made._compiled(self.mode)
+        other = copy.copy(self)
+        other._compile = {**self._compile, **options}
+        return other._compiled(self.mode)
 
-    # -- what a kind may define ---------------------------------------------------------------------------------------
+    def __len__(self) -> int:
+        return len(self.sample_keys)
 
-    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-        """Read row `row` of the table and run it through `self.pipeline.at(index=virtual, epoch=epoch)`.
+    def __repr__(self) -> str:
+        classes = f", {len(self.classes)} classes" if self.classes else ""
+        how = f"recipe {self.recipe.name!r}, mode {self.mode!r}, seed {self.seed}"
+        return f"{type(self).__name__}({len(self)} samples{classes}, {how})"
 
-        `label`, `index` and `path` are added afterwards; a DataError without a file gets that of `_path`.
-        """
-        return run_sample(self, row, epoch, virtual)
+    @property
+    def classes(self) -> list[str] | None:
+        """Class names by number; None without. Whole numbers of a CSV file are no positions in it: see class_to_idx."""
+        return None if self.table.classes is None else list(self.table.classes)
 
-    def _batch(self, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
-        """What `_sample` gives for several rows at once; None where they have to be read one after another.
+    @property
+    def class_to_idx(self) -> dict[str, int] | None:
+        """The label of each class name, or None."""
+        return None if self.table.class_to_idx is None else dict(self.table.class_to_idx)
 
-        Called from several threads, each with a part of a batch. After a DataError `_sample` is asked for them.
+    @property
+    def labels(self) -> npt.NDArray[np.int64] | None:
+        """The label of every sample, int64 (n,), or None without classes."""
+        return cast("npt.NDArray[np.int64] | None", self._column(self.table.labels))
+
+    @property
+    def weights(self) -> npt.NDArray[np.float64] | None:
+        """The weight of every sample, float64 (n,), for `loader(ds, weights=ds.weights)`; or None."""
+        return cast("npt.NDArray[np.float64] | None", self._column(self._weights))
+
+    @property
+    def groups(self) -> npt.NDArray[np.str_] | None:
+        """The group of every sample, text (n,), or None."""
+        return cast("npt.NDArray[np.str_] | None", self._column(self.table.groups))
+
+    def path(self, index: int) -> str:
+        """The file of a sample, or the folder of a bag; IndexError where `ds[index]` raises one."""
+        return self.row_path(self.sample_keys.row(index))
+
+    def _column(self, values: Any) -> Any:
+        return None if values is None else values[self.sample_keys.rows_of_samples()]
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What must be the same for a saved loader state to make sense."""
+        return {
+            "recipe": self.recipe.digest[:16],
+            "mode": self.mode,
+            "dataset_seed": self.seed,
+            "files": self.table.digest(),
+            "subset": None if self.sample_keys.listed is None else digest_of(self.sample_keys.listed),
+            # What `none` and `exact` make is the same, and without kernels `fast` makes that, too.
+            "optimize": "fast" if self.pipeline.optimize == "fast" and library() is not None else "exact",
+            **self._identity(),
+        }
+
+    def row_path(self, row: int) -> str:
+        """What stands for row `row` in samples, messages and records: a file, or a folder."""
+        return self.table.path(row)
+
+    def row_paths(self, rows: Indices) -> list[str]:
+        """Those of several rows."""
+        return [self.row_path(row) for row in rows.tolist()]
+
+    def _identity(self) -> dict[str, Any]:
+        """What else decides which samples there are, by the name of the argument: for `fingerprint`."""
+        return {**self._decode, **chosen_policies(self._decode["depth"], self._decode["frames"])}
+
+    def show(
+        self, samples: int | Sequence[int] | None = None, *, draws: int | None = None, stages: bool = False,
+        epoch: int | None = None,
+    ) -> Sheet:  # fmt: skip
+        """Some samples as an image, which a notebook shows and `.save("sheet.png")` writes.
+
+        Of images those that `ds[epoch, i]` hands out; with `draws` or `stages` each source, and beside it what
+        becomes of it. Of pairs the whole scene with its crops, and the crops; of bags tiles, and where they lie.
 
         Args:
-            rows: of the table, int64 (n,).
-            epoch: of the draws.
-            virtual: keys of the draws, int64 (n,).
-            take: gives the memory for a key's n values: (key, shape of one, dtype) → array (n, *shape).
+            samples: how many, spread evenly over the dataset and its classes; or which: indices. None: as many as
+                look well.
+            draws: of each, in successive epochs; of bags the tiles that are shown.
+            stages: one draw instead, after each step.
+            epoch: of the first draw; None: the set epoch.
 
-        Returns:
-            By key an array or tensor of n rows, as `Collate` makes of n samples, or a list of what the samples have.
+        Raises:
+            DataError: none of them can be read.
         """
-        return run_batch(self, rows, epoch, virtual, take) if self._runs_at_once() else None
+        sheet: Sheet = renderers["dataset"](self, samples, draws, stages=stages, epoch=epoch)
+        return sheet
+
+    def given(self, index: int, *, epoch: int | None = None, tile: int = 0) -> Sample:
+        """Sample `index` as it is read, before the recipe: its images by target, mask, boxes and points; no draws.
+
+        Args:
+            index: as in `ds[index]`.
+            epoch: of a store that holds several; None: the set epoch.
+            tile: of a bag, by its number among all of the bag.
+
+        Raises:
+            DataError: it cannot be read.
+            IndexError: where `ds[index]` raises one, or there is no such tile.
+        """
+        return source_runs.sample_as_given(self, index, epoch, tile)
+
+    def make_sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+        """Read row `row` of the table and run it through `self.pipeline.at(index=virtual, epoch=epoch)`.
+
+        `label`, `index` and `path` are added afterwards; a DataError without a file gets that of `row_path`.
+        """
+        return source_runs.run_sample(self, row, epoch, virtual)
+
+    def make_batch(self, rows: Indices, epoch: int, virtual: Indices, allocate: AllocateTarget) -> Batch | None:
+        """What `make_sample` gives for several rows at once, by key an array or tensor of n rows, or a list.
+
+        None where they have to be read one after another. Called from several threads, each with a part of a batch.
+        After a DataError `make_sample` is asked for them. `rows` and `virtual` are int64 (n,); `allocate` gives the
+        memory for a key's n values: (key, shape of one, dtype) → array (n, *shape).
+        """
+        return source_runs.run_batch(self, rows, epoch, virtual, allocate) if self._runs_at_once() else None
 
     def _runs_at_once(self) -> bool:
         """Whether all steps run natively, and so do their masks."""
@@ -240,68 +286,34 @@ class RecipeDataset(RefusesWords, KnownSamples, SpawnShared, Dataset[dict[str, A
         """Whether several samples can be read at once."""
         place = {name: k for k, kind in reversed([*enumerate(type(self).__mro__)]) for name in vars(kind)}
         # Not where a class further down has changed what a sample is.
-        return place["_batch"] <= min(place["_sample"], place["_read"]) and self._runs_at_once()
+        return place["make_batch"] <= min(place["make_sample"], place["read_sample"]) and self._runs_at_once()
 
     @property
     def mixes(self) -> bool:
         """Whether batches of its samples are mixed, by the recipe's `batch:`; then samples say their epoch."""
         return self.mode == "train" and bool(self.recipe.batch)
 
-    # -- samples ------------------------------------------------------------------------------------------------------
-
     def __getitem__(self, key: Any) -> dict[str, Any]:
         """Sample `i` of the set epoch, or `(epoch, i)`."""
-        now, ((epoch, index),) = current(), self._keys.resolve([key], self.clock)
-        repeat, position = divmod(index, len(self))
-        virtual = self._keys.key(position, repeat)
-        try:
-            return self._read(epoch, virtual)
-        except DataError as error:
-            if self.on_error == "raise":
-                raise
-            if now and now.lost is not None:
-                # The loader replaces it: it knows of which samples, if this dataset is only a part of what it reads.
-                raise SkipError(error, self.seed, virtual) from error
-            others = (k for k in candidates(self.seed, epoch, virtual, len(self)) if k != position)
-            return in_its_place(error, others, lambda other: self._read(epoch, self._keys.key(other, repeat)))
+        ((epoch, index),) = self.sample_keys.resolve([key], self.clock)
+        return source_runs.read_or_replace(self, epoch, index)
 
     def __getitems__(self, keys: Sequence[Any]) -> list[dict[str, Any]]:
         """`[ds[key] for key in keys]`, which is how torch's DataLoader asks; at once where this kind can."""
         if current() is None and self.gathers and type(self).__getitem__ is RecipeDataset.__getitem__:
-            keys = self._keys.resolve(keys, self.clock)
+            keys = self.sample_keys.resolve(keys, self.clock)
             if (at_once := samples_at_once(self, keys)) is not None:
                 return at_once
         return [self[key] for key in keys]
 
-    def read_batch(self, epoch: int, indices: Sequence[int], take: Take | None = None) -> dict[str, Any] | None:
+    def read_batch(self, epoch: int, indices: Sequence[int], allocate: AllocateTarget | None = None) -> Batch | None:
         """The samples `ds[epoch, i]` as one batch, or None where they have to be read one after another.
 
-        Args:
-            epoch: of the draws.
-            indices: not negative; `len(ds)` and more stand for repeats.
-            take: gives the memory, see `_batch`; None: memory of its own.
-
-        Raises:
-            DataError: one of them cannot be read.
+        Indices are not negative; `len(ds)` and more stand for repeats. `allocate` gives the memory, see `make_batch`;
+        None: memory of its own. DataError: one of them cannot be read.
         """
-        virtual = self._keys.several(indices)
-        rows = virtual % len(self.table)
-        found = self._batch(rows, epoch, virtual, take or BatchRows(len(rows)).take(range(len(rows))))
-        if found is None:
-            return None
-        batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in found.items()}
-        if self.table.labels is not None and "label" not in batch:
-            batch["label"] = torch.from_numpy(self.table.labels[rows].astype(np.int64, copy=False))
-        batch["index"], batch["path"] = torch.from_numpy(virtual), self._paths(rows)
-        return batch | ({"epoch": torch.full((len(rows),), epoch)} if self.mixes else {})
+        return source_runs.read_batch(self, epoch, indices, allocate)
 
-    def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
-        path = self._path(row := virtual % len(self.table))
-        try:
-            sample = self._sample(row, epoch, virtual)
-        except DataError as error:
-            raise (error if error.path else error.with_path(path)) from error.__cause__
-        if self.table.labels is not None:
-            sample.setdefault("label", int(self.table.labels[row]))
-        sample["index"], sample["path"] = virtual, path
-        return sample | ({"epoch": epoch} if self.mixes else {})
+    def read_sample(self, epoch: int, virtual: int) -> dict[str, Any]:
+        """The sample of a key in an epoch, with its label, index and path; DataError names the file."""
+        return source_runs.read_sample(self, epoch, virtual)

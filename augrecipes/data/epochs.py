@@ -25,7 +25,7 @@ from augrecipes.errors import DataError, Lines, harmless
 from augrecipes.seeds import key_part, mix
 
 # Memory of a batch for one value of a sample, by its key; see `augrecipes.data.batching`.
-Room = Callable[[str], Allocate]
+AllocateKey = Callable[[str], Allocate]
 # So many broken files in a row mean that the data set is broken, not a file.
 MAX_TRIES = 1000
 _log = logging.getLogger("augrecipes")
@@ -121,14 +121,14 @@ class Reading:
         repeat: how often the position was handed out earlier in this epoch; repeats get draws of their own.
         lost: where a dataset notes the parts of a sample that are left out; a broken file is reported to the loader
             (`SkipError`), which chooses the replacement. None: nobody collects them.
-        room: memory that the sample's arrays may be written to; None: the sample has to bring its own.
+        allocate: memory that the sample's arrays may be written to; None: the sample has to bring its own.
         readers: how many threads of this process read at the same time.
     """
 
     epoch: int
     repeat: int = 0
     lost: list[Skipped] | None = None
-    room: Room | None = None
+    allocate: AllocateKey | None = None
     readers: int = 1
 
 
@@ -172,7 +172,7 @@ def clocks(dataset: Any) -> list[EpochClock]:
     return [each.clock for each in _inside(dataset) if _is_ours(each)]
 
 
-def tell_epoch(dataset: Any, epoch: int) -> None:
+def set_foreign_epoch(dataset: Any, epoch: int) -> None:
     """Say the epoch to datasets that are not ours and have a `set_epoch`, however they are wrapped.
 
     What they hand on to ours is passed over: those are read as the loader says, and the user has set nothing.
@@ -193,22 +193,22 @@ def leaves(dataset: Any) -> list[Any]:
     return [each for each in _inside(dataset) if not _wrapped(each)]
 
 
-def read_through(dataset: Any) -> list[Any]:
+def unwrapped(dataset: Any) -> list[Any]:
     """The datasets that torch's own Subset and ConcatDataset hand on as they are; itself where it is neither."""
-    handed_on = _wrapped(dataset) if type(dataset) in (Subset, ConcatDataset) else []
-    return [leaf for each in handed_on for leaf in read_through(each)] or [dataset]
+    parts = _wrapped(dataset) if type(dataset) in (Subset, ConcatDataset) else []
+    return [leaf for each in parts for leaf in unwrapped(each)] or [dataset]
 
 
 def _inside(dataset: Any, depth: int = 32) -> list[Any]:
     """A dataset and those inside of it, from the outside in."""
-    return [dataset, *(found for each in _wrapped(dataset) if depth for found in _inside(each, depth - 1))]
+    return [dataset, *(inner for each in _wrapped(dataset) if depth for inner in _inside(each, depth - 1))]
 
 
 def _wrapped(dataset: Any) -> list[Any]:
-    many, one = getattr(dataset, "datasets", None), getattr(dataset, "dataset", None)
+    several, single = getattr(dataset, "datasets", None), getattr(dataset, "dataset", None)
     if _is_ours(dataset):
         return []
-    return [*many] if isinstance(many, list | tuple) and many else [] if one is None else [one]
+    return [*several] if isinstance(several, list | tuple) and several else [] if single is None else [single]
 
 
 def _is_ours(dataset: Any) -> bool:
@@ -264,7 +264,7 @@ def candidates(seed: int, epoch: int, index: int, n: int) -> Iterator[int]:
         yield (start + k * step) % n
 
 
-def instead_of(
+def first_readable(
     error: DataError, others: Iterable[int], read: Callable[[int], Any], failing: type[DataError] = DataError
 ) -> Any:
     """The first of `others` that can be read; a DataError, with what was wrong at first, where none can."""
@@ -282,8 +282,8 @@ def instead_of(
     ) from error
 
 
-def in_its_place(error: DataError, others: Iterable[int], read: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
-    """As `instead_of`, where no loader keeps records: the log tells of it."""
-    sample: dict[str, Any] = instead_of(error, others, read)
+def replace_logged(error: DataError, others: Iterable[int], read: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
+    """As `first_readable`, where no loader keeps records: the log tells of it."""
+    sample: dict[str, Any] = first_readable(error, others, read)
     _log.warning("%s; %s is read in its place", error, sample["path"])
     return sample

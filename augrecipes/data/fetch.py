@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from torch.utils.data import Dataset
 
 from augrecipes.compat.torch import is_full_memory_message, pin_memory
-from augrecipes.data.batching import BatchRows, Empty, empty, empty_pinned, joined, split
+from augrecipes.data.batching import BatchRows, Empty, empty, empty_pinned, join_parts, ragged_keys, split
 from augrecipes.data.collate import Collate
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.epochs import (
@@ -19,23 +19,16 @@ from augrecipes.data.epochs import (
     Skipped,
     candidates,
     clocks,
-    instead_of,
-    read_through,
+    first_readable,
     reading,
-    tell_epoch,
+    set_foreign_epoch,
+    unwrapped,
 )
 from augrecipes.data.order import Order
 from augrecipes.errors import AugrecipesError, DataError, LoaderError
 
 # Threads that share a batch take so many pieces of it each, so that they are done with it at about the same time.
 _PIECES_A_READER = 8
-# What one thread reads alone it takes in runs: so many samples at most.
-_RUN = 256
-# Python holds its lock for about so many seconds of a sample: more threads than fit into one's time wait for it.
-_LOCKED_SECONDS = 0.0003
-# How long a number of threads is measured, and for how many measurements it is kept at first, then twice as many.
-_MEASURED_SECONDS = 0.04
-_KEPT = 32
 
 
 class Delivery(NamedTuple):
@@ -54,62 +47,6 @@ class Delivery(NamedTuple):
     error: AugrecipesError | None
 
 
-class ActiveThreads:
-    """Decides how many threads read, while they read: nothing that they read depends on it.
-
-    Around every call of a decoder or of OpenCV a thread gives up the interpreter's lock and asks for it again. Where
-    the calls are short, several threads pass it to and fro, and read less together than one does alone. So where
-    samples take little of a core's time fewer threads are tried, and the faster of both numbers is kept for a while.
-
-    Args:
-        threads: that there are.
-
-    Attributes:
-        active: how many read now; those with lower numbers.
-
-    >>> turns = ActiveThreads(2)
-    >>> turns.worked(0, 400, seconds=0.08, cpu=0.06)  # two read 400 samples in 40 ms
-    >>> turns.active
-    1
-    >>> turns.worked(0, 800, seconds=0.04, cpu=0.04)  # one reads 800
-    >>> turns.active
-    1
-    """
-
-    def __init__(self, threads: int) -> None:
-        self.threads = self.active = max(1, threads)
-        self._lock = threading.Lock()
-        self._pace_of_all, self._left, self._kept = 0.0, 0, _KEPT
-        self._samples, self._seconds, self._cpu = 0, 0.0, 0.0
-
-    def __reduce__(self) -> tuple[type[ActiveThreads], tuple[int]]:
-        return ActiveThreads, (self.threads,)
-
-    def worked(self, thread: int, samples: int, *, seconds: float, cpu: float) -> None:
-        """A thread has read samples, which took it so long, and so much of a core's time."""
-        if self.threads == 1:
-            return
-        with self._lock:
-            if thread >= self.active:  # it began when there were more
-                return
-            self._samples, self._seconds, self._cpu = self._samples + samples, self._seconds + seconds, self._cpu + cpu
-            if self._seconds >= _MEASURED_SECONDS * self.active:
-                self._decide(self._seconds / self._samples, self._cpu / self._samples)
-                self._samples, self._seconds, self._cpu = 0, 0.0, 0.0
-
-    def _decide(self, seconds: float, cpu: float) -> None:
-        """A sample takes a thread so long, with so many active, and so much of a core's time."""
-        pace = seconds / self.active
-        if self.active < self.threads and (pace > self._pace_of_all or seconds > 4 * self.active * cpu):
-            self.active, self._left = self.threads, self._kept  # all are faster, or it waits for a disk
-        elif self._left:
-            self._left -= 1
-        elif self.active < self.threads:  # it is faster; what slowed the others down may be over some day
-            self.active, self._kept = self.threads, 2 * self._kept
-        elif cpu < _LOCKED_SECONDS * self.threads and seconds < 4 * self.threads * cpu:
-            self.active, self._pace_of_all, self._left = max(1, int(cpu / _LOCKED_SECONDS)), pace, self._kept
-
-
 class FetchDataset(Dataset[Any]):
     """A dataset as our loader reads it: by `Order`, under the epoch that the order names.
 
@@ -124,8 +61,7 @@ class FetchDataset(Dataset[Any]):
 
     Attributes:
         ours: the dataset and the collate function are, and so are made for threads.
-        turns: how many of the threads read.
-        has_rows: samples may be written straight into their batch.
+        writes_rows: samples may be written straight into their batch.
         gathers: samples are read many at once.
     """
 
@@ -139,7 +75,6 @@ class FetchDataset(Dataset[Any]):
         empty: Empty = empty,
     ) -> None:
         self.dataset, self.collate, self.readers, self.pin = dataset, collate, readers, pin
-        self.turns = ActiveThreads(readers)
         self.empty = empty_pinned if pin else empty
         # Datasets that read batches at once (and hold none of ours) are asked for whole batches.
         self.takes_batches = not clocks(dataset) and callable(getattr(dataset, "__getitems__", None))
@@ -148,30 +83,30 @@ class FetchDataset(Dataset[Any]):
         # make one, and so none of them may lie in the memory of a batch.
         own = RecipeDataset.__getitem__
         self.ours = ragged is not None and all(
-            isinstance(leaf, RecipeDataset) and type(leaf).__getitem__ is own for leaf in read_through(dataset)
+            isinstance(leaf, RecipeDataset) and type(leaf).__getitem__ is own for leaf in unwrapped(dataset)
         )
-        self.has_rows = self.ours and ragged != "list"
+        self.writes_rows = self.ours and ragged != "list"
         self.gathers = self.ours and ragged == "default" and isinstance(dataset, RecipeDataset) and dataset.gathers
-        self.uneven: set[str] = set()
+        self.ragged: set[str] = set()
         self._epoch: int | None = None
 
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def tell(self, epoch: int) -> None:
+    def set_epoch(self, epoch: int) -> None:
         """Say to the user's own datasets which epoch is read, in whatever process they are read in."""
         if epoch != self._epoch:
             self._epoch = epoch
-            tell_epoch(self.dataset, epoch)
+            set_foreign_epoch(self.dataset, epoch)
 
     def __getitems__(self, order: Order) -> Delivery:
         """Read the batch that `order` names; a DataError becomes part of the answer."""
-        self.tell(order.epoch)
-        draft = Draft(self, order)
-        for piece in draft.pieces:
-            draft.work(piece)
+        self.set_epoch(order.epoch)
+        batch = PendingBatch(self, order)
+        for piece in batch.pieces:
+            batch.work(piece)
         try:
-            return draft.delivery()
+            return batch.delivery()
         except RuntimeError as error:
             if not is_full_memory_message(str(error)):
                 raise
@@ -188,7 +123,7 @@ def stop_as_error(error: Exception, where: str) -> Exception:
     return DataError(f"{where} raised StopIteration, which would end the epoch without a word: {error or 'no message'}")
 
 
-class Draft:
+class PendingBatch:
     """One batch in the making. Its pieces may be worked on in several threads, begun in their order.
 
     Attributes:
@@ -198,12 +133,9 @@ class Draft:
 
     def __init__(self, reader: FetchDataset, order: Order) -> None:
         self.number, self._reader, self._order = order.number, reader, order
-        count, active = len(order.indices), reader.turns.active
-        size = count if reader.takes_batches else -(-count // active)
-        if active == 1 < reader.readers and not reader.takes_batches:
-            size = min(count, _RUN)
-        elif not reader.gathers and not reader.takes_batches:
-            size = max(1, count // (_PIECES_A_READER * active))
+        count = len(order.indices)
+        pieces = 1 if reader.takes_batches else reader.readers * (1 if reader.gathers else _PIECES_A_READER)
+        size = max(1, -(-count // pieces) if reader.gathers else count // pieces)
         self.pieces = [range(start, min(start + size, count)) for start in range(0, count, size)]
         self._rows = BatchRows(count, reader.empty)
         self._samples: dict[int, Any] = {}
@@ -239,10 +171,10 @@ class Draft:
                 batch = self._collated()
                 pinned: Any = pin_memory(batch) if self._reader.pin else batch  # type: ignore[no-untyped-call]
                 return Delivery(self.number, pinned, skipped, None)
-            except (AugrecipesError, StopIteration) as misfit:
-                error = stop_as_error(misfit, "the collate function")
+            except (AugrecipesError, StopIteration) as problem:
+                error = stop_as_error(problem, "the collate function")
             finally:
-                self._reader.uneven |= self._rows.uneven
+                self._reader.ragged |= self._rows.ragged
         self._failed.clear()
         try:
             if isinstance(error, AugrecipesError):
@@ -254,8 +186,8 @@ class Draft:
     def _collated(self) -> Any:
         if self._parts:
             parts = [self._parts[piece] for piece in self.pieces if piece in self._parts]
-            if len(parts) == len(self.pieces) and not self._rows.uneven and not self._lists(parts[0]):
-                return self._reader.collate.finished(joined(parts, self._rows))  # type: ignore[attr-defined]  # ours: it gathers
+            if len(parts) == len(self.pieces) and not self._rows.ragged and not self._lists(parts[0]):
+                return self._reader.collate.finished(join_parts(parts, self._rows))  # type: ignore[attr-defined]  # ours: it gathers
             for piece, part in self._parts.items():
                 self._samples |= zip(piece, split(part), strict=True)
         samples = [self._samples[k] for k in range(len(self._samples))]
@@ -264,7 +196,7 @@ class Draft:
 
     def _lists(self, part: dict[str, Any]) -> bool:
         """Whether there are lists in a part of which something else may be made, such as a tensor of numbers."""
-        stay = {"path", *self._reader.dataset.ragged_keys}
+        stay = {"path", *ragged_keys(self._reader.dataset.recipe)}
         return any(isinstance(values, list) and key not in stay for key, values in part.items())
 
     def _at_once(self, piece: range) -> bool:
@@ -275,11 +207,11 @@ class Draft:
             with reading(Reading(order.epoch)):
                 self._samples.update(enumerate(reader.dataset.__getitems__([int(v) % n for v in order.indices])))
             return True
-        if not reader.gathers or reader.uneven:
+        if not reader.gathers or reader.ragged:
             return False
         indices = order.indices[piece.start : piece.stop]
         try:
-            part = reader.dataset.read_batch(order.epoch, indices, self._rows.take(piece))
+            part = reader.dataset.read_batch(order.epoch, indices, self._rows.allocate_rows(piece))
         except DataError:
             return False  # reading one after another will tell which it is
         if part is not None:
@@ -290,11 +222,11 @@ class Draft:
         reader, order = self._reader, self._order
         dataset, n = reader.dataset, len(reader.dataset)
         repeat, position = divmod(int(order.indices[k]), n)
-        room = self._rows.room(k) if reader.has_rows and not reader.uneven else None
+        allocate = self._rows.allocate_row(k) if reader.writes_rows and not reader.ragged else None
         skipped = self._skipped.setdefault(k, [])
 
         def read(other: int, lost: list[Skipped]) -> Any:
-            with reading(Reading(order.epoch, repeat, lost, room, reader.readers)):
+            with reading(Reading(order.epoch, repeat, lost, allocate, reader.readers)):
                 return dataset[other]
 
         def replacement(other: int) -> Any:
@@ -307,8 +239,8 @@ class Draft:
             return read(position, skipped)
         except SkipError as skip:
             others = candidates(skip.seed, order.epoch, skip.index, n)
-            sample = instead_of(skip.error, (other for other in others if other != position), replacement, SkipError)
-            where = sample.get("path") if isinstance(sample, dict) else None
+            sample = first_readable(skip.error, (k for k in others if k != position), replacement, SkipError)
+            path = sample.get("path") if isinstance(sample, dict) else None
             record = Skipped(skip.error.path or "", skip.error.reason_in_step, order.epoch, skip.index)
-            skipped.append(replace(record, replacement=where if isinstance(where, str) else None))
+            skipped.append(replace(record, replacement=path if isinstance(path, str) else None))
             return sample

@@ -11,12 +11,12 @@ from typing import Any, Literal
 from torch.utils.data import DataLoader
 
 from augrecipes.data.checks import count
-from augrecipes.data.choice import Backend, Choice, chosen, pinned, start_method
+from augrecipes.data.collate import collate_for
 from augrecipes.data.epochs import Skipped, check_epoch
-from augrecipes.data.mixing import collating
 from augrecipes.data.order import BatchSchedule, Share, orders, share_of, weights_of
-from augrecipes.data.passes import Pass, Readers
+from augrecipes.data.passes import EpochIterator, ReaderBackend
 from augrecipes.data.processes import settle_in
+from augrecipes.data.reader_plan import Backend, ReaderPlan, pins_memory, plan_readers, start_method
 from augrecipes.data.samplers import LoaderBatches, LoaderSampler, SampledSchedule, ranks_of, schedule_by
 from augrecipes.data.state import LoaderPosition, fingerprint, restore, save
 from augrecipes.data.threads import Budget
@@ -62,7 +62,7 @@ class Loader(Displayed, DataLoader[Any]):
             more). False: every sample once, and some ranks have one sample, and so maybe one batch, more.
         collate: `default` stacks and refuses what does not fit, `list` keeps tensors as lists, `pad` enlarges images
             and masks, fills bags up with empty tiles, and adds a padding mask, a function gets the list of samples.
-            See `augrecipes.data.collate`. Batches of a recipe with `batch:` are mixed, see `augrecipes.data.mixing`.
+            See `augrecipes.data.collate`. Batches of a recipe with `batch:` are mixed, see `augrecipes.data.collate`.
         sampler: of positions, anything with a length that can be gone through: it says the order, once a pass, under
             global random generators, and a `generator=` of torch's, that seed and epoch decide; its `set_epoch` is
             called. What comes again has draws of its own. Ranks share out what it says, unless it knows ranks itself (a
@@ -102,7 +102,7 @@ class Loader(Displayed, DataLoader[Any]):
     [[0, 1], [2, 3], [4]]
     """
 
-    choice: Choice
+    choice: ReaderPlan
     backend: Backend
 
     def __init__(
@@ -142,7 +142,7 @@ class Loader(Displayed, DataLoader[Any]):
         if not len(dataset):
             raise ValueError("the dataset is empty")
         share = Share() if rank is None and world_size is None else share_of(rank, world_size)
-        plan = BatchSchedule(
+        schedule = BatchSchedule(
             n=len(dataset),
             batch_size=count("batch_size", batch_size, 1),
             seed=int(seed),
@@ -156,17 +156,17 @@ class Loader(Displayed, DataLoader[Any]):
         )
         if sampler is not None or batch_sampler is not None:
             others = {"shuffle": shuffle, "weights": weights, "samples_per_epoch": samples_per_epoch}
-            plan = schedule_by(sampler, batch_sampler, plan, **others)
-        finds_rank = rank is None and not (isinstance(plan, SampledSchedule) and ranks_of(plan.sampler))
-        merge, method = collating(collate_fn or collate, dataset), start_method(multiprocessing_context)
+            schedule = schedule_by(sampler, batch_sampler, schedule, **others)
+        finds_rank = rank is None and not (isinstance(schedule, SampledSchedule) and ranks_of(schedule.sampler))
+        merge, method = collate_for(collate_fn or collate, dataset), start_method(multiprocessing_context)
         for_processes = {"multiprocessing_context": multiprocessing_context, "worker_init_fn": worker_init_fn}
-        choice = chosen(
+        choice = plan_readers(
             dataset, merge, backend=backend, num_workers=num_workers, method=method,
-            of_processes=next((name for name, given in for_processes.items() if given is not None), None),
+            process_option=next((name for name, given in for_processes.items() if given is not None), None),
         )  # fmt: skip
         ahead, workers = count("prefetch_factor", prefetch_factor or _AHEAD, 1), max(1, choice.workers)
         limit = _MOST_BYTES if prefetch_bytes is None else count("prefetch_bytes", prefetch_bytes, 1)
-        options: dict[str, Any] = {"pin_memory": pinned(pin_memory), "num_workers": 0}
+        options: dict[str, Any] = {"pin_memory": pins_memory(pin_memory), "num_workers": 0}
         if choice.backend == "processes":
             if prefetch_bytes is not None:
                 _log.warning("prefetch_bytes is for threads: processes read prefetch_factor batches each ahead")
@@ -181,23 +181,23 @@ class Loader(Displayed, DataLoader[Any]):
                 "timeout": timeout,
             }
         options |= torch_options
-        self._position = LoaderPosition(plan, dataset, finds_rank=finds_rank)
+        self._position = LoaderPosition(schedule, dataset, finds_rank=finds_rank)
         self._sampler: Any = LoaderSampler(self._position, dataset)
         # Nothing is known of a batch that others may overtake, and they do not wait for it.
         budget = Budget(limit, ahead * workers, first=1 if in_order else workers)
-        self._readers = Readers(choice, dataset, merge, budget, tune_allocator, in_order, timeout, options)
+        self._readers = ReaderBackend(choice, dataset, merge, budget, tune_allocator, in_order, timeout, options)
         super().__init__(
             dataset,
-            batch_size=plan.batch_size,
+            batch_size=schedule.batch_size,
             sampler=self._sampler,
-            drop_last=plan.drop_last,
+            drop_last=schedule.drop_last,
             collate_fn=merge,
             **options,
         )
         self._in_order = bool(in_order) or workers == 1
         self.choice, self.backend, self.num_workers = choice, choice.backend, choice.workers
         # Besides the sampler, which torch lets nobody do.
-        batches = batch_sampler or LoaderBatches(self._sampler, plan.batch_size, plan.drop_last)
+        batches = batch_sampler or LoaderBatches(self._sampler, schedule.batch_size, schedule.drop_last)
         self.__dict__["batch_sampler"] = batches
 
     def __repr__(self) -> str:
@@ -206,25 +206,25 @@ class Loader(Displayed, DataLoader[Any]):
     @property
     def facts(self) -> list[str]:
         """What it loads, and who reads, in words."""
-        plan, choice = self._plan, self.choice
-        order = "weighted" if plan.weights is not None else "shuffled" if plan.shuffle else "in order"
+        schedule, choice = self._schedule, self.choice
+        order = "weighted" if schedule.weights is not None else "shuffled" if schedule.shuffle else "in order"
         who = counted(choice.workers, _WHO.get(choice.backend, "reader")) if choice.workers else "no workers"
-        ranks = [f"rank {plan.rank} of {plan.world_size}"] if plan.world_size > 1 else []
-        sizes = f"{counted(plan.batches, 'batch')} of {plan.batch_size}"
-        return [sizes, order, who, f"seed {plan.seed}", f"epoch {self.epoch}", *ranks]
+        ranks = [f"rank {schedule.rank} of {schedule.world_size}"] if schedule.world_size > 1 else []
+        sizes = f"{counted(schedule.batches, 'batch')} of {schedule.batch_size}"
+        return [sizes, order, who, f"seed {schedule.seed}", f"epoch {self.epoch}", *ranks]
 
     @property
-    def _plan(self) -> BatchSchedule:
+    def _schedule(self) -> BatchSchedule:
         """What makes up which batch, for the ranks that there are now."""
         self._position.look()
-        return self._position.plan
+        return self._position.schedule
 
     def next_indices(self) -> list[int]:
         """Indices of the samples that come next; none where a sampler of somebody else's says them, or all are done."""
-        plan, start = self._plan, self._position.start
-        if isinstance(plan, SampledSchedule):
+        schedule, start = self._schedule, self._position.start
+        if isinstance(schedule, SampledSchedule):
             return []
-        return next((order.indices.tolist() for order in orders(plan, start.epoch, start.read)), [])
+        return next((order.indices.tolist() for order in orders(schedule, start.epoch, start.read)), [])
 
     @property
     def skipped(self) -> list[Skipped]:
@@ -254,14 +254,14 @@ class Loader(Displayed, DataLoader[Any]):
         >>> loader([5, 6, 7, 8], batch_size=2).at(1)
         tensor([7, 8])
         """
-        plan, at = self._plan, self.epoch if epoch is None else check_epoch(epoch)
-        order = next(islice(orders(plan, at), batch, None), None) if batch >= 0 else None
+        schedule, at = self._schedule, self.epoch if epoch is None else check_epoch(epoch)
+        order = next(islice(orders(schedule, at), batch, None), None) if batch >= 0 else None
         if order is None:
-            raise IndexError(f"batch {batch} is none of the {plan.batches} of epoch {at}")
-        found = self._readers.reader.__getitems__(order)
-        if found.error is not None:
-            raise found.error
-        return found.batch
+            raise IndexError(f"batch {batch} is none of the {schedule.batches} of epoch {at}")
+        delivery = self._readers.reader.__getitems__(order)
+        if delivery.error is not None:
+            raise delivery.error
+        return delivery.batch
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next pass runs. Where a state of this very epoch was loaded, the pass resumes there."""
@@ -269,10 +269,10 @@ class Loader(Displayed, DataLoader[Any]):
 
     def __len__(self) -> int:
         """Batches in a whole epoch of this rank."""
-        return self._plan.batches
+        return self._schedule.batches
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        return Pass(self._position, self._readers)
+        return EpochIterator(self._position, self._readers)
 
     def close(self) -> None:
         """End worker processes that stayed from pass to pass now, not when the loader is collected as garbage.
@@ -284,7 +284,7 @@ class Loader(Displayed, DataLoader[Any]):
     @property
     def _is_accelerate_prepared(self) -> bool:
         """What accelerate's prepare() asks first: it divides the batches by ranks itself, and so gets those of all."""
-        self._sampler.taken_apart = True
+        self._sampler.is_divided = True
         return False
 
     def state_dict(self) -> dict[str, Any]:
@@ -296,8 +296,8 @@ class Loader(Displayed, DataLoader[Any]):
         Raises:
             LoaderError: in the middle of an epoch, with `in_order=False` and several workers.
         """
-        plan = self._plan
-        return save(self._position.progress, plan, fingerprint(plan, self.dataset), in_order=self._in_order)
+        schedule = self._schedule
+        return save(self._position.progress, schedule, fingerprint(schedule, self.dataset), in_order=self._in_order)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Let the next pass go on where `state` was taken; samples before it are not read again.
@@ -307,8 +307,8 @@ class Loader(Displayed, DataLoader[Any]):
         Raises:
             LoaderError: the state was taken from a loader of other samples, or another order; names what differs.
         """
-        plan = self._plan
-        self._position.move(restore(state, plan, fingerprint(plan, self.dataset)))
+        schedule = self._schedule
+        self._position.move(restore(state, schedule, fingerprint(schedule, self.dataset)))
 
 
 # As functions are written: a loader is made of a dataset.

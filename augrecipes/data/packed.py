@@ -13,11 +13,11 @@ import numpy.typing as npt
 from augrecipes.compiler.compile import build, check
 from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.prefix import suffix_recipe
-from augrecipes.compiler.run.batch import SampleColumns
+from augrecipes.compiler.run.batch import AllocateTarget, SampleColumns
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.batching import Take, native_batch
-from augrecipes.data.checks import as_recipe
-from augrecipes.data.dataset import RecipeDataset, RunSettings
+from augrecipes.data.batching import Batch, native_batch, ragged_keys
+from augrecipes.data.checks import RunSettings, as_recipe
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.order import Indices
 from augrecipes.errors import StoreError
 from augrecipes.recipe.grammar import Pick
@@ -171,21 +171,27 @@ class Packed(RecipeDataset, takes=RunSettings):
     def bags(self) -> list[str]:
         """The name of every bag, as often as it is listed; none for other kinds."""
         table = cast("Any", self.table)
-        return [table.bags.name(row) for row in self.rows().tolist()] if self.recipe.facts.tiles else []
+        return (
+            [table.bags.name(row) for row in self.sample_keys.rows_of_samples().tolist()]
+            if self.recipe.facts.tiles
+            else []
+        )
 
     def paths(self, index: int) -> dict[str, str]:
         """The file that each target of a sample was packed from; of a bag its first tile."""
-        unit = self.table.units_of(self._keys.row(index)).start
+        unit = self.table.units_of(self.sample_keys.row(index)).start
         return {name: self.source.source(unit, name) for name in self.store.targets}
 
-    def _marks(self) -> dict[str, Any]:
+    def _identity(self) -> dict[str, Any]:
         return {"store": self.store.digest, **(asdict(self.rule) if self.recipe.facts.tiles else {})}
 
-    def _path(self, row: int) -> str:
+    def row_path(self, row: int) -> str:
+        """As every dataset."""
         return str(self.store.columns["bag/path"][row]) if self.recipe.facts.tiles else self.source.path(row)
 
-    def _paths(self, rows: Indices) -> list[str]:
-        return super()._paths(rows) if self.recipe.facts.tiles else self.source.paths(rows.tolist())
+    def row_paths(self, rows: Indices) -> list[str]:
+        """As every dataset."""
+        return super().row_paths(rows) if self.recipe.facts.tiles else self.source.paths(rows.tolist())
 
     @property
     def fetches(self) -> bool:
@@ -199,7 +205,7 @@ class Packed(RecipeDataset, takes=RunSettings):
             epoch: of the draws.
             indices: not negative; `len(ds)` and more stand for repeats.
         """
-        virtual = self._keys.several(indices)
+        virtual = self.sample_keys.several(indices)
         units = virtual % len(self.table)
         if self.recipe.facts.tiles:
             of_bags = [self.table.units_of(int(row)) for row in units]
@@ -211,9 +217,10 @@ class Packed(RecipeDataset, takes=RunSettings):
     # -- samples ------------------------------------------------------------------------------------------------------
 
     def _runs_at_once(self) -> bool:
-        return True  # `_batch` finds out
+        return True  # `make_batch` finds out
 
-    def _batch(self, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
+    def make_batch(self, rows: Indices, epoch: int, virtual: Indices, allocate: AllocateTarget) -> Batch | None:
+        """As every dataset: of what lies in memory, or as files that kernels decode."""
         pipeline, facts, source = self.pipeline, self.recipe.facts, self.source
         if not isinstance(pipeline, Pipeline) or pipeline.compiled.save_applied_params or facts.tiles:
             return None
@@ -221,7 +228,7 @@ class Packed(RecipeDataset, takes=RunSettings):
         if facts.scales:
             whole = self.recipe.inputs.min_size is None and not self.store.encodes  # others are read one by one
             images = in_memory(self.store, pipeline.targets, stored, decodes=True) if whole else None
-            return None if images is None else cast("Any", pipeline).run_batch(epoch, virtual, images, take)
+            return None if images is None else cast("Any", pipeline).run_batch(epoch, virtual, images, allocate)
         targets, files = self._taken(), pipeline.reads and self.store.format == "jpeg"
         if pipeline.why_one_by_one({*targets}, files=files) is not None:
             return None
@@ -229,7 +236,7 @@ class Packed(RecipeDataset, takes=RunSettings):
         if (lying := in_memory(self.store, targets, stored, decodes=False)) is not None:
             others = [*map(source.points, stored.tolist())] if source.points(0) else None
             given = SampleColumns(lying["image"], lying.get("mask"), others)
-        return native_batch(pipeline, given, epoch, virtual, take, self.ragged_keys)
+        return native_batch(pipeline, given, epoch, virtual, allocate, ragged_keys(self.recipe))
 
     def _taken(self) -> tuple[str, ...]:
         """The targets that the pipeline takes."""

@@ -19,12 +19,12 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset
 from augrecipes.compat.torch import end_workers, persistent_iterator
 from augrecipes.compiler.run.opencv_threads import cv2_single_thread
 from augrecipes.data import batching
-from augrecipes.data.choice import Choice
 from augrecipes.data.collate import AnyCollate
-from augrecipes.data.epochs import read_through
+from augrecipes.data.epochs import unwrapped
 from augrecipes.data.fetch import FetchDataset
 from augrecipes.data.order import BatchSchedule, Indices, Order, orders
-from augrecipes.data.processes import Orders, Processes, as_it_is
+from augrecipes.data.processes import Orders, Processes, unchanged
+from augrecipes.data.reader_plan import ReaderPlan
 from augrecipes.data.state import EpochProgress, LoaderPosition
 from augrecipes.data.threads import Budget, Threads
 from augrecipes.errors import LoaderError
@@ -36,11 +36,11 @@ _log = logging.getLogger("augrecipes")
 
 
 @dataclass(eq=False)
-class Readers:
-    """The readers of a loader's passes: this thread, threads or processes, as its `Choice` says.
+class ReaderBackend:
+    """The readers of a loader's passes: this thread, threads or processes, as its `ReaderPlan` says.
 
     Args:
-        choice: which backend, with how many workers.
+        plan: which backend, with how many workers.
         dataset: to read.
         collate: makes batches.
         budget: how far threads read ahead.
@@ -50,7 +50,7 @@ class Readers:
         options: of the DataLoader that keeps processes.
     """
 
-    choice: Choice
+    plan: ReaderPlan
     dataset: Any
     collate: AnyCollate
     budget: Budget
@@ -61,11 +61,11 @@ class Readers:
 
     def __post_init__(self) -> None:
         self.pool = batching.Pool()
-        processes = self.choice.backend == "processes"  # each reads alone, and what they send is pinned by torch
+        processes = self.plan.backend == "processes"  # each reads alone, and what they send is pinned by torch
         self.reader = FetchDataset(
             self.dataset,
             self.collate,
-            readers=1 if processes else max(1, self.choice.workers),
+            readers=1 if processes else max(1, self.plan.workers),
             pin=self.options["pin_memory"] and not processes,
             empty=batching.empty if processes else self.pool.empty,
         )
@@ -74,17 +74,17 @@ class Readers:
         self._orders = Orders()
         self._workers: DataLoader[Any] | None = None
 
-    def read(self, plan: BatchSchedule, start: EpochProgress) -> Any:
+    def read(self, schedule: BatchSchedule, start: EpochProgress) -> Any:
         """The batches of an epoch from `start` on, each a `Delivery`; what reads ahead has a `close`."""
-        self.reader.tell(start.epoch)
-        wanted = with_files_ahead(self.dataset, orders(plan, start.epoch, start.read))
-        if self.choice.backend == "processes":
+        self.reader.set_epoch(start.epoch)
+        wanted = with_files_ahead(self.dataset, orders(schedule, start.epoch, start.read))
+        if self.plan.backend == "processes":
             if (workers := self._workers) is None:
-                own: Any = {"batch_sampler": self._orders, "collate_fn": as_it_is, "generator": self._generator}
+                own: Any = {"batch_sampler": self._orders, "collate_fn": unchanged, "generator": self._generator}
                 workers = DataLoader(self.reader, **{**self.options, **own})
             self._workers, self._orders.next_pass = workers if workers.persistent_workers else None, wanted
             # Seeds what users' own code draws in workers: different in every epoch, equal in every run.
-            self._generator.manual_seed(mix(plan.seed, start.epoch, plan.rank) >> 1)
+            self._generator.manual_seed(mix(schedule.seed, start.epoch, schedule.rank) >> 1)
             try:
                 return Processes(workers)
             except LoaderError:
@@ -92,12 +92,12 @@ class Readers:
                 raise
         if self.tune:
             tune_allocator()
-        if self.choice.backend == "threads":
+        if self.plan.backend == "threads":
             return Threads(self.reader, wanted, self.budget, in_order=self.in_order, timeout=self.timeout)
-        read = one_thread()(self.reader.__getitems__)
+        read = single_threaded()(self.reader.__getitems__)
         return (read(order) for order in wanted)
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """A pass is over: keep the memory of a few batches for the next one, and no more."""
         self.pool.clear(but=batching.BATCH_BYTES if self.tune and allocator_is_tuned() else 0)
 
@@ -108,7 +108,7 @@ class Readers:
             end_workers(passing)
 
 
-class Pass(Iterator[Any]):
+class EpochIterator(Iterator[Any]):
     """One pass of a loader over one epoch, or over what is left of it. Ends with its last batch or its first error.
 
     It begins with its first batch: Lightning asks for a pass, and says the epoch only then. One thread asks at a time.
@@ -118,15 +118,19 @@ class Pass(Iterator[Any]):
         readers: of the loader.
     """
 
-    def __init__(self, position: LoaderPosition, readers: Readers) -> None:
+    def __init__(self, position: LoaderPosition, readers: ReaderBackend) -> None:
         self._position, self._readers, self._begun, self._lock = position, readers, False, threading.Lock()
         self._open()
 
     def _open(self) -> None:
         self._inner: Any = None  # what was read ahead ends, before other readers begin
         self._position.look()
-        self._moves, self._progress, self._plan = self._position.moves, self._position.start, self._position.plan
-        self._inner = self._readers.read(self._plan, self._progress)
+        self._moves, self._progress, self._schedule = (
+            self._position.moves,
+            self._position.start,
+            self._position.schedule,
+        )
+        self._inner = self._readers.read(self._schedule, self._progress)
 
     def _moved(self) -> bool:
         """Whether it was said, since the pass was opened, that it begins elsewhere."""
@@ -160,7 +164,7 @@ class Pass(Iterator[Any]):
         except StopIteration:
             self._inner = None
             self._position.finished(self._progress)
-            self._readers.rest()
+            self._readers.release()
             raise
         except BaseException:
             inner, self._inner = self._inner, None
@@ -168,45 +172,45 @@ class Pass(Iterator[Any]):
             self._readers.close()
             raise
         before = self._progress
-        self._progress = EpochProgress(before.epoch, before.read + self._plan.step)
+        self._progress = EpochProgress(before.epoch, before.read + self._schedule.step)
         self._position.handed_out(before, self._progress, delivery.skipped)
         return delivery.batch
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def single_threaded() -> Iterator[None]:
     """OpenCV's and torch's threads are off inside the block, as in a worker.
 
     So a batch read in process equals one read in a worker; and threads that divide a small copy among them wait for
     each other, which on busy cores takes far longer than the copy.
     """
-    of_torch = torch.get_num_threads()
+    torch_threads = torch.get_num_threads()
     with cv2_single_thread:
-        if of_torch != 1:
+        if torch_threads != 1:
             torch.set_num_threads(1)
         try:
             yield
         finally:
-            if of_torch != 1:
-                torch.set_num_threads(of_torch)
+            if torch_threads != 1:
+                torch.set_num_threads(torch_threads)
 
 
 def with_files_ahead(dataset: Any, wanted: Iterator[Order]) -> Iterator[Order]:
     """The orders of a pass; the files that they need are fetched by threads of this process from the first order on."""
-    return _ahead(dataset, list(wanted)) if _leaves(dataset) else wanted
+    return _fetching(dataset, list(wanted)) if _remote_leaves(dataset) else wanted
 
 
-def _ahead(dataset: Any, orders: Sequence[Order]) -> Iterator[Order]:
-    reading = _begun(dataset, orders)  # when the first order is asked for: workers that are forked have been
+def _fetching(dataset: Any, orders: Sequence[Order]) -> Iterator[Order]:
+    fetched = _read_ahead(dataset, orders)  # when the first order is asked for: workers that are forked have been
     try:
         yield from orders
     finally:
-        reading.end()
+        fetched.end()
 
 
-def _begun(dataset: Any, orders: Sequence[Order]) -> ReadAhead:
+def _read_ahead(dataset: Any, orders: Sequence[Order]) -> ReadAhead:
     """Reads ahead what some orders need and is not here yet, in their order, where the cache has room for all of it."""
-    stores = {id(leaf.store): leaf.store for leaf in _leaves(dataset)}
+    stores = {id(leaf.store): leaf.store for leaf in _remote_leaves(dataset)}
     count = sum(len(items.shards.files) for store in stores.values() for items in store.tables.values())
     needed: dict[tuple[int, str], tuple[int, Callable[[], object]]] = {}
     for order in orders:
@@ -232,9 +236,9 @@ def _begun(dataset: Any, orders: Sequence[Order]) -> ReadAhead:
     )
 
 
-def _leaves(dataset: Any) -> list[Any]:
+def _remote_leaves(dataset: Any) -> list[Any]:
     """The datasets over stores, which may fetch, that a dataset is made of, as torch combines them."""
-    return [leaf for leaf in read_through(dataset) if getattr(leaf, "fetches", False)]
+    return [leaf for leaf in unwrapped(dataset) if getattr(leaf, "fetches", False)]
 
 
 def _located(dataset: Any, indices: Indices) -> Iterator[tuple[Any, Indices]]:

@@ -97,7 +97,7 @@ class Orders:
         return self.next_pass
 
 
-def as_it_is(delivery: Any) -> Any:
+def unchanged(delivery: Any) -> Any:
     """What torch is given to collate with: the reader has done it."""
     return delivery
 
@@ -113,9 +113,9 @@ class Processes(Iterator[Delivery]):
 
     def __init__(self, inner: DataLoader[Any]) -> None:
         self._inner: Any = hooks.persistent_iterator(inner)
-        with self._heard():
+        with self._explain_deaths():
             if self._inner is not None:
-                self._all_alive()
+                self._check_alive()
                 iter(inner)  # the same, from its beginning
                 return
             try:
@@ -129,17 +129,17 @@ class Processes(Iterator[Delivery]):
     def __next__(self) -> Delivery:
         if hooks.is_shut_down(self._inner):
             raise LoaderError("the loader was closed, or its process forked: workers are gone; begin another pass")
-        with self._heard():
-            self._all_alive()
+        with self._explain_deaths():
+            self._check_alive()
             delivery: Delivery = next(self._inner)
         return delivery
 
-    def _all_alive(self) -> None:
-        if died := the_dead(hooks.workers_of(self._inner)):
+    def _check_alive(self) -> None:
+        if died := death_of(hooks.workers_of(self._inner)):
             raise died
 
     @contextmanager
-    def _heard(self) -> Iterator[None]:
+    def _explain_deaths(self) -> Iterator[None]:
         try:
             yield
         except StopIteration as error:
@@ -158,7 +158,7 @@ class Processes(Iterator[Delivery]):
         hooks.end_workers(self._inner)
 
 
-def the_dead(workers: Sequence[Any]) -> LoaderError | None:
+def death_of(workers: Sequence[Any]) -> LoaderError | None:
     """The error that tells of the first worker that is dead; None where all live."""
     for number, worker in enumerate(workers):
         if (code := worker.exitcode) is not None:
@@ -182,7 +182,7 @@ def dead_worker(error: Exception, workers: Sequence[Any] = ()) -> LoaderError | 
     text = str(error)
     if hooks.is_worker_error(text):  # raised by the user's own code in a worker, and handed on by torch
         return None
-    if (died := the_dead(workers)) is not None:
+    if (died := death_of(workers)) is not None:
         return died
     if hooks.is_timeout_message(text):
         return LoaderError(f"{text}; a sample took longer than timeout= allows, or a worker hangs")
@@ -190,7 +190,7 @@ def dead_worker(error: Exception, workers: Sequence[Any] = ()) -> LoaderError | 
         dying = wait([worker.sentinel for worker in workers], _DYING_SECONDS)
         for worker in [worker for worker in workers if worker.sentinel in dying]:
             worker.join(_DYING_SECONDS)
-        return the_dead(workers)
+        return death_of(workers)
     if hooks.is_dead_worker_message(text):
         return _worker_died(text.splitlines()[0], f"out of memory ({_LESS}); {_CRASHED}; or {_ENDED}")
     return None

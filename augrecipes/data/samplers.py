@@ -25,7 +25,7 @@ import torch
 from torch.utils.data import BatchSampler, DistributedSampler
 
 from augrecipes.data.checks import as_index, position_of
-from augrecipes.data.epochs import clocks, tell_epoch
+from augrecipes.data.epochs import clocks, set_foreign_epoch
 from augrecipes.data.order import BatchSchedule, Indices, dealt, digest, evened, number_repeats, orders
 from augrecipes.data.state import LoaderPosition
 from augrecipes.seeds import mix
@@ -174,10 +174,10 @@ class LoaderSampler(DistributedSampler[Any]):
         dataset: that is read.
 
     Attributes:
-        taken_apart: another DataLoader divides the batches by ranks, and reads them.
+        is_divided: another DataLoader divides the batches by ranks, and reads them.
     """
 
-    taken_apart = False
+    is_divided = False
 
     def __init__(self, position: LoaderPosition, dataset: Any) -> None:
         self.position, self._dataset = position, dataset
@@ -185,18 +185,18 @@ class LoaderSampler(DistributedSampler[Any]):
     @property
     def num_replicas(self) -> int:  # type: ignore[override]
         """Number of ranks."""
-        return self.position.plan.world_size
+        return self.position.schedule.world_size
 
     @property
     def rank(self) -> int:  # type: ignore[override]
         """Which one this is."""
-        return self.position.plan.rank
+        return self.position.schedule.rank
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the loader's next pass runs."""
         self.position.set_epoch(epoch)
-        if self.taken_apart:  # accelerate says it before it starts workers
-            self._tell()
+        if self.is_divided:  # accelerate says it before it starts workers
+            self._say_epoch()
 
     @property
     def epoch(self) -> int:  # type: ignore[override]
@@ -210,11 +210,11 @@ class LoaderSampler(DistributedSampler[Any]):
         torch asks for several iterators a pass, and starts workers in between: datasets in them that are not ours hear
         the epoch now, or never.
         """
-        tell_epoch(self._dataset, self.epoch)
+        set_foreign_epoch(self._dataset, self.epoch)
         return self._batches_of_pass(drop_last)
 
     def _batches_of_pass(self, drop_last: bool) -> Iterator[list[int]]:
-        self._tell()
+        self._say_epoch()
         start, plan = self.position.start, self.whole(drop_last)
         self.position.begun(start)
         for order in orders(plan, start.epoch, start.read):
@@ -222,21 +222,21 @@ class LoaderSampler(DistributedSampler[Any]):
 
     def whole(self, drop_last: bool) -> BatchSchedule:
         """The plan of those who read by this: of all ranks where somebody else divides."""
-        plan = replace(self.position.plan, drop_last=drop_last)
-        return replace(plan, rank=0, world_size=1) if self.taken_apart else plan
+        plan = replace(self.position.schedule, drop_last=drop_last)
+        return replace(plan, rank=0, world_size=1) if self.is_divided else plan
 
-    def _tell(self) -> None:
+    def _say_epoch(self) -> None:
         epoch = self.epoch
         for clock in clocks(self._dataset):
             clock.follow(epoch)
-        tell_epoch(self._dataset, epoch)
+        set_foreign_epoch(self._dataset, epoch)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         epoch = self.epoch
-        yield from ((epoch, int(index)) for index in self.position.plan.order(epoch))
+        yield from ((epoch, int(index)) for index in self.position.schedule.order(epoch))
 
     def __len__(self) -> int:
-        return len(self.position.plan.order(self.epoch))
+        return len(self.position.schedule.order(self.epoch))
 
 
 class LoaderBatches(BatchSampler):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from augrecipes.data.checks import as_recipe
-from augrecipes.data.dataset import RecipeDataset, Settings
+from augrecipes.data.checks import Settings, as_recipe
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.arguments import tell_of_absent
 from augrecipes.sources.items import Keys, SourceTable, table_of_source

@@ -3,18 +3,82 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
-from augrecipes.data.batching import Take, as_torch, native_batch, room
+from augrecipes.compiler.run.batch import AllocateTarget
+from augrecipes.data.batching import Batch, BatchRows, allocate_in_batch, as_torch, native_batch, ragged_keys
+from augrecipes.data.checks import as_index, position_of
+from augrecipes.data.epochs import SkipError, candidates, check_epoch, current, replace_logged
 from augrecipes.data.order import Indices
 from augrecipes.errors import DataError
+from augrecipes.native.kernels import address_of
 from augrecipes.recipe.kinds import part
 from augrecipes.sources.files import naming_all
+from augrecipes.sources.sample import Sample
 
 if TYPE_CHECKING:
     from augrecipes.data.dataset import RecipeDataset
+
+
+def read_or_replace(ds: RecipeDataset, epoch: int, index: int) -> dict[str, Any]:
+    """Make the sample of an index, or under `on_error="skip"` another one in the place of a broken one."""
+    keys, (repeat, position) = ds.sample_keys, divmod(index, len(ds))
+    virtual = keys.key(position, repeat)
+    try:
+        return ds.read_sample(epoch, virtual)
+    except DataError as error:
+        if ds.on_error == "raise":
+            raise
+        if (now := current()) and now.lost is not None:
+            # The loader replaces it: it knows of which samples, if this dataset is only a part of what it reads.
+            raise SkipError(error, ds.seed, virtual) from error
+        others = (k for k in candidates(ds.seed, epoch, virtual, len(ds)) if k != position)
+        return replace_logged(error, others, lambda other: ds.read_sample(epoch, keys.key(other, repeat)))
+
+
+def read_sample(ds: RecipeDataset, epoch: int, virtual: int) -> dict[str, Any]:
+    """Make the sample of a key, with its label, index and path; DataError names the file."""
+    path = ds.row_path(row := virtual % len(ds.table))
+    try:
+        sample = ds.make_sample(row, epoch, virtual)
+    except DataError as error:
+        raise (error if error.path else error.with_path(path)) from error.__cause__
+    if ds.table.labels is not None:
+        sample.setdefault("label", int(ds.table.labels[row]))
+    sample["index"], sample["path"] = virtual, path
+    return sample | ({"epoch": epoch} if ds.mixes else {})
+
+
+def read_batch(ds: RecipeDataset, epoch: int, indices: Sequence[int], allocate: AllocateTarget | None) -> Batch | None:
+    """Make several samples as one batch; see `RecipeDataset.read_batch`."""
+    virtual = ds.sample_keys.several(indices)
+    rows = virtual % len(ds.table)
+    values = ds.make_batch(rows, epoch, virtual, allocate or BatchRows(len(rows)).allocate_rows(range(len(rows))))
+    if values is None:
+        return None
+    batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in values.items()}
+    if ds.table.labels is not None and "label" not in batch:
+        batch["label"] = torch.from_numpy(ds.table.labels[rows].astype(np.int64, copy=False))
+    batch["index"], batch["path"] = torch.from_numpy(virtual), ds.row_paths(rows)
+    return batch | ({"epoch": torch.full((len(rows),), epoch)} if ds.mixes else {})
+
+
+def sample_as_given(ds: RecipeDataset, index: int, epoch: int | None, tile: int) -> Sample:
+    """Read a sample without running the recipe; see `RecipeDataset.given`."""
+    virtual = ds.sample_keys.key(position_of(as_index(index), len(ds)))
+    unit = ds.table.units_of(virtual % len(ds.table))[tile]
+    scales = ds.recipe.scales  # files have the largest first
+    names = sorted(ds.pipeline.targets, key=lambda name: -scales[name]) if scales else ["image"]
+    stored_epoch = (ds.epoch if epoch is None else check_epoch(epoch)) + virtual // len(ds.table)
+    try:
+        return replace(ds.source.sample(unit, stored_epoch, names=names), index=virtual, tile=tile)
+    except DataError as error:
+        raise (error if error.path else error.with_path(ds.path(index))) from error.__cause__
 
 
 def run_sample(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[str, Any]:
@@ -28,20 +92,22 @@ def run_sample(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[st
     names = pipeline.targets if scaled else None
     try:
         targets, extra = ds.source.parts(row, epoch + virtual // len(ds.table), undecoded=pipeline.reads, names=names)
-        several = (scaled or views) and room("image")
-        out: Any = {name: room(name) for name in pipeline.outputs} if several else room("image")
+        several = (scaled or views) and allocate_in_batch("image")
+        out: Any = (
+            {name: allocate_in_batch(name) for name in pipeline.outputs} if several else allocate_in_batch("image")
+        )
         made = pipeline.at(index=virtual, epoch=epoch)(**targets, out=out)
     except DataError as error:
         if not scaled:
             raise
         paths = ds.table.paths(row)
         raise naming_all(error, {name: paths[name] for name in paths if name in pipeline.targets}) from error.__cause__
-    sample = as_torch(made, ds.ragged_keys, views)
+    sample = as_torch(made, ragged_keys(ds.recipe), views)
     return sample | {name: value for name, value in extra.items() if name not in sample}
 
 
-def run_batch(ds: RecipeDataset, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
-    """Make a batch of images; None where they have to be made one after another. See `RecipeDataset._batch`."""
+def run_batch(ds: RecipeDataset, rows: Indices, epoch: int, virtual: Indices, allocate: AllocateTarget) -> Batch | None:
+    """Make a batch of images; None where they have to be made one after another. See `RecipeDataset.make_batch`."""
     parts: set[tuple[frozenset[str], frozenset[str]]] = set()
     extras: dict[int, dict[str, Any]] = {}
     owners: Owners = {}
@@ -56,7 +122,7 @@ def run_batch(ds: RecipeDataset, rows: Indices, epoch: int, virtual: Indices, ta
         return targets
 
     try:
-        batch = native_batch(ds.pipeline, read, epoch, virtual, take, ds.ragged_keys)
+        batch = native_batch(ds.pipeline, read, epoch, virtual, allocate, ragged_keys(ds.recipe))
     except _MixedPartsError:
         return None
     return None if batch is None else batch | _columns(extras, len(rows), batch)
@@ -74,7 +140,7 @@ def _is_overwritten(value: Any, row: int, owners: Owners) -> bool:
     """Whether an array lies where that of another row does which is still to be made; notes it among the `owners`."""
     if not (isinstance(value, np.ndarray) and value.size):
         return False
-    address = value.__array_interface__["data"][0]
+    address = address_of(value)
     owner, before = owners.get(address, (row, None))
     owners[address] = row, weakref.ref(value)
     return owner != row and before is not None and before() is not None

@@ -39,9 +39,9 @@ class LoaderPosition:
     """The progress of a loader, which follows whoever sets the epoch last: the loader's user or a dataset's.
 
     Args:
-        plan: which samples make up which batch.
+        schedule: which samples make up which batch.
         dataset: whose epochs are followed.
-        finds_rank: the plan follows the share of this process. Those that train together are often set up after the
+        finds_rank: the schedule follows the share of this process. Those that train together are often set up after the
             loader was made; once this process knows of others, that is settled.
 
     Attributes:
@@ -51,8 +51,9 @@ class LoaderPosition:
         skipped: records of the pass under way, or of the last one.
     """
 
-    def __init__(self, plan: BatchSchedule, dataset: Any, *, finds_rank: bool) -> None:
-        self.plan, self._clocks, self._finds_rank, self.moves = plan.validate(), clocks(dataset), finds_rank, 0
+    def __init__(self, schedule: BatchSchedule, dataset: Any, *, finds_rank: bool) -> None:
+        self.schedule, self._clocks = schedule.validate(), clocks(dataset)
+        self._finds_rank, self.moves = finds_rank, 0
         self.skipped: list[Skipped] = []
         self.move(EpochProgress(max((clock.request[0] for clock in self._clocks), default=0)))
         self.look()
@@ -61,7 +62,7 @@ class LoaderPosition:
         """Let the next pass begin at `progress`."""
         self.start = self.progress = progress
         self.moves += 1
-        self.heard()
+        self.acknowledge()
 
     def set_epoch(self, epoch: int) -> None:
         """Let the next pass run `epoch`; from its beginning, unless it was to begin elsewhere in this very epoch."""
@@ -72,7 +73,7 @@ class LoaderPosition:
     def look(self) -> None:
         """Follow the rank, and epochs of a dataset, that were set since the loader last looked."""
         if self._finds_rank and (share := share_of_process()).world_size > 1:
-            self.plan = replace(self.plan, rank=share.rank, world_size=share.world_size).validate()
+            self.schedule = replace(self.schedule, rank=share.rank, world_size=share.world_size).validate()
             self._finds_rank = False
             _log.info(
                 "the loader reads the share of rank %d of %d, as torch.distributed or the environment says; "
@@ -80,12 +81,12 @@ class LoaderPosition:
                 *share,
             )
         before = self._requests
-        self.heard()
+        self.acknowledge()
         for request, earlier in zip(self._requests, before, strict=True):
             if request != earlier:
                 self.set_epoch(request[0])
 
-    def heard(self) -> None:
+    def acknowledge(self) -> None:
         """What a dataset's epoch was set to meanwhile is this loader's own word."""
         self._requests = [clock.request for clock in self._clocks]
 
@@ -107,13 +108,13 @@ class LoaderPosition:
             _log.warning("epoch %d: %s", progress.epoch, report(self.skipped))
 
 
-def fingerprint(plan: BatchSchedule, dataset: Any) -> dict[str, Any]:
+def fingerprint(schedule: BatchSchedule, dataset: Any) -> dict[str, Any]:
     """What must be the same for a saved state to make sense, under the names that users know.
 
     Of every argument that changes a sample something stands here. Libraries and processors only lead to a warning.
     Free are the number of workers, and by whom the rest of an epoch is read: rank, world_size and batch_size.
     """
-    marks = plan.marks()
+    marks = schedule.marks()
     chosen = [each.indices for each in wrappers(dataset) if isinstance(each, Subset)]
     if chosen:
         marks["indices"] = digest(*(np.asarray(indices, np.int64) for indices in chosen))
@@ -125,13 +126,15 @@ def fingerprint(plan: BatchSchedule, dataset: Any) -> dict[str, Any]:
     return marks
 
 
-def save(progress: EpochProgress, plan: BatchSchedule, marks: Mapping[str, Any], *, in_order: bool) -> dict[str, Any]:
+def save(
+    progress: EpochProgress, schedule: BatchSchedule, marks: Mapping[str, Any], *, in_order: bool
+) -> dict[str, Any]:
     """The state as a dict of plain numbers and text, for torch.save or JSON.
 
     Raises:
         LoaderError: in the middle of an epoch whose batches are not handed out in order.
     """
-    midway = 0 < progress.read < plan.total
+    midway = 0 < progress.read < schedule.total
     if midway and not in_order:
         raise LoaderError(
             "with in_order=False batches come as they are ready, so that in the middle of an epoch no state says which "
@@ -140,16 +143,16 @@ def save(progress: EpochProgress, plan: BatchSchedule, marks: Mapping[str, Any],
     return {
         "version": VERSION,
         "epoch": progress.epoch,
-        "read": min(progress.read, plan.total),
-        "world_size": plan.world_size,
-        "batch_size": plan.batch_size,
-        "order": plan.order_mark(progress.epoch) if midway else None,
+        "read": min(progress.read, schedule.total),
+        "world_size": schedule.world_size,
+        "batch_size": schedule.batch_size,
+        "order": schedule.order_mark(progress.epoch) if midway else None,
         "fingerprint": dict(marks),
         "made_with": made_with(),
     }
 
 
-def restore(state: Any, plan: BatchSchedule, marks: Mapping[str, Any]) -> EpochProgress:
+def restore(state: Any, schedule: BatchSchedule, marks: Mapping[str, Any]) -> EpochProgress:
     """The progress in a saved state; LoaderError naming every difference where it is of another loader.
 
     The log says where others share out what is left, and where other versions of libraries, or another family of
@@ -168,14 +171,14 @@ def restore(state: Any, plan: BatchSchedule, marks: Mapping[str, Any]) -> EpochP
             "; without native kernels `fast` has the samples of `none`, so has `exact`" if "optimize" in names else ""
         )
         raise LoaderError(f"the state belongs to another loader: {text}{plain}")
-    epoch, read = _number(state, "epoch", 0, _LARGEST), _number(state, "read", 0, plan.total)
+    epoch, read = _number(state, "epoch", 0, _LARGEST), _number(state, "read", 0, schedule.total)
     others = _number(state, "world_size", 1, 2**31), _number(state, "batch_size", 1, _LARGEST)
-    if (order := state.get("order")) is not None and _differ(order, plan.order_mark(epoch)):
+    if (order := state.get("order")) is not None and _differ(order, schedule.order_mark(epoch)):
         raise LoaderError(
             f"the order of epoch {epoch} is another than when the state was saved: a sampler that draws by a generator "
             "of its own has to be seeded by its set_epoch(epoch), unless it is torch's `generator=`"
         )
-    if others != (here := (plan.world_size, plan.batch_size)):
+    if others != (here := (schedule.world_size, schedule.batch_size)):
         before, now = (f"{counted(ranks, 'rank')} with batch_size {size}" for ranks, size in (others, here))
         _log.info("the loader goes on where a state of %s stopped, with %s", before, now)
     warn_of_differences(made, "the state comes from a run with")

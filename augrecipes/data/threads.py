@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from augrecipes.compiler.run.opencv_threads import cv2_single_thread
-from augrecipes.data.fetch import ActiveThreads, Delivery, Draft, FetchDataset
+from augrecipes.data.fetch import Delivery, FetchDataset, PendingBatch
 from augrecipes.data.order import Order
 from augrecipes.errors import LoaderError
 
@@ -30,22 +30,21 @@ class ReaderPool:
     threads are off while a pool lives, and torch's in its threads.
 
     Args:
-        turns: says how many threads there are, and how many of them read.
+        count: of threads.
         device: the GPU that they pin memory for, if any; else each would wake the first one.
 
     Attributes:
         process: that they belong to: one that is forked has none of them.
     """
 
-    def __init__(self, turns: ActiveThreads, device: int | None = None) -> None:
-        self._device, self._turns, count = device, turns, turns.threads
-        self._calls: queue.SimpleQueue[None] = queue.SimpleQueue()  # for those that are left out
-        self._pieces: queue.SimpleQueue[tuple[Draft, range] | None] = queue.SimpleQueue()
+    def __init__(self, count: int, device: int | None = None) -> None:
+        self._device = device
+        self._pieces: queue.SimpleQueue[tuple[PendingBatch, range] | None] = queue.SimpleQueue()
         self.done: queue.SimpleQueue[tuple[int, Delivery | BaseException]] = queue.SimpleQueue()
         self._stopped, self.process = False, os.getpid()
         ready = threading.Barrier(count + 1)
         self._threads = [
-            threading.Thread(target=self._live, args=(k, ready), name=f"augrecipes-reader-{k}", daemon=True)
+            threading.Thread(target=self._work, args=(ready,), name=f"augrecipes-reader-{k}", daemon=True)
             for k in range(count)
         ]
         of_torch = torch.get_num_threads()
@@ -62,10 +61,10 @@ class ReaderPool:
         torch.set_num_threads(of_torch)
         _pools.add(self)
 
-    def add(self, draft: Draft) -> None:
+    def add(self, batch: PendingBatch) -> None:
         """Hand in a batch; its number and its delivery come to `done`, or what was raised instead."""
-        for piece in draft.pieces:
-            self._pieces.put((draft, piece))
+        for piece in batch.pieces:
+            self._pieces.put((batch, piece))
 
     def stop(self) -> None:
         """Let the threads end after the samples that they are reading. May be called again, and from anywhere."""
@@ -75,7 +74,6 @@ class ReaderPool:
         self._stopped = True
         for _ in self._threads:
             self._pieces.put(None)
-            self._calls.put(None)
         cv2_single_thread.release()
 
     def join(self, seconds: float = _PATIENCE_SECONDS) -> None:
@@ -85,35 +83,23 @@ class ReaderPool:
             if os.getpid() == self.process and thread is not threading.current_thread():
                 thread.join(max(0.0, until - time.monotonic()))
 
-    def _live(self, k: int, ready: threading.Barrier) -> None:
+    def _work(self, ready: threading.Barrier) -> None:
         torch.get_num_threads()  # a new thread's first word to torch sets its number, also after it was set
         torch.set_num_threads(1)
         try:
             ready.wait()
         except threading.BrokenBarrierError:
             return
-        while (job := self._next(k)) is not None:
-            draft, piece = job
-            began, cpu = time.perf_counter(), time.thread_time()
+        while (job := self._pieces.get()) is not None and not self._stopped:
+            batch, piece = job
             try:
                 if self._device is not None:
                     torch.cuda.set_device(self._device)
-                if draft.work(piece):
-                    self.done.put((draft.number, draft.delivery()))
+                if batch.work(piece):
+                    self.done.put((batch.number, batch.delivery()))
             except BaseException as error:  # whatever it is, the user's own thread is to have it
-                self.done.put((draft.number, error))
-            active = self._turns.active
-            self._turns.worked(k, len(piece), seconds=time.perf_counter() - began, cpu=time.thread_time() - cpu)
-            for _ in range(self._turns.active - active):
-                self._calls.put(None)
-            del draft, job  # else the thread keeps a batch in memory until it gets the next
-
-    def _next(self, k: int) -> tuple[Draft, range] | None:
-        """What thread number `k` is to do, when it is its turn; None: nothing any more."""
-        while k >= self._turns.active and not self._stopped:
-            self._calls.get()
-        job = None if self._stopped else self._pieces.get()
-        return None if self._stopped else job
+                self.done.put((batch.number, error))
+            del batch, job  # else the thread keeps a batch in memory until it gets the next
 
 
 _pools: weakref.WeakSet[ReaderPool] = weakref.WeakSet()
@@ -137,7 +123,7 @@ class Budget:
     >>> budget = Budget(1000, most=8)
     >>> budget.allowed()
     1
-    >>> budget.saw({"image": torch.zeros(300, dtype=torch.uint8)})
+    >>> budget.add({"image": torch.zeros(300, dtype=torch.uint8)})
     >>> budget.allowed()
     3
     """
@@ -149,7 +135,7 @@ class Budget:
         """Batches that may be under way now."""
         return max(1, min(self._most, self._limit // self._largest if self._largest else self._first))
 
-    def saw(self, batch: Any) -> None:
+    def add(self, batch: Any) -> None:
         """A batch has arrived."""
         self._largest = max(self._largest, size_of(batch), 1)
 
@@ -185,7 +171,7 @@ class Threads(Iterator[Delivery]):
         self._in_order, self._timeout = in_order, timeout or None
         self._under_way: list[int] = []
         self._done: dict[int, Delivery | BaseException] = {}
-        self._pool = ReaderPool(reader.turns, torch.cuda.current_device() if reader.pin else None)
+        self._pool = ReaderPool(reader.readers, torch.cuda.current_device() if reader.pin else None)
         self._end = weakref.finalize(self, self._pool.stop)
         self._end.atexit = False  # _end_all does that, and waits
 
@@ -205,7 +191,7 @@ class Threads(Iterator[Delivery]):
                 raise outcome
             finally:
                 del outcome  # its traceback holds this frame
-        self._budget.saw(outcome.batch)
+        self._budget.add(outcome.batch)
         if outcome.error is None:
             self._hand_in()  # they read on while the user works with this batch
         return outcome
@@ -218,7 +204,7 @@ class Threads(Iterator[Delivery]):
     def _hand_in(self) -> None:
         while len(self._under_way) < self._budget.allowed() and (order := next(self._orders, None)) is not None:
             self._under_way.append(order.number)
-            self._pool.add(Draft(self._reader, order))
+            self._pool.add(PendingBatch(self._reader, order))
 
     def _wait(self) -> int:
         """The number of the batch to hand out."""

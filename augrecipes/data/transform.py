@@ -10,7 +10,7 @@ import torch
 
 from augrecipes.data.batching import as_torch, ragged_keys
 from augrecipes.data.epochs import check_epoch
-from augrecipes.data.visits import CallKeys
+from augrecipes.data.sample_keys import CallKeys
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.mixtures import warn_unmixed
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -165,7 +165,7 @@ class SampleTransform:
         epoch, index = key
         out = pipeline.at(index, epoch)(**taken)
         views = pipeline.outputs if pipeline.recipe.facts.views else ()
-        ragged = ragged_keys(inputs) if pipeline.recipe.facts.annotated else frozenset()
+        ragged = ragged_keys(pipeline.recipe)
         made = as_torch({name: np.asarray(v) if name in ragged else v for name, v in out.items()}, ragged, views)
         made |= {name: value for name, value in beside.items() if name not in made}
         if views and "image" not in made:

@@ -47,9 +47,9 @@ def render_photo(kind: str, size: Size, rng: Random) -> NDArray[np.uint8]:
     y, x = grid(size)
     vignette = 1 - np.float32(rng.uniform(0.25, 0.7)) * ((x / size[1] - 0.5) ** 2 + (y / size[0] - 0.5) ** 2)
     exposure = (0.20 / max(float(light.mean()), 1e-3)) ** 0.7 * rng.uniform(0.85, 1.2)
-    seen = 1 - np.exp(np.clip(light, 0, 50) * vignette[..., None] * np.float32(-1.35 * exposure))
-    seen += rng.standard_normal(seen.shape, dtype=np.float32) * (0.004 + 0.01 * np.sqrt(seen))
-    srgb = np.clip(blur(seen, 0.45), 0, 1) ** np.float32(1 / 2.2)
+    exposed = 1 - np.exp(np.clip(light, 0, 50) * vignette[..., None] * np.float32(-1.35 * exposure))
+    exposed += rng.standard_normal(exposed.shape, dtype=np.float32) * (0.004 + 0.01 * np.sqrt(exposed))
+    srgb = np.clip(blur(exposed, 0.45), 0, 1) ** np.float32(1 / 2.2)
     srgb += np.float32(0.6) * (srgb * srgb * (3 - 2 * srgb) - srgb)  # the S of a camera's image style
     grey = srgb.mean(-1, keepdims=True)
     return cv2.convertScaleAbs(np.clip(grey + (srgb - grey) * np.float32(1.18), 0, 1), alpha=255)

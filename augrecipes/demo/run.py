@@ -222,9 +222,9 @@ def _jobs(images: DemoData, pairs: Scenes, slides: Path) -> dict[str, tuple[Any,
 def _lines_of(proofs: Mapping[str, Iterable[Proof]]) -> Iterator[Text]:
     """A line for each way of reading, under the words for what was read."""
     text = {"reference": "", "same": "the same", "different": "differs, as it must"}
-    for what, found in proofs.items():
+    for what, ways in proofs.items():
         yield Text(what, style="dim")
-        for proof in found:
+        for proof in ways:
             digest = proof.digest[:12], "dim" if proof.expected == "different" else "cyan"
             mark = ("✓", "green") if proof.holds else ("✗ NOT AS EXPECTED", "bold red")
             yield Text.assemble(f"  {proof.how:32} ", digest, "  ", mark, (f"  {text[proof.expected]}", "dim"))

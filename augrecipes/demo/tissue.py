@@ -160,12 +160,12 @@ def _nuclei(
     nuclei: list[_Nucleus] = []
     discs = np.empty((int(height * width / 90 / scale**2), 3))  # x, y and radius of the nuclei
     for x, y, luck in rng.random(discs.shape) * (width, height, 1):
-        found, stroma = home[int(y), int(x)], home[int(y), int(x)] < 0
+        cell_type, stroma = home[int(y), int(x)], home[int(y), int(x)] < 0
         if stroma:
-            found = _LYMPHOCYTE if luck > 0.985 else _FIBROBLAST if luck > 0.89 else _NONE
-        if found == _NONE:
+            cell_type = _LYMPHOCYTE if luck > 0.985 else _FIBROBLAST if luck > 0.89 else _NONE
+        if cell_type == _NONE:
             continue
-        mean, spread, low, high, dark, grain, rim, nucleoli, spacing = _CELLS[CELL_TYPES[found - 1]]
+        mean, spread, low, high, dark, grain, rim, nucleoli, spacing = _CELLS[CELL_TYPES[cell_type - 1]]
         near = discs[: len(nuclei)]
         size, shape, lean, pale, focus = rng.standard_normal(5)
         radius = np.float32(mean * scale * min(max(1 + spread * size, 0.55), 1.6))
@@ -176,7 +176,7 @@ def _nuclei(
         angle = direction[int(y), int(x)] + (0.2 if stroma else 1.5) * lean
         window, u, v = stamp(home.shape, x, y, radius * stretch, radius / stretch, angle)
         discs[len(nuclei)] = x, y, radius
-        nuclei.append((int(found), x, y, window))
+        nuclei.append((int(cell_type), x, y, window))
         rho, phi = cv2.cartToPolar(u, v)
         waves = zip((2, 3, 5), 0.045 * rng.standard_normal(3), 6.3 * rng.random(3), strict=True)
         outline = 1 + sum(np.float32(far) * np.cos(wave * phi + np.float32(at)) for wave, far, at in waves)

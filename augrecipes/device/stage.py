@@ -110,7 +110,7 @@ class TargetStage(nn.Module):
         `padding` is a bool tensor, True where there is no image: (..., H, W), or one flag a tile.
         """
         if isinstance(image, list | tuple):
-            return [self(one) for one in image]
+            return [self(each) for each in image]
         if not isinstance(image, Tensor):
             raise DataError(f"the device stage takes tensors, got {type(image).__name__}")
         if image.dtype != torch.uint8:

@@ -65,11 +65,11 @@ def diff(a: Recipe | Source, b: Recipe | Source, modes: Sequence[Mode] = _BOTH) 
     alike = 0
     for mode in chosen:
         pairs = _section(meanings(a, a.listed(mode)), meanings(b, b.listed(mode)))
-        found = [(pair, _difference(pair, mode, remarks, with_class=not a.facts.scales)) for pair in pairs]
-        differing = [(pair, one) for pair, one in found if one is not None]
+        judged = [(pair, _difference(pair, mode, remarks, with_class=not a.facts.scales)) for pair in pairs]
+        differing = [(pair, difference) for pair, difference in judged if difference is not None]
         hints += _hints(differing)
-        steps += [one for _, one in differing]
-        alike += len(found) - len(differing)
+        steps += [difference for _, difference in differing]
+        alike += len(judged) - len(differing)
     changed = settings(a, b, chosen)
     written = _without_effect(a, b, same=not changed and not steps)
     mine, other = (ComparedRecipe(recipe.name, recipe.file, recipe.digest) for recipe in (a, b))
@@ -85,7 +85,7 @@ def _section(a: Sequence[Meaning], b: Sequence[Meaning]) -> list[_Pair]:
     What is not in one order pairs where it means the same or has the same site. It has moved, unless it went along with
     its group. Steps of different classes are never a pair.
     """
-    names_a, names_b = ([(one.key, one.step.site) for step in steps for one in step.walk()] for steps in (a, b))
+    names_a, names_b = ([(step.key, step.step.site) for step in steps for step in step.walk()] for steps in (a, b))
     swapped = names_a > names_b
     pairs: list[_Pair | None] = [*(_paired(b, a) if swapped else _paired(a, b))]
     stands = {pair.a.placed.place: pair.b.placed.place for pair in pairs if pair and pair.a and pair.b}
@@ -93,9 +93,9 @@ def _section(a: Sequence[Meaning], b: Sequence[Meaning]) -> list[_Pair]:
     come = [(number, pair.b) for number, pair in enumerate(pairs) if pair and pair.b and not pair.a]
     by_number = dict([*gone, *come])
     for i, j in sorted(_pair_off(gone, come)):
-        one, other = by_number[i].placed.place, by_number[j].placed.place
-        stands[one] = other
-        along = stands.get(one[:-1]) == other[:-1] and one[-1] == other[-1]
+        before, after = by_number[i].placed.place, by_number[j].placed.place
+        stands[before] = after
+        along = stands.get(before[:-1]) == after[:-1] and before[-1] == after[-1]
         pairs[i], pairs[j] = None, _Pair(by_number[i], by_number[j], moved=not along)
     return [_Pair(pair.b, pair.a, pair.moved) if swapped else pair for pair in pairs if pair]
 
@@ -105,7 +105,7 @@ def _in_order(a: Numbered, b: Numbered, keys: Sequence[Callable[[Meaning], Any]]
     if not (a and b and keys):
         return
     key, *others = keys
-    blocks = SequenceMatcher(None, [key(one) for _, one in a], [key(one) for _, one in b], autojunk=False)
+    blocks = SequenceMatcher(None, [key(step) for _, step in a], [key(step) for _, step in b], autojunk=False)
     i = j = 0
     for mine, other, size in blocks.get_matching_blocks():
         yield from _in_order(a[i:mine], b[j:other], others)
@@ -122,20 +122,20 @@ def _pair_off(a: Numbered, b: Numbered) -> Places:
         for j, other in reversed(b):
             if j not in done_b:
                 open_b.setdefault(key(other), []).append(j)
-        pairs += [(i, open_b[key(one)].pop()) for i, one in a if i not in done_a and open_b.get(key(one))]
+        pairs += [(i, open_b[key(step)].pop()) for i, step in a if i not in done_a and open_b.get(key(step))]
     return pairs
 
 
 def _paired(a: Sequence[Meaning], b: Sequence[Meaning]) -> Iterator[_Pair]:
     """The steps of two lists, and of the groups in them, as far as they are in one order; what is gone comes first."""
-    kept = [*_in_order(list(enumerate(a)), list(enumerate(b)), _IN_ORDER)]
+    paired = [*_in_order(list(enumerate(a)), list(enumerate(b)), _IN_ORDER)]
     gone = come = 0
-    for i, j in [*sorted(kept), (len(a), len(b))]:
-        yield from (_Pair(inner, None) for one in a[gone:i] for inner in one.walk())
-        yield from (_Pair(None, inner) for one in b[come:j] for inner in one.walk())
-        for one, other in zip(a[i : i + 1], b[j : j + 1], strict=True):
-            yield _Pair(one, other)
-            yield from _paired(one.steps, other.steps)
+    for i, j in [*sorted(paired), (len(a), len(b))]:
+        yield from (_Pair(inner, None) for step in a[gone:i] for inner in step.walk())
+        yield from (_Pair(None, inner) for step in b[come:j] for inner in step.walk())
+        for step, other in zip(a[i : i + 1], b[j : j + 1], strict=True):
+            yield _Pair(step, other)
+            yield from _paired(step.steps, other.steps)
         gone, come = i + 1, j + 1
 
 
@@ -159,11 +159,11 @@ def _difference(pair: _Pair, mode: Mode, remarks: list[str], *, with_class: bool
 
 
 def _changes(a: Meaning, b: Meaning) -> list[Change]:
-    found = compared(a.values, b.values)
+    changes = compared(a.values, b.values)
     # In a OneOf all weights may be twice as large, and the chances are the same.
     if a.p != b.p and (a.weight is None or a.weight != b.weight):
-        found.append(Change("p", canonical(a.p), canonical(b.p)))
-    return found
+        changes.append(Change("p", canonical(a.p), canonical(b.p)))
+    return changes
 
 
 def _draws(a: Meaning, b: Meaning) -> Draws:
@@ -174,15 +174,16 @@ def _draws(a: Meaning, b: Meaning) -> Draws:
 
 def _hints(compared: list[tuple[_Pair, StepDifference]]) -> Iterator[str]:
     """How to keep draws; steps whose group has other draws follow its `id`."""
-    changed = {one.b.place for _, one in compared if one.b is not None and one.draws == "changed"}
-    for (a, b, _), one in compared:
-        if not (a and b) or one.draws != "changed" or a.step.site == b.step.site or b.placed.place[:-1] in changed:
+    others = [(pair, difference) for pair, difference in compared if difference.draws == "changed"]
+    changed = {difference.b.place for _, difference in others if difference.b is not None}
+    for (a, b, _), difference in others:
+        if not (a and b) or a.step.site == b.step.site or b.placed.place[:-1] in changed:
             continue
         for mine, other, here, there in ((a, b, "A", "B"), (b, a, "B", "A")):
             if mine.step.id is None and other.step.id is not None:
                 yield f"{mine.step.site} of {here}: `id: {other.step.id}` gives it the draws that it has in {there}"
         if (a.step.id is None) == (b.step.id is None):
-            yield f"{one.site}: one `id` for it in both recipes, and it draws the same wherever it stands"
+            yield f"{difference.site}: one `id` for it in both recipes, and it draws the same wherever it stands"
 
 
 def _without_effect(a: Recipe, b: Recipe, *, same: bool) -> Iterator[str]:
@@ -190,6 +191,7 @@ def _without_effect(a: Recipe, b: Recipe, *, same: bool) -> Iterator[str]:
     for name, said in _UNSEEN.items():
         values = [getattr(recipe, name) for recipe in (a, b)]
         if values[0] != values[1]:
-            yield said.format(*((", ".join(one) or "none") if isinstance(one, tuple) else one for one in values))
+            words = ((", ".join(value) or "none") if isinstance(value, tuple) else value for value in values)
+            yield said.format(*words)
     if same and a.digest != b.digest:
         yield "digest: the same in effect, in other words"

@@ -44,7 +44,8 @@ class Change:
         """
         values = (self.a, self.b)
         return " → ".join(
-            "none" if one is None else f"{{{text(one)}}}" if isinstance(one, Mapping) else text(one) for one in values
+            "none" if value is None else f"{{{text(value)}}}" if isinstance(value, Mapping) else text(value)
+            for value in values
         )
 
 
@@ -150,7 +151,7 @@ class Difference(Displayed):
     @property
     def _counts(self) -> str:
         counts = [(self.settings, "setting"), (self.steps, "step")]
-        return ", ".join(counted(len(found), word) for found, word in counts if found)
+        return ", ".join(counted(len(differing), word) for differing, word in counts if differing)
 
     @property
     def same(self) -> bool:
@@ -178,13 +179,13 @@ class Difference(Displayed):
         """
         sides = {"A": self.a, "B": self.b}.items()
         facts = {name: f"{side.recipe} · {side.file} · digest {side.digest[:_DIGITS]}" for name, side in sides}
-        settings = [(one.key, one.text) for one in self.settings]
+        settings = [(change.key, change.text) for change in self.settings]
         tables = [TextTable("Settings", ("setting", "what differs"), settings)]
         for mode in self.modes:
             rows, styles = [], []
-            for one in (one for one in self.steps if one.mode == mode):
-                mark, style = _MARKS[one.what]
-                rows.append((mark, one.site, one.draws if one.draws in ("kept", "changed") else "", one.text))
+            for step in (step for step in self.steps if step.mode == mode):
+                mark, style = _MARKS[step.what]
+                rows.append((mark, step.site, step.draws if step.draws in ("kept", "changed") else "", step.text))
                 styles.append(style)
             headings = ("", "step", "draws", "what differs")
             tables.append(TextTable(_TITLES[mode], headings, rows, keys=2, styles=styles))

@@ -142,7 +142,7 @@ def _difference(images: Sequence[RgbImage], values: Sequence[NDArray[Any]]) -> C
     a, b = images
     if a.shape != b.shape:
         return CellGroup([Cell(None)], "sizes differ", quiet=True)
-    same = values[0].dtype == values[1].dtype and np.array_equal(*values)
+    same = values[0].dtype == values[1].dtype and np.array_equal(values[0], values[1])
     distance = np.abs(a.astype(np.float32) - b.astype(np.float32)).max(axis=-1)
     return difference_group(distance, "identical" if same else "looks the same, other values")
 

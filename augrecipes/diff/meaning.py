@@ -66,7 +66,7 @@ def _meanings(
     in_degrade: bool, weights: float = 0.0,
 ) -> Iterator[Meaning]:  # fmt: skip
     """Steps of one list, which inherit targets and share from where they stand."""
-    behind = None
+    before = None
     for number, step in enumerate(steps, 1):
         values = effective(step)
         if step.name == groups.SOME_OF:
@@ -85,10 +85,10 @@ def _meanings(
             recipe, step.steps, place, its_targets, its_share, in_degrade=in_degrade or step.name == groups.DEGRADE,
             weights=sum(map(chance, step.steps)) if step.name == groups.ONE_OF else 0.0,
         ))  # fmt: skip
-        placed = Placed(step.site, step.name, place, behind, step.position.line, canonical({**values, "p": p}))
+        placed = Placed(step.site, step.name, place, before, step.position.line, canonical({**values, "p": p}))
         key = word([step.name, values, p, [child.key for child in children]])
         yield Meaning(step, placed, values, p, weight, draws, children, hashlib.sha256(key.encode()).hexdigest())
-        behind = step.site
+        before = step.site
 
 
 def _at(step: Step, recipe: Recipe, targets: Sequence[str]) -> dict[str, str]:
@@ -141,8 +141,8 @@ def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
         "output": outputs if recipe.facts.scales else _output(recipe.output),
         "batch": {
             step.site: {"p": chance(step), **mixtures.effective(step)}
-            for one in (recipe.batch if "train" in modes else ())
-            for step in one.walk()
+            for top in (recipe.batch if "train" in modes else ())
+            for step in top.walk()
         },
         "eval": "there" if "eval" in modes and recipe.eval is not None else None,
     }
@@ -160,14 +160,14 @@ def _output(output: Output) -> dict[str, Any]:
 
 def compared(a: Mapping[str, Any], b: Mapping[str, Any], prefix: str = "") -> list[Change]:
     """The values that differ; mappings on both sides are looked into."""
-    found = []
+    changes = []
     for key in dict.fromkeys([*a, *b]):
         mine, other = a.get(key), b.get(key)
         if isinstance(mine, Mapping) and isinstance(other, Mapping) and key != "normalize":
-            found += compared(mine, other, f"{prefix}{key}.")
+            changes += compared(mine, other, f"{prefix}{key}.")
         elif not equal(mine, other):
-            found.append(Change(f"{prefix}{key}", canonical(mine), canonical(other)))
-    return found
+            changes.append(Change(f"{prefix}{key}", canonical(mine), canonical(other)))
+    return changes
 
 
 def word(value: Any) -> str:
@@ -224,11 +224,11 @@ def _with(step: Step, other: Step, names: Sequence[str]) -> Step:
 def _state(step: Step) -> dict[str, Any]:
     """What a transform holds beyond what every transform has; one number for equal ones that fill pixels."""
     common = vars(albumentations().NoOp()).keys() - {"p"}
-    held = {name: value for name, value in vars(instance(step)).items() if name not in common}
-    fill = held.get("fill")
+    state = {name: value for name, value in vars(instance(step)).items() if name not in common}
+    fill = state.get("fill")
     if isinstance(fill, list | tuple) and len({*fill}) == 1:
-        held["fill"] = fill[0]
-    return held
+        state["fill"] = fill[0]
+    return state
 
 
 def _alike(a: Any, b: Any) -> bool:

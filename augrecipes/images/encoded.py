@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.images.format import (
+    ALPHA,
     MOST_CHANNELS,
     Area,
     Depth,
@@ -21,10 +22,11 @@ from augrecipes.images.format import (
     ImageHeader,
     UnreadableError,
     check_whole,
+    narrow,
     raise_if_memory,
     stage,
+    warn_once,
 )
-from augrecipes.images.notices import ALPHA, narrow, tell_once
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike, read_bytes, read_header
 from augrecipes.native.libjpeg import Coded
 
@@ -81,7 +83,7 @@ class Encoded:
 
     def array(self) -> NDArray[np.uint8]:
         """The whole image, as `augrecipes.sources.files.read_image` gives it. Raises DataError."""
-        return own(self.view(0, 0, *self.shape[:2]))
+        return owned(self.view(0, 0, *self.shape[:2]))
 
     def scales(self) -> tuple[int, ...]:
         """The values of `reduce` that `region` takes besides 1, of 2, 4 and 8.
@@ -132,11 +134,11 @@ class Encoded:
         with data_errors(self.name), stage("decode"):
             how, part = FORMATS[self.header.format], self._stored(y0, x0, y1, x1, reduce)
             if self.mask:
-                return seen(how.labels(self.data, self.header, part), 1, self.turn)
+                return as_pixels(how.labels(self.data, self.header, part), 1, self.turn)
             raster = how.decode(self.data, self.header, self.channels, part)
             if note := narrow(raster):
-                tell_once("narrow", f"{self.name}: has {note}")
-            return seen(raster, self.channels, self.turn)
+                warn_once("narrow", f"{self.name}: has {note}")
+            return as_pixels(raster, self.channels, self.turn)
 
     def labels(self) -> NDArray[Any]:
         """The whole mask, as `augrecipes.sources.files.read_mask` gives it. Raises DataError."""
@@ -215,7 +217,7 @@ def encoded(
         if header.width * header.height > max_pixels:
             raise UnreadableError(f"{header.width}×{header.height} pixels are more than the limit of {max_pixels:,}")
         if not mask and header.alpha and channels in (1, 3):
-            tell_once("alpha", f"{name}: {ALPHA}")
+            warn_once("alpha", f"{name}: {ALPHA}")
         check_whole(header, depth=depth, frames=frames, channels=channels, mask=mask)
     turn = header.orientation if exif == "apply" else 1
     height, width = (header.width, header.height) if turn in _TRANSPOSES else (header.height, header.width)
@@ -243,13 +245,13 @@ def data_errors(name: str) -> Iterator[None]:
         raise MemoryError(f"{name}: not enough memory to decode it ({error or 'none is left'})") from error
 
 
-def own(array: NDArray[Any]) -> NDArray[Any]:
+def owned(array: NDArray[Any]) -> NDArray[Any]:
     """The array, or a copy of it that is C-contiguous, writable and owns its memory."""
     flags = array.flags
     return array if flags.c_contiguous and flags.owndata and flags.writeable else np.array(array, order="C")
 
 
-def seen(raster: NDArray[Any], channels: int | None, orientation: int) -> NDArray[np.uint8]:
+def as_pixels(raster: NDArray[Any], channels: int | None, orientation: int) -> NDArray[np.uint8]:
     """uint8 H×W×C, possibly a view of `raster`.
 
     Args:
@@ -263,14 +265,14 @@ def seen(raster: NDArray[Any], channels: int | None, orientation: int) -> NDArra
         raster = (raster >> 8).astype(np.uint8)
     if raster.dtype != np.uint8:
         raise UnreadableError(f"samples of type {raster.dtype} have no known range")
-    raster = turned(raster[:, :, None] if raster.ndim == 2 else raster, orientation)
-    return converted(raster, channels or raster.shape[2])
+    raster = upright(raster[:, :, None] if raster.ndim == 2 else raster, orientation)
+    return with_channels(raster, channels or raster.shape[2])
 
 
-def converted(image: NDArray[Any], channels: int) -> NDArray[Any]:
-    """An image H×W×C, uint8 or float32, of 1, 3 or 4 channels as one of so many; see `seen`.
+def with_channels(image: NDArray[Any], channels: int) -> NDArray[Any]:
+    """An image H×W×C, uint8 or float32, of 1, 3 or 4 channels as one of so many; see `as_pixels`.
 
-    >>> converted(np.full((1, 1, 3), 0.5, np.float32), 4).ravel().tolist()
+    >>> with_channels(np.full((1, 1, 3), 0.5, np.float32), 4).ravel().tolist()
     [0.5, 0.5, 0.5, 1.0]
     """
     code = _CONVERSIONS.get((image.shape[2], channels))
@@ -295,13 +297,13 @@ def as_mask(raster: NDArray[Any], orientation: int) -> NDArray[Any]:
         raster = raster.astype(np.int32)
     elif name not in ("uint8", "uint16", "int32"):
         raise UnreadableError(f"mask values of type {name}; uint8, uint16 and int32 are read")
-    return own(turned(raster, orientation))
+    return owned(upright(raster, orientation))
 
 
-def turned(array: NDArray[Any], how: int) -> NDArray[Any]:
+def upright(array: NDArray[Any], how: int) -> NDArray[Any]:
     """`array`, H×W or H×W×C, turned upright for an EXIF orientation; shares no memory unless `how` is 1.
 
-    >>> turned(np.array([[1, 2], [3, 4]], np.uint8), 6).tolist()
+    >>> upright(np.array([[1, 2], [3, 4]], np.uint8), 6).tolist()
     [[3, 1], [4, 2]]
     """
     if how not in range(2, 9):

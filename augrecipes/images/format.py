@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import struct
@@ -10,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.native.libjpeg import Coded
@@ -174,13 +176,13 @@ def orientation(block: bytes) -> int:
     return 1
 
 
-def in_force(depth: Depth | None, frames: Frames | None) -> dict[str, str]:
+def chosen_policies(depth: Depth | None, frames: Frames | None) -> dict[str, str]:
     """What the arguments `depth` and `frames` and the environment come to. ValueError for values that are not known.
 
     Samples of 9 to 16 bits lose their lower ones in an image of 8 bits, and of several pages or frames the first is
     read; either changes what a model sees. So both are errors unless they are asked for.
 
-    >>> in_force("8bit", "error")
+    >>> chosen_policies("8bit", "error")
     {'depth': '8bit', 'frames': 'error'}
     """
     options, chosen = {"depth": (depth, Depth, DEPTH), "frames": (frames, Frames, FRAMES)}, {}
@@ -210,7 +212,7 @@ def wrong_channels(stored: int, wanted: int | None, *, declared: bool) -> str:
     return f"an image of {stored} channels, and {wanted} are wanted: {cure}"
 
 
-def lost(
+def find_loss(
     header: ImageHeader, depth: Depth | None = None, frames: Frames | None = None, channels: int | None = None, *,
     mask: bool = False,
 ) -> str:  # fmt: skip
@@ -223,9 +225,9 @@ def lost(
         channels: that are read; None: those that are stored.
         mask: it is read as a mask, whose samples are kept as they are.
 
-    >>> lost(ImageHeader("png", 4, 4, bits=16), "8bit"), lost(ImageHeader("png", 4, 4, bits=16), mask=True)
+    >>> find_loss(ImageHeader("png", 4, 4, bits=16), "8bit"), find_loss(ImageHeader("png", 4, 4, bits=16), mask=True)
     ('', '')
-    >>> lost(ImageHeader("png", 4, 4, bits=16))
+    >>> find_loss(ImageHeader("png", 4, 4, bits=16))
     '16 bits a sample, and images are read with 8: convert it, or keep the upper 8 with depth="8bit" ...
     """
     if mask and header.lossy:
@@ -234,7 +236,7 @@ def lost(
         return why
     if header.bits <= 8 and header.frames <= 1:
         return ""
-    chosen = in_force(depth, frames)
+    chosen = chosen_policies(depth, frames)
     if header.bits > 8 and not mask and chosen["depth"] == "error":
         cure = f'convert it, or keep the upper 8 with depth="8bit" (for commands: {DEPTH}=8bit)'
         return f"{header.bits} bits a sample, and images are read with 8: {cure}"
@@ -245,8 +247,8 @@ def lost(
 
 
 def check_whole(header: ImageHeader, **how: Any) -> None:
-    """UnreadableError where something would be `lost`, whose arguments these are."""
-    if reason := lost(header, **how):
+    """Raise UnreadableError where something would be lost; arguments as `find_loss`."""
+    if reason := find_loss(header, **how):
         raise UnreadableError(reason)
 
 
@@ -277,3 +279,30 @@ def watched(watch: Watch) -> Iterator[None]:
         yield
     finally:
         _watch = before
+
+
+# What is no error of an image and should be known all the same: said in the log, once, or counted by checks.
+
+ALPHA = "has alpha, which is left out: to keep it, say `inputs: {image: {channels: 4}}` in the recipe"
+_HALF = 2**15  # of 16 bits
+_notices = set[str]()
+_log = logging.getLogger("augrecipes")
+
+
+def narrow(samples: NDArray[Any]) -> str:
+    """What is to be said of 16 bits of which the upper 8 are kept, where half their range is empty; else empty.
+
+    >>> narrow(np.array([0, 4095], np.uint16))
+    'values from 0 to 4,095 in 16 bits, of which the upper 8 leave 16 levels: scale them to 0 to 65,535 first'
+    """
+    if samples.dtype != np.uint16 or (most := int(samples.max())) >= _HALF:
+        return ""
+    left = f"of which the upper 8 leave {(most >> 8) + 1} levels: scale them to 0 to 65,535 first"
+    return f"values from {samples.min():,} to {most:,} in 16 bits, {left}"
+
+
+def warn_once(what: str, text: str) -> None:
+    """One line in the log, of the first file in this process that there is `what` to tell of."""
+    if what not in _notices:
+        _notices.add(what)
+        _log.warning("%s (said once, of the first such image)", text)

@@ -35,7 +35,7 @@ def is_last(call: Call) -> bool:
 
 
 def put_last(call: Call, sample: SampleState) -> None:
-    """Let `output:` do what a call does for which `is_last` holds; Unheld where no output does it."""
+    """Let `output:` do what a call does for which `is_last` holds; Unsupported where no output does it."""
     args = {key: value for key, value in call.args.items() if value is not None}
     try:
         result = _one(call.name, args, scaled=sample.normalized)
@@ -52,7 +52,7 @@ def put_last(call: Call, sample: SampleState) -> None:
 
 
 def _one(name: str, args: Mapping[str, Any], *, scaled: bool) -> dict[str, Any]:
-    """What one call does to the output; Unheld where no output does it."""
+    """What one call does to the output; Unsupported where no output does it."""
     how = args.get("normalize")
     if name == TO_TENSOR or (name == OLD_TO_TENSOR and scaled and not how):  # the old one scaled integers alone
         return {"layout": "chw"}
@@ -147,7 +147,7 @@ def numbers(value: Any, what: str) -> list[float]:
 
 
 class Args(dict[str, Any]):
-    """Arguments of a transform of another library; what is wrong with one is Unheld, one that is missing a KeyError."""
+    """Arguments of a transform of another library: Unsupported for a wrong one, a KeyError for one that is missing."""
 
     def numbers(self, key: str, usual: Any = None) -> list[float]:
         """The numbers at a key, where nothing is said the usual ones."""

@@ -1,27 +1,145 @@
-/* Boxes cut at the sides of their image, and those left of which there is enough. */
+/* Boxes and keypoints: moved by matrices, cut at the sides of their image, and those left of which there is enough.
+   compat/boxes.py and ops/places.py define what comes out, bit for bit. */
+
+#include <math.h>
+#include <string.h>
 
 #include "kernels.h"
+#include "layout.h"
 
-static const double LEAST = 1e-3, ROUNDING = 1e-7, WHOLE = 1 - 1e-6; /* as in compat/boxes.py */
+static const double LEAST = 1e-3, ROUNDING = 1e-7, WHOLE = 1 - 1e-6, BEYOND = 1e-5; /* as in compat/boxes.py */
 
-/* boxes:   count x columns; of each the first four are left, top, right and bottom, in widths and heights of the image
-   needs:   area, visibility, width and height that a box must have, and by how much one side may be the longer, or -1
+/* What boxes are in a recipe's format: in pixels, with a size in place of a corner, about a middle; whether they are cut at
+   the sides; and whether they come so, and leave so. Otherwise they are left, top, right and bottom in shares of the sides. */
+enum { IN_PX = 1, SIZED = 2, CENTRED = 4, CLIPPED = 8, COMES = 16, LEAVES = 32 };
+
+static inline double within(double share) { return share < 0 ? 0 : share > 1 ? 1 : share; }
+
+/* Whether enough is left of a box, which is cut at the sides. */
+static inline int cut_box(double *box, double height, double width, const double *needs) {
+    double whole = (box[2] - box[0]) * width * ((box[3] - box[1]) * height);
+    for (int i = 0; i < 4; i++)
+        box[i] = within(box[i]);
+    double across = (box[2] - box[0]) * width, down = (box[3] - box[1]) * height, area = across * down;
+    return across > LEAST && down > LEAST && area >= needs[0] - ROUNDING && area >= needs[1] * whole * WHOLE &&
+           across >= needs[2] - ROUNDING && down >= needs[3] - ROUNDING &&
+           (needs[4] < 0 || (across <= needs[4] * down && down <= needs[4] * across));
+}
+
+/* Whether it has a place, and a size, on the image; then it is in shares of the sides. */
+static inline int to_shares(double *box, int form, double height, double width) {
+    const double sides[2] = {width, height}, thin = LEAST / MIN(width, height);
+    int whole = 1;
+    for (int k = 0; k < 2; k++) {
+        double low = box[k], high = box[k + 2];
+        if (form & IN_PX)
+            low /= sides[k], high /= sides[k];
+        low -= form & CENTRED ? high / 2 : 0;
+        high += form & SIZED ? low : 0;
+        if (!(high > low && low > -INFINITY && high < INFINITY && (form & CLIPPED || (low >= -BEYOND && high <= 1 + BEYOND))))
+            return 0;
+        whole &= 0 <= low && low <= high - thin && high <= 1;
+        box[k] = low, box[k + 2] = high;
+    }
+    for (int i = 0; i < 4 && !whole; i++)
+        box[i] = within(box[i]);
+    return 1;
+}
+
+static inline void from_shares(double *box, int form, double height, double width) {
+    const double sides[2] = {width, height};
+    for (int k = 0; k < 2; k++) {
+        box[k + 2] -= form & SIZED ? box[k] : 0;
+        box[k] += form & CENTRED ? box[k + 2] / 2 : 0;
+        if (form & IN_PX)
+            box[k] *= sides[k], box[k + 2] *= sides[k];
+    }
+}
+
+/* A place in pixel centres behind a matrix. */
+static inline void move_place(double *place, const double *m) {
+    double x = place[0], y = place[1], weight = m[6] == 0 && m[7] == 0 ? 1 : x * m[6] + y * m[7] + m[8];
+    place[0] = (x * m[0] + y * m[1] + m[2]) / weight, place[1] = (x * m[3] + y * m[4] + m[5]) / weight;
+}
+
+/* The bounds of a box's corners behind a matrix. */
+static inline void move_box(double *box, const double *move) {
+    const double *m = move + 5, sides[2] = {move[2], move[1]}, after[2] = {move[4], move[3]};
+    double was[4];
+    memcpy(was, box, sizeof was);
+    if (m[6] == 0 && m[7] == 0) { /* of each part that a side and another add the one that takes a bound furthest */
+        for (int k = 0; k < 2; k++) {
+            double x = m[3 * k] * sides[0] / after[k], y = m[3 * k + 1] * sides[1] / after[k];
+            double far = (m[3 * k + 2] + (1 - m[3 * k] - m[3 * k + 1]) / 2) / after[k];
+            box[k] = was[x > 0 ? 0 : 2] * x + was[y > 0 ? 1 : 3] * y + far;
+            box[k + 2] = was[x > 0 ? 2 : 0] * x + was[y > 0 ? 3 : 1] * y + far;
+        }
+        return;
+    }
+    for (int i = 0; i < 4; i++) {
+        double place[2];
+        for (int k = 0; k < 2; k++)
+            place[k] = (was[k] + (i >> k & 1 ? was[k + 2] - was[k] : 0)) * sides[k] - 0.5;
+        move_place(place, m);
+        for (int k = 0; k < 2; k++) {
+            double share = (place[k] + 0.5) / after[k];
+            box[k] = i ? MIN(box[k], share) : share, box[k + 2] = i ? MAX(box[k + 2], share) : share;
+        }
+    }
+}
+
+/* boxes:    count x columns; of each the first four are it
+   moves:    so many, MOVE numbers each: see moves.h
+   needs:    area, visibility, width and height that a box must have, and by how much one side may be the longer, or -1
+   passed:   whether they are filtered before the first move, too
    Answers how many are left, which lie first then. */
-KERNEL(boxes)(double *boxes, int64_t count, int64_t columns, double height, double width, const double *needs) {
+KERNEL(boxes)(double *boxes, int64_t count, int64_t columns, const double *moves, int64_t steps, double height, double width,
+              const double *needs, int32_t form, int32_t passed) {
     int32_t left = 0;
     for (int64_t k = 0; k < count; k++) {
-        double *box = boxes + k * columns;
-        double whole = (box[2] - box[0]) * width * ((box[3] - box[1]) * height);
-        for (int i = 0; i < 4; i++)
-            box[i] = box[i] < 0 ? 0 : box[i] > 1 ? 1 : box[i];
-        double across = (box[2] - box[0]) * width, down = (box[3] - box[1]) * height, area = across * down;
-        if (!(across > LEAST && down > LEAST && area >= needs[0] - ROUNDING && area >= needs[1] * whole * WHOLE &&
-              across >= needs[2] - ROUNDING && down >= needs[3] - ROUNDING &&
-              (needs[4] < 0 || (across <= needs[4] * down && down <= needs[4] * across))))
+        double *box = boxes + k * columns, tall = height, wide = width;
+        if (form & COMES && !to_shares(box, form, tall, wide))
+            return REFUSED;
+        int stays = !(form & COMES && form & CLIPPED) ||
+                    ((box[2] - box[0]) * wide > LEAST && (box[3] - box[1]) * tall > LEAST);
+        if (passed || (!steps && form & LEAVES))
+            stays = stays && cut_box(box, tall, wide, needs);
+        for (const double *move = moves; move < moves + steps * MOVE && stays; move += MOVE) {
+            move_box(box, move);
+            tall = move[3], wide = move[4];
+            stays = cut_box(box, tall, wide, needs);
+        }
+        if (!stays)
             continue;
-        for (int64_t i = 0; i < columns; i++)
-            boxes[left * columns + i] = box[i];
-        left++;
+        if (form & LEAVES)
+            from_shares(box, form, tall, wide);
+        memmove(boxes + left++ * columns, box, (size_t)columns * sizeof *box);
+    }
+    return left;
+}
+
+/* Whether a place is on a pixel of an image, or by so much left of it or above it. */
+static inline int is_on_image(const double *place, double before, double height, double width) {
+    return place[0] >= -before && place[0] < width && place[1] >= -before && place[1] < height;
+}
+
+/* The same of keypoints, whose first two numbers are x and y in px; `removes`: those that no pixel of the image shows. */
+KERNEL(keypoints)(double *points, int64_t count, int64_t columns, const double *moves, int64_t steps, double height,
+                  double width, int32_t removes, int32_t form, int32_t passed) {
+    int32_t left = 0;
+    for (int64_t k = 0; k < count; k++) {
+        double *point = points + k * columns;
+        int stays = 1, is_place = point[0] == point[0] && point[1] == point[1];
+        if (form & COMES && removes && is_place && !is_on_image(point, 0, height, width))
+            return REFUSED;
+        if (removes && (passed || (!steps && form & LEAVES)))
+            stays = is_on_image(point, 0.5, height, width);
+        for (const double *move = moves; move < moves + steps * MOVE && stays; move += MOVE) {
+            move_place(point, move + 5);
+            stays = !removes || is_on_image(point, 0.5, move[3], move[4]);
+        }
+        if (stays)
+            memmove(points + left++ * columns, point, (size_t)columns * sizeof *point);
     }
     return left;
 }

@@ -5,6 +5,7 @@
 
 #include "distortion.h"
 #include "draws.h"
+#include "moves.h"
 #include "points.h"
 #include "perspective.h"
 
@@ -253,7 +254,10 @@ static int64_t run_step(Run *run, int64_t at, int forced, int last) {
     cells_to_pixels(step, drawn);
     if (step->effect != OP_GROUPS) {
         run->last = last;
+        double *move = begin_move(run, step, at);
         int64_t done = apply_effect(run, step, drawn);
+        if (move)
+            end_move(run, step, drawn, move);
         if (done == REFUSED && (step->effect == OP_RESIZES || step->effect == OP_SCALES)) {
             run->stopped = at; /* no kernel makes this size: so far there is an image, with which others may go on */
             return STOPPED;
@@ -267,9 +271,11 @@ static int64_t run_step(Run *run, int64_t at, int forced, int last) {
         return run_steps(run, at + 1, end, last);
     for (int64_t k = at + 1; k < end && count < MOST_CHILDREN; k = next_index(p, k))
         starts[count++] = k;
-    for (int64_t k = 0, more = (int64_t)a[2]; k < more; k++)
+    for (int64_t k = 0, more = (int64_t)a[2]; k < more; k++) {
         TRY(drawn[k] < (double)count ? run_step(run, starts[(int64_t)drawn[k]], a[1] == ONE_STEP, last && k + 1 == more)
                                      : REFUSED);
+        pass_step(run->sample);
+    }
     return DONE;
 }
 
@@ -278,6 +284,7 @@ static int64_t run_steps(Run *run, int64_t from, int64_t to, int last) {
     for (int64_t k = from, next; k < to; k = next) {
         next = next_index(run->program, k);
         TRY(run_step(run, k, 0, last && next == to));
+        pass_step(run->sample);
     }
     return DONE;
 }
@@ -303,6 +310,8 @@ static int64_t run_sample(Run *run, const Sample *next) {
     run->view = whole_image(at, s->rows, s->columns, s->step, p->channels);
     run->view.top = s->top, run->view.left = s->left;
     s->changed = 0;
+    if (s->moves)
+        s->moves[0] = s->moves[1] = 0;
     run->reduces = s->target ? s->reduce > 1 : s->reduce == 0;
     s->reduce = s->target ? s->reduce : 1;
     run->place = inplace_target(p, s);

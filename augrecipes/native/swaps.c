@@ -1,6 +1,6 @@
 /* Pixels that change places with others near them, as GlassBlur moves them.
 
-   Beside compiler/kernels/filters.py, which leaves to albumentations what this does not take. */
+   Beside compiler/kernels/fast_steps.py, which leaves to albumentations what this does not take. */
 
 #include <string.h>
 

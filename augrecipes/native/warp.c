@@ -3,7 +3,7 @@
 
    Bits: those of OpenCV 5 with AVX2: places and weights in float32 with fused multiply-add, in the order of its
    vectors; behind the last whole vector of a row its sums stand in another order, which `in_body` says. Without FMA the
-   kernel refuses. compiler/kernels/warp_native.py probes whether the installed OpenCV has these bits, and leaves to it
+   kernel refuses. compiler/kernels/opencv_bits.py probes whether the installed OpenCV has these bits, and leaves to it
    what this refuses.
    Law: tests/laws/test_kernels.py (row `warp`), tests/laws/test_native_plan.py. */
 

@@ -75,7 +75,7 @@ def _images(show: Callable[[], Sheet]) -> Part:
 
 def _tables(report: Report) -> list[Part]:
     """Every table of a report that has rows."""
-    return [one for one in report.tables if one.rows]
+    return [table for table in report.tables if table.rows]
 
 
 @singledispatch

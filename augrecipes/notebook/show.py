@@ -46,8 +46,8 @@ def of_dataset(
     usual = 0 if alone else 2 * _DRAWS if facts.tiles else _DRAWS
     positions, rows = _positions(len(dataset), samples, _SIDE_BY_SIDE if alone else _ROWS)
     first = dataset.epoch if epoch is None else epoch
-    held = DatasetView(dataset, positions, most_pixels)
-    return sheet_of(dataset.recipe, SheetRequest(held, rows, draws or usual, first, stages))
+    view = DatasetView(dataset, positions, most_pixels)
+    return sheet_of(dataset.recipe, SheetRequest(view, rows, draws or usual, first, stages))
 
 
 def _check_draws(draws: int) -> None:
@@ -59,7 +59,7 @@ def _positions(length: int, samples: int | Sequence[int] | None, usual: int) -> 
     """Positions to choose from, and how many of them are shown."""
     if samples is None or (isinstance(samples, int) and not isinstance(samples, bool) and samples > 0):
         return range(length), min(samples or usual, length)
-    listed = [] if isinstance(samples, int) else [as_index(one) for one in samples]
+    listed = [] if isinstance(samples, int) else [as_index(index) for index in samples]
     if not listed:
         got = repr(samples) if isinstance(samples, int) else "none"
         raise ValueError(f"show a positive number of samples, or a list of their indices, got {got}")
@@ -78,10 +78,10 @@ def of_recipe(
     def show(sample: Any, name: str = "a drawn image") -> Sheet:
         with as_data(recipe, sample, name) as data:
             if not tiles:
-                held = DatasetView(Samples(data, recipe, **how), [0])
-                return sheet_of(recipe, SheetRequest(held, 1, draws, epoch, stages))
-            made = kinds.part(recipe.kind, "dataset").DATASET(data, recipe, cache=False, threads=1, **how)
-            return sheet_of(recipe, SheetRequest(DatasetView(made, [0]), 1, len(sample), epoch, stages))
+                view = DatasetView(Samples(data, recipe, **how), [0])
+                return sheet_of(recipe, SheetRequest(view, 1, draws, epoch, stages))
+            bags = kinds.part(recipe.kind, "dataset").DATASET(data, recipe, cache=False, threads=1, **how)
+            return sheet_of(recipe, SheetRequest(DatasetView(bags, [0]), 1, len(sample), epoch, stages))
 
     if _are_files(source):
         if targets:
@@ -93,8 +93,8 @@ def of_recipe(
         raise TypeError(f"{recipe.name} is of kind {recipe.kind}: give a list of tiles, without {named}")
     if tiles:
         return show(list(source) if isinstance(source, list | tuple) else [source], "the image")
-    given = source if isinstance(source, Mapping) else {} if recipe.facts.scales else {"image": source}
-    return show({**given, **targets}, "the image")
+    sample = source if isinstance(source, Mapping) else {} if recipe.facts.scales else {"image": source}
+    return show({**sample, **targets}, "the image")
 
 
 def of_difference(a: Recipe, b: Recipe, mode: Mode) -> Sheet:

@@ -1,8 +1,8 @@
 """The last word on a step's arguments, after the schema: how large numbers may be, our checks, and constructors.
 
 The classes accept more than they can carry out: a size of 2³² ends the process, others end in errors of OpenCV that do
-not name the argument. Every class of albumentations whose constructor refuses more than its schema does has a check in
-its record: importing it takes longer than everything else that `augrecipes check` does. Registered classes are asked.
+not name the argument. A class of albumentations whose constructor refuses more than its schema does has a check in its
+record: importing it takes longer than everything else that `augrecipes check` does. Rare and registered ones are asked.
 """
 
 from __future__ import annotations
@@ -47,17 +47,18 @@ def verdict(step: Step, max_bytes: int | None = MOST_BYTES) -> Refusal | None:
     >>> verdict(Step("Crop", Arguments({"x_min": 9, "x_max": 5}))).argument
     'x_max'
     """
-    if registry.is_registered(step.name):  # a class of the program's own may change from run to run
-        try:
-            registry.build(registry.get_class(step.name), registry.keywords(step))
-        except Refusal as refusal:
-            return Refusal(refusal.message, refusal.argument)  # without the traceback's frames
-        return None
     record = op_record(step.name)
     values = {name: part.get("default") for name, part in registry.takes(step.name).items()} | step.args.plain()
     # Bounds first: a check reckons with numbers that make sense.
     problem = fault(record, values, max_bytes) or (record.check and record.check(values))
-    return Refusal(problem[1], problem[0]) if problem else None
+    if problem:
+        return Refusal(problem[1], problem[0])
+    if record.asks or registry.is_registered(step.name):  # a class of the program's own may change from run to run
+        try:
+            registry.build(registry.get_class(step.name), registry.keywords(step))
+        except Refusal as refusal:
+            return Refusal(refusal.message, refusal.argument)  # without the traceback's frames
+    return None
 
 
 def fault(record: OpRecord, arguments: Mapping[str, Any], max_bytes: int | None = MOST_BYTES) -> Fault:

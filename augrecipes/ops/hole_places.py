@@ -74,15 +74,18 @@ def _visible_box(box: Points, hidden: Points, min_area: float, min_visibility: f
     visible: Any = ~hidden[above : math.ceil(bottom - _ROUNDING), first : math.ceil(right - _ROUNDING)]
     if np.logical_and.reduce(visible, axis=None):
         return box
-    across, down = np.ones(visible.shape[1]), np.ones(visible.shape[0])
-    across[0] -= left - first
-    down[0] -= top - above
-    across[-1] -= first + len(across) - right
-    down[-1] -= above + len(down) - bottom
-    area, whole = down @ visible @ across, (right - left) * (bottom - top)
-    if area <= 0 or area < min_area or area < min_visibility * whole * (1 - _ROUNDING):
-        return None
     columns, rows = np.logical_or.reduce(visible, axis=0), np.logical_or.reduce(visible, axis=1)
+    if not np.logical_or.reduce(rows):
+        return None
+    if min_area > 0 or min_visibility > 0:
+        across, down = np.ones(visible.shape[1]), np.ones(visible.shape[0])
+        across[0] -= left - first
+        down[0] -= top - above
+        across[-1] -= first + len(across) - right
+        down[-1] -= above + len(down) - bottom
+        area, whole = down @ visible @ across, (right - left) * (bottom - top)
+        if area < min_area or area < min_visibility * whole * (1 - _ROUNDING):
+            return None
     inner = columns.argmax(), rows.argmax(), len(columns) - columns[::-1].argmax(), len(rows) - rows[::-1].argmax()
     return np.array([
         max(left, first + inner[0]), max(top, above + inner[1]),

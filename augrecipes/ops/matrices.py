@@ -132,5 +132,7 @@ def matrix_of(name: str, params: Mapping[str, Any], before: Size, after: Size) -
     x, y, *far = params.get("crop_coords", (0, 0))
     matrix = translation(pads.get("pad_left", 0) - x, pads.get("pad_top", 0) - y)
     if record.resizes == "window":
-        matrix = scaling(after[0] / (far[1] - y), after[1] / (far[0] - x)) @ matrix
+        scaled = scaling(after[0] / (far[1] - y), after[1] / (far[0] - x))
+        scaled[:2, 2] += scaled.diagonal()[:2] * matrix[:2, 2]  # each product rounded, as in native/moves.h
+        return scaled
     return matrix

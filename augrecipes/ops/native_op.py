@@ -76,6 +76,10 @@ class NativeOp:
         return ()
 
 
+# Draws of a matrix that is a product of some, which may be summed up in another order than numpy's.
+MATRIX_DRAWS = frozenset({DRAWS.ROTATION, DRAWS.SAFE_ROTATION, DRAWS.AFFINE})
+
+
 def counts_noise(step: Any) -> bool:
     """Whether a transform takes its noise from our own generator, which counts."""
     return getattr(step, "counts_noise", False)

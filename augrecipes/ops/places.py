@@ -21,12 +21,11 @@ from augrecipes.ops.constants import NEAREST
 from augrecipes.ops.field_inverse import inverse_places
 from augrecipes.ops.fills import FillLevels, setting
 from augrecipes.ops.hole_places import HolePlaces
-from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size, translation
+from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size
 from augrecipes.ops.pixel_mends import NarrowWarp
 from augrecipes.ops.records import op_record
 
 Points = NDArray[Any]
-_HALF, _HALF_BACK = translation(0.5, 0.5), translation(-0.5, -0.5)
 _UNIT = np.ones(1)
 _CORNERS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float64)
 _PLACES_ALONE = frozenset({"xy", "yx", "xyz"})  # formats of keypoints without angle and scale
@@ -88,9 +87,8 @@ class MatrixPlaces(Mixin):  # type: ignore[misc]
         is_ellipse = getattr(self, "rotate_method", "") == "ellipse"
         if not is_ellipse and matrix[2, 0] == 0 == matrix[2, 1]:
             return _affine_bounds(bboxes, matrix, before, after)
-        edges = _HALF @ matrix @ _HALF_BACK
         outline = _ELLIPSE if is_ellipse else _CORNERS
-        return _bounds(bboxes, outline, before, after, lambda points: _projected(edges, points)[0])
+        return _bounds(bboxes, outline, before, after, lambda points: _projected(matrix, points - 0.5)[0] + 0.5)
 
     def apply_to_mask(self, mask: Points, *args: Any, **params: Any) -> Points:
         """A mask H×W or H×W×C; resized by `nearest` each pixel is the one in whose middle it lies, or next to it."""
@@ -160,12 +158,14 @@ def nearest(mask: Points, size: Size) -> Points:
 
 
 def _projected(matrix: Matrix, points: Points) -> tuple[Points, Points]:
-    """Points (n, 2) through a matrix, and by how much they are divided, for each of them or, if that is 1, once."""
-    moved = points @ matrix[:2, :2].T + matrix[:2, 2]
+    """Points (n, 2) through a matrix, and by how much they are divided, for each of them or, if that is 1, once.
+
+    Products are rounded before they are added, as in native/boxes.c.
+    """
+    moved = points[:, :1] * matrix[:, 0] + points[:, 1:] * matrix[:, 1] + matrix[:, 2]
     if matrix[2, 0] == 0 == matrix[2, 1]:
-        return moved, _UNIT
-    weight = points @ matrix[2, :2] + matrix[2, 2]
-    return moved / weight[:, None], weight
+        return moved[:, :2], _UNIT
+    return moved[:, :2] / moved[:, 2:], moved[:, 2]
 
 
 def _largest_singular_value(jacobian: Points) -> Points:
@@ -189,16 +189,11 @@ def _affine_bounds(bboxes: Points, matrix: Matrix, before: Size, after: Size) ->
     x, y = (x + (1 - a - b) / 2) / width, (y + (1 - c - d) / 2) / height  # boxes have edges between pixels
     a, b, c, d = a * columns / width, b * rows / width, c * columns / height, d * rows / height
     # What a column of the matrix adds to left and top: times left and top where it is positive, else right and bottom.
-    (a, e), (b, f), (c, g), (d, h) = _signs(a), _signs(b), _signs(c), _signs(d)
-    sides = np.array((a, c, e, g, b, d, f, h, e, g, a, c, f, h, b, d), np.float64).reshape(4, 4)
+    by_x = [0 if a > 0 else 2, 0 if c > 0 else 2, 2 if a > 0 else 0, 2 if c > 0 else 0]
+    by_y = [1 if b > 0 else 3, 1 if d > 0 else 3, 3 if b > 0 else 1, 3 if d > 0 else 1]
     boxes = np.array(bboxes, np.float64)
-    boxes[:, :4] = boxes[:, :4] @ sides + np.array((x, y, x, y))
+    boxes[:, :4] = boxes[:, by_x] * (a, c, a, c) + boxes[:, by_y] * (b, d, b, d) + (x, y, x, y)
     return boxes
-
-
-def _signs(value: float) -> tuple[float, float]:
-    """The positive and the negative part of a number."""
-    return (value, 0.0) if value > 0 else (0.0, value)
 
 
 def _bounds(bboxes: Points, outline: Points, before: Size, after: Size, move: Any) -> Points:

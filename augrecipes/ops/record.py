@@ -116,6 +116,7 @@ class OpRecord:
         rising: pairs whose second number must be as large as the first or, at 1, larger.
         unsigned: ranges of which a single number must not be below 0.
         check: what else its constructor checks.
+        asks: the constructor itself is asked: of a class that is rare, for albumentations is imported for it.
         in_eval: what stands for it in evaluation, and why; None and why: nothing can. None: what holds for every class.
         settled: of a step that stays in evaluation, from the arguments that take effect to those that leave nothing to
             draw; None: the middles of `neutral`, where these are all that it draws.
@@ -177,6 +178,7 @@ class OpRecord:
     rising: Mapping[str, int] = field(default_factory=dict)
     unsigned: tuple[str, ...] = ()
     check: Check | None = None
+    asks: bool = False
     in_eval: tuple[Window | None, str] | None = None
     settled: Settled | None = None
     module: str = ""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from augrecipes.ops.families import colours, crops, filters, flips, holes, levels, noise, resizes, warps, weather
+from augrecipes.ops.families import colours, crops, filters, flips, levels, noise, overlays, resizes, warps
 from augrecipes.ops.record import NOTHING, OpRecord
 
-_FAMILIES = (flips, crops, resizes, warps, holes, levels, colours, filters, noise, weather)
+_FAMILIES = (flips, crops, resizes, warps, overlays, levels, colours, filters, noise)
 _BY_NAME = {record.name: record for family in _FAMILIES for record in family.RECORDS}
 _UNKNOWN = OpRecord("", targets=NOTHING)
 

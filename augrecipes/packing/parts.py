@@ -13,7 +13,7 @@ import numpy as np
 from augrecipes.errors import StoreError
 from augrecipes.remote import Place, place_of
 from augrecipes.store import Store, index, open_store
-from augrecipes.store.columns import Texts, joined, tables_of
+from augrecipes.store.columns import Texts, as_tables, join_tables
 from augrecipes.store.index import NAME, SIZE, differences, publish, stage_folder
 
 _SHOWN = 6  # parts that are missing, named
@@ -42,12 +42,12 @@ class PackPart(NamedTuple):
         return range(count * (self.number - 1) // self.of, count * self.number // self.of)
 
 
-def part_of(text: str) -> PackPart:
+def parse_part(text: str) -> PackPart:
     """Returns a part as the command line has it. StoreError where it is none.
 
-    >>> part_of("3/8")
+    >>> parse_part("3/8")
     PackPart(number=3, of=8)
-    >>> part_of("9/8")
+    >>> parse_part("9/8")
     Traceback (most recent call last):
     augrecipes.errors.StoreError: part 9/8: give a part as i/n, from 1/8 to 8/8
     """
@@ -59,7 +59,7 @@ def part_of(text: str) -> PackPart:
     return part
 
 
-def part_named(name: str) -> PackPart | None:
+def part_in_folder(name: str) -> PackPart | None:
     """Returns the part whose folder is called so; None for others."""
     match = re.fullmatch(r"part-(\d{1,6})-of-(\d{1,6})", name)
     part = PackPart(int(match[1]), int(match[2])) if match else None
@@ -116,14 +116,16 @@ def merge_parts(folder: str | os.PathLike[str]) -> Merged:
             tables.setdefault(name, []).append(columns_of)
     more, about, unreadable = whole.finished(notes)
     fields = {**whole.said, "about": {**whole.said["about"], **about}}
-    publish(place, {name: joined(columns_of) for name, columns_of in tables.items()}, tables_of(more), fields, shards)
+    publish(
+        place, {name: join_tables(columns_of) for name, columns_of in tables.items()}, as_tables(more), fields, shards
+    )
     return Merged(place, len(paths), len(notes), unreadable)
 
 
 def _paths_in(folder: Place) -> list[Place]:
     """The folders of all parts, in order. StoreError where some are missing, or there are others."""
     try:
-        folders = {part: path for path in folder.iterdir() if (part := part_named(path.name)) is not None}
+        folders = {part: path for path in folder.iterdir() if (part := part_in_folder(path.name)) is not None}
     except OSError as error:
         why = "no such folder" if isinstance(error, FileNotFoundError) else error.strerror or error
         raise StoreError(f"its parts cannot be listed: {why}", str(folder)) from None
@@ -150,7 +152,7 @@ def _listed(parts: Sequence[PackPart]) -> str:
 
 def _opened(path: Place) -> Store:
     """A part, compared with what it says of itself and of the whole."""
-    store, part = open_store(path, part=True), part_named(path.name)
+    store, part = open_store(path, part=True), part_in_folder(path.name)
     about = store.about
     index.check(about, _ABOUT, str(path / NAME), "about.")
     if part is None or about["part"] != [*part]:

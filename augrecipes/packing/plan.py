@@ -207,7 +207,7 @@ class Packing:
         return self.bytes * len(self.mine) // max(1, self.rows)
 
 
-def estimate(baker: Baker, rows: int) -> tuple[int, int | None]:
+def estimate_size(baker: Baker, rows: int) -> tuple[int, int | None]:
     """Bakes a few rows, evenly spread, and returns how large a store of all will be, and the channels of its images."""
     units, times = rows // baker.times, baker.times
     chosen = range(units) if units <= _TRIED else [(2 * k + 1) * units // (2 * _TRIED) for k in range(_TRIED)]
@@ -219,7 +219,7 @@ def estimate(baker: Baker, rows: int) -> tuple[int, int | None]:
     return int(rows * (sum(sizes) / len(samples) + _PER_ROW)), channels.pop() if len(channels) == 1 else None
 
 
-def plan_of(packing: Packing) -> StorePlan:
+def store_plan(packing: Packing) -> StorePlan:
     """Returns the store that a packing makes."""
     table, baker, plan = packing.given.table, packing.baker, packing.plan
     takes, boxes = declared(plan.recipe.inputs), table.boxes

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.errors import AugrecipesError, StoreError
-from augrecipes.packing.parts import PackPart, part_named
-from augrecipes.packing.workers import WorkerDied, get_ready
+from augrecipes.packing.parts import PackPart, part_in_folder
+from augrecipes.packing.workers import WorkerDied, import_without_torch
 from augrecipes.progress import Progress
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def write_one(sent: tuple[bytes, str, str], number: int, of: int) -> None:
         number: of the part.
         of: how many there are.
     """
-    get_ready()
+    import_without_torch()
     from augrecipes.packing.run import write_rows
 
     pickled, here, on_error = sent
@@ -130,7 +130,7 @@ def _opened(pickled: bytes) -> Any:
 def _begun(folder: Path, parts: int | None) -> int | None:
     """How many parts an earlier run began with, whose parts are there; else as asked. StoreError where they differ."""
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    there = {part.of for part in map(part_named, names) if part is not None}
+    there = {part.of for part in map(part_in_folder, names) if part is not None}
     if not there or there == {parts}:
         return parts
     if parts is None and len(there) == 1:
@@ -142,9 +142,9 @@ def _begun(folder: Path, parts: int | None) -> int | None:
 
 def _write(ray: Any, packing: Packing, count: int, on_error: str, advance: Progress | None) -> None:
     """Writes all parts as tasks; Ray tries those again that were killed, or failed by what may pass."""
-    from augrecipes.packing.plan import plan_of
+    from augrecipes.packing.plan import store_plan
 
-    sent = ray.put((ray.cloudpickle.dumps((packing, plan_of(packing))), os.getcwd(), on_error))  # noqa: PTH109
+    sent = ray.put((ray.cloudpickle.dumps((packing, store_plan(packing))), os.getcwd(), on_error))  # noqa: PTH109
     task = ray.remote(num_cpus=1, max_retries=TRIES - 1, retry_exceptions=[OSError, StoreError])(write_one)
     running = {task.remote(sent, *part): part for part in (PackPart(k, count) for k in range(1, count + 1))}
     done = 0

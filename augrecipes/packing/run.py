@@ -12,11 +12,11 @@ from typing import Any
 
 from augrecipes.compiler.prefix import compile_prefix
 from augrecipes.errors import DataError, StoreError
-from augrecipes.machine import bytes_of, cores
+from augrecipes.machine import cores, parse_size
 from augrecipes.packing.bake import Baker, StorePlan, unreadable_in
-from augrecipes.packing.parts import WHOLE, notes_of, part_of
-from augrecipes.packing.plan import Packing, estimate, plan_of, plan_pack
-from augrecipes.packing.workers import baked
+from augrecipes.packing.parts import WHOLE, notes_of, parse_part
+from augrecipes.packing.plan import Packing, estimate_size, plan_pack, store_plan
+from augrecipes.packing.workers import bake_rows
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.recipe.parse import Source, as_recipe
@@ -26,7 +26,7 @@ from augrecipes.sources.opening import Data, open_data
 from augrecipes.sources.packed_columns import Unreadable
 from augrecipes.store import StoreWriter, open_store
 from augrecipes.store.disk import store_errors
-from augrecipes.store.index import NAME, as_json, differences
+from augrecipes.store.index import NAME, differences, to_json
 
 _QUALITY = 95  # of JPEGs that have to be made
 
@@ -55,8 +55,8 @@ def prepare(
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     parsed = as_recipe(recipe)
-    chosen = None if part is None else part_of(str(part))
-    most = None if shard_size is None else bytes_of(shard_size)
+    chosen = None if part is None else parse_part(str(part))
+    most = None if shard_size is None else parse_size(shard_size)
     plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)
     pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)
     how: dict[str, Any] = {"channels": channels, "exif": exif, "max_pixels": max_pixels, "masks": masks, "split": split}
@@ -68,7 +68,7 @@ def prepare(
     keeps = format == "jpeg" and quality is None and plan.count == 0
     baker = Baker(pipeline, source.table, source.decode, roles, format, quality or _QUALITY, keeps, plan.times)
     rows = source.table.units * plan.times
-    return Packing(plan, source, place_of(out), rows, baker, *estimate(baker, rows), part=chosen, shard_bytes=most)
+    return Packing(plan, source, place_of(out), rows, baker, *estimate_size(baker, rows), part=chosen, shard_bytes=most)
 
 
 def pack(
@@ -125,7 +125,7 @@ def write(
     packing: Packing, workers: int | None = None, on_error: str = "skip", advance: Progress | None = None
 ) -> Packing:
     """Writes the store that was prepared; see `pack`. Returns it with what turned out to be unreadable."""
-    return replace(packing, unreadable=write_rows(packing, plan_of(packing), workers, on_error, advance))
+    return replace(packing, unreadable=write_rows(packing, store_plan(packing), workers, on_error, advance))
 
 
 def write_rows(
@@ -158,7 +158,7 @@ def write_rows(
     with StoreWriter(place, **arguments, expected_bytes=packing.expected) as writer:
         writer.keep(_unchanged(baker, writer, rows))
         left = rows[writer.done :]
-        results = baked(baker, left, cores() if workers is None else workers)
+        results = bake_rows(baker, left, cores() if workers is None else workers)
         for number, result in zip(range(writer.done, len(rows)), results, strict=True):
             if not result.items and on_error == "raise":
                 defect = json.loads(result.note)
@@ -202,7 +202,7 @@ def _is_there(out: Place, part: Place) -> bool:
 
 def _finished_notes(folder: Place, about: dict[str, Any], baker: Baker, rows: range) -> list[str]:
     """The notes of a part that is there already: the very part that would be written."""
-    store, about = open_store(folder, part=True), as_json(about)
+    store, about = open_store(folder, part=True), to_json(about)
     if store.about != about:
         other = ", ".join(differences(store.about, about))
         raise StoreError(

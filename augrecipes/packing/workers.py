@@ -28,7 +28,7 @@ class WorkerDied(AugrecipesError):  # noqa: N818 - what happened, as LoaderError
     """A process that bakes rows ended before its time."""
 
 
-def baked(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
+def bake_rows(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
     """Every row of `rows`, in order.
 
     Args:
@@ -92,11 +92,11 @@ def _start(pickled: bytes) -> None:
     """Runs first in a worker. torch is left out: nothing here needs it."""
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the parent decides
-    get_ready()
+    import_without_torch()
     _here.append(pickle.loads(pickled))
 
 
-def get_ready() -> None:
+def import_without_torch() -> None:
     """Imports what rows are made with, without torch: nothing here needs it, and it takes longer than all the rest."""
     without_torch()
     albumentations()  # before anything else imports it

@@ -62,7 +62,7 @@ class CellGroup:
     @property
     def sizes(self) -> list[tuple[int, int]]:
         """Heights and widths of its images."""
-        return [(one.image.shape[0], one.image.shape[1]) for one in self.cells if one.image is not None]
+        return [(cell.image.shape[0], cell.image.shape[1]) for cell in self.cells if cell.image is not None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,18 +131,18 @@ def size_in(sizes: Sequence[tuple[int, int]], box: tuple[int, int]) -> tuple[int
     return max(round(largest[0] * fit), 1), max(round(largest[1] * fit), 1)
 
 
-def amplified(apart: NDArray[np.float32]) -> tuple[RgbImage, int]:
+def amplified(difference: NDArray[np.float32]) -> tuple[RgbImage, int]:
     """A difference as an image, and the power of two, at most 64, that makes it visible and hides little of it.
 
     Args:
-        apart: absolute differences, levels of 0..255, H×W.
+        difference: absolute, levels of 0..255, H×W.
 
     >>> amplified(np.full((4, 4), 5, np.float32))[1], amplified(np.full((4, 4), 200, np.float32))[1]
     (32, 1)
     """
-    top = max(float(np.quantile(apart, _SEEN)), 1.0)
+    top = max(float(np.quantile(difference, _SEEN)), 1.0)
     times = max(k for k in (1, 2, 4, 8, 16, 32, 64) if k == 1 or k * top <= 255)
-    return ink(apart * np.float32(times / 255)), times
+    return ink(difference * np.float32(times / 255)), times
 
 
 def ink(strength: NDArray[np.float32]) -> RgbImage:

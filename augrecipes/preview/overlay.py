@@ -140,13 +140,13 @@ def render_crops(image: RgbImage, crops: Sequence[tuple[float, float, float, flo
 
 def _render_tags(image: RgbImage, tags: Iterable[tuple[str, Colour, int, Sequence[tuple[int, int]]]]) -> None:
     """Tags, by name, colour, width and the top left corners that would do: at the first on the image that is free."""
-    taken: list[Place] = []
+    occupied: list[Place] = []
     for name, colour, width, corners in tags:
         for x, y in corners:
             a = x, y, x + width, y + _TAG_PX
             inside = x >= 0 and y >= 0 and a[2] <= image.shape[1] and a[3] <= image.shape[0]
-            if inside and not any(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for b in taken):
-                taken.append(a)
+            if inside and not any(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for b in occupied):
+                occupied.append(a)
                 render_tag(image, a, name, colour)
                 break
 

@@ -87,11 +87,12 @@ class SheetRequest:
         draws = 1 if self.stages or pipeline.mode == "eval" else self.columns or 1
 
         def draw(index: int) -> DrawnSample:
-            sample = files.sample(index)
+            sample = files.sample(index, epoch=self.epoch)
             epochs = range(self.epoch, self.epoch + draws)
-            outputs = [files.in_epoch(index, epoch, sample).run(pipeline, epoch) for epoch in epochs]
+            read = [sample if files.epochs == 1 else files.sample(index, epoch=epoch) for epoch in epochs]
+            outputs = [one.run(pipeline, epoch) for one, epoch in zip(read, epochs, strict=True)]
             stages = pipeline.stages(sample.index, self.epoch)(**sample.targets) if self.stages else []
-            named = [(label, one if isinstance(one, Mapping) else {"image": one}) for label, one in stages]
+            named = [(label, after if isinstance(after, Mapping) else {"image": after}) for label, after in stages]
             return DrawnSample(sample, outputs, [(label, dict(after)) for label, after in named])
 
         return self.shown(files, draw)
@@ -114,11 +115,11 @@ class SheetRequest:
         recipe, mode = pipeline.recipe, pipeline.mode
         if mode == "eval":
             often = "one draw an epoch" if draws(pipeline) else "the same in every epoch"
-        made = " · ".join((
+        facts = " · ".join((
             f"digest {recipe.digest[:8]}", f"seed {pipeline.compiled.seed}", mode, f"optimize {pipeline.optimize}",
             f"after each step, epoch {self.epoch}" if self.stages else often, f"output {output}", *more,
         ))  # fmt: skip
-        return [line for line in (recipe.about, made) if line]
+        return [line for line in (recipe.about, facts) if line]
 
 
 def images_of(out: Mapping[str, Any], names: Iterable[str]) -> Iterator[tuple[str, str, Any, Mapping[str, Any]]]:
@@ -167,7 +168,7 @@ def show_rows(
     >>> show_rows(10, 3, lambda index: index * index, data="", path=str)
     ([0, 9, 36], [])
     """
-    found: list[T] = []
+    shown: list[T] = []
     skipped: list[DataError] = []
     indices: list[int] = []
     wanted = min(rows, total)
@@ -177,16 +178,16 @@ def show_rows(
             if len(skipped) > _SPARE_TRIES:
                 break
             try:
-                found.append(show(index))
+                shown.append(show(index))
                 indices.append(index)
                 break
             except DataError as error:
                 skipped.append(error if error.path else error.with_path(path(index)))
         if progress:
             progress(slot + 1, wanted)
-    if not found:
+    if not shown:
         raise DataError(f"no image can be shown; the first: {skipped[0]}" if skipped else "no image", path=data)
-    return found, skipped
+    return shown, skipped
 
 
 def left_out(skipped: Sequence[DataError]) -> list[str]:
@@ -239,20 +240,20 @@ def annotated(
     return Cell(image, caption, over)
 
 
-def difference_group(apart: NDArray[np.float32], none: str, unit: str = "") -> CellGroup:
+def difference_group(difference: NDArray[np.float32], none: str, unit: str = "") -> CellGroup:
     """How far two images are apart, amplified until it can be seen; `none` says that they are not.
 
     Args:
-        apart: absolute differences, levels of 0..255, H×W.
+        difference: absolute, levels of 0..255, H×W.
         none: the header where all of them are 0.
         unit: what stands behind the largest.
     """
-    (image, times), most = amplified(apart), float(apart.max())
+    (image, times), most = amplified(difference), float(difference.max())
     return CellGroup([Cell(image)], f"difference × {times} · most {most:.3g}{unit}" if most else none, quiet=not most)
 
 
 def comparison_row(
-    given: Sample,
+    sample: Sample,
     name: str,
     origin: str,
     sides: Sequence[tuple[str, Recipe, Mapping[str, Any]]],
@@ -262,7 +263,7 @@ def comparison_row(
     """A sample's target as several recipes make it, beside its source, and the difference.
 
     Args:
-        given: the sample, as it was read.
+        sample: as it was read.
         name: of the target.
         origin: of the target that it is made of.
         sides: a label, the recipe, and what it made.
@@ -273,26 +274,26 @@ def comparison_row(
     for label, recipe, out in sides:
         image = rgb_of_output(out[name], recipe.outputs.get(name, recipe.output))
         groups.append(CellGroup([annotated(image, out, recipe)], f"{label} · {size_text(image)} · {out[name].dtype}"))
-    image = rgb_of_input(given.images[origin])
-    source = CellGroup([annotated(image, given.rest, sides[0][1])], f"source · {size_text(image)}", quiet=True)
-    index = f"index {given.index}" + (f" · tile {given.tile}" if facts.tiles else "")
+    image = rgb_of_input(sample.images[origin])
+    source = CellGroup([annotated(image, sample.rest, sides[0][1])], f"source · {size_text(image)}", quiet=True)
+    index = f"index {sample.index}" + (f" · tile {sample.tile}" if facts.tiles else "")
     words = [*([name] if facts.scales else []), index, *notes]
-    return SheetRow([*groups, difference], source, short_path(given.path), [" · ".join(words)])
+    return SheetRow([*groups, difference], source, short_path(sample.path), [" · ".join(words)])
 
 
 def stage_groups(
-    given: Mapping[Any, NDArray[Any]],
+    images: Mapping[Any, NDArray[Any]],
     stages: Iterable[tuple[str, Mapping[Any, NDArray[Any]]]],
     cells: Callable[[Mapping[Any, NDArray[Any]]], list[Cell]],
 ) -> list[CellGroup]:
     """The images after each step; its header is grey where the step changed nothing.
 
     Args:
-        given: the images before the first step, by name.
+        images: before the first step, by name.
         stages: each step's label, and the images after it.
         cells: of such images.
     """
-    groups, before = [], given
+    groups, before = [], images
     for label, after in stages:
         same = after.keys() == before.keys() and all(np.array_equal(after[name], before[name]) for name in after)
         name = label.rpartition("/")[2].removesuffix("#1")  # without the ordinal that says nothing
@@ -307,5 +308,5 @@ def short_path(path: str) -> str:
     >>> short_path("data/HR/0001.png"), short_path("digits[3]")
     ('HR/0001.png', 'digits[3]')
     """
-    found = Path(path)
-    return f"{found.parent.name}/{found.name}" if found.parent.name else found.name
+    file = Path(path)
+    return f"{file.parent.name}/{file.name}" if file.parent.name else file.name

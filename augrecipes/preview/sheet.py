@@ -74,7 +74,7 @@ class Sheet(Displayed):
         if head := [*title, *lines, *_legend(self.legend, room)]:
             parts.append(_joined(head, 0, 3))
         for row in self.rows:
-            headers = [(one.header, one.quiet) for one in row.everything]
+            headers = [(group.header, group.quiet) for group in row.everything]
             # Columns that go on need no second header.
             same = headers == above and len(row.groups) <= layout.across
             parts.append(_row(row, layout, headed=not same and any(text for text, _ in headers)))
@@ -104,7 +104,8 @@ def _row(row: SheetRow, layout: SheetLayout, *, headed: bool) -> RgbImage:
     """The source with its texts, and to the right of it lines of groups."""
     lines = [row.groups[start : start + layout.across] for start in range(0, len(row.groups), layout.across)]
     wide, cell = layout.source[1], (layout.cell, layout.group_width)
-    body = [_joined([_group(one, *cell, headed=headed, captioned=True) for one in line], 1, APART) for line in lines]
+    groups = [[_group(group, *cell, headed=headed, captioned=True) for group in line] for line in lines]
+    body = [_joined(line, 1, APART) for line in groups]
     if not wide:
         return _joined(body, 0, GAP)
     left = [_blank(0, wide)]
@@ -136,7 +137,7 @@ def _group(group: CellGroup, box: tuple[int, int], width: int, *, headed: bool, 
     if not headed:
         return body
     tag = [] if group.tag is None else [_tag(*group.tag)]
-    room = width - sum(one.shape[1] + 8 for one in tag)
+    room = width - sum(part.shape[1] + 8 for part in tag)
     header = _line(group.header, room, colour=QUIET if group.quiet else INK)
     return _joined([_joined([*tag, header], 1, 8), body], 0, HEADER - header.shape[0])
 
@@ -169,13 +170,13 @@ def _line(
 
 def _wrapped(line: str, room: int, size_px: int) -> list[str]:
     """The line, broken where facts meet (` · `) if it is too wide."""
-    made: list[str] = []
+    lines: list[str] = []
     for part in line.split(" · "):
-        if made and width_px(f"{made[-1]} · {part}", size_px) <= room:
-            made[-1] += f" · {part}"
+        if lines and width_px(f"{lines[-1]} · {part}", size_px) <= room:
+            lines[-1] += f" · {part}"
         else:
-            made.append(part)
-    return made
+            lines.append(part)
+    return lines
 
 
 def _tag(name: str, number: int) -> RgbImage:

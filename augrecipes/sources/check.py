@@ -10,7 +10,7 @@ from typing import Any
 
 from augrecipes.errors import DataError, Lines, counted
 from augrecipes.images.encoded import open_encoded
-from augrecipes.images.notices import ALPHA, narrow
+from augrecipes.images.format import ALPHA, narrow
 from augrecipes.images.reading import read_headers
 from augrecipes.lint.meaning import mask_hint
 from augrecipes.machine import in_threads

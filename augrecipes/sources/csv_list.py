@@ -38,7 +38,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError
-from augrecipes.remote import RemotePath, place_of
+from augrecipes.remote import place_of
 from augrecipes.sources.columns import number
 from augrecipes.sources.defects import Findings, Problem
 from augrecipes.sources.paths import PathLike, PathTable, faults_of, local_name
@@ -226,19 +226,15 @@ def _fields(name: str) -> Iterator[tuple[int, list[str]]]:
 
 def _lines(name: str) -> Iterator[str]:
     try:
-        place = place_of(name)
-        with BytesIO(place.read_bytes()) if isinstance(place, RemotePath) else place.open("rb") as file:
-            if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
-                raise DataError("is UTF-16; save it as UTF-8", name)
-            file.seek(0)
-            # File names of other encodings travel as surrogates, as everywhere in Python.
-            with TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
-                for line in text:
-                    if "\0" in line:
-                        raise DataError("is not a text file", name)
-                    yield line
+        data = place_of(name).read_bytes()
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", name) from error
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise DataError("is UTF-16; save it as UTF-8", name)
+    if b"\0" in data:
+        raise DataError("is not a text file", name)
+    # File names of other encodings travel as surrogates, as everywhere in Python.
+    return TextIOWrapper(BytesIO(data), encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def _header(

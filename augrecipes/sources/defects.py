@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError, Lines, counted, harmless, listed
-from augrecipes.images.format import ImageHeader, lost
+from augrecipes.images.format import ImageHeader, find_loss
 from augrecipes.images.reading import MaybeHeader
 from augrecipes.ops import registry
 from augrecipes.ops.records import op_record
@@ -111,14 +111,12 @@ def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit
     lines = [f"{counted(len(defects), 'defect')} in the files of {' and '.join(targets)}; {left}"]
     room = _MOST_LINES
     for kind, title in KINDS.items():
-        these = sorted(harmless(defect.message) for defect in defects if defect.kind == kind)
-        if these:
-            lines.append(f"{title}{' (width×height)' if kind in ('size', 'small', 'mask') else ''}: {len(these)}")
-        shown = these[: max(room, 3)]  # a few of every kind, however many there are of the others
-        room -= len(shown)
-        lines += [f"  {message}" for message in shown]
-        if len(these) > len(shown):
-            lines.append(f"  and {len(these) - len(shown):,} more")
+        if messages := sorted(harmless(defect.message) for defect in defects if defect.kind == kind):
+            lines.append(f"{title}{' (width×height)' if kind in ('size', 'small', 'mask') else ''}: {len(messages)}")
+            shown = messages[: max(room, 3)]  # a few of every kind, however many there are of the others
+            room -= len(shown)
+            more = len(messages) - len(shown)
+            lines += [f"  {message}" for message in [*shown, *([f"and {more:,} more"] if more else [])]]
     return Lines("\n".join(lines))
 
 
@@ -144,7 +142,7 @@ def why_unreadable(header: MaybeHeader, *, max_pixels: int = MAX_PIXELS, **how: 
     pixels = header.width * header.height
     if pixels > max_pixels:
         return f"{pixels:,} pixels are more than the limit of {max_pixels:,}"
-    return lost(header, **how)
+    return find_loss(header, **how)
 
 
 def least_sizes(recipe: Recipe, mode: Mode, units: Mapping[str, int]) -> Least:

@@ -19,7 +19,7 @@ from augrecipes.images.format import stage
 from augrecipes.images.reading import open_file
 from augrecipes.paths import is_archive
 from augrecipes.sources.names import is_folder, is_image
-from augrecipes.sources.sample_inputs import plain_array
+from augrecipes.sources.sample_inputs import one_each
 from augrecipes.sources.source import Source, is_source
 from augrecipes.sources.tar.shards import TarShards
 from augrecipes.user_code import open_module
@@ -205,11 +205,8 @@ def _own_columns(source: Any) -> Mapping[str, Any]:
 def column_of(name: str, values: Any, count: int) -> Any:
     """A column of a source as an array: one value for each sample, of the kind that it has; or a DataError."""
     _, kinds, dtype, said = _COLUMNS[name]
-    array = plain_array(values)
-    if array.shape != (count,) or array.dtype.kind not in kinds:
-        what = f"{array.dtype} of shape {array.shape}"
-        raise DataError(f"column {name!r} of a source of {count} samples should be as many {said}, got {what}")
-    return array.astype(dtype, copy=False)
+    what = f"column {name!r} of a source of {count} samples"
+    return one_each(values, count, what, kinds, said).astype(dtype, copy=False)
 
 
 def _foreign_labels(source: Any, key: str) -> Any:

@@ -98,9 +98,11 @@ def open_data(
             raise DataError("masks and splits are of files; a source gives each sample with its mask")
         # Of a dataset such as `ar.SlideBags`; bags of a packed store are files no more.
         if recipe.facts.tiles and getattr(data, "kind", None) == recipe.kind and not hasattr(data, "store"):
-            if len(data) != len(data.table):
+            bags: Any = data
+            if len(bags) != len(bags.table):
                 raise DataError("some of a dataset's bags, or repeats of them: give the dataset itself")
-            return RecipeSource(data.table, recipe.inputs, data.decode | ({"channels": wanted} if wanted else {}))
+            decode = bags.source.decode | ({"channels": wanted} if wanted else {})
+            return RecipeSource(bags.table, recipe.inputs, decode)
         return RecipeSource(table_of_source(data, recipe, targets), recipe.inputs, decode)
     arguments = as_given(recipe, data)
     if split is not None:

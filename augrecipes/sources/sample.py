@@ -77,6 +77,8 @@ class RecipeSource(Source):
     decode: dict[str, Any]
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    epochs = 1
+    """How many epochs differ in what is read: files are what they are in every one."""
 
     def __len__(self) -> int:
         return self.table.units
@@ -136,11 +138,6 @@ class RecipeSource(Source):
         images = {name: rest.pop(name) for name in names or self.table.images_by_target()}
         return Sample(*self.table.place(k), self.path(k), images, rest)
 
-    def in_epoch(self, k: int, epoch: int, sample: Sample) -> Sample:
-        """The same sample: files are what they are in every epoch."""
-        del k, epoch
-        return sample
-
 
 @dataclass(frozen=True)
 class DatasetView:
@@ -186,11 +183,11 @@ class DatasetView:
 
     def row(self, k: int) -> int:
         """The row of the dataset's table that one of them is read from."""
-        return int(self.dataset.rows()[self.positions[k]])
+        return int(self.dataset.sample_keys.rows_of_samples()[self.positions[k]])
 
     def key(self, k: int) -> int:
         """What keys the draws of one of them, with an epoch."""
-        return int(self.dataset.indices()[self.positions[k]])
+        return int(self.dataset.sample_keys.all()[self.positions[k]])
 
     def path(self, k: int) -> str:
         """What stands for one of them: a file, or a folder."""
@@ -214,10 +211,10 @@ class DatasetView:
         if header.height * header.width > self.most_pixels:
             raise DataError(f"{header.width}×{header.height} px are read only when they are asked for", path)
 
-    def in_epoch(self, k: int, epoch: int, sample: Sample) -> Sample:
-        """One of them as it is read in an epoch: stores hold several, where steps that draw were baked."""
-        del sample
-        return self.sample(k, epoch=epoch)
+    @property
+    def epochs(self) -> int:
+        """How many epochs differ in what is read."""
+        return int(self.dataset.source.epochs)
 
     def pipeline(self, **compiled: Any) -> Any:
         """The dataset's recipe as it runs there, compiled with more arguments."""

@@ -14,9 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import Encoded, as_mask, converted, encoded, open_encoded
-from augrecipes.images.format import ImageHeader, UnreadableError, in_force, lost, stage, wrong_channels
-from augrecipes.images.notices import ALPHA, narrow, tell_once
+from augrecipes.images.encoded import Encoded, as_mask, encoded, open_encoded, with_channels
+from augrecipes.images.format import (
+    ALPHA,
+    ImageHeader,
+    UnreadableError,
+    chosen_policies,
+    find_loss,
+    narrow,
+    stage,
+    warn_once,
+    wrong_channels,
+)
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.files import decode_mask, read_mask
 
@@ -56,7 +65,7 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
         if value.mode.startswith(_PILLOW_DEEP):
             raise DataError(f"an image of Pillow's mode {value.mode}, which has more than 8 bits: convert it")
         if channels in (1, 3) and value.mode.endswith(("A", "a")):
-            tell_once("alpha", f"an image of Pillow {ALPHA}")
+            warn_once("alpha", f"an image of Pillow {ALPHA}")
         mode = {1: "L", 3: "RGB", 4: "RGBA"}.get(channels or len(value.getbands()))
         with stage("decode"):  # which Pillow puts off until now
             pixels = np.asarray(value if mode in (value.mode, None) else value.convert(mode))
@@ -64,10 +73,10 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
     array, axes = _array(value, axes)
     array = _laid_out(array, axes, channels)
     if array.dtype == np.uint16:
-        if in_force(decode.get("depth"), None)["depth"] == "error":
+        if chosen_policies(decode.get("depth"), None)["depth"] == "error":
             raise DataError('16 bits a sample, and images have 8: scale it, or keep the upper 8 with depth="8bit"')
         if note := narrow(array):
-            tell_once("narrow", f"an array has {note}")
+            warn_once("narrow", f"an array has {note}")
         array = (array >> 8).astype(np.uint8)
     if array.dtype.kind == "f":
         array = array.astype(np.float32, copy=False)
@@ -77,7 +86,7 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
         return _sealed(array)
     if why := wrong_channels(array.shape[2], channels, declared=array.shape[2] != 4):  # nobody says that it is alpha
         raise DataError(why)
-    return converted(array, channels)
+    return with_channels(array, channels)
 
 
 def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any = None, **_: Any) -> NDArray[Any]:
@@ -147,7 +156,7 @@ def _check_lossless(image: Any) -> None:
         # Of these Pillow's images do not say whether they are lossy.
         data = path.read_bytes() if kind in ("WEBP", "JPEG2000") and path.is_file() else b""
         if is_lossy(image, data):
-            raise DataError(lost(ImageHeader(kind, image.width, image.height, lossy=True), mask=True))
+            raise DataError(find_loss(ImageHeader(kind, image.width, image.height, lossy=True), mask=True))
 
 
 def _array(value: Any, axes: Axes) -> tuple[NDArray[Any], Axes]:
@@ -227,8 +236,7 @@ def split_parts(
         if names is None or name in names:
             if value is None:
                 raise DataError(f"has no {name}{_there(parts)}")
-            with_ = {**decode, "axes": axes, "undecoded": undecoded}
-            targets[name] = _saying(name, as_image, value, **with_)
+            targets[name] = _saying(name, as_image, value, axes=axes, undecoded=undecoded, **decode)
     for name in inputs.taken & parts.keys():
         if (value := parts.pop(name)) is None:
             continue
@@ -239,9 +247,11 @@ def split_parts(
                 raise DataError(f"its mask is {size[0]}×{size[1]} px, but it is {of_image[0]}×{of_image[1]} px")
             continue
         targets[name] = _points(name, value)
-        labels = getattr(inputs, name).labels
-        if labels is not None:
-            targets[labels] = _labels(parts.pop(labels, None), name, len(targets[name]))
+        if (labels := getattr(inputs, name).labels) is not None:
+            count, values = len(targets[name]), parts.pop(labels, None)
+            if values is None:
+                values = np.zeros(count, np.int64) if name == "boxes" else np.arange(count)
+            targets[labels] = one_each(values, count, f"labels of {count} {name}", "iub", "integers").astype(np.int64)
         for beside in {"object", "masks"} & parts.keys() if name == "boxes" else {"keypoint_object"} & parts.keys():
             targets[beside] = plain_array(parts.pop(beside))
     for name, presence in inputs.presence.items():
@@ -274,13 +284,12 @@ def _points(name: str, value: Any) -> NDArray[np.float32]:
     return points
 
 
-def _labels(value: Any, name: str, n: int) -> NDArray[np.int64]:
-    if value is None:
-        return np.zeros(n, np.int64) if name == "boxes" else np.arange(n, dtype=np.int64)
-    labels = plain_array(value)
-    if labels.shape != (n,) or (labels.size and labels.dtype.kind not in "iub"):
-        raise DataError(f"labels of {n} {name} are as many integers, got {labels.dtype} of shape {labels.shape}")
-    return labels.astype(np.int64)
+def one_each(values: Any, count: int, what: str, kinds: str, said: str) -> NDArray[Any]:
+    """Values as an array of `count`, of some kinds of dtype; DataError otherwise, which begins with `what` they are."""
+    array = plain_array(values)
+    if array.shape != (count,) or (array.size and array.dtype.kind not in kinds):
+        raise DataError(f"{what} should be as many {said}, got {array.dtype} of shape {array.shape}")
+    return array
 
 
 def plain(name: str, value: Any) -> Any:

@@ -144,11 +144,6 @@ class StoredSource(RecipeSource):
         rest = {name: np.array(one) if name == "mask" else one for name, one in sample.rest.items()}
         return Sample(sample.index, sample.tile, sample.path, own, rest)
 
-    def in_epoch(self, k: int, epoch: int, sample: Sample) -> Sample:
-        """The sample as another epoch has it: steps that draw may be baked."""
-        del sample
-        return self.sample(k, epoch)
-
 
 def check_store(store: Store, recipe: Recipe) -> None:
     """StoreError unless `store` holds samples of the recipe's kind, as `augrecipes pack` writes them."""
@@ -204,17 +199,19 @@ def _check_about(store: Store) -> None:
     index.check(store.about, _ABOUT, said_in, "about.")
     times, units = max(1, store.about["epochs"]), store.about["units"]
     if units * times != store.rows:
-        raise index.wrong(said_in, "about.units", f"{units} × {times} are not {store.rows} rows")
+        raise index.damaged_field(said_in, "about.units", f"{units} × {times} are not {store.rows} rows")
     index.check(store.columns, _column_shapes(store), columns)
     lost, channels = sorted(one["row"] for one in store.about["unreadable"]), store.about["channels"]
     if lost and lost[-1] >= store.rows:
-        raise index.wrong(said_in, "about.unreadable", f"row {lost[-1]} of {store.rows}")
+        raise index.damaged_field(said_in, "about.unreadable", f"row {lost[-1]} of {store.rows}")
     for name, items in store.tables.items():
         counts, shapes = items.rows[1:] - items.rows[:-1], items.shapes
         if counts.max(initial=0) > 1 or (counts == 0).nonzero()[0].tolist() != lost:
-            raise index.wrong(columns, f"items/{name}/rows", "rows without pixels are not those that are unreadable")
+            raise index.damaged_field(
+                columns, f"items/{name}/rows", "rows without pixels are not those that are unreadable"
+            )
         if store.targets[name] == "image" and channels is not None and (shapes[:, 2] != channels).any():
-            raise index.wrong(said_in, "about.channels", f"images of {name} have other channels")
+            raise index.damaged_field(said_in, "about.channels", f"images of {name} have other channels")
 
 
 def _column_shapes(store: Store) -> dict[str, Any]:

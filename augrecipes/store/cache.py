@@ -30,10 +30,10 @@ from filelock import FileLock
 
 from augrecipes.cache import CACHE, REMOTE
 from augrecipes.errors import AugrecipesError, StoreError
-from augrecipes.machine import bytes_of
+from augrecipes.machine import parse_size
 from augrecipes.paths import STAGED
 from augrecipes.remote import OF_THE_DISK, RemotePath
-from augrecipes.store.disk import record_of, store_errors
+from augrecipes.store.disk import file_record, store_errors
 
 SIZE = "AUGRECIPES_CACHE_SIZE"
 _LOOK = 0.02  # seconds between two looks at a lock that another process holds
@@ -55,7 +55,7 @@ class FileCache:
     def __init__(self, limit: int | None = None, folder: Path | None = None) -> None:
         if limit is None and (text := os.environ.get(SIZE, "")):
             try:
-                limit = bytes_of(text)
+                limit = parse_size(text)
             except StoreError as error:
                 raise StoreError(f"{SIZE}: {error}") from None
         if folder is None:
@@ -211,7 +211,7 @@ class Fetched:
                         raise
                     with store_errors(there):
                         raise
-                if record_of(staged) == {"size": size, "checksum": checksum}:
+                if file_record(staged) == {"size": size, "checksum": checksum}:
                     return
             raise StoreError(
                 "is not the file that the store's index speaks of: it was changed or damaged since; open the store "

@@ -23,6 +23,7 @@ OWN = "items/"
 """What the names of the store's own columns begin with."""
 
 _ALIGNMENT = 64
+_SHOWN = 200  # characters of what numpy says
 _PART = 1 << 15
 _TEXT, _OFFSETS = ".text", ".offsets"  # behind the name of a column of text, which is two arrays
 _LOCAL = struct.Struct("<26xHH")  # what stands in a zip before a file: the lengths of its name and of what follows it
@@ -72,12 +73,12 @@ Column = NDArray[Any] | Sequence[str] | Texts
 """What callers give: numbers or booleans, or text."""
 
 
-def everywhere(count: int, test: Callable[[slice], Any]) -> bool:
+def holds_for_all(count: int, test: Callable[[slice], Any]) -> bool:
     """Whether `test` holds for all of `count`, a small slice at a time: no worker's memory grows."""
     return all(bool(np.all(test(slice(at, min(at + _PART, count))))) for at in range(0, count, _PART))
 
 
-def tables_of(columns: Mapping[str, Column]) -> dict[str, NDArray[Any] | Texts]:
+def as_tables(columns: Mapping[str, Column]) -> dict[str, NDArray[Any] | Texts]:
     """A caller's columns as a store keeps them. Raises StoreError for what it cannot keep."""
     for name in columns:
         if not re.fullmatch(r"\w+(/\w+)*", name) or name.startswith(OWN):
@@ -126,11 +127,11 @@ def load(blob: mmap.mmap | bytes, path: str) -> dict[str, Any]:
         for name, array in arrays.items():
             if name.endswith(_TEXT):
                 plain = name.removesuffix(_TEXT)
-                columns[plain] = texts_of(array, arrays[plain + _OFFSETS])
+                columns[plain] = as_texts(array, arrays[plain + _OFFSETS])
             elif not name.endswith(_OFFSETS):
                 columns[name] = array
     except Exception as error:  # whatever zip files and heads of arrays made by others raise
-        raise StoreError(f"no columns of a store: {error}; pack the store again", path=path) from error
+        raise StoreError(f"no columns of a store: {str(error)[:_SHOWN]}; pack the store again", path=path) from error
     return columns
 
 
@@ -148,7 +149,7 @@ def _array(blob: mmap.mmap | bytes, info: zipfile.ZipInfo) -> NDArray[Any]:
     return np.ndarray(shape, dtype, blob, at + head.tell())
 
 
-def texts_of(text: NDArray[Any], offsets: NDArray[Any]) -> Texts:
+def as_texts(text: NDArray[Any], offsets: NDArray[Any]) -> Texts:
     """Returns the table of texts that two arrays are. Raises ValueError where they are none."""
     plain = (text.dtype.str, text.ndim, offsets.dtype.str, offsets.ndim) == ("|u1", 1, "<i8", 1)
     if not (plain and len(offsets) and are_offsets(offsets, len(text))):
@@ -158,7 +159,7 @@ def texts_of(text: NDArray[Any], offsets: NDArray[Any]) -> Texts:
 
 def are_offsets(offsets: NDArray[Any], end: int) -> bool:
     """Whether numbers begin at 0, never fall, and end at `end`: then each pair of neighbours is a range."""
-    ordered = everywhere(len(offsets) - 1, lambda part: offsets[1:][part] >= offsets[:-1][part])
+    ordered = holds_for_all(len(offsets) - 1, lambda part: offsets[1:][part] >= offsets[:-1][part])
     return bool(ordered and offsets[0] == 0 and offsets[-1] == end)
 
 
@@ -197,7 +198,7 @@ class StoredFile(NamedTuple):
     numbers: range
 
 
-def table_of(records: Sequence[tuple[int, ...]], counts: Sequence[int]) -> dict[str, NDArray[Any]]:
+def item_table(records: Sequence[tuple[int, ...]], counts: Sequence[int]) -> dict[str, NDArray[Any]]:
     """What is known of items, as it is kept: of each start, size, shape, sample and checksum; and where rows begin."""
     numbers = np.array(records, np.int64).reshape(-1, 7)
     parts = {"start": numbers[:, 0], "size": numbers[:, 1], "shape": numbers[:, 2:5], "sample": numbers[:, 5]}
@@ -205,10 +206,10 @@ def table_of(records: Sequence[tuple[int, ...]], counts: Sequence[int]) -> dict[
     return {name: parts[name].astype(dtype) for name, dtype in TABLE.items()}
 
 
-def joined(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+def join_tables(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     """What is known of the items of several shards or stores, one behind another."""
     if not tables:
-        tables = [table_of([], [0])]
+        tables = [item_table([], [0])]
     firsts, count = [np.zeros(1, "<i8")], 0
     for table in tables:
         firsts.append(table["rows"][1:] + count)

@@ -16,7 +16,6 @@ from typing import BinaryIO
 
 from filelock import FileLock, Timeout
 
-from augrecipes import paths
 from augrecipes.errors import StoreError
 from augrecipes.lru import FLAGS
 from augrecipes.remote import Place, RemoteError, RemotePath
@@ -57,29 +56,7 @@ def sync(file: BinaryIO, path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def sync_folder(folder: Path) -> None:
-    """Waits until the names in `folder` would outlive a power failure."""
-    if os.name == "nt":  # folders cannot be opened there
-        return
-    with store_errors(folder):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems keep names by themselves
-                raise
-        finally:
-            os.close(handle)
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Writes a read-only file that is there whole or not at all, and would outlive a power failure."""
-    with store_errors(path, len(data)):
-        paths.write_file(path, data, mode=READ_ONLY)
-    sync_folder(path.parent)
-
-
-def record_of(path: Path) -> dict[str, int]:
+def file_record(path: Path) -> dict[str, int]:
     """Returns the size of a file and the CRC-32 of all its bytes, as an index has them."""
     size = checksum = 0
     with path.open("rb", buffering=0) as file:

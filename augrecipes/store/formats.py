@@ -156,10 +156,10 @@ def make_item(array: NDArray[Any], *, format: str, role: Role, quality: int = 95
     >>> item.shape, item.size
     ((2, 3, 3), 18)
     """
-    return item_of(array, FORMATS[format].for_role(role), role, quality)
+    return encode_item(array, FORMATS[format].for_role(role), role, quality)
 
 
-def item_of(array: NDArray[Any], store_format: StoreFormat, role: Role, quality: int) -> Item:
+def encode_item(array: NDArray[Any], store_format: StoreFormat, role: Role, quality: int) -> Item:
     """Makes an item, for a format that is looked up already."""
     shape, sample = _checked(array, role)
     encode = store_format.encode

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from augrecipes.errors import StoreError
 from augrecipes.images.format import UnreadableError
 from augrecipes.images.reading import read_bytes
+from augrecipes.paths import write_file
 from augrecipes.remote import Place, RemotePath
 from augrecipes.store import columns
 from augrecipes.store.columns import Texts
-from augrecipes.store.disk import crc32, store_errors, write_file
+from augrecipes.store.disk import READ_ONLY, crc32, store_errors
 
 VERSION = 3
 NAME = "index.json"
@@ -101,7 +102,7 @@ def load(store: Place) -> dict[str, Any]:
     targets, shards = content["targets"].keys(), content["shards"]
     rows = sum(shard["rows"] for shard in shards)
     if not targets or rows != content["rows"] or any(shard["files"].keys() != targets for shard in shards):
-        raise wrong(str(path), "shards, targets", "they do not hold all rows, of all targets")
+        raise damaged_field(str(path), "shards, targets", "they do not hold all rows, of all targets")
     return content
 
 
@@ -121,7 +122,7 @@ def read(path: Place) -> tuple[dict[str, Any], bool]:
         return content, False
 
 
-def as_json(about: Mapping[str, Any]) -> dict[str, Any]:
+def to_json(about: Mapping[str, Any]) -> dict[str, Any]:
     """Returns `about` as it will come back from an index. Raises StoreError for what JSON cannot hold."""
     try:
         return json.loads(_dump(about))
@@ -166,11 +167,11 @@ def publish(
                 "exists already, and a published store is never modified; remove it first", str(folder / NAME)
             )
     for path, data in ((folder / COLUMNS, blob), (folder / NAME, last)):
-        if isinstance(path, RemotePath):
-            with store_errors(path):
+        with store_errors(path, len(data)):
+            if isinstance(path, RemotePath):
                 path.write_bytes(data)
-        else:
-            write_file(path, data)
+            else:
+                write_file(path, data, mode=READ_ONLY)
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
@@ -196,7 +197,7 @@ def check(content: Mapping[str, Any], fields: Mapping[str, Any], path: str, befo
         except RecursionError:  # nested deeper than is ever written
             fitting = False
         if not fitting:
-            raise wrong(path, before + name, "is missing, or nothing that is written there")
+            raise damaged_field(path, before + name, "is missing, or nothing that is written there")
 
 
 def fits(value: Any, shape: Any) -> bool:
@@ -221,6 +222,6 @@ def fits(value: Any, shape: Any) -> bool:
     return bool(shape(value)) if callable(shape) else type(value) is type(shape) and value == shape
 
 
-def wrong(path: str, place: str, what: str) -> StoreError:
+def damaged_field(path: str, place: str, what: str) -> StoreError:
     """Returns the error for a field or a column, `place`, of the file `path` that is not as it is written."""
     return StoreError(f"{place}: {what}; it was edited or damaged: pack the store again", path=path)

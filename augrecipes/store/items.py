@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from augrecipes.errors import StoreError
 from augrecipes.images.format import raise_if_memory, stage
 from augrecipes.remote import Place
-from augrecipes.store.columns import DTYPES, StoredFile, everywhere
+from augrecipes.store.columns import DTYPES, StoredFile, holds_for_all
 from augrecipes.store.disk import crc32
 from augrecipes.store.formats import StoreFormat
 from augrecipes.store.index import shard_name
@@ -41,7 +41,7 @@ class MappedItems(NamedTuple):
     owner: Any
 
 
-def files_of(target: str, suffix: str, shards: Sequence[dict[str, Any]], rows: NDArray[np.int64]) -> list[StoredFile]:
+def list_files(target: str, suffix: str, shards: Sequence[dict[str, Any]], rows: NDArray[np.int64]) -> list[StoredFile]:
     """Lists the files of a target.
 
     Args:
@@ -141,7 +141,7 @@ class Items:
         self.sample, self.checksum, self.rows = table["sample"], table["checksum"], table["rows"]
         # Python numbers come faster out of a view of memory than out of an array.
         self._seen_at, self._start, self._rows = self._seen.data, self.start.data, self.rows.data
-        same = len(self) > 0 and everywhere(
+        same = len(self) > 0 and holds_for_all(
             len(self), lambda part: (self.shapes[part] == self.shapes[0]) & (self.sample[part, None] == self.sample[0])
         )
         self._shape = self._shape_of(0) if same else None
@@ -163,7 +163,7 @@ class Items:
     @cached_property
     def one_a_row(self) -> bool:
         """Whether item k is that of row k, and there are no others."""
-        return len(self.rows) == len(self) + 1 and everywhere(
+        return len(self.rows) == len(self) + 1 and holds_for_all(
             len(self.rows), lambda part: self.rows[part] == np.arange(*part.indices(len(self.rows)))
         )
 
@@ -248,7 +248,7 @@ class Items:
     @cached_property
     def _is_plain(self) -> bool:
         """Whether all items are uint8, as they are."""
-        return self.decode is None and everywhere(len(self), lambda part: self.sample[part] == 0)
+        return self.decode is None and holds_for_all(len(self), lambda part: self.sample[part] == 0)
 
     def _shape_of(self, item: int) -> tuple[int, ...]:
         height, width, channels = self.shapes[item].tolist()

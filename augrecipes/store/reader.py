@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
-from augrecipes.machine import bytes_of
+from augrecipes.machine import parse_size
 from augrecipes.redaction import redact
 from augrecipes.remote import Place, RemotePath, place_of
 from augrecipes.store import columns, index
 from augrecipes.store.cache import Fetched, FileCache
-from augrecipes.store.columns import DTYPES, TABLE, StoredFile, are_offsets, everywhere
+from augrecipes.store.columns import DTYPES, TABLE, StoredFile, are_offsets, holds_for_all
 from augrecipes.store.disk import check_size, crc32, map_file, store_errors
 from augrecipes.store.formats import FORMATS, Role, StoreFormat
-from augrecipes.store.items import Items, MappedShards, Verify, files_of
+from augrecipes.store.items import Items, MappedShards, Verify, list_files
 
 _PART = "part"  # what a part says about itself, and a store does not
 
@@ -54,7 +54,7 @@ class Store:
         self.path: Place = path
         self.fetched: Fetched | None = None
         if isinstance(path, RemotePath):
-            self.fetched = Fetched(path, self.digest, FileCache(None if cache_size is None else bytes_of(cache_size)))
+            self.fetched = Fetched(path, self.digest, FileCache(None if cache_size is None else parse_size(cache_size)))
         else:
             self.path = Path(os.path.abspath(path))  # noqa: PTH100 (symbolic links are left as they are)
         self._mapped = self.fetched.mapped if self.fetched else partial(_here, Path(self.path))
@@ -65,7 +65,7 @@ class Store:
         self.targets: dict[str, Role] = content["targets"]
         self.index, self.checks, self.cache_size = content, verify, cache_size
         if self.format not in FORMATS:
-            raise index.wrong(str(path / index.NAME), "format", f"{', '.join(FORMATS)} are known")
+            raise index.damaged_field(str(path / index.NAME), "format", f"{', '.join(FORMATS)} are known")
         file, name = content["columns"], str(path / index.COLUMNS)
         blob = self._mapped(index.COLUMNS, file["size"], file["checksum"])
         if crc32(blob) != file["checksum"]:
@@ -127,10 +127,10 @@ class Store:
         table = {key.removeprefix(prefix): column for key, column in arrays.items() if key.startswith(prefix)}
         try:
             check(table, store_format, role, self.rows)
-            files = files_of(name, store_format.suffix, self.index["shards"], table["rows"])
+            files = list_files(name, store_format.suffix, self.index["shards"], table["rows"])
             check_files(table, files)
         except ValueError as error:
-            raise index.wrong(str(self.path / index.COLUMNS), prefix, str(error)) from None
+            raise index.damaged_field(str(self.path / index.COLUMNS), prefix, str(error)) from None
         if isinstance(self.path, Path):
             for file in files:
                 with store_errors(self.path / file.name):
@@ -241,7 +241,7 @@ def check(table: Mapping[str, NDArray[Any]], store_format: StoreFormat, role: Ro
             raise ValueError(f"{name}: is {list(column.shape)}, not {list(wanted[name])}")
     if not are_offsets(first, count):
         raise ValueError("rows: there are items that belong to no row")
-    bytes_of = np.array([dtype.itemsize for dtype in DTYPES])
+    itemsizes = np.array([dtype.itemsize for dtype in DTYPES])
 
     def possible(part: slice) -> NDArray[np.bool_]:
         height, width, channels = shape[part].T.astype(np.int64)
@@ -249,10 +249,10 @@ def check(table: Mapping[str, NDArray[Any]], store_format: StoreFormat, role: Ro
         known &= sample[part] < len(DTYPES)
         if store_format.decode is not None:
             return known & (store_format.lossless | (sample[part] == 0))
-        pixels, rest = np.divmod(size[part], np.maximum(channels, 1) * bytes_of[sample[part] % len(DTYPES)])
+        pixels, rest = np.divmod(size[part], np.maximum(channels, 1) * itemsizes[sample[part] % len(DTYPES)])
         return known & (rest == 0) & (height * width == pixels)
 
-    if not everywhere(count, possible):
+    if not holds_for_all(count, possible):
         raise ValueError("shape, sample: there are items of no shape, or of another size than their shape")
 
 
@@ -266,5 +266,5 @@ def check_files(table: Mapping[str, NDArray[Any]], files: Sequence[StoredFile]) 
             room = np.append(start[part.start + 1 : part.stop + 1], end)[: len(at)]
             return (at >= 0) & (at <= end) & (count > 0) & (count <= room - at)
 
-        if not everywhere(len(start), lies):
+        if not holds_for_all(len(start), lies):
             raise ValueError("start, size: there are items outside their file, or within others")

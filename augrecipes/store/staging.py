@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
+from augrecipes.paths import sync_folder, write_file
 from augrecipes.store import columns
-from augrecipes.store.columns import DTYPES, TABLE, Texts, table_of
-from augrecipes.store.disk import READ_ONLY, crc32, record_of, store_errors, sync, sync_folder, write_all, write_file
+from augrecipes.store.columns import DTYPES, TABLE, Texts, item_table
+from augrecipes.store.disk import READ_ONLY, crc32, file_record, store_errors, sync, write_all
 from augrecipes.store.formats import Item, StoreFormat, pieces
 from augrecipes.store.index import differences, shard_name
 
@@ -116,8 +117,9 @@ class OpenShard:
             with store_errors(self._paths[name]):
                 self._paths[name].chmod(READ_ONLY)
         self.close()
-        sync_folder(self._folder)
-        tables = {name: table_of(self._records[name], self._counts[name]) for name in self._formats}
+        with store_errors(self._folder):
+            sync_folder(self._folder)
+        tables = {name: item_table(self._records[name], self._counts[name]) for name in self._formats}
         return StagedShard(self._sums, tables, Texts.of(self.notes))
 
     def _put(self, name: str, item: Item) -> tuple[int, ...]:
@@ -180,8 +182,8 @@ def begin(root: Path, plan: dict[str, Any]) -> None:
             for old in root.glob("*.npz"):
                 old.unlink()
         (root / "store").mkdir(exist_ok=True)
-    if known != wanted:
-        write_file(path, wanted.encode("ascii"))
+        if known != wanted:
+            write_file(path, wanted.encode("ascii"), mode=READ_ONLY)
 
 
 def remove(root: Path) -> None:
@@ -216,7 +218,7 @@ def _opened(root: Path, number: int, suffixes: Mapping[str, str], sent: Mapping[
         for name, file in shard_files(number, suffixes).items():
             if sent is not None and sent.get(file) != records[name]["size"]:
                 return None
-            if sent is None and record_of(root / "store" / file) != records[name]:
+            if sent is None and file_record(root / "store" / file) != records[name]:
                 return None
         return StagedShard(records, tables, cast("Texts", arrays["notes"]))
     except Exception:  # whatever zip files that are damaged raise: such a shard is written again

@@ -12,7 +12,7 @@ from augrecipes.errors import StoreError
 from augrecipes.progress import Progress
 from augrecipes.remote import RemotePath
 from augrecipes.store.columns import StoredFile, Texts
-from augrecipes.store.disk import crc32, record_of, store_errors
+from augrecipes.store.disk import crc32, file_record, store_errors
 from augrecipes.store.reader import Store, open_store
 
 
@@ -66,7 +66,7 @@ def _faults(store: Store, name: str, stored: StoredFile) -> Iterator[Fault]:
         if isinstance(store.path, RemotePath):  # the file as it is there now
             path = Path(folder, "file")
             (store.path / stored.name).fetch(path)
-        if record_of(path) == {"size": stored.size, "checksum": stored.checksum}:
+        if file_record(path) == {"size": stored.size, "checksum": stored.checksum}:
             return
         whole = True
         with path.open("rb") as file:

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from augrecipes.cache import CACHE, cache_folder
 from augrecipes.errors import StoreError
+from augrecipes.paths import sync_folder, write_file
 from augrecipes.remote import Place, RemotePath, place_of
 from augrecipes.store import index
-from augrecipes.store.columns import Column, joined, tables_of
-from augrecipes.store.disk import locked, store_errors, sync_folder, write_file
-from augrecipes.store.formats import FORMATS, Item, Role, item_of
+from augrecipes.store.columns import Column, as_tables, join_tables
+from augrecipes.store.disk import READ_ONLY, locked, store_errors
+from augrecipes.store.formats import FORMATS, Item, Role, encode_item
 from augrecipes.store.index import publish
 from augrecipes.store.staging import OpenShard, StagedShard, begin, forget, remove, shard_files, staged_shards
 
@@ -81,7 +82,7 @@ class StoreWriter:
         self._targets = dict(targets)
         self._formats = {name: FORMATS[format].for_role(role) for name, role in targets.items()}
         self._plan: dict[str, Any] = {
-            "about": index.as_json(about or {}),
+            "about": index.to_json(about or {}),
             "format": format,
             "kind": kind,
             "quality": quality if any(how.encode for how in self._formats.values()) else None,
@@ -158,20 +159,20 @@ class StoreWriter:
         """
         if self.done != self._plan["rows"]:
             raise StoreError(f"only {self.done:,} of {self._plan['rows']:,} rows were written", path=str(self.path))
-        tables = tables_of(columns or {})
+        tables = as_tables(columns or {})
         with self._errors():
             self._close_shard()
             fields = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")} | {
                 "targets": self._targets
             }
-            fields["about"] = {**self._plan["about"], **index.as_json(about or {})}
+            fields["about"] = {**self._plan["about"], **index.to_json(about or {})}
             shards = [{"rows": len(shard.notes), "files": dict(shard.files)} for shard in self._shards]
-            items = {name: joined([shard.tables[name] for shard in self._shards]) for name in self._formats}
+            items = {name: join_tables([shard.tables[name] for shard in self._shards]) for name in self._formats}
             publish(self.path if isinstance(self.path, RemotePath) else self._folder, items, tables, fields, shards)
             if isinstance(self.path, Path):
                 with store_errors(self.path):
                     self._folder.rename(self.path)
-                sync_folder(self.path.parent)
+                    sync_folder(self.path.parent)
             remove(self._root)
             self.close()
 
@@ -254,7 +255,7 @@ class StoreWriter:
         if isinstance(value, Item):
             return value
         try:
-            return item_of(value, self._formats[name], self._targets[name], self._plan["quality"] or 0)
+            return encode_item(value, self._formats[name], self._targets[name], self._plan["quality"] or 0)
         except StoreError as error:
             raise StoreError(f"row {row}: {error.reason}", path=str(self.path)) from None
 
@@ -264,7 +265,9 @@ class StoreWriter:
             number, shard = len(self._shards), self._open.finished()
             if isinstance(self.path, RemotePath):
                 self._send(self.path, [*shard_files(number, self._suffixes).values()])
-            write_file(self._root / f"{number:05}.npz", shard.render())
+            table, data = self._root / f"{number:05}.npz", shard.render()
+            with store_errors(table, len(data)):
+                write_file(table, data, mode=READ_ONLY)
             self._shards.append(shard)
             self._open = None
 

@@ -110,9 +110,9 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
         return Route(path, endpoint, methods=["POST"])
 
     async def image(request: Request) -> Response:
-        if (found := studio.images.peek(request.path_params["address"])) is None:
+        if (png := studio.images.peek(request.path_params["address"])) is None:
             raise Refused(404, "image", "this image is no longer cached", "draw it again")
-        return Response(found, media_type="image/png")
+        return Response(png, media_type="image/png")
 
     routes = [
         answer("/api/alive", file.alive, quick=True),
@@ -153,12 +153,12 @@ async def _end_with(request: Request, turn: WorkTurn) -> None:
 
 async def body_of(request: Request) -> bytes:
     """A request's body; Refused where it is larger than any that the page sends."""
-    found = bytearray()
+    body = bytearray()
     async for chunk in request.stream():
-        found += chunk
-        if len(found) > MOST_BODY:
+        body += chunk
+        if len(body) > MOST_BODY:
             raise Refused(413, "too-large", f"a request is at most {MOST_BODY:,} bytes")
-    return bytes(found)
+    return bytes(body)
 
 
 def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -201,7 +201,7 @@ class Guard:
         host, api = ",".join(headers.getlist("host")).lower(), path.startswith("/api/")
         if host not in self._hosts:
             raise Refused(403, "host", "this is not the address of the studio")
-        origins = {one.lower() for one in headers.getlist("origin")} - {f"http://{host}"}
+        origins = {origin.lower() for origin in headers.getlist("origin")} - {f"http://{host}"}
         sites = {*headers.getlist("sec-fetch-site")} - {"same-origin", "none"}
         if origins or (api and sites):
             raise Refused(403, "origin", "other pages have no access to the studio")

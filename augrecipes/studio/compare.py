@@ -24,8 +24,8 @@ from augrecipes.ops.frozen import Arguments
 from augrecipes.preview.display import amplified, at_size, rgb_of_input, rgb_of_output, within
 from augrecipes.recipe.model import UINT8_HWC, Inputs, Step
 from augrecipes.studio.editing import steps_by_path
+from augrecipes.studio.file import argument_of
 from augrecipes.studio.jobs import go_on
-from augrecipes.studio.pair_names import pair_names
 from augrecipes.studio.requests import CompareRequest, Refused, ViewRequest, no_step
 from augrecipes.studio.studio import Studio
 from augrecipes.studio.view import View, drawn_in, part_of, whole
@@ -55,30 +55,31 @@ def extremes(studio: Studio, request: ViewRequest) -> dict[str, Any]:
     if top.site in view.baked:
         raise Refused(422, "baked", f"{top.name} is in the store already: nothing of it is drawn here")
     steps, sites = view.recipe.in_epoch(epoch).section(view.mode) or (), sites_before(view, path)
-    behind = [one for one in steps if one.site not in {*sites, top.site}]
-    pipeline = _compiled(view, [one for one in steps if one.site in sites], [top, *behind])
+    later = [other for other in steps if other.site not in {*sites, top.site}]
+    pipeline = _compiled(view, [other for other in steps if other.site in sites], [top, *later])
     sample = studio.data.sample(view.recipe, pipeline, view.units(index, epoch)[0], epoch)
     traced = pipeline.stages(index, epoch, sample.tile)(**sample.targets)
     last = traced[-1][1] if traced else sample.images
-    given = {name: whole(one) for name, one in (last if isinstance(last, Mapping) else {"image": last}).items()}
-    held = top.name == groups.DEGRADE and step is not top  # it makes an image with the others, and with their draws
+    images = {name: whole(image) for name, image in (last if isinstance(last, Mapping) else {"image": last}).items()}
+    # In a Degrade it makes an image with the others, and with their draws.
+    in_degrade = top.name == groups.DEGRADE and step is not top
     ways = list(_ways(step))
     ways = [ways[k] for k in np.unique(np.linspace(0, len(ways) - 1, min(len(ways), 2 * _CORNERS)).astype(int))]
     tried = []
-    for number, way in enumerate([*ways, *([step] * (1 if held else _DRAWS))]):
+    for number, way in enumerate([*ways, *([step] * (1 if in_degrade else _DRAWS))]):
         go_on()
-        alone = _instead(top, step, replace(way, p=1.0)) if held else replace(way, p=1.0)
-        pipeline = _compiled(view, [alone], behind, resumes=True)
+        alone = _instead(top, step, replace(way, p=1.0)) if in_degrade else replace(way, p=1.0)
+        pipeline = _compiled(view, [alone], later, resumes=True)
         with suppress(DataError):  # the step fails in this way
-            at = pipeline.at(index, epoch if held else epoch + number)
-            out = at(**{name: given[name] for name in pipeline.targets})
-            tried.append(_change(step, out, pipeline.outputs, given))
+            at = pipeline.at(index, epoch if in_degrade else epoch + number)
+            out = at(**{name: images[name] for name in pipeline.targets})
+            tried.append(_change(step, out, pipeline.outputs, images))
     if not tried:
         raise DataError("the step fails on this sample in every way that was tried", sample.path, step.site)
     tried.sort(key=itemgetter(0))
     return {
-        which: {**view.put(rgb_of_input(image)), "words": words, "apart": apart, "target": target}
-        for which, (apart, target, image, words) in (("least", tried[0]), ("most", tried[-1]))
+        which: {**view.put(rgb_of_input(image)), "words": words, "apart": distance, "target": target}
+        for which, (distance, target, image, words) in (("least", tried[0]), ("most", tried[-1]))
     }
 
 
@@ -98,14 +99,14 @@ def _outermost(path: str) -> str:
     return ".".join(words[: 1 + next((k for k, word in enumerate(words) if word.isdigit()), 0)])
 
 
-def _compiled(view: View, steps: Sequence[Step], behind: Sequence[Step], **more: Any) -> Pipeline:
+def _compiled(view: View, steps: Sequence[Step], later: Sequence[Step], **more: Any) -> Pipeline:
     """Some steps by themselves; the targets that steps `behind` them make are not there yet."""
     output: dict[str, Any] = {"output": UINT8_HWC, "outputs": Arguments()}
     inputs = Inputs() if more else view.recipe.inputs
     part = replace(view.recipe, steps=tuple(steps), eval=None, derived=False, inputs=inputs, **output)
-    later = frozenset(one.args["target"] for one in behind if one.name == groups.DEGRADE)
+    made_later = frozenset(step.args["target"] for step in later if step.name == groups.DEGRADE)
     seed = view.request.seed
-    return view.studio.built(part, "train", "none", seed, save_applied_params=True, later=later, **more)
+    return view.studio.built(part, "train", "none", seed, save_applied_params=True, later=made_later, **more)
 
 
 def _ways(step: Step) -> Iterator[Step]:
@@ -122,10 +123,10 @@ def _ways(step: Step) -> Iterator[Step]:
         return
     ends = ([(name, [low, low]), (name, [high, high])] for name, (low, high) in _ranges(step))
     for corner in itertools.islice(itertools.product(*ends), _CORNERS):
-        made = replace(step, args=Arguments({**step.args.plain(), **dict(corner)}))
+        way = replace(step, args=Arguments({**step.args.plain(), **dict(corner)}))
         with suppress(AugrecipesError):
-            registry.construct(made)
-            yield made
+            registry.construct(way)
+            yield way
 
 
 def _instead(group: Step, old: Step, new: Step) -> Step:
@@ -140,8 +141,7 @@ def _ranges(step: Step) -> Iterator[tuple[str, tuple[float, float]]]:
     properties = registry.takes(step.name)
     for name, value in registry.effective(step).items():
         part = properties.get(name, {})
-        pairs = any(len(one.get("prefixItems", ())) == 2 for one in part.get("anyOf", [part]))
-        if not pairs or pair_names(name, part):
+        if argument_of(name, part)["type"] != "range":
             continue
         symmetric = part.get("x-range") == "symmetric"
         match value:
@@ -154,22 +154,22 @@ def _ranges(step: Step) -> Iterator[tuple[str, tuple[float, float]]]:
 
 
 def _change(
-    step: Step, out: dict[str, Any], names: Sequence[str], given: Mapping[str, NDArray[Any]]
+    step: Step, out: dict[str, Any], names: Sequence[str], images: Mapping[str, NDArray[Any]]
 ) -> tuple[float, str, NDArray[Any], str]:
     """How far a step changes the image that it changes most, which that is, the image, and what was drawn."""
-    largest = max(given.values(), key=lambda one: one.shape[0] * one.shape[1])
-    far, name = max((_apart(out[name], given.get(name, largest)), name) for name in names)
+    largest = max(images.values(), key=lambda image: image.shape[0] * image.shape[1])
+    far, name = max((_apart(out[name], images.get(name, largest)), name) for name in names)
     drawn = drawn_in(out)
-    acted = [drawn[one.site] for one in step.walk() if one.site in drawn]
+    acted = [drawn[inner.site] for inner in step.walk() if inner.site in drawn]
     words = "; ".join(": ".join(filter(None, (cls if step.steps else "", text))) for cls, text in acted)
     return far, name, out[name], words
 
 
-def _apart(image: NDArray[Any], given: NDArray[Any]) -> float:
+def _apart(image: NDArray[Any], source: NDArray[Any]) -> float:
     """How different two images look, in levels; of other sizes once both fill the same frame."""
-    other = within(rgb_of_input(given), _COMPARED)
-    one = at_size(within(rgb_of_input(image), _COMPARED), other.shape[:2])
-    return float(np.abs(one.astype(np.int16) - other).mean())
+    source_shown = within(rgb_of_input(source), _COMPARED)
+    shown = at_size(within(rgb_of_input(image), _COMPARED), source_shown.shape[:2])
+    return float(np.abs(shown.astype(np.int16) - source_shown).mean())
 
 
 def compared(studio: Studio, request: CompareRequest) -> dict[str, Any]:
@@ -189,28 +189,28 @@ def compared(studio: Studio, request: CompareRequest) -> dict[str, Any]:
     samples = [view.sample(units[tile], request.epoch) for view in views]
     if samples[0].path != samples[1].path:
         raise DataError(f"sample {request.index} of B is another file, {samples[1].path}", samples[0].path)
-    found: dict[str, Any] = {"target": name, "words": _words(a, b)}
+    answer: dict[str, Any] = {"target": name, "words": _words(a, b)}
     images = []
     for key, view, sample in zip("ab", views, samples, strict=True):
         out = sample.run(view.pipeline, request.epoch)
         images.append(rgb_of_output(out[name], view.recipe.outputs.get(name, view.recipe.output)))
-        found[key] = view.output(out[name], name, out)
+        answer[key] = view.output(out[name], name, out)
     if images[0].shape != images[1].shape:
-        return {**found, "difference": None, "largest": None, "mean": None, "times": None}
-    apart = np.abs(images[0].astype(np.float32) - images[1].astype(np.float32)).max(axis=-1)
-    image, times = amplified(apart)
-    difference = {"largest": float(apart.max()), "mean": float(apart.mean()), "times": times}
-    return {**found, "difference": a.put(image), **difference}
+        return {**answer, "difference": None, "largest": None, "mean": None, "times": None}
+    distance = np.abs(images[0].astype(np.float32) - images[1].astype(np.float32)).max(axis=-1)
+    image, times = amplified(distance)
+    difference = {"largest": float(distance.max()), "mean": float(distance.mean()), "times": times}
+    return {**answer, "difference": a.put(image), **difference}
 
 
 def _words(a: View, b: View) -> list[str]:
-    found = diff(a.switched, b.switched)
-    lines = [f"{one.key}: {one.text}" for one in found.settings]
-    for one in found.steps:
-        draws = " (other draws)" if one.draws == "changed" else ""
-        where = "eval " if one.mode == "eval" else ""
-        lines.append(f"{_MARKS[one.what]} {where}{one.site}: {one.text}{draws}")
-    lines += [f"to keep draws: {hint}" for hint in found.hints]
+    difference = diff(a.switched, b.switched)
+    lines = [f"{change.key}: {change.text}" for change in difference.settings]
+    for change in difference.steps:
+        draws = " (other draws)" if change.draws == "changed" else ""
+        where = "eval " if change.mode == "eval" else ""
+        lines.append(f"{_MARKS[change.what]} {where}{change.site}: {change.text}{draws}")
+    lines += [f"to keep draws: {hint}" for hint in difference.hints]
     if a.pipeline.optimize != b.pipeline.optimize:
         lines.append(f"optimize: {a.pipeline.optimize} → {b.pipeline.optimize}")
     lines = lines or ["the same in effect"]
@@ -233,7 +233,7 @@ def costs(studio: Studio, request: ViewRequest) -> dict[str, Any]:
     )
     explained = explain(recipe, "train", optimize, "uint8").with_times(measured, "").to_json()
     fired = {rule["rule"] for rule in explained["rules"]}
-    idle = [one for one in rules_for(recipe, optimize) if one.name not in fired]
+    idle = [rule for rule in rules_for(recipe, optimize) if rule.name not in fired]
     baked = [step for step in view.written.steps if step.site in view.baked]
     steps = [{"site": step.site, "name": f"{step.name} (in the store)", "depth": 0, "ms": 0.0} for step in baked]
     explained["idle"] = [{"rule": rule.name, "equation": rule.equation} for rule in idle]

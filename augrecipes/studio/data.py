@@ -111,9 +111,9 @@ class StudioData:
 
     def _check_inside(self, files: RecipeSource, unit: int) -> None:
         """Refused for a file that a link in a folder of data leads out to."""
-        given = self.data.values() if isinstance(self.data, Mapping) else [self.data]
-        named = [one for some in given for one in (some if isinstance(some, list) else [some])]
-        roots = [Path(os.path.realpath(os.fsdecode(one))) for one in named if isinstance(one, str | os.PathLike)]
+        values = self.data.values() if isinstance(self.data, Mapping) else [self.data]
+        named = [place for some in values for place in (some if isinstance(some, list) else [some])]
+        roots = [Path(os.path.realpath(os.fsdecode(place))) for place in named if isinstance(place, str | os.PathLike)]
         if not roots or not all(root.is_dir() for root in roots):
             return  # a list of files names where they are
         for path in files.table.paths(unit).values():
@@ -128,14 +128,14 @@ class StudioData:
             return str(self._drawn("slides", lambda at: draw_slides(at, bags=4, shrink=2))), None
         if facts.scales:
             most = max(recipe.scales.values())
-            found = {name: _SCALES.get(most / recipe.scales[name]) for name in targets}
-            if strange := [name for name, folder in found.items() if folder is None]:
+            folders = {name: _SCALES.get(most / recipe.scales[name]) for name in targets}
+            if strange := [name for name, folder in folders.items() if folder is None]:
                 raise DataError(
                     f"the demo's scenes come at three scales, 1, 2 and 4; none is that of {', '.join(strange)}: "
                     "give your own with --data TARGET=FOLDER"
                 )
             pairs = self._drawn("pairs", lambda at: draw_scenes(at, count=6))
-            return {name: str(pairs / str(folder)) for name, folder in found.items()}, None
+            return {name: str(pairs / str(folder)) for name, folder in folders.items()}, None
         masked, boxed = recipe.inputs.mask == "required", recipe.inputs.boxes is not None
         about = f"{recipe.name} {recipe.about}".lower()
         if not masked and not boxed and not any(word in about for word in _TISSUE):

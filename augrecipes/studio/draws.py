@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.run.instrument import SINK, route_steps
+from augrecipes.compiler.run.clock import SINK, route_steps
 from augrecipes.errors import AugrecipesError
 from augrecipes.ops import registry
 from augrecipes.preview.display import rgb_of_input, size_text
@@ -81,16 +81,16 @@ def _shared(steps: tuple[Step, ...], inherited: str) -> Iterator[str]:
 
 
 def _with_source(
-    view: View, sample: Sample, out: dict[str, Any], name: str, request: ViewRequest, one: dict[str, Any]
+    view: View, sample: Sample, out: dict[str, Any], name: str, request: ViewRequest, picture: dict[str, Any]
 ) -> dict[str, Any]:
     origin = view.pipeline.origins[name]
     if view.recipe.facts.tiles:
-        one["tile"] = sample.tile
+        picture["tile"] = sample.tile
     if (window := (out.get("window") or {}).get(origin)) is not None:
-        one["window"] = [int(value) for value in window]
+        picture["window"] = [int(value) for value in window]
     if request.source:
-        one["source"] = view.source(sample, origin)
-    return one
+        picture["source"] = view.source(sample, origin)
+    return picture
 
 
 def python_of(view: View, sample: Sample, unit: int, epoch: int) -> str:
@@ -105,8 +105,8 @@ def python_of(view: View, sample: Sample, unit: int, epoch: int) -> str:
         return f"(ds := {packed}).pipeline.at({tile})(**ds.given({tile}).targets)"
     paths = {name: files.table.paths(unit)[name] for name in sample.images}
     named = isinstance(files.table, GivenTable) or any("\0" in path or not path for path in paths.values())
-    given = {name: name if named else _read(path, sample.images[name], files) for name, path in paths.items()}
-    arguments = [f"{name}={value}" for name, value in {**given, **{name: name for name in sample.rest}}.items()]
+    images = {name: name if named else _read(path, sample.images[name], files) for name, path in paths.items()}
+    arguments = [f"{name}={value}" for name, value in {**images, **{name: name for name in sample.rest}}.items()]
     tile = f", tile={sample.tile}" if sample.tile else ""
     at = f"at({sample.index}, epoch={epoch}{tile})"
     return f"ar.load({source!r}).compile({how}).{at}({', '.join(arguments)})"
@@ -144,7 +144,7 @@ def stages(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
 
 def _top(view: View) -> dict[str, Step]:
     outermost = {step.site for step in part_of(view.written, "").steps}
-    return {path: one for path, one in view.steps.items() if one.site in outermost and not path.startswith("eval")}
+    return {path: step for path, step in view.steps.items() if step.site in outermost and not path.startswith("eval")}
 
 
 def _of_one(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: Say) -> None:
@@ -187,7 +187,7 @@ def _of_many(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say:
     traced = dict(view.pipeline.stages(sample.index, epoch, sample.tile)(**sample.targets))
     for path, step in _top(view).items():
         if step.site in traced:
-            images = [{"target": name, **view.put(rgb_of_input(one))} for name, one in traced[step.site].items()]
+            images = [{"target": name, **view.put(rgb_of_input(image))} for name, image in traced[step.site].items()]
             shown = {"pictures": images, **images[0]}
         say({**_line(view, path, step, drawn), **shown})
 
@@ -197,8 +197,8 @@ def _line(view: View, path: str, step: Step, drawn: dict[str, str]) -> dict[str,
     line: dict[str, Any] = {"path": path, "name": step.name, "applied": True, "on": True}
     if step.site in view.baked:
         return {**line, "words": "in the store already: what is read has it behind it", "baked": True}
-    ran = [one for one in step.walk() if one is not step and one.site in drawn]
-    words = drawn.get(step.site) or "; ".join(": ".join(filter(None, (one.name, drawn[one.site]))) for one in ran)
+    ran = [inner for inner in step.walk() if inner is not step and inner.site in drawn]
+    words = drawn.get(step.site) or "; ".join(": ".join(filter(None, (inner.name, drawn[inner.site]))) for inner in ran)
     acted, on, chance = bool(ran) or step.site in drawn, path not in view.variant.off, registry.chance(step)
     words = words or str((registry.arguments(step.name) or {}).get("description", ""))  # nothing drawn can be said
     words = "switched off" if not on else words if acted else f"did not act: p is {chance:g}"

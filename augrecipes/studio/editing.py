@@ -49,8 +49,8 @@ class PageText:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._starts = [0, *(found.end() for found in _BREAK.finditer(text))]
-        self._yaml = [0, *(found.end() for found in _YAML_BREAK.finditer(text))]
+        self._starts = [0, *(match.end() for match in _BREAK.finditer(text))]
+        self._yaml = [0, *(match.end() for match in _YAML_BREAK.finditer(text))]
 
     def of(self, offset: int) -> list[int]:
         """Line from 1 and column from 0 of an offset, for the page."""
@@ -79,7 +79,7 @@ def checked(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
             extends = spans.entry(spans.top, "extends")
     except RecipeError:
         pass  # the problems say why
-    found = []
+    shown = []
     for number, problem in enumerate(problems):
         here = problem.file == studio.name
         file = "" if here else f"{Path(problem.file).name}:{problem.line}:{problem.col}"
@@ -94,13 +94,13 @@ def checked(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
         where = page.between(_span_of(problem, spans, page) if here else extends or TextSpan(0, 0))
         fix = _fix_of(studio, problem, spans, problems) if spans and here and number < _MOST_FIXED else None
         edits = [{**page.between(edit.span), "text": edit.text} for edit in fix.edits] if fix else []
-        found.append({**where, **said, "fix": fix and {"title": fix.title, "edits": edits}})
-    found = sorted([*found, *_gaps(page)], key=lambda problem: problem["from"])
+        shown.append({**where, **said, "fix": fix and {"title": fix.title, "edits": edits}})
+    shown = sorted([*shown, *_gaps(page)], key=lambda problem: problem["from"])
     resolved = recipe.to_yaml() if recipe is not None and extends else None
     steps = [] if spans is None else _outline(spans, page, recipe, extends=extends is not None)
     name, kind, last = (None, None, 0) if recipe is None else (recipe.name, recipe.kind, recipe.last_epoch)
     known = {"name": name, "kind": kind, "last_epoch": last}
-    return {"problems": found, "resolved": resolved, **known, "steps": steps}
+    return {"problems": shown, "resolved": resolved, **known, "steps": steps}
 
 
 def _gaps(page: PageText) -> Iterator[dict[str, Any]]:
@@ -124,12 +124,12 @@ def _diagnosed(studio: Studio, text: str) -> tuple[Recipe | None, Sequence[Diagn
 def _fix_of(studio: Studio, problem: Diagnostic, spans: Spans, problems: Sequence[Diagnostic]) -> QuickFix | None:
     """The first of a problem's fixes after which it is gone, and the recipe has no error that it had not before."""
 
-    def keys(found: Sequence[Diagnostic]) -> set[tuple[str, str, str]]:
-        return {(one.code, one.name, one.message) for one in found}
+    def keys(problems: Sequence[Diagnostic]) -> set[tuple[str, str, str]]:
+        return {(problem.code, problem.name, problem.message) for problem in problems}
 
     before = keys(problems)
-    for one in problem.fixes:
-        if (fix := quick_fix(spans, problem.line, problem.col, one)) is None:
+    for offered in problem.fixes:
+        if (fix := quick_fix(spans, problem.line, problem.col, offered)) is None:
             continue
         after = keys(_diagnosed(studio, applied(spans.text, fix.edits))[1])
         worse = any(code.startswith("E1") for code, _, _ in after - before)
@@ -141,14 +141,14 @@ def _fix_of(studio: Studio, problem: Diagnostic, spans: Spans, problems: Sequenc
 def _span_of(problem: Diagnostic, spans: Spans | None, page: PageText) -> TextSpan:
     """The words that a problem is about: the key or value that begins at its place, or the word that stands there."""
     offset = page.offset(problem.line, problem.col)
-    found = spans.starting_at(offset) if spans is not None else None
-    if found is not None and found.end > found.start:
-        line_end = page.text.find("\n", found.start, found.end)
-        return found if line_end < 0 else TextSpan(found.start, line_end)
+    span = spans.starting_at(offset) if spans is not None else None
+    if span is not None and span.end > span.start:
+        line_end = page.text.find("\n", span.start, span.end)
+        return span if line_end < 0 else TextSpan(span.start, line_end)
     if (word := _WORD.match(page.text, offset)) is not None:
         return TextSpan(word.start(), word.end())
     before = len(page.text[:offset].rstrip())  # nothing stands here: the word before
-    start = max((found.start() for found in _WORD.finditer(page.text, max(before - 80, 0), before)), default=offset)
+    start = max((word.start() for word in _WORD.finditer(page.text, max(before - 80, 0), before)), default=offset)
     return TextSpan(start, max(before, start))
 
 
@@ -169,9 +169,9 @@ def steps_by_path(recipe: Recipe) -> dict[str, Step]:
             yield from paths(step.steps, f"{path}.{number}.steps")
 
     evaluation = () if recipe.derived else recipe.eval or ()
-    found = [*paths(recipe.steps, "shared" if recipe.views else "steps")]
-    found += [pair for view in recipe.views for pair in paths(view.steps, f"views.{view.name}.steps")]
-    return dict([*found, *paths(evaluation, "eval")])
+    pairs = [*paths(recipe.steps, "shared" if recipe.views else "steps")]
+    pairs += [pair for view in recipe.views for pair in paths(view.steps, f"views.{view.name}.steps")]
+    return dict([*pairs, *paths(evaluation, "eval")])
 
 
 def _values_of(step: Step) -> dict[str, Any]:
@@ -182,26 +182,26 @@ def _values_of(step: Step) -> dict[str, Any]:
 def _outline(spans: Spans, page: PageText, recipe: Recipe | None, *, extends: bool) -> list[dict[str, Any]]:
     """The steps for the page: those of the text with places; those that a recipe inherits at the line of their file."""
     known = steps_by_path(recipe) if recipe is not None else {}
-    found = []
+    outline = []
     if extends and known:
         for path, step in known.items():
             line = [max(step.position.line, 1), 0]
             place = {"from": line, "to": line}
             values = {name: _argument(step, name, value, place) for name, value in _values_of(step).items()}
-            found.append({"path": path, "name": step.name, **place, "key": place, "arguments": values})
-        return found
-    for path, one in steps_of(spans).items():
-        if one.section == "batch":  # the page draws no batches
+            outline.append({"path": path, "name": step.name, **place, "key": place, "arguments": values})
+        return outline
+    for path, written in steps_of(spans).items():
+        if written.section == "batch":  # the page draws no batches
             continue
-        entries = one.arguments.entries if one.arguments else {}
+        entries = written.arguments.entries if written.arguments else {}
         values = {
             name: _argument(known.get(path), name, plain(node), page.between(node.place))
             for name, node in entries.items()
             if name != "steps"
         }
-        key, place = page.between(one.key), page.between(one.item.place)
-        found.append({"path": path, "name": one.name, **place, "key": key, "arguments": values})
-    return found
+        key, place = page.between(written.key), page.between(written.item.place)
+        outline.append({"path": path, "name": written.name, **place, "key": key, "arguments": values})
+    return outline
 
 
 def _argument(step: Step | None, name: str, value: Any, place: dict[str, Any]) -> dict[str, Any]:
@@ -215,14 +215,14 @@ def _argument(step: Step | None, name: str, value: Any, place: dict[str, Any]) -
 @lru_cache(maxsize=512)
 def _ranges(step: Step) -> dict[str, tuple[float, float]]:
     """The arguments that the class keeps as two numbers."""
-    found: dict[str, tuple[float, float]] = {}
+    ranges: dict[str, tuple[float, float]] = {}
     with suppress(AugrecipesError):
-        made = registry.construct(step)
+        transform = registry.construct(step)
         for name in step.args.plain():
-            match getattr(made, name, None):
+            match getattr(transform, name, None):
                 case (int() | float() as least, int() | float() as most):
-                    found[name] = least, most
-    return found
+                    ranges[name] = least, most
+    return ranges
 
 
 def slid(studio: Studio, request: SlideRequest) -> dict[str, Any]:
@@ -249,10 +249,10 @@ def slid(studio: Studio, request: SlideRequest) -> dict[str, Any]:
     if value is GONE:
         del meant[path, argument]
     try:
-        found = _meaning(read_spans(new))
+        changed = _meaning(read_spans(new))
     except RecipeError:
         raise _by_hand() from None
-    if found.keys() != meant.keys() or not all(same(found[key], meant[key]) for key in meant):
+    if changed.keys() != meant.keys() or not all(same(changed[key], meant[key]) for key in meant):
         raise _by_hand()
     return {"text": new}
 
@@ -264,12 +264,12 @@ def _by_hand(why: str = "this is written in a way that cannot be changed in plac
 def _meaning(spans: Spans) -> dict[tuple[str, str], Any]:
     """What a text says, however it is written: arguments by path and name, with no name that of the step itself."""
     assert isinstance(spans.top, MappingNode)
-    found: dict[tuple[str, str], Any] = {}
+    meaning: dict[tuple[str, str], Any] = {}
     for path, step in steps_of(spans).items():
         entries = step.arguments.entries if step.arguments else {}
-        found |= {(path, name): plain(node) for name, node in entries.items() if name != "steps"}
-        found[path, ""] = step.name
-    return found | {("", key): plain(node) for key, node in spans.top.entries.items() if key not in SECTIONS}
+        meaning |= {(path, name): plain(node) for name, node in entries.items() if name != "steps"}
+        meaning[path, ""] = step.name
+    return meaning | {("", key): plain(node) for key, node in spans.top.entries.items() if key not in SECTIONS}
 
 
 def _in_variant(studio: Studio, spans: Spans, top: MappingNode, path: str, argument: str, value: Any) -> str:
@@ -279,18 +279,18 @@ def _in_variant(studio: Studio, spans: Spans, top: MappingNode, path: str, argum
         raise no_step(path)
     step, words = before[path], path.split(".")
     section = ".".join(words[: 2 if words[0] == "views" else 1])
-    names = [one.name for where, one in before.items() if where.startswith(f"{section}.")]
-    of = words[1] if words[0] == "views" else "eval" if section == "eval" else ""
-    label = step.name if names.count(step.name) == 1 and not step.id else step.site.removeprefix(f"{of}/")
-    prefix = f"{of}." if of and not step.id else ""
+    names = [each.name for where, each in before.items() if where.startswith(f"{section}.")]
+    view = words[1] if words[0] == "views" else "eval" if section == "eval" else ""
+    label = step.name if names.count(step.name) == 1 and not step.id else step.site.removeprefix(f"{view}/")
+    prefix = f"{view}." if view and not step.id else ""
     edits = override_set(spans, top, f"{prefix}{label}.{argument}", value)
     if not edits and value is GONE:
         raise Refused(422, "layout", f"{argument} is given by what this extends; give it a value instead")
     new = applied(spans.text, edits)
     after = steps_by_path(studio.recipe(new))
-    for other, one in before.items():
-        if other != path and not path.startswith(other) and after.get(other) != one:
-            raise _by_hand(f"the change would reach {one.name} too")
+    for other, inherited in before.items():
+        if other != path and not path.startswith(other) and after.get(other) != inherited:
+            raise _by_hand(f"the change would reach {inherited.name} too")
     if value is not GONE and not same(_values_of(after[path]).get(argument), value):
         raise _by_hand()
     return new

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -29,7 +30,6 @@ from augrecipes.recipe.limits import MAX_BYTES, read_bytes
 from augrecipes.recipe.model import TOP
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.studio.jobs import go_on
-from augrecipes.studio.pair_names import pair_names
 from augrecipes.studio.requests import ExportRequest, ImportRequest, RecipeRequest, Refused, SaveRequest
 from augrecipes.studio.studio import Studio
 from augrecipes.studio.view import name_of
@@ -76,8 +76,8 @@ def alive(studio: Studio) -> dict[str, Any]:
 
 def recipe_of(studio: Studio) -> dict[str, Any]:
     """The text that the page starts with."""
-    found, path = read(studio.file), studio.file and os.fspath(studio.file)
-    return {"path": path, "text": found.text or studio.text, "sha": found.sha, "read_only": studio.read_only}
+    on_disk, path = read(studio.file), studio.file and os.fspath(studio.file)
+    return {"path": path, "text": on_disk.text or studio.text, "sha": on_disk.sha, "read_only": studio.read_only}
 
 
 def save(studio: Studio, request: SaveRequest) -> dict[str, Any]:
@@ -146,16 +146,16 @@ def schema() -> dict[str, Any]:
     classes = {name: registry.arguments(name) or {"properties": {}} for name in registry.names()}
     steps = {**GROUPS, **POLICIES, groups.DEGRADE: DEGRADE, **classes}
     return {
-        "steps": {name: _step(name, found) for name, found in sorted(steps.items())},
+        "steps": {name: _step(name, described) for name, described in sorted(steps.items())},
         "step_keys": {name: argument_of(name, part) for name, part in STEP_KEYS.items()},
         "top": {name: argument_of(name, part) for name, part in TOP["properties"].items()},
     }
 
 
-def _step(name: str, found: Schema) -> dict[str, Any]:
-    properties = {key: part for key, part in found["properties"].items() if key not in STEP_KEYS and key != "steps"}
+def _step(name: str, described: Schema) -> dict[str, Any]:
+    properties = {key: part for key, part in described["properties"].items() if key not in (*STEP_KEYS, "steps")}
     arguments = {key: argument_of(key, part) for key, part in properties.items()}
-    first, group = str(found.get("description", "")), bool(found.get("x-group")) or name == groups.DEGRADE
+    first, group = str(described.get("description", "")), bool(described.get("x-group")) or name == groups.DEGRADE
     doc = first
     with suppress(KeyError):
         doc = inspect.getdoc(registry.get_class(name)) or first
@@ -175,24 +175,25 @@ def argument_of(name: str, part: Schema) -> dict[str, Any]:
     """
     about = {"default": part.get("default"), "doc": str(part.get("description", ""))}
     either = part.get("anyOf", [part])
-    pairs = [one["prefixItems"] for one in either if len(one.get("prefixItems", ())) == 2]
-    alone = [one for one in either if one.get("type") in ("number", "integer")]
+    pairs = [option["prefixItems"] for option in either if len(option.get("prefixItems", ())) == 2]
+    alone = [option for option in either if option.get("type") in ("number", "integer")]
     if pairs or alone:
         ends = pairs[0] if pairs else alone[:1]
-        whole = all(one.get("type") == "integer" for one in ends)
+        whole = all(option.get("type") == "integer" for option in ends)
         least, most = _bounds(ends, about["default"], whole=whole)
         step = 1.0 if whole else 10.0 ** math.floor(math.log10((most - least) / 50)) if most > least else 0.01
         names = pair_names(name, part)
         kind = "pair" if names else "range" if pairs else "integer" if whole else "number"
-        endless = about["default"] is None and not any({"maximum", "exclusiveMaximum"} & one.keys() for one in ends)
+        bounded_above = any({"maximum", "exclusiveMaximum"} & option.keys() for option in ends)
+        endless = about["default"] is None and not bounded_above
         both = {"two_ended": bool(pairs), "one_number": bool(pairs and alone), "whole": whole or bool(names)}
         slider = {"type": kind, "min": least, "max": most, "step": step, "names": names, "endless": endless}
         return {**slider, **both, **about}
-    if (choices := next((one["enum"] for one in either if "enum" in one), None)) is not None:
+    if (choices := next((option["enum"] for option in either if "enum" in option), None)) is not None:
         # Constants have names; their numbers are for those who come from OpenCV.
-        named = [one for one in choices if not isinstance(one, int) or isinstance(one, bool)]
+        named = [option for option in choices if not isinstance(option, int) or isinstance(option, bool)]
         return {"type": "choice", "choices": named or list(choices), **about}
-    types = [one.get("type") for one in either]
+    types = [option.get("type") for option in either]
     known = (("boolean", "boolean"), ("array", "list"), ("string", "text"))
     return {"type": next((shown for kind, shown in known if kind in types), "any"), **about}
 
@@ -202,10 +203,10 @@ def _bounds(ends: list[Schema], default: Any, *, whole: bool) -> tuple[float, fl
 
     def bounds(end: str, inside: int) -> list[Any]:
         exclusive = f"exclusive{end.capitalize()}"
-        return [one[exclusive] + inside * whole if exclusive in one else one.get(end) for one in ends]
+        return [part[exclusive] + inside * whole if exclusive in part else part.get(end) for part in ends]
 
-    given = default if isinstance(default, list | tuple) else [default]
-    usual = [float(one) for one in given if isinstance(one, int | float) and not isinstance(one, bool)]
+    defaults = default if isinstance(default, list | tuple) else [default]
+    usual = [float(value) for value in defaults if isinstance(value, int | float) and not isinstance(value, bool)]
     reach = _round_up(2 * max(map(abs, usual), default=0.5) or 1.0)
     lows, highs = bounds("minimum", 1), bounds("maximum", -1)
     least = min(0.0 if any(usual) and min(usual) >= 0 else -reach, *usual, 0.0) if None in lows else min(lows)
@@ -222,19 +223,19 @@ def _round_up(value: float) -> float:
 def source(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
     """The data, as a recipe reads them; without a recipe, or where it cannot, what is wrong."""
     seed = studio.data.store and studio.data.store.about["seed"]
-    found: dict[str, Any] = {"count": 0, "names": [], "turns": [], "problem": None, "seed": seed, "kind": None}
-    found["demo"] = studio.data.data is None
+    answer: dict[str, Any] = {"count": 0, "names": [], "turns": [], "problem": None, "seed": seed, "kind": None}
+    answer["demo"] = studio.data.data is None
     try:
         recipe = studio.recipe(request.text)
-        found["kind"] = "bags" if recipe.facts.tiles else "pairs" if recipe.facts.scales else "images"
+        answer["kind"] = "bags" if recipe.facts.tiles else "pairs" if recipe.facts.scales else "images"
         pipeline = studio.pipeline(studio.data.left(recipe, "train", seed or 0)[0])
         files = studio.data.listed(pipeline.recipe, pipeline)
-        found["count"] = len(files.table)
-        found["names"] = [name_of(files, recipe, row) for row in range(min(len(files.table), NAMES))]
-        found["turns"] = [] if files.labels is None else class_turns(files.labels)
+        answer["count"] = len(files.table)
+        answer["names"] = [name_of(files, recipe, row) for row in range(min(len(files.table), NAMES))]
+        answer["turns"] = [] if files.labels is None else class_turns(files.labels)
     except AugrecipesError as error:
-        found["problem"] = found["kind"] and harmless(str(error))
-    return found
+        answer["problem"] = answer["kind"] and harmless(str(error))
+    return answer
 
 
 def class_turns(labels: NDArray[np.int64]) -> list[int]:
@@ -255,3 +256,35 @@ def recipes() -> list[dict[str, Any]]:
     texts = {name: gallery.path(name).read_text(encoding="utf-8") for name in gallery.gallery_names()}
     about = {name: next(iter(_ABOUT.findall(text)), name) for name, text in texts.items()}
     return [{"name": name, "title": about[name], "text": text} for name, text in texts.items()]
+
+
+# Arguments of two numbers that are no range, and what the numbers are.
+_PAIRS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("size", "max_size_hw"), ("height", "width")),
+    **dict.fromkeys(("grid", "tile_grid_size"), ("rows", "columns")),
+    **dict.fromkeys(("holes_number_xy", "num_grid_xy", "shift_xy"), ("x", "y")),
+    "padding": ("left, right", "top, bottom"),
+}
+_TWO = 2
+_RANGE_WORDS = {"x-range", "x-nondecreasing"}
+
+
+def pair_names(argument: str, schema: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What the two numbers of an argument are called that is a pair but no range; None of every other argument.
+
+    Args:
+        argument: its name.
+        schema: its JSON Schema, with the keywords of `tests/recipe_schema.py`.
+
+    >>> from augrecipes.ops.registry import takes
+    >>> pair_names("size", takes("RandomResizedCrop")["size"]), pair_names("limit", takes("Rotate")["limit"])
+    (('height', 'width'), None)
+    """
+    parts = (schema, *schema.get("anyOf", ()))
+    items = next((part["prefixItems"] for part in parts if len(part.get("prefixItems", ())) == _TWO), None)
+    if items is None or argument in _PAIRS:
+        return items and _PAIRS[argument]
+    # A range says so: by its validators, by one number that may stand for it, or by its name.
+    said = any(_RANGE_WORDS & part.keys() or part.get("type") in ("number", "integer") for part in parts)
+    whole = all("number" not in [part.get("type") for part in (part, *part.get("anyOf", ()))] for part in items)
+    return ("first", "second") if whole and not said and not argument.endswith(("_range", "_limit")) else None

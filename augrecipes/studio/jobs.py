@@ -64,8 +64,8 @@ class WorkThreads:
         """The result of some work in a thread; EndedError where its turn ends before."""
         async with aclosing(self.stream(turn or WorkTurn(), [lambda say: say(work())], 1)) as results:
             async for result in results:
-                found: T = result
-                return found
+                first: T = result
+                return first
         raise EndedError
 
     async def stream(self, turn: WorkTurn, pieces: Iterable[Piece], lanes: int | None = None) -> AsyncGenerator[Any]:

@@ -36,7 +36,7 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
             # `cause` names no file: what fails on many samples is said once.
             fix = "" if error.step is None else f"the step {error.step} fails on it"
             return cls(422, "data", str(error), fix, cause=error.reason_in_step)
-        lines = [f"{one.line}:{one.col} {one.code} {one.name}: {one.message}" for one in error.problems]
+        lines = [f"{each.line}:{each.col} {each.code} {each.name}: {each.message}" for each in error.problems]
         code = "lint" if isinstance(error, LintError) else error.problems[0].code if error.problems else "E100"
         return cls(422, code, "\n".join(lines) or str(error), "fix what the editor underlines")
 

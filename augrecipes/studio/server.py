@@ -39,7 +39,6 @@ class StudioServer:
             import uvicorn
 
             from augrecipes.studio.app import application
-            from augrecipes.studio.connections import Connection
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] not in ("uvicorn", "starlette"):
                 raise
@@ -50,7 +49,7 @@ class StudioServer:
         self.application = application(studio, (f"{HOST}:{self.port}", f"localhost:{self.port}"))
         config = uvicorn.Config(
             self.application, log_level="warning", access_log=False, server_header=False, date_header=False, ws="none",
-            timeout_graceful_shutdown=1, limit_concurrency=256, h11_max_incomplete_event_size=64 << 10, http=Connection,
+            timeout_graceful_shutdown=1, limit_concurrency=256, h11_max_incomplete_event_size=64 << 10, http="h11",
             loop="asyncio", lifespan="off",
         )  # fmt: skip
         self._server = uvicorn.Server(config)
@@ -91,12 +90,12 @@ class StudioServer:
 
 def _listening(port: int) -> socket.socket:
     try:
-        made = socket.create_server((HOST, port))
+        listener = socket.create_server((HOST, port))
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise AugrecipesError(f"port {port} of {HOST}: {why}; --port 0 takes a free one") from None
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it: answers are sent at once
-    return made
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it: answers are sent at once
+    return listener
 
 
 def studio(

@@ -12,7 +12,7 @@ from typing import Any
 
 from augrecipes import machine
 from augrecipes.compiler.compile import build, steps_of
-from augrecipes.compiler.run.instrument import route_steps
+from augrecipes.compiler.run.clock import route_steps
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import LintError, RecipeError
 from augrecipes.lint import lint
@@ -100,7 +100,7 @@ class Studio:
 
         def compiled() -> Pipeline:
             steps_of(recipe, mode)
-            if errors := tuple(found for found in lint(recipe) if found.severity == "error"):
+            if errors := tuple(problem for problem in lint(recipe) if problem.severity == "error"):
                 raise LintError(problems=errors)
             return self.built(recipe, mode, optimize, seed, **more)
 
@@ -108,9 +108,9 @@ class Studio:
 
     def built(self, recipe: Recipe, mode: Mode, optimize: Optimize | None, seed: int, **more: Any) -> Pipeline:
         """The same without its lints: of parts and variants of recipes. Steps give way to newer work."""
-        made = build(recipe, mode, optimize, seed, **{"threads": 1, "resumes": self.data.store is not None, **more})
-        route_steps(made, _between)
-        return made
+        pipeline = build(recipe, mode, optimize, seed, **{"threads": 1, "resumes": self.data.store is not None, **more})
+        route_steps(pipeline, _between)
+        return pipeline
 
     def close(self) -> None:
         """End all work and remove what was drawn for the demo."""

@@ -170,23 +170,23 @@ class View:
         Returns:
             Boxes [x0, y0, x1, y1] and points [x, y] in px of the image, with names and colours; a mask as its address.
         """
-        inputs, found = inputs or self.recipe.inputs, dict[str, Any]()
+        inputs, shown = inputs or self.recipe.inputs, dict[str, Any]()
         if not self.recipe.facts.annotated:
-            return found
+            return shown
         boxes, points, mask = targets.get("boxes"), targets.get("keypoints"), targets.get("mask")
         if boxes is not None and inputs.boxes is not None:
             corners = corners_px(np.asarray(boxes)[:_MOST], inputs.boxes.format, *size)
             labels = list(targets.get(inputs.boxes.labels or "", ()))[: len(corners)]
             labels += [""] * (len(corners) - len(labels))
-            found["boxes"] = _numbers(corners)
-            found["labels"] = [self._named(label) for label in labels]
-            found["colours"] = [list(label_colour(label)) for label in labels]
+            shown["boxes"] = _numbers(corners)
+            shown["labels"] = [self._named(label) for label in labels]
+            shown["colours"] = [list(label_colour(label)) for label in labels]
         if points is not None and inputs.keypoints is not None:
             xy = np.asarray(points, np.float32).reshape(len(points), -1)[:_MOST, :2]
-            found["keypoints"] = _numbers(xy[:, ::-1] if inputs.keypoints.format == "yx" else xy)
+            shown["keypoints"] = _numbers(xy[:, ::-1] if inputs.keypoints.format == "yx" else xy)
         if mask is not None and np.asarray(mask).ndim >= 2:
-            found["mask"] = self.put(_coloured(np.asarray(mask), size))["url"]
-        return found
+            shown["mask"] = self.put(_coloured(np.asarray(mask), size))["url"]
+        return shown
 
     def _named(self, label: Any) -> str:
         """The name of a box's label."""
@@ -231,10 +231,10 @@ def png_of(image: NDArray[np.uint8]) -> bytes:
     rows = np.zeros((height, 1 + width * channels), np.uint8)  # before each row the number of its filter: none
     rows[:, 1:] = image.reshape(height, -1)
     header = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 6, 0, 0, 0)
-    found = b"\x89PNG\r\n\x1a\n"
+    png = b"\x89PNG\r\n\x1a\n"
     for name, data in ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 0)), (b"IEND", b"")):
-        found += struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(data, zlib.crc32(name)))
-    return found
+        png += struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(data, zlib.crc32(name)))
+    return png
 
 
 def shown_of(image: NDArray[Any], output: Output, size: int) -> RgbImage:
@@ -249,7 +249,7 @@ def shown_of(image: NDArray[Any], output: Output, size: int) -> RgbImage:
     scale = size / max(height, width)
     to = max(round(width * scale), 1), max(round(height * scale), 1)
     planes = image if first else np.moveaxis(image, -1, 0)
-    small = np.stack([cv2.resize(np.ascontiguousarray(one), to, interpolation=cv2.INTER_AREA) for one in planes])
+    small = np.stack([cv2.resize(np.ascontiguousarray(plane), to, interpolation=cv2.INTER_AREA) for plane in planes])
     return rgb_of_output(small if first else np.moveaxis(small, 0, -1), output)
 
 

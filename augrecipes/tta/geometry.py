@@ -1,4 +1,4 @@
-"""Where the steps of evaluation put the pixels of an image of some size, as one matrix.
+"""Where things lie on views: the matrices of evaluation's steps, flips and turns, and boxes and keypoints under them.
 
 Positions are pixel centres, and matrices lead from the source to the network's grid. Boxes count from pixels' corners,
 half a pixel before their centres.
@@ -6,14 +6,21 @@ half a pixel before their centres.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.step_matrices import StepMatrices
-from augrecipes.ops.matrices import Matrix, Size, matrix_of, translation
+from augrecipes.errors import DataError
+from augrecipes.ops.box_formats import corners_px, from_corners_px
+from augrecipes.ops.dihedral import D4, IDENTITY, Symmetry
+from augrecipes.ops.matrices import Matrix, Size, matrix_of, symmetry_matrix, translation
 from augrecipes.ops.records import op_record
+from augrecipes.recipe.model import Inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +69,130 @@ def geometry_of(pipeline: Pipeline, size: Size, channels: int) -> Placement:
         if op_record(name).resizes != "whole":
             cuts.append((pixels, after))
     return Placement(after, pixels, tuple(cut for cut in cuts if cut[0] is not pixels))
+
+
+def moved_places(places: np.ndarray, matrix: Matrix) -> np.ndarray:
+    """Places (n, 2), columns before rows, moved by a 3×3 matrix.
+
+    >>> moved_places(np.array([[1.0, 2.0]]), np.array([[0, 1, 3], [1, 0, 0], [0, 0, 1]])).tolist()
+    [[5.0, 1.0]]
+    """
+    moved = places @ matrix[:, :2].T + matrix[:, 2]
+    return np.asarray(moved[:, :2] / moved[:, 2:])
+
+
+def array_of(values: Any, name: str = "a prediction", kinds: str = "biuf") -> np.ndarray:
+    """An array as numpy reads it: tensors without gradients, on the host, of bfloat16 as float32.
+
+    Raises:
+        DataError: it is none, or its dtype is of no kind of `kinds`.
+    """
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
+    with suppress(RuntimeError, TypeError, ValueError):
+        if (array := np.asarray(values)).dtype.kind in kinds:
+            return array
+    raise DataError(f"{name} must be an array of numbers, got {values!r:.80}")
+
+
+def rows_of(values: Any, name: str) -> np.ndarray:
+    """`boxes`, float64 (n, 4 or more), or `keypoints`, (n, 2 or more); DataError where they are none, or infinite.
+
+    >>> rows_of([], "boxes").shape
+    (0, 4)
+    """
+    array, columns = array_of(values, name), 4 if name == "boxes" else 2
+    array = (np.empty((0, columns)) if array.shape[:1] == (0,) else array).astype(np.float64)
+    if array.ndim != 2 or array.shape[1] < columns:
+        raise DataError(f"{name} must be an array of shape (n, {columns}), got shape {array.shape}")
+    for row in np.flatnonzero((np.abs(array[:, :columns]) > 1e100).any(axis=1))[:1]:  # beyond, areas are infinite
+        raise DataError(f"{name}[{row}] is {array[row].tolist()}; places are finite, below 1e100, or NaN for none")
+    return array
+
+
+def moved_corners(corners: np.ndarray, matrix: Matrix) -> np.ndarray:
+    """Boxes (n, 4), x_min, y_min, x_max, y_max: the least upright ones around their corners, moved.
+
+    >>> moved_corners(np.array([[0, 0, 2, 1]]), np.array([[0, -1, 9], [1, 0, 0], [0, 0, 1]])).tolist()
+    [[8.0, 0.0, 9.0, 2.0]]
+    """
+    four = moved_places(corners[:, [0, 1, 2, 1, 0, 3, 2, 3]].reshape(-1, 2).astype(np.float64), matrix)
+    four = four.reshape(-1, 4, 2)
+    return np.concatenate([four.min(axis=1), four.max(axis=1)], axis=1)
+
+
+def places_in(form: str) -> list[int]:
+    """Which columns of keypoints of one of albumentations' formats say where they are, x before y.
+
+    Raises:
+        DataError: others say how they are turned or how large they are: classes differ in which way round they count.
+
+    >>> places_in("yx")
+    [1, 0]
+    """
+    if not {"a", "s"}.isdisjoint(form):
+        raise DataError(f"angles and scales of keypoints cannot come back: declare them as xy, yx or xyz, not {form}")
+    return [form.index("x"), form.index("y")]
+
+
+def moved_keypoints(points: Any, form: str, matrix: Matrix) -> np.ndarray:
+    """Keypoints (n, 2 or more) of one of albumentations' formats, moved; columns that say no place stay.
+
+    >>> moved_keypoints(np.array([[1.0, 2.0, 7.0]]), "yxz", np.array([[0, 1, 3], [1, 0, 0], [0, 0, 1]])).tolist()
+    [[2.0, 4.0, 7.0]]
+    """
+    out, at = rows_of(points, "keypoints"), places_in(form)
+    out[:, at] = moved_places(out[:, at], matrix)
+    return out
+
+
+# By the word of a recipe; the first view is the image as it is.
+VIEWS: dict[str, tuple[Symmetry, ...]] = {
+    "none": (IDENTITY,),
+    "hflip": (IDENTITY, D4["h"]),
+    "flips": (IDENTITY, D4["h"], D4["v"], D4["r180"]),
+    "d4": tuple(D4.values()),
+}
+
+
+def undone(symmetry: Symmetry) -> Symmetry:
+    """The symmetry that leads back.
+
+    >>> all(symmetry.then(undone(symmetry)) == IDENTITY for symmetry in VIEWS["d4"])
+    True
+    """
+    y, x = (symmetry.flip_x, symmetry.flip_y) if symmetry.transpose else (symmetry.flip_y, symmetry.flip_x)
+    return Symmetry(symmetry.transpose, y, x)
+
+
+def size_of_view(symmetry: Symmetry, size: Size) -> Size:
+    """Rows and columns of a view of an image of `size`."""
+    return size[::-1] if symmetry.transpose else size
+
+
+def view_of(array: np.ndarray, symmetry: Symmetry, *, channels_first: bool = True) -> np.ndarray:
+    """A view of H×W, H×W×C or, with `channels_first`, of C×H×W, without a copy.
+
+    >>> view_of(np.arange(6).reshape(1, 2, 3), D4["t"]).tolist()
+    [[[0, 3], [1, 4], [2, 5]]]
+    """
+    if channels_first and array.ndim == 3:
+        return np.moveaxis(symmetry.view(np.moveaxis(array, 0, -1)), -1, 0)
+    return symmetry.view(array)
+
+
+def viewed(
+    sample: Mapping[str, Any], symmetry: Symmetry, size: Size, inputs: Inputs, *, channels_first: bool
+) -> dict[str, Any]:
+    """One view of a sample of evaluation, whose image has `size`; its arrays share no memory with it."""
+    view, matrix = dict(sample), symmetry_matrix(symmetry, size)
+    for name in ("image", "mask"):
+        if sample.get(name) is not None:
+            view[name] = view_of(sample[name], symmetry, channels_first=channels_first and name == "image").copy()
+    if (boxes := inputs.boxes) and sample.get("boxes") is not None:
+        corners = moved_corners(corners_px(sample["boxes"], boxes.format, *size), of_corners(matrix))
+        view["boxes"] = from_corners_px(corners, boxes.format, *size_of_view(symmetry, size))
+    if (points := inputs.keypoints) and sample.get("keypoints") is not None:
+        view["keypoints"] = moved_keypoints(sample["keypoints"], points.format, matrix).astype(np.float32)
+    return view

@@ -15,9 +15,8 @@ from augrecipes.recipe.grammar import Inputs, TtaViews
 from augrecipes.recipe.kinds import part
 from augrecipes.recipe.model import Optimize, Recipe
 from augrecipes.recipe.parse import Source, as_recipe
-from augrecipes.tta.geometry import Placement, geometry_of
+from augrecipes.tta.geometry import VIEWS, Placement, geometry_of, viewed
 from augrecipes.tta.predictions import MERGED, one_of
-from augrecipes.tta.views import VIEWS, viewed
 from augrecipes.tta.windows import cut, spans
 
 _SIZES = 64  # of images whose geometry is kept

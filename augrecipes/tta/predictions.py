@@ -14,15 +14,22 @@ from augrecipes.errors import DataError, counted
 from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.ops.dihedral import Symmetry
 from augrecipes.ops.matrices import Matrix, Size, scaling, symmetry_matrix, translation
-from augrecipes.tta.fusion import fused
-from augrecipes.tta.geometry import of_corners
-from augrecipes.tta.points import array_of, moved_corners, moved_keypoints, places_in, rows_of
-from augrecipes.tta.sampling import between, sampled, within
-from augrecipes.tta.views import size_of_view, undone, view_of
-from augrecipes.tta.windows import Canvas, weights
+from augrecipes.tta.geometry import (
+    array_of,
+    moved_corners,
+    moved_keypoints,
+    of_corners,
+    places_in,
+    rows_of,
+    size_of_view,
+    undone,
+    view_of,
+)
+from augrecipes.tta.windows import Canvas, between, sampled, weights, within
 
 if TYPE_CHECKING:
     from augrecipes.tta.image_views import Evaluation, ImageViews
+
 
 Arrays = list[np.ndarray]
 _SLACK = 0.25  # of an overlap: boxes about its middle stay in both windows, and become one
@@ -35,10 +42,10 @@ def mean(arrays: Arrays) -> np.ndarray:
     >>> mean([np.float32([0.1, -np.inf])] * 3) == np.float32([0.1, -np.inf])
     array([ True,  True])
     """
-    made = arrays[0] if arrays[0].dtype.kind in "iu" else arrays[0].astype(np.float64)
-    for count, one in enumerate(arrays[1:], 2):
-        made = between(made, one.astype(made.dtype), 1 / count)
-    return made.astype(arrays[0].dtype)
+    total = arrays[0] if arrays[0].dtype.kind in "iu" else arrays[0].astype(np.float64)
+    for count, array in enumerate(arrays[1:], 2):
+        total = between(total, array.astype(total.dtype), 1 / count)
+    return total.astype(arrays[0].dtype)
 
 
 def median(arrays: Arrays) -> np.ndarray:
@@ -65,7 +72,7 @@ def voted(labels: Arrays) -> np.ndarray:
     [2, 5, 2]
     """
     ordered = np.sort(np.stack(labels), axis=0)
-    votes = np.stack([(ordered == one).sum(axis=0, dtype=np.uint8) for one in ordered])
+    votes = np.stack([(ordered == labels_there).sum(axis=0, dtype=np.uint8) for labels_there in ordered])
     return np.take_along_axis(ordered, votes.argmax(axis=0)[None], axis=0)[0]
 
 
@@ -78,7 +85,7 @@ def one_of(said: str, words: Iterable[str], name: str) -> str:
 
 def _alike(arrays: Arrays) -> Arrays:
     """Arrays of one shape; DataError where they differ."""
-    if len(shapes := {str(one.shape): None for one in arrays}) > 1:
+    if len(shapes := {str(array.shape): None for array in arrays}) > 1:
         raise DataError(f"predictions on views of one window have one shape, got {' and '.join(shapes)}")
     return arrays
 
@@ -103,7 +110,8 @@ def _by_window(views: ImageViews, predictions: Iterable[Any]) -> Iterator[tuple[
 
 def _labels(views: ImageViews, predictions: Iterable[Any], how: str, fill: float | None) -> np.ndarray:
     merge = MERGES[one_of(how, MERGES, "how")]
-    return merge(_alike([_floats(one) for _, group in _by_window(views, predictions) for _, one in group]))
+    groups = (group for _, group in _by_window(views, predictions))
+    return merge(_alike([_floats(prediction) for group in groups for _, prediction in group]))
 
 
 def _grids(views: ImageViews, predictions: Iterable[Any], how: str, fill: float | None, *, images: bool) -> np.ndarray:
@@ -116,23 +124,23 @@ def _grids(views: ImageViews, predictions: Iterable[Any], how: str, fill: float 
         how = one_of(how, ["mean"] if labels else MERGES, "how")
         read = array_of if labels or like.dtype in (np.int64, np.uint64) else _floats  # which hold not all of these
         merge = voted if labels else MERGES[how]
-        planes = merge(_alike([_led_back(read(one), symmetry, first) for symmetry, one in group]))
+        planes = merge(_alike([_led_back(read(prediction), symmetry, first) for symmetry, prediction in group]))
         finer = planes.shape[1] / geometry.after[0], planes.shape[2] / geometry.after[1]
         scale = (_scale if images else _stretched)(finer, views.evaluation, geometry.after)
         coarser = np.linalg.inv(scaling(scale, scale))
         rows, columns = (slice(span.start * scale, span.end * scale) for span in views.windows[number])
         size = rows.stop - rows.start, columns.stop - columns.start
-        planes, seen = sampled(planes, scaling(*finer) @ geometry.pixels @ coarser, size, nearest=labels)
+        planes, visible = sampled(planes, scaling(*finer) @ geometry.pixels @ coarser, size, nearest=labels)
         for matrix, cut in geometry.cuts:
-            seen = seen & within(matrix @ coarser, size, cut)
+            visible = visible & within(matrix @ coarser, size, cut)
         canvas = canvas or Canvas((views.size[0] * scale, views.size[1] * scale), planes, labels=labels)
-        canvas.add(planes, seen * (weights(*size) if several else np.float32(1)), rows, columns)
+        canvas.add(planes, visible * (weights(*size) if several else np.float32(1)), rows, columns)
     assert canvas is not None  # there is a window
     if fill is not None and like.dtype.kind in "iu" and np.array(fill).astype(like.dtype) != fill:
         raise DataError(f"{like.dtype} holds no fill={fill}: give predictions of a dtype that does, such as int64")
-    made = canvas.done(fill)
-    made = np.rint(made).astype(like.dtype) if like.dtype.kind in "iu" and made.dtype.kind == "f" else made
-    return made[0] if like.ndim == 2 else made if first else np.moveaxis(made, 0, -1)
+    merged = canvas.done(fill)
+    merged = np.rint(merged).astype(like.dtype) if like.dtype.kind in "iu" and merged.dtype.kind == "f" else merged
+    return merged[0] if like.ndim == 2 else merged if first else np.moveaxis(merged, 0, -1)
 
 
 def _led_back(array: np.ndarray, symmetry: Symmetry, channels_first: bool) -> np.ndarray:
@@ -143,17 +151,17 @@ def _led_back(array: np.ndarray, symmetry: Symmetry, channels_first: bool) -> np
     return view_of(array, undone(symmetry))
 
 
-def _scale(finer: tuple[float, float], of: Evaluation, view: Size) -> int:
+def _scale(finer: tuple[float, float], evaluation: Evaluation, view: Size) -> int:
     """How many times as fine as its view an image is."""
-    scale, scales = finer[0], of.scales
+    scale, scales = finer[0], evaluation.scales
     if scale != finer[1] or not scale.is_integer() or (scales and scale not in scales):
-        known = " or ".join(f"{one:g}" for one in sorted(scales)) or "a whole number of"
+        known = " or ".join(f"{times:g}" for times in sorted(scales)) or "a whole number of"
         got = f"{finer[0] * view[0]:g}×{finer[1] * view[1]:g}"
         raise DataError(f"an image is {known} times as fine as its view of {view[0]}×{view[1]} px, got {got} px")
     return int(scale)
 
 
-def _stretched(finer: tuple[float, float], of: Evaluation, view: Size) -> int:
+def _stretched(finer: tuple[float, float], evaluation: Evaluation, view: Size) -> int:
     """1, for a mask, which is stretched to its view: by which factor is said in the log, once for each.
 
     Raises:
@@ -162,17 +170,17 @@ def _stretched(finer: tuple[float, float], of: Evaluation, view: Size) -> int:
     factors = f"{1 / finer[0]:.3g} × {1 / finer[1]:.3g} to its view of {view[0]}×{view[1]} px"
     if abs(finer[0] - finer[1]) > 1 / view[0] + 1 / view[1]:
         raise DataError(f"a mask is H×W or C×H×W with its view's sides, and this one would be stretched by {factors}")
-    if finer != (1, 1) and factors not in of.stretches:
-        of.stretches.add(factors)
+    if finer != (1, 1) and factors not in evaluation.stretches:
+        evaluation.stretches.add(factors)
         _log.warning("a mask is stretched by %s, rows by columns", factors)
     return 1
 
 
 def _to_source(views: ImageViews, number: int, symmetry: Symmetry, steps: Matrix) -> tuple[Matrix, Size]:
     """The matrix from a view of a window, behind some steps, to the source; and the size of the view."""
-    (rows, columns), seen = views.windows[number], size_of_view(symmetry, views.geometry(number).after)
-    back = np.linalg.inv(steps) @ symmetry_matrix(undone(symmetry), seen)
-    return np.asarray(translation(columns.start, rows.start) @ back), seen
+    (rows, columns), size = views.windows[number], size_of_view(symmetry, views.geometry(number).after)
+    back = np.linalg.inv(steps) @ symmetry_matrix(undone(symmetry), size)
+    return np.asarray(translation(columns.start, rows.start) @ back), size
 
 
 def _boxes(views: ImageViews, predictions: Iterable[Any], how: str, fill: float | None) -> dict[str, np.ndarray]:
@@ -182,26 +190,27 @@ def _boxes(views: ImageViews, predictions: Iterable[Any], how: str, fill: float 
     parts: list[Arrays] = []
     for number, group in _by_window(views, predictions):
         rows, columns = views.windows[number]
-        for symmetry, one in group:
-            if not isinstance(one, Mapping) or one.get("boxes") is None:
-                raise DataError(f"predictions of boxes are mappings of `boxes`, `scores` and `labels`, got {one!r:.80}")
-            matrix, seen = _to_source(views, number, symmetry, views.geometry(number).pixels)
-            corners = moved_corners(corners_px(rows_of(one["boxes"], "boxes"), said.format, *seen), of_corners(matrix))
-            scores, labels = array_of(one.get("scores", ()), "scores").astype(np.float64), one.get("labels")
+        for symmetry, prediction in group:
+            if not isinstance(prediction, Mapping) or prediction.get("boxes") is None:
+                raise DataError(f"boxes are mappings of `boxes`, `scores` and `labels`, got {prediction!r:.80}")
+            matrix, size = _to_source(views, number, symmetry, views.geometry(number).pixels)
+            corners = corners_px(rows_of(prediction["boxes"], "boxes"), said.format, *size)
+            corners, labels = moved_corners(corners, of_corners(matrix)), prediction.get("labels")
+            scores = array_of(prediction.get("scores", ()), "scores").astype(np.float64)
             labels = np.zeros(len(corners), np.int64) if labels is None else array_of(labels, "labels", "biufUSO")
             if not (len(corners),) == scores.shape == labels.shape or not ((scores >= 0) & (scores <= 1)).all():
                 raise DataError(f"each of {len(corners)} boxes has a score in 0..1 and, if any has one, a label")
             x, y = (corners[:, :2] + corners[:, 2:]).T / 2
             own = rows.owns(y, _SLACK) & columns.owns(x, _SLACK) | np.isnan(x + y)
             parts.append([corners[own], scores[own], labels[own]])
-    found = map(np.concatenate, zip(*[part for part in parts if len(part[0])] or parts[:1], strict=True))
-    corners, scores, labels = _with_area(*found, say=True)
+    merged = map(np.concatenate, zip(*[part for part in parts if len(part[0])] or parts[:1], strict=True))
+    corners, scores, labels = _with_area(*merged, say=True)
     corners, scores, labels = fused(corners, scores, labels, len(views.symmetries))
     if said.clip:
         corners = corners.clip(0, [views.size[1], views.size[0]] * 2)
         corners, scores, labels = _with_area(corners, scores, labels)  # others lie in what steps have padded
-    made = from_corners_px(corners, said.format, *views.size)
-    return {"boxes": made, "scores": scores.astype(np.float32), "labels": labels}
+    boxes = from_corners_px(corners, said.format, *views.size)
+    return {"boxes": boxes, "scores": scores.astype(np.float32), "labels": labels}
 
 
 def _with_area(corners: np.ndarray, *others: np.ndarray, say: bool = False) -> Arrays:
@@ -209,25 +218,25 @@ def _with_area(corners: np.ndarray, *others: np.ndarray, say: bool = False) -> A
     flat = (corners[:, 2:] <= corners[:, :2]).any(axis=1)
     if say and flat.any():
         _log.warning("%s of no area left out of the fusion", counted(int(flat.sum()), "box"))
-    return [one[~flat] for one in (corners, *others)]
+    return [rows[~flat] for rows in (corners, *others)]
 
 
 def _keypoints(views: ImageViews, predictions: Iterable[Any], how: str, fill: float | None) -> np.ndarray:
     merge = MERGES[one_of(how, ("mean", "median"), "how")]
-    found, lost, seen = Arrays(), dict[int, np.ndarray](), set[int]()
+    placed, lost, visible = Arrays(), dict[int, np.ndarray](), set[int]()
     if (said := views.evaluation.inputs.keypoints) is None:
         raise DataError("the recipe's inputs declare no keypoints, so that their format is not known")
     for number, group in _by_window(views, predictions):
         (rows, columns), steps = views.windows[number], views.geometry(number).pixels
-        back = [(one, _to_source(views, number, symmetry, steps)[0]) for symmetry, one in group]
-        points = merge(_alike([moved_keypoints(one, said.format, matrix) for one, matrix in back]))
+        back = [(prediction, _to_source(views, number, symmetry, steps)[0]) for symmetry, prediction in group]
+        points = merge(_alike([moved_keypoints(prediction, said.format, matrix) for prediction, matrix in back]))
         x, y = points[:, places_in(said.format)].T
         own = rows.owns(y) & columns.owns(x) | (len(views.windows) == 1)
         gone = np.isnan(x + y) & ~own
-        found.append(points[own])
+        placed.append(points[own])
         lost |= {k: points[[k]] for k in np.flatnonzero(gone).tolist()}
-        seen |= {*np.flatnonzero(~gone).tolist()}
-    return np.concatenate([*found, *(point for k, point in lost.items() if k not in seen)]).astype(np.float32)
+        visible |= {*np.flatnonzero(~gone).tolist()}
+    return np.concatenate([*placed, *(point for k, point in lost.items() if k not in visible)]).astype(np.float32)
 
 
 # By the word of `kind`.
@@ -238,3 +247,46 @@ MERGED: dict[str, Callable[[ImageViews, Iterable[Any], str, float | None], Any]]
     "boxes": _boxes,
     "keypoints": _keypoints,
 }
+
+
+_IOU = 0.55  # intersection over union
+
+
+def fused(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray, views: int) -> tuple[np.ndarray, ...]:
+    """Boxes of several views as one list, the highest score first (Solovyev, Wang & Gabruseva 2021, arXiv:1910.13302).
+
+    By falling score each box joins the cluster of its label whose fused box it overlaps most, where the intersection
+    over union is above 0.55; otherwise it begins one. A cluster's box is the mean of its boxes weighted by their
+    scores, and its score the mean of their scores, times the part of the views that have one in it.
+
+    Args:
+        boxes: float (n, 4), x_min, y_min, x_max, y_max; NaN is like nothing else.
+        scores: (n,) in 0..1.
+        labels: (n,) of any kind that compares.
+        views: that could each have seen every box.
+
+    >>> two = np.array([[0, 0, 10, 10], [0, 0, 10, 12]])
+    >>> [one.tolist() for one in fused(two, np.array([0.75, 0.25]), np.array([3, 3]), 4)]
+    [[[0.0, 0.0, 10.0, 10.5]], [0.25], [3]]
+    """
+    sums, means, weight = np.zeros((len(boxes), 4)), np.zeros((len(boxes), 4)), np.zeros(len(boxes))
+    members, named, count = np.zeros(len(boxes), int), np.empty(len(boxes), labels.dtype), 0
+    for k in np.argsort(-scores, kind="stable"):
+        shared = np.where((named[:count] == labels[k]) & ((iou := _overlaps(means[:count], boxes[k])) > _IOU), iou, 0)
+        at = int(np.argmax(shared)) if shared.any() else count
+        count += at == count
+        named[at], members[at] = labels[k], members[at] + 1
+        sums[at] += boxes[k] * scores[k]
+        weight[at] += scores[k]
+        means[at] = sums[at] / weight[at] if weight[at] else boxes[k]
+    mean_scores = weight[:count] / members[:count] * np.minimum(members[:count], views) / views
+    order = np.argsort(-mean_scores, kind="stable")
+    return means[order], mean_scores[order], named[order]
+
+
+def _overlaps(boxes: np.ndarray, box: np.ndarray) -> np.ndarray:
+    """Intersection over union of each box with one."""
+    sides = np.minimum(boxes[:, 2:], box[2:]) - np.maximum(boxes[:, :2], box[:2])
+    both = np.prod(np.maximum(sides, 0), axis=1)
+    areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1) + np.prod(box[2:] - box[:2])
+    return np.asarray(both / np.maximum(areas - both, 1e-12))

@@ -1,4 +1,4 @@
-"""Windows that slide over an image: where they lie, what is in them, and how they are blended."""
+"""Windows that slide over an image: where they lie, what is in them, and predictions on them sampled and blended."""
 
 from __future__ import annotations
 
@@ -12,11 +12,94 @@ import numpy as np
 
 from augrecipes.errors import DataError
 from augrecipes.ops.box_formats import corners_px, from_corners_px
-from augrecipes.ops.matrices import Size, translation
+from augrecipes.ops.matrices import Matrix, Size, translation
 from augrecipes.recipe.grammar import SlidingWindow
 from augrecipes.recipe.model import Inputs
-from augrecipes.tta.points import moved_corners, moved_keypoints, places_in, rows_of
-from augrecipes.tta.sampling import between
+from augrecipes.tta.geometry import moved_corners, moved_keypoints, places_in, rows_of
+
+_SAME = 1e-6  # px: places nearer to a pixel's centre are that pixel's
+
+
+def sampled(planes: np.ndarray, matrix: Matrix, size: Size, *, nearest: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Planes at the pixels of a grid of `size`, and which of these lie in a pixel of the planes.
+
+    Args:
+        planes: C×h×w.
+        matrix: 3×3, from pixels' centres of the grid to those of the planes.
+        size: rows and columns.
+        nearest: the nearest pixel's value, for labels; else linear between four, and the edge's up to half a pixel out.
+
+    Returns:
+        C×H×W of the planes' dtype, and bool H×W.
+
+    >>> planes = np.array([[[0.0, 4.0]]])
+    >>> made, within = sampled(planes, np.array([[0.5, 0, 0], [0, 1, 0], [0, 0, 1]]), (1, 5), nearest=False)
+    >>> made.tolist(), within.tolist()
+    ([[[0.0, 2.0, 4.0, 4.0, 4.0]]], [[True, True, True, True, False]])
+    """
+    height, width = planes.shape[1:]
+    (x, y), values = _places(matrix, size), planes
+    x_low, x_part, x_within = _pixels(x, width, nearest)
+    y_low, y_part, y_within = _pixels(y, height, nearest)
+    x_high, y_high = np.minimum(x_low + 1, width - 1), np.minimum(y_low + 1, height - 1)
+    if len(x_low) == y_low.shape[1] == 1:  # axis by axis
+        for axis, low, high, part in ((2, x_low, x_high, x_part), (1, y_low, y_high, y_part)):
+            if part.any() and not nearest:
+                values = between(values.take(low.ravel(), axis), values.take(high.ravel(), axis), part)
+            elif low.size != values.shape[axis] or (low.ravel() != np.arange(low.size)).any():
+                values = values.take(low.ravel(), axis)
+        return values, x_within & y_within
+    values = planes[:, y_low, x_low]
+    if not nearest and (x_part.any() or y_part.any()):
+        values = between(values, planes[:, y_low, x_high], x_part)
+        values = between(values, between(planes[:, y_high, x_low], planes[:, y_high, x_high], x_part), y_part)
+    return values, x_within & y_within
+
+
+def within(matrix: Matrix, size: Size, other: Size) -> np.ndarray:
+    """Which pixels of a grid of `size` lie in a pixel of another grid; `matrix`: as for `sampled`.
+
+    >>> within(np.array([[1, 0, -1], [0, 1, 0], [0, 0, 1]]), (1, 4), (1, 2)).tolist()
+    [[False, True, True, False]]
+    """
+    x, y = _places(matrix, size)
+    return np.asarray(_pixels(x, other[1], True)[2] & _pixels(y, other[0], True)[2])
+
+
+def _places(matrix: Matrix, size: Size) -> list[np.ndarray]:
+    """Columns and rows in the other grid: 1×W or H×1 where they depend on one axis, else H×W."""
+    axes = np.arange(size[1])[None], np.arange(size[0])[:, None], np.ones((1, 1))
+    x, y, w = (sum(axis * part for axis, part in zip(axes, row, strict=True) if part) for row in matrix.tolist())
+    return [np.asarray(x / w), np.asarray(y / w)]
+
+
+def _pixels(at: np.ndarray, length: int, nearest: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The pixels before some places along an axis, the parts of the way to the next ones, and which lie in a pixel."""
+    within = (at > -0.5 - _SAME) & (at < length - 0.5 + _SAME)
+    at = np.clip(at, 0, length - 1)
+    low = np.floor(at + (0.5 if nearest else _SAME)).astype(np.intp)
+    low = np.minimum(low, length - 1)
+    part = at - low
+    return low, np.where(np.abs(part) < _SAME, 0, part).astype(np.float32), within
+
+
+def between(start: np.ndarray, end: np.ndarray, part: np.ndarray | float) -> np.ndarray:
+    """`end`, so far on the way to it from `start`: the very value where both have it; between +∞ and -∞ the nearer.
+
+    `end` may be written over.
+
+    >>> between(np.array([0, 3, np.inf, np.inf]), np.array([4, 3, 1, -np.inf]), 0.75).tolist()
+    [3.0, 3.0, inf, -inf]
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        if start.dtype.kind == "f" and np.isfinite(start.sum() + end.sum()):
+            np.multiply(np.subtract(end, start, out=end), part, out=end)  # in place: both are large
+            return np.add(start, end, out=end)
+        mixed = start * (1 - part) + end * part
+        mixed = (mixed if start.dtype.kind == "f" else np.rint(mixed)).astype(start.dtype)
+    ends = (start == end) | (part == 0) | (part == 1) | (np.isinf(start) & np.isinf(end))
+    return np.where(ends, np.where(part > 0.5, end, start), mixed)
+
 
 _THIN = 1e-3  # px: of boxes in shares of the image, rounding leaves such rests
 
@@ -69,30 +152,30 @@ def cut(targets: Mapping[str, Any], window: Window, size: Size, inputs: Inputs) 
     """
     rows, columns = window
     height, width = own = rows.end - rows.start, columns.end - columns.start
-    found, origin = dict(targets), translation(-columns.start, -rows.start)
+    inside, origin = dict(targets), translation(-columns.start, -rows.start)
     for name in ("image", "mask"):
-        if found.get(name) is not None:
-            found[name] = np.array(found[name][rows.start : rows.end, columns.start : columns.end])
-    if (boxes := inputs.boxes) and found.get("boxes") is not None:
-        corners = moved_corners(corners_px(rows_of(found["boxes"], "boxes"), boxes.format, *size), origin)
-        seen = np.clip(corners, 0, [width, height] * 2)
-        sides, whole = (each[:, 2:] - each[:, :2] for each in (seen, corners))
+        if inside.get(name) is not None:
+            inside[name] = np.array(inside[name][rows.start : rows.end, columns.start : columns.end])
+    if (boxes := inputs.boxes) and inside.get("boxes") is not None:
+        corners = moved_corners(corners_px(rows_of(inside["boxes"], "boxes"), boxes.format, *size), origin)
+        visible = np.clip(corners, 0, [width, height] * 2)
+        sides, whole = (each[:, 2:] - each[:, :2] for each in (visible, corners))
         hidden = np.prod(sides, axis=1) < boxes.min_visibility * np.prod(whole, axis=1)
-        found["boxes"] = from_corners_px(seen, boxes.format, *own)
-        _keep(found, "boxes", boxes.labels, ~(hidden | np.any(sides <= _THIN, axis=1)))  # and what is no number
-    if (points := inputs.keypoints) and found.get("keypoints") is not None:
-        found["keypoints"] = moved = moved_keypoints(found["keypoints"], points.format, origin).astype(np.float32)
+        inside["boxes"] = from_corners_px(visible, boxes.format, *own)
+        _keep(inside, "boxes", boxes.labels, ~(hidden | np.any(sides <= _THIN, axis=1)))  # and what is no number
+    if (points := inputs.keypoints) and inside.get("keypoints") is not None:
+        inside["keypoints"] = moved = moved_keypoints(inside["keypoints"], points.format, origin).astype(np.float32)
         at = moved[:, places_in(points.format)]
         if points.remove_invisible:
-            _keep(found, "keypoints", points.labels, ~np.any((at < 0) | (at >= [width, height]), axis=1))
-    return found
+            _keep(inside, "keypoints", points.labels, ~np.any((at < 0) | (at >= [width, height]), axis=1))
+    return inside
 
 
-def _keep(found: dict[str, Any], name: str, labels: str | None, keep: np.ndarray) -> None:
+def _keep(targets: dict[str, Any], name: str, labels: str | None, keep: np.ndarray) -> None:
     """Leave out rows, and their labels."""
     for key in (name, labels):
-        if key is not None and (rows := found.get(key)) is not None:
-            found[key] = rows[keep] if isinstance(rows, np.ndarray) else [rows[k] for k in np.flatnonzero(keep)]
+        if key is not None and (rows := targets.get(key)) is not None:
+            targets[key] = rows[keep] if isinstance(rows, np.ndarray) else [rows[k] for k in np.flatnonzero(keep)]
 
 
 def weights(rows: int, columns: int) -> np.ndarray:
@@ -101,8 +184,8 @@ def weights(rows: int, columns: int) -> np.ndarray:
     >>> weights(3, 3).tolist()
     [[0.0625, 0.25, 0.0625], [0.25, 1.0, 0.25], [0.0625, 0.25, 0.0625]]
     """
-    one = (np.sin(np.pi * (np.arange(n) + 0.5) / n) ** 2 for n in (rows, columns))
-    return np.outer(*one).astype(np.float32)
+    cosines = (np.sin(np.pi * (np.arange(n) + 0.5) / n) ** 2 for n in (rows, columns))
+    return np.outer(*cosines).astype(np.float32)
 
 
 class Canvas:

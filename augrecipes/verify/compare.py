@@ -78,10 +78,10 @@ class Comparison:
             self._pipelines[name] = both
         return self._pipelines[name]
 
-    def sample(self, given: Sample, place: SampleRef) -> DataError | None:
+    def sample(self, source: Sample, place: SampleRef) -> DataError | None:
         """Measure one sample; the error, where the recipe itself refuses it, and the plan as well."""
         try:
-            self._measure(given, place)
+            self._measure(source, place)
         except PlanDiffersError:
             self.metrics.add("sample", "outcome", 1.0, place, limit=0.0)
         except DataError as error:
@@ -90,24 +90,24 @@ class Comparison:
             self.metrics.add("sample", "outcome", 0.0, place, limit=0.0)
         return None
 
-    def _measure(self, given: Sample, place: SampleRef) -> None:
-        plain, fast = _run_both(given, self.pipelines("all", self.steady), place.epoch)
+    def _measure(self, source: Sample, place: SampleRef) -> None:
+        plain, fast = _run_both(source, self.pipelines("all", self.steady), place.epoch)
         bound = None if self.promise.geometry else self.promise  # of an image that is resampled as it is written
         for name in self.origins:
             self._add_levels(name, "levels", plain[name], fast[name], place, bound)
             if self.promise.geometry:
                 self._add_likeness(name, plain[name], fast[name], place)
         if "mask" in plain:
-            self._add_labels(np.asarray(given.rest["mask"]), plain["mask"], fast["mask"], place)
+            self._add_labels(np.asarray(source.rest["mask"]), plain["mask"], fast["mask"], place)
         for name in ("boxes", "keypoints"):
             if name in plain:
                 self.metrics.add(name, "equal", largest_difference(plain[name], fast[name]), place, limit=0.0)
         if self.promise.random:
-            self._compare_random(given, place)
+            self._compare_random(source, place)
         colours = variants.only_colours(self.steady, self.mode)
         if self.promise.geometry and not self.recipe.facts.scales and variants.does_something(colours, self.mode):
-            part = given.images["image"][:_PART, :_PART]
-            sample = Sample(given.index, given.tile, given.path, {"image": part})
+            part = source.images["image"][:_PART, :_PART]
+            sample = Sample(source.index, source.tile, source.path, {"image": part})
             pipelines = self.pipelines("colours", colours)
             plain, fast = _run_both(sample, pipelines, place.epoch)
             promise = promise_of(pipelines[1], self.dtype)
@@ -149,12 +149,12 @@ class Comparison:
         elsewhere = labels_elsewhere(plain, fast)
         self.metrics.add("mask", "elsewhere", elsewhere, place, limit=MOST_LABELS_ELSEWHERE)
 
-    def _compare_random(self, given: Sample, place: SampleRef) -> None:
+    def _compare_random(self, source: Sample, place: SampleRef) -> None:
         """The steps whose random numbers the plan makes: the same draws, and what they do of the same distribution."""
         recipe = variants.only_random(self.recipe, self.mode)
         pipelines = self.pipelines("random", recipe, draws=True)
         bare = self.pipelines("without random", variants.without_random(recipe, self.mode))[0]
-        sample = Sample(given.index, given.tile, given.path, given.images)
+        sample = Sample(source.index, source.tile, source.path, source.images)
         without, (plain, fast) = sample.run(bare, place.epoch), _run_both(sample, pipelines, place.epoch)
         differ = float(differing(plain["applied"], fast["applied"]))
         self.metrics.add("sample", "draws", differ, place, limit=0.0)
@@ -171,7 +171,7 @@ class Comparison:
                 self.metrics.add(name, law, errors, self._last, limit=MOST_ERRORS)
 
 
-def _run_both(given: Sample, pipelines: list[Any], epoch: int) -> list[dict[str, Any]]:
+def _run_both(source: Sample, pipelines: list[Any], epoch: int) -> list[dict[str, Any]]:
     """What both make of a sample, targets alike in kind and size.
 
     Raises:
@@ -182,7 +182,7 @@ def _run_both(given: Sample, pipelines: list[Any], epoch: int) -> list[dict[str,
     errors: list[DataError] = []
     for pipeline in pipelines:
         try:
-            outcomes.append(given.run(pipeline, epoch))
+            outcomes.append(source.run(pipeline, epoch))
         except DataError as error:
             errors.append(error)
     if len(errors) == len(pipelines):
@@ -242,9 +242,9 @@ def difference(a: NDArray[Any], b: NDArray[Any], output: Output) -> tuple[float,
     """
     if np.array_equal(a, b, equal_nan=a.dtype != np.uint8):
         return 0.0, 0.0, 0.0
-    apart = np.abs(levels_of(a, output) - levels_of(b, output))
-    apart = np.nan_to_num(apart, nan=np.inf, posinf=np.inf)
-    return float(apart.max()), float(apart.mean()), float((apart > 0).any(axis=-1).mean())
+    distance = np.abs(levels_of(a, output) - levels_of(b, output))
+    distance = np.nan_to_num(distance, nan=np.inf, posinf=np.inf)
+    return float(distance.max()), float(distance.mean()), float((distance > 0).any(axis=-1).mean())
 
 
 def largest_difference(a: Any, b: Any) -> float:

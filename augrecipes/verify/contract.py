@@ -66,7 +66,6 @@ class SampleRef:
         tile: of a bag; 0 for other kinds.
         number: of the sample in the data, in the order in which it is read.
         path: the file.
-        dtype: of the images that go in.
     """
 
     index: int
@@ -74,12 +73,11 @@ class SampleRef:
     tile: int = 0
     number: int = 0
     path: str = ""
-    dtype: Dtype = "uint8"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One law, measured on one target over all samples of one dtype.
+    """One law, measured on one target over all samples.
 
     Attributes:
         target: `image`, `mask`, `boxes`, `keypoints`, or a pair's target.
@@ -92,7 +90,6 @@ class Figure:
         samples: how many were measured.
         broken: how many break the law.
         where: the worst sample, one that breaks the law before all others.
-        dtype: of the images that go in.
     """
 
     target: str
@@ -104,7 +101,6 @@ class Figure:
     samples: int
     broken: int
     where: SampleRef | None
-    dtype: Dtype = "uint8"
 
     @property
     def ok(self) -> bool:
@@ -193,16 +189,14 @@ class Metrics:
         self.readings.setdefault(place, []).append(Measurement(target, law, value, **{**usual, **more}))
 
     def figures(self) -> tuple[Figure, ...]:
-        """All laws, by dtype and by target in the order in which they were first measured."""
-        by_law = defaultdict[tuple[Dtype, str, str], list[tuple[SampleRef, Measurement]]](list)
+        """All laws, by target in the order in which they were first measured."""
+        by_law = defaultdict[tuple[str, str], list[tuple[SampleRef, Measurement]]](list)
         for place, readings in self.readings.items():
             for reading in readings:
-                by_law[place.dtype, reading.target, reading.law].append((place, reading))
-        dtypes = list(dict.fromkeys(dtype for dtype, _, _ in by_law))
-        targets = list(dict.fromkeys(("sample", *(target for _, target, _ in by_law))))
-        laws = list(LAWS)
-        order = sorted(by_law, key=lambda key: (dtypes.index(key[0]), targets.index(key[1]), laws.index(key[2])))
-        return tuple(_figure(key, by_law[key]) for key in order)
+                by_law[reading.target, reading.law].append((place, reading))
+        targets, laws = list(dict.fromkeys(("sample", *(target for target, _ in by_law)))), list(LAWS)
+        order = sorted(by_law, key=lambda key: (targets.index(key[0]), laws.index(key[1])))
+        return tuple(_figure(*key, by_law[key]) for key in order)
 
     def worst(self, count: int) -> tuple[Worst, ...]:
         """The samples nearest to, or furthest beyond, what is allowed; the worst first."""
@@ -214,14 +208,13 @@ class Metrics:
         return tuple(samples[:count])
 
 
-def _figure(key: tuple[Dtype, str, str], measured: list[tuple[SampleRef, Measurement]]) -> Figure:
-    dtype, target, law = key
+def _figure(target: str, law: str, measured: list[tuple[SampleRef, Measurement]]) -> Figure:
     where, worst = max(measured, key=lambda sample: (sample[1].broken, sample[1].value))
     readings = [reading for _, reading in measured]
     shares = [reading.share for reading in readings if reading.share is not None]
     return Figure(
         target, law, worst.limit, worst.value, fmean(reading.mean for reading in readings),
-        fmean(shares) if shares else None, len(readings), sum(reading.broken for reading in readings), where, dtype,
+        fmean(shares) if shares else None, len(readings), sum(reading.broken for reading in readings), where,
     )  # fmt: skip
 
 
@@ -237,8 +230,9 @@ class Verification:
         mode: the section.
         optimize: of the plan.
         seed: of the draws.
-        promises: the contract of the plan for each dtype of image that was compared.
-        samples: how many were compared, of the dtype that the most were of.
+        dtype: of the images that went in.
+        promise: the contract of the plan.
+        samples: how many were compared.
         figures: what was measured, by target and law.
         origins: from each target that comes out to the one that it is made of.
         worst: the samples nearest to, or furthest beyond, what is allowed, the worst first.
@@ -249,17 +243,13 @@ class Verification:
     mode: Mode
     optimize: Optimize
     seed: int
-    promises: dict[Dtype, Promise]
+    dtype: Dtype
+    promise: Promise
     samples: int
     figures: tuple[Figure, ...]
     origins: dict[str, str]
     worst: tuple[Worst, ...]
     left_out: tuple[DataError, ...] = ()
-
-    @property
-    def promise(self) -> Promise:
-        """The contract of the plan, whatever the dtype."""
-        return combined([*self.promises.values()])
 
     @property
     def broken(self) -> tuple[Figure, ...]:

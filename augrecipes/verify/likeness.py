@@ -38,7 +38,7 @@ def motion_between(plain: Levels, fast: Levels) -> tuple[float, float]:
     (True, True)
     """
     a, b = (cv2.GaussianBlur(each, (0, 0), _SIGMA).reshape(each.shape) for each in (plain, fast))
-    height, width, channels = a.shape
+    height, width, channels = plain.shape
     if min(height, width) < _SQUARE:
         return 0.0, 0.0
     step = 1 + int((height * width / _MOST_PIXELS) ** 0.5)
@@ -97,7 +97,7 @@ def _share_elsewhere(plain: NDArray[Any], fast: NDArray[Any]) -> float:
     sides = [(_NEAR, _NEAR)] * 2 + [(0, 0)] * (plain.ndim - 2)
     padded = np.pad(plain, sides, mode="edge")
     height, width = plain.shape[:2]
-    found = np.zeros(plain.shape, np.bool_)
+    nearby = np.zeros(plain.shape, np.bool_)
     for y, x in product(range(2 * _NEAR + 1), repeat=2):
-        found |= padded[y : y + height, x : x + width] == fast
-    return float(1 - found.mean())
+        nearby |= padded[y : y + height, x : x + width] == fast
+    return float(1 - nearby.mean())

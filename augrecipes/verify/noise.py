@@ -36,12 +36,14 @@ class NoiseComparison:
         scale = math.sqrt(float(np.mean(noise[0] ** 2 + noise[1] ** 2)) / 2)
         if not 0 < scale < math.inf:
             return
-        one, other = (part / scale for part in noise)
-        marks = np.unique(np.quantile(np.concatenate([one.ravel(), other.ravel()]), np.arange(1, _MARKS) / _MARKS))
-        self.powers.append(_parts(_powers(other, marks)) - _parts(_powers(one, marks)))
-        before = self._last if self._last is not None and self._last[0].shape == one.shape else (None, None)
-        self.products.append(_parts(_products(other, before[1])) - _parts(_products(one, before[0])))
-        self._last = one, other
+        plain_noise, fast_noise = (part / scale for part in noise)
+        marks = np.unique(
+            np.quantile(np.concatenate([plain_noise.ravel(), fast_noise.ravel()]), np.arange(1, _MARKS) / _MARKS)
+        )
+        self.powers.append(_parts(_powers(fast_noise, marks)) - _parts(_powers(plain_noise, marks)))
+        before = self._last if self._last is not None and self._last[0].shape == plain_noise.shape else (None, None)
+        self.products.append(_parts(_products(fast_noise, before[1])) - _parts(_products(plain_noise, before[0])))
+        self._last = plain_noise, fast_noise
 
     def errors(self, *, smooth: bool) -> dict[str, float]:
         """By law the largest difference in standard errors; nothing where there was no noise.
@@ -80,7 +82,7 @@ def _parts(measured: list[NDArray[Any]]) -> Means:
 def _largest(differences: list[Means], smooth: bool) -> float:
     """Of each measure the mean difference in standard errors, as a normal distribution has them; the largest."""
     whole = smooth or len(differences) >= _ENOUGH  # samples are sure to be independent, parts of one nearly so
-    rows = np.array([one.mean(axis=0) for one in differences]) if whole else np.concatenate(differences)
+    rows = np.array([parts.mean(axis=0) for parts in differences]) if whole else np.concatenate(differences)
     free = len(rows) - 1
     if free < 1:
         return 0.0

@@ -63,7 +63,6 @@ def verify(
     samples: int = 64,
     epochs: int = 1,
     masks: StrPath | None = None,
-    dtypes: tuple[Dtype, ...] = ("uint8", "float32"),
     build: Build | None = None,
     promise: Promise | None = None,
     progress: Progress | None = None,
@@ -75,8 +74,7 @@ def verify(
     things at the same places, and the steps that move no pixels are compared value by value on their own. Masks, boxes
     and keypoints are compared in both cases.
 
-    The plans for uint8 and for float32 images differ, so each is compared on its own: images are read as uint8, and
-    float32 is the same image in 0..1.
+    Images go in as uint8, or as the floats in 0..1 that the recipe's inputs ask for.
 
     Args:
         recipe: of any kind, a Recipe or what `augrecipes.load` takes; of bags each tile is a sample.
@@ -88,7 +86,6 @@ def verify(
             (of `train`, whose draws differ then).
         epochs: how often.
         masks: a folder of masks that match the images' names.
-        dtypes: of the images that go in; where the recipe's inputs say one, it is that one.
         build: compiles a recipe and an optimisation to what `at` can be called on; tests plant faults here.
         promise: what is asked of the plan; None: the contracts of the rules that fired.
         progress: called with (samples done, samples in all).
@@ -100,7 +97,7 @@ def verify(
         RecipeError: it has no such section.
     """
     recipe = as_recipe(recipe)
-    dtypes = (recipe.inputs.dtype,) if recipe.inputs.dtype else dtypes
+    dtype: Dtype = recipe.inputs.dtype or "uint8"
     views = {view.name: view.count for view in recipe.views if mode == "train"}
     parts = {name: recipe.view(name) for name in views} or {"": recipe}
     pipelines = {name: part.compile(mode, optimize, seed) for name, part in parts.items()}
@@ -113,42 +110,39 @@ def verify(
             promise or promise_of(pipelines[name], dtype), replace(metrics, view=name),
         )
         for name, part in parts.items()
-        for dtype in dtypes
     ]  # fmt: skip
     left_out: dict[str, DataError] = {}
-    done = Counter[tuple[str, Dtype]]()
+    done = Counter[str]()
     for k, place in enumerate(places):
         if len(left_out) > _SPARE_TRIES:
             break
         try:
-            given = reader.sample(place.number)
+            source = reader.sample(place.number)
         except DataError as error:
             left_out[str(error)] = error
             continue
         for comparison in comparisons:
-            view, dtype = comparison.metrics.view, comparison.dtype
+            view = comparison.metrics.view
             # Samples take turns to stand for view 0, 1, … of a name, so that all are looked at.
-            tile = place.number % views[view] if views else given.tile
-            sample = replace(given.of(dtype), tile=tile)
-            refused = comparison.sample(
-                sample, replace(place, index=sample.index, tile=tile, path=sample.path, dtype=dtype)
-            )
+            tile = place.number % views[view] if views else source.tile
+            sample = replace(source.of(dtype), tile=tile)
+            refused = comparison.sample(sample, replace(place, index=sample.index, tile=tile, path=sample.path))
             if refused is None:
-                done[view, dtype] += 1
+                done[view] += 1
             else:
                 left_out[str(refused)] = refused
         if progress:
-            progress((k + 1) * len(dtypes), len(places) * len(dtypes))
+            progress(k + 1, len(places))
     for comparison in comparisons:
         comparison.close()
-    if len({view for view, _ in done}) < len(parts):
+    if len(done) < len(parts):
         first = f"; the first: {next(iter(left_out))}" if left_out else ""
         raise DataError(f"no sample of {len(reader)} could be compared{first}")
-    promises = {dtype: combined([each.promise for each in comparisons if each.dtype == dtype]) for dtype in dtypes}
+    asked = combined([each.promise for each in comparisons])
     origins = {view or name: origin for view, part in pipelines.items() for name, origin in part.origins.items()}
     return Verification(
-        recipe, mode, optimize, seed, promises, max(done.values()), metrics.figures(), origins, metrics.worst(WORST),
-        tuple(left_out.values()),
+        recipe, mode, optimize, seed, dtype, asked, max(done.values()), metrics.figures(), origins,
+        metrics.worst(WORST), tuple(left_out.values()),
     )  # fmt: skip
 
 
@@ -162,7 +156,6 @@ def replay(
     optimize: Optimize = "fast",
     seed: int = 0,
     masks: StrPath | None = None,
-    dtype: Dtype = "uint8",
     build: Build | None = None,
 ) -> Replay:
     """One sample of the data through the recipe as it is written, and through its plan.
@@ -176,7 +169,6 @@ def replay(
         optimize: the plan.
         seed: of the draws.
         masks: a folder of masks.
-        dtype: of the images that go in.
         build: as in `verify`.
 
     Raises:
@@ -184,13 +176,13 @@ def replay(
     """
     reader = open_data(recipe, recipe.compile(mode, optimize, seed).targets, data, masks)
     make = build or builder(mode, seed)
-    return replay_from(reader, [make(recipe, "none"), make(recipe, optimize)], number, epoch, dtype)
+    return replay_from(reader, [make(recipe, "none"), make(recipe, optimize)], number, epoch)
 
 
-def replay_from(reader: RecipeSource, both: Sequence[Any], number: int, epoch: int, dtype: Dtype) -> Replay:
+def replay_from(reader: RecipeSource, both: Sequence[Any], number: int, epoch: int) -> Replay:
     """The same, from what is open already."""
-    given = reader.sample(number).of(dtype)
-    return Replay(given, *(given.run(pipeline, epoch) for pipeline in both))
+    source = reader.sample(number).of(reader.inputs.dtype or "uint8")
+    return Replay(source, *(source.run(pipeline, epoch) for pipeline in both))
 
 
 def builder(mode: Mode, seed: int) -> Build:
@@ -249,26 +241,25 @@ def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: S
     """A sample's target that differs most; none where one of both refuses the sample."""
     recipe, place = verification.recipe, worst.place
     try:
-        again = replay_from(reader, both, place.number, place.epoch, place.dtype)
+        again = replay_from(reader, both, place.number, place.epoch)
     except DataError:
         return None
     outputs = {name: recipe.outputs.get(name, recipe.output) for name in verification.origins}
-    apart = {
+    distances = {
         name: np.abs(levels_of(again.plain[name], output) - levels_of(again.fast[name], output)).max(axis=-1)
         for name, output in outputs.items()
         if again.plain[name].shape == again.fast[name].shape
     }
-    if not apart:
+    if not distances:
         return None
-    name = max(apart, key=lambda name: float(apart[name].mean()))
-    levels = np.nan_to_num(apart[name], nan=255.0, posinf=255.0)
+    name = max(distances, key=lambda name: float(distances[name].mean()))
+    levels = np.nan_to_num(distances[name], nan=255.0, posinf=255.0)
     reading = worst.readings[0]
     unit = LAWS[reading.law][0]
     law = "" if reading.law == unit else f"{reading.law} "
     allowed = "" if reading.limit is None else f", allowed {number(reading.limit)}"
     notes = [
         f"epoch {place.epoch}",
-        *([] if place.dtype == "uint8" else [place.dtype]),
         f"{law}{number(reading.value)} {unit}{allowed}" if reading.value else "no difference",
     ]
     sides = [(label, recipe, out) for label, out in (("none", again.plain), (verification.optimize, again.fast))]

@@ -184,7 +184,7 @@ TURNED_JPEG = {"images/a.jpg": Jpeg(30, 40, turn=6).data, "labels/a.txt": "0 0.5
 WINDOWS = ("images\\a.png", "C:\\data\\images\\a.png", "D:/x/images/a.png", "\\\\nas\\images\\a.png")
 MARKED_GROUP = of_labelme(GROUP, OTHER | {"flags": {"difficult": True}})
 # fmt: off
-READ: dict[str, tuple[Files, str, dict[str, Any], list[list[float]]]] = {
+READ: dict[str, tuple[Files, str, dict[str, Any], Any]] = {
     "crowds": (of_coco(CROWD, {"bbox": [0, 0, 5, 5]}), "i.json", {}, [[0, 0, 5, 5]]),
     "crowds kept": (of_coco(CROWD, {"bbox": [0, 0, 5, 5]}), "i.json", {"crowds": "keep"}, [[1, 1, 6, 6], [0, 0, 5, 5]]),
     **{f"the box of {name} {k}": (of_coco({"segmentation": area, **box}), "i.json", {}, [[6, 4, 20, 9]])

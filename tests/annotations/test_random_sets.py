@@ -1,6 +1,5 @@
 """Random sets, written in every format, list to the same columns."""
 
-import inspect
 import json
 import random
 import re
@@ -288,19 +287,6 @@ def names(folder: Path) -> None:
     outside(folder, "coco")
 
 
-def texts(_: Path) -> None:
-    test_what_is_written_is_read()
-
-
-def changed(right: str, wrong: str) -> Any:
-    """`counts_of` with another expression in it."""
-    code = inspect.getsource(coco.counts_of)
-    assert right in code
-    space: dict[str, Any] = dict(vars(coco))
-    exec(code.replace(right, wrong), space)
-    return space["counts_of"]
-
-
 PLANTED: dict[str, tuple[Callable[[Path], None], Any, str, Any]] = {
     "boxes are not cut": (sets, np, "clip", lambda values, low, high: values),
     "empty boxes stay": (sets, targets, "_FINE", (0, 1, 2, 3)),
@@ -313,10 +299,6 @@ PLANTED: dict[str, tuple[Callable[[Path], None], Any, str, Any]] = {
     "any polygon": (mutants, coco, "numbers_of", lambda values, what, count=None: values),
     "links are not followed": (names, paths, "S_ISLNK", lambda _: False),
     "every folder is the data's": (names, paths, "_inside", lambda _: b""),
-    "changes begin too early": (texts, coco, "counts_of", changed("len(counts) > 2", "len(counts) > 1")),
-    "changes since the last": (texts, coco, "counts_of", changed("counts[-2]", "counts[-1]")),
-    "no signs": (texts, coco, "counts_of", changed("value -= (bits & 16 and 1) << shift", "pass")),
-    "four bits": (texts, coco, "counts_of", changed("bits & 31", "bits & 15")),
 }  # fmt: skip
 
 

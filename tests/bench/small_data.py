@@ -240,7 +240,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> MovedClock:
     monkeypatch.setattr(here, "wait", made.wait)
     # A batch is collated of samples, or joined of parts that were read at once.
     monkeypatch.setattr(Collate, "__call__", _taking_time(made, Collate.__call__))
-    monkeypatch.setattr(fetch, "joined", _taking_time(made, fetch.joined))
+    monkeypatch.setattr(fetch, "join_parts", _taking_time(made, fetch.join_parts))
     return made
 
 

@@ -20,8 +20,7 @@ from augrecipes.bench.sides import Setting, dataset_of, sides_of, work_of
 from augrecipes.bench.stages import staged
 from augrecipes.bench.timing import FEWEST_ROUNDS, Ratio, Work, in_turns, ratio, size_for, turn_order
 from augrecipes.bench.verdicts import differs, verdict
-from augrecipes.compiler.run.clock import DECODE, READ, REST, Clock
-from augrecipes.compiler.run.instrument import SINK
+from augrecipes.compiler.run.clock import DECODE, READ, REST, SINK, Clock
 from augrecipes.errors import BenchError
 
 

@@ -12,10 +12,19 @@ from small_data import KINDS, Page, kind_data, swept, trained
 
 import augrecipes as ar
 from augrecipes.bench import report as pages
-from augrecipes.bench.charts import LIGHT, rows_of, samples_sheet, sides_in_order, stage_bars
 from augrecipes.bench.gate import Judgement, judge, open_baseline
 from augrecipes.bench.record import Bench, write
-from augrecipes.bench.report import headline, page, usable_folder, write_report
+from augrecipes.bench.report import (
+    LIGHT,
+    headline,
+    page,
+    rows_of,
+    samples_sheet,
+    sides_in_order,
+    stage_bars,
+    usable_folder,
+    write_report,
+)
 from augrecipes.bench.run import Options, bench
 from augrecipes.bench.sides import Setting
 from augrecipes.bench.timing import Ratio

@@ -19,7 +19,7 @@ from augrecipes.bench import sweep as sweeping
 from augrecipes.bench.sides import Setting, dataset_of
 from augrecipes.bench.sweep import CLEARLY, Point, Sweep, default_sizes, recommended, settings_of, sweep
 from augrecipes.bench.timing import Gaps
-from augrecipes.data.choice import BACKENDS
+from augrecipes.data.reader_plan import BACKENDS
 from augrecipes.errors import DataError
 
 HERE = os.getpid()

@@ -77,7 +77,7 @@ def test_an_interrupted_run_says_how_to_go_on(
             raise KeyboardInterrupt
         return plain(self, numbers)
 
-    monkeypatch.setattr("augrecipes.packing.run.estimate", lambda *_: (0, 3))
+    monkeypatch.setattr("augrecipes.packing.run.estimate_size", lambda *_: (0, 3))
     monkeypatch.setattr(Baker, "bake", several)
     monkeypatch.setattr("augrecipes.store.writer.SHARD_BYTES", 1)  # a row is a file
     done = run(*PACK.split(), "store")

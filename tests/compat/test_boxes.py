@@ -10,9 +10,11 @@ from kernel_sets import EACH_SET, Spoilt, spoil_first
 
 from augrecipes.compat import boxes as module
 from augrecipes.compat.albumentations import A, BboxProcessor
-from augrecipes.compat.boxes import UnchangedFilter, filter_boxes, prepare
+from augrecipes.compat.boxes import COMES, LEAVES, UnchangedFilter, filter_boxes, prepare
+from augrecipes.compat.keypoints import PointRules
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import Library, using
+from augrecipes.ops.places import MatrixPlaces, StepGeometry
 
 PLACES = st.one_of(
     st.floats(-0.25, 1.25, width=32),
@@ -67,6 +69,71 @@ def test_the_kernel_filters_as_it_is_defined(
 ) -> None:
     with using(kernels):
         check_filter(boxes, columns, sizes, params)
+
+
+MATRIX = st.one_of(
+    st.tuples(*[st.floats(-3, 3)] * 2, st.floats(-90, 90), *[st.floats(-3, 3)] * 2, st.floats(-90, 90)),
+    st.tuples(st.sampled_from([-1, 0, 0.5, 2]), st.just(0), st.integers(-9, 9), st.just(0), st.just(1), st.just(0)),
+).flatmap(lambda rows: st.tuples(st.just(rows), st.sampled_from([(0, 0), (1e-4, -2e-4)])))
+
+
+class Places(MatrixPlaces):
+    """Moves places by whatever matrix, and knows no directions."""
+
+    _shows_directions = False
+
+
+def check_moves(count: int, steps: list[Any], form: str, clip: bool, passed: bool, params: Any, removes: bool) -> None:
+    """Boxes and keypoints behind some matrices, as the steps and the filters between them move them."""
+    rng = np.random.default_rng(count)
+    sizes = [(int(a), int(b)) for a, b in rng.integers(20, 200, (len(steps) + 1, 2))]
+    shapes = [{"height": height, "width": width} for height, width in sizes]
+    moves = [
+        StepGeometry(np.array([*rows, *far, 1], float).reshape(3, 3), before, after)
+        for (rows, far), before, after in zip(steps, sizes, sizes[1:], strict=False)
+    ]
+    noted = np.array([(0, *before, *after, *matrix.ravel()) for matrix, before, after in moves]).reshape(-1, 14)
+    low, more = rng.uniform(0, 0.7, (count, 2)), rng.uniform(0.01, 0.4 if clip else 0.3, (count, 2))
+    corners = np.hstack([low, low + more, rng.integers(0, 5, (count, 1))])
+    boxes = processor_of(format=form).rules.convert(corners, shapes[0], "from")
+    rules = processor_of(format=form, clip=clip, **params).rules
+    points = PointRules(A.KeypointParams(format="xy", remove_invisible=removes))
+    dots = np.hstack([low * sizes[0][::-1], np.zeros((count, 3))])
+    found = [
+        rule.move(array.copy(), noted, sizes[0], COMES | LEAVES, passed)
+        for rule, array in ((rules, boxes), (points, dots))
+    ]
+    boxes, filtered = rules.convert(boxes, shapes[0]), points.filter
+    if passed or not moves:
+        boxes, dots = rules.filter(boxes, shapes[0]), filtered(dots, shapes[0])
+    for move, shape in zip(moves, shapes[1:], strict=True):
+        boxes, dots = Places().apply_to_bboxes(boxes, move), Places().apply_to_keypoints(dots, move)
+        boxes, dots = rules.filter(boxes, shape), filtered(dots, shape)
+    expected = rules.convert(boxes, shapes[-1], "from")
+    assert len(found[0]) == len(boxes)
+    assert not len(boxes) or np.array_equal(found[0], expected)
+    assert np.array_equal(found[1], dots)
+
+
+MOVES = (
+    st.integers(0, 6), st.lists(MATRIX, max_size=3), st.sampled_from(FORMATS), st.booleans(), st.booleans(), PARAMS,
+    st.booleans(),
+)  # fmt: skip
+
+
+@EACH_SET
+@given(case=st.tuples(*MOVES))
+def test_kernels_move_what_lies_on_images_as_steps_do(kernels: Library, case: Any) -> None:
+    with using(kernels):
+        check_moves(*case)
+
+
+@EACH_SET
+@pytest.mark.parametrize("kernel", ["boxes", "keypoints"])
+def test_places_that_a_kernel_moves_otherwise_are_noticed(kernels: Library, kernel: str) -> None:
+    spoilt: Any = Spoilt(kernels, 0, spoil_first, kernel)
+    with using(spoilt), pytest.raises(AssertionError):
+        check_moves(4, [((1, 0, 0, 0, 1, 0), (0, 0))], "coco", False, True, LAX, False)
 
 
 LAX = {"min_area": 0.0, "min_visibility": 0.0, "min_width": 0.0, "min_height": 0.0, "max_accept_ratio": None}

@@ -12,8 +12,7 @@ import pytest
 
 import augrecipes as ar
 from augrecipes.compiler.run import clock
-from augrecipes.compiler.run.clock import DECODE, Clock, clocked
-from augrecipes.compiler.run.instrument import SINK
+from augrecipes.compiler.run.clock import DECODE, SINK, Clock, clocked
 from augrecipes.compiler.timing import PlanTiming, Times, measure
 from augrecipes.native.kernels import library, using
 from augrecipes.recipe.parse import parse_text

@@ -16,7 +16,7 @@ from support.checks import planted_faults
 from torch.utils.data import DataLoader, Dataset
 
 import augrecipes as ar
-from augrecipes.compiler.run import as_compose, pipeline
+from augrecipes.compiler.run import as_compose, draws
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.recipe.parse import parse_text
 
@@ -227,7 +227,7 @@ test_planted_faults_are_caught = planted_faults({
     ),
     "workers draw alike": (
         lambda _: test_workers_of_a_plain_loader_do_not_repeat_each_other(),
-        (pipeline.streams, "of_this_process", lambda: 0),
+        (draws, "process_stream", lambda: 0),
     ),
 }, (AssertionError, ar.DataError, ValueError))  # fmt: skip
 

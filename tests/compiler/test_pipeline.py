@@ -235,7 +235,7 @@ def test_the_plan_is_chosen_at_most_once_a_sample(monkeypatch: pytest.MonkeyPatc
     more = {"out": np.empty((3, 128, 128), np.float32)} if given else {}
     for index in range(3):
         pipeline.at(index)(image=np.zeros((200, 300, 3), dtype), **more)
-    assert len(asked) == (0 if dtype == "uint8" else 3)  # of uint8 images programs know without asking
+    assert len(asked) == 3
 
 
 # Floats are 0..1: images of 0..255, or normalised ones, are told of instead of being trained on.

@@ -1,5 +1,6 @@
-"""Datasets that read many samples at once give what they give one by one."""
+"""Datasets that read many samples at once give what they give one by one, whatever items hold and whoever reads."""
 
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -8,14 +9,19 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
+from support.checks import DEAR, FAILURES, planted, planted_faults, same
 from support.datasets import Gathering, here
+from support.datasets import here as in_process
 from support.kinds import pixels, samples
 from torch.utils.data import DataLoader, Subset, default_collate
 
-from augrecipes import CollateError, DataError, loader
-from augrecipes.data import batching
-from augrecipes.data.batching import Pool
-from augrecipes.data.collate import MASK_PADDING, Collate
+from augrecipes import CollateError, DataError, Samples, loader
+from augrecipes.data import batching, source_runs
+from augrecipes.data.batching import Pool, ragged_keys
+from augrecipes.data.collate import Collate
+from augrecipes.native.kernels import library
+from augrecipes.recipe.parse import parse_text
 
 N = 23
 BACKENDS: tuple[dict[str, Any], ...] = (
@@ -28,7 +34,7 @@ by_backend = pytest.mark.parametrize("options", BACKENDS, ids=lambda o: f"{o.get
 
 
 class OneByOne(Gathering):
-    def _batch(self, *_: Any) -> None:
+    def make_batch(self, *_: Any) -> None:
         return None
 
 
@@ -82,8 +88,8 @@ def test_samples_lie_in_their_batch() -> None:
     kept: list[Any] = []
 
     class Watching(OneByOne):
-        def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-            sample = super()._sample(row, epoch, virtual)
+        def make_sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+            sample = super().make_sample(row, epoch, virtual)
             kept.append(sample["image"].data_ptr())
             return sample
 
@@ -103,13 +109,13 @@ MIB = 1 << 20
 def fresh(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of what is asked of the system from now on."""
     asked: list[int] = []
-    of_the_system = batching._of_the_system
+    of_the_system = batching._map_memory
 
     def counted(size: int) -> Any:
         asked.append(size)
         return of_the_system(size)
 
-    monkeypatch.setattr(batching, "_of_the_system", counted)
+    monkeypatch.setattr(batching, "_map_memory", counted)
     return asked
 
 
@@ -157,88 +163,184 @@ def test_without_tuning_all_goes_back() -> None:
     assert made._readers.pool._free == []
 
 
-# Batches: what is stacked, listed, padded and refused.
+# Batches of a source of one's own are its samples one by one, whatever the items hold and whoever reads them.
 
 
-def sample(height: int = 4, width: int = 5, index: int = 0, boxes: int = 1) -> dict[str, Any]:
-    return {
-        "image": torch.full((3, height, width), index + 1.0),
-        "mask": torch.full((height, width), index + 1),
-        "boxes": torch.ones(boxes, 4),
-        "box_labels": torch.ones(boxes, dtype=torch.int64),
-        "label": index,
-        "index": index,
-        "path": f"{index}.png",
-    }
-
-
-def test_default_stacks() -> None:
-    batch = Collate()([sample(index=i, boxes=i) for i in range(3)])
-    assert batch["image"].shape == (3, 3, 4, 5)
-    assert (batch["mask"].shape, batch["mask"].dtype) == ((3, 4, 5), torch.int64)
-    assert torch.equal(batch["label"], torch.tensor([0, 1, 2]))
-    assert batch["label"].dtype == torch.int64
-    assert batch["path"] == ["0.png", "1.png", "2.png"]
-    assert [len(b) for b in batch["boxes"]] == [len(b) for b in batch["box_labels"]] == [0, 1, 2]
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda i: torch.arange(12.0).reshape(3, 4).T + i,  # not contiguous
-        lambda i: torch.zeros(0, 3),
-        torch.tensor,
-        lambda i: torch.full((2, 2), i, dtype=torch.bfloat16),
-        lambda i: torch.full((2, 2), float(i), requires_grad=True),
-        lambda i: torch.full((2, 2), complex(0, i)).conj(),
-    ],
+ON_IMAGES = parse_text(
+    """
+version: 1
+recipe: on-images
+inputs: {mask: optional, boxes: {format: pascal_voc, labels: names, min_area: 4}}
+steps:
+  - RandomCrop: {height: 20, width: 18}
+  - Affine: {rotate: 20, p: 0.5}
+  - HorizontalFlip
+eval: []
+"""
 )
-def test_stacks_as_torch_does(make: Callable[[int], torch.Tensor]) -> None:
-    values = [make(i) for i in range(3)]
-    stacked = Collate()([{"image": value} for value in values])["image"]
-    assert stacked.dtype == values[0].dtype
-    assert torch.equal(stacked, torch.stack(values))
+ITEMS = 9
 
 
-def test_default_refuses_with_both_sizes() -> None:
-    with pytest.raises(
-        CollateError, match=r"3×4×5 in sample 0 \([^)]*\), but 3×4×6 in sample 7.*\"pad\".*\"list\""
-    ) as caught:
-        Collate()([sample(), sample(), sample(width=6, index=7)])
-    assert caught.value.path == "7.png"
-    with pytest.raises(CollateError, match=r"torch\.float32.*torch\.uint8"):
-        Collate()([{"image": torch.zeros(1)}, {"image": torch.zeros(1, dtype=torch.uint8)}])
+def encoded(image: np.ndarray) -> bytes:
+    Image.fromarray(image).save(file := io.BytesIO(), "PNG")
+    return file.getvalue()
 
 
-@pytest.mark.parametrize("swap", [False, True])
-def test_missing_keys_are_named(swap: bool) -> None:
-    pair = [sample(), {k: v for k, v in sample(index=1).items() if k != "mask"}]
-    with pytest.raises(CollateError, match=r"sample 0 \([^)]*\) has 'mask', sample 1 \([^)]*\) has not"):
-        Collate()(pair[::-1] if swap else pair)
+FORMS: tuple[Callable[[np.ndarray], Any], ...] = (
+    np.asarray,
+    encoded,
+    Image.fromarray,
+    lambda picture: torch.from_numpy(picture).permute(2, 0, 1),
+    lambda picture: picture.astype(np.float32) / np.float32(255),
+)
+# What an item may have beside its image, by the name and the number of the item.
+BESIDE: dict[str, Callable[[int], Any]] = {
+    "label": lambda k: np.int64(k % 3),
+    "cls": lambda k: f"class {k}",
+    "score": lambda k: 0.5 * k,
+    "true": lambda k: k % 2 == 0,
+    "caption": lambda k: f"no. {k}",
+    "numbers": lambda k: np.full(4, k, np.float32),
+    "scalar": torch.tensor,
+    "found": lambda k: {"at": k},
+    "mask": lambda k: np.random.default_rng(k).integers(0, 256, (30, 26), np.uint8),
+    "boxes": lambda k: [[1, 2, 20.5, 25], [4, 4, 9, 9]][: k % 3],
+    "names": lambda k: [7, 1][: k % 3],
+}
 
 
-sizes = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=1, max_size=4)
+def items(form: Callable[[np.ndarray], Any], names: Any, broken: int | None = None) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(1)
+    made: list[dict[str, Any]] = []
+    for k in range(ITEMS):
+        image: Any = form(rng.integers(0, 256, (30, 26, 3), np.uint8)) if k != broken else b"no picture"
+        made.append({"image": image} | {name: value(k) for name, value in BESIDE.items() if name in names})
+    return made
 
 
-@given(sizes, st.sampled_from(["chw", "hwc"]))
-def test_pad_keeps_every_pixel_and_marks_the_rest(found: list[tuple[int, int]], layout: Any) -> None:
-    samples = [sample(h, w, i) for i, (h, w) in enumerate(found)]
-    if layout == "hwc":
-        samples = [s | {"image": s["image"].permute(1, 2, 0)} for s in samples]
-    batch = Collate("pad", layout)(samples)
-    height, width = max(h for h, _ in found), max(w for _, w in found)
-    image = batch["image"] if layout == "chw" else batch["image"].permute(0, 3, 1, 2)
-    assert image.shape == (len(found), 3, height, width)
-    assert batch["padding"].shape == (len(found), height, width)
-    for i, (h, w) in enumerate(found):
-        assert (image[i, :, :h, :w] == i + 1).all()
-        assert (batch["mask"][i, :h, :w] == i + 1).all()
-        assert not batch["padding"][i, :h, :w].any()
-        assert batch["padding"][i].sum() == height * width - h * w
-        assert (image[i, :, batch["padding"][i]] == 0).all()
-        assert (batch["mask"][i][batch["padding"][i]] == MASK_PADDING).all()
+class SamplesOneByOne(Samples):
+    """Whose samples are not read at once."""
+
+    def make_sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+        return super().make_sample(row, epoch, virtual)
 
 
-def test_pad_refuses_other_channels() -> None:
-    with pytest.raises(CollateError, match="1×4×5 in sample 1"):
-        Collate("pad")([sample(), sample(index=1) | {"image": torch.zeros(1, 4, 5)}])
+def check(form: int, names: set[str], order: list[int], how: dict[str, Any]) -> None:
+    rows = items(FORMS[form], names)
+    here, there = Samples(rows, ON_IMAGES, seed=3), SamplesOneByOne(rows, ON_IMAGES, seed=3, optimize="none")
+    assert here.gathers
+    assert not there.gathers
+    wanted = [there[2, k] for k in order]
+    same(here.__getitems__([(2, k) for k in order]), wanted)
+    for batch, other in zip(loader(here, 4, shuffle=True, **how), in_process(there, 4, shuffle=True), strict=True):
+        same(batch, other)
+    ragged = ragged_keys(ON_IMAGES)
+    same(Collate(ragged_keys=ragged)([here[2, k] for k in order]), Collate(ragged_keys=ragged)(wanted))
+
+
+natively = pytest.mark.skipif(library() is None, reason="no native kernels here")
+ORDERS = st.lists(st.integers(0, 3 * ITEMS), min_size=1, max_size=12)
+NAMES = st.sets(st.sampled_from([*BESIDE]))
+
+
+@natively
+@DEAR
+@given(st.integers(0, len(FORMS) - 1), NAMES, ORDERS, st.sampled_from(BACKENDS[:3]))
+def test_batches_are_the_samples(form: int, names: set[str], order: list[int], how: dict[str, Any]) -> None:
+    check(form, names, order, how)
+
+
+@natively
+def test_processes_read_batches() -> None:
+    check(0, {*BESIDE}, [3], {"num_workers": 2, "multiprocessing_context": "fork"})
+
+
+@natively
+def test_no_sample_is_made_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Samples, "make_sample", None)
+    monkeypatch.setattr(Samples, "gathers", property(Samples._runs_at_once))  # which looks who has changed `_sample`
+    ds = Samples(items(np.asarray, {"label", "score", "mask"}), ON_IMAGES)
+    (batch,) = loader(ds, ITEMS)
+    assert batch["image"].shape == (ITEMS, 3, 20, 18)
+    assert batch["mask"].shape == (ITEMS, 20, 18)
+    assert batch["label"].tolist() == [k % 3 for k in range(ITEMS)]
+    assert batch["score"].tolist() == [0.5 * k for k in range(ITEMS)]
+
+
+@natively
+def test_an_item_that_is_broken_fails_alone() -> None:
+    rows = items(encoded, {"label", "caption", "numbers"}, broken=5)
+    with pytest.raises(DataError, match=r"list\[5\]"):
+        [*loader(Samples(rows, ON_IMAGES), ITEMS)]
+    here, there = (
+        in_process(kind(rows, ON_IMAGES, on_error="skip"), ITEMS, shuffle=True) for kind in (Samples, SamplesOneByOne)
+    )
+    same([*here], [*there])
+    assert here.skipped == there.skipped
+    assert [record.path for record in here.skipped] == ["list[5]"]
+
+
+@natively
+@pytest.mark.parametrize("odd", ["mask", "boxes", "caption"])
+@pytest.mark.parametrize("where", [0, 4, ITEMS - 1])
+def test_items_that_are_not_alike_are_told_as_one_by_one(odd: str, where: int) -> None:
+    rows = items(np.asarray, {"label", "mask", "boxes", "names", "caption"})
+    del rows[where][odd]
+    with pytest.raises(CollateError) as told:
+        [*in_process(SamplesOneByOne(rows, ON_IMAGES), ITEMS)]
+    with pytest.raises(CollateError) as found:
+        [*loader(Samples(rows, ON_IMAGES), ITEMS)]
+    assert str(found.value) == str(told.value)
+    same(
+        Samples(rows, ON_IMAGES).__getitems__([*range(ITEMS)]),
+        [SamplesOneByOne(rows, ON_IMAGES)[k] for k in range(ITEMS)],
+    )
+
+
+class Rewritten:
+    """A source whose items are a few arrays, written to again in turn: images, or the masks of images."""
+
+    def __init__(self, arrays: int, *, masks: bool = False) -> None:
+        self.pictures = np.random.default_rng(0).integers(0, 256, (ITEMS, 30, 26, 3), np.uint8)
+        self.masks = masks
+        self.arrays = [np.empty_like(self.pictures[0, :, :, 0] if masks else self.pictures[0]) for _ in range(arrays)]
+
+    def __len__(self) -> int:
+        return ITEMS
+
+    def __getitem__(self, index: int) -> dict[str, np.ndarray]:
+        array, image = self.arrays[index % len(self.arrays)], self.pictures[index]
+        array[...] = image[:, :, 0] if self.masks else image
+        return {"image": image, "mask": array} if self.masks else {"image": array}
+
+
+@natively
+@pytest.mark.parametrize("arrays", [1, 2, 3])
+@pytest.mark.parametrize("masks", [False, True], ids=["pictures", "masks"])
+def test_a_source_that_writes_to_its_arrays_again(arrays: int, masks: bool) -> None:
+    here, there = (
+        Samples(Rewritten(arrays, masks=masks), ON_IMAGES),
+        SamplesOneByOne(Rewritten(arrays, masks=masks), ON_IMAGES),
+    )
+    assert here.gathers
+    for batch, other in zip(loader(here, 4), in_process(there, 4), strict=True):
+        same(batch, other)
+    same(here.__getitems__([1, 1, 2, 4, 5]), [there[k] for k in (1, 1, 2, 4, 5)])
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(AssertionError):
+        patch.setattr(source_runs, "_is_overwritten", lambda *_: False)  # a planted fault
+        same([*loader(Samples(Rewritten(arrays, masks=masks), ON_IMAGES), 8)], [*in_process(there, 8)])
+
+
+columns = source_runs._columns
+of_names = planted(lambda names, order: check(0, names, order, {}), NAMES, ORDERS)
+test_planted_faults_are_found = natively(planted_faults({
+    "another's": (
+        of_names,
+        (source_runs, "_columns", lambda beside, *rest: columns({k: beside[max(0, k - 1)] for k in beside}, *rest)),
+    ),
+    "lists stay lists": (of_names, ("augrecipes.data.fetch.PendingBatch._lists", lambda *_: False)),
+    "unlike is alike": (
+        lambda _: test_items_that_are_not_alike_are_told_as_one_by_one("boxes", 4),
+        (source_runs, "frozenset", lambda _: 0, False),  # it is Python's own
+    ),
+}, (*FAILURES, KeyError, pytest.fail.Exception)))  # fmt: skip

@@ -329,9 +329,9 @@ def test_what_is_handed_on_to_ours_sets_nothing(way: str) -> None:
 
 
 def _without_telling(reader: Any, order: Any) -> Any:
-    from augrecipes.data.fetch import Draft
+    from augrecipes.data.fetch import PendingBatch
 
-    draft = Draft(reader, order)
+    draft = PendingBatch(reader, order)
     for piece in draft.pieces:
         draft.work(piece)
     return draft.delivery()
@@ -340,7 +340,7 @@ def _without_telling(reader: Any, order: Any) -> Any:
 test_planted_faults_are_caught_epochs = planted_faults({
     **{
         f"nobody is told, {way}": (
-            lambda _, way=way: law_epochs("itself", way), ("augrecipes.data.fetch.tell_epoch", lambda *_: None),
+            lambda _, way=way: law_epochs("itself", way), ("augrecipes.data.fetch.set_foreign_epoch", lambda *_: None),
         )
         for way in WAYS
     },

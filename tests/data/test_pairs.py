@@ -14,8 +14,7 @@ from PIL import Image as Pillow
 from support.folders import make_pairs, pair_recipe, reduced, save, scene
 
 import augrecipes as ar
-from augrecipes.kinds.pair.content import compare
-from augrecipes.kinds.pair.reader import compare_scene
+from augrecipes.kinds.pair.reader import compare, compare_scene
 from augrecipes.recipe.parse import parse_text
 
 NAMES = [f"{i:04d}" for i in range(1, 7)]

@@ -22,13 +22,13 @@ sys.path.insert(0, "tests")
 import numpy as np
 from support.datasets import Counting
 from augrecipes.data import batching
-from augrecipes.data.batching import room
+from augrecipes.data.batching import allocate_in_batch
 from augrecipes.data.loader import loader
 import torch
 batching.BATCH_BYTES = 0  # how much of this is kept is another law
 class Images(Counting):  # 48 kB each, written into batches of 6 MiB
     def __getitem__(self, index):
-        image = (room("image") or np.empty)((128, 128, 3), np.dtype(np.uint8))
+        image = (allocate_in_batch("image") or np.empty)((128, 128, 3), np.dtype(np.uint8))
         image[:] = index % 256
         return {"image": torch.from_numpy(image), "index": index}
 def resident():
@@ -39,9 +39,9 @@ if "fault" in sys.argv:  # one batch in four does not come back
         memory = np.empty(size, np.uint8)
         kept.append(memory if len(kept) % 4 == 0 else None)
         return memory
-    batching._of_the_system = kept_now_and_then
+    batching._map_memory = kept_now_and_then
 made = loader(Images(1500), 128, backend="threads", num_workers=3)
-made._readers.reader.has_rows = True  # as it is of datasets of ours
+made._readers.reader.writes_rows = True  # as it is of datasets of ours
 for k in range(9):
     for batch in made:
         pass
@@ -82,9 +82,9 @@ def resident(process, which):
         return int(next(line for line in file if line.startswith(which)).split()[1]) / 1024
 
 class Watched(ar.TileBags):
-    def _sample(self, *key):
+    def make_sample(self, *key):
         before = resident("self", "VmRSS")
-        return {**super()._sample(*key), "before": before}
+        return {**super().make_sample(*key), "before": before}
 
 root, workers = sys.argv[1], int(sys.argv[2])
 recipe = parse_text("{version: 1, recipe: t, kind: bag, steps: [Resize: {height: 112, width: 112}], eval: []}")

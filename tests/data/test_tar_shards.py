@@ -187,7 +187,7 @@ def test_what_is_kept_is_what_the_headers_say(tmp_path: Path, monkeypatch: pytes
     def never(*_: Any) -> Any:
         raise AssertionError("headers are read again")
 
-    monkeypatch.setattr(shards, "members_of", never)
+    monkeypatch.setattr(shards, "list_members", never)
     assert all(alike(listed(path), found) for path, found in good.items())
     assert len(TarShards(list(good)).paths) == sum(len(one.paths) for one in good.values())
 
@@ -266,7 +266,7 @@ def test_what_was_written_just_before_a_long_reading_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who wrote once more while it was read, in the same tick of the clock, left its times."""
-    real = shards.members_of
+    real = shards.list_members
 
     def slowly(*given: Any) -> Any:
         clock[0] += 10**10
@@ -275,7 +275,7 @@ def test_what_was_written_just_before_a_long_reading_is_not_kept(
     path = archive(tmp_path / "a.tar", "aaa")
     clock = [path.stat().st_ctime_ns + 10**9]
     monkeypatch.setattr(cache, "SETTLED_NS", 2 * 10**9)
-    monkeypatch.setattr(shards, "members_of", slowly)
+    monkeypatch.setattr(shards, "list_members", slowly)
     monkeypatch.setattr(cache, "now_ns", lambda: clock[0])
     listed(str(path))
     assert not list(ARCHIVES.files())

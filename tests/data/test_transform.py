@@ -14,10 +14,10 @@ from support.datasets import WAYS
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 import augrecipes as ar
-from augrecipes.data import visits
+from augrecipes.data import sample_keys
 from augrecipes.data.order import Share
+from augrecipes.data.sample_keys import CallKeys
 from augrecipes.data.transform import BatchTransform
-from augrecipes.data.visits import CallKeys
 from augrecipes.recipe.parse import parse_text
 
 RECIPE = "{version: 1, recipe: drawn, steps: [RandomGamma: {p: 1.0, gamma_limit: [20, 400]}, HorizontalFlip], eval: []}"
@@ -122,8 +122,10 @@ def test_an_index_has_the_draws_of_the_dataset() -> None:
         again = [bits(t(PICTURE, index=i)) for i in range(7)]
         assert not {*again} & {bits(ds[e, i]["image"]) for e in range(10) for i in range(7)}
     t.set_epoch(1)
-    far = [t({"image": PICTURE, "index": i})["image"] for i in (3, 3 + visits._INDICES)]  # which share their count
-    expected = [parse_text(RECIPE).compile(seed=5).at(i, 1)(image=PICTURE)["image"] for i in (3, 3 + visits._INDICES)]
+    far = [t({"image": PICTURE, "index": i})["image"] for i in (3, 3 + sample_keys._INDICES)]  # which share their count
+    expected = [
+        parse_text(RECIPE).compile(seed=5).at(i, 1)(image=PICTURE)["image"] for i in (3, 3 + sample_keys._INDICES)
+    ]
     assert [x.numpy().tobytes() for x in far] == [x.tobytes() for x in expected]
 
 
@@ -153,7 +155,7 @@ def test_processes_that_train_one_model_do_not_draw_alike(monkeypatch: pytest.Mo
     seen = []
     for rank in range(3):
         t = made()
-        monkeypatch.setattr(visits, "share_of_process", lambda rank=rank: Share(rank, 3))
+        monkeypatch.setattr(sample_keys, "share_of_process", lambda rank=rank: Share(rank, 3))
         seen += [bits(t(PICTURE, index=index)) for _ in range(4)]
     assert len({*seen}) == 12
 
@@ -189,11 +191,11 @@ test_planted_faults_are_caught = planted_faults({
     ),
     "processes that count alike": (
         lambda fixture: test_processes_that_train_one_model_do_not_draw_alike(fixture("monkeypatch"), None),
-        (visits.Visits, "of_process", lambda self: Share(0, 1)),
+        (sample_keys.ReadCounter, "process_share", lambda self: Share(0, 1)),
     ),
     "indices that share a count": (
         lambda _: test_an_index_has_the_draws_of_the_dataset(),
-        (visits, "_INDICES", 4), (CallKeys, "at", at_shared_counts),
+        (sample_keys, "_INDICES", 4), (CallKeys, "at", at_shared_counts),
     ),
 })  # fmt: skip
 

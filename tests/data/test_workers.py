@@ -26,7 +26,7 @@ from support.datasets import Counting, Dying, Settings, values
 from augrecipes import Loader, LoaderError, loader
 from augrecipes.compat import torch as hooks
 from augrecipes.data import processes
-from augrecipes.data.processes import dead_worker, the_dead
+from augrecipes.data.processes import dead_worker, death_of
 
 
 def test_workers_use_one_thread() -> None:
@@ -144,7 +144,7 @@ def test_every_sign_of_a_dead_worker_is_known(error: Exception, monkeypatch: pyt
 @pytest.mark.parametrize(("code", "words"), [(-7, "--shm-size"), (-11, "library crashed"), (3, "status 3"),
                                              (-15, "SIGTERM"), (-60, "signal 60"), (0, "__main__")])  # fmt: skip
 def test_how_it_died_says_what_helps(code: int, words: str) -> None:
-    assert words in str(the_dead([Worker(code, 0)]))
+    assert words in str(death_of([Worker(code, 0)]))
 
 
 def test_errors_of_the_users_code_are_told_apart() -> None:

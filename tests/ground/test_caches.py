@@ -29,7 +29,7 @@ from augrecipes import cache as caches
 from augrecipes.cli.terminal import say
 from augrecipes.images import arrays
 from augrecipes.sources import listing
-from augrecipes.sources.tar.shards import value_of
+from augrecipes.sources.tar.shards import decode_file
 
 
 def test_all_that_is_kept_lies_where_the_variable_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +205,7 @@ def recalled() -> Any:
 
 READERS = {
     "an image": lambda: arrays.header(saved()).layout.shape,
-    "a part of a tar archive": lambda: value_of("npy", saved()).shape,
+    "a part of a tar archive": lambda: decode_file("npy", saved()).shape,
     "a cache": recalled,
 }
 

@@ -19,10 +19,10 @@ from kernel_sets import guarded, spoil_first
 from support.checks import tries
 
 from augrecipes.compat import normals
-from augrecipes.compiler.kernels import coarse_fields, counter_noise, opencv_bits, warp_native
+from augrecipes.compiler.kernels import coarse_fields, counter_noise, opencv_bits
 from augrecipes.compiler.kernels.coarse_fields import LazyMap, RowMix
 from augrecipes.compiler.kernels.counter_noise import Noise
-from augrecipes.compiler.kernels.warp_native import NativeWarp
+from augrecipes.compiler.kernels.opencv_bits import NativeWarp
 from augrecipes.native.kernels import Library, using
 from augrecipes.ops import opencv_variants, places
 from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
@@ -269,10 +269,10 @@ def warp_case(
 
 def warp(kernels: Any, room: Room, case: Any) -> np.ndarray | None:
     body = NativeWarp(getattr(kernels, "kernels", kernels)).body(case.kind, case.sampling)
-    matrix, fill = warp_native._EYE, case.fill
+    matrix, fill = opencv_bits._EYE, case.fill
     if case.kind == "affine":
         fill = [fill] * case.image.shape[2] if isinstance(fill, float) else fill
-        matrix = warp_native._inverse(case.forward.ravel().tolist())
+        matrix = opencv_bits._inverse(case.forward.ravel().tolist())
     elif case.kind == "perspective":
         matrix = cv2.invert(np.array(case.forward))[1].ravel().tolist()
     maps = (case.map_x, case.map_y) if case.kind == "maps" else ()

@@ -14,12 +14,13 @@ from support.programs import by_programs
 from test_native_plan import NATIVE, ON_MASKS, WARPED, carried_out_by_albumentations, recipe_of
 
 from augrecipes.compat import normals
+from augrecipes.compat.boxes import BoxRules
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.run import draw_without_pixels
+from augrecipes.compiler.run import point_moves
 from augrecipes.compiler.run.program_run import ProgramRun
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair import shared
-from augrecipes.kinds.pair.scene import Scene
+from augrecipes.kinds.pair.grid import Scene
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Recipe, Step
 
 TINY = 1e-4  # cells: rounding of float32 positions
@@ -255,7 +256,7 @@ def pointed(*steps: tuple[str, dict[str, Any]]) -> Recipe:
 
 STOPPING = pointed(("InvertImg", {"p": 1.0}), ("Spatter", {"p": 1.0}))
 FAULTY = pointed(("Affine", {"rotate": [20, 30], "p": 1.0}), ("Resize", {"height": 30, "width": 30}))
-run_to, sampler = ProgramRun.run_to, draw_without_pixels.sampler_of
+run_to, sampler, move_boxes = ProgramRun.run_to, point_moves.sampler_of, BoxRules.move
 
 
 @NEEDS_KERNELS
@@ -271,11 +272,14 @@ test_planted_faults_are_found = NEEDS_KERNELS(
                 lambda _: stop_anywhere(STOPPING, 3, 0, asked=True),
                 (ProgramRun, "run_to", lambda self, place: {"image": 255 - run_to(self, place)["image"]}),
             ),
-            "boxes that stay": (lambda _: check(FAULTY, 5), (draw_without_pixels, "functions_of", lambda _: {})),
+            "boxes that stay": (
+                lambda _: check(FAULTY, 5),
+                (BoxRules, "move", lambda self, boxes, moves, *rest: move_boxes(self, boxes, moves[:0], *rest)),
+            ),
             "draws of another sample": (
                 lambda _: check(FAULTY, 5),
                 (
-                    draw_without_pixels,
+                    point_moves,
                     "sampler_of",
                     lambda step: lambda data: (sampler(step)(data), sampler(step)(data))[1],
                 ),
@@ -296,9 +300,6 @@ def test_windows_about_boxes_are_made_by_plans_and_of_boxes_alone(step: Any, mon
         are_alike(outcome(plain, 0, sample), outcome(exact, 0, sample))
     assert "draws by boxes" in str(exact.why_one_by_one())
     monkeypatch.setattr(Program, "take_python_draws", lambda _: None)
-    if step[0] != "RandomSizedBBoxSafeCrop":
-        assert check(recipe, 5) == 0  # of a size that is not that of the boxes' image
-        return
     with pytest.raises(AssertionError):
         check(recipe, 5)
 
@@ -310,12 +311,14 @@ def test_boxes_are_cut_off_by_the_size_that_a_step_leaves(monkeypatch: pytest.Mo
     tilt = ("Perspective", {"scale": [0.1, 0.3], "keep_size": False, "p": 1.0})
     recipe = pointed(tilt, ("RandomCrop", {"height": 11, "width": 13, "p": 1.0}))
     assert sum(check(recipe, seed) for seed in range(8))
-    known = draw_without_pixels.output_size
-    monkeypatch.setattr(
-        draw_without_pixels,
-        "output_size",
-        lambda step, params, size: size if "max_height" in params else known(step, params, size),
-    )
+    move_boxes = BoxRules.move
+
+    def keep_size(self: BoxRules, boxes: np.ndarray, moves: np.ndarray, *rest: Any) -> np.ndarray:
+        tilted = moves[:, 11] != 0
+        moves[tilted, 3:5] = moves[tilted, 1:3]
+        return move_boxes(self, boxes, moves, *rest)
+
+    monkeypatch.setattr(BoxRules, "move", keep_size)
     with pytest.raises(AssertionError):
         for seed in range(8):
             check(recipe, seed)

@@ -31,6 +31,7 @@ from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.run import batch_threads
 from augrecipes.compiler.run.batch import SampleColumns
+from augrecipes.compiler.run.point_moves import PointMoves
 from augrecipes.compiler.run.program_runner import ProgramRunner
 from augrecipes.data.batching import BatchRows, as_torch, native_batch, ragged_keys
 from augrecipes.data.collate import Collate
@@ -372,7 +373,7 @@ def read_by(given: list[Sample]) -> Any:
 
 def check_targets(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], lying: bool) -> bool:
     """Whether there was a batch."""
-    rng, ragged = np.random.default_rng(seed), ragged_keys(recipe.inputs)
+    rng, ragged = np.random.default_rng(seed), ragged_keys(recipe)
     samples = drawn(recipe, rng, int(rng.integers(1, 40)))
     indices = rng.integers(0, 2**40, len(samples))
     rows = BatchRows(len(samples))
@@ -382,7 +383,7 @@ def check_targets(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], 
     try:
         made = native_batch(
             build(recipe, levels[0], seed), columns or read_by(samples), EPOCH, indices,
-            rows.take(range(len(samples))), ragged,
+            rows.allocate_rows(range(len(samples))), ragged,
         )  # fmt: skip
     except DataError:
         broken = True
@@ -415,7 +416,7 @@ def test_whatever_lies_on_images() -> None:
     assert sum(made) > len(made) // 5
 
 
-run_batch_of_targets, moved = ProgramRunner.run_batch, ProgramRunner.run_without_pixels
+run_batch_of_targets, move_points = ProgramRunner.run_batch, PointMoves.run
 run_masks = ProgramRunner._run_masks
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "another's mask": (
@@ -423,8 +424,8 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
         lambda self, output, keys, *rest: run_masks(self, output, [*keys[1:], keys[0]], *rest),
     ),
     "another's boxes": (
-        ProgramRunner, "run_without_pixels",
-        lambda self, key, data, *way: moved(self, (key[0], key[1] + 1, key[2]), data, *way),
+        PointMoves, "run",
+        lambda self, key, data, image, _=None: move_points(self, (key[0], key[1] + 1, key[2]), data, image),
     ),
     "one that is left is forgotten": (
         ProgramRunner, "run_batch", lambda self, output, positions, *rest: (
@@ -499,8 +500,8 @@ def agrees(here: Any, there: Any) -> bool:
             whole = here.read_batch(2, order)
             assert whole is not None
             assert whole.keys() == wanted[0].keys()
-            for found in (whole, Collate("default", ragged_keys=here.ragged_keys)([here[2, k] for k in order])):
-                for key, value in Collate("default", ragged_keys=here.ragged_keys)(wanted).items():
+            for found in (whole, Collate("default", ragged_keys=ragged_keys(here.recipe))([here[2, k] for k in order])):
+                for key, value in Collate("default", ragged_keys=ragged_keys(here.recipe))(wanted).items():
                     same(found[key], value)
             for found, one in zip(here.__getitems__([(2, k) for k in order]), wanted, strict=True):
                 same(found, {name: one[name] for name in found})

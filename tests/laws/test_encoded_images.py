@@ -12,7 +12,7 @@ from support.checks import DEAR, SEEDS, holds, planted_faults
 from augrecipes.compiler.executor import program
 from augrecipes.compiler.kernels.encoded_images import EncodedWindow, is_encoded
 from augrecipes.kinds.views import pipeline as of_views
-from augrecipes.kinds.views.reduced_file import ReducedFile, scale_for
+from augrecipes.kinds.views.pipeline import ReducedFile, scale_for
 from augrecipes.native.kernels import library
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text

@@ -28,7 +28,7 @@ from support.checks import SEEDS, claimed, holds, planted, planted_faults
 from support.programs import with_results
 
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.lowering import masks
+from augrecipes.compiler.lowering import make_program
 from augrecipes.compiler.rewrite.rules import exact
 from augrecipes.kinds.image import pipeline as of_images
 from augrecipes.ops import groups
@@ -154,7 +154,7 @@ test_planted_faults_are_caught = planted_faults(
         ),
         "bytes of masks are blended": (
             planted(check, recipes(BLENDED), SEEDS),
-            (masks, "refuses", lambda *_, **__: None),
+            (make_program, "why_mask_not_native", lambda *_, **__: None),
         ),
         "a lookup claimed for a step that is none": (
             planted(check, recipes(BY_MEAN), SEEDS),

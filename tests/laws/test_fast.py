@@ -13,7 +13,7 @@ from random_recipes import MOVES, Pool, build, pool, recipes, targets
 from support.checks import DEAR, SEEDS, holds, planted, planted_faults
 from test_exact_equals_none import keyed_by_place
 
-from augrecipes.compiler.lowering import masks
+from augrecipes.compiler.lowering import encodings
 from augrecipes.compiler.rewrite.rules import join_warps
 from augrecipes.errors import DataError
 from augrecipes.kinds.image import pipeline as of_images
@@ -185,7 +185,7 @@ def test_masks_that_are_blended_are_blended_by_fast_too(monkeypatch: pytest.Monk
     assert soft_mask_error() <= 1
     # Planted: nobody asks how.
     monkeypatch.setattr(join_warps, "effective", lambda step: {})
-    seen_by_mask = masks._seen_by_mask
+    seen_by_mask = encodings._seen_by_mask
 
     def by_the_nearest(step: Any) -> Any:
         seen = seen_by_mask(step)
@@ -193,7 +193,7 @@ def test_masks_that_are_blended_are_blended_by_fast_too(monkeypatch: pytest.Monk
             seen.interpolation = NEAREST
         return seen
 
-    monkeypatch.setattr(masks, "_seen_by_mask", by_the_nearest)
+    monkeypatch.setattr(encodings, "_seen_by_mask", by_the_nearest)
     assert soft_mask_error() > 50
 
 

@@ -18,8 +18,8 @@ from support.every_class import STEPS
 from test_native_plan import recipe_of
 
 from augrecipes.compat import normals
-from augrecipes.compiler.kernels import fast_apply, principal_colours, probes
-from augrecipes.compiler.kernels.step_draws import draw
+from augrecipes.compat.steps import sampler_of
+from augrecipes.compiler.kernels import fast_apply, fast_steps
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native import lab
 from augrecipes.native.kernels import using
@@ -85,7 +85,7 @@ def check(step: Step, image: np.ndarray, seed: int) -> None:
     own.random_generator, own.py_random = draws.add(step.name)
     draws.position(0, seed)
     try:
-        drawn = draw(own, {"image": image, "mask": image[..., 0] // 86})
+        drawn = sampler_of(own)({"image": image, "mask": image[..., 0] // 86})
     except Exception:
         return  # it takes no such image at all
     fast_apply.attach([fast])
@@ -182,14 +182,14 @@ def test_samples_are_those_of_none(level: Any) -> None:
 @contextmanager
 def instead(monkeypatch: pytest.MonkeyPatch, works: Callable[..., Any]) -> Iterator[None]:
     """Inside, `works(step, fast, image, **drawn)` is what stands for FancyPCA, by its own faster way."""
-    own = principal_colours.fancy_pca
+    own = fast_steps.fancy_pca
 
     def planted_way(step: Any, kernels: Any, *args: Any, **drawn: Any) -> Any:
         return works(step, partial(own, step, kernels), *args, **drawn)
 
     with monkeypatch.context() as planted:
-        planted.setattr(principal_colours, "fancy_pca", planted_way)
-        planted.setattr(probes, "_ANSWERS", {})
+        planted.setattr(fast_steps, "fancy_pca", planted_way)
+        planted.setattr(fast_apply, "_ANSWERS", {})
         yield
 
 
@@ -284,7 +284,7 @@ def test_principal_colours_that_the_order_of_sums_would_decide(kernels: Any, mon
 
     with using(kernels):
         law()
-        monkeypatch.setattr(principal_colours, "_ASIDE", np.zeros((3, 3)))  # a planted fault: nobody looks
+        monkeypatch.setattr(fast_steps, "_ASIDE", np.zeros((3, 3)))  # a planted fault: nobody looks
         with pytest.raises(AssertionError):
             law()
 
@@ -299,7 +299,7 @@ def test_the_probe_sees_a_number_of_the_tables_of_lab_that_is_one_off(
         changed = lab.TABLES.copy()
         changed[field][0, place] += 1
         monkeypatch.setattr(lab, "TABLES", changed)
-        monkeypatch.setattr(probes, "_ANSWERS", {})
+        monkeypatch.setattr(fast_apply, "_ANSWERS", {})
         plan: Any = recipe_of(("CLAHE", {"p": 1.0})).compile(optimize="exact").native
         seen += len(plan.opaque)
     assert seen >= (3 if field == "roots" else 5)

@@ -18,8 +18,8 @@ from support.programs import one_level_off
 from test_native_plan import recipe_of
 
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.kernels import fast_apply, fields, warp_native
-from augrecipes.compiler.kernels.warp_native import NativeWarp
+from augrecipes.compiler.kernels import fast_apply, fields, opencv_bits
+from augrecipes.compiler.kernels.opencv_bits import NativeWarp
 from augrecipes.native.kernels import Library, using
 from augrecipes.ops.constants import NEAREST
 from augrecipes.ops.registry import construct
@@ -184,7 +184,7 @@ def test_cubics_are_left_to_opencv_where_it_adds_in_another_order(processor: str
 # A native warp gives the bits of the installed OpenCV, or leaves it the work: every border, size and place.
 
 
-KINDS: list[warp_native.Kind] = ["affine", "perspective", "maps"]
+KINDS: list[opencv_bits.Kind] = ["affine", "perspective", "maps"]
 # Levels whose bits are those of the OpenCV that is installed; on an old processor, none.
 NATIVE = [k for k in KERNEL_SETS if k is not None and NativeWarp(k).body("maps", cv2.INTER_LINEAR)]
 SIDES = st.integers(1, 70)
@@ -211,10 +211,10 @@ def test_places_that_are_no_numbers_are_left_to_opencv(kernels: Library, bad: fl
 @pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 def test_the_probe_sees_a_kernel_that_is_one_bit_off(kernels: Library) -> None:
     for kind, linear in product(KINDS, (False, True)):
-        assert warp_native.matches_opencv(kind, linear, 16, NativeWarp(kernels))
-        assert not warp_native.matches_opencv(kind, linear, 16, NativeWarp(Spoilt(kernels, 17, spoil_last)))  # type: ignore[arg-type]
+        assert opencv_bits.matches_opencv(kind, linear, 16, NativeWarp(kernels))
+        assert not opencv_bits.matches_opencv(kind, linear, 16, NativeWarp(Spoilt(kernels, 17, spoil_last)))  # type: ignore[arg-type]
     for kind in KINDS[:2]:  # places of a row's last pixels are found in another order
-        assert not warp_native.matches_opencv(kind, True, 1, NativeWarp(kernels))
+        assert not opencv_bits.matches_opencv(kind, True, 1, NativeWarp(kernels))
 
 
 def test_labels_on_an_axis_of_one_are_the_kernels_too() -> None:

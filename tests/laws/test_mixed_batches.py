@@ -12,7 +12,7 @@ from support.checks import SEEDS, holds, planted, planted_faults, same, tries
 from torch.utils.data import DataLoader
 
 import augrecipes as ar
-from augrecipes.data import mixing
+from augrecipes.data import collate as collating
 from augrecipes.mixtures import batch as arrays
 from augrecipes.mixtures import run
 from augrecipes.mixtures.annotations import rescale
@@ -185,7 +185,7 @@ test_planted_faults_of_readers_are_found = planted_faults(
         ),
         "one epoch's numbers for all": (
             FORMULAS,
-            (mixing, "mix", lambda recipe, values, key, *more: run.mix(recipe, values, (key[0], 0, key[2]), *more)),
+            (collating, "mix", lambda recipe, values, key, *more: run.mix(recipe, values, (key[0], 0, key[2]), *more)),
         ),
     }
 )

@@ -12,17 +12,19 @@ from support.checks import FAILURES, PLANTED, holds
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import sampler_of
-from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.executor.program_buffer import Op
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.lowering import control
+from augrecipes.compiler.lowering import encodings
 from augrecipes.compiler.lowering.walk import encode
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.errors import RecipeError
 from augrecipes.native.kernels import library
-from augrecipes.native.op_numbers import DRAWS, EFFECTS
+from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS
+from augrecipes.ops.matrices import output_size
 from augrecipes.ops.native_op import NativeOp
+from augrecipes.ops.places import MatrixPlaces
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Output, Step
 
@@ -92,10 +94,10 @@ def check(name: str, found: NativeOp, made: Any, seed: int, keys: list[tuple[int
     plan = Program(kernels, [Op(label, False, float(made.p), found)], Sink(Output()), seed, 1 << 20)
     draws = Draws(seed)
     made.random_generator, made.py_random = draws.add(label)
-    draw = control.sampler_of(made) if found.effect == EFFECTS.GROUPS else sampler_of(made)
+    draw = encodings.group_sampler(made) if found.effect == EFFECTS.GROUPS else sampler_of(made)
     for (index, tile), numbers in zip(keys, plan.drawn(epoch, keys, *size), strict=True):
         draws.position(epoch, index, tile)
-        assert control.acts(made) == (numbers is not None)
+        assert encodings.acts(made) == (numbers is not None)
         if numbers is None:
             continue
         try:
@@ -104,6 +106,19 @@ def check(name: str, found: NativeOp, made: Any, seed: int, keys: list[tuple[int
             assert not np.isfinite(numbers[0])  # left to Python, which says so
             continue
         assert wanted == numbers[: len(wanted)]
+        if isinstance(made, MatrixPlaces):
+            draws.position(epoch, index, tile)
+            check_move(plan, (epoch, index, tile), made, size)
+
+
+def check_move(plan: Program, key: tuple[int, int, int], step: Any, size: tuple[int, int]) -> None:
+    """Compare what is noted of a step with where it puts places, to the last bit."""
+    image, noted = stand_in((*size, 3), np.dtype(np.uint8)), np.zeros((2, LIMITS.MOVE))
+    encodings.acts(step)  # which may take the first draw
+    params = sampler_of(step)({"image": image})
+    if plan.note_moves(key, image, noted) and min(output_size(step, params, size)) > 0:
+        matrix, before, after = step.geometry(params)
+        assert noted[1].tolist() == [0, *before, *after, *matrix.ravel().tolist()]
 
 
 def draws_are_those(
@@ -159,7 +174,7 @@ def test_choices_of_groups_are_those_of_the_groups(name: str) -> None:
 
 def check_choice(name: str, group: Any, seed: int, keys: Any, last: float | None = None) -> None:
     nothing = Op("", False, 1.0, NativeOp(DRAWS.NOTHING, EFFECTS.KEEPS, (), lambda _: ()))
-    found = control.lower_group(group, name, [[(None, nothing)]] * len(group.transforms), shared=False)
+    found = encodings.lower_group(group, name, [[(None, nothing)]] * len(group.transforms), shared=False)
     assert found is not None
     numbers = found[0][1].numbers
     if last is not None:

@@ -18,8 +18,8 @@ from support.programs import a_step_too_far, before_the_last_step, by_programs, 
 from augrecipes.compat import normals
 from augrecipes.compiler.executor.inputs import from_bytes
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.kernels import warp_native
-from augrecipes.compiler.lowering import make_program, masks, walk
+from augrecipes.compiler.kernels import opencv_bits
+from augrecipes.compiler.lowering import encodings, make_program, walk
 from augrecipes.compiler.run import program_runner
 from augrecipes.native.kernels import Library, using
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
@@ -136,7 +136,7 @@ def check(
 
 
 def warps(kernels: Library) -> bool:
-    return warp_native.NativeWarp(kernels).body("affine", LINEAR) > 0
+    return opencv_bits.NativeWarp(kernels).body("affine", LINEAR) > 0
 
 
 def pool_of(kernels: Library, *more: Pool) -> Pool:
@@ -266,7 +266,7 @@ test_planted_faults_are_found = planted_faults({
     ),
     "masks of int16 are warped as others": (  # OpenCV warps them by an older way, which takes other pixels at times
         held(TURN, image=np.zeros((150, 170, 3), np.uint8), dtype=np.int16),
-        (masks, "_BY_MATRIX", ()), (make_program, "matches_reference", lambda *_: True),
+        (encodings, "_BY_MATRIX", ()), (make_program, "matches_reference", lambda *_: True),
     ),
     **{f"a sample goes on {fault.__name__}, {masked}": (
         lambda _, masked=masked: stop_anywhere(recipe_of(*STOPS), 3, 0, masked),
@@ -276,7 +276,7 @@ test_planted_faults_are_found = planted_faults({
 
 
 def test_steps_that_do_something_else_to_masks_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masks, "_seen_by_mask", lambda step: step)  # as if it were an image
+    monkeypatch.setattr(encodings, "_seen_by_mask", lambda step: step)  # as if it were an image
     pipeline = build(recipe_of(("Pad", {"padding": 7, "fill": 1, "fill_mask": 2})), "exact")
     assert isinstance(pipeline.native, Program)
     assert isinstance(pipeline.programs.masks(), str)

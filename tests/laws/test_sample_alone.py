@@ -22,9 +22,9 @@ from augrecipes.compiler.executor import inputs
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.rewrite import Compiled, plan
 from augrecipes.compiler.run import program_runner
-from augrecipes.compiler.run.batch import SampleOutput
 from augrecipes.compiler.run.clock import Clock, clocked
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS
+from augrecipes.compiler.run.point_moves import PointMoves
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.program_runner import ProgramRunner
 from augrecipes.kinds.image.pipeline import ImagePipeline
@@ -260,7 +260,7 @@ test_planted_faults_are_caught = planted_faults(
         ),
         "boxes keep images from running natively": (
             planted(law, *of(RESAMPLED)),
-            (ProgramRunner, "run_without_pixels", _refuse),
+            (PointMoves, "run", _refuse),
         ),
     },
 )
@@ -426,16 +426,18 @@ def test_a_mask_that_is_required_is_asked_for_again() -> None:
         pipeline.at(2)(image=targets["image"])
 
 
+RUN_ONE = Program.run_one
+
+
 def recycled() -> Any:
-    """`SampleOutput.rows`, which gives out the same memory for each result of a shape."""
+    """`Program.run_one`, which gives out the same memory for each result of a shape."""
     kept: dict[Any, np.ndarray] = {}
 
-    def rows(self: SampleOutput, target: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        result = kept.setdefault((target, shape), np.empty(shape, dtype))
-        setattr(self, target, result)
-        return result[None]
+    def run_one(self: Program, epoch: int, index: int, tile: int, image: Any, _: Any, *more: Any, **named: Any) -> Any:
+        allocate = lambda shape, dtype: kept.setdefault((shape, dtype), np.empty(shape, dtype))  # noqa: E731
+        return RUN_ONE(self, epoch, index, tile, image, allocate, *more, **named)
 
-    return rows
+    return run_one
 
 
 def remembered() -> Any:
@@ -456,9 +458,9 @@ test_planted_faults_between_calls_are_caught = KERNELS(
         {
             "memory that was handed out is written to": (
                 lambda _: check_calls(*CALLS),
-                (SampleOutput, "rows", recycled()),
+                (Program, "run_one", recycled()),
             ),
-            "so it is by merged steps": (lambda _: check_calls(*WARPED_CALLS), (SampleOutput, "rows", recycled())),
+            "so it is by merged steps": (lambda _: check_calls(*WARPED_CALLS), (Program, "run_one", recycled())),
             "an image of before": (lambda _: check_calls(*CALLS), (Program, "run_batch", remembered())),
         }
     )

@@ -13,8 +13,7 @@ import augrecipes as ar
 from augrecipes.errors import DataError
 from augrecipes.ops import matrices
 from augrecipes.tta import image_views, predictions, windows
-from augrecipes.tta.points import moved_keypoints
-from augrecipes.tta.views import VIEWS, view_of
+from augrecipes.tta.geometry import VIEWS, moved_keypoints, view_of
 
 MOVES: list[dict[str, Any]] = [
     {"HorizontalFlip": {"p": 1}},

@@ -13,8 +13,8 @@ from random_recipes import build, outcome, recipes, step, steps_for, targets
 from support.checks import SEEDS, planted, planted_faults, same, tries
 
 from augrecipes.compiler.rewrite import Plan
+from augrecipes.compiler.run.clock import route_steps
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.compiler.run.instrument import route_steps
 from augrecipes.compiler.run.program_runner import ProgramRunner
 from augrecipes.errors import CollateError, DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline

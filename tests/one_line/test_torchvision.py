@@ -18,7 +18,7 @@ from support.libraries import torchvision as library
 from torch.utils.data import DataLoader
 
 import augrecipes as ar
-from augrecipes.accelerate import torchvision, torchvision_runs
+from augrecipes.accelerate import torchvision
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import Document
 
@@ -252,7 +252,7 @@ def test_what_cannot_be_compiled_runs_as_it_was(part: str, monkeypatch: pytest.M
     def fails(*_: Any, **__: Any) -> None:
         raise RuntimeError("a fault of ours")
 
-    monkeypatch.setattr(torchvision_runs, part, fails)
+    monkeypatch.setattr(torchvision, part, fails)
     made = ar.accelerate(training())
     assert made(photo()).shape == (3, 32, 32)
     assert hows(made) == ["it could not be compiled: a fault of ours"] * 5
@@ -301,7 +301,7 @@ def test_pixels_come_out_of_images_and_tensors_as_they_lie_there(mode: str, layo
     tensor = torch.from_numpy(array).permute(2, 0, 1)
     tensor = tensor.contiguous() if layout == "channels first" else tensor
     for each in (image, tensor):
-        assert np.array_equal(torchvision_runs._pixels(each), array)
+        assert np.array_equal(torchvision._pixels(each), array)
 
 
 def test_what_is_no_pipeline_is_a_type_error() -> None:

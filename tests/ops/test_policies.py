@@ -24,9 +24,8 @@ from support.checks import tries
 
 import augrecipes as ar
 from augrecipes.ops import policies
-from augrecipes.ops.augmix import AugMix
-from augrecipes.ops.enhance import Sharpness, SolarizeAdd
 from augrecipes.ops.policies import TABLES, group_of, operation
+from augrecipes.ops.policy_steps import AugMix, Sharpness, SolarizeAdd
 from augrecipes.ops.registry import construct
 from augrecipes.ops.step import Step
 from augrecipes.recipe.model import Arguments, Recipe

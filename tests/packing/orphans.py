@@ -69,7 +69,7 @@ class Slow:
 
 def main(sort: str, folder: str) -> None:
     if sort in ("pack", "start"):
-        list(workers.baked(Baker(folder if sort == "pack" else ""), range(10**6), 2))  # type: ignore[arg-type]
+        list(workers.bake_rows(Baker(folder if sort == "pack" else ""), range(10**6), 2))  # type: ignore[arg-type]
     else:
         from augrecipes import loader
 

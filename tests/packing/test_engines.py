@@ -24,7 +24,7 @@ from augrecipes.packing import parts, run
 from augrecipes.packing import ray as on_ray
 from augrecipes.packing.parts import Merged
 from augrecipes.packing.run import pack, prepare
-from augrecipes.packing.workers import WorkerDied, get_ready
+from augrecipes.packing.workers import WorkerDied, import_without_torch
 from augrecipes.recipe.parse import parse_text
 
 RECIPE = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}, Rotate: {p: 1.0}]}")
@@ -112,7 +112,7 @@ def brings_torch(task: Any, arguments: str = "") -> bool:
 
 
 def test_tasks_come_without_torch() -> None:
-    assert not brings_torch(get_ready)
+    assert not brings_torch(import_without_torch)
     assert not brings_torch(on_ray.connected, "None")
 
 

@@ -146,7 +146,7 @@ def test_a_dead_worker_is_told_and_the_rest_is_kept(
     recipe, out = parse_text(recipe_of(IMAGE)), tmp_path / "store"
     with monkeypatch.context() as patch:
         patch.setattr(run, "Baker", Dies)
-        patch.setattr(run, "estimate", lambda *_: (0, 3))
+        patch.setattr(run, "estimate_size", lambda *_: (0, 3))
         with pytest.raises(WorkerDied, match="a worker process died"):
             pack(recipe, str(roots["image"]), out, workers=1)
     pack(recipe, str(roots["image"]), out, workers=0)

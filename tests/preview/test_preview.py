@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import augrecipes as ar
 from augrecipes.demo.dataset import DemoData, Scenes, draw_dataset, draw_scenes
-from augrecipes.kinds.bag.tile_map import NOT_PICKED, PICKED, SHOWN, tile_map
+from augrecipes.kinds.bag.sheet import NOT_PICKED, PICKED, SHOWN, tile_map
 from augrecipes.kinds.pair import sheet as pairs
 from augrecipes.preview import preview, sample_grid
 from augrecipes.preview import sheet_of as preview_sheet

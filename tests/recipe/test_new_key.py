@@ -17,7 +17,7 @@ DECLARED = """    sharpness: int = key({"type": "integer", "minimum": 1}, "A new
 """
 PROGRAM = """
 import augrecipes as ar
-from augrecipes.recipe import schema
+import recipe_schema
 
 HEAD = "version: 1\\nrecipe: a\\nmax_bytes: 9\\n"
 plain = ar.load(HEAD + "steps: []")
@@ -39,7 +39,7 @@ for wrong, said in (("sharpness: 0", "3:12: E204 sharpness: must be at least 1")
     else:
         raise AssertionError(wrong)
 
-properties = schema.document()["properties"]
+properties = recipe_schema.document()["properties"]
 assert properties["sharpness"] == {"type": "integer", "minimum": 1, "description": "A new key.", "default": 3}
 print("all is well")
 """
@@ -53,7 +53,10 @@ def run(folder: Path, declared: str) -> subprocess.CompletedProcess[str]:
     text = model.read_text(encoding="utf-8")
     assert text.count(BEFORE) == 1
     model.write_text(text.replace(BEFORE, declared + BEFORE), encoding="utf-8")
-    command, environment = [sys.executable, "-c", PROGRAM], {**os.environ, "PYTHONPATH": str(folder)}
+    command, environment = (
+        [sys.executable, "-c", PROGRAM],
+        {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT / 'tests'}"},
+    )
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 

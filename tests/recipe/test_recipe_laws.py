@@ -5,11 +5,11 @@ classes, constants and the schema file.
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import cv2
 import pytest
+import recipe_schema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.checks import DEAR, table
@@ -17,14 +17,13 @@ from support.recipe_strategies import CLASSES, arguments, recipes
 
 from augrecipes.compat.guard import albumentations
 from augrecipes.errors import RecipeError
-from augrecipes.ops import bounds, catalog, registry
+from augrecipes.ops import bounds, registry
 from augrecipes.ops.bounds import verdict
 from augrecipes.ops.constants import BORDER, INTERPOLATION, to_number
 from augrecipes.ops.readable import Refusal
 from augrecipes.ops.record import OpRecord
 from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import REFUSED
-from augrecipes.recipe import schema
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.model import GROUPS, Arguments, Recipe, Step
 from augrecipes.recipe.nodes import Place, from_value
@@ -127,8 +126,7 @@ def test_defaults_are_the_constructors() -> None:
 
 
 def test_the_shipped_schema_is_what_is_printed() -> None:
-    shipped = Path(catalog.__file__).parent.parent / "schema" / catalog.FILE
-    assert shipped.read_text(encoding="utf-8") == schema.text(), "run: python -m augrecipes.recipe.schema"
+    assert recipe_schema.FILE.read_text(encoding="utf-8") == recipe_schema.text(), "run: python tests/recipe_schema.py"
 
 
 def test_every_class_of_albumentations_is_a_step_or_refused() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+import tifffile
 from hypothesis import given
 from hypothesis import strategies as st
 from support.checks import planted_faults, tries
@@ -272,7 +273,7 @@ test_planted_faults_are_caught = planted_faults(
         "threshold": (
             of_choosing, (listing, "tissue_by_saturation", lambda picture, threshold: np.zeros(picture.shape[:2], bool))
         ),
-        "white": (of_choosing, (listing, "white_in", lambda picture: np.ones(picture.shape[:2], bool))),
+        "white": (of_choosing, (listing, "white_mask", lambda picture: np.ones(picture.shape[:2], bool))),
         "shares": (
             of_choosing, (tissues.Grid, "shares", lambda grid, mask, places, slide: np.full(len(places), 0.5))
         ),
@@ -327,7 +328,8 @@ def test_a_broken_tile_is_lost_alone(folder: Path, tmp_path: Path) -> None:
     from augrecipes.sources.slides.jpeg_tiles import index_of
 
     path = tmp_path / "a.svs"
-    index = index_of(str(folder / "aperio-0.svs"))
+    with tifffile.TiffFile(folder / "aperio-0.svs") as file:
+        index = index_of(file)
     raw = bytearray((folder / "aperio-0.svs").read_bytes())
     first = index[0][0]
     number = 3 * first.across + 4  # in the middle, where there is tissue

@@ -30,7 +30,7 @@ from augrecipes.sources.slides.listing import Windows
 from augrecipes.sources.slides.pyramid import Part
 
 TISSUE: list[Any] = ["otsu", 0.08, "masks", "regions/{stem}.geojson", None]
-real_state: Any = listing.state_of
+real_state: Any = listing.slide_state
 Change = Callable[[Path, int], None]
 
 
@@ -234,18 +234,18 @@ def law_of(how: Any, *done: tuple[str, int]) -> Callable[[Callable[[str], Any]],
 test_planted_faults_are_caught = planted_faults({
     "a mask is not looked at": (
         law_of("masks", ("mask", 1)),
-        (listing, "state_of", lambda path, mask, folders: real_state(path, None, folders)),
+        (listing, "slide_state", lambda path, mask, folders: real_state(path, None, folders)),
     ),
     "regions are not looked at": (
         law_of(TISSUE[3], ("exchanged", 0)),
-        (listing, "state_of", lambda path, mask, folders: real_state(path, None, folders)),
+        (listing, "slide_state", lambda path, mask, folders: real_state(path, None, folders)),
     ),
     "a slide is not looked at": (
-        law_of("otsu", ("slide", 2)), (listing, "state_of", lambda path, mask, folders: "as before"),
+        law_of("otsu", ("slide", 2)), (listing, "slide_state", lambda path, mask, folders: "as before"),
     ),
     "times alone": (
         law_of("otsu", ("same times", 0)),
-        (listing, "state_of", lambda path, mask, folders: str(os.stat(path).st_mtime_ns)),  # noqa: PTH116
+        (listing, "slide_state", lambda path, mask, folders: str(os.stat(path).st_mtime_ns)),  # noqa: PTH116
     ),
     "a slide that is open is looked at for the one that has taken its place": (
         law_of("otsu", ("replaced", 0)), (listing.OPENED, "forget", lambda *_: None),
@@ -285,7 +285,8 @@ def slide_of(folder: Path, kind: str, seed: int = 0) -> Slide:
 
 
 def index_of(path: Path) -> Any:
-    found = jpeg_tiles.index_of(str(path))
+    with tifffile.TiffFile(path) as file:
+        found = jpeg_tiles.index_of(file)
     assert found is not None
     return found
 

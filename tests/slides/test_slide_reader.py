@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 import openslide
 import pytest
+import tifffile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -24,7 +25,7 @@ from augrecipes.errors import DataError
 from augrecipes.lru import OpenFiles
 from augrecipes.sources.slides import jpeg_tiles, opened
 from augrecipes.sources.slides.opened import listed_slide, open_slide
-from augrecipes.sources.slides.pyramid import Part, Pyramid, finer, source_of, thumbnail, window_of
+from augrecipes.sources.slides.pyramid import Part, Pyramid, level_for, source_part, thumbnail, window_of
 
 LIMIT = 10**8
 TOUCHED: Any = jpeg_tiles._touched
@@ -138,11 +139,11 @@ def test_windows_are_reduced_from_the_next_finer_level(
     reader = open_slide(str(slide.path))
     window = read_window(reader, x, y, side, downsample)
     assert window.shape == (side, side, 3)
-    number = finer(reader.levels, downsample)
+    number = level_for(reader.levels, downsample)
     level = reader.levels[number]
     assert level.downsample <= downsample * 1.01
     assert not any(level.downsample < other.downsample <= downsample for other in reader.levels)
-    part = source_of(level, x, y, side, downsample)
+    part = source_part(level, x, y, side, downsample)
     # Where it lies: half a pixel of that level, and no more, from where it was asked for.
     assert abs(part.x * level.downsample - x) <= level.downsample / 2 + 1e-9
     assert abs(part.y * level.downsample - y) <= level.downsample / 2 + 1e-9
@@ -166,7 +167,7 @@ def test_thumbnails_are_the_slide_made_small(folder: Path, kind: str, downsample
         small = thumbnail(reader, downsample)
     level = reader.levels[0]
     whole = reader.read(0, Part(0, 0, level.width, level.height))
-    one = reader.levels[finer(reader.levels, downsample)]  # as large as a level that is nearly so coarse
+    one = reader.levels[level_for(reader.levels, downsample)]  # as large as a level that is nearly so coarse
     ratio = max(downsample / one.downsample, 1.0)
     assert small.shape[:2] == (int(one.height / ratio) or 1, int(one.width / ratio) or 1)
     covered = whole[: round(small.shape[0] * downsample), : round(small.shape[1] * downsample)]
@@ -208,7 +209,8 @@ def test_damage_is_told_or_changes_nothing_else(folder: Path, kind: str, data: s
 @pytest.mark.parametrize("kind", DIRECT)
 def test_a_broken_tile_is_named_and_its_neighbours_are_read(folder: Path, kind: str) -> None:
     slide = slide_of(folder, kind)
-    index = jpeg_tiles.index_of(str(slide.path))
+    with tifffile.TiffFile(slide.path) as file:
+        index = jpeg_tiles.index_of(file)
     first = index[0][0]
     number = first.across  # the first of the second row
     raw = bytearray(slide.path.read_bytes())
@@ -239,7 +241,7 @@ def test_what_is_no_slide_is_told(tmp_path: Path, content: bytes) -> None:
 def test_a_slide_larger_than_any_is_refused(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Places of tiles, and a thumbnail, are made for all of it."""
     path, width = str(slide_of(folder, kind).path), slide_of(folder, kind).levels[0].shape[1]
-    monkeypatch.setattr(opened, "check_tiff", lambda path, falling: None)
+    monkeypatch.setattr(opened, "check_tiff", lambda *_, **__: None)
     monkeypatch.setattr(opened, "LONGEST", width)
     assert open_slide(path).levels[0].width == width
     monkeypatch.setattr(opened, "LONGEST", width - 1)
@@ -273,7 +275,7 @@ def test_a_fork_reads_with_handles_of_its_own(folder: Path, kind: str) -> None:
     slide = slide_of(folder, kind)
     path, stamp, opened = str(slide.path), stamp_of_file(str(slide.path), "slide"), OpenFiles(listed_slide, 32)
     mine = opened.at(path, stamp).read(0, Part(30, 30, 100, 100))
-    with opened._lock, jpeg_tiles.RECENT._tiles._lock:
+    with opened._lock, jpeg_tiles.RECENT._lock:
         for theirs in _children_read(opened, path, stamp):
             assert np.array_equal(theirs, mine)
     assert np.array_equal(opened.at(path, stamp).read(0, Part(30, 30, 100, 100)), mine)

@@ -20,7 +20,7 @@ from support import stores
 from support.checks import DEAR
 
 from augrecipes.errors import AugrecipesError, StoreError
-from augrecipes.store import StoreWriter, index, items, open_store
+from augrecipes.store import StoreWriter, items, open_store
 
 
 @pytest.fixture
@@ -75,34 +75,6 @@ def test_another_version(said: str, version: Any, place: Path) -> None:
     (place / "index.json").chmod(0o644)
     (place / "index.json").write_text(json.dumps({"store": "augrecipes", "version": version, "what": ["is", "new"]}))
     refused(place, said)
-
-
-def crafted(place: Path, **changes: Any) -> None:
-    """An index with a digest that fits, of another content."""
-    content = index.load(place)
-    del content["digest"]
-    (place / "index.json").chmod(0o644)
-    (place / "index.json").write_bytes(index.render({**content, **changes}))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"rows": 4},
-        {"rows": "five"},
-        {"rows": 10**30},
-        {"format": "zip"},
-        {"targets": []},
-        {"targets": {}},
-        {"targets": {"image": {}}},
-        {"targets": {"../image": "image"}},
-        {"columns": {}},
-        {"columns": {"size": -1, "checksum": 0}},
-    ],
-)
-def test_an_index_that_makes_no_sense(changes: dict[str, Any], place: Path) -> None:
-    crafted(place, **changes)
-    refused(place, None)
 
 
 def cut_at_any_size(folder: Path) -> None:

@@ -177,7 +177,7 @@ _numbers = arrays.arrays(
     st.dictionaries(st.sampled_from(["a", "b/c", "dé"]), _numbers | st.lists(st.text("ab é", max_size=3)), min_size=1)
 )
 def test_columns_come_back(given_columns: dict[str, Any]) -> None:
-    tables = columns.tables_of(given_columns)
+    tables = columns.as_tables(given_columns)
     blob = columns.render(tables)
     assert columns.render(dict(reversed(tables.items()))) == blob
     with stores.quick_folder() as folder:

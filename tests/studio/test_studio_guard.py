@@ -3,9 +3,8 @@
 import json
 import socket
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
-from time import sleep
 from typing import Any
 
 import cv2
@@ -15,7 +14,7 @@ from starlette.routing import Mount
 from studio_pages import QUICK, Page, image_of
 
 from augrecipes.studio import app as application
-from augrecipes.studio import connections, view
+from augrecipes.studio import view
 from augrecipes.studio.app import HEADERS, MOST_BODY, Guard
 from augrecipes.studio.studio import Studio
 
@@ -275,36 +274,3 @@ def test_a_config_that_stands_for_ever_more_is_not_written_out(page: Page) -> No
     assert page.post("/api/import", name="y.yaml", text="a: 3\n" + step.replace("a59", "a"))["notes"] == [
         "eval: the source has none"
     ]
-
-
-def answered(page: Page, sent: bytes) -> bool:
-    """Whether the page is answered while 300 connections are open on which this was sent, and nothing more."""
-    with ExitStack() as stack:
-        for _ in range(300):
-            one = stack.enter_context(socket.create_connection(("127.0.0.1", page.running.port)))
-            with suppress(OSError):
-                one.sendall(sent)
-        for _ in range(10):  # on a busy machine they are looked at one by one
-            with suppress(OSError):  # closed without an answer
-                if page.ask("POST", "/api/check", {"text": QUICK}).status == 200:
-                    return True
-            sleep(0.3)
-        return False
-
-
-UNFINISHED = (
-    b"",
-    b"GET / HTTP/1.1\r\nHost: x",
-    b"POST /api/check HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nContent-Length: 99\r\n\r\n{",
-    b"GET / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n",
-)
-
-
-@pytest.mark.parametrize("sent", UNFINISHED)
-def test_connections_that_ask_nothing_make_room(page: Page, sent: bytes) -> None:
-    assert answered(page, sent.replace(b"PORT", b"%d" % page.running.port))
-
-
-def test_planted_connections_that_make_no_room_are_noticed(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST", 10_000)
-    assert not answered(page, UNFINISHED[0])

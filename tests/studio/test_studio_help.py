@@ -13,7 +13,7 @@ from augrecipes.ops import registry
 from augrecipes.recipe.edit import TextEdit, TextSpan, applied
 from augrecipes.studio import file
 from augrecipes.studio.editing import PageText
-from augrecipes.studio.pair_names import pair_names
+from augrecipes.studio.file import pair_names
 
 PAIRS = {
     ("CLAHE", "tile_grid_size"): ("rows", "columns"),

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import torch
 from torch.utils.data import Dataset
 
-from augrecipes.data.batching import Take, room
+from augrecipes.compiler.run.batch import AllocateTarget
+from augrecipes.data.batching import allocate_in_batch
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.epochs import EpochClock, SkipError, current
 from augrecipes.data.loader import Loader, loader
@@ -158,32 +159,32 @@ class Gathering(RecipeDataset):
     def _runs_at_once(self) -> bool:
         return True
 
-    def _path(self, row: int) -> str:
+    def row_path(self, row: int) -> str:
         return f"{row}.png"
 
     def _mark(self, epoch: int, virtual: int) -> npt.NDArray[np.uint8]:
         return np.frombuffer(mix(epoch, virtual).to_bytes(8, "little"), np.uint8)
 
-    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+    def make_sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
         self.asked.append((threading.current_thread().name, 1))
         if row in self.broken:
             raise DataError("broken")
         size = self.size + (row % 2 if self.ragged else 0)
-        allocate = room("image") or np.empty
+        allocate = allocate_in_batch("image") or np.empty
         image = allocate((3, size, size), np.dtype(np.uint8))
         image[:, : self.size, : self.size] = self.pixels[row]
         image[0, 0, :8] = self._mark(epoch, virtual)
         return {"image": torch.from_numpy(image)}
 
-    def _batch(
-        self, rows: npt.NDArray[np.int64], epoch: int, virtual: npt.NDArray[np.int64], take: Take
+    def make_batch(
+        self, rows: npt.NDArray[np.int64], epoch: int, virtual: npt.NDArray[np.int64], allocate: AllocateTarget
     ) -> dict[str, Any] | None:
         if self.ragged:
             return None
         self.asked.append((threading.current_thread().name, len(rows)))
         if self.broken & set(rows.tolist()):
             raise DataError("broken")
-        image = take("image", (3, self.size, self.size), np.dtype(np.uint8))
+        image = allocate("image", (3, self.size, self.size), np.dtype(np.uint8))
         np.take(self.pixels, rows, axis=0, out=image)
         image[:, 0, 0, :8] = [self._mark(epoch, int(v)) for v in virtual]
         return {"image": image}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.packing.parts import part_named
+from augrecipes.packing.parts import part_in_folder
 from augrecipes.packing.ray import write_one
 from augrecipes.store import Store, StoreWriter, make_item, open_store
 from augrecipes.store.formats import FORMATS
@@ -142,7 +142,7 @@ def dies(sent: tuple[bytes, str, str], number: int, of: int) -> Any:
     if number == 2 and tries == 0:
         os._exit(1)
     if number == 2 and tries == 1:
-        while not any(part_named(path.name) for path in pickle.loads(sent[0])[0].out.glob("*")):
+        while not any(part_in_folder(path.name) for path in pickle.loads(sent[0])[0].out.glob("*")):
             time.sleep(0.02)
         raise OSError("the disk is away")
     return write_one(sent, number, of)

@@ -19,6 +19,7 @@ from augrecipes.compiler.executor.program_buffer import (
     KEY,
     LIES,
     MADE,
+    MOVES,
     REDUCE,
     REFUSED,
     SAMPLE,
@@ -61,6 +62,7 @@ class Program(ProgramBuffer):
         exits: dict[int, ExitReached] | None = None,
         size: tuple[int, int] | None = None,
         free: bool = False,
+        moves: np.ndarray | None = None,
     ) -> list[int] | None:
         """Run samples of one size side by side.
 
@@ -73,6 +75,7 @@ class Program(ProgramBuffer):
             exits: takes those that come to an exit, by position; None: they are left as they are.
             size: height and width of all results, where they lie in memory and that is known.
             free: the image of one sample is nobody else's: where nothing changes it, it goes to `exits`, at END.
+            moves: where it is noted how the steps of each sample move places.
 
         Returns:
             Positions of those that Python has to make: their images may be damaged. None where sizes differ.
@@ -82,6 +85,8 @@ class Program(ProgramBuffer):
         if channels is None or not self.takes(channels):
             return everything
         numbers = _mapped_table(keys, images) if isinstance(images, MappedImages) else _table(keys, images, begin)
+        if moves is not None:
+            numbers[:, MOVES] = address_of(moves) + np.arange(len(moves)) * moves.strides[0]
         ready = everything
         if alike := size is not None:
             numbers[:, MADE] = size
@@ -120,6 +125,13 @@ class Program(ProgramBuffer):
         if self._make(numbers, images, ready, head, out):
             return []
         return np.flatnonzero(numbers[:, ANSWER]).tolist()
+
+    def note_moves(self, key: tuple[int, int, int], image: AnyImage, moves: np.ndarray) -> bool:
+        """Note how the steps of a sample move places, and return whether these are all; nothing is read."""
+        numbers = _table([key[1:]], [image], END)
+        numbers[0, MOVES] = address_of(moves)
+        self._begin_without_pixels(key[0], image.shape[2])
+        return self._run(numbers)
 
     def run_one(
         self,
@@ -248,7 +260,7 @@ def _table(keys: Sequence[tuple[int, int]] | np.ndarray, images: Sequence[AnyIma
             at, down = address_of(image), image.strides[0]
         elif scales_of(image):
             reduce = 0  # it may be decoded smaller
-        packed += SAMPLE.pack(index, tile, rows, columns, at, down, 0, 0, *_UNSET, begin, END, 0, 0, reduce, 0, 0)
+        packed += SAMPLE.pack(index, tile, rows, columns, at, down, 0, 0, *_UNSET, begin, END, 0, 0, reduce, 0, 0, 0)
     return np.frombuffer(packed, np.int64).reshape(-1, FIELDS)
 
 

@@ -8,20 +8,90 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.executor.op import Op
-from augrecipes.compiler.executor.workspace import Workspace
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.errors import DataError
 from augrecipes.native import layout
 from augrecipes.native.kernels import Library, address_of
+from augrecipes.native.libjpeg import Codec
 from augrecipes.native.op_numbers import LIMITS
-from augrecipes.ops.native_op import EXIT
+from augrecipes.ops.native_op import EXIT, NativeOp
 from augrecipes.recipe.model import UINT8_HWC
 from augrecipes.seeds import MASK, mix, site_key
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """A step of a program.
+
+    Attributes:
+        label: keys its draws.
+        shared: whether the tiles of a bag draw as one.
+        p: it acts where its first draw is below.
+        numbers: what it draws and does.
+        cell: pixels along each of the squares that it counts: of a pair's steps.
+        alone: it is carried out by itself, so that albumentations may do it in the place of the kernels.
+        forced: its group has chosen it, so that it acts whatever its first draw would be.
+    """
+
+    label: str
+    shared: bool
+    p: float
+    numbers: NativeOp
+    cell: int = 1
+    alone: bool = False
+    forced: bool = False
+
+
+_LEAST, _KEPT = 1 << 16, 1 << 25  # bytes for steps at first; and of decoded pixels that are kept for the next batch
+
+
+class Workspace:
+    """Memory of one thread.
+
+    Attributes:
+        numbers: how the head of a program names it, from `decode` to `workspace` in native/layout.def: addresses of the
+            decoder, its memory and its pixels, bytes of these; the steps' memory, and bytes of it.
+    """
+
+    def __init__(self) -> None:
+        self._pixels = np.empty(0, np.uint8)
+        self._codec: Codec | None = None
+        self._memory: Any = None
+        self.grow(_LEAST)
+
+    def _number(self) -> None:
+        decoder = 0, 0, 0, 0
+        if self._codec is not None:
+            memory, pixels = ctypes.addressof(self._memory), self._pixels.ctypes.data
+            decoder = self._codec.address, memory, pixels, len(self._pixels)
+        self.numbers = *decoder, self._scratch.ctypes.data, len(self._scratch)
+
+    def grow(self, size: int) -> None:
+        """Have so many bytes for steps."""
+        self._scratch = np.empty(size, np.uint8)
+        self._number()
+
+    def decode(self, codec: Codec, most: int) -> None:
+        """Be ready to decode parts of files that take so many bytes at most."""
+        if self._memory is None:
+            self._memory = codec.memory()
+        if most > len(self._pixels):
+            self._pixels = np.empty(most, np.uint8)
+        self._codec = codec
+        self._number()
+
+    def decoded(self) -> None:
+        """No more is decoded for now: keep what most images take."""
+        self._codec = None
+        if len(self._pixels) > _KEPT:
+            self._pixels = np.empty(0, np.uint8)
+        self._number()
+
 
 _HEAD, _STEP, SAMPLE = layout.PROGRAM.struct, layout.STEP.struct, layout.SAMPLE.struct
 _WORKSPACE = layout.PROGRAM.part("decode", "workspace")
@@ -32,8 +102,8 @@ _RGB = 3
 KEY, SIZE = layout.SAMPLE.places("index", "tile"), layout.SAMPLE.places("rows", "columns")
 LIES, FILE = layout.SAMPLE.places("at", "left"), layout.SAMPLE.places("file", "decoded")
 MADE, WINDOW = layout.SAMPLE.places("height", "width"), layout.SAMPLE.places("window", "window")
-DECODED, TARGET, BEGIN, STOP, CHANGED, ANSWER, REDUCE, TALL = map(
-    layout.SAMPLE.place, ("decoded", "target", "begin", "stop", "changed", "answer", "reduce", "tall")
+DECODED, TARGET, BEGIN, STOP, CHANGED, ANSWER, REDUCE, TALL, MOVES = map(
+    layout.SAMPLE.place, ("decoded", "target", "begin", "stop", "changed", "answer", "reduce", "tall", "moves")
 )
 FIELDS = layout.SAMPLE.size // 8  # numbers of a sample
 IDLE, REFUSED = 1, -1
@@ -61,6 +131,7 @@ class ProgramBuffer:
         idle: all of its steps are opaque, so that Python goes through them faster by itself.
         writes: results are the output's; otherwise uint8 H×W×C, which the sink makes into that.
         fill_lengths: how many channels its fills have a level each for.
+        steps: its transforms, or None for what is done between them, and their ops.
         python_draws: steps whose draws go by boxes, by their places; `take_python_draws` takes them over.
     """
 
@@ -79,6 +150,7 @@ class ProgramBuffer:
         self._room = Workspace()
         self.labels = tuple(step.label for step in steps)
         self.stops = tuple(step.label for step in steps if step.numbers is EXIT)
+        self.steps: Sequence[tuple[Any, Op]] = ()
         self.python_draws: dict[int, Any] = {}
         self.opaque: Mapping[int, tuple[Any, bool]] = {}
         self.unmerged: set[str] = set()

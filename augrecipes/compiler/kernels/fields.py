@@ -14,8 +14,7 @@ import numpy as np
 
 from augrecipes.compat import Mixin
 from augrecipes.compat.albumentations import geometric
-from augrecipes.compiler.kernels.opencv_bits import asked_once
-from augrecipes.compiler.kernels.warp_native import remap
+from augrecipes.compiler.kernels.opencv_bits import asked_once, remap
 from augrecipes.native.kernels import Library, library
 
 _F32 = np.float32

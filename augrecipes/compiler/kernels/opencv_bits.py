@@ -1,17 +1,19 @@
-"""Whether native kernels resize, and follow lenses, with the bits of the installed OpenCV, which has many ways to."""
+"""Resizes, lenses and warps in one native pass, with the bits of the installed OpenCV, which has many ways to."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from itertools import product
+from typing import Any, Literal
 
 import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import geometric
-from augrecipes.native.kernels import Library
-from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST, NEAREST_MIDDLE
+from augrecipes.native.kernels import Library, library
+from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST, NEAREST_MIDDLE, border_word
 
 ARGUMENTS = "plllill" + "plllll"
 _INTERPOLATIONS = {
@@ -98,3 +100,155 @@ def bends_as_opencv(kernels: Library) -> Iterator[bool]:
         answer = lens(rows, columns, amount, 0, rows, line.ctypes.data, x.ctypes.data, y.ctypes.data)
         expected = geometric.get_camera_matrix_distortion_maps((rows, columns), amount)
         yield answer == 0 and all(map(np.array_equal, (x, y), expected))
+
+
+Kind = Literal["affine", "perspective", "maps"]
+_NUMBERS: dict[Kind, int] = {"affine": 0, "perspective": 1, "maps": 2}  # as warp.c numbers them
+_ARGUMENTS = "plllii" + "ip" + "pll" * 2 + "iil" + "plllll"
+# Interpolation, dtype and channels of images that the kernel takes.
+_SUPPORTED = frozenset([*product((NEAREST, LINEAR), "B", (1, 3, 4)), (NEAREST, "H", 1), (NEAREST, "f", 1)])
+_VECTORS = (16, 8, 4)  # pixels that OpenCV's vectors may hold
+_NO_MAP = (0, 0, 0)
+_EYE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+_Nine = ctypes.c_double * 9
+
+
+class NativeWarp:
+    """Images sampled by a native kernel, where its bits are OpenCV's.
+
+    Args:
+        kernels: of this machine.
+    """
+
+    def __init__(self, kernels: Library) -> None:
+        self._kernel = kernels.kernel("warp", _ARGUMENTS)
+        self._bodies: dict[tuple[Kind, bool], int] = {}
+
+    def body(self, kind: Kind, interpolation: int) -> int:
+        """How many pixels the installed OpenCV takes at once, where the kernel then gives its bits; otherwise 0."""
+        linear = interpolation == LINEAR
+        if (kind, linear) not in self._bodies:
+            self._bodies[kind, linear] = next((n for n in _VECTORS if matches_opencv(kind, linear, n, self)), 0)
+        return self._bodies[kind, linear]
+
+    def sample(
+        self,
+        kind: Kind,
+        image: np.ndarray,
+        interpolation: int,
+        border: int,
+        fill: Any,
+        size: tuple[int, int],
+        matrix: Any = _EYE,
+        maps: Any = (),
+        body: int | None = None,
+    ) -> np.ndarray | None:
+        """An image H×W or H×W×C, sampled between its pixels; None where that is OpenCV's to do.
+
+        Args:
+            kind: how places are told.
+            image: the image.
+            interpolation: as OpenCV numbers it.
+            border: the same.
+            fill: of a constant border, as OpenCV takes it.
+            size: of the result, rows and columns.
+            matrix: nine numbers, from result to image.
+            maps: or these.
+            body: pixels that OpenCV takes at once, where that is known.
+        """
+        channels = image.shape[2] if image.ndim == 3 else 1
+        pixel_size, word = channels * image.itemsize, 0
+        # An axis of one may have any step.
+        packed = image.strides[1] == pixel_size and (channels == 1 or image.strides[2] == image.itemsize)
+        if (interpolation, image.dtype.char, channels) not in _SUPPORTED or not packed:
+            return None
+        if border == cv2.BORDER_CONSTANT and (word := pixel_word(fill, image.dtype)) < 0:
+            return None
+        if body is None and not (body := self.body(kind, interpolation)):
+            return None
+        rows, columns = map(int, size)
+        out = np.empty((rows, columns, *image.shape[2:]), image.dtype)
+        places = [(m.ctypes.data, m.strides[0] // 4, m.strides[1] // 4) for m in maps] or [_NO_MAP, _NO_MAP]
+        answer = self._kernel(
+            image.ctypes.data, *image.shape[:2], image.strides[0], pixel_size, interpolation == LINEAR,
+            _NUMBERS[kind], _Nine(*matrix), *places[0], *places[1], border, word,
+            columns // body * body, out.ctypes.data, 0, 0, rows, columns, columns * pixel_size,
+        )  # fmt: skip
+        return out if answer == 0 else None
+
+
+def native_warp() -> NativeWarp | None:
+    """The native warp of this machine; None where there is none."""
+    kernels = library()
+    return None if kernels is None else _warp_of(kernels)
+
+
+_warp_of = cache(NativeWarp)
+
+
+def remap(
+    img: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, interpolation: int, border_mode: int, value: Any = None
+) -> np.ndarray:
+    """Albumentations' function of this name: an image whose pixels are taken from where two maps H×W say."""
+    warps, result = native_warp(), None
+    if warps is not None and map_x.dtype == map_y.dtype == np.float32:
+        result = warps.sample("maps", img, interpolation, border_mode, value, map_x.shape, maps=(map_x, map_y))
+    return geometric.remap(img, map_x, map_y, interpolation, border_mode, value) if result is None else result
+
+
+def pixel_word(fill: Any, dtype: np.dtype[Any]) -> int:
+    """What OpenCV makes of a border's value, a pixel's bytes as a number; −1: that is for it to say."""
+    values = fill if isinstance(fill, tuple | list) else [fill]
+    word = border_word(values)
+    if dtype == np.uint8 or word < 0:
+        return word
+    first: float = values[0]
+    return min(max(round(first), 0), 65535) if dtype == np.uint16 else int(np.float32(first).view(np.uint32))
+
+
+def _inverse(values: list[float]) -> tuple[float, ...]:
+    """An affine matrix turned round, in the order in which OpenCV calculates."""
+    a, b, c, d, e, f, *_ = values
+    k = a * e - b * d
+    k = 1.0 / k if k else 0.0
+    p, q, r, s = e * k, -b * k, -d * k, a * k
+    return p, q, -p * c - q * f, r, s, -r * c - s * f, 0.0, 0.0, 1.0
+
+
+def matches_opencv(kind: Kind, linear: bool, body: int, native: NativeWarp) -> bool:
+    """Whether the kernel gives OpenCV's bits on images of black and white noise, with every border and turned."""
+    sampling, fill = LINEAR if linear else NEAREST, (250, 3, 99, 200)
+    images = [(image, size) for image, size in _images() if (sampling, image.dtype.char, image.shape[2]) in _SUPPORTED]
+    for (number, (image, size)), border in product(enumerate(images), range(5)):
+        matrix: Any = _EYE
+        maps: Any = ()
+        expected: Any
+        angle, (h, w) = 0.7 * number + border, image.shape[:2]
+        c, s = np.cos(angle) * 0.8, np.sin(angle) * 0.8
+        forward = np.array([[c, s, 0.4 * w - c * w / 2], [-s, c, 0.6 * h - s * h / 3], [1e-3, -2e-3, 1.0]])
+        how: Any = {"borderMode": border, "borderValue": fill}
+        if kind == "affine":
+            forward[2] = 0, 0, 1
+            expected = cv2.warpAffine(image, forward[:2], size[::-1], flags=sampling, **how)
+            matrix = _inverse(forward.ravel().tolist())
+        elif kind == "perspective":
+            expected = cv2.warpPerspective(image, forward, size[::-1], flags=sampling, **how)
+            matrix = cv2.invert(forward)[1].ravel().tolist()
+        else:
+            y, x = np.mgrid[: size[0], : size[1]].astype(np.float32)
+            maps = (np.float32(c) * x + np.float32(s) * y, np.float32(c) * y - np.float32(s) * x)
+            expected = cv2.remap(image, maps[0], maps[1], sampling, **how)
+        result = native.sample(kind, image, sampling, border, fill, size, matrix, maps, body)
+        if result is None or not np.array_equal(result, expected.reshape(result.shape)):
+            return False
+    return True
+
+
+@cache
+def _images() -> list[tuple[np.ndarray, tuple[int, int]]]:
+    """Images, and sizes of results, of which few fill OpenCV's vectors."""
+    random = np.random.default_rng(0)
+    sizes = ((61, 47, 3), (53, 77)), ((40, 90, 1), (90, 31)), ((33, 50, 4), (47, 64)), ((150, 140, 3), (160, 175))
+    images: Any = [(random.integers(0, 2, shape, np.uint8) * np.uint8(255), size) for shape, size in sizes]
+    image, size = images[1]
+    return [*images, (image.astype(np.uint16) * np.uint16(257), size), (image.astype(np.float32), size)]

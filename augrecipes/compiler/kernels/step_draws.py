@@ -1,4 +1,4 @@
-"""What every kernel does with the steps inside it: let one draw, and see what its window and its result are."""
+"""What kernels ask of the steps inside them: what stands for an image where one draws, its window, its channels."""
 
 from __future__ import annotations
 
@@ -8,14 +8,6 @@ from typing import Any
 import numpy as np
 
 _ZEROS = bytes(16)  # one element of any dtype
-
-
-def draw(step: Any, data: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that a transform draws for the sample `data`, by its own samplers; it keeps them as `params`."""
-    params: dict[str, Any] = step.update_transform_params(params=step.get_params(), data=data)
-    params.update(step.get_params_dependent_on_data(params=params, data=data))
-    step.params = params
-    return params
 
 
 @lru_cache(maxsize=256)

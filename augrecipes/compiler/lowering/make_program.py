@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.steps import is_plain
-from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.executor.program_buffer import Op
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.compiler.lowering import masks
+from augrecipes.compiler.lowering.encodings import MaskSink, why_mask_not_native
 from augrecipes.compiler.lowering.lower import Lowered
-from augrecipes.compiler.lowering.masks import MaskSink
 from augrecipes.compiler.lowering.validate import Position, matches_reference, same_draws
 from augrecipes.compiler.lowering.walk import OpaqueError, Walk
 from augrecipes.native.kernels import library
@@ -78,6 +77,7 @@ class ProgramMaker:
             ops.append(replace(op, numbers=EXIT) if exits else op)
         program = Program(self._kernels, ops, sink, self._seed, self._pixels)
         program.python_draws, program.opaque, program.writes = python_draws, opaque, writes
+        program.steps = steps
         program.fill_lengths = fill_lengths(step for step, _ in steps if step is not None)
         if program.fill_lengths and any(getattr(step, "num_output_channels", None) for step, _ in steps):
             raise OpaqueError("a fill has a level for each channel, and a step changes their number")
@@ -126,7 +126,7 @@ class ProgramMaker:
                 op = replace(op, numbers=EXIT if _changes_masks(step) else NO_OP)
             if op.numbers.drawn_in_python:
                 python_draws[place] = step
-            if dtype != _BYTE and (why := masks.refuses(step, op.numbers, dtype, exactly=exactly)):
+            if dtype != _BYTE and (why := why_mask_not_native(step, op.numbers, dtype, exactly=exactly)):
                 raise OpaqueError(f"{op.label} {why}")
             if step is not None and (known := _known(step, op, like)) not in self._tried:
                 if not matches_reference(self._kernels, step, op, self._seed, self.position, like):

@@ -11,15 +11,15 @@ import numpy as np
 
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.executor.inputs import as_bytes, from_bytes
-from augrecipes.compiler.executor.op import Op
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.kernels import probes
+from augrecipes.compiler.executor.program_buffer import Op
+from augrecipes.compiler.kernels import fast_apply
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.lowering import control
+from augrecipes.compiler.lowering.encodings import acts, group_sampler
 from augrecipes.native.kernels import Library
-from augrecipes.native.op_numbers import DRAWS, EFFECTS
-from augrecipes.ops.native_op import IN_PYTHON, NativeOp
+from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.ops.native_op import IN_PYTHON, MATRIX_DRAWS, NativeOp
 from augrecipes.recipe.model import UINT8_HWC
 
 _MOST = 1 << 28  # pixels
@@ -31,24 +31,23 @@ _LARGE = 1 << 14  # pixels of an image with which one key is tried
 _NEARLY = 1 - 2.0**-53  # a probability below which every draw is
 # What does nothing, or nothing alone.
 _NOTHING = frozenset({EFFECTS.KEEPS, EFFECTS.GROUPS, EFFECTS.EXITS})
-_MATRICES = frozenset({DRAWS.ROTATION, DRAWS.SAFE_ROTATION, DRAWS.AFFINE})  # draws that are a product of some
 _CLOSE = 1e-9  # px: in which order products are summed up shows in no image
 # More images, by what steps do with them.
 _MORE: dict[int, Callable[[], tuple[np.ndarray, ...]]] = {
-    EFFECTS.COMPRESSES: probes.squares,
-    EFFECTS.APPLIES_CLAHE: probes.many_colours,
+    EFFECTS.COMPRESSES: fast_apply.squares,
+    EFFECTS.APPLIES_CLAHE: fast_apply.many_colours,
 }
 
 
 def same_draws(plan: Program, step: Any, keyed: Op, position: Position) -> bool:
     """Whether the kernel draws what albumentations' sampler draws, at some keys: libm may be another here, or numpy."""
-    draw = control.sampler_of(step) if keyed.numbers.effect == EFFECTS.GROUPS else sampler_of(step)
+    draw = group_sampler(step) if keyed.numbers.effect == EFFECTS.GROUPS else sampler_of(step)
     left = keyed.numbers.draw == IN_PYTHON or keyed.numbers.drawn_in_python
     for rows, columns in _SIZES:
         data = {"image": stand_in((rows, columns, 3), np.dtype(np.uint8))}
         for (index, tile), found in zip(_TRIED, plan.drawn(_EPOCH, _TRIED, rows, columns), strict=True):
             position(_EPOCH, index, tile)
-            if control.acts(step) != (found is not None):
+            if acts(step) != (found is not None):
                 return False
             if found is not None and not left and not _equal(found, partial(draw, data), keyed.numbers):
                 return False
@@ -83,7 +82,7 @@ def matches_reference(
         images = _images(numbers.effect) if labels is None else _masks(labels)
         return _compare_effects(plan, step, act, position, images, labels)
 
-    return probes.probe(known, trials)
+    return fast_apply.probe(known, trials)
 
 
 def _compare_effects(
@@ -107,13 +106,13 @@ def _compare_effects(
 
 
 def _images(effect: int) -> tuple[np.ndarray, ...]:
-    return probes.images() + _MORE.get(effect, tuple)()
+    return fast_apply.images() + _MORE.get(effect, tuple)()
 
 
 @cache
 def _masks(dtype: np.dtype[Any]) -> tuple[np.ndarray, ...]:
     """A scatter of labels, and every one: what is only moved shows in few images where it went."""
-    _, _, scatter, levels, *_ = probes.images()
+    _, _, scatter, levels, *_ = fast_apply.images()
     return tuple(image[..., 0].astype(dtype) * dtype.type(97) for image in (scatter, levels))
 
 
@@ -123,6 +122,6 @@ def _equal(found: Sequence[float], draw: Callable[[], Mapping[str, Any]], number
     except Exception:  # the image is too small for it
         return not np.isfinite(found[0])
     drawn = found[: len(wanted)]
-    if numbers.draw in _MATRICES:
+    if numbers.draw in MATRIX_DRAWS:
         return np.allclose(wanted, drawn, rtol=0, atol=_CLOSE)
     return list(wanted) == list(drawn)

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augrecipes.compat.steps import group_of, is_gated, is_plain
-from augrecipes.compiler.executor.op import Op
-from augrecipes.compiler.kernels import cost
+from augrecipes.compiler.executor.program_buffer import Op
 from augrecipes.compiler.kernels.opencv_bits import KERNELS, resizes_as_opencv
-from augrecipes.compiler.lowering import control, masks, warps
+from augrecipes.compiler.lowering import encodings
 from augrecipes.compiler.lowering.lower import Lowered
 from augrecipes.compiler.rewrite.nodes import Fused, ObjectStep
 from augrecipes.native.kernels import library
@@ -82,8 +81,8 @@ class Walk:
             if not last:
                 yield None, _between(EFFECTS.MATERIALISES)
             return
-        of_image = (*cost.CONSTANTS, last + 2 * node.reduces, cost.DECODED if decodes else 0.0)
-        yield None, _between(EFFECTS.MERGED_ENDS, masks.ends() if self.labels else of_image)
+        of_image = (*encodings.COSTS, last + 2 * node.reduces, encodings.DECODED if decodes else 0.0)
+        yield None, _between(EFFECTS.MERGED_ENDS, encodings.mask_run_end() if self.labels else of_image)
 
     def _merged(self, steps: Sequence[Lowered], node: Fused) -> list[tuple[Any, Op]]:
         """The steps of a node, merged; none where one of them is not known so: then they run one by one."""
@@ -96,7 +95,7 @@ class Walk:
         self.unmerged.add(node.site)
         return []
 
-    def _unit(self, one: Lowered, as_numbers: AsNumbers) -> control.Unit:
+    def _unit(self, one: Lowered, as_numbers: AsNumbers) -> encodings.Unit:
         """A step or a group, opened; a group that chooses as only albumentations knows is one step."""
         step = one.transform
         if is_gated(step):
@@ -112,7 +111,7 @@ class Walk:
                 children = [
                     [(first, replace(op, forced=not rest)), *rest] for (first, op), *rest in map(list, children)
                 ]
-            if (group := control.lower_group(step, label, children, shared=shared)) is not None:
+            if (group := encodings.lower_group(step, label, children, shared=shared)) is not None:
                 return group
         return [(step, Op(label, shared, 1.0, EXIT, alone=True))]  # nobody else knows when it acts
 
@@ -121,7 +120,7 @@ class Walk:
         label, shared = self.sites[id(step)]
         numbers = None
         if is_plain(step, reads=_BOXES):
-            numbers = masks.numbers_of(step, as_numbers) if self.labels else as_numbers(step, LINEAR)
+            numbers = encodings.mask_numbers(step, as_numbers) if self.labels else as_numbers(step, LINEAR)
         if numbers is None and not is_gated(step):
             raise OpaqueError(f"{label} runs in albumentations")
         found = library()
@@ -149,7 +148,7 @@ def _unknown(_: Any, __: int) -> None:
 def alone(step: Any, _: int) -> NativeOp | None:
     """A step that is carried out by itself."""
     found = encode(step)
-    return warps.exactly(found) if found is not None and found.effect in warps.RESAMPLES else found
+    return encodings.exact_warp(found) if found is not None and found.effect in encodings.RESAMPLES else found
 
 
 def _warped(step: Any, interpolation: int) -> NativeOp | None:
@@ -157,8 +156,8 @@ def _warped(step: Any, interpolation: int) -> NativeOp | None:
     found = encode(step)
     if found is None or found.effect == EFFECTS.KEEPS:
         return found
-    if found.effect in warps.RESAMPLES:
-        return warps.joined(found, interpolation)
+    if found.effect in encodings.RESAMPLES:
+        return encodings.merged_warp(found, interpolation)
     alike = (
         {NEAREST, NEAREST_MIDDLE} if interpolation == NEAREST else {interpolation}
     )  # of pixels' middles, when joined

@@ -108,11 +108,9 @@ def _leaves_a_part(nodes: Steps) -> bool:
 
 def flow_of(recipe: Recipe, arrival: Arrival) -> Flow:
     """What rules may rely on where the recipe's steps begin."""
-    inputs, output = recipe.inputs, recipe.output
+    inputs = recipe.inputs
     return Flow(
-        channels=inputs.channels,
         boxes=inputs.boxes is not None or inputs.keypoints is not None,
         encoded=arrival == "encoded",
         least=inputs.min_size,
-        floats=output.dtype != "uint8" and output.color in ("rgb", "bgr"),  # wherever they are made
     )

@@ -180,8 +180,7 @@ def _edited(rule: Rule, steps: Steps, flow: Flow, fired: list[Firing]) -> Steps:
 def _inside(node: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Step:
     if not is_open(node):
         return node
-    # Here an image is decoded already, and does not leave.
-    flow = replace(flow, encoded=False, floats=False)
+    flow = replace(flow, encoded=False)  # here an image is decoded already
     singly = tuple(rule for rule in rules if rule.singly)
     if node.name == groups.DEGRADE:
         inside = _straight(node.steps, flow, singly, fired, outermost=False)

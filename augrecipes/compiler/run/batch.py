@@ -1,12 +1,12 @@
-"""Samples of a batch side by side: what goes in, by target, and the arrays that they are written to."""
+"""Samples of a batch side by side: what goes in, by target, and the arrays that they are written to; `out=` is memory
+that the caller has."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,56 @@ from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.run.batch_threads import BatchQueue, Read, run_in_threads
 from augrecipes.errors import CollateError, DataError
+
+
+def output_buffer(out: Any, what: str, sources: Sequence[Any], name: str = "out") -> Allocate:
+    """An allocator that gives the memory of `out` to a result that fits it exactly.
+
+    Args:
+        out: a writable array, or whatever numpy can see as one without a copy, such as a torch tensor on the CPU; or a
+            function (shape, dtype) → array, for who does not know the size beforehand.
+        what: is to be written, for errors.
+        sources: arrays that are still to be read when the result is written.
+        name: of `out`, for errors.
+
+    Raises:
+        DataError: it cannot be written to, or overlaps a source; when it is asked for: another shape or dtype.
+
+    >>> batch = np.zeros((2, 3, 4, 4), np.float32)
+    >>> np.shares_memory(output_buffer(batch[1], "the image", ())((3, 4, 4), np.dtype(np.float32)), batch)
+    True
+    """
+    if callable(out):
+        return lambda shape, dtype: output_buffer(out(shape, dtype), what, sources, name)(shape, dtype)
+    array = _as_array(out, name)
+    if not array.flags.writeable:
+        raise DataError(f"{name} is read-only")
+    for source in sources:
+        if isinstance(source, np.ndarray) and np.may_share_memory(array, source):
+            raise DataError(f"{name} lies in the memory of what goes in; give it memory of its own")
+
+    def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        if array.shape != shape or array.dtype != dtype:
+            raise DataError(
+                f"{name} is {array.dtype} of shape {array.shape}, {what} comes out as {dtype} of shape {shape}"
+            )
+        return array
+
+    return allocate
+
+
+def _as_array(out: Any, name: str) -> np.ndarray:
+    """`out` as an array over the same memory."""
+    if isinstance(out, np.ndarray):
+        return out
+    try:
+        array, again = np.asarray(out), np.asarray(out)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DataError(f"{name} cannot be written to from numpy: {error}") from error
+    if array.__array_interface__["data"] != again.__array_interface__["data"]:
+        raise DataError(f"{name} must be an array, or share its memory with one; got {type(out).__name__}")
+    return array
+
 
 _INT64 = np.dtype(np.int64)
 Sample = dict[str, Any]
@@ -69,51 +119,6 @@ def element(column: Sequence[Any] | MappedImages, k: int) -> Any:
     return column.array(k) if isinstance(column, MappedImages) else column[k]
 
 
-@dataclass(slots=True)
-class SampleOutput:
-    """Where a batch of one goes; see `BatchOutput`. What fails is raised.
-
-    Attributes:
-        epoch: of the draws.
-        keys: index and tile of the sample.
-        allocate_image: gives the memory of the image.
-        others: what it has beside image and mask, where these are in arrays for all.
-        sample: it, where it was made by itself; else None.
-        image: it, where that is in an array for all.
-        mask: the same.
-    """
-
-    epoch: int
-    keys: Sequence[tuple[int, int]]
-    allocate_image: Allocate
-    others: dict[int, Sample] = field(default_factory=dict)
-    sample: Sample | None = None
-    image: Any = None
-    mask: Any = None
-    wide_masks: ClassVar[bool] = False
-
-    def rows(self, target: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
-        """An array of one row."""
-        array: np.ndarray = self.allocate_image(shape, dtype) if target == "image" else np.empty(shape, dtype)
-        setattr(self, target, array)
-        return array[None]
-
-    def allocate(self, k: int) -> Allocate:
-        """What gives the memory of the image."""
-        del k
-        return self.allocate_image
-
-    def put(self, k: int, sample: Sample) -> None:
-        """Take the sample."""
-        del k
-        self.sample = sample
-
-    def fail(self, k: int, error: DataError) -> None:
-        """Raise what is wrong."""
-        del k
-        raise error
-
-
 @dataclass
 class BatchOutput:
     """Arrays for the samples of a batch: sample k becomes row k of one for each target; masks of labels as int64.
@@ -121,7 +126,6 @@ class BatchOutput:
     Attributes:
         epoch: of the draws.
         keys: index and tile of each sample.
-        wide_masks: masks of labels are int64, whatever they come as.
         allocate_target: gives the memory for all of a target.
         failed: what was wrong, by position.
         arrays: all of them by target, once the size of one is known.
@@ -139,7 +143,6 @@ class BatchOutput:
     is_ragged: bool = False
     is_stopped: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    wide_masks: ClassVar[bool] = True
 
     def run(self, pipeline: Any, read: Read, threads: int = 1, *, in_memory: bool = False) -> None:
         """Make them, in some threads, of which the first is this one. They are the same however many there are.
@@ -164,12 +167,19 @@ class BatchOutput:
                 mine = pipeline.for_this_thread(self.epoch)
                 while not self.is_stopped and (taken := dict(queue.take(read_or_fail))):
                     if samples := {k: sample for k, sample in taken.items() if k not in self.failed}:
-                        run_samples(mine, self, samples)
+                        self._run_samples(mine, samples)
             except BaseException:
                 self.is_stopped = True
                 raise
 
         run_in_threads(work, threads)
+
+    def _run_samples(self, pipeline: Any, samples: dict[int, Sample]) -> None:
+        if (columns := SampleColumns.of([*samples.values()])) is not None:
+            pipeline.run_batch(self, [*samples], columns)
+            return
+        for k, targets in samples.items():
+            pipeline.run_alone(self, k, targets)
 
     def fail(self, k: int, error: DataError) -> None:
         """Take what is wrong with a sample."""
@@ -185,10 +195,6 @@ class BatchOutput:
             else:
                 rows[k] = mask
         self.others[k] = {name: value for name, value in sample.items() if name not in ("image", "mask")}
-
-    def allocate(self, k: int) -> Allocate:
-        """What gives the memory for the image of a sample that is made by itself."""
-        return partial(self.row, k)
 
     def row(self, k: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """Memory for one image."""
@@ -217,15 +223,3 @@ class BatchOutput:
                 self.arrays[target] = self.allocate_target(target, shape, dtype)
             array = self.arrays[target]
             return array if array.shape[1:] == shape and array.dtype == dtype else None
-
-
-RowTarget = SampleOutput | BatchOutput
-
-
-def run_samples(pipeline: Any, output: RowTarget, samples: dict[int, Sample]) -> None:
-    """Make some samples of a batch, by position."""
-    if (columns := SampleColumns.of([*samples.values()])) is not None:
-        pipeline.run_batch(output, [*samples], columns)
-        return
-    for k, targets in samples.items():
-        pipeline.run_alone(output, k, targets)

@@ -3,17 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from augrecipes.compat.steps import Sample, functions_of, group_of, is_plain, sampler_of
+from augrecipes.compiler.executor.inputs import AnyImage
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.run.step_calls import Executors, StepCall, StepFunction, step_call, unchanged
+from augrecipes.compiler.run.points import take_points
+from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
+from augrecipes.compiler.run.step_calls import Executors, StepCall, StepFunction, run_calls, step_call, unchanged
 from augrecipes.ops.matrices import Size, output_size
 from augrecipes.ops.places import MatrixPlaces
 from augrecipes.ops.records import op_record
 
 Move: TypeAlias = tuple[str, Mapping[str, Any], Size, Size]  # a step's name, what it drew, the size before it and after
 _POINTS = frozenset({"boxes", "keypoints"})
+_BYTE = np.dtype(np.uint8)
+
+
+class StepsWithoutPixels:
+    """Carries out the steps of a pipeline for what lies on images.
+
+    Args:
+        pipeline: of one thread.
+        opaque: the steps at the exits of its program, which need pixels, by their places.
+        run_step: runs one of these.
+    """
+
+    def __init__(self, pipeline: Any, opaque: Mapping[int, tuple[Any, bool]], run_step: Callable[..., Sample]) -> None:
+        self._pipeline, self._run_step = pipeline, run_step
+        self._run: ProgramRun | None = None  # of the sample whose points are moved
+        exits = {id(step): partial(partial, self._run_with_pixels, place) for place, (step, _) in opaque.items()}
+        all_draw = pipeline.compiled.save_applied_params
+        self._steps = point_calls(pipeline.keyed_steps, pipeline, exits, all_draw=all_draw)
+
+    def run(self, key: tuple[int, int, int], sample: Sample, image: AnyImage, run: ProgramRun | None = None) -> Sample:
+        """A sample with its boxes and keypoints where they belong, and what stands for an image of the size that it
+        then has. Steps at exits have pixels; else all draw from the key and the size alone.
+
+        Args:
+            key: epoch, index and tile.
+            sample: without its image; changed in place.
+            image: as it came.
+            run: what has pixels for steps that need them; None: there are none.
+
+        Raises:
+            PythonFallback: that is Python's, or it fails there, too.
+        """
+        sample["image"] = stand_in(image.shape, _BYTE)
+        self._run, processors = run, self._pipeline.processors.values()
+        try:
+            points = take_points(sample, self._pipeline.compiled)
+            for processor in processors:  # without what `Compose.preprocess` checks once more
+                processor.preprocess(sample)
+            self._pipeline.position(*key)
+            sample = run_calls(self._steps, sample)
+            for put in (*(processor.postprocess for processor in processors), *(each.put_back for each in points)):
+                put(sample)
+        except Exception as error:  # what runs in Python then says where
+            raise PythonFallback from error
+        finally:
+            self._run = None
+        return sample
+
+    def _run_with_pixels(self, place: int, act: StepFunction, sample: Sample) -> Sample:
+        """A sample without pixels behind a step that needs them: it has those that the program has made so far."""
+        if self._run is None:
+            raise PythonFallback
+        done = self._run_step(place, act, {**sample, **self._run.run_to(place)})
+        self._run.resume(done)
+        done.pop("mask", None)
+        done["image"] = stand_in(done["image"].shape, _BYTE)
+        return done
 
 
 def point_calls(

@@ -7,7 +7,9 @@ hash of the same integers. What ran before, in which process, thread or order, c
 
 from __future__ import annotations
 
+import os
 import random
+import sys
 from bisect import bisect_right
 from typing import Any
 
@@ -228,3 +230,25 @@ class Draws:
             here = self._shared
             here.counter[2], here.counter[3] = epoch, index
             here.hash = mix(index, 0, state=self._of_epoch)
+
+
+# What tells the bare calls of one process from those of every other.
+
+
+def home_process() -> int:
+    """The process whose bare calls need no more than a count; none, where a DataLoader worker compiles for itself."""
+    return -1 if _worker_seed() is not None else os.getpid()
+
+
+def process_stream() -> int:
+    """What tells this process's bare calls from those of every other: the DataLoader worker's seed, or chance."""
+    seed = _worker_seed()
+    return mix(int.from_bytes(os.urandom(8), "little") if seed is None else seed) & (MASK >> 1)
+
+
+def _worker_seed() -> int | None:
+    """The seed of the DataLoader worker that this process is, or None."""
+    # torch is asked only where it is already imported: a worker of its DataLoader cannot run without it.
+    torch = sys.modules.get("torch")
+    worker = torch.utils.data.get_worker_info() if torch is not None else None
+    return None if worker is None else int(worker.seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -13,8 +14,6 @@ from augrecipes.ops.matrices import drawn_size
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import takes
 
-_MOST = 8  # bytes of a value
-_CHANNELS = 4  # most images have no more
 _ENLARGING = frozenset({"pad_if_needed", "fit_output"})  # arguments
 
 
@@ -26,11 +25,11 @@ def guard(sites: Sites, max_bytes: int | None, cells: Mapping[int, int] | None =
         max_bytes: the largest image; None: any.
         cells: of those that draw for a pair, pixels along a common cell on the largest of their targets; by `id`.
     """
-    if max_bytes is None:
-        return
-    for step, site, _ in sites:
+    for step, site, _ in sites if max_bytes is not None else ():
         if enlarges(type(step).__name__) and _may_enlarge(step):
-            step.get_params_dependent_on_data = _guarded(step, site, max_bytes, (cells or {}).get(id(step), 1))
+            draw = step.get_params_dependent_on_data
+            cell = (cells or {}).get(id(step), 1)
+            step.get_params_dependent_on_data = partial(_checked_draw, step, site, draw, max_bytes, cell)
 
 
 def enlarges(name: str) -> bool:
@@ -45,35 +44,23 @@ def enlarges(name: str) -> bool:
 
 def _may_enlarge(step: Any) -> bool:
     """Whether a step of a class that enlarges does with its arguments; what keeps sizes may be larger on its way."""
-    record, switches = op_record(type(step).__name__), [getattr(step, name, False) for name in _ENLARGING]
-    return record.resizes is not None or record.effect == "padding" or any(switches) or hasattr(step, "keep_size")
+    off = [not getattr(step, name, True) for name in _ENLARGING]
+    return not any(off) or hasattr(step, "keep_size")
 
 
-def _guarded(step: Any, site: str, max_bytes: int, cell: int) -> Callable[..., Any]:
-    dependent = step.get_params_dependent_on_data
-    few = max_bytes // (_CHANNELS * _MOST * cell * cell)  # pixels that are never too many
-
-    def checked(params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = dependent(params=params, data=data)
-        shape = params["shape"]
-        params.update(found)  # as the caller does with what it gets
-        height, width = drawn_size(step, params, shape[:2])
-        if height * width <= few and prod(shape[2:]) <= _CHANNELS:
-            return found
-        height, width = cell * height, cell * width
-        if height * width * prod(shape[2:]) * _MOST > max_bytes and height * width * _value(shape, data) > max_bytes:
-            raise DataError(
-                f"would make an image of {height:,.0f} × {width:,.0f} out of one of {cell * shape[0]:,} × "
-                f"{cell * shape[1]:,}, more than {size_text(max_bytes)}; draw smaller factors, leave out images of "
-                "such a size, or raise the recipe's `max_bytes`",
-                step=site,
-            )
-        return found
-
-    return checked
-
-
-def _value(shape: tuple[int, ...], data: Mapping[str, Any]) -> int:
-    """Bytes of a pixel."""
+def _checked_draw(
+    step: Any, site: str, draw: Callable[..., Any], max_bytes: Any, cell: int, params: dict[str, Any], data: Any
+) -> dict[str, Any]:
+    drawn: dict[str, Any] = draw(params=params, data=data)
+    shape = params["shape"]
+    params.update(drawn)  # as the caller does with what it gets
+    height, width = (cell * side for side in drawn_size(step, params, shape[:2]))
     itemsize: int = getattr(getattr(data.get("image"), "dtype", None), "itemsize", 1)
-    return prod(shape[2:]) * itemsize
+    if height * width * prod(shape[2:]) * itemsize > max_bytes:
+        raise DataError(
+            f"would make an image of {height:,.0f} × {width:,.0f} out of one of {cell * shape[0]:,} × "
+            f"{cell * shape[1]:,}, more than {size_text(max_bytes)}; draw smaller factors, leave out images of "
+            "such a size, or raise the recipe's `max_bytes`",
+            step=site,
+        )
+    return drawn

@@ -18,7 +18,7 @@ from augrecipes.compiler.kernels import fast_apply
 from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
-from augrecipes.compiler.run import streams
+from augrecipes.compiler.run import draws
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.batch_threads import ThreadCopies
 from augrecipes.compiler.run.draws import Draws
@@ -80,7 +80,7 @@ class Pipeline(AsCompose):
         self.run_through(transforms)
         self.sites, self._labels = sites, {id(made): site for made, site, _ in sites}
         # Bare calls live in epochs that `at` refuses, so that the two can never meet.
-        self._home, self._stream, self._count = streams.home(), END_OF_KEYS, itertools.count()
+        self._home, self._stream, self._count = draws.home_process(), END_OF_KEYS, itertools.count()
         self._owner, self.tried, self.seed = threading.get_ident(), set[Any](), compiled.seed  # Compose has set None
         Pipeline.renew(self, compiled)
         self.own_steps(sites)
@@ -150,7 +150,7 @@ class Pipeline(AsCompose):
         if args:
             raise TypeError(f"pass the targets by name: pipeline({', '.join(f'{t}={t}' for t in self.targets)})")
         if os.getpid() != self._home:
-            self._home, self._stream = os.getpid(), END_OF_KEYS | streams.of_this_process()
+            self._home, self._stream = os.getpid(), END_OF_KEYS | draws.process_stream()
         if self.nested is not None:
             return self.run_nested(self._stream, force_apply, targets)
         return self.run(self._stream, next(self._count), 0, targets)

@@ -21,11 +21,11 @@ from augrecipes.compiler.executor.inputs import (
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.run.batch import RowTarget, SampleColumns, element
-from augrecipes.compiler.run.draw_without_pixels import point_calls
-from augrecipes.compiler.run.points import Points, take_points
+from augrecipes.compiler.run.batch import BatchOutput, SampleColumns, element
+from augrecipes.compiler.run.draw_without_pixels import StepsWithoutPixels
+from augrecipes.compiler.run.point_moves import PointMoves
 from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
-from augrecipes.compiler.run.step_calls import StepCall, StepFunction, call_alone, run_calls
+from augrecipes.compiler.run.step_calls import StepFunction, call_alone
 from augrecipes.compiler.run.targets import check_size, mask_in, mask_out
 from augrecipes.errors import DataError
 from augrecipes.ops.fills import mask_dtype
@@ -48,11 +48,10 @@ class ProgramRunner:
     def __init__(self, pipeline: Any) -> None:
         self.pipeline, self.programs = pipeline, pipeline.programs
         self._mask_dtypes: dict[np.dtype[Any], np.dtype[Any]] = {}  # that masks leave with, by what they come with
-        self._run: ProgramRun | None = None  # of the sample whose points are moved
 
     # SampleColumns side by side.
 
-    def run_batch(self, output: RowTarget, positions: Sequence[int], samples: SampleColumns) -> Sequence[int]:
+    def run_batch(self, output: BatchOutput, positions: Sequence[int], samples: SampleColumns) -> Sequence[int]:
         """Make samples that come alike, as far as no step of theirs is Python's: those that are left."""
         program, names = self.programs.images, samples.names
         if self.programs.why_not_together is not None or isinstance(program, str) or not program.writes:
@@ -68,7 +67,9 @@ class ProgramRunner:
             array = output.rows("image", shape, dtype)
             return None if array is None else (array, positions)
 
-        left = program.run_batch(output.epoch, keys, samples.image, rows)
+        has_points = not self.pipeline.usual_targets.isdisjoint(names - {"image", "mask"})
+        moves = self._point_moves.buffer(len(keys)) if has_points and self._point_moves is not None else None
+        left = program.run_batch(output.epoch, keys, samples.image, rows, moves=moves)
         if left is None or len(left) == len(positions):  # of several sizes one by one: some may fail
             return positions
         if not left and samples.mask is None and samples.others is None:
@@ -78,7 +79,7 @@ class ProgramRunner:
         if samples.mask is not None:
             apart.update(self._run_masks(output, keys, samples.mask, positions, size))
         if samples.others is not None:
-            apart.update(self._run_others(output, keys, samples, positions, names, size, apart))
+            apart.update(self._run_others(output, keys, samples, positions, has_points, moves, size, apart))
         return [positions[at] for at in sorted(apart)]
 
     def _takes(self, samples: SampleColumns, names: set[str]) -> bool:
@@ -104,7 +105,7 @@ class ProgramRunner:
 
     def _run_masks(
         self,
-        output: RowTarget,
+        output: BatchOutput,
         keys: Sequence[tuple[int, int]],
         masks: Sequence[Any] | MappedImages,
         positions: Sequence[int],
@@ -116,7 +117,7 @@ class ProgramRunner:
             array = output.rows("mask", shape[:2], dtype)
             return None if array is None else (array[..., None], positions)
 
-        program = self.programs.masks(wide=True) if output.wide_masks else self.programs.masks()
+        program = self.programs.masks(wide=True)
         images = masks if isinstance(masks, MappedImages) else [*map(as_image, masks)]
         if isinstance(program, str):
             return range(len(masks))
@@ -126,29 +127,26 @@ class ProgramRunner:
 
     def _run_others(
         self,
-        output: RowTarget,
+        output: BatchOutput,
         keys: Sequence[tuple[int, int]],
         samples: SampleColumns,
         positions: Sequence[int],
-        names: set[str],
+        has_points: bool,
+        moves: np.ndarray | None,
         size: tuple[int, ...],
         apart: set[int],
     ) -> Sequence[int]:
         """Move what lies beside images and masks; those that are left. What is no target stays as it is."""
-        moves = not self.pipeline.usual_targets.isdisjoint(names - {"image", "mask"})
         left: list[int] = []
         for at, others in enumerate(samples.others or ()):
             if at in apart:
                 continue
             moved = dict(others)
-            if moves:
-                image = element(samples.image, at)
+            if has_points:
+                key, image = (output.epoch, *keys[at]), element(samples.image, at)
                 try:
-                    moved = self.run_without_pixels((output.epoch, *keys[at]), {**others, "image": image})
+                    moved = self._move_points(key, moved, image, None if moves is None else moves[at], size)
                 except PythonFallback:
-                    left.append(at)
-                    continue
-                if moved.pop("image").shape[:2] != size:
                     left.append(at)
                     continue
             output.others[positions[at]] = moved
@@ -173,20 +171,23 @@ class ProgramRunner:
         known = is_image(image, files=pipeline.takes_files) and pipeline.required_targets <= targets.keys()
         if isinstance(program, str) or not known:
             raise PythonFallback
-        image, sample = check_size(image, pipeline.recipe.inputs), dict(targets)
+        image = check_size(image, pipeline.recipe.inputs)
+        sample = {name: value for name, value in targets.items() if name != "image"}
         mask, applied = sample.pop("mask", None), pipeline.compiled.save_applied_params
         beside = pipeline.usual_targets.intersection(targets) - {"image"} if len(targets) > 1 else _NO_TARGETS
         walks = bool(beside - _MASK or program.python_draws or applied or self.passes_all)
         run = ProgramRun(program, key, image, pipeline.caller_arrays(targets))
         mask_alone = mask is not None and not self._add_mask(run, mask, image)
-        if walks:
-            sample = self.run_without_pixels(key, sample, run)
+        if walks and (self._point_moves is None or program.opaque):
+            sample = self._without_pixels.run(key, sample, image, run)
+        elif walks:
+            sample = self._move_points(key, sample, image, None)
         run_step = _refuse_exit if walks else partial(self._run_exit, key)
         result, labels = run.finish(allocate if program.writes else np.empty, run_step)
         if not program.writes:
             result = pipeline.sinks["image"](result, allocate)
         size = result.shape[1:] if pipeline.recipe.output.layout == "chw" else result.shape[:2]
-        if walks and sample["image"].shape[:2] != size:
+        if "image" in sample and sample["image"].shape[:2] != size:
             raise PythonFallback
         sample["image"] = result
         if labels is not None:
@@ -229,59 +230,30 @@ class ProgramRunner:
 
     # Boxes and keypoints, and steps at exits.
 
-    def run_without_pixels(self, key: Key, sample: dict[str, Any], run: ProgramRun | None = None) -> dict[str, Any]:
-        """A sample with its boxes and keypoints where they belong, and what stands for an image of the size that it
-        then has. Steps at exits have pixels; else all draw from the key and the size alone.
-
-        Args:
-            key: epoch, index and tile.
-            sample: with its image as it came; changed in place.
-            run: what has pixels for steps that need them; None: there are none.
-
-        Raises:
-            PythonFallback: that is Python's, or it fails there, too.
-        """
-        sample["image"] = stand_in(sample["image"].shape, _UINT8)
-        self._run = run
-        try:
-            points = self.take_points(sample)
-            self.pipeline.position(*key)
-            return self.put_back(run_calls(self._point_steps, sample), points)
-        except Exception as error:  # what runs in Python then says where
-            raise PythonFallback from error
-        finally:
-            self._run = None
+    @cached_property
+    def _without_pixels(self) -> StepsWithoutPixels:
+        return StepsWithoutPixels(self.pipeline, self.programs.opaque, self.run_step)
 
     @cached_property
-    def _point_steps(self) -> list[StepCall]:
-        """The steps without pixels, of samples whose images programs make."""
-        pipeline, opaque = self.pipeline, self.programs.opaque
-        exits = {id(step): partial(partial, self._run_with_pixels, place) for place, (step, _) in opaque.items()}
-        return point_calls(pipeline.keyed_steps, pipeline, exits, all_draw=pipeline.compiled.save_applied_params)
+    def _point_moves(self) -> PointMoves | None:
+        return PointMoves.of(self.pipeline, self.programs.images)
 
-    def take_points(self, sample: dict[str, Any]) -> Sequence[Points]:
-        """Let albumentations have a sample's boxes and keypoints, and return those that come out."""
-        points = take_points(sample, self.pipeline.compiled)
-        for processor in self.pipeline.processors.values():  # without what `Compose.preprocess` checks once more
-            processor.preprocess(sample)
-        return points
+    def _move_points(
+        self, key: Key, sample: dict[str, Any], image: AnyImage, moves: np.ndarray | None, size: tuple[int, ...] = ()
+    ) -> dict[str, Any]:
+        """A sample without its image, with its boxes and keypoints where they belong in one of a size.
 
-    def put_back(self, sample: dict[str, Any], points: Sequence[Points]) -> dict[str, Any]:
-        """The sample with its boxes and keypoints as the recipe's inputs have them."""
-        processors = self.pipeline.processors.values()
-        for put in (*(processor.postprocess for processor in processors), *(each.put_back for each in points)):
-            put(sample)
-        return sample
-
-    def _run_with_pixels(self, place: int, act: StepFunction, sample: dict[str, Any]) -> dict[str, Any]:
-        """A sample without pixels behind a step that needs them: it has those that the program has made so far."""
-        if self._run is None:
-            raise PythonFallback
-        done = self.run_step(place, act, {**sample, **self._run.run_to(place)})
-        self._run.resume(done)
-        done.pop("mask", None)
-        done["image"] = stand_in(done["image"].shape, _UINT8)
-        return done
+        `moves`: what its program has noted; PythonFallback: that is Python's.
+        """
+        if self._point_moves is None:
+            moved = self._without_pixels.run(key, sample, image)
+            if moved.pop("image").shape[:2] != size:
+                raise PythonFallback
+            return moved
+        try:
+            return self._point_moves.run(key, sample, image, moves)
+        except Exception as error:
+            raise PythonFallback from error
 
     def _run_exit(self, key: Key, place: int, sample: dict[str, Any]) -> dict[str, Any]:
         """What the step at an exit leaves of image and mask."""

@@ -19,19 +19,9 @@ _LARGEST = 2**63
 _LONGEST = 2_000  # of a text whose methods are called
 Key = str | int | float | None  # keys of mappings
 
-BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.BitOr: operator.or_,
-    ast.BitAnd: operator.and_, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
-}  # fmt: skip
-UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
-}  # fmt: skip
-COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
-    ast.In: lambda item, several: item in several, ast.NotIn: lambda item, several: item not in several,
-}  # fmt: skip
+# Of each node of an operator, its function in `operator`.
+OPERATORS = {getattr(ast, node): getattr(operator, name) for node, name in FOREIGN["python"]["operators"].items()}
+OPERATORS |= {ast.In: lambda item, owner: item in owner, ast.NotIn: lambda item, owner: item not in owner}
 FAILURES = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 
 
@@ -86,14 +76,14 @@ def binary(op: ast.operator, left: Any, right: Any) -> Any:
     else:
         fits = isinstance(left, int | float) and isinstance(right, int | float)
         fits = fits and not (isinstance(op, ast.Pow | ast.LShift) and (abs(right) > 64 or abs(left) > 1e6))
-    if not fits or type(op) not in BINARY:
+    if not fits or type(op) not in OPERATORS:
         raise NotKnown(left, right)
-    return bounded(BINARY[type(op)], left, right)
+    return bounded(OPERATORS[type(op)], left, right)
 
 
 def unary(op: ast.unaryop, value: Any) -> Any:
     """A value under a sign, or what `not` makes of it."""
-    return not truth(value) if isinstance(op, ast.Not) else plain(UNARY[type(op)], value)
+    return not truth(value) if isinstance(op, ast.Not) else plain(OPERATORS[type(op)], value)
 
 
 def joined(*parts: Any) -> str:
@@ -113,7 +103,7 @@ def compared(op: ast.cmpop, left: Any, right: Any) -> bool:
     has_keys = isinstance(left, Key) and isinstance(right, Mapping) and None not in right
     if has_keys and isinstance(op, ast.In | ast.NotIn):  # whatever the values are
         return (left in right) == isinstance(op, ast.In)
-    return bool(plain(COMPARE[type(op)], left, right))
+    return bool(plain(OPERATORS[type(op)], left, right))
 
 
 def plain(function: Callable[..., Any], *args: Any, **named: Any) -> Any:

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Unpack, cast
+from typing import Any, Unpack, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
-from augrecipes.data.dataset import RecipeDataset, RunSettings, Settings
+from augrecipes.data.batching import allocate_in_batch
+from augrecipes.data.checks import RunSettings, Settings, count
+from augrecipes.data.dataset import RecipeDataset
+from augrecipes.data.epochs import Skipped, current
 from augrecipes.errors import DataError, listed
+from augrecipes.kinds.bag.picking import tiles_of
+from augrecipes.kinds.bag.pipeline import BagResult, default_threads
 from augrecipes.kinds.bag.reader import bags_of
-from augrecipes.kinds.bag.reading import picking_rule, read_bag
 from augrecipes.kinds.bag.slides import SlideFiles
 from augrecipes.kinds.bag.table import BagTable
 from augrecipes.recipe.grammar import Pick
-from augrecipes.recipe.model import Kind, Recipe
+from augrecipes.recipe.model import Bag, Kind, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.slides.listing import Tissue, Windows
+from augrecipes.sources.stored import StoredSource
+
+_log = logging.getLogger("augrecipes")
 
 
 class TileBags(RecipeDataset):
@@ -149,10 +158,10 @@ class TileBags(RecipeDataset):
     @property
     def bags(self) -> list[str]:
         """The name of every bag; as often as the bag is listed."""
-        return [self.table.bags.name(row) for row in self.rows().tolist()]
+        return [self.table.bags.name(row) for row in self.sample_keys.rows_of_samples().tolist()]
 
-    def _marks(self) -> dict[str, Any]:
-        return {**asdict(self.rule), **super()._marks()}
+    def _identity(self) -> dict[str, Any]:
+        return {**asdict(self.rule), **super()._identity()}
 
 
 class SlideSettings(RunSettings, total=False):
@@ -226,5 +235,85 @@ class SlideBags(TileBags, takes=SlideSettings):
         super().__init__(SlideFiles(slides, windows, labels), recipe, max_pixels=max_pixels, **how)
 
 
+def picking_rule(recipe: Recipe, max_tiles: int | None, min_tiles: int | None, pick: Pick | None) -> Bag:
+    """What is in force: the arguments that are given, and otherwise what the recipe says; ValueError for nonsense."""
+    rule = recipe.bag or Bag()
+    how = rule.pick if pick is None else pick
+    if how not in get_args(Pick):
+        raise ValueError(f"pick must be one of {', '.join(get_args(Pick))}, got {how!r}")
+    least = count("min_tiles", rule.min_tiles if min_tiles is None else min_tiles, 1)
+    most = rule.max_tiles if max_tiles is None else max_tiles
+    most = None if most is None else count("max_tiles", most, 1)
+    if most is not None and most < least:
+        raise ValueError(f"max_tiles={most} is below min_tiles={least}: no bag would do")
+    return Bag(most, least, how)
+
+
+def read_bag(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+    """One sample of a dataset of bags: the picked tiles of bag `row` of its source, through its pipeline."""
+    source = ds.source
+    table: BagTable = cast("BagTable", source.table)
+    rule, baked = ds.rule, epoch + virtual // len(table)
+    # A tile that is a file is small: all of it is read as soon as a part.
+    undecoded = ds.pipeline.reads and (table.on_slides or isinstance(source, StoredSource))
+    start, stop = table.offsets[row : row + 2].tolist()
+    if stop - start < rule.min_tiles:
+        raise DataError(f"the bag has {stop - start} tiles, fewer than min_tiles={rule.min_tiles}{table.about(row)}")
+    picked = tiles_of(rule, stop - start, ds.mode, seed=ds.seed, epoch=epoch, index=virtual)
+    tiles = (start + picked).tolist()
+    name = table.bags.name(row)
+    unread: dict[int, DataError] = {}
+
+    def read_picked(k: int) -> Any:
+        try:
+            return source.parts(tiles[k], baked, undecoded=undecoded)[0]["image"]
+        except DataError as error:
+            unread[k] = error
+            raise
+
+    now, threads = current(), None
+    if now is not None and now.readers > 1 and ds.pipeline.compiled.threads is None:
+        threads = max(1, default_threads() // now.readers)  # other threads read other bags
+    try:
+        pipeline: Any = ds.pipeline
+        bag: BagResult = pipeline.bag(
+            virtual,
+            epoch,
+            picked.tolist(),
+            read_picked,
+            threads=threads,
+            skip=ds.on_error == "skip",
+            allocate=allocate_in_batch("image") or np.empty,
+            name=lambda k: table.images[tiles[k]],
+        )
+    except DataError:
+        if ds.on_error == "skip" and unread:
+            _note_lost([unread[k] for k in sorted(unread)], name, epoch, virtual)
+        raise
+    if bag.dropped:
+        _note_lost([error for _, error in bag.dropped], name, epoch, virtual)
+        if len(bag.kept) < rule.min_tiles:
+            raise DataError(
+                f"{len(bag.kept)} of {len(bag.kept) + len(bag.dropped)} tiles can be used, fewer than "
+                f"min_tiles={rule.min_tiles}; the first that cannot: {bag.dropped[0][1]}"
+            )
+    sample = {
+        "image": torch.from_numpy(bag.image),
+        "coords": torch.from_numpy(table.places(row, picked[list(bag.kept)])),
+        "bag": name,
+    }
+    if bag.applied is not None:
+        sample["applied"] = bag.applied
+    return sample
+
+
+def _note_lost(errors: Sequence[DataError], name: str, epoch: int, virtual: int) -> None:
+    """Tell the loader, or the log, which tiles were left out of a bag."""
+    now = current()
+    if now is not None and now.lost is not None:
+        now.lost.extend(Skipped(error.path or "", error.reason_in_step, epoch, virtual, bag=name) for error in errors)
+    else:
+        _log.warning("bag %s: %d tiles are left out:%s", name, len(errors), listed(str(error) for error in errors))
+
+
 DATASET = TileBags
-__all__ = ["DATASET", "SlideBags", "TileBags", "picking_rule", "read_bag"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,16 +18,29 @@ from augrecipes.kinds.bag.table import BagTable, label_files, labels_of_bags
 from augrecipes.sources.columns import GivenTable, digest_of
 from augrecipes.sources.defects import Findings
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.sources.slides.listing import ListedSlide, Windows, list_slides, slides_in
+from augrecipes.sources.slides.listing import ListedSlide, Tissue, Windows, list_slides, slides_in
 from augrecipes.sources.slides.opened import OPENED
 from augrecipes.sources.slides.pyramid import Level, Pixels, thumbnail, window_of
 
+Int64 = npt.NDArray[np.int64]
 _SLIDES = "slides"  # of a mapping that names slides, and what is taken of them
 _log = logging.getLogger("augrecipes")
 
 
-# What may stand beside slides=: arguments of `SlideBags`.
-_WORDS = ("tile", "mpp", "level", "stride", "tissue", "min_tissue", "max_white", "regions", "slide_mpp", "labels")
+def _as_tissue(text: str) -> Tissue:
+    with suppress(ValueError):
+        return float(text)
+    return None if text == "none" else text
+
+
+# Arguments of `SlideBags` that may stand beside slides=, and what makes them of text.
+_WORDS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("tile", "level", "stride"), int),
+    **dict.fromkeys(("mpp", "min_tissue", "max_white", "slide_mpp"), float),
+    "tissue": _as_tissue,
+    "regions": lambda text: tuple(name.strip() for name in text.split(",")),
+    "labels": str,
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,26 +49,28 @@ class WindowPaths(PathTable):
 
     Attributes:
         slides: the files.
-        of: int64 (n + 1,): windows `of[i]` to `of[i + 1]` are those of slide i.
+        window_offsets: int64 (n + 1,): windows `window_offsets[i]` to `window_offsets[i + 1]` are those of slide i.
         coords: int64 (m, 2), their corners.
     """
 
     slides: PathTable
-    of: npt.NDArray[np.int64]
-    coords: npt.NDArray[np.int64]
+    window_offsets: Int64
+    coords: Int64
 
     @classmethod
-    def made(cls, slides: PathTable, of: npt.NDArray[np.int64], coords: npt.NDArray[np.int64]) -> WindowPaths:
+    def of_slides(
+        cls, slides: PathTable, window_offsets: npt.NDArray[np.int64], coords: npt.NDArray[np.int64]
+    ) -> WindowPaths:
         """The names of windows."""
         nothing = np.zeros(0, np.int64)
-        return cls((b"",), b"", nothing, nothing.astype(np.int32), slides, of, coords)
+        return cls((b"",), b"", nothing, nothing.astype(np.int32), slides, window_offsets, coords)
 
     def __len__(self) -> int:
         return len(self.coords)
 
     def slide_of(self, window: int) -> int:
         """The slide of a window."""
-        return int(np.searchsorted(self.of, window, side="right")) - 1
+        return int(np.searchsorted(self.window_offsets, window, side="right")) - 1
 
     def encoded(self, index: int) -> bytes:
         """As every table."""
@@ -85,24 +101,18 @@ class SlideTable(GivenTable, BagTable):
         stamps: what tells each from a file that takes its place.
         tile: side of a window, in its own px.
         downsamples: float64 (n,): so many pixels of level 0 are one of a window; not a number where a slide is broken.
-        notes: how each came by its tiles, or what is wrong with it.
     """
 
     slides: PathTable
     stamps: tuple[str, ...]
     tile: int
     downsamples: npt.NDArray[np.float64]
-    notes: tuple[str, ...]
 
     on_slides = True
 
     def path(self, bag: int) -> str:
         """The file of a slide."""
         return self.slides[bag]
-
-    def about(self, bag: int) -> str:
-        """As every table of bags."""
-        return f": {self.notes[bag]}"
 
     def digest(self) -> str:
         """16 hex digits that name the slides and their windows."""
@@ -164,21 +174,20 @@ class SlideFiles:
         """
         paths = slides_in(self.slides)
         names = [Path(path).stem for path in paths]
-        if len(set(names)) < len(names):
-            twice = [path for path, name in zip(paths, names, strict=True) if names.count(name) > 1]
+        if twice := [path for path, name in zip(paths, names, strict=True) if names.count(name) > 1]:
             raise DataError(f"slides of the same name, which names their bags:{listed(twice)}")
-        found = list_slides(paths, self.windows)
-        lost = [one for one in found if isinstance(one, DataError)]
-        if lost and (check or len(lost) == len(found)):
-            what = f"{len(lost)} of {len(paths)} slides cannot be listed"
-            more = ' (on_error="skip" passes over them)' if check and len(lost) < len(found) else ""
-            raise lost[0] if len(lost) == len(paths) == 1 else DataError(f"{what}{more}:{listed(map(str, lost))}")
-        for error in lost:
+        results = list_slides(paths, self.windows)
+        errors = [result for result in results if isinstance(result, DataError)]
+        if errors and (check or len(errors) == len(paths)):
+            what = f"{len(errors)} of {len(paths)} slides cannot be listed"
+            more = ' (on_error="skip" passes over them)' if check and len(errors) < len(paths) else ""
+            raise errors[0] if len(errors) == len(paths) == 1 else DataError(f"{what}{more}:{listed(map(str, errors))}")
+        for error in errors:
             _log.warning("slide left out: %s", error)
         none = np.zeros((0, 2), np.int64)
-        fine = [one if isinstance(one, ListedSlide) else ListedSlide("", np.nan, none, one.reason) for one in found]
-        coords = np.concatenate([none, *(one.places for one in fine)])
-        offsets = np.cumsum([0, *(len(one.places) for one in fine)], dtype=np.int64)
+        slides = [one if isinstance(one, ListedSlide) else ListedSlide("", np.nan, none, one.reason) for one in results]
+        coords = np.concatenate([none, *(slide.places for slide in slides)])
+        offsets = np.cumsum([0, *(len(slide.places) for slide in slides)], dtype=np.int64)
         files = PathTable.from_paths(paths)
         folders = sorted({str(Path(path).parent) for path in paths})
         findings = Findings()
@@ -186,15 +195,15 @@ class SlideFiles:
         findings.refuse()
         return SlideTable(
             bags=PathTable.from_paths(names),
-            files={"image": WindowPaths.made(files, offsets, coords)},
+            files={"image": WindowPaths.of_slides(files, offsets, coords)},
             offsets=offsets,
             coords=coords,
             folders=False,
             slides=files,
-            stamps=tuple(one.stamp for one in fine),
+            stamps=tuple(slide.stamp for slide in slides),
             tile=self.windows.tile,
-            downsamples=np.array([one.downsample for one in fine], np.float64),
-            notes=tuple(one.note for one in fine),
+            downsamples=np.array([slide.downsample for slide in slides], np.float64),
+            notes=tuple(slide.note for slide in slides),
             **labels,
         )
 
@@ -208,29 +217,14 @@ def slides_of(named: Mapping[str, Any]) -> SlideFiles:
     >>> slides_of({"slides": "a.svs", "mpp": "1", "tissue": "none"}).windows.mpp
     1.0
     """
-    strange = [name for name in named if name != _SLIDES and name not in _WORDS]
-    if strange:
+    words = {name: value for name, value in named.items() if name != _SLIDES}
+    if strange := [name for name in words if name not in _WORDS]:
         known = ", ".join(f"{name}=" for name in _WORDS)
         raise DataError(f"{', '.join(f'{name}=' for name in strange)}: beside slides= there may be {known}")
-    said = {name: _value(name, value) for name, value in named.items() if name != _SLIDES}
     try:
-        labels = said.pop("labels", None)
-        return SlideFiles(named[_SLIDES], Windows(**said), labels)
+        values = {name: _WORDS[name](value) if isinstance(value, str) else value for name, value in words.items()}
+        labels = values.pop("labels", None)
+        return SlideFiles(named[_SLIDES], Windows(**values), labels)
     except (TypeError, ValueError) as error:
-        raise DataError(f"what stands beside slides= makes no sense: {error}") from None
-
-
-def _value(name: str, value: Any) -> Any:
-    """What a word says, of text the value that is meant."""
-    if not isinstance(value, str) or name == "labels":
-        return value
-    if name == "regions":
-        return tuple(one.strip() for one in value.split(","))
-    if name == "tissue" and value == "none":
-        return None
-    try:
-        return int(value) if name in ("tile", "level", "stride") else float(value)
-    except ValueError:
-        if name == "tissue":
-            return value
-        raise DataError(f"what stands beside slides= makes no sense: {name}={value}, where a number is meant") from None
+        given = ", ".join(f"{name}={value}" for name, value in words.items())
+        raise DataError(f"what stands beside slides= makes no sense ({given}): {error}") from None

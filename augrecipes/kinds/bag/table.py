@@ -15,11 +15,12 @@ of their rows. The place of a tile in its bag is the number that keys its draws.
 
 from __future__ import annotations
 
-import logging
+import math
 import os
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -35,7 +36,6 @@ from augrecipes.sources.listing import list_folders
 from augrecipes.sources.paths import PathLike, PathTable, place_in
 from augrecipes.sources.slides.pyramid import Level
 
-_log = logging.getLogger("augrecipes")
 _OF_BAG = ("label", "split", "weight", "group")
 _AXES = ("x", "y")
 _LABELS = "labels.csv"
@@ -51,12 +51,14 @@ class BagTable(Columns):
         offsets: int64 (n + 1,); tiles `offsets[i]:offsets[i + 1]` are those of bag i.
         coords: int64 (m, 2), the (x, y) of every tile, or None where the file names tell.
         folders: whether `bags` are folders.
+        notes: what decided how many tiles each bag has; empty where there is nothing to be said.
     """
 
     bags: PathTable
     offsets: npt.NDArray[np.int64]
     coords: npt.NDArray[np.int64] | None = None
     folders: bool = True
+    notes: tuple[str, ...] = ()
 
     on_slides: ClassVar[bool] = False
     """Whether there are images of whole slides; see `overview`."""
@@ -109,9 +111,8 @@ class BagTable(Columns):
         return self.bags[bag] if self.folders else self.images[int(self.offsets[bag])]
 
     def about(self, bag: int) -> str:
-        """What decided how many tiles a bag has, as the end of a sentence; empty where there is nothing to be said."""
-        del bag
-        return ""
+        """What decided how many tiles a bag has, as the end of a sentence; or nothing."""
+        return f": {self.notes[bag]}" if self.notes else ""
 
     def overview(self, bag: int, longest: int) -> tuple[npt.NDArray[np.uint8], Level, float] | None:
         """A slide made small, no side longer than so many px; its level 0; and the side of a tile in px of that.
@@ -182,23 +183,19 @@ def labels_of_bags(names: list[str], files: list[str], findings: Findings, *, ot
         others: they may name others, too.
     """
     label: dict[str, str] = {}
-    where: dict[str, str] = {}
+    first: dict[str, str] = {}  # where a bag is named first
     known, before = set(names), len(findings.defects)
     for file in files:
         rows = read_rows(file, known=("bag", "label"), required=("bag", "label"), filled=("bag",))
-        wrong = rows.problems
         for i, (bag, value) in enumerate(zip(rows.columns["bag"], rows.columns["label"], strict=True)):
             if bag not in known and others:
                 continue
-            if not value:
-                wrong.append((rows.lines[i], f"bag {bag!r} has no label here"))
-            if bag not in known:
-                wrong.append((rows.lines[i], f"bag {bag!r} has no folder"))
-            elif bag in label:
-                wrong.append((rows.lines[i], f"bag {bag!r} again, first in {where[bag]}"))
-            else:
-                label[bag], where[bag] = value, rows.where(i)
-        findings.rows(file, wrong)
+            why = ["has no label here"] if not value else []
+            why += ["has no folder"] if bag not in known else [f"again, first in {first[bag]}"] if bag in label else []
+            rows.problems.extend((rows.lines[i], f"bag {bag!r} {text}") for text in why)
+            if bag in known and bag not in label:
+                label[bag], first[bag] = value, rows.where(i)
+        findings.rows(file, rows.problems)
     missing = [name for name in names if name not in label] if files else []
     findings.rows(", ".join(files), [(0, f"{', '.join(files)}: bag {name!r} has no row") for name in missing])
     if not files or len(findings.defects) > before:
@@ -269,14 +266,13 @@ def _disagreements(rows: CsvRows, first: list[int]) -> Iterator[Problem]:
 
 
 def _whole_numbers(rows: CsvRows, column: str) -> npt.NDArray[np.int64]:
-    found = np.zeros(len(rows), np.int64)
+    numbers = np.zeros(len(rows), np.int64)
     for i, text in enumerate(rows.columns[column]):
-        try:
+        value = math.nan
+        with suppress(ValueError):
             value = float(text)
-        except ValueError:
-            value = 0.5
         if value.is_integer() and abs(value) < _FARTHEST:
-            found[i] = value
+            numbers[i] = value
         else:
             rows.problems.append((rows.lines[i], f"{column} must be a whole number of pixels, got {text!r}"))
-    return found
+    return numbers

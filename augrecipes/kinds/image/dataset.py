@@ -8,7 +8,8 @@ from typing import Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.dataset import RecipeDataset, Settings
+from augrecipes.data.checks import Settings
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.recipe.model import Kind, Recipe
 from augrecipes.sources.annotations.records import Crowds
 from augrecipes.sources.arguments import as_table, check_targets
@@ -33,7 +34,7 @@ class ImageFolder(RecipeDataset):
 
     `ds[5]` is sample 5 of the epoch that `set_epoch` set, `ds[epoch, 5]` of a given one, where indices of `len(ds)`
     and more stand for repeats: the same file with draws of its own. What a plain DataLoader of torch asks for moves on
-    with every visit, see `augrecipes.data.visits`.
+    with every visit, see `augrecipes.data.sample_keys`.
 
     Args:
         root: a folder of class folders or of images, or a list of such folders.

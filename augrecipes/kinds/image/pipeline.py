@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,11 @@ from augrecipes.compiler.rewrite.nodes import singles
 from augrecipes.compiler.run.batch import (
     AllocateTarget,
     BatchOutput,
-    RowTarget,
     SampleColumns,
-    SampleOutput,
-    run_samples,
+    output_buffer,
 )
 from augrecipes.compiler.run.batch_threads import busy_threads
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, refuse_stranger
-from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import processors, rows_of
 from augrecipes.compiler.run.program_run import PythonFallback
@@ -101,7 +98,7 @@ class ImagePipeline(Pipeline):
         """Where its steps, as they are written, put the pixels of samples."""
         return StepMatrices(self)
 
-    def run_batch(self, output: RowTarget, positions: Sequence[int], samples: SampleColumns) -> None:
+    def run_batch(self, output: BatchOutput, positions: Sequence[int], samples: SampleColumns) -> None:
         """Make some samples of a batch: side by side by a program, and by themselves what that leaves."""
         image, others = samples.image, samples.others
         arrival = "uint8" if isinstance(image, MappedImages) else arrival_of(image[0])
@@ -114,11 +111,11 @@ class ImagePipeline(Pipeline):
             for place, k in enumerate(positions_left):
                 self.run_alone(output, k, samples.sample(place if at is None else at[k]))
 
-    def run_alone(self, output: RowTarget, k: int, targets: dict[str, Any]) -> None:
+    def run_alone(self, output: BatchOutput, k: int, targets: dict[str, Any]) -> None:
         """Make a sample of a batch by itself."""
         try:
             mine = self.coming(self._arrival_of(targets))
-            output.put(k, mine.run_one((output.epoch, *output.keys[k]), targets, output.allocate(k)))
+            output.put(k, mine.run_one((output.epoch, *output.keys[k]), targets, partial(output.row, k)))
         except DataError as error:
             output.fail(k, error)
 
@@ -138,7 +135,7 @@ class ImagePipeline(Pipeline):
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
     ) -> dict[str, Any]:
-        """Make a batch of one; `allocate(shape, dtype)` gives the memory of its image, where `out` does not."""
+        """Make one sample; `allocate(shape, dtype)` gives the memory of its image, where `out` does not."""
         out = targets.get("out")
         if "out" in targets:
             targets = {name: value for name, value in targets.items() if name != "out"}
@@ -146,15 +143,7 @@ class ImagePipeline(Pipeline):
             if targets.get("image") is None:
                 raise DataError("out is what the image is written to, and the sample has none")
             allocate = output_buffer(out, "the image", (targets.get("image"),))
-        output = SampleOutput(epoch, ((index, tile),), allocate)
-        if self.programs.has_exits:
-            self.run_alone(output, 0, targets)  # and from exit to exit
-        else:
-            run_samples(self, output, {0: targets})
-        if (done := output.sample) is None:
-            done = {**targets, **output.others.get(0, {}), "image": output.image}
-            if output.mask is not None:
-                done["mask"] = self.program_runner.mask_out(output.mask[..., None], targets["mask"], np.dtype(np.uint8))
+        done = self.coming(self._arrival_of(targets)).run_one((epoch, index, tile), targets, allocate)
         if out is not None and not callable(out):
             done["image"] = out
         return done

@@ -145,7 +145,11 @@ def checked(
     fine: list[int] = []
     cuts: dict[str, list[tuple[str, Size, Size]]] = {name: [] for name in targets}
     for position, scene in enumerate(found.scenes):
-        problems = list(_unreadable(targets, scene, reasons))
+        problems = []
+        for name, path in zip(targets, scene, strict=True):
+            if path in reasons:
+                where = " of ".join(filter(None, (name, ", ".join(other for other in scene if other != path))))
+                problems.append(Defect("unreadable", scene, f"{path}: {reasons[path]} ({where})"))
         sizes: dict[str, Size] = {}
         if headers and not problems:
             sizes = {name: defects.upright(headers[path], exif) for name, path in zip(targets, scene, strict=True)}
@@ -177,14 +181,6 @@ def checked(
     )
 
 
-def _unreadable(targets: Sequence[str], paths: Sequence[str], reasons: Mapping[str, str]) -> Iterator[Defect]:
-    for name, path in zip(targets, paths, strict=True):
-        if path in reasons:
-            others = ", ".join(other for other in paths if other != path)
-            of = f"{name} of {others}" if len(paths) > 1 else name
-            yield Defect("unreadable", tuple(paths), f"{path}: {reasons[path]} ({of})")
-
-
 def _sizes(
     paths: tuple[str, ...], sizes: Mapping[str, Size], factors: Mapping[str, int], least: Least
 ) -> Iterator[Defect]:
@@ -206,10 +202,10 @@ def _channels(paths: tuple[str, ...], headers: Sequence[ImageHeader], channels: 
     said = [text + " with alpha" if header.alpha else text for text, header in zip(said, headers, strict=True)]
     if len({*said}) > 1:
         text = " and ".join(f"{path} is {what}" for path, what in zip(paths, said, strict=True))
-        alpha = "save it without alpha" if any(header.alpha for header in headers) else ""
-        mixed = len({what.removesuffix(" with alpha") for what in said}) > 1
-        color = "save both as RGB, or read both as grey (`inputs: {image: {channels: 1}}`)" if mixed else ""
-        yield Defect("channels", paths, f"{text}: {' and '.join(filter(None, (alpha, color)))}")
+        remedies = ["save it without alpha"] if any(header.alpha for header in headers) else []
+        if len({what.removesuffix(" with alpha") for what in said}) > 1:
+            remedies.append("save both as RGB, or read both as grey (`inputs: {image: {channels: 1}}`)")
+        yield Defect("channels", paths, f"{text}: {' and '.join(remedies)}")
 
 
 def misfit(large: str, small: str, sizes: Mapping[str, Size], factors: Mapping[str, int]) -> str | None:

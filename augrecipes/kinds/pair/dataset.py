@@ -6,7 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Unpack
 
-from augrecipes.data.dataset import RecipeDataset, Settings
+from augrecipes.data.checks import Settings
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.kinds.pair.checks import Check, table_of_scenes
 from augrecipes.kinds.pair.pairing import Cropped
 from augrecipes.kinds.pair.reader import scenes_of
@@ -122,7 +123,7 @@ class PairedImages(RecipeDataset):
 
     def paths(self, index: int) -> dict[str, str]:
         """The file of each target of a sample, by the target's name; IndexError where `ds[index]` raises one."""
-        return self.table.paths(self._keys.row(index))
+        return self.table.paths(self.sample_keys.row(index))
 
 
 DATASET = PairedImages

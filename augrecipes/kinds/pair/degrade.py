@@ -13,7 +13,7 @@ from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.step_draws import with_channels
 from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
 from augrecipes.errors import DataError
-from augrecipes.kinds.pair.scene import Scene
+from augrecipes.kinds.pair.grid import Scene
 from augrecipes.ops.matrices import Size
 from augrecipes.ops.resize_to_target import ResizeToTarget
 from augrecipes.recipe.model import Step

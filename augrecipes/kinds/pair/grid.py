@@ -1,4 +1,4 @@
-"""The grids of a pair: one scene, sampled by every target at its own scale.
+"""The grids of a pair: one scene, sampled by every target at its own scale; and that scene between two steps.
 
 A pixel of the common grid, a cell, is a whole number of pixels on every target. Windows are drawn in cells, and a cell
 is cut from every target or from none: that keeps crops aligned, for any number of scales.
@@ -10,10 +10,12 @@ d = (c + 1/2)·k − 1/2, so a matrix M between cells is S·M·S⁻¹ between pi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import gcd
 
 import numpy as np
 
+from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.errors import DataError
 from augrecipes.ops.matrices import Matrix, Size, scaling
 
@@ -45,12 +47,8 @@ def common_size(sizes: Mapping[str, Sequence[int]], factors: Factors) -> Size:
     >>> common_size({"lr": (75, 112), "hr": (300, 451)}, {"lr": 1, "hr": 4})
     (75, 112)
     """
-    found = set()
-    for name, shape in sizes.items():
-        k = factors[name]
-        found.add((shape[0] // k, shape[1] // k))
-    size: Size = found.pop()
-    if found or 0 in size:
+    size, *others = {(shape[0] // factors[name], shape[1] // factors[name]) for name, shape in sizes.items()}
+    if others or 0 in size:
         raise DataError(_problem({name: (shape[0], shape[1]) for name, shape in sizes.items()}, factors))
     return size
 
@@ -95,3 +93,40 @@ def window_shown(matrix: Matrix, size: Size, factor: int) -> tuple[int, int, int
     corners = np.linalg.inv(matrix) @ [[-0.5, columns - 0.5], [-0.5, rows - 0.5], [1, 1]]
     (x0, x1), (y0, y1) = (np.sort(np.rint(corners[:2] + 0.5), axis=1).astype(int) * factor).tolist()
     return y0, x0, y1, x1
+
+
+@dataclass(slots=True)
+class Scene:
+    """What a pair's steps change in place.
+
+    Attributes:
+        arrays: by target, H×W×C; targets that a Degrade makes appear when it has run.
+        factors: pixels along a cell of the common grid, by target.
+        matrix: from cells of the scene as it came to those of now; None where nobody asks, or a step has padded or
+            resampled them.
+        stages: takes the images after each step, (label, {target: image}); None: nobody asks.
+    """
+
+    arrays: dict[str, np.ndarray]
+    factors: Factors
+    matrix: Matrix | None = None
+    stages: list[tuple[str, dict[str, np.ndarray]]] | None = None
+
+    def add_stage(self, label: str, **more: np.ndarray) -> None:
+        """Copy the images as they are now to `stages`; `more`: instead of those of the same name, or beside them."""
+        if self.stages is not None:
+            images = {**self.arrays, **more}
+            self.stages.append((label, {name: np.array(images[name]) for name in self.factors if name in images}))
+
+    def present(self, names: tuple[str, ...]) -> list[str]:
+        """The targets of `names` that are there, the coarsest first, and by name where they are of one scale."""
+        return sorted((name for name in names if name in self.arrays), key=lambda name: (self.factors[name], name))
+
+    def size(self) -> Size:
+        """Rows and columns of cells; DataError where the targets no longer fit together."""
+        return common_size({name: array.shape for name, array in self.arrays.items()}, self.factors)
+
+    def stand_in(self) -> np.ndarray:
+        """A read-only array with one pixel a cell, and no memory: what windows and turns are drawn on."""
+        array = next(iter(self.arrays.values()))
+        return stand_in((*self.size(), array.shape[2]), array.dtype)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from augrecipes.compat.steps import is_gated
-from augrecipes.compiler.executor.op import Op
+from augrecipes.compiler.executor.program_buffer import Op
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering.lower import Lowered, group, lower, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker

@@ -17,8 +17,8 @@ from augrecipes.compiler.lowering.lower import Sites, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
+from augrecipes.compiler.run.batch import output_buffer
 from augrecipes.compiler.run.extra_targets import is_array
-from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.programs import why_not_native
@@ -26,12 +26,10 @@ from augrecipes.compiler.run.targets import image_in
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.pair.degrade import Degrade, Key
-from augrecipes.kinds.pair.grid import Factors, common_size, scale_factors, window_shown
+from augrecipes.kinds.pair.grid import Factors, Scene, common_size, scale_factors, window_shown
 from augrecipes.kinds.pair.lowering import lower_pair, opened, pair_programs
 from augrecipes.kinds.pair.programs import PairPrograms, PairRun, TargetArray
-from augrecipes.kinds.pair.scene import Scene
-from augrecipes.kinds.pair.shared import PairStep
-from augrecipes.kinds.pair.sharing import sharing
+from augrecipes.kinds.pair.shared import PairStep, sharing
 from augrecipes.recipe.model import Inputs
 
 SceneImages = Mapping[str, np.ndarray | EncodedWindow]

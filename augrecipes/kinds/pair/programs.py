@@ -16,8 +16,7 @@ from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.lowering.validate import Position
 from augrecipes.compiler.run.program_run import PythonFallback, uint8_image
 from augrecipes.kinds.pair.degrade import DegradeProgram, Key
-from augrecipes.kinds.pair.grid import Factors
-from augrecipes.kinds.pair.scene import Scene
+from augrecipes.kinds.pair.grid import Factors, Scene
 from augrecipes.kinds.pair.shared import PairStep
 
 # Gives the memory for a target's results: (target, shape of one, dtype) → array (n, *shape).

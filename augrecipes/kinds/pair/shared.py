@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import A, geometric
-from augrecipes.compiler.kernels.step_draws import draw, is_plain_window, with_channels
+from augrecipes.compat.steps import sampler_of
+from augrecipes.compiler.kernels.step_draws import is_plain_window, with_channels
 from augrecipes.compiler.lowering.lower import transform
-from augrecipes.kinds.pair.grid import Factors, in_pixels
-from augrecipes.kinds.pair.scene import Scene
-from augrecipes.kinds.pair.sharing import How, how_to_share, refusal
+from augrecipes.errors import RecipeError
+from augrecipes.kinds.pair.grid import Factors, Scene, in_pixels, scale_factors
+from augrecipes.ops import groups
 from augrecipes.ops.matrices import matrix_of
-from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import construct, effective
-from augrecipes.recipe.model import Arguments, Step
+from augrecipes.ops.records import op_record, rescalable
+from augrecipes.ops.registry import construct, effective, record_of
+from augrecipes.recipe.model import Arguments, Recipe, Step
+
+How = Literal["window", "dihedral", "resampled", "plain"]
 
 
 class PairStep(A.BaseCompose):  # type: ignore[misc]
@@ -78,10 +81,12 @@ class PairStep(A.BaseCompose):  # type: ignore[misc]
 
     def _draw(self, scene: Scene, names: Sequence[str]) -> dict[str, Any]:
         """What it draws for these targets; the scene's matrix follows, and nothing else."""
+        sample = sampler_of(self.step)
         if self.how == "plain":
-            return draw(self.step, {"image": scene.arrays[names[0]]})
+            self.step.params = sample({"image": scene.arrays[names[0]]})
+            return self.step.params
         try:
-            params = draw(self.step, {"image": scene.stand_in()})
+            self.step.params = params = sample({"image": scene.stand_in()})
         except Exception as error:  # albumentations' own, for a window that is larger than the scene
             sizes = ", ".join(f"{n} {scene.arrays[n].shape[0]}×{scene.arrays[n].shape[1]} px" for n in names)
             raise ValueError(f"{error}; counted in cells of the common grid, of {sizes}") from error
@@ -153,5 +158,59 @@ def _times(value: Any, factor: Fraction, step: Step, name: str) -> Any:
         return value
     scaled = value * factor
     if scaled.denominator != 1:
-        raise refusal(step, f"{name}: {value} px are no whole number of cells of the targets' common grid")
+        raise _refusal(step, f"{name}: {value} px are no whole number of cells of the targets' common grid")
     return int(scaled)
+
+
+def how_to_share(step: Step) -> How:
+    """How a step is carried out on several targets.
+
+    Raises:
+        RecipeError: it resamples in a way that cannot be carried from one grid to another.
+    """
+    record = op_record(step.name)
+    action = record_of(step).action if record.is_known else None
+    if action in ("window", "dihedral"):
+        return action
+    if not record.is_known or not record.resamples_targets:
+        return "plain"
+    if step.name not in rescalable():
+        which = ", ".join(rescalable())
+        raise _refusal(step, f"cannot be shared by targets of different scale; of those that resample, {which} can")
+    return "resampled"
+
+
+def _refusal(step: Step, message: str) -> RecipeError:
+    """An error that names the step and its line."""
+    return RecipeError(f"{step.site} (line {step.position.line}): {message}")
+
+
+def sharing(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[str, str]]:
+    """(label, who takes part in its draws) of each step."""
+    scales: dict[str, int] = dict(recipe.scales)
+    for step in steps:
+        yield from _sharing_of(step, tuple(scales), scale_factors(scales))
+
+
+def _sharing_of(step: Step, targets: tuple[str, ...], factors: Factors) -> Iterator[tuple[str, str]]:
+    targets = step.target or targets
+    names = ", ".join(targets)
+    if step.name == groups.DEGRADE:
+        yield step.site, f"makes {step.args['target']} out of {step.args['source']}"
+    elif step.is_group:
+        yield step.site, f"one choice for {names}"
+        for child in step.steps:
+            yield from _sharing_of(child, targets, factors)
+    elif len(targets) == 1:
+        yield step.site, f"{names} alone"
+    else:
+        cell = " : ".join(str(factors[name]) for name in targets)
+        how = {
+            "window": f"one window for {names}, whole cells of {cell} px",
+            "dihedral": f"one draw for {names}",
+            "resampled": f"one geometry for {names}, scaled {cell}",
+            "plain": f"one draw for {names}, the same parameters",
+        }[how_to_share(step)]
+        coarsest = f"{min(targets, key=factors.__getitem__)}, the coarsest, because it has no `at`"
+        counted = f"; its numbers count pixels of {step.at or coarsest}" if op_record(step.name).pixels else ""
+        yield step.site, how + counted

@@ -7,18 +7,12 @@ from typing import Any
 
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops import amplify
-from augrecipes.ops.checks import Arguments, Fault
 from augrecipes.ops.eval_windows import middle
 from augrecipes.ops.families.base import GREY_OR_RGB, RGB, of_values, opencv
 from augrecipes.ops.native_op import NativeOp, UpTo, encoder, uniform
 
 _AMOUNTS = ("brightness", "contrast", "saturation", "hue")
 _FULL, _MIDDLE, _AWAY = 255.0, 0.3, 0.05  # of colours
-
-
-def _check_preset(a: Arguments) -> Fault:
-    both = a["method"] == "random_preset" and a["preset"] is not None
-    return ("preset", "a preset needs method: preset") if both else None
 
 
 def channel_mix(step: Any) -> NativeOp | None:
@@ -164,7 +158,7 @@ RECORDS = (
         statistics="the principal colours",
         grids="alike",
         neutral={"alpha": 0},
-        fast="principal_colours:fancy_pca",
+        fast="fast_steps:fancy_pca",
     ),
     of_values(
         "HEStain",
@@ -172,7 +166,7 @@ RECORDS = (
         when={"statistics": lambda a: a.get("method") in ("macenko", "vahadane")},
         channels=RGB,
         grids="alike",
-        check=_check_preset,
+        asks=True,
         module="augrecipes.ops.stain",
     ),
     _recolouring(  # it jumps at what is glass

@@ -40,13 +40,6 @@ def _check_box(a: Arguments) -> Fault:
     return None
 
 
-def _check_borders(a: Arguments) -> Fault:
-    for one, other in (("crop_left", "crop_right"), ("crop_top", "crop_bottom")):
-        if a[one] + a[other] > 1:
-            return other, f"{one} and {other} may not exceed 1 together, got {a[one]} and {a[other]}"
-    return None
-
-
 def _check_padding(a: Arguments) -> Fault:
     for side in ("height", "width"):
         if (a[f"min_{side}"] is None) == (a[f"pad_{side}_divisor"] is None):
@@ -159,7 +152,7 @@ RECORDS = (
         crops="placed",
         size=sizes.unpredictable,
         neutral=dict.fromkeys(("crop_left", "crop_right", "crop_top", "crop_bottom"), 0),
-        check=_check_borders,
+        asks=True,
         in_eval=(eval_windows.whole, "the whole image"),
     ),
     _fixed_size("AtLeastOneBBoxRandomCrop", in_eval=_anywhere, native=_window_about_boxes, host_drawn=True),

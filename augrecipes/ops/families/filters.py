@@ -7,20 +7,11 @@ from functools import partial
 from typing import Any
 
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS
-from augrecipes.ops.checks import Arguments, Fault, odd_kernel, spread
+from augrecipes.ops.checks import odd_kernel
 from augrecipes.ops.families.base import geometric, of_values, opencv
 from augrecipes.ops.native_op import Draws, Encoder, Origin, UpTo, encoder, flat
 
 _LEAST_SIDE = 3
-
-
-def _check_advanced(a: Arguments) -> Fault:
-    if fault := odd_kernel(a):
-        return fault
-    if spread(a["sigma_x_limit"], 0)[0] == 0 and spread(a["sigma_y_limit"], 0)[0] == 0:
-        return "sigma_x_limit", "sigma_x_limit and sigma_y_limit may not both start at 0"
-    low, high = spread(a["beta_limit"], 0)
-    return None if low < 1 < high else ("beta_limit", f"the range must include 1, got {a['beta_limit']}")
 
 
 def _sides(step: Any) -> tuple[int, int]:
@@ -49,7 +40,7 @@ _odd_blur = partial(_odd, gain=1.0)
 _only_side = partial(_odd_blur, only_draws=("blur_limit",), meanings={"blur_limit": "from_three"})
 
 RECORDS = (
-    _odd_blur("AdvancedBlur", above_zero=("noise_limit", "sigma_x_limit", "sigma_y_limit"), check=_check_advanced),
+    _odd_blur("AdvancedBlur", above_zero=("noise_limit", "sigma_x_limit", "sigma_y_limit"), asks=True),
     _only_side(
         "Blur",
         native=encoder(EFFECTS.BLURS, DRAWS.ODD_NUMBER, [_sides], ["kernel"]),
@@ -67,7 +58,7 @@ RECORDS = (
         "GlassBlur",
         gain=1.0,
         limits={"iterations": (1, 100), "max_delta": (1, 100), "sigma": (0.1, 100)},
-        fast="filters:glass_blur",
+        fast="fast_steps:glass_blur",
     ),
     _only_side(
         "MedianBlur",
@@ -98,11 +89,11 @@ RECORDS = (
     _filter(
         "Sharpness",
         neutral={"factor": 1},
-        module="augrecipes.ops.enhance",
+        module="augrecipes.ops.policy_steps",
         native=_convolution(DRAWS.SHARPNESS, ["factor"], "weights", inside=True),
     ),
-    _odd("UnsharpMask", neutral={"alpha": 0}, fast="filters:unsharp_mask"),
+    _odd("UnsharpMask", neutral={"alpha": 0}, fast="fast_steps:unsharp_mask"),
     _odd("RingingOvershoot", above_zero=("cutoff",)),
     geometric("Morphological", grids="alike", in_place=True, limits={"scale": (1, 1000)}),
-    _filter("AugMix", channels=(1, 3), displaces=True, in_levels=True, module="augrecipes.ops.augmix"),
+    _filter("AugMix", channels=(1, 3), displaces=True, in_levels=True, module="augrecipes.ops.policy_steps"),
 )

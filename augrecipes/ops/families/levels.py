@@ -32,16 +32,6 @@ def _check_bits(a: Arguments) -> Fault:
     return ("num_bits", f"a pair a channel needs three channels or more, got {count}") if few else None
 
 
-def _check_temperature(a: Arguments) -> Fault:
-    limit = a["temperature_limit"]
-    if limit is None:
-        return None
-    coldest = 3000 if a["mode"] == "blackbody" else 4000
-    if min(limit) < coldest or max(limit) > 15000:
-        return "temperature_limit", f"must be between {coldest} and 15000 kelvin for mode {a['mode']}, got {limit}"
-    return None if limit[0] <= 6000 <= limit[1] else ("temperature_limit", f"must include 6000 kelvin, got {limit}")
-
-
 def _posterize(step: Any) -> NativeOp | None:
     bits = step.num_bits if isinstance(step.num_bits, list) else [step.num_bits]
     count, draws = len(bits), ["num_bits"]
@@ -86,7 +76,7 @@ RECORDS = (
         "SolarizeAdd",
         jumps=True,
         neutral={"addition": 0},
-        module="augrecipes.ops.enhance",
+        module="augrecipes.ops.policy_steps",
         native=uniform(EFFECTS.LIGHTENS_DARK, addition="addition"),
     ),
     _table(
@@ -127,7 +117,7 @@ RECORDS = (
         neutral={"scale": 0},
         native=encoder(EFFECTS.CURVES, DRAWS.CURVES, ["scale", "per_channel", numpy_normals], _curves),
     ),
-    _table("PlanckianJitter", recolours=True, channels=RGB, gain=1.7, check=_check_temperature),
+    _table("PlanckianJitter", recolours=True, channels=RGB, gain=1.7, asks=True),
     _table(
         "MultiplicativeNoise",
         when=dict.fromkeys(("action", "grids"), lambda a: not a.get("elementwise", False)),

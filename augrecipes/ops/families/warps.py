@@ -108,7 +108,7 @@ RECORDS = (
     ),
     _by_limit("SafeRotate", check=_check_fill, native=_warp(DRAWS.SAFE_ROTATION, "limit")),
     _by_affine("Affine", fast="samplers:FastAffine"),
-    _by_affine("CornerAffine", module="augrecipes.ops.enhance", native=_warp(DRAWS.AFFINE, _affine, True)),
+    _by_affine("CornerAffine", module="augrecipes.ops.policy_steps", native=_warp(DRAWS.AFFINE, _affine, True)),
     _by_matrix(
         "ShiftScaleRotate",
         turns=("rotate_limit",),

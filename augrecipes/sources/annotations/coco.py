@@ -163,15 +163,16 @@ def _polygons(rings: Any) -> list[list[float]]:
 def _run_lengths(area: dict[str, Any]) -> list[int]:
     """Width, height and run lengths."""
     what = f"run lengths need a `size`: [height, width], of no more than {_MOST_PIXELS:,} px"
-    height, width = size = numbers_of(area.get("size"), what, 2)
-    if min(size) < 1 or height * width > _MOST_PIXELS or any(value % 1 for value in size):
+    size = numbers_of(area.get("size"), what, 2)
+    height, width = map(int, size)
+    if min(size) < 1 or height * width > _MOST_PIXELS or size != [height, width]:
         raise RecordError(what)
-    what = f"whole numbers, or COCO's text of them, that add up to {height:g}×{width:g}"
+    what = f"whole numbers, or COCO's text of them, that add up to {height}×{width}"
     what, counts = f"`counts` of run lengths should be {what}", area.get("counts")
     values = numbers_of(counts_of(counts) if isinstance(counts, str) else counts, what)
     if any(value < 0 or value % 1 for value in values) or sum(values) != height * width:
         raise RecordError(what)
-    return [int(width), int(height), *map(int, values)]
+    return [width, height, *map(int, values)]
 
 
 def counts_of(text: str) -> list[int] | None:

@@ -122,10 +122,12 @@ def _name_images(annotations: AnnotationSet, there: list[str], wanted: list[tupl
         of_stem[name.rpartition(".")[0]].append(name)
     for k, (called, stem) in enumerate(wanted):
         below, _, last = stem.rpartition("/")
-        named = next((name for name in (f"{below}/{called}" if below else called, called) if name in names), "")
-        own, file = of_stem.get(stem) or of_stem.get(last) or [], annotations.files[k]
-        annotations.names[k] = (named if named in own or not own else own[0]) or called or f"{last}.jpg"
+        named = next((name for name in (f"{below}/{called}".lstrip("/"), called) if name in names), "")
+        own = of_stem.get(stem) or of_stem.get(last) or [named or called or f"{last}.jpg"]
+        annotations.names[k] = named if named in own else own[0]
         if named not in own and len(own) > 1:
-            annotations.defect(file, f"{' and '.join(own)} are of its name, and <filename> is none of them")
-        elif named not in own and own and named:
-            annotations.tally("file", "with another image in <filename>, taken for that of its own name", file)
+            what = f"{' and '.join(own)} are of its name, and <filename> is none of them"
+            annotations.defect(annotations.files[k], what)
+        elif named not in ("", *own):
+            what = "with another image in <filename>, taken for that of its own name"
+            annotations.tally("file", what, annotations.files[k])

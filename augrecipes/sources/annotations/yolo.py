@@ -43,7 +43,7 @@ _LOOKED_AT = 20
 _MOST_CLASSES = 1 << 30  # where nothing names them
 _FAR = 2.0  # an image's widths from its middle: beyond, coordinates are px and no shares
 _BOX = 5  # class, x, y, width, height
-_ROW = re.compile(r"\s*\d+(\.0*)?(\s+[-+.\de]+){4}")
+_ROW = re.compile(r"(\s*[-+.\deE]+(\s|$)){5}")
 
 # Images, each with its label file, whether there is one or not; and folders of label files.
 Files = tuple[list[tuple[str, str]], list[Path]]

@@ -15,6 +15,7 @@ import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from augrecipes.errors import DataError
 from augrecipes.images.encoded import MAX_PIXELS, Encoded, encoded
 from augrecipes.images.format import stage
 from augrecipes.lru import LruCache, OpenFile
-from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, levels_of, needed
+from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, as_levels
 
 JPEG, JPEG_OLD_NAME = 7, 33007  # values of the tag Compression; the second is one that some writers use for the first
 _X_RESOLUTION, _Y_RESOLUTION = 282, 283
@@ -75,18 +76,17 @@ class TileIndex:
         return min(self.tile_height, self.height - row * self.tile_height) if self.strips else self.tile_height
 
 
-def index_of(path: str) -> tuple[tuple[TileIndex, ...], tuple[float, float] | None] | None:
-    """The levels of a TIFF of JPEG tiles, the largest first, and its micrometres a pixel, across and down, if it says.
+def index_of(file: Any) -> tuple[tuple[TileIndex, ...], tuple[float, float] | None] | None:
+    """The levels of an open TiffFile of JPEG tiles, the largest first; and its micrometres a pixel, if it says.
 
     None where it is anything else.
 
     Raises:
-        Exception: whatever tifffile says of a damaged file, and of one that is no TIFF.
+        Exception: whatever tifffile says of a damaged file.
     """
-    with needed("tifffile").TiffFile(path) as file:
-        images = list(_images(file))
-        indices = [_level(page) for page in images]
-        mpp = _mpp(images[0]) if images else None
+    images = list(_images(file))
+    indices = [_level(page) for page in images]
+    mpp = _mpp(images[0]) if images else None
     levels = sorted((level for level in indices if level is not None), key=lambda level: -level.width)
     whole = bool(levels) and len(levels) == len(indices) and levels[0] is indices[0]
     return (tuple(levels), mpp) if whole else None
@@ -143,7 +143,7 @@ class RecentTile:
     pixels: Pixels | None = None
 
 
-class RecentTiles:
+class RecentTiles(LruCache[RecentTile]):
     """The tiles that were asked for last, and the pixels of those that were decoded whole; for any number of threads.
 
     Args:
@@ -159,7 +159,7 @@ class RecentTiles:
     """
 
     def __init__(self, most: int) -> None:
-        self._tiles: LruCache[RecentTile] = LruCache(most, lambda tile: tile.size)
+        super().__init__(most, attrgetter("size"))
 
     def ask(self, tiles: Sequence[Hashable], size: int) -> bool:
         """Whether a side of these tiles was asked for lately, of a square of so many; from now on all were.
@@ -168,21 +168,26 @@ class RecentTiles:
             tiles: that a window touches.
             size: bytes of each, when it is decoded.
         """
-        if size * len(tiles) > self._tiles.most:
+        if size * len(tiles) > self.most:
             return False
-        lately = sum(self._tiles.peek(tile) is not None for tile in tiles)
-        for tile in tiles:
-            self._tiles.get(tile, lambda: RecentTile(size))
+        lately = 0
+        with self._lock:
+            for tile in tiles:
+                if tile in self._items:
+                    lately += 1
+                    self._items.move_to_end(tile)
+                else:
+                    self._add(tile, RecentTile(size))
         return lately >= math.isqrt(len(tiles)) > 0
 
     def pixels(self, tile: Hashable) -> Pixels | None:
         """Those of a tile, which nobody may change; None where it was not decoded whole lately."""
-        recent = self._tiles.peek(tile)
+        recent = self._items.get(tile)
         return None if recent is None else recent.pixels
 
     def keep(self, tile: Hashable, pixels: Pixels) -> None:
         """Keep the pixels of a tile that was asked for, for as long as that is not forgotten."""
-        if (recent := self._tiles.peek(tile)) is not None:
+        if (recent := self._items.get(tile)) is not None:
             recent.pixels = pixels
 
 
@@ -202,7 +207,7 @@ class JpegTiles(Pyramid):
 
     def __init__(self, path: str, indices: Sequence[TileIndex], mpp: tuple[float, float] | None) -> None:
         self.path, self.mpp, self._indices = path, mpp, tuple(indices)
-        self.levels = levels_of([(index.width, index.height) for index in indices])
+        self.levels = as_levels([(index.width, index.height) for index in indices])
         self._file, self._number = OpenFile(path), next(_NUMBERS)
         self._size = len(self._file)
 

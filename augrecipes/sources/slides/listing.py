@@ -23,15 +23,15 @@ from augrecipes.machine import cores, in_threads
 from augrecipes.sources.files import MAX_PIXELS, read_mask
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.slides.opened import OPENED
-from augrecipes.sources.slides.pyramid import Level, Pixels, downsample_of, needed, thumbnail
+from augrecipes.sources.slides.pyramid import Level, Pixels, find_downsample, require, thumbnail
 from augrecipes.sources.slides.tissue import (
     Grid,
     Mask,
     Places,
     mask_of_regions,
-    mask_over,
+    slide_mask,
     tissue_by_saturation,
-    white_in,
+    white_mask,
 )  # fmt: skip
 
 EXTENSIONS = frozenset([".svs", ".tif", ".tiff", ".btf", ".ndpi", ".scn", ".mrxs", ".bif", ".svslide", ".czi", ".dcm"])
@@ -154,14 +154,14 @@ def slides_in(slides: PathLike | Sequence[PathLike]) -> list[str]:
             raise DataError(f"cannot be listed: {error.strerror or error}", text) from None
     if not files:
         raise ValueError("an empty list of slides")
-    firsts = {*{(Path(path).parent, series_of(path) or path): path for path in reversed(files)}.values()}
+    firsts = {*{(Path(path).parent, dicom_series(path) or path): path for path in reversed(files)}.values()}
     return [path for path in files if path in firsts]
 
 
-def series_of(path: str) -> str | None:
+def dicom_series(path: str) -> str | None:
     """The number of a DICOM file's series, whose files are one slide; None where there is none, or it is not found."""
     if Path(path).suffix.lower() == ".dcm":
-        openslide = needed("openslide")
+        openslide = require("openslide")
         with contextlib.suppress(openslide.OpenSlideError), openslide.OpenSlide(path) as slide:
             return str(slide.properties.get("dicom.SeriesInstanceUID", path))
     return None
@@ -188,7 +188,7 @@ def _listed(path: str, windows: Windows, folders: Callable[[Path], str | None]) 
     stamp, mask = cache.stamp_of_file(path, "slide"), None
     if windows.tissue_is_path:
         mask = mask_file(path, os.fsdecode(str(windows.tissue)))
-    state = state_of(path, mask, folders)
+    state = slide_state(path, mask, folders)
     OPENED.forget((path, stamp))
     arguments = blake2b(f"{_RULES} {windows!r}".encode(errors="surrogateescape"), digest_size=16).hexdigest()
     key = arguments if state is None else f"{cache.identity(path)}-{arguments}"
@@ -211,13 +211,13 @@ def _grid(windows: Windows, downsample: float) -> Grid:
 def _choose_windows(path: str, stamp: str, windows: Windows, mask: str | None) -> cache.Arrays:
     """The size of a slide, the downsample of its windows, and which of them are taken."""
     slide = OPENED.at(path, stamp)
-    downsample = downsample_of(slide, path, windows.mpp, windows.level, windows.slide_mpp)
+    downsample = find_downsample(slide, path, windows.mpp, windows.level, windows.slide_mpp)
     first, grid = slide.levels[0], _grid(windows, downsample)
     places = grid.places(first)
     chosen = np.ones(len(places), bool)
     if len(places) and (windows.tissue is not None or windows.max_white < 1):
         small = thumbnail(slide, max(grid.side / _CELLS, max(first.width, first.height) / _LONGEST, 1.0))
-        chosen = grid.shares(white_in(small), places, first) <= windows.max_white
+        chosen = grid.shares(white_mask(small), places, first) <= windows.max_white
         if windows.tissue is not None:
             shares = grid.shares(_tissue(windows, first, small, mask), places, first)
             chosen &= shares >= max(windows.min_tissue, np.finfo(float).tiny)
@@ -230,7 +230,7 @@ def _tissue(windows: Windows, slide: Level, small: Pixels, file: str | None) -> 
         return tissue_by_saturation(small, windows.tissue if isinstance(windows.tissue, int | float) else None)
     if Path(file).suffix.lower() in _REGIONS:
         return mask_of_regions(file, slide, small.shape[:2], windows.regions)
-    return mask_over(read_mask(file, exif="ignore", max_pixels=windows.max_pixels), slide, file)
+    return slide_mask(read_mask(file, exif="ignore", max_pixels=windows.max_pixels), slide, file)
 
 
 def mask_file(slide: str, template: str) -> str:
@@ -260,7 +260,7 @@ def mask_file(slide: str, template: str) -> str:
     raise DataError(f"has no mask and no regions in {template}: {stem} with {', '.join(_MASKS)} is looked for", slide)
 
 
-def state_of(path: str, mask: str | None, folders: Callable[[Path], str | None]) -> str | None:
+def slide_state(path: str, mask: str | None, folders: Callable[[Path], str | None]) -> str | None:
     """What tells the files that decide a slide's windows from others; None where they cannot be told from later ones.
 
     Args:

@@ -24,7 +24,7 @@ from augrecipes.errors import DataError
 from augrecipes.images.format import stage
 from augrecipes.lru import OpenFiles
 from augrecipes.sources.slides.jpeg_tiles import JpegTiles, index_of
-from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, levels_of, needed
+from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, as_levels, require
 
 LONGEST = 1 << 21
 """px of a side: several times what scanners make, and what can still be listed."""
@@ -47,7 +47,7 @@ class ByOpenSlide(Pyramid):
 
     def __init__(self, path: str, handle: Any) -> None:
         self.path, self._handle = path, handle
-        self.levels, self.mpp = levels_of(handle.level_dimensions), mpp_of(handle)
+        self.levels, self.mpp = as_levels(handle.level_dimensions), resolution(handle)
         ground = handle.properties.get("openslide.background-color", "ffffff")
         self._ground = np.array(list(bytes.fromhex(ground)), np.float32)
 
@@ -65,8 +65,8 @@ class ByOpenSlide(Pyramid):
         try:
             with stage("decode"):
                 pixels = np.asarray(self._handle.read_region(corner, level, (there.width, there.height)))
-        except needed("openslide").OpenSlideError as error:
-            self._handle = opened(self.path)  # a handle repeats its first error for ever
+        except require("openslide").OpenSlideError as error:
+            self._handle = open_handle(self.path)  # a handle repeats its first error for ever
             where = f"{there.width}×{there.height} px at x={there.x}, y={there.y} of level {level}"
             raise DataError(f"OpenSlide cannot read {where}: {error}", self.path) from None
         y, x = there.y - part.y, there.x - part.x
@@ -82,7 +82,7 @@ class ByOpenSlide(Pyramid):
         return np.rint(pixels[:, :, :3] * share + self._ground * (1 - share)).astype(np.uint8)
 
 
-def mpp_of(handle: Any) -> tuple[float, float] | None:
+def resolution(handle: Any) -> tuple[float, float] | None:
     """Micrometres a pixel, across and down, as OpenSlide has it."""
     try:
         across, down = (float(handle.properties[f"openslide.mpp-{axis}"]) for axis in "xy")
@@ -91,9 +91,9 @@ def mpp_of(handle: Any) -> tuple[float, float] | None:
     return (across, down) if 0 < across < np.inf and 0 < down < np.inf else None
 
 
-def opened(path: str) -> Any:
+def open_handle(path: str) -> Any:
     """A slide, opened by OpenSlide; DataError where that cannot."""
-    openslide = needed("openslide")
+    openslide = require("openslide")
     try:
         handle = openslide.OpenSlide(path)
     except openslide.OpenSlideError as error:
@@ -106,7 +106,7 @@ def opened(path: str) -> Any:
 def _tiles_kept(process: int) -> Any:
     """Of this process: after a fork, the parent's may be locked for ever."""
     del process
-    return needed("openslide").OpenSlideCache(_CACHED)
+    return require("openslide").OpenSlideCache(_CACHED)
 
 
 OPEN = 32
@@ -128,33 +128,38 @@ def open_slide(path: str) -> Pyramid:
     augrecipes.errors.DataError: nowhere.svs: no such file
     """
     stamp_of_file(path, "slide")
-    openslide = needed("openslide")
-    index = None
+    openslide = require("openslide")
+    vendor = openslide.OpenSlide.detect_format(path)
+    with Path(path).open("rb") as start:
+        is_tiff = start.read(2) in (b"II", b"MM")
+    if vendor == "mirax":
+        check_mirax(path)
+    if vendor == "hamamatsu" and not is_tiff:  # what the text of others says may end the process, or take all memory
+        how = "vips tiffsave SLIDE out.tif --tile --pyramid --compression jpeg"
+        raise DataError(f"is a VMS or VMU slide, which is not read: make it a TIFF, `{how}`", path)
+    index, safe = None, vendor in (None, "hamamatsu")  # NDPI has places of 64 bits where TIFFs have 32, and no tiles
     try:
-        index = index_of(path)
+        if is_tiff:
+            with require("tifffile").TiffFile(path) as file:
+                file.pages.cache = True
+                if not safe:
+                    check_tiff(file, falling=vendor == "aperio")
+                safe = True
+                index = index_of(file)
     except (DataError, MemoryError):
         raise
     except Exception as error:  # tifffile raises whatever a broken file makes it meet: OpenSlide may say more
+        if not safe:
+            raise DataError(f"is damaged: {error}", path) from None
         _log.debug("%s: tifffile: %s: %s", path, type(error).__name__, error)
-    vendor = openslide.OpenSlide.detect_format(path)
-    with Path(path).open("rb") as file:
-        is_tiff = file.read(2) in (b"II", b"MM")
-    if vendor == "mirax":
-        check_mirax(path)
-    elif vendor == "hamamatsu":  # NDPI has places of 64 bits where TIFFs have 32, and no tiles
-        if not is_tiff:  # what the text of others says may end the process, or take all memory
-            how = "vips tiffsave SLIDE out.tif --tile --pyramid --compression jpeg"
-            raise DataError(f"is a VMS or VMU slide, which is not read: make it a TIFF, `{how}`", path)
-    elif vendor is not None and is_tiff:
-        check_tiff(path, falling=vendor == "aperio")
-    handle = None if vendor is None else opened(path)
+    handle = None if vendor is None else open_handle(path)
     slide: Pyramid | None = None
     if index is not None and vendor in _PLAIN:
         levels, mpp = index
         if any(int((level.offsets + level.counts).max()) > Path(path).stat().st_size for level in levels):
             raise DataError("truncated: tiles would lie behind the end of the file", path)
         if handle is None or {(level.width, level.height) for level in levels}.issuperset(handle.level_dimensions):
-            slide = JpegTiles(path, levels, mpp if handle is None else mpp_of(handle) or mpp)
+            slide = JpegTiles(path, levels, mpp if handle is None else resolution(handle) or mpp)
     if slide is None and handle is not None:
         slide = ByOpenSlide(path, handle)
     if slide is None:
@@ -184,32 +189,26 @@ OPENED = OpenFiles(listed_slide, OPEN)
 """Those of this process."""
 
 
-def check_tiff(path: str, *, falling: bool) -> None:
-    """Look at the images of a TIFF that are made of tiles.
+def check_tiff(file: Any, *, falling: bool) -> None:
+    """Look at the images of an open TiffFile that are made of tiles.
 
     Args:
-        path: of the file.
+        file: the slide.
         falling: whether each has to be no larger than the one before it.
 
     Raises:
-        DataError: they cannot be what the file says.
+        ValueError: they cannot be what the file says.
     """
     before = (LONGEST, LONGEST)
-    try:
-        with needed("tifffile").TiffFile(path) as file:
-            for number, page in enumerate(islice(file.pages, _MOST_IMAGES)):
-                tags = {tag: page.tags.getall(tag) or [] for tag in (*_SIZES, _OFFSETS, _COUNTS)}
-                if not tags[_TILE_WIDTH] and not tags[_TILE_HEIGHT]:
-                    continue
-                size = _checked_size(tags)
-                if size is None or (falling and (size[0] > before[0] or size[1] > before[1])):
-                    sides = " · ".join("×".join(str(tag.value) for tag in tags[size]) or "?" for size in _SIZES)
-                    raise ValueError(f"image {number} cannot have the width, height, and sides of tiles {sides}")
-                before = size
-    except MemoryError:
-        raise
-    except Exception as error:  # tifffile raises whatever a broken file makes it meet
-        raise DataError(f"is damaged: {error}", path) from None
+    for number, page in enumerate(islice(file.pages, _MOST_IMAGES)):
+        tags = {tag: page.tags.getall(tag) or [] for tag in (*_SIZES, _OFFSETS, _COUNTS)}
+        if not tags[_TILE_WIDTH] and not tags[_TILE_HEIGHT]:
+            continue
+        size = _checked_size(tags)
+        if size is None or (falling and (size[0] > before[0] or size[1] > before[1])):
+            sides = " · ".join("×".join(str(tag.value) for tag in tags[size]) or "?" for size in _SIZES)
+            raise ValueError(f"image {number} cannot have the width, height, and sides of tiles {sides}")
+        before = size
 
 
 def _checked_size(tags: Mapping[int, Sequence[Any]]) -> tuple[int, int] | None:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import converted
+from augrecipes.images.encoded import with_channels
 
 Pixels = NDArray[np.uint8]
 WHITE = 255
@@ -97,17 +97,17 @@ class Pyramid:
         return 1
 
 
-def levels_of(sizes: Sequence[tuple[int, int]]) -> tuple[Level, ...]:
+def as_levels(sizes: Sequence[tuple[int, int]]) -> tuple[Level, ...]:
     """Levels by their (width, height), the largest first.
 
-    >>> [level.downsample for level in levels_of([(1000, 800), (250, 200)])]
+    >>> [level.downsample for level in as_levels([(1000, 800), (250, 200)])]
     [1.0, 4.0]
     """
     (width, height), *_ = sizes
     return tuple(Level(w, h, (width / w + height / h) / 2) for w, h in sizes)
 
 
-def needed(name: str) -> ModuleType:
+def require(name: str) -> ModuleType:
     """A module of the extra `slides`; DataError where it is not installed."""
     try:
         return import_module(name)
@@ -115,7 +115,7 @@ def needed(name: str) -> ModuleType:
         raise DataError(f"reading slides needs {name}: pip install 'augrecipes[slides]' ({error})") from None
 
 
-def downsample_of(
+def find_downsample(
     slide: Pyramid, path: str, mpp: float | None, level: int | None, slide_mpp: float | None = None
 ) -> float:
     """How many pixels of level 0 a pixel of a window is, across and down.
@@ -149,17 +149,17 @@ def _listed(levels: tuple[Level, ...]) -> str:
     return ", ".join(f"{k} ({level.width}×{level.height} px)" for k, level in enumerate(levels))
 
 
-def finer(levels: tuple[Level, ...], downsample: float) -> int:
+def level_for(levels: tuple[Level, ...], downsample: float) -> int:
     """The level that windows of a downsample are made of: the coarsest that is not coarser.
 
     >>> levels = tuple(Level(1024 // k, 1024 // k, float(k)) for k in (1, 4, 16))
-    >>> [finer(levels, downsample) for downsample in (1, 3.9, 3.99, 4, 100)]
+    >>> [level_for(levels, downsample) for downsample in (1, 3.9, 3.99, 4, 100)]
     [0, 0, 1, 1, 2]
     """
     return max(k for k, level in enumerate(levels) if k == 0 or level.downsample <= downsample * (1 + _SAME))
 
 
-def source_of(level: Level, x: int, y: int, side: int, downsample: float) -> Part:
+def source_part(level: Level, x: int, y: int, side: int, downsample: float) -> Part:
     """The part of a level that a window is made of.
 
     Args:
@@ -169,7 +169,7 @@ def source_of(level: Level, x: int, y: int, side: int, downsample: float) -> Par
         side: of the window, in its own px.
         downsample: of the window.
 
-    >>> source_of(Level(512, 512, 2.0), 100, 50, 16, 4.0)
+    >>> source_part(Level(512, 512, 2.0), 100, 50, 16, 4.0)
     Part(x=50, y=25, width=32, height=32)
     """
     ratio = downsample / level.downsample
@@ -212,7 +212,7 @@ class SlideWindow:
         pixels, (height, width, channels) = self.slide.read(self.level, self.part), self.shape
         if (self.part.width, self.part.height) != (width, height):
             pixels = np.asarray(cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
-        return converted(pixels, channels)
+        return with_channels(pixels, channels)
 
     def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> Pixels:
         """Rows `y0` to `y1` and columns `x0` to `x1`, ends exclusive; only these are read where that gives the same."""
@@ -222,19 +222,19 @@ class SlideWindow:
         if (self.part.width, self.part.height) != (width, height):
             return self.array()[y0:y1, x0:x1]
         inner = Part(self.part.x + x0, self.part.y + y0, x1 - x0, y1 - y0)
-        return converted(self.slide.read(self.level, inner), channels)
+        return with_channels(self.slide.read(self.level, inner), channels)
 
 
 def window_of(
     slide: Pyramid, path: str, x: int, y: int, side: int, downsample: float, channels: int, max_pixels: int
 ) -> SlideWindow:
-    """A square window, to be read; arguments as `source_of`.
+    """A square window, to be read; arguments as `source_part`.
 
     Raises:
         DataError: more than `max_pixels` of the slide would have to be read for it.
     """
-    number = finer(slide.levels, downsample)
-    part = source_of(slide.levels[number], x, y, side, downsample)
+    number = level_for(slide.levels, downsample)
+    part = source_part(slide.levels[number], x, y, side, downsample)
     if part.width * part.height > max_pixels:
         raise DataError(
             f"a window of {side}×{side} px would be made of {part.width}×{part.height} px of level {number}, "
@@ -249,7 +249,7 @@ def thumbnail(slide: Pyramid, downsample: float) -> Pixels:
 
     A pixel lies where it should, but for half a pixel of the level, or an eighth of its own.
     """
-    number = finer(slide.levels, downsample)
+    number = level_for(slide.levels, downsample)
     level = slide.levels[number]
     ratio = max(downsample / level.downsample, 1.0)
     width, height = (max(int(side / ratio), 1) for side in (level.width, level.height))

@@ -49,12 +49,12 @@ def tissue_by_saturation(thumbnail: Pixels, threshold: float | None = None) -> M
     return np.asarray(saturation > min(max(otsu, _LEAST), _MOST))
 
 
-def white_in(thumbnail: Pixels) -> Mask:
+def white_mask(thumbnail: Pixels) -> Mask:
     """Where a thumbnail is white, or close to it."""
     return np.asarray(thumbnail.min(2) >= WHITE_FROM)
 
 
-def mask_over(mask: NDArray[np.generic], slide: Level, path: str) -> Mask:
+def slide_mask(mask: NDArray[np.generic], slide: Level, path: str) -> Mask:
     """A mask of ids, H×W, that lies over a whole slide: tissue is what is not 0.
 
     Raises:

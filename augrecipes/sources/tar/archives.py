@@ -42,7 +42,7 @@ _COMPRESSED = {
 _ERRORS = (tarfile.TarError, OSError, ValueError, OverflowError, RecursionError, MemoryError, LookupError, TypeError)
 
 
-def archives_named(pattern: str) -> list[str]:
+def find_archives(pattern: str) -> list[str]:
     """The archives that a path or a pattern names, in its order; those of a folder and of `*` by name.
 
     Raises:
@@ -57,7 +57,7 @@ def archives_named(pattern: str) -> list[str]:
         return sorted(map(os.fspath, files))
     if os.path.exists(pattern):  # noqa: PTH110
         return [pattern]
-    return [archive for alternative in braced(pattern) for archive in _matching(alternative)]
+    return [archive for alternative in expand_braces(pattern) for archive in _matching(alternative)]
 
 
 def _matching(pattern: str) -> list[str]:
@@ -69,13 +69,13 @@ def _matching(pattern: str) -> list[str]:
     return paths
 
 
-def braced(pattern: str) -> list[str]:
+def expand_braces(pattern: str) -> list[str]:
     """The texts that braces stand for: ranges of numbers and lists, as a shell has them; other braces stay.
 
     Raises:
         DataError: they are too many.
 
-    >>> braced("train-{08..10}.tar"), braced("{a,b}{1..2}.tar"), braced("{one}.tar")
+    >>> expand_braces("train-{08..10}.tar"), expand_braces("{a,b}{1..2}.tar"), expand_braces("{one}.tar")
     (['train-08.tar', 'train-09.tar', 'train-10.tar'], ['a1.tar', 'a2.tar', 'b1.tar', 'b2.tar'], ['{one}.tar'])
     """
     texts = list(islice(_expanded(pattern), _MOST + 1)) if pattern.count("{") <= _MOST_BRACES else []
@@ -155,7 +155,7 @@ class Member(NamedTuple):
     size: int
 
 
-def members_of(path: str, archive: Archive) -> list[Member]:
+def list_members(path: str, archive: Archive) -> list[Member]:
     """The files in an archive, in their order.
 
     Raises:

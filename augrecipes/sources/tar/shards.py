@@ -25,7 +25,7 @@ from augrecipes.machine import in_threads
 from augrecipes.sources.names import EXTENSIONS
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.source import Source
-from augrecipes.sources.tar.archives import OPENED, Archive, Member, archives_named, members_of
+from augrecipes.sources.tar.archives import OPENED, Archive, Member, find_archives, list_members
 
 IMAGES = frozenset(extension.decode() for extension in EXTENSIONS - {b"npy"})
 _TEXTS = ("txt", "text", "transcript")
@@ -52,7 +52,7 @@ def _listed(path: str) -> tuple[str, cache.Arrays]:
 
 
 def _scanned(path: str, archive: Archive) -> cache.Arrays:
-    members = members_of(path, archive)
+    members = list_members(path, archive)
     samples = _grouped(path, members)
     extensions = dict.fromkeys(extension for files in samples.values() for extension in files)
     numbers = {extension: number for number, extension in enumerate(extensions)}
@@ -121,10 +121,10 @@ def split_name(name: bytes) -> tuple[bytes, bytes] | None:
     return name[:dot], name[dot + 1 :].lower()
 
 
-def part_of(extension: str) -> str:
+def part_name(extension: str) -> str:
     """The name that a file has in its sample: for images, arrays and annotations what stands before their format.
 
-    >>> part_of("jpg"), part_of("mask.png"), part_of("hr.tiff"), part_of("boxes.json"), part_of("caption.txt")
+    >>> part_name("jpg"), part_name("mask.png"), part_name("hr.tiff"), part_name("boxes.json"), part_name("caption.txt")
     ('jpg', 'mask', 'hr', 'boxes', 'caption.txt')
     """
     name, _, format = extension.rpartition(".")
@@ -133,14 +133,14 @@ def part_of(extension: str) -> str:
     return name if name and short else extension
 
 
-def value_of(extension: str, data: bytes) -> Any:
+def decode_file(extension: str, data: bytes) -> Any:
     """What a file holds: of images, and of what is not known, the bytes.
 
     Raises:
         DataError: it does not hold what its extension says.
 
-    >>> value_of("cls", b"7\\n"), value_of("json", b'{"a": 1}'), value_of("a.txt", b"cat"), value_of("jpg", b"x")
-    (7, {'a': 1}, 'cat', b'x')
+    >>> decode_file("cls", b"7\\n"), decode_file("json", b'{"a": 1}'), decode_file("jpg", b"x")
+    (7, {'a': 1}, b'x')
     """
     read = _READERS.get(extension.rpartition(".")[2], bytes)
     try:
@@ -199,7 +199,7 @@ class TarShards(Source):
 
     def __init__(self, archives: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> None:
         patterns = [archives] if isinstance(archives, str | os.PathLike) else archives
-        named = [path for content in patterns for path in archives_named(os.fspath(content))]
+        named = [path for content in patterns for path in find_archives(os.fspath(content))]
         if not named:
             raise DataError("no archive is given")
         if len({*named}) < len(named):
@@ -248,14 +248,14 @@ class TarShards(Source):
         sample: dict[str, Any] = {"__key__": keys.name(at)}
         for k in range(self.firsts[at], self.firsts[at + 1]):
             extension, size = self.extensions[self.extension[k]], int(self.sizes[k])
-            name = part_of(extension)
+            name = part_name(extension)
             if name in sample:
                 raise DataError(f"two of its files are called {name!r}, one of them .{extension}", keys[at])
             if size > MAX_BYTES:
                 raise DataError(f".{extension}: {size:,} bytes are more than the limit of {MAX_BYTES:,}", keys[at])
             data = opened.bytes_at(int(self.starts[k]), size)
             try:
-                sample[name] = value_of(extension, data)
+                sample[name] = decode_file(extension, data)
             except DataError as error:
                 raise error.with_path(keys[at]) from error.__cause__
         about: dict[str, Any] = next((sample[name] for name in _OBJECTS if isinstance(sample.get(name), dict)), {})

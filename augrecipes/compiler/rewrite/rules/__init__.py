@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from augrecipes.compiler.rewrite.rule import Rule
-from augrecipes.compiler.rewrite.rules import exact, join_colours, join_warps, noise, reductions, shrink_first
+from augrecipes.compiler.rewrite.rules import exact, join_colours, join_warps, noise, shrink_first
 from augrecipes.recipe.kinds import facts
 from augrecipes.recipe.model import Optimize, Recipe
 
@@ -20,8 +20,8 @@ FAST: tuple[Rule, ...] = (
     *EXACT,  # before join_warps: a table between two warps parts them no more
     shrink_first.shrink_first,  # the same for colours; after crop_first, which keeps every bit
     join_warps.join_warps,
-    reductions.reduce_first,  # of what join_warps has made
-    reductions.read_scaled,  # the same, and of a resize that begins
+    join_warps.reduce_first,  # of what join_warps has made
+    join_warps.read_scaled,  # the same, and of a resize that begins
     join_colours.join_colours,
     noise.own_noise,  # whatever stands beside it
     noise.coarse_fields,  # the same

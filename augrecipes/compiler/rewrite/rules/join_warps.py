@@ -1,16 +1,16 @@
 """Windows, turns and warps in a row are one map between grids: resample once instead of at every step.
 
 Colours between a warp and what scales or cuts come behind both, where they change fewer pixels. Where levels saturate
-that gives others; but on noise, edges and photographs that is little beside what one resampling differs from two.
-"""
+that gives others; but on noise, edges and photographs that is little beside what one resampling differs from two."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
-from augrecipes.compiler.rewrite.contracts import STILL, obstacles_from
-from augrecipes.compiler.rewrite.nodes import Steps, action_of, after, fuse, is_single, singles
+from augrecipes.compiler.rewrite.contracts import STILL, obstacle, obstacles_from
+from augrecipes.compiler.rewrite.nodes import Fused, Steps, action_of, after, fuse, is_single, singles
 from augrecipes.compiler.rewrite.rule import Edit, rule
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
@@ -185,3 +185,40 @@ def join_warps(steps: Steps, flow: Flow) -> list[Edit]:
             levels = 2 * (not all(map(joins, warps)))
             edits.append(Edit(start, stop, (fuse("JoinedWarps", warps), *colours), levels=levels))
     return edits
+
+
+@rule(
+    "GEOMETRY",
+    fires="[{Rotate: {limit: 20, p: 1.0}}, {Resize: {height: 12, width: 16}}]",
+    leaves="[{Resize: {height: 12, width: 16}}, Blur]",
+)
+def reduce_first(steps: Steps, flow: Flow) -> Iterable[Edit]:
+    """Warp(A) = Reduce(k) · Warp(A / k)   k = 2, 4, 8, where a sample shrinks by 1.5 k or more"""
+    behind = obstacles_from(steps, flow, "GEOMETRY")
+    return [
+        Edit(place, place + 1, (replace(step, reduces=True),))
+        for place, step in enumerate(steps)
+        if isinstance(step, Fused) and step.name == "JoinedWarps" and not step.reduces and behind[place + 1] is None
+    ]
+
+
+def _scales(step: Step) -> bool:
+    """Whether a step only scales a window: other warps seldom shrink."""
+    return is_single(step) and action_of(step) == "warp" and joins(step) and "area_for_downscale" in effective(step)
+
+
+@rule(
+    "GEOMETRY",
+    fires="[{Resize: {height: 12, width: 16}}, HorizontalFlip]",
+    leaves="[{Rotate: {limit: 20, p: 1.0}}, {Resize: {height: 12, width: 16, interpolation: area}}]",
+)
+def read_scaled(steps: Steps, flow: Flow) -> Iterable[Edit]:
+    """Warp(A) · Decode = Warp(A / k) · Decode(1/k)   k = 2, 4, 8, where a sample shrinks by 1.5 k or more"""
+    if not flow.encoded or not steps or obstacle(steps[1:], flow, "GEOMETRY") is not None:
+        return []
+    first = steps[0]
+    if _scales(first):
+        first = fuse("JoinedWarps", (first,))
+    elif not isinstance(first, Fused) or not first.reduces or first.scales:
+        return []
+    return [Edit(0, 1, (replace(first, reduces=True, scales=True),))]

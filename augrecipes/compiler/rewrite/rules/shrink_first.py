@@ -30,24 +30,6 @@ def averages(step: Step) -> int | None:
     return record_of(step).averages
 
 
-def refusals(steps: Steps, flow: Flow) -> dict[int, str | None]:
-    """Why steps stay before the downscale, or the window, behind them, by place; None: they may be moved.
-
-    >>> from augrecipes.recipe.model import Arguments
-    >>> refusals((Step("RGBShift"), Step("Resize", Arguments({"height": 9, "width": 9}))), Flow(least=(9, 9)))
-    {0: 'may saturate, or is not linear: after the downscale behind it, it would give other values'}
-    """
-    if flow.boxes or flow.dtype is None:
-        why = "stays before what changes the size: boxes are filtered at the size that they have then"
-        return {place: why for place, behind in enumerate(steps[1:]) if is_downscale(behind)}
-    curved = "may saturate, or is not linear: after the downscale behind it, it would give other values"
-    return {
-        place - 1: curved if averages(steps[place - 1]) is None else why
-        for place, why in _downscales(steps, flow).items()
-        if place
-    }
-
-
 def is_downscale(step: Step) -> bool:
     """Whether a step is a window, or a resize of the whole image or of a window."""
     if not is_single(step):
@@ -56,30 +38,14 @@ def is_downscale(step: Step) -> bool:
     return action == "window" or (action == "warp" and op_record(step.name).resizes is not None)
 
 
-def _downscales(steps: Steps, flow: Flow) -> dict[int, str | None]:
-    """Why no colour step may be moved behind a downscale, or a window, by its place; None: it may."""
-    sizes = accumulate(steps, lambda size, step: after(step, size), initial=arriving(flow))
-    behind = obstacles_from(steps, flow, "LEVELS")
-    found = {}
-    for place, (step, size) in enumerate(zip(steps, sizes, strict=False)):
-        if is_downscale(step):
-            why = behind[place + 1]
-            rounds = why and f"stays before what changes the size, for it would round differently then: {why}"
-            found[place] = _no_mean(step, size) or rounds
-    return found
-
-
-def _no_mean(step: Step, size: SizeBounds) -> str | None:
-    """Why what a downscale, or a window, leaves is not always a mean of fewer pixels."""
+def _leaves_means(step: Step, size: SizeBounds) -> bool:
+    """Whether what a downscale, or a window, leaves is always a mean of fewer pixels."""
     if action_of(step) == "window":
-        pads = effective(step).get("pad_if_needed")
-        return "stays before a window that may pad: the padding has colours of its own" if pads else None
+        return not effective(step).get("pad_if_needed")  # the padding has colours of its own
     if effective(step).get("interpolation", "linear") not in _MEANS:
-        return "stays before a resize that is no mean of pixels: it overshoots, and then saturates"
+        return False  # it overshoots, and then saturates
     left = after(step, size)
-    if left.high[0] * left.high[1] <= size.low[0] * size.low[1]:
-        return None
-    return "stays before a resize that may enlarge: `inputs: {image: {min_size: ...}}` says how large images are"
+    return left.high[0] * left.high[1] <= size.low[0] * size.low[1]
 
 
 def _levels_apart(stretch: Steps, flow: Flow) -> float:
@@ -111,6 +77,11 @@ def shrink_first(steps: Steps, flow: Flow) -> Iterator[Edit]:
     if flow.boxes or flow.dtype is None:
         return
     colours = [averages(step) is not None for step in steps]
-    passing = {place for place, why in _downscales(steps, flow).items() if why is None}
-    for edit in swaps(steps, colours, [place in passing for place in range(len(steps))]):
+    sizes = accumulate(steps, lambda size, step: after(step, size), initial=arriving(flow))
+    behind = obstacles_from(steps, flow, "LEVELS")
+    passing = [
+        is_downscale(step) and why is None and _leaves_means(step, size)
+        for step, size, why in zip(steps, sizes, behind[1:], strict=False)
+    ]
+    for edit in swaps(steps, colours, passing):
         yield replace(edit, levels=_levels_apart(steps[edit.start : edit.stop], flow))

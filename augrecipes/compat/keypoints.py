@@ -1,0 +1,100 @@
+"""What lies between a sample's keypoints and its steps: conversions and filters. See `boxes`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compat.albumentations import convert_keypoints_from_albumentations, convert_keypoints_to_albumentations
+from augrecipes.errors import DataError
+from augrecipes.native.kernels import address_of, library
+from augrecipes.native.op_numbers import LIMITS
+
+NO_MOVES = np.empty((0, LIMITS.MOVE))
+_NO_XY = 3  # columns of albumentations' keypoints between y and what is the caller's: z, angle, scale
+_HALF = 0.5  # a pixel around its centre
+
+
+def moved_rows(kernel: str, rows: np.ndarray, moves: np.ndarray, size: Any, *rest: Any) -> np.ndarray:
+    """What a native kernel, `boxes` or `keypoints`, leaves of rows that it moves in place.
+
+    Raises:
+        ValueError: one of those that come has no place on the image.
+    """
+    kernels = library()
+    assert kernels is not None, "there is a program"
+    move = kernels.kernel(kernel, "pllplddpii" if kernel == "boxes" else "pllplddiii")
+    count = move(address_of(rows), *rows.shape, address_of(moves), len(moves), *size, *rest)
+    if count < 0:
+        raise ValueError("it has no place on the image")
+    return rows[:count]
+
+
+class PointRules:
+    """What is done to keypoints, by the recipe's `inputs`."""
+
+    def __init__(self, params: Any) -> None:
+        self._params = params
+
+    def move(self, points: np.ndarray, moves: np.ndarray, size: Any, form: int, passed: bool) -> np.ndarray:
+        """As `BoxRules.move`, of rows of x, y and more."""
+        return moved_rows("keypoints", points, moves, size, self._params.remove_invisible, form, passed)
+
+    def filter(self, data: np.ndarray, shape: Any) -> np.ndarray:
+        """Those on a pixel of the image, or all of them where `remove_invisible` is false."""
+        return data[_on_image(data, shape)] if data.size and self._params.remove_invisible else data
+
+    def convert(self, data: np.ndarray, shape: Any, direction: str = "to") -> np.ndarray:
+        """Keypoints of the recipe's format as x, y, z, angle, scale and more (`to`), and back.
+
+        Raises:
+            DataError: a keypoint lies beyond the image, and `remove_invisible` is true.
+        """
+        if not data.size:
+            return data
+        params = self._params
+        convert = _CONVERSIONS[params.format == "xy", direction == "to"]
+        points: np.ndarray = convert(data, params.format, shape, False, params.angle_in_degrees)
+        if direction == "to" and params.remove_invisible:
+            beyond = ~(_on_image(points, shape, 0) | np.isnan(points[:, :3]).any(axis=1))
+            if beyond.any():
+                row = int(np.flatnonzero(beyond)[0])
+                x, y = points[row, :2]
+                size = f"{shape['width']} px wide and {shape['height']} px high"
+                raise DataError(
+                    f"keypoint {row} ({x:.6g}, {y:.6g} px) lies beyond the image, which is {size}; `remove_invisible: "
+                    "false` in `inputs: keypoints:` keeps such points"
+                )
+        return points
+
+
+def _xy_to_albumentations(points: np.ndarray, *_: Any) -> np.ndarray:
+    """What `convert_keypoints_to_albumentations` makes of rows of x, y and more."""
+    count, columns = points.shape
+    kind = np.promote_types(points.dtype, np.float32) if columns > 2 else np.float32
+    keypoints = np.zeros((count, columns + _NO_XY), kind)
+    keypoints[:, :2], keypoints[:, 2 + _NO_XY :] = points[:, :2].astype(np.float32, copy=False), points[:, 2:]
+    return keypoints
+
+
+def _xy_from_albumentations(points: np.ndarray, *_: Any) -> np.ndarray:
+    """What `convert_keypoints_from_albumentations` makes rows of x, y and more of."""
+    return np.concatenate((points[:, :2], points[:, 2 + _NO_XY :]), axis=1)
+
+
+# By whether the recipe's format is `xy`, and whether its points are converted to albumentations' terms.
+_CONVERSIONS: dict[tuple[bool, bool], Callable[..., np.ndarray]] = {
+    (False, True): convert_keypoints_to_albumentations,
+    (False, False): convert_keypoints_from_albumentations,
+    (True, True): _xy_to_albumentations,
+    (True, False): _xy_from_albumentations,
+}
+
+
+def _on_image(points: np.ndarray, shape: Any, before: float = _HALF) -> np.ndarray:
+    """Whether each point is on the image, or by so much left of it or above it."""
+    x, y, z = points[:, :3].T
+    inside = (x >= -before) & (x < shape["width"]) & (y >= -before) & (y < shape["height"])
+    return inside & (z >= 0) & (z < shape["depth"]) if "depth" in shape else inside

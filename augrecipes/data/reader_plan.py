@@ -1,0 +1,154 @@
+"""Who reads: this thread, threads or processes; as the user says, or by a rule of thumb."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import torch
+from torch.utils.data import TensorDataset
+
+from augrecipes.compiler.rewrite.nodes import singles
+from augrecipes.data.checks import count
+from augrecipes.data.collate import Collate
+from augrecipes.data.dataset import RecipeDataset
+from augrecipes.data.epochs import unwrapped
+from augrecipes.machine import cores
+from augrecipes.ops.registry import is_registered
+from augrecipes.sources.items import SourceTable
+from augrecipes.sources.opened import NamedColumns
+
+Backend = Literal["batches", "threads", "processes"]
+BACKENDS: tuple[Backend, ...] = get_args(Backend)
+# Processes that torchrun and its kin have started on this machine: they share its cores.
+LOCAL_RANKS = "LOCAL_WORLD_SIZE"
+
+_log = logging.getLogger("augrecipes")
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderPlan:
+    """Which backend a loader reads with, and why.
+
+    Attributes:
+        backend: `batches` (in this thread, when a batch is asked for), `threads` or `processes`.
+        workers: how many threads or processes; 0 with `batches`.
+        reason: in words.
+
+    >>> print(ReaderPlan("threads", 2, "as asked"))
+    threads:2 (as asked)
+    """
+
+    backend: Backend
+    workers: int
+    reason: str = "as asked"
+
+    def __str__(self) -> str:
+        return f"{reader_name(self.backend, self.workers)} ({self.reason})"
+
+
+def reader_name(backend: Backend, workers: int) -> str:
+    """`batches`, or such as `threads:2`."""
+    return f"{backend}:{workers}" if workers else backend
+
+
+def plan_readers(
+    dataset: Any,
+    collate: Callable[[list[Any]], Any],
+    *,
+    backend: Any = None,
+    num_workers: Any = None,
+    method: str = "fork",
+    process_option: str | None = None,
+) -> ReaderPlan:
+    """Say who reads: as the arguments ask, and by the rule where they leave it open; then the log has a line.
+
+    Threads, unless Python of the user's own takes part: that would hold the interpreter's lock for who knows how long,
+    and need not be safe in threads. Then processes. Where nobody has asked for workers, only such as are forked: what
+    is started otherwise runs the user's script again.
+
+    Args:
+        dataset: that is read.
+        collate: makes batches.
+        backend: as the user gave it.
+        num_workers: as the user gave it; None or `auto`: one for each core.
+        method: how processes would be started.
+        process_option: an argument that the user gave, and that only processes heed.
+
+    Raises:
+        ValueError: the arguments make no sense.
+    """
+    if backend is not None and backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, or None, got {backend!r}")
+    asked = None if num_workers in (None, "auto") else count("num_workers", num_workers, 0)
+    if asked and backend == "batches":
+        raise ValueError(f'backend="batches" reads in this thread: it has no workers, got num_workers={asked}')
+    if asked == 0 and backend in ("threads", "processes"):
+        raise ValueError(f"backend={backend!r} needs at least one worker, got num_workers=0")
+    if backend == "batches" or asked == 0:
+        return ReaderPlan("batches", 0)
+    workers = asked or _default_workers()
+    if backend is not None:
+        return ReaderPlan(backend, workers)
+    own = own_python(dataset, collate)
+    if process_option:
+        plan = ReaderPlan("processes", workers, f"{process_option} is for processes")
+    elif own is None:
+        plan = ReaderPlan("threads", workers, "no Python of your own takes part")
+    elif asked is None and method != "fork":
+        reason = f"{own} is Python of your own; num_workers=N starts processes, guard your script"
+        plan = ReaderPlan("batches", 0, reason)
+    else:
+        plan = ReaderPlan("processes", workers, f'{own} is Python of your own; backend="threads" overrules')
+    _log.info("the loader reads with %s", plan)
+    return plan
+
+
+def start_method(context: Any) -> str:
+    """How processes are started: what was given as `multiprocessing_context`, or torch's own."""
+    method = context or torch.multiprocessing.get_start_method()
+    return method if isinstance(method, str) else str(method.get_start_method())
+
+
+def pins_memory(pin_memory: Any) -> bool:
+    """Whether batches are put into memory that a GPU can read by itself: where there is one, unless it is said."""
+    if pin_memory not in (True, False, "auto"):
+        raise ValueError(f"pin_memory must be True, False or 'auto', got {pin_memory!r}")
+    has_gpu = torch.cuda.is_available()
+    if pin_memory is True and not has_gpu:
+        _log.warning("pin_memory=True does nothing: there is no GPU")
+    return bool(pin_memory) and has_gpu
+
+
+def _default_workers() -> int:
+    """One worker a core, which the ranks of this machine share."""
+    ranks = os.environ.get(LOCAL_RANKS, "")
+    return max(1, cores() // max(1, int(ranks) if ranks.isdecimal() else 1))
+
+
+def own_python(dataset: Any, collate: Callable[[list[Any]], Any]) -> str | None:
+    """What of the user's own takes part, in words; None where there is nothing.
+
+    >>> own_python([1, 2], Collate()), own_python([1, 2], list)
+    (None, 'the collate function')
+    """
+    for leaf in unwrapped(dataset):
+        if not (_is_from(type(leaf), "augrecipes", "builtins") or type(leaf) is TensorDataset):
+            return f"the dataset {type(leaf).__name__}"
+        if isinstance(leaf, RecipeDataset):
+            source = leaf.table.source.open() if isinstance(leaf.table, SourceTable) else []
+            for column in source.arrays.values() if isinstance(source, NamedColumns) else [source]:
+                # Arrays, tensors, HDF5 and lists, of which items are read without Python of anybody's; and ours.
+                if not _is_from(type(column), "augrecipes", "builtins", "h5py", "numpy", "torch"):
+                    return f"the source {type(column).__name__}"
+            for step in (single for top in leaf.recipe.section(leaf.mode) or () for single in singles(top)):
+                if is_registered(step.name):
+                    return f"the step {step.name}"
+    return None if isinstance(collate, Collate) else "the collate function"
+
+
+def _is_from(kind: type, *packages: str) -> bool:
+    return kind.__module__.partition(".")[0] in packages
