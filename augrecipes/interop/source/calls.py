@@ -147,10 +147,11 @@ class Calls(Expressions):
                 at = self.source.at(node)
                 return values.UnknownValue(path or self.source.text(node), at, (path,) if path else roots)
         self.spend(len(owner) if func.attr == "insert" and isinstance(owner, list) else 1)
-        if func.attr in functions.CHANGING and isinstance(owner, list | dict):
-            self.record(owner, None if isinstance(owner, list) else next(iter(args), None))
-            return functions.method(func.attr, owner, *map(self.resolve, args), **named)
         known = functions.named_function(partial(functions.method, func.attr), [*named])
+        if func.attr in functions.CHANGING and isinstance(owner, list | dict):
+            first = None if isinstance(owner, list) else next(iter(args), None)
+            self.record(owner, first if isinstance(first, functions.Key) else None)
+            return known(owner, *map(self.resolve, args), *named.values())
         return self.each_way(node, known, owner, *args, *named.values())
 
     def _parser(self, parser: values.Parser, name: str, args: list[Any], named: Named, node: ast.Call) -> Any:
