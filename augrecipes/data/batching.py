@@ -88,12 +88,12 @@ class Pool:
     def clear(self, but: int = 0) -> None:
         """Let go of what nobody uses, `but` for so many bytes at most: those that came back last."""
         with self._lock:
-            kept = []
+            remaining = []
             while self._free:
                 memory = self._free.pop()
                 but -= len(memory)
-                kept += [memory] if but >= 0 else []
-            self._free.extend(reversed(kept))
+                remaining += [memory] if but >= 0 else []
+            self._free.extend(reversed(remaining))
 
     def _take(self, size: int) -> mmap.mmap:
         with self._lock:
@@ -196,7 +196,7 @@ def as_torch(out: dict[str, Any], ragged: frozenset[str], views: Sequence[str] =
         view = next((view for view in views if key.startswith(f"{view}_")), None)
         name = key if view is None else key[len(view) + 1 :]
         if view is not None and isinstance(value, list):
-            sample[key] = [as_torch({name: one}, ragged)[name] for one in value]
+            sample[key] = [as_torch({name: each}, ragged)[name] for each in value]
         elif name == "mask" and value.dtype.kind in "bui":
             sample[key] = torch.from_numpy(value.astype(np.int64, copy=not value.flags.writeable))
         elif isinstance(value, np.ndarray):

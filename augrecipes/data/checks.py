@@ -88,10 +88,16 @@ class TakesSettings:
     def __init_subclass__(cls, takes: Any = None) -> None:
         cls._takes = takes or cls._takes
         *inherited, own = [signature(kind.__init__).parameters for kind in cls.__mro__[-2::-1]]  # type: ignore[misc]
-        shown = [one for name, one in own.items() if name != "self" and one.kind is not Parameter.VAR_KEYWORD]
+        shown = [
+            parameter
+            for name, parameter in own.items()
+            if name != "self" and parameter.kind is not Parameter.VAR_KEYWORD
+        ]
         if len(shown) < len(own) - 1:
-            known = {name: one for each in inherited for name, one in each.items()}
-            shown += [one for name, one in known.items() if name in cls._takes.__annotations__ and name not in own]
+            known = {name: parameter for each in inherited for name, parameter in each.items()}
+            shown += [
+                parameter for name, parameter in known.items() if name in cls._takes.__annotations__ and name not in own
+            ]
         cls.__signature__ = Signature(shown)  # type: ignore[attr-defined]
 
     def __new__(cls, *_: Any, **named: Any) -> Self:

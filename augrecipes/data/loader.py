@@ -162,7 +162,7 @@ class Loader(Displayed, DataLoader[Any]):
         for_processes = {"multiprocessing_context": multiprocessing_context, "worker_init_fn": worker_init_fn}
         choice = plan_readers(
             dataset, merge, backend=backend, num_workers=num_workers, method=method,
-            process_option=next((name for name, given in for_processes.items() if given is not None), None),
+            process_option=next((name for name, value in for_processes.items() if value is not None), None),
         )  # fmt: skip
         ahead, workers = count("prefetch_factor", prefetch_factor or _AHEAD, 1), max(1, choice.workers)
         limit = _MOST_BYTES if prefetch_bytes is None else count("prefetch_bytes", prefetch_bytes, 1)

@@ -125,9 +125,9 @@ class Packed(RecipeDataset, takes=RunSettings):
         return self.source
 
     def __copy__(self) -> Packed:
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        return made
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         state = {key: value for key, value in self.__dict__.items() if key not in _OFF_THE_STORE}
@@ -164,8 +164,8 @@ class Packed(RecipeDataset, takes=RunSettings):
     @property
     def box_classes(self) -> list[str] | None:
         """Names of the box labels 0, 1, ..., where the packed data gave them as text."""
-        found = self.store.about["box_classes"]
-        return None if found is None else list(found)
+        names = self.store.about["box_classes"]
+        return None if names is None else list(names)
 
     @property
     def bags(self) -> list[str]:
@@ -208,9 +208,9 @@ class Packed(RecipeDataset, takes=RunSettings):
         virtual = self.sample_keys.several(indices)
         units = virtual % len(self.table)
         if self.recipe.facts.tiles:
-            of_bags = [self.table.units_of(int(row)) for row in units]
-            units = np.concatenate([np.empty(0, np.int64), *(np.arange(bag.start, bag.stop) for bag in of_bags)])
-            virtual = np.repeat(virtual, [len(bag) for bag in of_bags])
+            bags = [self.table.units_of(int(row)) for row in units]
+            units = np.concatenate([np.empty(0, np.int64), *(np.arange(bag.start, bag.stop) for bag in bags)])
+            virtual = np.repeat(virtual, [len(bag) for bag in bags])
         stored = self.source.rows(units, epoch + virtual // len(self.table))
         return [file for name in self._taken() for file in self.store.tables[name].files_of_rows(stored)]
 
@@ -232,11 +232,11 @@ class Packed(RecipeDataset, takes=RunSettings):
         targets, files = self._taken(), pipeline.reads and self.store.format == "jpeg"
         if pipeline.why_one_by_one({*targets}, files=files) is not None:
             return None
-        given: Any = lambda k: source.stored(int(stored[k]), undecoded=pipeline.reads)  # noqa: E731
+        samples: Any = lambda k: source.stored(int(stored[k]), undecoded=pipeline.reads)  # noqa: E731
         if (lying := in_memory(self.store, targets, stored, decodes=False)) is not None:
             others = [*map(source.points, stored.tolist())] if source.points(0) else None
-            given = SampleColumns(lying["image"], lying.get("mask"), others)
-        return native_batch(pipeline, given, epoch, virtual, allocate, ragged_keys(self.recipe))
+            samples = SampleColumns(lying["image"], lying.get("mask"), others)
+        return native_batch(pipeline, samples, epoch, virtual, allocate, ragged_keys(self.recipe))
 
     def _taken(self) -> tuple[str, ...]:
         """The targets that the pipeline takes."""
@@ -247,7 +247,7 @@ def in_memory(
     store: Store, targets: Sequence[str], stored: RowNumbers, *, decodes: bool
 ) -> dict[str, MappedImages] | None:
     """Targets of some stored rows; None where one is unreadable or, unless it `decodes`, does not lie there decoded."""
-    found = {}
+    images = {}
     for name in targets:
         items, table = stored, store.tables[name]
         if not table.one_a_row:
@@ -256,13 +256,13 @@ def in_memory(
                 return None
         if (mapped := table.mapped(items)) is not None:
             array = partial(_array, store, name, items)
-            found[name] = MappedImages(mapped.places, mapped.shapes, array, mapped.owner)
+            images[name] = MappedImages(mapped.places, mapped.shapes, array, mapped.owner)
             continue
         arrays = [store.array(name, item) for item in items.tolist()] if decodes else []
         if not arrays or any(array.dtype != np.uint8 for array in arrays):
             return None
-        found[name] = MappedImages.of(arrays)
-    return found
+        images[name] = MappedImages.of(arrays)
+    return images
 
 
 def _array(store: Store, target: str, items: RowNumbers, k: int) -> np.ndarray:

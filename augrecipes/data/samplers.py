@@ -78,9 +78,9 @@ class SampledSchedule(BatchSchedule):
 
     def marks(self) -> dict[str, Any]:
         """As of any schedule, and which samplers; what gives batches, or divides by ranks, gives others by others."""
-        found = super().marks() | {"sampler": " of ".join(type(each).__name__ for each in samplers_in(self.sampler))}
-        found |= {"batch_size": self.batch_size} if self.gives_batches else {}
-        return found if (ranks := ranks_of(self.sampler)) is None else found | {"world_size": ranks}
+        marks = super().marks() | {"sampler": " of ".join(type(each).__name__ for each in samplers_in(self.sampler))}
+        marks |= {"batch_size": self.batch_size} if self.gives_batches else {}
+        return marks if (ranks := ranks_of(self.sampler)) is None else marks | {"world_size": ranks}
 
     def order_mark(self, epoch: int) -> str | None:
         """A digest of the order: a sampler that draws by a generator of its own may not give it again.
@@ -109,11 +109,11 @@ def _seeded(seed: int, samplers: Iterable[Any]) -> Iterator[None]:
 
     So is torch's generator that a sampler was given, by this seed and by its own first one.
     """
-    own = [each.generator for each in samplers if isinstance(getattr(each, "generator", None), torch.Generator)]
-    before = [(each, each.get_state()) for each in (torch.default_generator, *own)]
-    of_numpy, of_python = np.random.get_state(legacy=False), random.getstate()
+    generators = [each.generator for each in samplers if isinstance(getattr(each, "generator", None), torch.Generator)]
+    before = [(each, each.get_state()) for each in (torch.default_generator, *generators)]
+    numpy_state, python_state = np.random.get_state(legacy=False), random.getstate()
     torch.default_generator.manual_seed(seed >> 1)
-    for each in own:
+    for each in generators:
         each.manual_seed(mix(seed, each.initial_seed()) >> 1)
     np.random.seed(seed & 0xFFFFFFFF)
     random.seed(seed)
@@ -122,14 +122,14 @@ def _seeded(seed: int, samplers: Iterable[Any]) -> Iterator[None]:
     finally:
         for generator, state in before:
             generator.set_state(state)
-        np.random.set_state(of_numpy)
-        random.setstate(of_python)
+        np.random.set_state(numpy_state)
+        random.setstate(python_state)
 
 
 def samplers_in(sampler: Any, depth: int = 8) -> list[Any]:
     """A sampler and those that it wraps."""
     wrapped = [getattr(sampler, name, None) for name in ("sampler", "batch_sampler")] if depth else []
-    return [sampler, *(found for each in wrapped if each is not None for found in samplers_in(each, depth - 1))]
+    return [sampler, *(inner for each in wrapped if each is not None for inner in samplers_in(each, depth - 1))]
 
 
 def ranks_of(sampler: Any) -> int | None:
@@ -145,23 +145,23 @@ def schedule_by(sampler: Any, batch_sampler: Any, plan: BatchSchedule, **others:
         TypeError, ValueError: what was given is no sampler, or is empty; or `others`, which decide the order too, were
             given.
     """
-    name, given = ("sampler", sampler) if batch_sampler is None else ("batch_sampler", batch_sampler)
+    name, chosen = ("sampler", sampler) if batch_sampler is None else ("batch_sampler", batch_sampler)
     if sampler is not None and batch_sampler is not None:
         raise ValueError("give a sampler or a batch_sampler, not both")
-    if not hasattr(given, "__len__") or not hasattr(given, "__iter__"):
-        raise TypeError(f"{name} must have a length, and give the positions of an epoch, got {type(given).__name__}")
+    if not hasattr(chosen, "__len__") or not hasattr(chosen, "__iter__"):
+        raise TypeError(f"{name} must have a length, and give the positions of an epoch, got {type(chosen).__name__}")
     if batch_sampler is not None:
         others |= {"drop_last": plan.drop_last, "batch_size": plan.batch_size != 1}
-        size = getattr(given, "batch_size", None)  # of most of them; each may have its own
+        size = getattr(chosen, "batch_size", None)  # of most of them; each may have its own
         plan = replace(plan, batch_size=size) if isinstance(size, int) and size > 0 else plan
     for other, value in others.items():
         if value not in (None, False):
             raise ValueError(f"{name} says the order: leave {other} out")
-    if not length_hint(given, 1):
+    if not length_hint(chosen, 1):
         raise ValueError(f"{name} would leave nothing: its len() is 0; give it more positions, or smaller batches")
-    if ranks_of(given) is not None:
+    if ranks_of(chosen) is not None:
         plan = replace(plan, rank=0, world_size=1)
-    return SampledSchedule(**vars(plan), sampler=given, gives_batches=batch_sampler is not None)
+    return SampledSchedule(**vars(plan), sampler=chosen, gives_batches=batch_sampler is not None)
 
 
 class LoaderSampler(DistributedSampler[Any]):

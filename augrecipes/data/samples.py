@@ -82,8 +82,8 @@ class Samples(RecipeDataset):
         self.kind = parsed.kind
 
         def table() -> SourceTable:
-            found = table_of_source(source, parsed, self.pipeline.targets, keys, axes, labels, name)
-            tell_of_absent(parsed, found.annotations(parsed.inputs))
-            return found
+            rows = table_of_source(source, parsed, self.pipeline.targets, keys, axes, labels, name)
+            tell_of_absent(parsed, rows.annotations(parsed.inputs))
+            return rows
 
         super().__init__(table, parsed, **how)

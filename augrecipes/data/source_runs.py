@@ -96,13 +96,13 @@ def run_sample(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[st
         out: Any = (
             {name: allocate_in_batch(name) for name in pipeline.outputs} if several else allocate_in_batch("image")
         )
-        made = pipeline.at(index=virtual, epoch=epoch)(**targets, out=out)
+        output = pipeline.at(index=virtual, epoch=epoch)(**targets, out=out)
     except DataError as error:
         if not scaled:
             raise
         paths = ds.table.paths(row)
         raise naming_all(error, {name: paths[name] for name in paths if name in pipeline.targets}) from error.__cause__
-    sample = as_torch(made, ragged_keys(ds.recipe), views)
+    sample = as_torch(output, ragged_keys(ds.recipe), views)
     return sample | {name: value for name, value in extra.items() if name not in sample}
 
 

@@ -161,8 +161,8 @@ def restore(state: Any, schedule: BatchSchedule, marks: Mapping[str, Any]) -> Ep
     if not isinstance(state, Mapping) or not {"version", "epoch", "fingerprint"} <= set(state):
         raise LoaderError("this is not a state of an augrecipes loader (want what state_dict() gave)")
     _number(state, "version", VERSION, VERSION)
-    saved, made = state["fingerprint"], state.get("made_with", {})
-    if not (isinstance(saved, Mapping) and isinstance(made, Mapping)):
+    saved, origin = state["fingerprint"], state.get("made_with", {})
+    if not (isinstance(saved, Mapping) and isinstance(origin, Mapping)):
         raise LoaderError("the state is damaged: its fingerprint and made_with are not names and values")
     names = [name for name in {**saved, **marks} if _differ(saved.get(name), marks.get(name))]
     if names:
@@ -172,16 +172,16 @@ def restore(state: Any, schedule: BatchSchedule, marks: Mapping[str, Any]) -> Ep
         )
         raise LoaderError(f"the state belongs to another loader: {text}{plain}")
     epoch, read = _number(state, "epoch", 0, _LARGEST), _number(state, "read", 0, schedule.total)
-    others = _number(state, "world_size", 1, 2**31), _number(state, "batch_size", 1, _LARGEST)
+    saved_ranks = _number(state, "world_size", 1, 2**31), _number(state, "batch_size", 1, _LARGEST)
     if (order := state.get("order")) is not None and _differ(order, schedule.order_mark(epoch)):
         raise LoaderError(
             f"the order of epoch {epoch} is another than when the state was saved: a sampler that draws by a generator "
             "of its own has to be seeded by its set_epoch(epoch), unless it is torch's `generator=`"
         )
-    if others != (here := (schedule.world_size, schedule.batch_size)):
-        before, now = (f"{counted(ranks, 'rank')} with batch_size {size}" for ranks, size in (others, here))
+    if saved_ranks != (here := (schedule.world_size, schedule.batch_size)):
+        before, now = (f"{counted(ranks, 'rank')} with batch_size {size}" for ranks, size in (saved_ranks, here))
         _log.info("the loader goes on where a state of %s stopped, with %s", before, now)
-    warn_of_differences(made, "the state comes from a run with")
+    warn_of_differences(origin, "the state comes from a run with")
     return EpochProgress(epoch, read)
 
 

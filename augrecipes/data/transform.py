@@ -97,9 +97,9 @@ class SampleTransform:
             DataError: it is not as it should be.
         """
         if rest or isinstance(sample, tuple | list):
-            given, form = ((sample, *rest), tuple) if rest else (sample, type(sample))
-            made = self._run(dict(zip(self._places(given), given, strict=True)), self._key(index)).values()
-            return form(made) if form in (tuple, list) else form(*made)
+            parts, form = ((sample, *rest), tuple) if rest else (sample, type(sample))
+            results = self._run(dict(zip(self._places(parts), parts, strict=True)), self._key(index)).values()
+            return form(results) if form in (tuple, list) else form(*results)
         if not isinstance(sample, Mapping):
             name = self.pipeline.targets[0]
             return self._run({name: sample}, self._key(index))[name]
@@ -109,14 +109,14 @@ class SampleTransform:
             return self.of_dict(sample, self._key(self._index_in(sample) if index is None else index))
         rows = [dict(zip(sample, values, strict=False)) for values in zip(*sample.values(), strict=False)]
         batch = [self.of_dict(row, self._key(self._index_in(row))) for row in rows]
-        return {name: [one[name] for one in batch] for name in (batch[0] if batch else sample)}
+        return {name: [each[name] for each in batch] for name in (batch[0] if batch else sample)}
 
     def of_dict(self, sample: Mapping[str, Any], key: tuple[int, int]) -> dict[str, Any]:
         """A dict transformed, with the draws of an epoch and an index."""
         called = self._called(sample)
         back = {mine: name for name, mine in called.items()}
-        made = self._run({called.get(name, name): value for name, value in sample.items()}, key)
-        return {back.get(name, name): value for name, value in made.items()}
+        results = self._run({called.get(name, name): value for name, value in sample.items()}, key)
+        return {back.get(name, name): value for name, value in results.items()}
 
     def _key(self, index: int | str | None) -> tuple[int, int]:
         return self._calls.next() if index is None else self._calls.at(index)
@@ -147,10 +147,10 @@ class SampleTransform:
         if self._index is not None:
             _there(self._index, sample)
         names = _INDEX_NAMES if self._index is None else (self._index,)
-        found = next((sample[name] for name in names if name in sample), None)
-        if found is None or isinstance(found, str):
-            return found
-        number = plain_array(found)
+        value = next((sample[name] for name in names if name in sample), None)
+        if value is None or isinstance(value, str):
+            return value
+        number = plain_array(value)
         return int(number) if number.ndim == 0 and number.dtype.kind in "iu" else None
 
     def _run(self, parts: dict[str, Any], key: tuple[int, int]) -> dict[str, Any]:
@@ -158,19 +158,19 @@ class SampleTransform:
         pipeline, inputs = self.pipeline, self.pipeline.recipe.inputs
         if stray := sorted((ANNOTATIONS & parts.keys()) - inputs.taken):
             raise DataError(f"the recipe takes no {stray[0]}, which would no longer fit its image: leave it out")
-        taken, beside = split_parts(
+        targets, extra = split_parts(
             parts, inputs, pipeline.targets, self._axes, undecoded=pipeline.reads, channels=self._channels,
             exif="apply", max_pixels=MAX_PIXELS,
         )  # fmt: skip
         epoch, index = key
-        out = pipeline.at(index, epoch)(**taken)
+        out = pipeline.at(index, epoch)(**targets)
         views = pipeline.outputs if pipeline.recipe.facts.views else ()
         ragged = ragged_keys(pipeline.recipe)
-        made = as_torch({name: np.asarray(v) if name in ragged else v for name, v in out.items()}, ragged, views)
-        made |= {name: value for name, value in beside.items() if name not in made}
-        if views and "image" not in made:
-            made["image"] = {name: value for name, value in made.items() if name not in parts}
-        return {name: made.get(name, value) for name, value in parts.items()}
+        results = as_torch({name: np.asarray(v) if name in ragged else v for name, v in out.items()}, ragged, views)
+        results |= {name: value for name, value in extra.items() if name not in results}
+        if views and "image" not in results:
+            results["image"] = {name: value for name, value in results.items() if name not in parts}
+        return {name: results.get(name, value) for name, value in parts.items()}
 
 
 def _there(name: str, sample: Mapping[str, Any]) -> None:
@@ -235,8 +235,8 @@ class BatchTransform:
                 f"another, and Ray's read_images has include_paths=True); there is {', '.join(map(repr, batch))}"
             )
         rows = [dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True)]
-        made = [self._made(row, column) for row in rows]
-        return {name: _column([one[name] for one in made], batch[name]) for name in batch}
+        samples = [self._made(row, column) for row in rows]
+        return {name: _column([sample[name] for sample in samples], batch[name]) for name in batch}
 
     def _made(self, row: dict[str, Any], column: str) -> dict[str, Any]:
         try:
@@ -264,7 +264,7 @@ def _column(values: Sequence[Any], before: Any) -> Any:
     arrays = [value.numpy() for value in values]
     if len({(array.shape, array.dtype) for array in arrays}) == 1:
         return np.stack(arrays)
-    found = np.empty(len(arrays), object)
+    objects = np.empty(len(arrays), object)
     for k, array in enumerate(arrays):  # one by one: arrays of one shape would be taken for rows
-        found[k] = array
-    return found
+        objects[k] = array
+    return objects

@@ -15,7 +15,18 @@ from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.refused import OWN_CODE, REFUSED
 from augrecipes.ops.step import Step
 from augrecipes.recipe.grammar import GROUPS as GROUP_KEYS
-from augrecipes.recipe.history import CLASSES, FLIP, FLIPS, GONE, IDLE, PLACES, ordered, predates, today, unsaid
+from augrecipes.recipe.history import (
+    CLASSES,
+    FLIP,
+    FLIPS,
+    IDLE,
+    PLACES,
+    REMOVED,
+    current_arguments,
+    in_order,
+    old_defaults,
+    predates,
+)
 from augrecipes.recipe.write import flow
 
 _CLASS = "__class_fullname__"
@@ -92,12 +103,12 @@ def _line(call: Call) -> Line:
         said = f"{key}: {flow(value)}"
         if key == ALWAYS:
             was += [said] if value is True else []
-        elif (call.name, key) in GONE:
+        elif (call.name, key) in REMOVED:
             if not IDLE[call.name, key](value):
-                line.lost[key] = value, GONE[call.name, key]
+                line.lost[key] = value, REMOVED[call.name, key]
             elif value is not None:
                 line.beside.append(f"was {said}, which did nothing")
-        elif (new := today(call.name, key, call.args)) is None:
+        elif (new := current_arguments(call.name, key, call.args)) is None:
             line.lost[key] = value, UNKNOWN
         else:
             line.args |= new
@@ -109,8 +120,8 @@ def _line(call: Call) -> Line:
         line.args["p"] = 1.0
     if was and not gone:
         line.beside.insert(0, f"was {', '.join(was)}")
-    if is_old(call) and (more := unsaid(call.name, line.args, call.args)):
-        line.args = ordered(call.name, line.args | more)
+    if is_old(call) and (more := old_defaults(call.name, line.args, call.args)):
+        line.args = in_order(call.name, line.args | more)
         line.beside.append(f"{', '.join(more)} by the defaults of its time")
     return line
 

@@ -16,7 +16,7 @@ from augrecipes.ops.groups import COMPOSE, REPLAY_COMPOSE, SEQUENTIAL
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import default_p
-from augrecipes.recipe.history import unsaid
+from augrecipes.recipe.history import old_defaults
 from augrecipes.recipe.model import Boxes, Keypoints
 from augrecipes.recipe.nodes import Place
 from augrecipes.recipe.write import flow
@@ -136,7 +136,7 @@ def _note_defaults(call: Call, draft: RecipeDraft) -> None:
     calls = [next(named(each), each) for each in call.walk()]
     if not any(map(is_old, call.walk())):
         return
-    more = {each.name: unsaid(each.name, each.args, each.args) for each in calls if not is_old(each)}
+    more = {each.name: old_defaults(each.name, each.args, each.args) for each in calls if not is_old(each)}
     if others := sorted(f"{name}: {flow(values)}" for name, values in more.items() if values):
         draft.note(
             "A part of this was written for a release before 2.0, where steps that do not say which did otherwise than "

@@ -13,7 +13,7 @@ from augrecipes.interop.reading import Document
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
 from augrecipes.ops.outputs import OUTPUTS
-from augrecipes.recipe.history import ordered
+from augrecipes.recipe.history import in_order
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
 from augrecipes.recipe.variants import CLASS, pipeline_of
 
@@ -152,7 +152,7 @@ def _shorten(line: Line) -> None:
             ways = [{**known, key: written} for written in _as_written(value)] if key in known else []
         known = next(filter(same, ways), known)
     others = {key: value for key, value in given.items() if key not in takes and whole.get(key, ...) != line.args[key]}
-    line.args = ordered(line.name, known | others)
+    line.args = in_order(line.name, known | others)
 
 
 def argument_of(name: str, key: str, value: Any, args: Mapping[str, Any]) -> Any:

@@ -231,11 +231,12 @@ class Items:
             return None
         if self.verify is not None:
             self._confirm((items if self.verify == "always" else items[~self._seen[items]]).tolist())
-        shapes, places = self.shapes[items].astype(np.int64), np.zeros((len(items), 4), np.int64)
-        np.maximum(shapes[:, 2], 1, out=shapes[:, 2])
-        np.multiply(shapes[:, 1], shapes[:, 2], out=places[:, 1])
-        begins, shards = self.shards.addresses(items)
-        np.add(self.start[items], begins, out=places[:, 0])
+        with stage("read"):
+            shapes, places = self.shapes[items].astype(np.int64), np.zeros((len(items), 4), np.int64)
+            np.maximum(shapes[:, 2], 1, out=shapes[:, 2])
+            np.multiply(shapes[:, 1], shapes[:, 2], out=places[:, 1])
+            begins, shards = self.shards.addresses(items)
+            np.add(self.start[items], begins, out=places[:, 0])
         return MappedItems(places, shapes, shards)
 
     def _confirm(self, items: Sequence[int]) -> None:

@@ -199,22 +199,8 @@ def test_two_passes_of_one_loader_do_not_mix(way: str) -> None:
 
 
 ODD = (
-    None,
-    [],
-    {},
-    "x",
-    b"x",
-    1.5,
-    True,
-    -1,
-    2**70,
-    float("nan"),
-    np.arange(3),
-    torch.arange(3),
-    object(),
-    [[]],
-    [None],
-)
+    None, [], {}, "x", b"x", 1.5, True, -1, 2**70, float("nan"), np.arange(3), torch.arange(3), object(), [[]], [None],
+)  # fmt: skip
 
 
 def made() -> Loader:

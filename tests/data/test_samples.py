@@ -114,35 +114,57 @@ import augrecipes as ar
 
 stack = np.random.default_rng(0).integers(0, 256, (6, 150, 140, 3), np.uint8)
 
-def rows():
-    return [{"photo": image, "kind": k} for k, image in enumerate(stack)]
+class Own:
+    columns = {"label": range(6)}
 
-train = ar.Samples(rows(), "folder-128", keys={"image": "photo", "label": "kind"})
+    def __len__(self):
+        return 6
+
+    def read(self, index):
+        return {"image": stack[index]}
+
+made = Own()
+train = ar.Samples([{"photo": image, "kind": k} for k, image in enumerate(stack)], "folder-128",
+                   keys={"image": "photo", "label": "kind"})
 damaged = [*stack, np.zeros(3), stack[0][:40]]
 """
+COMMANDS = (
+    "check-data folder-128 {}",
+    "preview folder-128 {} -o grid.png",
+    "verify folder-128 {} --samples 2",
+    "pack folder-128 {} -o store --workers 0",
+    "bench folder-128 {} --samples 4 --no-effects --seconds 0.01",
+)
 
 
-def test_commands_take_it_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Any:
+    """Runs a command beside `own.py`: its status, and what it prints."""
     from augrecipes.cli import main
 
     (tmp_path / "own.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
 
-    def run(*words: str) -> tuple[int, str]:
+    def command(words: str) -> tuple[int, str]:
         with pytest.raises(SystemExit) as ended:
-            main([*words])
+            main(words.split())
         return int(ended.value.code or 0), capsys.readouterr().out
 
-    assert run("check-data", "folder-128", "own.py:train")[0] == 0
-    code, text = run("check-data", "folder-128", "own.py:damaged")
-    assert (code, "own.py:damaged[6]" in text) == (1, True)
-    assert run("pack", "folder-128", "own.py:train", "-o", "store", "--workers", "0")[0] == 0
+    return command
+
+
+@pytest.mark.parametrize("name", ["train", "Own", "made"])
+def test_every_command_takes_a_source_by_name(name: str, run: Any) -> None:
+    assert [run(command.format(f"own.py:{name}"))[0] for command in COMMANDS] == [0] * len(COMMANDS)
     packed = ar.Packed("store", "folder-128")
-    ds = pickle.loads(pickle.dumps(ar.Samples(NamedSource("own.py:train"), "folder-128")))  # as workers have it
+    ds = pickle.loads(pickle.dumps(ar.Samples(NamedSource(f"own.py:{name}"), "folder-128")))  # as workers have it
     assert agree(packed, ds)
-    assert [ds[i]["label"] for i in range(6)] == list(range(6))
-    assert run("preview", "folder-128", "own.py:train", "-o", "grid.png")[0] == 0
-    assert run("bench", "folder-128", "own.py:train", "--samples", "4", "--no-effects", "--seconds", "0.01")[0] == 0
+    assert [packed[i]["label"] for i in range(6)] == [*range(6)]
+
+
+def test_what_is_wrong_with_a_source_is_told_by_its_name(run: Any) -> None:
+    code, text = run("check-data folder-128 own.py:damaged")
+    assert (code, "own.py:damaged[6]" in text) == (1, True)
     with pytest.raises(ar.AugrecipesError, match="there is no absent in it, but"):
         ar.Samples(NamedSource("own.py:absent"), "folder-128")
 
@@ -384,45 +406,6 @@ def test_everything_that_reads_samples_takes_it(make: Any, tmp_path: Path) -> No
     assert agree(ar.Packed(tmp_path / "store", recipe, seed=3), ar.Samples(made, recipe, seed=3))
     sides = ar.bench({"crops": recipe}, made, Options(samples=4, seconds=0.1, effects=False)).sides
     assert len(sides) == 2
-
-
-OWN = """
-import numpy as np
-
-class Own:
-    columns = {"label": [0, 1, 0, 1]}
-
-    def __len__(self):
-        return 4
-
-    def read(self, index):
-        rng = np.random.default_rng(index)
-        return {"image": rng.integers(0, 256, (150, 140, 3), np.uint8)}
-
-made = Own()
-"""
-
-
-@pytest.mark.parametrize("name", ["Own", "made"])
-def test_every_command_takes_three_members_by_name(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    from augrecipes.cli import main
-
-    (tmp_path / "own.py").write_text(OWN)
-    monkeypatch.chdir(tmp_path)
-    own = f"own.py:{name}"
-    for words in (
-        ("check-data", "folder-128", own),
-        ("preview", "folder-128", own, "-o", "grid.png"),
-        ("verify", "folder-128", own, "--samples", "2"),
-        ("pack", "folder-128", own, "-o", "store", "--workers", "0"),
-        ("bench", "folder-128", own, "--samples", "4", "--no-effects", "--seconds", "0.01"),
-    ):
-        with pytest.raises(SystemExit) as ended:
-            main([*words])
-        assert not ended.value.code, capsys.readouterr()
-    assert ar.Packed("store", "folder-128").labels.tolist() == [0, 1, 0, 1]
 
 
 # What reads files is a source as well: given to `ar.Samples` it has the samples of its dataset.

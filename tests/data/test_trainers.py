@@ -1,4 +1,4 @@
-"""Lightning, accelerate, torchdata and Hugging Face's Trainer, where they are installed, with loaders and datasets."""
+"""Lightning, accelerate, Ray Train and Hugging Face's Trainer, where they are installed, with loaders and datasets."""
 
 import json
 import os
@@ -307,21 +307,12 @@ def test_hugging_faces_trainer_in_two_processes(tmp_path: Path) -> None:
         assert resumed == whole[4:]
 
 
-# -- torchdata --------------------------------------------------------------------------------------------------------
-
-
-# Ray Train, timm's loaders and loops, and StatefulDataLoader, where they are installed, with loaders and datasets.
+# -- Ray Train -------------------------------------------------------------------------------------------------------
 
 
 def epoch_of(ds: Any, epoch: int) -> dict[int, bytes]:
     """The images of an epoch by index, made one by one."""
     return {i: bytes(ds[epoch, i]["image"].numpy().tobytes()) for i in range(len(ds))}
-
-
-# -- timm -------------------------------------------------------------------------------------------------------------
-
-
-# -- Ray Train --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -367,6 +358,3 @@ def test_ray_train_shares_an_epoch_among_its_workers(ray_with_cpus: Any, tmp_pat
         together = [(i, bytes.fromhex(p)) for share in shares for i, p in share[epoch]]
         assert len(together) == N
         assert dict(together) == epoch_of(Gathering(N), epoch)
-
-
-# -- torchdata --------------------------------------------------------------------------------------------------------

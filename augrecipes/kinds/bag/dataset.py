@@ -108,9 +108,9 @@ class TileBags(RecipeDataset):
     ) -> None:
         def table() -> BagTable:
             self.rule = picking_rule(self.recipe, max_tiles, min_tiles, pick)
-            given = root.table if isinstance(root, TileBags) else root
-            found = bags_of(
-                given,
+            source = root.table if isinstance(root, TileBags) else root
+            bags = bags_of(
+                source,
                 files,
                 labels,
                 split,
@@ -120,8 +120,8 @@ class TileBags(RecipeDataset):
                 outside=outside,
             )
             if self.on_error == "raise":
-                self._check_sizes(found)
-            return found
+                self._check_sizes(bags)
+            return bags
 
         super().__init__(table, recipe, options={"threads": threads}, **how)
 

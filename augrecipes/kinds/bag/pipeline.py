@@ -80,12 +80,12 @@ class BagOutput(BatchOutput):
                 if not self.skip:
                     raise error
                 self.failed[k] = error
-        kept = tuple(k for k in everything if k not in self.failed)
-        if not kept:
+        positions = tuple(k for k in everything if k not in self.failed)
+        if not positions:
             first = self.failed[0]
             raise DataError(f"none of its {len(self.keys)} tiles can be used; the first: {first.reason}", first.path)
-        applied = [self.others[k]["applied"] for k in kept] if save_applied else None
-        return BagResult(self._together(kept), kept, tuple(sorted(self.failed.items())), applied)
+        applied = [self.others[k]["applied"] for k in positions] if save_applied else None
+        return BagResult(self._together(positions), positions, tuple(sorted(self.failed.items())), applied)
 
     @cached_property
     def _usual(self) -> tuple[int, ...]:
@@ -108,15 +108,15 @@ class BagOutput(BatchOutput):
             self.name(k),
         )
 
-    def _together(self, kept: tuple[int, ...]) -> np.ndarray:
+    def _together(self, positions: tuple[int, ...]) -> np.ndarray:
         """The tiles that are kept, all of one size, moved together in place: a copy would need the memory twice."""
         array = self.arrays["image"]
-        if kept[0] in self.odd:
+        if positions[0] in self.odd:
             array = self.allocate_target("image", self._usual, array.dtype)
-        for row, k in enumerate(kept):
+        for row, k in enumerate(positions):
             if row != k or k in self.odd:
                 array[row] = self.odd[k] if k in self.odd else array[k]
-        return array[: len(kept)]
+        return array[: len(positions)]
 
 
 def default_threads() -> int:

@@ -31,21 +31,21 @@ def bags_of(
         return root
     if isinstance(root, SlideFiles):
         return root.table(check=check)
-    found = Findings() if findings is None else findings
+    problems = Findings() if findings is None else findings
     if files is None:
-        table = bags_of_folders(as_list(root), labels, found, cache=cache)
+        table = bags_of_folders(as_list(root), labels, problems, cache=cache)
     else:
-        table = bags_of_csv(files, split, found, check=check, renamed=columns, outside=outside)
+        table = bags_of_csv(files, split, problems, check=check, renamed=columns, outside=outside)
     if findings is None:
-        found.refuse()
+        problems.refuse()
     return table
 
 
 def find(
-    recipe: Any, _targets: Any, given: DataArguments, *, strict: bool, decode: dict[str, Any], **_: Any
+    recipe: Any, _targets: Any, data: DataArguments, *, strict: bool, decode: dict[str, Any], **_: Any
 ) -> RecipeSource:
     """The bags as a recipe reads them."""
-    return RecipeSource(bags_of(given.root, given.files, check=strict, **given.more), recipe.inputs, decode)
+    return RecipeSource(bags_of(data.root, data.files, check=strict, **data.more), recipe.inputs, decode)
 
 
 def check(
@@ -56,11 +56,11 @@ def check(
     Raises:
         DataError: there is nothing to look at.
     """
-    given, findings = as_given(recipe, data), Findings()
-    if isinstance(given.root, SlideFiles):
+    arguments, findings = as_given(recipe, data), Findings()
+    if isinstance(arguments.root, SlideFiles):
         raise DataError("slides are looked at as they are listed: `augrecipes preview` names those that are broken")
-    more = {} if given.files is None else {"split": split, **given.more}
-    table = bags_of(given.root, given.files, findings=findings, **more)
+    more = {} if arguments.files is None else {"split": split, **arguments.more}
+    table = bags_of(arguments.root, arguments.files, findings=findings, **more)
     of_tiles = look_at_files(recipe, mode, table, findings, advance, content=content)
     least, fine = (recipe.bag or Bag()).min_tiles, 0
     for bag, count in enumerate(table.counts().tolist()):

@@ -96,8 +96,8 @@ class _Bags:
         ]
         slide = table.overview(row, _OVERVIEW)
         small = None if slide is None else (slide[0], float(slide[1].width), slide[2])
-        found = tile_map(table.places(row, np.arange(count)), picked[0], tiles.keys(), small)
-        return SheetRow(strips, CellGroup([found] if found else []), table.bags.name(row), notes)
+        cell = tile_map(table.places(row, np.arange(count)), picked[0], tiles.keys(), small)
+        return SheetRow(strips, CellGroup([cell] if cell else []), table.bags.name(row), notes)
 
     def _strip(self, tiles: dict[int, NDArray[Any]], key: int, epoch: int, picked: frozenset[int]) -> CellGroup:
         """The tiles as an epoch gives them, of those that it picks."""
@@ -112,12 +112,12 @@ class _Bags:
 
     def _stages(self, tiles: dict[int, NDArray[Any]], key: int) -> list[CellGroup]:
         """A strip for each step: every tile after it."""
-        found = [self.pipeline.stages(key, self.request.epoch, n)(image=image) for n, image in tiles.items()]
+        stages = [self.pipeline.stages(key, self.request.epoch, n)(image=image) for n, image in tiles.items()]
         steps = [
             (of_step[0][0], {n: image for n, (_, image) in zip(tiles, of_step, strict=True)})
-            for of_step in zip(*found, strict=True)
+            for of_step in zip(*stages, strict=True)
         ]
-        return stage_groups(tiles, steps, lambda after: [Cell(rgb_of_input(one)) for one in after.values()])
+        return stage_groups(tiles, steps, lambda after: [Cell(rgb_of_input(tile)) for tile in after.values()])
 
 
 def _spread(wanted: frozenset[int], others: frozenset[int], count: int) -> list[int]:

@@ -177,7 +177,7 @@ class SlideFiles:
         if twice := [path for path, name in zip(paths, names, strict=True) if names.count(name) > 1]:
             raise DataError(f"slides of the same name, which names their bags:{listed(twice)}")
         results = list_slides(paths, self.windows)
-        errors = [result for result in results if isinstance(result, DataError)]
+        errors = [each for each in results if isinstance(each, DataError)]
         if errors and (check or len(errors) == len(paths)):
             what = f"{len(errors)} of {len(paths)} slides cannot be listed"
             more = ' (on_error="skip" passes over them)' if check and len(errors) < len(paths) else ""
@@ -185,7 +185,9 @@ class SlideFiles:
         for error in errors:
             _log.warning("slide left out: %s", error)
         none = np.zeros((0, 2), np.int64)
-        slides = [one if isinstance(one, ListedSlide) else ListedSlide("", np.nan, none, one.reason) for one in results]
+        slides = [
+            each if isinstance(each, ListedSlide) else ListedSlide("", np.nan, none, each.reason) for each in results
+        ]
         coords = np.concatenate([none, *(slide.places for slide in slides)])
         offsets = np.cumsum([0, *(len(slide.places) for slide in slides)], dtype=np.int64)
         files = PathTable.from_paths(paths)

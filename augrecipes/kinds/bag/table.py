@@ -146,11 +146,11 @@ def bags_of_folders(
     """
     bags, tiles, counts = [], [], []
     for root in roots:
-        found = list_folders([root], cache=cache, layout="classes")
-        names = [os.fsencode(name) for name in found.classes or ()]
+        listing = list_folders([root], cache=cache, layout="classes")
+        names = [os.fsencode(name) for name in listing.classes or ()]
         bags.append(PathTable.from_names(names, root=os.fsencode(root)))
-        tiles.append(found.images)
-        counts.append(np.bincount(found.labels if found.labels is not None else [], minlength=len(names)))
+        tiles.append(listing.images)
+        counts.append(np.bincount(listing.labels if listing.labels is not None else [], minlength=len(names)))
     every = PathTable.concat(bags)
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
     known = [every.name(i) for i in range(len(every))]
@@ -230,8 +230,8 @@ def bags_of_csv(
     every = read_rows(path, known=columns, required=("bag", "image"), renamed=renamed)
     if not len(every):
         every.refuse()
-    if len(given := [axis for axis in _AXES if axis in every.columns]) == 1:
-        raise DataError(f"column `{given[0]}` alone; tiles have x and y, or neither", every.path)
+    if len(axes := [axis for axis in _AXES if axis in every.columns]) == 1:
+        raise DataError(f"column `{axes[0]}` alone; tiles have x and y, or neither", every.path)
     number_of: dict[str, int] = {}
     bag_of = np.array([number_of.setdefault(bag, len(number_of)) for bag in every.columns["bag"]], np.int64)
     first = np.unique(bag_of, return_index=True)[1]
@@ -241,7 +241,7 @@ def bags_of_csv(
     order = np.argsort(bag_of, kind="stable")
     rows = every.select(order[np.isin(bag_of[order], keep)])
     tiles = rows.paths("image", check=check, outside=outside)
-    coords = np.stack([_whole_numbers(rows, axis) for axis in _AXES], 1) if given else None
+    coords = np.stack([_whole_numbers(rows, axis) for axis in _AXES], 1) if axes else None
     of_bags = bags.fields(keep)
     findings.rows(every.path, every.problems)
     return BagTable(

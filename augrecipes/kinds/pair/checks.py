@@ -37,9 +37,9 @@ def targets_of(recipe: Recipe, mode: Mode) -> tuple[str, ...]:
         RecipeError: no section for `mode`.
         LintError: a lint error that the recipe does not silence.
     """
-    made = {step.args["target"] for step in steps_of(recipe, mode) if step.name == groups.DEGRADE}
+    degraded = {step.args["target"] for step in steps_of(recipe, mode) if step.name == groups.DEGRADE}
     check(recipe)
-    return tuple(name for name in recipe.scales if name not in made)
+    return tuple(name for name in recipe.scales if name not in degraded)
 
 
 def find_scenes(
@@ -69,8 +69,8 @@ def find_scenes(
 def check_roots(recipe: Recipe, targets: Sequence[str], roots: Collection[str]) -> None:
     """Refuse folders for targets that the recipe does not read, and targets without a folder; DataError."""
     wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
-    if made := [name for name in roots if name in recipe.scales and name not in targets]:
-        text = f"{' and '.join(made)} is made by the recipe's Degrade and is not read"
+    if degraded := [name for name in roots if name in recipe.scales and name not in targets]:
+        text = f"{' and '.join(degraded)} is made by the recipe's Degrade and is not read"
     elif unknown := [name for name in roots if name not in targets]:
         text = f"no target is called {' or '.join(map(repr, unknown))}"
     elif missing := [name for name in targets if name not in roots]:
@@ -113,7 +113,7 @@ def _scenes_of_csv(
 
 
 def checked(
-    found: PairScenes,
+    pairs: PairScenes,
     recipe: Recipe,
     mode: Mode,
     how: Check = "headers",
@@ -130,10 +130,10 @@ def checked(
         advance: called with how many headers are read, and of how many.
         decode: arguments of `read_image`.
     """
-    targets, factors, exif = found.targets, scale_factors(dict(recipe.scales)), decode.pop("exif", "apply")
+    targets, factors, exif = pairs.targets, scale_factors(dict(recipe.scales)), decode.pop("exif", "apply")
     decode["channels"] = channels = decode.get("channels") or recipe.inputs.channels or 3
     least = defects.least_sizes(recipe, mode, factors)
-    paths = list(dict.fromkeys(path for scene in found.scenes for path in scene))
+    paths = list(dict.fromkeys(path for scene in pairs.scenes for path in scene))
     reasons: dict[str, str] = {}
     headers: dict[str, Any] = {}
     if how == "names":
@@ -144,7 +144,7 @@ def checked(
     wrong: dict[str, Defect] = {}  # by message: a file that stands in several rows is reported once
     fine: list[int] = []
     cuts: dict[str, list[tuple[str, Size, Size]]] = {name: [] for name in targets}
-    for position, scene in enumerate(found.scenes):
+    for position, scene in enumerate(pairs.scenes):
         problems = []
         for name, path in zip(targets, scene, strict=True):
             if path in reasons:
@@ -172,12 +172,12 @@ def checked(
         if cut
     )
     return replace(
-        found,
-        scenes=[found.scenes[i] for i in fine],
-        defects=[*found.defects, *wrong.values()],
-        notes=[*found.notes, *map(str, cropped)],
+        pairs,
+        scenes=[pairs.scenes[i] for i in fine],
+        defects=[*pairs.defects, *wrong.values()],
+        notes=[*pairs.notes, *map(str, cropped)],
         cropped=cropped,
-        columns=columns_at(fine, found.columns),
+        columns=columns_at(fine, pairs.columns),
     )
 
 
@@ -242,10 +242,10 @@ def _cells(sizes: Mapping[str, Size], factors: Mapping[str, int]) -> Size | None
         return None
 
 
-def table_of_scenes(found: PairScenes) -> Columns:
+def table_of_scenes(pairs: PairScenes) -> Columns:
     """The scenes as a table: names below their roots, so that they do not depend on where the data lies."""
-    files = {name: _below([scene[k] for scene in found.scenes], found.roots) for k, name in enumerate(found.targets)}
-    return Columns(files=files, **found.columns)
+    files = {name: _below([scene[k] for scene in pairs.scenes], pairs.roots) for k, name in enumerate(pairs.targets)}
+    return Columns(files=files, **pairs.columns)
 
 
 def _below(paths: Sequence[str], roots: Sequence[str]) -> PathTable:

@@ -108,16 +108,16 @@ class PairedImages(RecipeDataset):
         def table() -> Columns:
             if check not in ("headers", "names"):
                 raise ValueError(f"check must be 'headers' or 'names', got {check!r}")
-            found = scenes_of(
+            pairs = scenes_of(
                 self.recipe, self.mode, self.pipeline.targets, roots, files, check, strict=self.on_error == "raise",
                 decode=self._decode, names=names, split=split, cache=cache, columns=columns, outside=outside,
             )  # fmt: skip
-            self.targets, self.defects, self.cropped = found.targets, tuple(found.defects), found.cropped
-            if found.defects:
-                _log.warning("left out: %s", report(found.defects, fine=len(found.scenes), targets=found.targets))
-            for note in found.notes:
+            self.targets, self.defects, self.cropped = pairs.targets, tuple(pairs.defects), pairs.cropped
+            if pairs.defects:
+                _log.warning("left out: %s", report(pairs.defects, fine=len(pairs.scenes), targets=pairs.targets))
+            for note in pairs.notes:
                 _log.warning("%s", note)
-            return table_of_scenes(found)
+            return table_of_scenes(pairs)
 
         super().__init__(table, recipe, **how)
 

@@ -43,9 +43,9 @@ def lower_pair(step: Step, targets: tuple[str, ...], factors: Factors) -> Lowere
 
 def opened(lowered: Sequence[Lowered]) -> Iterator[Lowered]:
     """The steps, and those inside them."""
-    for one in lowered:
-        yield one
-        yield from opened(one.children)
+    for entry in lowered:
+        yield entry
+        yield from opened(entry.children)
 
 
 def pair_programs(
@@ -69,16 +69,15 @@ def pair_programs(
     """
     names = frozenset(sinks)
     programs = {name: maker.steps(_ops(lowered, name, names, maker.sites), sink) for name, sink in sinks.items()}
-    every = (one.transform for one in opened(lowered))
+    every = (entry.transform for entry in opened(lowered))
     steps: dict[int, Any] = {id(step.step): step for step in every if isinstance(step, PairStep)}
-    steps |= {
-        id(one.transform): _degrade_program(one, maker, call) for one in lowered if isinstance(one.transform, Degrade)
-    }
-    opaque = {place: found for program in programs.values() for place, found in program.opaque.items()}
+    degrading = (entry for entry in lowered if isinstance(entry.transform, Degrade))
+    steps |= {id(entry.transform): _degrade_program(entry, maker, call) for entry in degrading}
+    opaque = {place: exit_step for program in programs.values() for place, exit_step in program.opaque.items()}
     exits, stops = dict[int, PairExit](), list[str]()
     for place, (transform, forced) in sorted(opaque.items()):
         step = steps[id(transform)]
-        exits[place] = PairExit(step, forced, tuple(name for name, of in programs.items() if place in of.opaque))
+        exits[place] = PairExit(step, forced, tuple(name for name, each in programs.items() if place in each.opaque))
         stops += step.program.stops if isinstance(step, DegradeProgram) else [maker.sites[id(transform)][0]]
     unfinished = tuple(name for name, program in programs.items() if not program.writes)
     return PairPrograms(programs, exits, factors, maker.position, call, tuple(stops), unfinished)
@@ -88,14 +87,14 @@ def _ops(
     lowered: Sequence[Lowered], name: str, names: frozenset[str], sites: Mapping[int, tuple[str, bool]]
 ) -> Iterator[tuple[Any, Op]]:
     """The steps of a pair's pipeline as ops of one target of several."""
-    present = names.difference(one.transform.target for one in lowered if isinstance(one.transform, Degrade))
-    for one in lowered:
-        if isinstance(one.transform, Degrade):
-            step, op = (one.transform, _DEGRADE) if name == one.transform.source else (None, _NO_STEP)
-            yield step, replace(op, label=one.node.site)
-            present |= {one.transform.target}
+    present = names.difference(entry.transform.target for entry in lowered if isinstance(entry.transform, Degrade))
+    for entry in lowered:
+        if isinstance(entry.transform, Degrade):
+            step, op = (entry.transform, _DEGRADE) if name == entry.transform.source else (None, _NO_STEP)
+            yield step, replace(op, label=entry.node.site)
+            present |= {entry.transform.target}
         else:
-            yield from _TargetWalk(sites, name=name, present=present).lower([one])
+            yield from _TargetWalk(sites, name=name, present=present).lower([entry])
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +109,16 @@ class _TargetWalk(Walk):
     name: str = ""
     present: frozenset[str] = frozenset()
 
-    def _node(self, one: Lowered, last: bool = False, *, decodes: bool = False) -> Iterator[tuple[Any, Op]]:
+    def _node(self, entry: Lowered, last: bool = False, *, decodes: bool = False) -> Iterator[tuple[Any, Op]]:
         """A step, or the steps of a group, as ops of the target."""
         del last, decodes
-        step = one.transform
+        step = entry.transform
         if isinstance(step, PairStep):
             takes_part = self.name in self.present.intersection(step.names)
             label = self.sites[id(step.step)][0]
             yield (step.step, self._shared(step)) if takes_part else (None, replace(_NO_STEP, label=label))
             return
-        first, *rest = self._unit(one, alone)
+        first, *rest = self._unit(entry, alone)
         if first[1].numbers is EXIT:
             raise OpaqueError(f"{first[1].label} chooses as only albumentations knows")
         yield from (first, *rest)
@@ -143,12 +142,12 @@ class _TargetWalk(Walk):
         return step.how == "plain" and len(together) == 1 and numbers.changes and numbers.effect not in _WARPS
 
 
-def _degrade_program(one: Lowered, maker: ProgramMaker, call: Callable[..., Any]) -> DegradeProgram:
+def _degrade_program(entry: Lowered, maker: ProgramMaker, call: Callable[..., Any]) -> DegradeProgram:
     """A Degrade with a program of its steps."""
-    one.transform.set_target_size((1, 1))  # its steps are tried before a sample has a size
+    entry.transform.set_target_size((1, 1))  # its steps are tried before a sample has a size
     steps = [
         (step, replace(op, numbers=EXIT) if op.numbers.drawn_in_python else op)
-        for step, op in Walk(maker.sites).lower(one.children)
+        for step, op in Walk(maker.sites).lower(entry.children)
     ]
     program = maker.steps(steps, Sink(UINT8_HWC))
     exits = program.opaque
@@ -156,4 +155,4 @@ def _degrade_program(one: Lowered, maker: ProgramMaker, call: Callable[..., Any]
     # Samples leave the program where the kernels lack a size, too.
     program.opaque = {place: (step, op.forced) for place, (step, op) in resizes.items()} | dict(exits)
     to_target = (place for place, (step, _) in resizes.items() if isinstance(step, ResizeToTarget))
-    return DegradeProgram(one.transform, program, tuple(place for place in to_target if place not in exits), call)
+    return DegradeProgram(entry.transform, program, tuple(place for place in to_target if place not in exits), call)

@@ -123,22 +123,21 @@ def pair(
     order = sorted((name for name in scales if name in roots), key=lambda name: -scales[name])
     if unknown := sorted(set(names or ()) - set(order)):
         raise DataError(f"names= has {', '.join(unknown)}; the targets that are read are {', '.join(order)}")
-    given = {name: template((names or {}).get(name, "{}")) for name in order}
+    patterns = {name: template((names or {}).get(name, "{}")) for name in order}
     lists = {name: _texts(roots[name]) for name in order}
-    found = PairScenes(tuple(order), listed=dict.fromkeys(order, 0), roots=[*chain(*lists.values())])
+    pairs = PairScenes(tuple(order), listed=dict.fromkeys(order, 0), roots=[*chain(*lists.values())])
     for part in _side_by_side(lists):
         files = _files(part, cache=cache)
         for name, some in files.items():
-            found.listed[name] += len(some)
+            pairs.listed[name] += len(some)
             if names:
-                files[name] = {path: text for path, text in some.items() if given[name].fullmatch(text)}
+                files[name] = {path: text for path, text in some.items() if patterns[name].fullmatch(text)}
                 if left := [path for path in some if path not in files[name]]:
                     what = f"{counted(len(left), 'file')} of {name}, {left[0]} first: not named {names.get(name, '{}')}"
-                    found.notes.append(f"{what}, and not read")
-        _match(
-            files, {name: Fraction(scales[order[0]], scales[name]) for name in order}, given if names else None, found
-        )
-    return found
+                    pairs.notes.append(f"{what}, and not read")
+        ratios = {name: Fraction(scales[order[0]], scales[name]) for name in order}
+        _match(files, ratios, patterns if names else None, pairs)
+    return pairs
 
 
 def name_templates(name: str) -> Iterator[str]:
@@ -149,14 +148,14 @@ def name_templates(name: str) -> Iterator[str]:
     """
     at = len(name)
     for _ in range(_MOST_WAYS):
-        if (found := _LAST.search(name, 0, at)) and (at := found.start()):
+        if (match := _LAST.search(name, 0, at)) and (at := match.start()):
             yield f"{{}}{name[at:]}"
-    if found := _FIRST.match(name):
-        yield f"{found[0]}{{}}"
+    if match := _FIRST.match(name):
+        yield f"{match[0]}{{}}"
 
 
-def _texts(given: Roots) -> list[str]:
-    return [os.fsdecode(path) for path in ([given] if isinstance(given, str | bytes | os.PathLike) else given)]
+def _texts(roots: Roots) -> list[str]:
+    return [os.fsdecode(path) for path in ([roots] if isinstance(roots, str | bytes | os.PathLike) else roots)]
 
 
 def _side_by_side(lists: Mapping[str, list[str]]) -> Iterable[Mapping[str, list[str]]]:
@@ -206,7 +205,7 @@ def _find_names(large: _Files, small: _Files, ratio: Fraction) -> tuple[Scenes[s
     for (text, some), (said, others) in product(*ways):
         two = match_folders(some, others)
         score = len(two[0].keys() & two[1].keys()), _scale_in(said) == ratio, -len(text + said)
-        best = max(best, (score, *two), key=lambda one: one[0])
+        best = max(best, (score, *two), key=lambda scored: scored[0])
     return best[1:]
 
 
@@ -219,19 +218,19 @@ def _scale_in(text: str) -> Fraction | None:
 def _match(
     files: Mapping[str, _Files],
     ratios: Mapping[str, Fraction],
-    given: Mapping[str, re.Pattern[str]] | None,
-    to: PairScenes,
+    patterns: Mapping[str, re.Pattern[str]] | None,
+    pairs: PairScenes,
 ) -> None:
     """Add the scenes of one data set: the largest target's files against those of each of the others."""
-    first, *others = to.targets
+    first, *others = pairs.targets
     partners: dict[str, dict[str, str]] = {}
     spoilt: set[str] = set()
     for name in others:
         large, small = files[first], files[name]
-        if given is None:
+        if patterns is None:
             scenes = _find_names(large, small, ratios[name])
         else:
-            scenes = match_folders(by_scene(large, given[first]), by_scene(small, given[name]))
+            scenes = match_folders(by_scene(large, patterns[first]), by_scene(small, patterns[name]))
         partners[name] = {}
         for scene, these in scenes[0].items():
             theirs = scenes[1].get(scene, [])
@@ -244,16 +243,16 @@ def _match(
             elif theirs:
                 spoilt.update(these, theirs)
                 every = (*these, *theirs)
-                to.defects.append(Defect("ambiguous", every, f"one scene, several files: {', '.join(every)}"))
+                pairs.defects.append(Defect("ambiguous", every, f"one scene, several files: {', '.join(every)}"))
     for path in files[first]:
         lacking = [name for name in others if path not in partners[name]]
         if lacking and path not in spoilt:
-            to.defects.append(Defect("missing", (path,), f"{path}: no {' and no '.join(lacking)}"))
+            pairs.defects.append(Defect("missing", (path,), f"{path}: no {' and no '.join(lacking)}"))
     for name in others:
         paired = spoilt.union(partners[name].values())
         for path in [path for path in files[name] if path not in paired]:
             said = _scale_in(files[name][path].rpartition("/")[2])
             odd = f"; its name says ×{said}, and {name} is ×{ratios[name]}" if said not in (None, ratios[name]) else ""
-            to.defects.append(Defect("missing", (path,), f"{path}: no {first}{odd}"))
+            pairs.defects.append(Defect("missing", (path,), f"{path}: no {first}{odd}"))
     rows = ((path, *(partners[name].get(path, "") for name in others)) for path in files[first])
-    to.scenes += [paths for paths in rows if all(paths) and spoilt.isdisjoint(paths)]
+    pairs.scenes += [paths for paths in rows if all(paths) and spoilt.isdisjoint(paths)]

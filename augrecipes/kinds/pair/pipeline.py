@@ -66,16 +66,18 @@ class PairPipeline(Pipeline):
         self._lowered = tuple(lower_pair(step, tuple(scales), self.factors) for step in steps)
         every = [*opened(self._lowered)]
         self.cells = {
-            id(one.transform.step): one.transform.largest_factor for one in every if isinstance(one.transform, PairStep)
+            id(entry.transform.step): entry.transform.largest_factor
+            for entry in every
+            if isinstance(entry.transform, PairStep)
         }
-        draw = (one for one in every if not isinstance(one.transform, Degrade))
+        draw = (entry for entry in every if not isinstance(entry.transform, Degrade))
         sites: Sites = [
-            (one.transform.step if isinstance(one.transform, PairStep) else one.transform, one.node.site, False)
-            for one in draw
+            (entry.transform.step if isinstance(entry.transform, PairStep) else entry.transform, entry.node.site, False)
+            for entry in draw
         ]
         super().__init__(compiled, arrival, [*transforms_of(self._lowered)], sites)
-        self._labels |= {id(one.transform): one.node.site for one in every}
-        degraded = {one.transform.target for one in every if isinstance(one.transform, Degrade)}
+        self._labels |= {id(entry.transform): entry.node.site for entry in every}
+        degraded = {entry.transform.target for entry in every if isinstance(entry.transform, Degrade)}
         self.outputs = tuple(name for name in scales if name not in compiled.later)
         self.targets = tuple(name for name in self.outputs if name not in degraded)
         self._inputs = {name: _inputs_of(name, recipe.inputs, self.factors) for name in self.targets}
@@ -105,24 +107,24 @@ class PairPipeline(Pipeline):
         asked, scene = self.compiled.save_applied_params, None
         if self.optimize == "none" or self.arrival in UNOPTIMIZED_INPUTS:
             scene = self._steps(key, images)
-            made, unfinished = dict[str, Any](scene.arrays), self.outputs
+            results, unfinished = dict[str, Any](scene.arrays), self.outputs
         else:
             try:
                 if isinstance(programs := self.native, str):
                     raise PythonFallback(programs)
-                made, unfinished = PairRun(programs, key, images).finish(allocate), programs.unfinished
+                results, unfinished = PairRun(programs, key, images).finish(allocate), programs.unfinished
             except PythonFallback:
                 return self.plain._run(key, images, allocate)
         for name in unfinished:
-            made[name] = self.sinks[name](made[name], allocate(name))
+            results[name] = self.sinks[name](results[name], allocate(name))
         if asked:
             scene = scene or self._steps(key, images)  # what programs draw, drawn once more
-            made["applied"], matrix, size = self.applied(), scene.matrix, scene.size()
-            made["window"] = {
+            results["applied"], matrix, size = self.applied(), scene.matrix, scene.size()
+            results["window"] = {
                 name: None if matrix is None else window_shown(matrix, size, self.factors[name])
                 for name in self.targets
             }
-        return made
+        return results
 
     def run_batch(
         self, epoch: int, indices: Sequence[int] | np.ndarray, images: Mapping[str, MappedImages], allocate: TargetArray
@@ -186,9 +188,9 @@ class PairPipeline(Pipeline):
 
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The images after each outermost step, and each of those inside a Degrade, by target."""
-        found: list[tuple[str, Any]] = []
-        self._steps((epoch, index, tile), self._images(targets)[0], found)
-        return found
+        stages: list[tuple[str, Any]] = []
+        self._steps((epoch, index, tile), self._images(targets)[0], stages)
+        return stages
 
     def _images(self, targets: dict[str, Any]) -> tuple[SceneImages, dict[str, Any]]:
         """The whole cells of the targets that were given, and whatever else was given."""
@@ -208,15 +210,15 @@ class PairPipeline(Pipeline):
         rows, columns = common_size({name: image.shape for name, image in images.items()}, factors)
         return {name: image[: rows * factors[name], : columns * factors[name]] for name, image in images.items()}
 
-    def _check_names(self, given: Mapping[str, Any]) -> None:
-        wrong, others = "", given.keys() - set(self.outputs)
+    def _check_names(self, targets: Mapping[str, Any]) -> None:
+        wrong, others = "", targets.keys() - set(self.outputs)
         for name in self.outputs:
-            if name in self.targets and given.get(name) is None:
+            if name in self.targets and targets.get(name) is None:
                 wrong = wrong or f"{name} is missing"
-            if name not in self.targets and name in given:
+            if name not in self.targets and name in targets:
                 wrong = wrong or f"{name} is made by Degrade and cannot be given"
         for name in sorted(others):
-            if given[name] is not None and (name in _FOREIGN or is_array(given[name])):
+            if targets[name] is not None and (name in _FOREIGN or is_array(targets[name])):
                 wrong = wrong or f"a pair has no {name!r}"
         if wrong:
             raise DataError(f"{wrong}; the recipe's targets are {', '.join(f'{name}=' for name in self.targets)}")

@@ -144,13 +144,13 @@ class PairRun:
         """Carry a target to its next exit, or to its end."""
         program = self._programs.by_target[name]
         memory = allocate(name) if program.writes else np.empty
-        made = program.run_one(*self._key, self._images[name], memory, self._begins.get(name, END))
-        if made is None:
+        result = program.run_one(*self._key, self._images[name], memory, self._begins.get(name, END))
+        if result is None:
             raise PythonFallback
-        if isinstance(made, ExitReached):
-            self._exits[name], self._images[name] = made
+        if isinstance(result, ExitReached):
+            self._exits[name], self._images[name] = result
         else:
-            self._results[name] = made
+            self._results[name] = result
 
     def _next_exit(self) -> int:
         """The first exit at which all targets are that take part in its step."""
@@ -180,13 +180,13 @@ class PairRun:
         target, image, factors = step.degrade.target, self._images[source], self._programs.factors
         height, width = (n // factors[source] * factors[target] for n in image.shape[:2])
         try:
-            made = step.run(self._key, image, (height, width))
+            result = step.run(self._key, image, (height, width))
         except PythonFallback:  # on the way there are sizes that the kernels do not make
             self._programs.position(*self._key)
             scene = Scene({source: image}, factors)
             step.degrade.act(scene)
-            made = uint8_image(scene.arrays[target])
-        return {source: image, target: made}
+            result = uint8_image(scene.arrays[target])
+        return {source: image, target: result}
 
     def _share(self, step: PairStep, forced: bool, names: Sequence[str]) -> dict[str, np.ndarray]:
         scene = Scene({name: self._images[name] for name in names}, self._programs.factors)

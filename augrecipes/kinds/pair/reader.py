@@ -55,31 +55,31 @@ def scenes_of(
     Raises:
         DataError: there is no scene, or with `strict` a defect: all of them in one text.
     """
-    found = find_scenes(recipe, tuple(targets), roots, files, **more)
+    pairs = find_scenes(recipe, tuple(targets), roots, files, **more)
     if check is not None:
         with progress("reading headers") as advance:
-            found = checked(found, recipe, mode, check, advance, **decode)
-    if found.defects and (strict or not found.scenes):
-        raise DataError(report(found.defects, fine=len(found.scenes), targets=found.targets))
-    if not found.scenes:
+            pairs = checked(pairs, recipe, mode, check, advance, **decode)
+    if pairs.defects and (strict or not pairs.scenes):
+        raise DataError(report(pairs.defects, fine=len(pairs.scenes), targets=pairs.targets))
+    if not pairs.scenes:
         raise DataError("no pairs were found")
-    return found
+    return pairs
 
 
 def find(
-    recipe: Recipe, targets: Sequence[str], given: DataArguments, *, mode: Mode, strict: bool, headers: bool,
+    recipe: Recipe, targets: Sequence[str], data: DataArguments, *, mode: Mode, strict: bool, headers: bool,
     decode: dict[str, Any], **_: Any,
 ) -> RecipeSource:  # fmt: skip
     """The scenes as a recipe reads them."""
-    roots = given.root if isinstance(given.root, Mapping) else None
-    if given.files is None and roots is None:
+    roots = data.root if isinstance(data.root, Mapping) else None
+    if data.files is None and roots is None:
         check_roots(recipe, targets, {})
     check: Check | None = "headers" if headers else None
-    found = scenes_of(
-        recipe, mode, targets, roots, given.files, check, strict=strict, decode=decode, cache=False, **given.more
+    pairs = scenes_of(
+        recipe, mode, targets, roots, data.files, check, strict=strict, decode=decode, cache=False, **data.more
     )
-    left_out = tuple(defect.message for defect in found.defects)
-    return RecipeSource(table_of_scenes(found), recipe.inputs, decode, left_out, tuple(found.notes))
+    left_out = tuple(defect.message for defect in pairs.defects)
+    return RecipeSource(table_of_scenes(pairs), recipe.inputs, decode, left_out, tuple(pairs.notes))
 
 
 def check(
@@ -104,16 +104,16 @@ def check(
     if isinstance(data, str) and not data.lower().endswith((".csv", ".tsv")):
         wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
         raise DataError(f"recipe {recipe.name!r} is of kind pair: give {wanted}, or a CSV file", data)
-    given = as_given(recipe, data)
-    if given.files and names:
-        raise DataError("--names goes with folders; a CSV file names every file", given.files)
-    more = {"split": split, **given.more}
-    found = find_scenes(recipe, targets, given.root, given.files, names=names or None, cache=False, **more)
-    found = checked(found, recipe, mode, advance=partial(advance, "reading headers"))
-    defects, notes, fine = found.defects, list(found.notes), len(found.scenes)
-    if content and len(found.targets) > 1:
+    arguments = as_given(recipe, data)
+    if arguments.files and names:
+        raise DataError("--names goes with folders; a CSV file names every file", arguments.files)
+    more = {"split": split, **arguments.more}
+    pairs = find_scenes(recipe, targets, arguments.root, arguments.files, names=names or None, cache=False, **more)
+    pairs = checked(pairs, recipe, mode, advance=partial(advance, "reading headers"))
+    defects, notes, fine = pairs.defects, list(pairs.notes), len(pairs.scenes)
+    if content and len(pairs.targets) > 1:
         factors = scale_factors(dict(recipe.scales))
-        scenes = [dict(zip(found.targets, paths, strict=True)) for paths in found.scenes]
+        scenes = [dict(zip(pairs.targets, paths, strict=True)) for paths in pairs.scenes]
         faint: list[str] = []  # as threads come to them
         work = partial(compare_scene, factors=factors, faint=faint)
         wrong = [*in_threads(work, scenes, advance=partial(advance, "comparing"))]
@@ -121,8 +121,8 @@ def check(
         if faint:
             what = "with too little to see for a comparison, such as a clear sky"
             notes.append(f"{counted(len(faint), 'pair')} {what} (first: {min(faint)})")
-    listed = {name: found.listed.get(name, 0) for name in found.targets}
-    return Checked("scene", listed, fine, defects, notes, {"cropped": [asdict(cut) for cut in found.cropped]})
+    listed = {name: pairs.listed.get(name, 0) for name in pairs.targets}
+    return Checked("scene", listed, fine, defects, notes, {"cropped": [asdict(cut) for cut in pairs.cropped]})
 
 
 def compare_scene(paths: Mapping[str, str], factors: Mapping[str, int], faint: list[str]) -> list[Defect]:

@@ -34,14 +34,14 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     return Sheet(rows, recipe.name, lines, footers, across=across)
 
 
-def _scene(one: DrawnSample, pipeline: PairPipeline, request: SheetRequest) -> SheetRow:
+def _scene(drawn: DrawnSample, pipeline: PairPipeline, request: SheetRequest) -> SheetRow:
     """A scene with its crops outlined, and the targets of each draw, or after each step."""
-    images, names, recipe = one.sample.images, pipeline.outputs, pipeline.recipe
+    images, names, recipe = drawn.sample.images, pipeline.outputs, pipeline.recipe
     base, whole = next(iter(images.items()))
     sizes = {name: (image.shape[0], image.shape[1]) for name, image in images.items()}
     # What all targets share.
     used = tuple(count * pipeline.factors[base] for count in common_size(sizes, pipeline.factors))
-    windows = [out["window"][base] for out in one.outputs]
+    windows = [out["window"][base] for out in drawn.outputs]
     # A window that is the whole image needs no outline.
     outlined = [k for k, window in enumerate(windows) if window is not None and window != (0, 0, *used)]
 
@@ -58,17 +58,17 @@ def _scene(one: DrawnSample, pipeline: PairPipeline, request: SheetRequest) -> S
 
     def epoch(k: int, out: Mapping[str, Any]) -> CellGroup:
         outputs = [(name, recipe.outputs.get(name, recipe.output)) for name in names]
-        made = [cell(name, rgb_of_output(out[name], output)) for name, output in outputs]
+        cells = [cell(name, rgb_of_output(out[name], output)) for name, output in outputs]
         number = request.epoch + k
         tag = (str(number), outlined.index(k)) if k in outlined else None
-        return CellGroup(made, f"epoch {number}" + (" – resampled" if windows[k] is None else ""), tag=tag)
+        return CellGroup(cells, f"epoch {number}" + (" – resampled" if windows[k] is None else ""), tag=tag)
 
     if request.stages:
-        groups = [CellGroup(after(images), "as they are", quiet=True), *stage_groups(images, one.stages, after)]
+        groups = [CellGroup(after(images), "as they are", quiet=True), *stage_groups(images, drawn.stages, after)]
     else:
-        groups = [epoch(k, out) for k, out in enumerate(one.outputs)]
+        groups = [epoch(k, out) for k, out in enumerate(drawn.outputs)]
     source = CellGroup([Cell(rgb_of_input(whole), over=outline)], f"{base} {size_text(whole)}", quiet=True)
     others = [f"{name} {size_text(image)}" for name, image in images.items() if name != base]
     cut = "" if whole.shape[:2] == used else f"cut to {used[1]}×{used[0]}, which all scales divide"
-    notes = [" · ".join((*others, f"index {one.sample.index}")), cut]
-    return SheetRow(groups, source, short_path(one.sample.path), notes)
+    notes = [" · ".join((*others, f"index {drawn.sample.index}")), cut]
+    return SheetRow(groups, source, short_path(drawn.sample.path), notes)

@@ -25,11 +25,12 @@ ALL = ""  # the stem of all views
 View = Callable[[str, int, Allocate], dict[str, Any]]
 
 
-def built(of: Compiled, recipe: Recipe, **part: Any) -> ImagePipeline:
+def built(compiled: Compiled, recipe: Recipe, **part: Any) -> ImagePipeline:
     """What runs some of a compiled recipe's steps, compiled as the whole is but for `part`."""
-    how = {"save_applied_params": of.save_applied_params, "threads": of.threads, "added": of.added}
-    found: Any = build(recipe, of.mode, of.optimize, of.seed, **{"resumes": of.resumes, **how, **part})
-    return found
+    how: dict[str, Any] = {"resumes": compiled.resumes, "threads": compiled.threads, "added": compiled.added}
+    how |= {"save_applied_params": compiled.save_applied_params, **part}
+    pipeline: Any = build(recipe, compiled.mode, compiled.optimize, compiled.seed, **how)
+    return pipeline
 
 
 class _AsItIs(Sink):
@@ -65,16 +66,16 @@ class Branches:
         whole: by name what makes a view from its first step to its last.
     """
 
-    def __init__(self, of: Compiled, whole: Mapping[str, ImagePipeline]) -> None:
-        self._of, self._whole, self._fast = of, whole, of.optimize == "fast"
+    def __init__(self, compiled: Compiled, whole: Mapping[str, ImagePipeline]) -> None:
+        self._compiled, self._whole, self._fast = compiled, whole, compiled.optimize == "fast"
         self.stems: dict[str, Branch] = {}
         self.ends: dict[str, Branch] = {}
-        sources = {view.of for view in of.recipe.views if not self._fast}
+        sources = {view.of for view in compiled.recipe.views if not self._fast}
         parted: dict[str | None, tuple[str | None, int]] = {None: (None, 0)}  # the last stem of each, and where it ends
         if count := self._shared():
             parted[None] = ALL, count
             self.stems[ALL] = Branch(None, self._stem(next(iter(whole)), 0, count))
-        for view in of.recipe.views:
+        for view in compiled.recipe.views:
             steps, (stem, begin) = whole[view.name].recipe.steps, parted[view.of]
             if view.name in sources and self._costs(steps[begin:]):
                 self.stems[view.name] = Branch(stem, self._stem(view.name, begin, len(steps)))
@@ -83,36 +84,36 @@ class Branches:
             last = whole[view.name] if stem is None else self._part(view.name, begin, len(steps))
             self.ends[view.name] = Branch(stem, last)
 
-    def sample(self, epoch: int, index: int, given: Mapping[str, Any]) -> View:
+    def sample(self, epoch: int, index: int, inputs: Mapping[str, Any]) -> View:
         """What makes the views of a sample: from a name, a number and memory to all that comes out of a view."""
-        mask, others = given.get("mask"), next(iter(self._whole.values())).likes
-        whole = (mask is not None and np.asarray(mask).dtype not in MASKS) or not others.keys().isdisjoint(given)
-        whole |= self._fast and arrival_of(given.get("image")) != "uint8"
-        kept: dict[tuple[str, int], dict[str, Any] | None] = {}
+        mask, others = inputs.get("mask"), next(iter(self._whole.values())).likes
+        whole = (mask is not None and np.asarray(mask).dtype not in MASKS) or not others.keys().isdisjoint(inputs)
+        whole |= self._fast and arrival_of(inputs.get("image")) != "uint8"
+        results: dict[tuple[str, int], dict[str, Any] | None] = {}
 
         def before(stem: str | None, k: int) -> dict[str, Any] | None:
             if stem is None:
-                return dict(given)
+                return dict(inputs)
             place = stem, k if stem else 0
-            if place not in kept:
-                kept[place] = run(self.stems[stem], *place[1:], np.empty)
-            return None if (made := kept[place]) is None else dict(made)
+            if place not in results:
+                results[place] = run(self.stems[stem], *place[1:], np.empty)
+            return None if (result := results[place]) is None else dict(result)
 
         def run(branch: Branch, k: int, allocate: Allocate) -> dict[str, Any] | None:
             """None: in `fast`, where it is no program that makes a part, none makes the whole."""
             if (targets := before(branch.of, k)) is None:
                 return None
             seen = [] if branch.of is None else targets.pop("applied", [])
-            made = self._made(branch.pipeline.for_this_thread(epoch), (epoch, index, k), targets, allocate)
-            if made is not None and self._of.save_applied_params:
-                made["applied"] = [*seen, *made["applied"]]
-            return made
+            result = self._made(branch.pipeline.for_this_thread(epoch), (epoch, index, k), targets, allocate)
+            if result is not None and self._compiled.save_applied_params:
+                result["applied"] = [*seen, *result["applied"]]
+            return result
 
         def view(name: str, k: int, allocate: Allocate) -> dict[str, Any]:
-            made = None if whole or self.ends[name].of is None else run(self.ends[name], k, allocate)
-            if made is None:
-                made = self._whole[name].for_this_thread(epoch).sample(epoch, index, k, dict(given), allocate)
-            return made
+            result = None if whole or self.ends[name].of is None else run(self.ends[name], k, allocate)
+            if result is None:
+                result = self._whole[name].for_this_thread(epoch).sample(epoch, index, k, dict(inputs), allocate)
+            return result
 
         return view
 
@@ -127,24 +128,24 @@ class Branches:
 
     def _shared(self) -> int:
         """Of how many shared steps there is a stem."""
-        steps = self._of.recipe.steps
+        steps = self._compiled.recipe.steps
         counts = (count for count in range(len(steps), 0, -1) if self._costs(steps[:count]))
         return next((count for count in counts if not self._fast or self._nodes(count)), 0)
 
     def _costs(self, steps: Sequence[Step]) -> bool:
         """Whether something is saved where steps run once."""
         free = all(action_of(leaf) in _FREE for step in steps for leaf in singles(step))
-        return bool(steps) and (self._of.optimize == "none" or not free)
+        return bool(steps) and (self._compiled.optimize == "none" or not free)
 
     def _nodes(self, count: int) -> Steps:
         """What the plans of all views begin with, where these are so many shared steps; else ()."""
-        sites = {leaf.site for step in self._of.recipe.steps[:count] for leaf in step.walk()}
-        found: list[Steps] = []
+        sites = {leaf.site for step in self._compiled.recipe.steps[:count] for leaf in step.walk()}
+        beginnings: list[Steps] = []
         for nodes in (whole.compiled.plans["uint8"].steps for whole in self._whole.values()):
             shared = [{leaf.site in sites for leaf in singles(node)} for node in nodes]
             stop = shared.count({True})
-            found.append(nodes[:stop] if all(of == {k < stop} for k, of in enumerate(shared)) else ())
-        return found[0] if found.count(found[0]) == len(found) else ()
+            beginnings.append(nodes[:stop] if all(sides == {k < stop} for k, sides in enumerate(shared)) else ())
+        return beginnings[0] if beginnings.count(beginnings[0]) == len(beginnings) else ()
 
     def _stem(self, name: str, begin: int, end: int) -> Stem:
         left = {"output": UINT8_HWC}
@@ -153,9 +154,9 @@ class Branches:
     def _part(self, name: str, begin: int, end: int, of_recipe: Mapping[str, Any] = {}, **how: Any) -> ImagePipeline:
         whole = self._whole[name]
         recipe = replace(suffix_recipe(whole.recipe, "train", begin), steps=whole.recipe.steps[begin:end], **of_recipe)
-        found = built(self._of, recipe, resumes=self._of.resumes or begin > 0, **how)
+        pipeline = built(self._compiled, recipe, resumes=self._compiled.resumes or begin > 0, **how)
         if self._fast:  # alone, neither part would know what the other bears
             nodes, stop = whole.compiled.plans["uint8"].steps, len(self._nodes(begin or end))
             plan = Plan(nodes[stop:] if begin else nodes[:stop])
-            found = found.again(replace(found.compiled, plans={**found.compiled.plans, "uint8": plan}))
-        return found
+            pipeline = pipeline.again(replace(pipeline.compiled, plans={**pipeline.compiled.plans, "uint8": plan}))
+        return pipeline

@@ -72,30 +72,30 @@ class ViewsPipeline(ImagePipeline):
         """All views of one image."""
         if not self.parts:
             return super().sample(epoch, index, tile, targets, allocate)
-        given = dict(targets)
-        out = given.pop("out", None)
+        inputs = dict(targets)
+        out = inputs.pop("out", None)
         out = {} if out is None else out
         if not isinstance(out, Mapping) or not out.keys() <= self.parts.keys():
             raise DataError(f"out must be a dict of arrays by view: {', '.join(self.parts)}")
-        places = self._places(epoch, index, given.get(_IMAGE))
-        file = self._file(given.get(_IMAGE), places)
+        places = self._places(epoch, index, inputs.get(_IMAGE))
+        file = self._file(inputs.get(_IMAGE), places)
         for name in (_IMAGE, _MASK):
-            if is_encoded(given.get(name)) and not (name == _IMAGE and (file or self._stem_reads)):
-                given[name] = given[name].array()
-        given |= file
-        make = self.branches.sample(epoch, index, given)
-        made: dict[str, Any] = {name: value for name, value in given.items() if name not in self.usual_targets}
+            if is_encoded(inputs.get(name)) and not (name == _IMAGE and (file or self._stem_reads)):
+                inputs[name] = inputs[name].array()
+        inputs |= file
+        make = self.branches.sample(epoch, index, inputs)
+        results: dict[str, Any] = {name: value for name, value in inputs.items() if name not in self.usual_targets}
         for name, count in ((view.name, view.count) for view in self.recipe.views):
-            room = output_buffer(out[name], name, [given.get(_IMAGE)]) if name in out else np.empty
+            room = output_buffer(out[name], name, [inputs.get(_IMAGE)]) if name in out else np.empty
             block = _Block(name, count, room)
             views = [make(name, k, partial(block.row, k)) for k in range(count)]
-            made |= _stacked(name, views, given)
-            made[name] = block.array if name not in out or callable(out[name]) else out[name]
+            results |= _stacked(name, views, inputs)
+            results[name] = block.array if name not in out or callable(out[name]) else out[name]
             if self.recipe.correspondence and name in places:
-                made[f"{name}_matrix"] = np.linalg.inv(places[name])
+                results[f"{name}_matrix"] = np.linalg.inv(places[name])
             if self.compiled.save_applied_params:
-                made.setdefault("applied", {})[name] = [view["applied"] for view in views]
-        return made
+                results.setdefault("applied", {})[name] = [view["applied"] for view in views]
+        return results
 
     def batch(self, images: Sequence[Any], *args: Any, **options: Any) -> np.ndarray:
         """One array of images, in mode `eval` alone; TypeError for views, of which a sample has several."""
@@ -116,32 +116,31 @@ class ViewsPipeline(ImagePipeline):
     def dress(self, dress: Callable[[Pipeline], object]) -> None:
         """As every pipeline; what makes its views, too."""
         super().dress(dress)
-        for one in {id(one): one for one in self._runs()}.values():
-            one.dress(dress)
+        for pipeline in {id(pipeline): pipeline for pipeline in self._runs()}.values():
+            pipeline.dress(dress)
 
     def nodes(self, arrival: Arrival | None = None) -> Steps:
         """Those of all views; what several begin with once."""
-        found = {node.site: node for one in self._runs() for node in one.nodes(arrival)}
-        return tuple(found.values()) if self.parts else super().nodes(arrival)
+        nodes = {node.site: node for pipeline in self._runs() for node in pipeline.nodes(arrival)}
+        return tuple(nodes.values()) if self.parts else super().nodes(arrival)
 
     def _runs(self) -> list[ImagePipeline]:
         """What makes the views, each before what goes on from it."""
-        of = self.branches
-        return [
-            branch.pipeline for name in (ALL, *of.ends) for branch in (of.stems.get(name), of.ends.get(name)) if branch
-        ]
+        tree = self.branches
+        pairs = [(tree.stems.get(name), tree.ends.get(name)) for name in (ALL, *tree.ends)]
+        return [branch.pipeline for both in pairs for branch in both if branch]
 
     def _places(self, epoch: int, index: int, image: Any) -> dict[str, np.ndarray]:
         """By name the matrices from an image to its views, where they are asked for, or a large file may need them."""
         if not hasattr(image, "shape") or not (self.recipe.correspondence or self._is_large(image)):
             return {}
         height, width, channels = (*image.shape, 1)[:3]
-        found = {}
+        places = {}
         for view in self.recipe.views:
             matrices = self.parts[view.name].for_this_thread(epoch).plain.step_matrices
             keys = [(epoch, index, k) for k in range(view.count)]
-            found[view.name] = np.stack([matrices.at(key, (height, width, channels)) for key in keys])
-        return found
+            places[view.name] = np.stack([matrices.at(key, (height, width, channels)) for key in keys])
+        return places
 
     def _is_large(self, image: Any) -> bool:
         """Whether it is a file that `fast` may decode at a smaller scale."""
@@ -190,10 +189,10 @@ class _Block:
         return row
 
 
-def _stacked(name: str, views: list[dict[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
+def _stacked(name: str, views: list[dict[str, Any]], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """What lies on the views, under the name of each target behind theirs: masks as one array, else as lists."""
-    ours = {*given, "object", "keypoint_object"} - {_IMAGE}
-    beside = [key for key in views[0] if key in ours and views[0][key] is not given.get(key)]
+    ours = {*inputs, "object", "keypoint_object"} - {_IMAGE}
+    beside = [key for key in views[0] if key in ours and views[0][key] is not inputs.get(key)]
     return {
         f"{name}_{key}": np.stack([view[key] for view in views]) if key == _MASK else [view[key] for view in views]
         for key in beside
