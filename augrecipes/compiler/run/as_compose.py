@@ -69,6 +69,8 @@ class AsCompose(Displayed, Compose):
     nested: Any = None
     outer_random: random.Random
 
+    processors: dict[str, Any]
+    check_each_transform: Any
     compiled: Compiled
     seed: int | None
     _standalone = False
