@@ -20,7 +20,7 @@ from augrecipes.ops.records import own_names
 from augrecipes.preview.display import INK, render_text, width_px
 from augrecipes.preview.display import PAGE as GROUND
 from augrecipes.preview.overlay import render_mask
-from augrecipes.recipe.step_facts import step_facts
+from augrecipes.recipe.words import step_facts
 from augrecipes.recipe.write import flow
 
 Image = NDArray[np.uint8]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import REMAINDER, SUPPRESS
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from augrecipes.cli.commands import BY_NAME, COMMANDS
-from augrecipes.cli.parsing import CommandParser, UsageError, argument, option, paragraphs, repeated
+from augrecipes.cli.parsing import CommandParser, UsageError, option, paragraphs, repeated
 from augrecipes.cli.terminal import complain, exit_status, hush, put, say, say_line, width
 from augrecipes.errors import AugrecipesError
 
@@ -68,23 +67,26 @@ def _run(words: Sequence[str]) -> None:
     """Run the command of some words; a UsageError is said, and status 2."""
     program, usage = "augrecipes", "COMMAND [ARGS]..."
     try:
-        root = _root(usage).parse_args(words)
+        first = 0  # word that is no option of the program
+        while first < len(words) and words[first].startswith("-"):
+            first += 2 if words[first] == "--plugin" else 1
+        root, (name, *rest) = _root(usage).parse_args(words[:first]), words[first:] or [""]
         if root.version:
             from augrecipes import __version__
             from augrecipes.native.described import described
 
             put(f"augrecipes {__version__} ({described()})")
             return
-        if root.help or root.command is None:
+        if root.help or not name:
             put(_root(usage).format_help().rstrip("\n"))
             raise SystemExit(0 if root.help else 2)
-        if root.command not in BY_NAME:
+        if name not in BY_NAME:
             from augrecipes.recipe.problems import near
 
-            raise UsageError(f"No such command {root.command!r}{near(root.command, BY_NAME).text}")
-        command = BY_NAME[root.command]
+            raise UsageError(f"No such command {name!r}{near(name, BY_NAME).text}")
+        command = BY_NAME[name]
         program, usage = f"augrecipes {command.name}", command.usage
-        args = command.read(root.words)
+        args = command.read(rest)
         if root.plugin:
             from augrecipes.user_code import run_plugin
 
@@ -92,7 +94,7 @@ def _run(words: Sequence[str]) -> None:
                 run_plugin(file)
         command.function(args)
     except UsageError as error:
-        say(f"Usage: {program} [OPTIONS] {usage}\nTry '{program} -h' for help.\n", err=True)
+        say(f"Usage: {program} [OPTIONS] {usage}".rstrip() + f"\nTry '{program} -h' for help.\n", err=True)
         say_line(f"Error: {error}", err=True)
         raise SystemExit(2) from None
 
@@ -102,8 +104,6 @@ def _root(usage: str) -> CommandParser:
     widest = max(map(len, BY_NAME))
     listed = "\n".join(f"  {command.name:<{widest}}  {command.about}" for command in COMMANDS)
     arguments = (
-        argument("command", "COMMAND", SUPPRESS, nargs="?"),
-        argument("words", "ARGS", SUPPRESS, nargs=REMAINDER),
         option("--version", None, "Show the version and exit."),
         repeated("--plugin", "FILE.py", "Run this file first, which registers classes (ar.register). Repeatable."),
     )

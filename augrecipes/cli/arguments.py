@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from augrecipes.cli.parsing import refusal
 from augrecipes.errors import RecipeError
-from augrecipes.user_code import is_named
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Recipe
@@ -134,7 +133,7 @@ def is_data(word: str) -> bool:
         return path.is_file() and _is_annotated(path)
     if path.exists() or word.endswith(("/", "\\")):
         return not path.is_file() or path.suffix.lower() not in _RECIPES
-    return _named(word) is not None or is_named(word) or _are_archives([word])
+    return _named(word) is not None or _is_python(word) or _are_archives([word])
 
 
 def _is_annotated(path: Path) -> bool:
@@ -167,7 +166,7 @@ def data_of(words: Sequence[str]) -> Any:
     if len(words) == 1 and (pairs[0] is None or Path(words[0]).exists()):
         if not words[0]:
             raise refusal("'' names no folder")
-        if is_named(words[0]) and not Path(words[0]).exists():
+        if _is_python(words[0]) and not Path(words[0]).exists():
             from augrecipes.sources.opened import NamedSource
 
             return NamedSource(words[0])
@@ -187,6 +186,12 @@ def data_of(words: Sequence[str]) -> Any:
         folders.setdefault(pair[0], []).append(pair[1])
     data: dict[str, Any] = {name: paths[0] if len(paths) == 1 else paths for name, paths in folders.items()}
     return data | _settings(folders) if _FILES in folders else data
+
+
+def _is_python(word: str) -> bool:
+    from augrecipes.user_code import is_named
+
+    return is_named(word)
 
 
 def _are_archives(words: Sequence[str]) -> bool:

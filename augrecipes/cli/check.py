@@ -108,8 +108,8 @@ def _tell(problems: Sequence[Diagnostic], form: str, checked: int) -> None:
         return
     errors = sum(problem.severity == "error" for problem in problems)
     counts = (errors, "error"), (len(problems) - errors, "warning")
-    found = ", ".join(counted(count, word) for count, word in counts if count)
-    say(f"{recipes} checked: {found}; `augrecipes check --explain CODE` says more", err=True)
+    summary = ", ".join(counted(count, word) for count, word in counts if count)
+    say(f"{recipes} checked: {summary}; `augrecipes check --explain CODE` says more", err=True)
 
 
 def annotation(problem: Diagnostic) -> str:
@@ -130,7 +130,7 @@ def annotation(problem: Diagnostic) -> str:
 
 
 def check_all(
-    given: Sequence[str], changes: Mapping[str, Any], without: Sequence[str]
+    names: Sequence[str], changes: Mapping[str, Any], without: Sequence[str]
 ) -> tuple[int, tuple[Diagnostic, ...]]:
     """How many recipes were checked, and every problem in the order of the files.
 
@@ -145,12 +145,12 @@ def check_all(
             if file == STDIN:
                 data = getattr(sys.stdin, "buffer", sys.stdin).read(_MOST_BYTES)
                 return lint(parse.parse_text(data, file="<stdin>", root=Path.cwd(), overrides=changes, without=without))
-            recipe, found = parse.parse_file(gallery.find(file), overrides=changes, without=without)
-            return found if recipe is None else (*found, *lint(recipe))
+            recipe, wrong = parse.parse_file(gallery.find(file), overrides=changes, without=without)
+            return wrong if recipe is None else (*wrong, *lint(recipe))
         except RecipeError as error:
             return error.problems or (Diagnostic(str(error), 1, 1, file=file),)
 
-    files, problems = _expand(given)
+    files, problems = _expand(names)
     with progress("checking") as advance:
         for done, file in enumerate(files):
             problems += problems_of(file)
@@ -158,14 +158,14 @@ def check_all(
     return len(files), tuple(problems)
 
 
-def _expand(given: Sequence[str]) -> tuple[list[str], list[Diagnostic]]:
+def _expand(names: Sequence[str]) -> tuple[list[str], list[Diagnostic]]:
     """Folders and patterns as files, each file once; what leads to no file is a problem."""
     files: dict[str, None] = {}
     problems: list[Diagnostic] = []
-    for name in given:
-        found = list(_files(name))
-        files.update(dict.fromkeys(found))
-        if not found:
+    for name in names:
+        paths = list(_files(name))
+        files.update(dict.fromkeys(paths))
+        if not paths:
             what = "a folder without .yaml or .yml files" if Path(name).is_dir() else "no file fits this pattern"
             problems.append(Diagnostic(what, 1, 1, "E101", "file", name))
     return list(files), problems
@@ -184,12 +184,6 @@ def _files(name: str) -> Iterator[str]:
                 if Path(file).suffix.lower() in _SUFFIXES and not file.startswith("."):
                     yield str(Path(folder) / file)
     elif glob.has_magic(name) and not path.exists():
-        yield from sorted(str(found) for found in _matching(name) if found.is_file())
+        yield from sorted(match for match in glob.glob(name, recursive=True) if Path(match).is_file())  # noqa: PTH207
     else:
         yield name
-
-
-def _matching(pattern: str) -> Iterator[Path]:
-    """Files that a pattern names, `**` included; a pattern may be absolute."""
-    path = Path(pattern)
-    return Path(path.anchor).glob(str(path.relative_to(path.anchor))) if path.anchor else Path().glob(pattern)

@@ -6,19 +6,24 @@ from pathlib import Path
 
 from augrecipes.cli.parsing import JSON, argument, choice, command, destination, number, option, repeated
 
-RECIPE = argument("recipe", "RECIPE", "A recipe file, or a name of the gallery.")
-WORDS = argument(
-    "words",
-    "DATA",
+_RECIPE = "A recipe file, or a name of the gallery."
+_DATA = (
     "A folder of images or of bags, an image, a CSV file, or annotations (COCO, YOLO, VOC, labelme); for pairs "
     "TARGET=PATH for each target; or FILE.py:NAME, a source in Python, which is run. With a CSV file or annotations "
-    "also split=NAME columns=OURS=THEIRS box_classes=A,B crowds=keep images=FOLDER.",
-    nargs="*",
+    "also split=NAME columns=OURS=THEIRS box_classes=A,B crowds=keep images=FOLDER."
 )
+_SOURCE = (
+    "Python source, a notebook or a config (JSON, YAML): read, never run; `-` for standard input; or FILE.py:NAME or "
+    "MODULE:NAME, which is run."
+)
+_BENCH = (
+    "Recipe files, or names of the gallery; then the data: a folder of images or of bags, or a CSV file; for pairs "
+    "TARGET=PATH for each target; or a packed store."
+)
+RECIPE = argument("recipe", "RECIPE", _RECIPE)
+WORDS = argument("words", "DATA", _DATA, nargs="*")
 DATA = repeated("--data", "DATA", "The same as DATA; for pairs --data TARGET=PATH for each target.")
-SET = repeated(
-    "--set", "KEY=VALUE", "Change an argument, as `set:` in a variant does: 'RandomCrop.height=64'. Repeatable."
-)
+SET = repeated("--set", "KEY=VALUE", "Change an argument, as `set:` in a variant: 'RandomCrop.height=64'. Repeatable.")
 WITHOUT = repeated("--without", "NAME", "Leave a step out, as `without:` in a variant does. Repeatable.")
 MODE = choice("--mode", "train|eval", "Which section of the recipe.", "train")
 OPTIMIZE = choice("--optimize", "none|exact|fast", "Instead of the recipe's own choice.")
@@ -27,16 +32,11 @@ SEED = number("--seed", "N", "Seed of the random parameters.", 0)
 SPLIT = option("--split", "NAME", "Of a CSV file: the rows of this split.")
 CHANGES = (JSON, SET, WITHOUT)
 
-
 COMMANDS = (
     command("list", "List the recipes that come with augrecipes.", "recipes:list_gallery", JSON),
     command(
         "check", "Print every problem of recipes, and say what a code means.", "check:check",
-        argument(
-            "files", "FILE",
-            "Recipe files, folders (their .yaml and .yml files), patterns, gallery names; - is standard input.",
-            nargs="*",
-        ),
+        argument("files", "FILE", "Recipe files, folders of them, patterns, gallery names; - is stdin.", nargs="*"),
         option("--strict", None, "Exit 1 for warnings too."),
         choice("--format", "text|github", "github: annotations in GitHub Actions.", "text"),
         option("--explain", "CODE", "Say what a code means, and how to fix it."),
@@ -44,11 +44,7 @@ COMMANDS = (
     ),
     command(
         "import", "Make a recipe of another framework's pipeline.", "interop:import_",
-        argument(
-            "source", "SOURCE",
-            "Python source, a notebook or a config (JSON, YAML): read, never run; `-` for standard input; or "
-            "FILE.py:NAME or MODULE:NAME, which is run.",
-        ),
+        argument("source", "SOURCE", _SOURCE),
         destination("FILE", "Where to write the recipe."),
         option("--key", "PATH", "Which pipeline: keys or names of the source, joined by dots.", ""),
         repeated("--set", "NAME=VALUE", "What Python source does not say: --set cfg.size=512. Repeatable."),
@@ -57,8 +53,7 @@ COMMANDS = (
         JSON,
     ),
     command(
-        "eject", "Write a recipe as plain albumentations.", "interop:eject",
-        RECIPE,
+        "eject", "Write a recipe as plain albumentations.", "interop:eject", RECIPE,
         option("--python", None, "Python code, which is what is written without --json."),
         destination("FILE", "Where to write the code; else it is printed."),
         MODE, *CHANGES,
@@ -67,8 +62,7 @@ COMMANDS = (
         "check-data", "Print every defect of the files that a recipe reads.", "data:check_data",
         RECIPE, WORDS, DATA, MASKS,
         repeated("--names", "TARGET={}x4", "How names of pairs are made of the scene's. Repeatable."),
-        SPLIT,
-        option("--content", None, "Also decode every image; of pairs compare small and large."),
+        SPLIT, option("--content", None, "Also decode every image; of pairs compare small and large."),
         MODE, *CHANGES,
     ),
     command(
@@ -83,10 +77,7 @@ COMMANDS = (
     ),
     command(
         "diff", "Say what differs between two recipes in effect.", "recipes:diff",
-        argument(
-            "words", "A [B] [DATA]",
-            "Recipe files, or names of the gallery; without B it is A. Then the data of --data.", nargs="+",
-        ),
+        argument("words", "A [B] [DATA]", "Recipes; without B it is A. Then the data of --data.", nargs="+"),
         choice("--mode", "train|eval|both", "Which sections.", "both"),
         DATA, destination("FILE", "The PNG or JPEG to write.", "diff.png"),
         number("--rows", "N", "Samples in the image.", 4, 1, 64),
@@ -103,16 +94,14 @@ COMMANDS = (
     ),
     command(
         "studio", "Write a recipe and see what it does, in the browser.", "show:studio",
-        argument(
-            "recipe", "RECIPE", "A recipe file, which the page writes, or a name of the gallery.", nargs="?"
-        ),
+        argument("recipe", "RECIPE", "A recipe file, which the page writes, or a name of the gallery.", nargs="?"),
         DATA, MASKS, number("--port", "N", "0 takes a free one.", 0, 0, 65535),
         option("--no-open", None, "Print the address, and open no browser."),
         option("--read-only", None, "Never write the recipe's file."),
     ),
     command(
         "pack", "Run a recipe's first steps once, into a packed dataset.", "pack:pack",
-        argument("recipe", "RECIPE", "A recipe file, or a name of the gallery.", nargs="?"), WORDS, DATA,
+        argument("recipe", "RECIPE", _RECIPE, nargs="?"), WORDS, DATA,
         choice("--format", "raw|lossless|jpeg", "raw: mapped; lossless: as small as PNG; jpeg: small.", "raw"),
         number("--quality", "N", "Of --format jpeg; else JPEGs stay as they are where they can.", None, 1, 100),
         choice("--mode", "train|eval", "For one section alone; else the store serves both."),
@@ -136,8 +125,7 @@ COMMANDS = (
         repeated("--data", "STORE", "The same as STORE."), JSON,
     ),
     command(
-        "verify", "Measure whether the optimiser's plan is the recipe.", "data:verify",
-        RECIPE, WORDS, DATA,
+        "verify", "Measure whether the optimiser's plan is the recipe.", "data:verify", RECIPE, WORDS, DATA,
         choice("--optimize", "exact|fast", "The plan, compared with none.", "fast", "none|exact|fast"),
         number("--samples", "N", "Samples of an epoch, spread over the data.", 64, 1),
         number("--epochs", "N", "How often, with new random parameters.", 1, 1),
@@ -146,31 +134,17 @@ COMMANDS = (
     ),
     command(
         "bench", "Compare recipes: how fast, stage by stage, and what they do.", "bench:bench",
-        argument(
-            "words", "RECIPE... [DATA]",
-            "Recipe files, or names of the gallery; then the data: a folder of images or of bags, or a CSV file; "
-            "for pairs TARGET=PATH for each target; or a packed store.", nargs="+",
-        ),
-        DATA, choice("--against", "stock", "Compare each recipe with albumentations' own Compose."),
+        argument("words", "RECIPE... [DATA]", _BENCH, nargs="+"), DATA,
+        choice("--against", "stock", "Compare each recipe with albumentations' own Compose."),
         option("--optimize", "none,exact,fast", "Levels to compare; else none, and what each recipe chooses."),
         number("--samples", "N", "Samples of a pass, at most.", 64, 1),
         number("--seconds", "S", "For each side and number of workers, roughly.", 10.0, 0.01, 3600),
-        option(
-            "--workers", "0,1,2,4",
-            "Sweep: epochs read by so many threads, and by so many processes; 0: neither.",
-        ),
-        option(
-            "--sizes", "1000,10000",
-            "With --workers: samples of an epoch; else from the data, as time allows.",
-        ),
+        option("--workers", "0,1,2,4", "Sweep: epochs read by so many threads, and by so many processes; 0: neither."),
+        option("--sizes", "1000,10000", "With --workers: samples of an epoch; else from the data, as time allows."),
         number("--batch-size", "N", "Samples in a batch: 8, of bags 1.", None, 1),
-        option(
-            "--train-step", "MS|FILE.py[:NAME]",
-            "The share of a training step that is waiting: of so many ms, or of your model.",
-        ),
+        option("--train-step", "MS|FILE.py[:NAME]", "The share of a training step, of ms or your model, that waits."),
         option("--device", "cpu|cuda|cuda:N", "Of the model. Otherwise: a GPU where there is one."),
-        option(
-            "--effects", None, "Also look at what the steps do to the samples.", True),
+        option("--effects", None, "Also look at what the steps do to the samples.", True),
         option("--ablate", None, "Leave each step out in turn."),
         destination("FOLDER", "Write a report here: a page, and bench.json."),
         option("--baseline", "FILE", "A record of --json --against stock, to be held against.", type=Path),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import math
+import re
 import textwrap
 from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +19,13 @@ from augrecipes.paths import local
 _JSON = "--json"
 _HELP = frozenset({"-h", "--help"})
 _WIDEST_HELP = 110
+# What argparse says, and what this program says.
+_ERRORS = (
+    (r"^argument (\S+): expected one argument$", r"Option \1 requires an argument"),
+    (r"^argument ", "Invalid value for "),
+    (r"^the following arguments are required: (.*?)(, DATA)?$", r"Missing argument \1"),
+    (r"^unrecognized arguments: (\S+).*$", r"No such option: \1"),
+)
 
 
 class UsageError(Exception):
@@ -121,14 +128,13 @@ def _with_file_of_json(words: Sequence[str]) -> list[str]:
     >>> _with_file_of_json(["a.yaml", "--json", "out.json"]), _with_file_of_json(["--json", "a.yaml"])
     (['a.yaml', '--json=out.json'], ['--json=-', 'a.yaml'])
     """
-    end = words.index("--") if "--" in words else len(words)
     joined: list[str] = []
-    for before, word in pairwise(["", *words[:end]]):
+    for before, word in pairwise(["", *words]):
         if before == _JSON and word.lower().endswith(".json"):
             joined[-1] = f"{_JSON}={word}"
         else:
             joined.append(f"{_JSON}={STDOUT}" if word == _JSON else word)
-    return [*joined, *words[end:]]
+    return joined
 
 
 class _Formatter(RawDescriptionHelpFormatter):
@@ -147,22 +153,27 @@ class CommandParser(ArgumentParser):
         columns = min(width(), _WIDEST_HELP)
         how: dict[str, Any] = {"add_help": False, "allow_abbrev": False}
         how |= {"formatter_class": partial(_Formatter, width=columns, max_help_position=28)}
-        super().__init__(name, f"{name} [OPTIONS] {usage}".rstrip(), paragraphs(about, columns), **how, **more)
+        about = about and paragraphs(about, columns)
+        super().__init__(name, f"{name} [OPTIONS] {usage}".rstrip(), about, **how, **more)
         places, options = self.add_argument_group("Arguments"), self.add_argument_group("Options")
         for names, details in arguments:
             (options if names[0].startswith("-") else places).add_argument(*names, **details)
         options.add_argument("-h", "--help", action="store_true", help="Show this message and exit.")
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse finds wrong."""
-        raise UsageError(message.replace("argument ", "Invalid value for ", 1))
+        """Raise what argparse finds wrong, in the words of the program's other errors."""
+        for pattern, words in _ERRORS:
+            message = re.sub(pattern, words, message)
+        raise UsageError(message)
 
 
 def paragraphs(text: str, columns: int) -> str:
     """A docstring as help: paragraphs filled, but for those that a line with a backspace begins."""
-    parts = [part.strip("\n") for part in inspect.cleandoc(text).split("\n\n")]
-    kept = (part.removeprefix("\b\n") if part.startswith("\b") else textwrap.fill(part, columns - 2) for part in parts)
-    return textwrap.indent("\n\n".join(kept), "  ")
+    from inspect import cleandoc  # late: only help needs it
+
+    parts = [part.strip("\n") for part in cleandoc(text).split("\n\n")]
+    shown = (part.removeprefix("\b\n") if part.startswith("\b") else textwrap.fill(part, columns - 2) for part in parts)
+    return textwrap.indent("\n\n".join(shown), "  ")
 
 
 class Command(NamedTuple):
@@ -204,13 +215,21 @@ class Command(NamedTuple):
         Raises:
             UsageError: they are none.
         """
-        if _HELP.intersection(words[: words.index("--") if "--" in words else len(words)]):
+        end = words.index("--") if "--" in words else len(words)
+        if _HELP.intersection(words[:end]):
             put(self.parser(self.function.__doc__ or "").format_help().rstrip("\n"))
             raise SystemExit(0)
-        args, surplus = self.parser().parse_known_intermixed_args(_with_file_of_json(words))
+        # argparse would take these for options in spite of the dashes before them.
+        files = [f"./{word}" if word[:1] == "-" != word else word for word in words[end + 1 :]]
+        args, surplus = self.parser().parse_known_intermixed_args([*_with_file_of_json(words[:end]), *files])
+        if surplus and surplus[0][:1] != "-":
+            raise UsageError(f"Got unexpected extra argument {surplus[0]}")
         if surplus:
+            from augrecipes.recipe.problems import near
+
             word = surplus[0].partition("=")[0]
-            raise UsageError(f"{'No such option:' if word[:1] == '-' else 'Got unexpected extra argument'} {word}")
+            hint = near(word, [name for names, _ in self.arguments for name in names])
+            raise UsageError(f"No such option: {word}{hint.text}")
         return args
 
 

@@ -64,12 +64,12 @@ def step(args: Namespace) -> None:
     """
     from augrecipes.ops.refused import REFUSED
     from augrecipes.recipe import suggest
-    from augrecipes.recipe.step_facts import step_facts, step_names
+    from augrecipes.recipe.words import step_facts, step_names
     from augrecipes.report import Report, TextTable
 
     names, name = step_names(), args.name
     if name is None:
-        cells = [(one, step_facts(one)["about"]) for one in names]
+        cells = [(each, step_facts(each)["about"]) for each in names]
         answer(args, dict(cells), lambda: show(Report(tables=[TextTable("", (), cells, strong=(0,))])))
         return
     if name not in names:

@@ -87,7 +87,7 @@ def cache(args: Namespace) -> None:
       augrecipes cache --clear
       augrecipes cache --clear folders
     """
-    by_name = {one.name: one for one in CACHES}
+    by_name = {each.name: each for each in CACHES}
     for name in args.names:
         if name not in by_name:
             raise refusal(f"there is no cache {name!r}; there are {', '.join(by_name)}", "NAME")
@@ -110,12 +110,12 @@ def _tell_use(used: list[CacheUse], cleared: bool) -> None:
     say_line(cache_folder())
     say()
     columns = 4 if cleared else 5
-    rows = [(one.cache, one.about, f"{one.files:,}", in_bytes(one.bytes), _age(one.last_used)) for one in used]
+    rows = [(use.cache, use.about, f"{use.files:,}", in_bytes(use.bytes), _age(use.last_used)) for use in used]
     headings = ("cache", "of", "files", "size", "last used")[:columns]
     show(Report(tables=[TextTable("", headings, [row[:columns] for row in rows], right=(2, 3, 4))]))
     if cleared:
         say()
-        good(f"cleared {counted(sum(one.files for one in used), 'file')}, {in_bytes(sum(one.bytes for one in used))}")
+        good(f"cleared {counted(sum(use.files for use in used), 'file')}, {in_bytes(sum(use.bytes for use in used))}")
 
 
 def _age(seconds: float | None) -> str:

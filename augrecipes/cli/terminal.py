@@ -73,12 +73,12 @@ def paint(text: str, style: str, stream: TextIO) -> str:
 @contextmanager
 def report_once() -> Iterator[None]:
     """Log each message of the library once, however often the same data are opened."""
-    said: set[str] = set()
+    messages: set[str] = set()
 
     def fresh(record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        known = message in said
-        said.add(message)
+        known = message in messages
+        messages.add(message)
         return not known
 
     logger = logging.getLogger("augrecipes")

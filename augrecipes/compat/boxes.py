@@ -2,12 +2,12 @@
 
 albumentations' processors ask for this before the steps, behind each of them and at the end. Boxes are shares of the
 image's sides there, float64, and lose what is beyond the sides; those without width or height are dropped. Labels are
-encoded once, and boxes that no step has moved are not filtered again.
+encoded once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ def prepare(processor: Any, rows: str | None) -> None:
         processor._remove_label_fields = lambda data, name: _without_labels(processor, data, name, rows)
     is_of_boxes = isinstance(processor, BboxProcessor)
     processor.rules = rules = BoxRules(processor.params) if is_of_boxes else PointRules(processor.params)
-    processor.filter = UnchangedFilter(rules.filter).filter if isinstance(rules, BoxRules) else rules.filter
+    processor.filter = rules.filter
     processor.check_and_convert = rules.convert
     processor.preprocess = lambda data: _preprocess(processor, data)
     processor.postprocess = lambda data: _postprocess(processor, data)
@@ -82,28 +82,6 @@ def _postprocess(processor: Any, data: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-class UnchangedFilter:
-    """Filters by `inner`. What that has left it leaves again, at the same size, without looking."""
-
-    def __init__(self, inner: Callable[[np.ndarray, Any], np.ndarray]) -> None:
-        self._inner = inner
-        self._last_result: tuple[Any, ...] = ()
-
-    def filter(self, data: np.ndarray, shape: Any) -> np.ndarray:
-        """What `inner` gives, bit for bit; the very array, where that is what came.
-
-        Args:
-            data: n × 4 or more boxes, in albumentations' terms.
-            shape: height and width of the image, under these names.
-        """
-        boxes = data.tobytes(), data.shape, data.dtype, shape["height"], shape["width"]
-        if boxes == self._last_result:
-            return data
-        result = self._inner(data, shape)
-        self._last_result = result.tobytes(), result.shape, result.dtype, *boxes[3:]
-        return data if self._last_result == boxes else result
-
-
 class BoxRules:
     """What is done to boxes, by the recipe's `inputs`."""
 
@@ -138,7 +116,7 @@ class BoxRules:
             ValueError: one of those that come has no place on the image.
         """
         form |= self._form if form else 0
-        return moved_rows("boxes", boxes, moves, size, self._needs_address, form, passed)
+        return moved_rows(boxes, moves, size, self._needs_address, form, passed)
 
     def convert(self, data: np.ndarray, shape: Any, direction: str = "to") -> np.ndarray:
         """Boxes of the recipe's format as shares of the sides (`to`), and back.

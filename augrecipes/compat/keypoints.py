@@ -14,19 +14,20 @@ from augrecipes.native.op_numbers import LIMITS
 
 NO_MOVES = np.empty((0, LIMITS.MOVE))
 _NO_XY = 3  # columns of albumentations' keypoints between y and what is the caller's: z, angle, scale
+_REMOVED = 64  # as native/boxes.c numbers it
 _HALF = 0.5  # a pixel around its centre
 
 
-def moved_rows(kernel: str, rows: np.ndarray, moves: np.ndarray, size: Any, *rest: Any) -> np.ndarray:
-    """What a native kernel, `boxes` or `keypoints`, leaves of rows that it moves in place.
+def moved_rows(rows: np.ndarray, moves: np.ndarray, size: Any, *how: Any) -> np.ndarray:
+    """What the native kernel leaves of boxes, or keypoints, that it moves in place.
 
     Raises:
         ValueError: one of those that come has no place on the image.
     """
     kernels = library()
     assert kernels is not None, "there is a program"
-    move = kernels.kernel(kernel, "pllplddpii" if kernel == "boxes" else "pllplddiii")
-    count = move(address_of(rows), *rows.shape, address_of(moves), len(moves), *size, *rest)
+    what = address_of(rows), *rows.shape, address_of(moves), len(moves)
+    count = kernels.kernel("places", "pllplddpii")(*what, *size, *how)
     if count < 0:
         raise ValueError("it has no place on the image")
     return rows[:count]
@@ -40,7 +41,7 @@ class PointRules:
 
     def move(self, points: np.ndarray, moves: np.ndarray, size: Any, form: int, passed: bool) -> np.ndarray:
         """As `BoxRules.move`, of rows of x, y and more."""
-        return moved_rows("keypoints", points, moves, size, self._params.remove_invisible, form, passed)
+        return moved_rows(points, moves, size, None, form | _REMOVED * self._params.remove_invisible, passed)
 
     def filter(self, data: np.ndarray, shape: Any) -> np.ndarray:
         """Those on a pixel of the image, or all of them where `remove_invisible` is false."""

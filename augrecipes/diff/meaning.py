@@ -17,7 +17,7 @@ from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective
 from augrecipes.ops.registry import plain as instance
-from augrecipes.recipe.model import Arguments, Bag, Mode, Output, Recipe, Step, canonical
+from augrecipes.recipe.model import KEYS, Arguments, Bag, Mode, Output, Recipe, Step, canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +126,14 @@ def settings(a: Recipe, b: Recipe, modes: Sequence[Mode]) -> tuple[Change, ...]:
 
 
 def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
-    """Every setting with its default, nested as the file has it."""
+    """Every setting with its default, nested as the file has it; steps are compared one by one."""
+    drawn = {name: getattr(recipe, key.field) for name, key in KEYS.items() if key.field and key.changes == "draws"}
     inputs = asdict(recipe.inputs)
     outputs = {name: _output(recipe.outputs.get(name, recipe.output)) for name in recipe.scales}
-    return {
-        "kind": recipe.kind,
+    return drawn | {
         "scales": dict(recipe.scales),
         "bag": asdict(recipe.bag or Bag()) if recipe.facts.tiles else {},
         "views": {view.name: {"count": view.count, "of": view.of} for view in recipe.views if "train" in modes},
-        "correspondence": recipe.correspondence,
-        "allow_resampling": recipe.allow_resampling,
         "tta": recipe.tta and asdict(recipe.tta),
         "inputs": {"image": {key: inputs.pop(key) for key in ("channels", "dtype", "min_size")}, **inputs},
         "output": outputs if recipe.facts.scales else _output(recipe.output),
@@ -144,6 +142,7 @@ def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
             for top in (recipe.batch if "train" in modes else ())
             for step in top.walk()
         },
+        "steps": None,
         "eval": "there" if "eval" in modes and recipe.eval is not None else None,
     }
 

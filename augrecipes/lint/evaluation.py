@@ -41,7 +41,7 @@ def eval_size(recipe: Recipe) -> Findings:
     for training, evaluation in _both(recipe):
         (size, _), (other, step) = _final(recipe, training), _final(recipe, evaluation)
         if size.exact and other.exact and size.low != other.low and step is not None:
-            there, here = (f"{found.low[0]:g} × {found.low[1]:g}" for found in (other, size))
+            there, here = (f"{bounds.low[0]:g} × {bounds.low[1]:g}" for bounds in (other, size))
             message = f"evaluation ends at {there} px, training at {here}"
             yield Finding(f"{message}; end both at one size, or write `eval: derived`", step, fixes=_DERIVED)
 
@@ -60,9 +60,9 @@ def eval_interpolation(recipe: Recipe) -> Findings:
     for training, evaluation in _both(recipe):
         known = {name for step in _able(training) for name in _interpolations(step)}
         for step in _able(evaluation):
-            found = _interpolations(step)
-            if known and not found <= known:
-                here, there = " and ".join(sorted(found - known)), " and ".join(sorted(known))
+            used = _interpolations(step)
+            if known and not used <= known:
+                here, there = " and ".join(sorted(used - known)), " and ".join(sorted(known))
                 message = f"{step.name} resizes with {here}, and training with {there}; use one of them in both"
                 fixes = (Fix("set", f"interpolation: {there}"),) if len(known) == 1 else ()
                 yield Finding(message, step, "interpolation", fixes)
@@ -95,10 +95,10 @@ def eval_step(recipe: Recipe) -> Findings:
     for training, evaluation in _both(recipe):
         tested = {step.name for step in _able(evaluation)}
         for row in derive(training, recipe.scales.plain()):
-            kept = [step.name for step in row.becomes if _repaints(step)]
+            names = [step.name for step in row.becomes if _repaints(step)]
             # Of a group that samples one of several any will do.
             likely = tested & {step.name for step in _able((row.step,))}
-            for name in kept if not likely else [name for name in kept if row.inner and name not in tested]:
+            for name in names if not likely else [name for name in names if row.inner and name not in tested]:
                 message = f"{name} acts on every image in training, and evaluation has no {name}"
                 yield Finding(f"{message}; add it to `eval:`, or write `eval: derived`", row.step, fixes=_DERIVED)
         trained = {step.name for step in _able(training)}

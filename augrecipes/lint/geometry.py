@@ -1,4 +1,4 @@
-"""L2: sizes, crops and borders of single images; L3: colour, statistics and channels."""
+"""L2: sizes, crops and borders of single images; L3: colour, statistics and channels; L8: sizes of whole batches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import cos, radians, sin
 
 from augrecipes.errors import Fix
 from augrecipes.lint.record import Finding, Findings, rule
-from augrecipes.lint.walk import acting, after, along, on_one_grid, sections
+from augrecipes.lint.walk import acting, after, along, arriving, on_one_grid, sections
 from augrecipes.ops.groups import SEQUENTIAL
 from augrecipes.ops.intervals import interval
 from augrecipes.ops.ranges import is_neutral
@@ -114,31 +114,31 @@ def _too_large(step: Step, size: SizeBounds, unit: str) -> Findings:
 def ragged_sizes(recipe: Recipe) -> Findings:
     """The step that spoils one size for all images, if no later step restores it."""
     for steps in on_one_grid(recipe):
-        found = None
+        finding = None
         for step, size, result in along(recipe, steps):
             if result.exact:
-                found = None
+                finding = None
             elif acting(step, size).exact:
                 message = f"{step.name} decides the size but acts with p = {chance(step):g}; write `p: 1.0`"
-                found = Finding(message, step, "p", (Fix("set", "p: 1.0"),))
+                finding = Finding(message, step, "p", (Fix("set", "p: 1.0"),))
             elif size.exact and all(inner.is_group or op_record(inner.name).is_known for inner in step.walk()):
                 message = f"{step.name} leaves some {size.low[0]:g} × {size.low[1]:g} images with another size"
-                found = Finding(f"{message}; make them square before it, or fix the size after it", step)
-        if found is not None:
-            yield found
+                finding = Finding(f"{message}; make them square before it, or fix the size after it", step)
+        if finding is not None:
+            yield finding
 
 
 @rule("L301", "statistics-after-crop", advice=True)
 def statistics_after_crop(recipe: Recipe) -> Findings:
     """The first step of a section that reads the whole image's statistics behind a random crop, in groups too."""
     for steps in sections(recipe):
-        crop, found = "", []
+        crop, findings = "", []
         for top in steps:
             readers = [step for step in top.walk() if crop and _reads(step) and "L301" not in step.ignored]
             tail = f"of what {crop} left; put it in front, or silence this"
-            found += [Finding(f"{step.name} depends on {_reads(step)} {tail}", step) for step in readers]
+            findings += [Finding(f"{step.name} depends on {_reads(step)} {tail}", step) for step in readers]
             crop = next((step.name for step in top.walk() if _cuts(step)), crop)
-        yield from found[:1]
+        yield from findings[:1]
 
 
 def _cuts(step: Step) -> bool:
@@ -168,8 +168,8 @@ def channel_count(recipe: Recipe) -> Findings:
                 takes = " or ".join(str(count) for count in record.channels)
                 extra = "; put ToRGB before it" if channels == 1 and 3 in record.channels else ""
                 yield Finding(f"{step.name} takes {takes} channels, but images have {channels}{extra}", step)
-            if (made := op_record(top.name).channels_after) is not None and not top.target:
-                channels = made(effective(top)) if chance(top) >= 1 else None
+            if (channels_after := op_record(top.name).channels_after) is not None and not top.target:
+                channels = channels_after(effective(top)) if chance(top) >= 1 else None
 
 
 @rule("L303", "jitter-defaults")
@@ -191,3 +191,14 @@ def levels_in_floats(recipe: Recipe) -> Findings:
             if record_of(step).in_levels and not is_neutral(step):
                 message = f"{step.name} rounds float32 images to 256 levels; leave it out, or give the recipe uint8"
                 yield Finding(message, step, fixes=(Fix("remove"),))
+
+
+@rule("L801", "batch-size-differs")
+def batch_size_differs(recipe: Recipe) -> Findings:
+    """Steps of `batch:` behind steps that may leave images of different sizes."""
+    size = arriving(recipe)
+    for step in next(on_one_grid(recipe)) if recipe.batch else ():
+        size = after(step, size)
+    if recipe.batch and not size.exact:
+        message = f"{recipe.batch[0].name} mixes images of one size; end `steps:` in a crop of fixed size"
+        yield Finding(message, recipe.batch[0])

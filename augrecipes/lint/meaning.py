@@ -156,9 +156,9 @@ def _draws(step: Step) -> bool:
 @rule("L504", "group-defaults")
 def group_defaults(recipe: Recipe) -> Findings:
     """The first group of another default, where OpenCV's integers show that the recipe came from albumentations."""
-    found = other_default(recipe) if any(integer_constant(recipe)) else None
-    if found:
-        step, message, fix = found
+    default = other_default(recipe) if any(integer_constant(recipe)) else None
+    if default:
+        step, message, fix = default
         yield Finding(message, step, fixes=(fix,))
 
 

@@ -99,5 +99,5 @@ def degrade_before_crop(recipe: Recipe) -> Findings:
     """Shared windows behind a Degrade: a whole image is degraded, and most of it thrown away."""
     for step, named, _, degrade in by_target(recipe):
         if degrade and op_record(step.name).action == "window" and len(named) > 1 and chance(step) > 0:
-            made = f"what the Degrade in line {degrade.position.line} has made of the whole image"
-            yield Finding(f"{step.name} cuts {made}; put it before the Degrade", step)
+            image = f"what the Degrade in line {degrade.position.line} has made of the whole image"
+            yield Finding(f"{step.name} cuts {image}; put it before the Degrade", step)

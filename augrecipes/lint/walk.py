@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from functools import reduce
 from math import inf
 from typing import Any
@@ -85,16 +84,17 @@ def _counted(step: Step, scales: dict[str, int]) -> Step:
     record = op_record(step.name)
     if not record.pixels or step.at is None:
         return step
-    factor = Fraction(min(scales.values()), scales[step.at])
+    coarsest, own = min(scales.values()), scales[step.at]
     values = effective(step)
-    counted = {name: _times(values[name], factor) for name in record.pixels if values.get(name) is not None}
+    counted = {name: _scaled(values[name], coarsest, own) for name in record.pixels if values.get(name) is not None}
     return replace(step, args=Arguments({**step.args.plain(), **counted}))
 
 
-def _times(value: Any, factor: Fraction) -> Any:
+def _scaled(value: Any, numerator: int, denominator: int) -> Any:
+    """A number of pixels, or each in a list, by a ratio."""
     if isinstance(value, list | tuple):
-        return [_times(item, factor) for item in value]
-    return int(value * factor) if isinstance(value, int) else value
+        return [_scaled(item, numerator, denominator) for item in value]
+    return value * numerator // denominator if isinstance(value, int) else value
 
 
 # -- pairs -------------------------------------------------------------------------------------------------------------

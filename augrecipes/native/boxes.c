@@ -10,8 +10,9 @@
 static const double LEAST = 1e-3, ROUNDING = 1e-7, WHOLE = 1 - 1e-6, BEYOND = 1e-5; /* as in compat/boxes.py */
 
 /* What boxes are in a recipe's format: in pixels, with a size in place of a corner, about a middle; whether they are cut at
-   the sides; and whether they come so, and leave so. Otherwise they are left, top, right and bottom in shares of the sides. */
-enum { IN_PX = 1, SIZED = 2, CENTRED = 4, CLIPPED = 8, COMES = 16, LEAVES = 32 };
+   the sides; and whether they come so, and leave so. Otherwise they are left, top, right and bottom in shares of the sides.
+   Of keypoints: whether those are removed that no pixel of the image shows. */
+enum { IN_PX = 1, SIZED = 2, CENTRED = 4, CLIPPED = 8, COMES = 16, LEAVES = 32, REMOVED = 64 };
 
 static inline double within(double share) { return share < 0 ? 0 : share > 1 ? 1 : share; }
 
@@ -88,58 +89,48 @@ static inline void move_box(double *box, const double *move) {
     }
 }
 
-/* boxes:    count x columns; of each the first four are it
+/* Whether a box, or a keypoint, is left in an image. */
+static inline int stays_in(double *row, double height, double width, const double *needs, int form) {
+    if (needs)
+        return cut_box(row, height, width, needs);
+    return !(form & REMOVED) || (row[0] >= -0.5 && row[0] < width && row[1] >= -0.5 && row[1] < height);
+}
+
+/* Whether it has a place on the image that it comes with; a keypoint's may be no number. */
+static inline int comes_to(double *row, int form, double height, double width, const double *needs) {
+    if (needs)
+        return to_shares(row, form, height, width);
+    return !(form & REMOVED) || !(row[0] < 0 || row[0] >= width || row[1] < 0 || row[1] >= height) ||
+           row[0] != row[0] || row[1] != row[1];
+}
+
+/* rows:     count x columns; of each the first numbers are a box, or x and y of a keypoint in px
    moves:    so many, MOVE numbers each: see moves.h
-   needs:    area, visibility, width and height that a box must have, and by how much one side may be the longer, or -1
+   needs:    area, visibility, width and height that a box must have, and by how much one side may be the longer, or -1;
+             NULL: they are keypoints
    passed:   whether they are filtered before the first move, too
    Answers how many are left, which lie first then. */
-KERNEL(boxes)(double *boxes, int64_t count, int64_t columns, const double *moves, int64_t steps, double height, double width,
-              const double *needs, int32_t form, int32_t passed) {
+KERNEL(places)(double *rows, int64_t count, int64_t columns, const double *moves, int64_t steps, double height, double width,
+               const double *needs, int32_t form, int32_t passed) {
     int32_t left = 0;
     for (int64_t k = 0; k < count; k++) {
-        double *box = boxes + k * columns, tall = height, wide = width;
-        if (form & COMES && !to_shares(box, form, tall, wide))
+        double *row = rows + k * columns, tall = height, wide = width;
+        if (form & COMES && !comes_to(row, form, tall, wide, needs))
             return REFUSED;
         int stays = !(form & COMES && form & CLIPPED) ||
-                    ((box[2] - box[0]) * wide > LEAST && (box[3] - box[1]) * tall > LEAST);
+                    ((row[2] - row[0]) * wide > LEAST && (row[3] - row[1]) * tall > LEAST);
         if (passed || (!steps && form & LEAVES))
-            stays = stays && cut_box(box, tall, wide, needs);
+            stays = stays && stays_in(row, tall, wide, needs, form);
         for (const double *move = moves; move < moves + steps * MOVE && stays; move += MOVE) {
-            move_box(box, move);
+            needs ? move_box(row, move) : move_place(row, move + 5);
             tall = move[3], wide = move[4];
-            stays = cut_box(box, tall, wide, needs);
+            stays = stays_in(row, tall, wide, needs, form);
         }
         if (!stays)
             continue;
-        if (form & LEAVES)
-            from_shares(box, form, tall, wide);
-        memmove(boxes + left++ * columns, box, (size_t)columns * sizeof *box);
-    }
-    return left;
-}
-
-/* Whether a place is on a pixel of an image, or by so much left of it or above it. */
-static inline int is_on_image(const double *place, double before, double height, double width) {
-    return place[0] >= -before && place[0] < width && place[1] >= -before && place[1] < height;
-}
-
-/* The same of keypoints, whose first two numbers are x and y in px; `removes`: those that no pixel of the image shows. */
-KERNEL(keypoints)(double *points, int64_t count, int64_t columns, const double *moves, int64_t steps, double height,
-                  double width, int32_t removes, int32_t form, int32_t passed) {
-    int32_t left = 0;
-    for (int64_t k = 0; k < count; k++) {
-        double *point = points + k * columns;
-        int stays = 1, is_place = point[0] == point[0] && point[1] == point[1];
-        if (form & COMES && removes && is_place && !is_on_image(point, 0, height, width))
-            return REFUSED;
-        if (removes && (passed || (!steps && form & LEAVES)))
-            stays = is_on_image(point, 0.5, height, width);
-        for (const double *move = moves; move < moves + steps * MOVE && stays; move += MOVE) {
-            move_place(point, move + 5);
-            stays = !removes || is_on_image(point, 0.5, move[3], move[4]);
-        }
-        if (stays)
-            memmove(points + left++ * columns, point, (size_t)columns * sizeof *point);
+        if (needs && form & LEAVES)
+            from_shares(row, form, tall, wide);
+        memmove(rows + left++ * columns, row, (size_t)columns * sizeof *row);
     }
     return left;
 }

@@ -10,6 +10,7 @@
    Law: tests/laws/test_hard_images.py (lab: every colour in the soak), tests/laws/test_native_points.py. */
 
 #include "lab.h"
+#include "sampled.h"
 
 enum { COUNTS = 2 };
 
@@ -27,16 +28,6 @@ typedef struct {
     float *shares;
     uint8_t *tables;
 } Tiles;
-
-/* A place beyond the end, mirrored about the last one. */
-static inline int64_t fold(int64_t place, int64_t count) {
-    while (place >= count || place < 0) {
-        if (count == 1)
-            return 0;
-        place = place < 0 ? -place : 2 * (count - 1) - place;
-    }
-    return place;
-}
 
 /* Count levels, each `apart` bytes from the one before, that begin at column x. */
 static void count_some(const Tiles *tiles, const uint8_t *levels, int64_t apart, int64_t x, int64_t some) {
@@ -56,7 +47,7 @@ static void count_some(const Tiles *tiles, const uint8_t *levels, int64_t apart,
 /* Count what is mirrored beyond the right end of a row. */
 static void count_beyond(const Tiles *tiles, const uint8_t *row) {
     for (int64_t x = tiles->columns; x < tiles->across * tiles->width; x++)
-        count_some(tiles, row + fold(x, tiles->columns) * tiles->channels, 1, x, 1);
+        count_some(tiles, row + fold((int32_t)x, (int32_t)tiles->columns, BORDER_REFLECT_101) * tiles->channels, 1, x, 1);
 }
 
 /* Clip the counts of one tile, share out what was clipped, and make its table of their sums. */
@@ -98,7 +89,7 @@ static void count_all(const Tiles *tiles, const Lab *lab, const uint8_t *source,
     for (int64_t y = 0; y < tiles->down * tiles->height; y++) {
         const uint8_t *row = source + y * length;
         if (y >= tiles->rows || tiles->channels == 1) {
-            row = (tiles->channels == 1 ? source : target) + fold(y, tiles->rows) * length;
+            row = (tiles->channels == 1 ? source : target) + fold((int32_t)y, (int32_t)tiles->rows, BORDER_REFLECT_101) * length;
             count_some(tiles, row, tiles->channels, 0, tiles->columns);
         } else {
             for (int64_t x = 0; x < tiles->columns; x += ACROSS) {

@@ -7,34 +7,15 @@
 #include "sampled.h"
 #include "near.h"
 
-/* An image that is sampled; `end`: bytes from its first to behind its last pixel. */
-typedef struct {
-    const uint8_t *pixels;
-    int32_t rows, columns, step, end, channels, border;
-    uint32_t fill;
-} Source;
-
-/* The same for a block; a division for each would take long, and is seldom needed. */
+/* `fold` for a block; a division for each would take long, and is seldom needed. */
 static __attribute__((noinline)) void fold_block(const int32_t *restrict at, int32_t more, int32_t n, int32_t border, int32_t *restrict to) {
-    int32_t strays = 0, edge = border == BORDER_REFLECT_101;
-    if (border == BORDER_CONSTANT)
-        for (int i = 0; i < BLOCK; i++)
-            to[i] = (uint32_t)(at[i] + more) < (uint32_t)n ? at[i] + more : -1;
-    else if (border == BORDER_REPLICATE)
-        for (int i = 0; i < BLOCK; i++)
-            to[i] = MIN(MAX(at[i] + more, 0), n - 1);
-    else if (border == BORDER_WRAP)
-        for (int i = 0; i < BLOCK; i++) {
-            int32_t a = at[i] + more, b = a < 0 ? a + n : a;
-            to[i] = b >= n ? b - n : b;
-            strays |= (uint32_t)to[i] >= (uint32_t)n;
-        }
-    else
-        for (int i = 0; i < BLOCK; i++) {
-            int32_t a = at[i] + more, b = a < 0 ? edge - 1 - a : a;
-            to[i] = b >= n ? 2 * n - 1 - edge - b : b;
-            strays |= (uint32_t)to[i] >= (uint32_t)n;
-        }
+    const Fold f = border == BORDER_CONSTANT ? (Fold){0, -1, -1} : fold_of(n, border);
+    int32_t strays = 0;
+    for (int i = 0; i < BLOCK; i++) {
+        int32_t a = at[i] + more, b = a < 0 ? f.times * a + f.before : a;
+        to[i] = a >= n ? f.times * a + f.behind : b;
+        strays |= (uint32_t)to[i] >= (uint32_t)n && border != BORDER_CONSTANT;
+    }
     for (int i = 0; i < BLOCK && strays; i++)
         to[i] = fold(at[i] + more, n, border);
 }

@@ -12,6 +12,26 @@ enum { WARP_AFFINE = 0, WARP_PERSPECTIVE = 1, WARP_MAPS = 2 }; /* how `warp` is 
 enum { LINE = 64, NEAR = 3 << 19 }; /* bytes that processors read at once, and that they have at hand */
 enum { GAUSSIAN_WIDTH = 448 }; /* numbers of a row in the workspace of `gaussian` */
 
+/* An image that is sampled; `end`: bytes from its first to behind its last pixel. */
+typedef struct {
+    const uint8_t *pixels;
+    int32_t rows, columns, step, end, channels, border;
+    uint32_t fill;
+} Source;
+
+/* How a border folds a coordinate back that lies no further outside than the image is long: it is multiplied, and what is
+   added to one before the image, and to one behind it. Those of a constant border lie on the edge. */
+typedef struct {
+    int32_t times, before, behind;
+} Fold;
+
+static inline Fold fold_of(int32_t n, int32_t border) {
+    int32_t edge = border == BORDER_REFLECT_101;
+    if (border == BORDER_WRAP)
+        return (Fold){1, n, -n};
+    return border >= BORDER_REFLECT ? (Fold){-1, edge - 1, 2 * n - 1 - edge} : (Fold){0, 0, n - 1};
+}
+
 /* A coordinate that may lie outside of 0..n-1, as the border folds it back; -1 where a constant stands there. */
 static inline int32_t fold(int32_t at, int32_t n, int32_t border) {
     if ((uint32_t)at < (uint32_t)n)

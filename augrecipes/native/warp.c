@@ -12,13 +12,6 @@
 
 enum { FAR = 1 << 22 }; /* px */
 
-/* An image that is read: pixels lie side by side, `end` bytes in all. */
-typedef struct {
-    const uint8_t *pixels;
-    int32_t rows, columns, step, end, border;
-    uint32_t fill;
-} Source;
-
 /* Where the pixels of a result are taken from: by a matrix, or as two maps say. */
 typedef struct {
     int32_t kind;
@@ -93,15 +86,8 @@ static void corners_one_by_one(const Source *s, Ints x, Ints y, int64_t count, i
 
 /* `fold` for coordinates that lie no further outside than the image is wide. */
 static inline Ints fold_near(Ints at, int32_t n, int32_t border) {
-    Ints before = at < 0, behind = at >= n, low, high;
-    if (border == BORDER_WRAP)
-        low = at + n, high = at - n;
-    else if (border == BORDER_REFLECT)
-        low = -1 - at, high = 2 * n - 1 - at;
-    else if (border == BORDER_REFLECT_101)
-        low = -at, high = 2 * n - 2 - at;
-    else
-        low = at & 0, high = low + (n - 1);
+    const Fold f = fold_of(n, border);
+    Ints before = at < 0, behind = at >= n, low = at * f.times + f.before, high = at * f.times + f.behind;
     return (at & ~(before | behind)) | (low & before) | (high & behind);
 }
 
@@ -300,7 +286,7 @@ KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
         rows * step >= INT32_MAX / 4 || border < BORDER_CONSTANT || border > BORDER_REFLECT_101 || bottom > FAR ||
         right > FAR || top < 0 || left < 0 || channels < 1 || channels > 4 || (linear && channels == 2))
         return REFUSED;
-    Source s = {source, (int32_t)rows, (int32_t)columns, (int32_t)step, 0, border, fill};
+    Source s = {source, (int32_t)rows, (int32_t)columns, (int32_t)step, 0, channels, border, fill};
     s.end = (int32_t)((rows - 1) * step + columns * channels);
     double box[4] = {0, (double)columns, 0, (double)rows};
     Places p = {kind, {0}, map_x, map_y, x_down, x_across, y_down, y_across};

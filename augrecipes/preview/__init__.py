@@ -91,14 +91,12 @@ def sample_grid(
     *,
     rows: int = 4,
     columns: int | None = None,
-    seed: int = 0,
     epoch: int = 0,
     stages: bool = False,
     batch: int | None = None,
-    mode: Mode = "train",
-    optimize: Optimize | None = None,
     masks: StrPath | None = None,
     progress: Progress | None = None,
+    **compiled: Any,
 ) -> NDArray[np.uint8]:
     """The sheet that `preview` writes, uint8 H×W×3 RGB; arguments and errors are the same."""
     if rows < 1 or (columns is not None and columns < 1):
@@ -107,8 +105,7 @@ def sample_grid(
     if masks is not None and not recipe.facts.annotated:
         raise DataError(f"{recipe.name} is of kind {recipe.kind}, which has no masks")
     usual = 12 if recipe.facts.tiles else 1 if recipe.facts.views else 6
-    how = {"mode": mode, "optimize": optimize, "seed": seed}
-    request = SheetRequest(data, rows, columns or usual, epoch, stages, how, masks, progress)
+    request = SheetRequest(data, rows, columns or usual, epoch, stages, compiled, masks, progress)
     if batch is not None:
         return batch_sheet(recipe, replace(request, rows=batch, columns=1)).pixels
     return sheet_of(recipe, request).pixels

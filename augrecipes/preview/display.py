@@ -63,24 +63,36 @@ def rgb_of_output(image: NDArray[Any], output: Output) -> RgbImage:
     >>> rgb_of_output(image, Output(range=(-1.0, 1.0)))[0, 0].tolist()
     [128, 128, 128]
     """
-    values = image if output.layout == "hwc" else np.moveaxis(image, 0, -1)
     color = "rgb" if output.where == "device" and image.dtype == np.uint8 else output.color
-    if image.dtype != np.uint8:
-        values = values.astype(np.float32)
-        if output.normalize is not None:
-            std, mean = (np.array(v, np.float32) for v in (output.normalize.std, output.normalize.mean))
-            values = values * std + mean
-        else:
-            low, high = output.range
-            values = (values - np.float32(low)) / np.float32(high - low)
-        values = values * 255
-    if color == "y":  # luma lies in 16..235
-        values = (values.astype(np.float32) - 16) * np.float32(255 / 219)
-    if values.dtype != np.uint8:
-        values = np.rint(np.fmin(np.fmax(values, 0), 255)).astype(np.uint8)  # what is no number becomes 0
+    values = _channels_last(image, output)
+    if image.dtype != np.uint8 or color == "y":
+        levels = levels_of(image, output)
+        if color == "y":  # luma lies in 16..235
+            levels = (levels - 16) * np.float32(255 / 219)
+        values = np.rint(np.fmin(np.fmax(levels, 0), 255)).astype(np.uint8)  # what is no number becomes 0
     if values.shape[2] < 3:  # one is grey; of two, the first is shown
         values = np.repeat(values[..., :1], 3, axis=2)
     return np.ascontiguousarray(values[..., 2::-1] if color == "bgr" else values[..., :3])  # of many, three are shown
+
+
+def levels_of(image: NDArray[Any], output: Output) -> NDArray[np.float32]:
+    """An output as levels of 0..255, float32 H×W×C.
+
+    >>> levels_of(np.ones((3, 4, 5), np.float32), Output(range=(-1.0, 1.0)))[0, 0].tolist()
+    [255.0, 255.0, 255.0]
+    """
+    values = _channels_last(image, output).astype(np.float32)
+    if image.dtype == np.uint8:
+        return values
+    if output.normalize is not None:
+        mean, std = (np.array(v, np.float32) for v in (output.normalize.mean, output.normalize.std))
+        return (values * std + mean) * np.float32(255)
+    low, high = output.range
+    return (values - np.float32(low)) * np.float32(255 / (high - low))
+
+
+def _channels_last(image: NDArray[Any], output: Output) -> NDArray[Any]:
+    return image if output.layout == "hwc" else np.moveaxis(image, 0, -1)
 
 
 def within(image: RgbImage, largest: int) -> RgbImage:

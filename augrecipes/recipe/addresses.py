@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from augrecipes.errors import NO_HINT, Fix, Hint
 from augrecipes.recipe.model import KEYS
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
-from augrecipes.recipe.problems import Problems, meant, nearest
+from augrecipes.recipe.problems import Problems, hint_at, nearest
 
 SECTIONS = ("steps", "shared", "eval", "batch")
 SETTABLE = tuple(name for name, key in KEYS.items() if key.field and name not in SECTIONS)
 
 
 @dataclass(slots=True)
-class FoundStep:
+class StepNode:
     """One step among the nodes: where it hangs, what it is called; `path`: such as `eval.1.steps.0`."""
 
     path: str
@@ -55,18 +55,18 @@ class Steps:
     """Every step of all sections in file order, groups before what they hold. Shapes that are no step are skipped.
 
     Attributes:
-        of: the steps of each section.
+        listed: the steps of each section.
         named: the steps of a section and a name, in order.
         addressed: the step of a section and an id, or `Class#k`; of None and an id the first in any section.
     """
 
     def __init__(self, top: MappingNode) -> None:
-        self.of: dict[str, list[FoundStep]] = {}
-        self.named: defaultdict[tuple[str, str], list[FoundStep]] = defaultdict(list)
-        self.addressed: dict[tuple[str | None, str], FoundStep] = {}
+        self.listed: dict[str, list[StepNode]] = {}
+        self.named: defaultdict[tuple[str, str], list[StepNode]] = defaultdict(list)
+        self.addressed: dict[tuple[str | None, str], StepNode] = {}
         for section, path, node in sections(top):
-            self.of[section] = list(walk_steps(node, section, path))
-            for step in self.of[section]:
+            self.listed[section] = list(walk_steps(node, section, path))
+            for step in self.listed[section]:
                 same = self.named[section, step.name]
                 same.append(step)
                 step.ordinal = len(same)
@@ -83,14 +83,14 @@ def sections(top: MappingNode) -> list[tuple[str, str, Node | None]]:
     key = "shared" if "shared" in top.entries else "steps"
     views = top.entries.get("views")
     of_views = views.entries if isinstance(views, MappingNode) else {}
-    found = [("steps", key, top.entries.get(key)), *((name, name, top.entries.get(name)) for name in ("eval", "batch"))]
+    lists = [("steps", key, top.entries.get(key)), *((name, name, top.entries.get(name)) for name in ("eval", "batch"))]
     for name, view in of_views.items():
         if isinstance(view, MappingNode) and name not in ("steps", "eval", "batch"):
-            found.append((name, f"views.{name}.steps", view.entries.get("steps")))
-    return found
+            lists.append((name, f"views.{name}.steps", view.entries.get("steps")))
+    return lists
 
 
-def walk_steps(node: Node | None, section: str, path: str) -> Iterator[FoundStep]:
+def walk_steps(node: Node | None, section: str, path: str) -> Iterator[StepNode]:
     """Every step of a list, groups before what they hold."""
     if not isinstance(node, ListNode):
         return
@@ -105,22 +105,22 @@ def walk_steps(node: Node | None, section: str, path: str) -> Iterator[FoundStep
         entries = body.entries if isinstance(body, MappingNode) else {}
         own = entries.get("id")
         label = own.value if isinstance(own, Scalar) and isinstance(own.value, str) else None
-        yield FoundStep(here, node, index, item, name, body, label, section)
+        yield StepNode(here, node, index, item, name, body, label, section)
         yield from walk_steps(entries.get("steps"), section, f"{here}.steps")
 
 
-def find_step(steps: Steps, address: str, place: Place, problems: Problems) -> tuple[FoundStep, list[str]] | None:
+def find_step(steps: Steps, address: str, place: Place, problems: Problems) -> tuple[StepNode, list[str]] | None:
     """The step of an address and what follows it; None, with the problem noted, where there is none."""
     words = address.split(".")
-    section = words[0] if words[0] in steps.of and words[0] != "steps" and len(words) > 1 else None
+    section = words[0] if words[0] in steps.listed and words[0] != "steps" and len(words) > 1 else None
     head, *rest = words[1:] if section else words
     wanted, (name, mark, _) = section or "steps", head.partition("#")
-    found = steps.addressed.get((section, head)) or steps.addressed.get((wanted, head))
-    same = steps.named[wanted, name] if found is None and not mark else []
-    if found is None and not mark and not same and section is None:  # of views that have such a step
-        same = [step for of in steps.of if of not in ("steps", "eval") for step in steps.named[of, name]]
-    if found or len(same) == 1:
-        return found or same[0], rest
+    step = steps.addressed.get((section, head)) or steps.addressed.get((wanted, head))
+    same = steps.named[wanted, name] if step is None and not mark else []
+    if step is None and not mark and not same and section is None:  # of views that have such a step
+        same = [step for of in steps.listed if of not in ("steps", "eval") for step in steps.named[of, name]]
+    if step or len(same) == 1:
+        return step or same[0], rest
     if same:
         choices = ", ".join(step.address for step in same)
         problems.add("E506", place, f"several steps are {name}; write one of {choices}", address)
@@ -132,17 +132,17 @@ def find_step(steps: Steps, address: str, place: Place, problems: Problems) -> t
 def _hint(steps: Steps, head: str, name: str, section: str, rest: list[str]) -> Hint:
     if section == "steps" and steps.named["eval", name]:
         other = ".".join(["eval", head, *rest])
-        return meant(other, repr(other))
-    there = steps.of[section]
+        return hint_at(other, repr(other))
+    there = steps.listed[section]
     if section == "eval" and not there:
         return Hint("; `eval:` lists no steps (those of `eval: derived` follow the training steps: change them there)")
     same = [step.address for step in steps.named[section, name]]
     if same:
         return Hint(f"; there {'is' if len(same) == 1 else 'are'} {', '.join(same)}")
     names = [step.id for step in there if step.id] + [step.name for step in there]
-    found = nearest(name, names)
-    if found:
-        return Hint(f"; did you mean {found!r}?", (Fix("word", ".".join([found, *rest])),))
+    likely = nearest(name, names)
+    if likely:
+        return Hint(f"; did you mean {likely!r}?", (Fix("word", ".".join([likely, *rest])),))
     return Hint(f"; the steps are {', '.join(dict.fromkeys(step.address for step in there))}") if there else NO_HINT
 
 
@@ -158,10 +158,10 @@ def assign(top: MappingNode, steps: Steps, address: str, *, place: Place, value:
         problems.add("E507", place, f"{address!r} cannot be set; write the key in the variant itself", address)
         return
     if key not in SETTABLE and not derives:
-        found = find_step(steps, address, place, problems)
-        if found is None:
+        addressed = find_step(steps, address, place, problems)
+        if addressed is None:
             return
-        step, rest = found
+        step, rest = addressed
         if not rest:
             problems.add("E507", place, f"names a step; name its argument too, such as {address}.p", address)
             return
@@ -178,7 +178,7 @@ def assign(top: MappingNode, steps: Steps, address: str, *, place: Place, value:
     table.entries[rest[-1]], table.at[rest[-1]] = value, place
 
 
-def _body(step: FoundStep) -> MappingNode:
+def _body(step: StepNode) -> MappingNode:
     """The mapping of a step's arguments; made where the step is a bare name."""
     if isinstance(step.body, MappingNode):
         return step.body
@@ -189,7 +189,7 @@ def _body(step: FoundStep) -> MappingNode:
     return body
 
 
-def remove(gone: Iterable[FoundStep]) -> None:
+def remove(gone: Iterable[StepNode]) -> None:
     """Take steps out of their lists. Indexes of what is left no longer count."""
     for step in sorted(gone, key=lambda step: step.index, reverse=True):
         del step.parent.items[step.index]

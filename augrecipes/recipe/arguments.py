@@ -98,13 +98,13 @@ def _hint_for_text(schema: Schema, value: str) -> Hint:
 def _check_union(schema: Schema, node: Node) -> list[ArgumentProblem]:
     close: list[list[ArgumentProblem]] = []
     for part in schema["anyOf"]:
-        found = check_value(part, node)
-        if not found:
+        problems = check_value(part, node)
+        if not problems:
             return []
         # An alternative that wants this shape, and finds fault inside it, says more than the whole list.
-        if all(finding.code != "E306" or finding.key or finding.place != node.place for finding in found):
-            close.append(found)
-    values = [found for found in close if all(finding.code == "E307" for finding in found)]
+        if all(problem.code != "E306" or problem.key or problem.place != node.place for problem in problems):
+            close.append(problems)
+    values = [problems for problems in close if all(problem.code == "E307" for problem in problems)]
     if values or len(close) == 1:
         return (values or close)[0]
     return [_wrong_type(schema, node)]
@@ -127,11 +127,11 @@ def _check_items(schema: Schema, node: ListNode) -> list[ArgumentProblem]:
     if len(node.items) < least or (most is not None and len(node.items) > most):
         return [_wrong_type(schema, node)]
     parts = schema.get("prefixItems") or [schema.get("items", {})] * len(node.items)
-    found = [finding for part, item in zip(parts, node.items, strict=False) for finding in check_value(part, item)]
-    if "prefixItems" not in schema and all(finding.code == "E307" for finding in found):
-        found = found[:1]  # of things of one kind, one speaks for the rest
-    if found or not schema.get("x-nondecreasing"):
-        return found
+    problems = [problem for part, item in zip(parts, node.items, strict=False) for problem in check_value(part, item)]
+    if "prefixItems" not in schema and all(problem.code == "E307" for problem in problems):
+        problems = problems[:1]  # of things of one kind, one speaks for the rest
+    if problems or not schema.get("x-nondecreasing"):
+        return problems
     values = plain(node)
     if len(values) == 2 and all(is_number(value) for value in values) and values[0] > values[1]:
         return [ArgumentProblem("E307", node.place, f"the first value may not exceed the second, got {values}")]
@@ -140,17 +140,17 @@ def _check_items(schema: Schema, node: ListNode) -> list[ArgumentProblem]:
 
 def _check_table(schema: Schema, node: MappingNode) -> list[ArgumentProblem]:
     properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-    found: list[ArgumentProblem] = []
+    problems: list[ArgumentProblem] = []
     for key, place, value in node.pairs():
         if others is False and key not in properties:
             message = f"unknown key {key!r}; it takes {', '.join(properties)}"
-            found.append(ArgumentProblem("E304", place, message, near(key, properties)))
+            problems.append(ArgumentProblem("E304", place, message, near(key, properties)))
             continue
         part = properties.get(key, others)
         inner = check_value(part, value) if isinstance(part, Mapping) else []
-        found += [finding._replace(key=f".{key}{finding.key}") for finding in inner]
+        problems += [problem._replace(key=f".{key}{problem.key}") for problem in inner]
     missing = [key for key in schema.get("required", ()) if key not in node.entries]
-    return found + [ArgumentProblem("E305", node.place, f"key {key!r} is missing") for key in missing]
+    return problems + [ArgumentProblem("E305", node.place, f"key {key!r} is missing") for key in missing]
 
 
 def _check_bounds(schema: Schema, node: Scalar) -> list[ArgumentProblem]:

@@ -1,15 +1,16 @@
-"""Checks of groups, of Degrade and of pairs: steps and a chance to run them, targets that come to be, common grids."""
+"""Checks of steps together: groups that can run, the targets of pairs and their common grids, what `tta:` can undo."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import gcd
 from typing import Any
 
 from augrecipes.errors import Fix
 from augrecipes.ops import groups, registry
+from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import chance
+from augrecipes.ops.registry import chance, record_of
 from augrecipes.recipe.grammar import GROUPS
 from augrecipes.recipe.keys import Context
 from augrecipes.recipe.model import Recipe, Step
@@ -32,14 +33,14 @@ def check_group(context: Context, step: Step, body: MappingNode, place: Place) -
     if step.name == groups.DEGRADE:
         _check_degrade(context, step, body, place)
     takes = GROUPS.get(step.name, {}).get("properties", {})
-    fine = {
+    checked = {
         key: plain(node)
         for key, node in body.entries.items()
         if key in takes and key in ("n", "replace") and context.value(node, takes[key], "E310", f"{step.name}.{key}")
     }
     size = len(listed.items) if isinstance(listed, ListNode) else 0
-    if size and fine.get("n", 0) > size and not fine.get("replace"):
-        message = f"cannot draw {fine['n']} of {size} steps"
+    if size and checked.get("n", 0) > size and not checked.get("replace"):
+        message = f"cannot draw {checked['n']} of {size} steps"
         message += " without replace: true" if step.name == groups.SOME_OF else ""
         problems.add("E310", body.entries["n"].place, message, f"{step.name}.n")
 
@@ -132,12 +133,12 @@ def _check_order(context: Context, steps: Sequence[Step]) -> None:
     """Note the Degrades of a section whose source is not there yet, and steps limited to targets not made yet."""
     makers: dict[Any, Step] = {}
     for step in steps:
-        made = step.args.get("target") if step.name == groups.DEGRADE else None
-        if made in makers:
-            message = f"{made} is made already by the Degrade in line {context.place(makers[made]).line}"
+        target = step.args.get("target") if step.name == groups.DEGRADE else None
+        if target in makers:
+            message = f"{target} is made already by the Degrade in line {context.place(makers[target]).line}"
             context.problems.add("E312", context.place(step, "target"), message, "Degrade.target")
-        elif isinstance(made, str):
-            makers[made] = step
+        elif isinstance(target, str):
+            makers[target] = step
     waiting = dict(makers)
     for step in steps:
         degrades = step.name == groups.DEGRADE
@@ -202,3 +203,36 @@ def _check_numbers(context: Context, step: Step, argument: str, value: Any, at: 
     there = f"{value * scales[target] / scales[at]:g} px of {target}"
     message = f"{value} px of {at} are {there}; use a multiple of {unit}, such as {near}"
     context.problems.add("E313", context.place(step, argument), message, f"{step.name}.{argument}")
+
+
+def obstacles(steps: Iterable[Step]) -> Iterator[tuple[Step, str]]:
+    """The steps that put pixels where no matrix brings them back from, or by chance; and why.
+
+    >>> [(step.name, why) for step, why in obstacles([Step("Transpose", p=1), Step("ElasticTransform", p=1)])]
+    [('ElasticTransform', 'draws where pixels go')]
+    """
+    for step in steps:
+        if step.name == groups.SEQUENTIAL and chance(step) == 1:
+            yield from obstacles(step.steps)
+        elif step.name != groups.DEGRADE and chance(step) > 0 and any(map(_moves_pixels, step.walk())):
+            yield from ((step, why) for why in [_why_not_undone(step)] if why)
+
+
+def _moves_pixels(step: Step) -> bool:
+    """Whether the step may put pixels elsewhere; a registered class is asked what it acts on."""
+    record = op_record(step.name)
+    return record.moves if record.is_known else not step.is_group and "mask" in registry.plain(step).targets
+
+
+def _why_not_undone(step: Step) -> str:
+    record = op_record(step.name)
+    if step.is_group:
+        return "leaves to chance whether steps in it move pixels"
+    if not record.is_known:
+        return "is a class of your own: nothing is known of where it puts pixels"
+    if chance(step) < 1:
+        return "moves pixels in some samples only"
+    if makes_draws(step):
+        return "draws where pixels go"
+    known = record_of(step).action != "opaque" or record.effect == "padding"
+    return "" if known else "bends the image by no matrix"

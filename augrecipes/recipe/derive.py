@@ -86,11 +86,11 @@ def _counterpart(step: Step, unit: int) -> tuple[EvalSteps, str] | None:
 
     `unit`: pixels come in multiples of this.
     """
-    given, record = step.args.plain(), op_record(step.name)
+    arguments, record = step.args.plain(), op_record(step.name)
     if registry.is_registered(step.name):
-        said = getattr(registry.get_class(step.name), "in_eval", None)
-        kept: EvalSteps = [(step.name, given)] if said == "keep" else []
-        return (kept, f"its class says in_eval = {said!r}") if said in ("keep", "drop") else None
+        in_eval = getattr(registry.get_class(step.name), "in_eval", None)
+        itself: EvalSteps = [(step.name, arguments)] if in_eval == "keep" else []
+        return (itself, f"its class says in_eval = {in_eval!r}") if in_eval in ("keep", "drop") else None
     window, why = record.in_eval or (None, "")
     if not record.is_known or (record.in_eval and window is None):
         return None
@@ -98,13 +98,13 @@ def _counterpart(step: Step, unit: int) -> tuple[EvalSteps, str] | None:
         return [], "changes nothing"
     values = registry.effective(step)
     if window is not None:
-        return window(given, values, unit), why
+        return window(arguments, values, unit), why
     if not makes_draws(step):
-        return [(step.name, given)], "draws nothing"
+        return [(step.name, arguments)], "draws nothing"
     if record.settled is None and not record.draws_strength:
         return [], _DRAWS
     settled = _middle_strength(record, values) if record.settled is None else record.settled(values)
-    fixed = {**given, **settled}
+    fixed = {**arguments, **settled}
     if is_neutral(replace(step, args=Arguments(fixed))):
         return [], f"{_DRAWS}, no change among it"
     return [(step.name, fixed)], "the middle of what it draws"
@@ -138,10 +138,10 @@ def _unit(step: Step, scales: Mapping[str, int]) -> int:
 
 def _degrade(step: Step, scales: Mapping[str, int]) -> DerivedRow:
     inner = tuple(_row(child, {}) for child in step.steps)
-    made = _all(inner)
-    if not made:
+    steps = _all(inner)
+    if not steps:
         return DerivedRow(step, (), "all of its steps draw, and the target would equal its source", inner, unknown=True)
-    return DerivedRow(step, (replace(step, steps=made, id=None, places=Arguments()),), ONE_BY_ONE, inner)
+    return DerivedRow(step, (replace(step, steps=steps, id=None, places=Arguments()),), ONE_BY_ONE, inner)
 
 
 def _group(step: Step, scales: Mapping[str, int]) -> DerivedRow:
@@ -162,10 +162,10 @@ def _group(step: Step, scales: Mapping[str, int]) -> DerivedRow:
         return DerivedRow(step, (), f"draws {few} of {len(rows)}; no change among it")
     if weighted:
         acting = sorted(acting, key=lambda row: -chance(row.step))
-    taken = acting[: few - spare]
-    which = "the likeliest" if weighted and chance(taken[0].step) > chance(acting[-1].step) else "the first"
-    why = f"draws {few} of {len(rows)}: {which}, {', '.join(row.step.name for row in taken)}"
-    return DerivedRow(step, _all(taken), why, tuple(row for row in taken if unknown([row])))
+    chosen = acting[: few - spare]
+    which = "the likeliest" if weighted and chance(chosen[0].step) > chance(acting[-1].step) else "the first"
+    why = f"draws {few} of {len(rows)}: {which}, {', '.join(row.step.name for row in chosen)}"
+    return DerivedRow(step, _all(chosen), why, tuple(row for row in chosen if unknown([row])))
 
 
 def _all(rows: Iterable[DerivedRow]) -> tuple[Step, ...]:

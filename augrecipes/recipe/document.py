@@ -11,7 +11,7 @@ from augrecipes.ops import plugins, registry
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.recipe import derive, suggest
 from augrecipes.recipe.batch_steps import build_batch, check_batch
-from augrecipes.recipe.checks import check_steps, other_default
+from augrecipes.recipe.checks import check_steps, obstacles, other_default
 from augrecipes.recipe.grammar import RESERVED, NamedView
 from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_output, build_scales, build_tta
 from augrecipes.recipe.kinds import owners
@@ -19,7 +19,6 @@ from augrecipes.recipe.model import DERIVED, KEYS, Arguments, Recipe, Step, labe
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
 from augrecipes.recipe.problems import Problems, near, noted
 from augrecipes.recipe.steps import build_steps
-from augrecipes.recipe.undoing import obstacles
 from augrecipes.recipe.variants import Resolved
 from augrecipes.recipe.views import build_views, check_places
 
@@ -41,8 +40,8 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     """A recipe of everything that is understood; what is not is noted in `problems`. Runs the plugins that it names."""
     top = resolved.top
     context = Context(problems, resolved)
-    said = _plain_values(context, top)
-    context.kind = said.get("kind", "image")
+    values = _plain_values(context, top)
+    context.kind = values.get("kind", "image")
     _check_keys(context, top, partial=resolved.partial)
     if context.facts.views and "steps" in top.entries:
         message = "recipes of kind views have steps in `views:`, and those before all of them in `shared:`"
@@ -51,9 +50,9 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         if key in KEYS and key not in context.facts.keys and (owner := owners(key)):
             message = f"belongs to recipes of kind {owner}, and this is kind {context.kind}"
             problems.add("E207", top.at[key], message, key)
-    context.max_bytes = said.setdefault("max_bytes", MOST_BYTES)
+    context.max_bytes = values.setdefault("max_bytes", MOST_BYTES)
     context.scales = build_scales(context, top)
-    _run_plugins(context, top.entries.get("plugins"), said.get("plugins", ()))
+    _run_plugins(context, top.entries.get("plugins"), values.get("plugins", ()))
     first = "shared" if context.facts.views else "steps"
     steps = _section(context, top, first) or ()
     views = build_views(context, top)
@@ -74,13 +73,13 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         batch=build_batch(context, top.entries.get("batch")),
         file=resolved.file,
         derived=derived,
-        **said,
+        **values,
     )
     if recipe.correspondence:
         for listed in (recipe.steps, *(view.steps for view in recipe.views)):
             check_places(context, listed)
-    for one in dict.fromkeys((recipe.in_epoch(0), recipe)) if context.facts.scales and not problems else ():
-        check_steps(context, one)
+    for state in dict.fromkeys((recipe.in_epoch(0), recipe)) if context.facts.scales and not problems else ():
+        check_steps(context, state)
     if recipe.tta is not None:
         _check_undone(context, top, recipe)
     check_batch(context, recipe)
@@ -92,13 +91,13 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
 
 def _plain_values(context: Context, top: MappingNode) -> dict[str, Any]:
     """The values of keys that need no code of their own, by field of the model; of a list each once."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, node in top.entries.items():
         key = KEYS.get(name)
         if key and key.field and name not in _READ_APART and context.value(node, key.schema, "E204", name):
             value = plain(node)
-            found[key.field] = tuple(dict.fromkeys(value)) if isinstance(value, list) else value
-    return found
+            values[key.field] = tuple(dict.fromkeys(value)) if isinstance(value, list) else value
+    return values
 
 
 def _check_keys(context: Context, top: MappingNode, *, partial: bool) -> None:

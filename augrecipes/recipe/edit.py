@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from augrecipes.errors import Fix
-from augrecipes.recipe.addresses import FoundStep, sections, walk_steps
+from augrecipes.recipe.addresses import StepNode, sections, walk_steps
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, plain, same, walk
 from augrecipes.recipe.parse import parse_value, read_nodes
 from augrecipes.recipe.problems import Problems, Stop
@@ -40,8 +40,8 @@ class Spans:
 
     def starting_at(self, offset: int) -> TextSpan | None:
         """The shortest span that begins at an offset: of the key, not of the mapping that it opens."""
-        found = [place for place in self.places() if place.start == offset]
-        place = min(found, key=lambda place: (place.end == place.start, place.end), default=None)
+        places = [place for place in self.places() if place.start == offset]
+        place = min(places, key=lambda place: (place.end == place.start, place.end), default=None)
         return None if place is None else TextSpan(place.start, place.end)
 
     def places(self) -> list[Place]:
@@ -57,8 +57,8 @@ def read_spans(text: str) -> Spans:
     Raises:
         RecipeError: the text is beyond what `read_nodes` reads; `problems` says why.
 
-    >>> found = read_spans("version: 1\\nsteps: [Rotate, {Blur: {p: 0.5}}]")
-    >>> found.starting_at(27)
+    >>> spans = read_spans("version: 1\\nsteps: [Rotate, {Blur: {p: 0.5}}]")
+    >>> spans.starting_at(27)
     TextSpan(start=27, end=43)
     """
     problems = Problems()
@@ -94,7 +94,7 @@ def applied(text: str, edits: Sequence[TextEdit]) -> str:
     return text
 
 
-def steps_of(spans: Spans) -> dict[str, FoundStep]:
+def steps_of(spans: Spans) -> dict[str, StepNode]:
     """Every step that stands in a text, by path such as `steps.2.steps.0`; shapes that are no step are skipped."""
     lists = sections(spans.top) if isinstance(spans.top, MappingNode) else []
     return {step.path: step for section, path, node in lists for step in walk_steps(node, section, path)}
@@ -104,8 +104,8 @@ def quick_fix(spans: Spans, line: int, col: int, fix: Fix) -> QuickFix | None:
     """A problem's fix in a text that has the problem at a line and column; None where it cannot be made there.
 
     >>> text = "steps:\\n  - Blur: {limit: 3}"
-    >>> found = quick_fix(read_spans(text), 2, 12, Fix("word", "blur_limit"))
-    >>> found.title, applied(text, found.edits)
+    >>> fixed = quick_fix(read_spans(text), 2, 12, Fix("word", "blur_limit"))
+    >>> fixed.title, applied(text, fixed.edits)
     ('Change limit to blur_limit', 'steps:\\n  - Blur: {blur_limit: 3}')
     """
     start = next((place.start for place in spans.places() if (place.line, place.col) == (line, col)), -1)
@@ -113,8 +113,8 @@ def quick_fix(spans: Spans, line: int, col: int, fix: Fix) -> QuickFix | None:
     if span is None or not isinstance(top, MappingNode):
         return None
     step = _innermost(spans, start)
-    held = top if step is None else step.arguments
-    argument = held and _entry_at(spans, held, start)
+    table = top if step is None else step.arguments
+    argument = table and _entry_at(spans, table, start)
     match fix.action:
         case "key":
             return _fix(f"Write {fix.text}", _key(spans, top, *next(iter(_pairs(fix.text).items()))))
@@ -124,10 +124,10 @@ def quick_fix(spans: Spans, line: int, col: int, fix: Fix) -> QuickFix | None:
             return _fix(f"Change {word} to {fix.text}", [TextEdit(span, f"{quote}{fix.text}{quote}")])
         case "value":
             return _fix(f"Write {fix.text}", [TextEdit(span, fix.text)])
-        case "entry" if held and argument and held.entries.keys().isdisjoint(_pairs(fix.text).keys() - {argument}):
-            return _fix(f"Write {fix.text}", [TextEdit(spans.entry(held, argument), fix.text)])
-        case "entry" | "remove" if held and argument:  # of an entry that is there under its other name
-            return _fix(f"Remove {argument}", [entry_removed(spans, held, argument)])
+        case "entry" if table and argument and table.entries.keys().isdisjoint(_pairs(fix.text).keys() - {argument}):
+            return _fix(f"Write {fix.text}", [TextEdit(spans.entry(table, argument), fix.text)])
+        case "entry" | "remove" if table and argument:  # of an entry that is there under its other name
+            return _fix(f"Remove {argument}", [entry_removed(spans, table, argument)])
         case "remove" if step is not None:
             return _fix(f"Remove {step.name}", [item_removed(spans, step.parent, step.index)])
         case "step" if step is not None:
@@ -150,7 +150,7 @@ def _pairs(text: str) -> dict[str, Any]:
     return dict(parse_value(f"{{{text}}}"))
 
 
-def _innermost(spans: Spans, start: int) -> FoundStep | None:
+def _innermost(spans: Spans, start: int) -> StepNode | None:
     places = ((step, step.item.place) for step in steps_of(spans).values())
     inside = [(at.end - at.start, step) for step, at in places if at.start <= start < max(at.end, at.start + 1)]
     return min(inside, key=lambda pair: pair[0], default=(0, None))[1]
@@ -171,7 +171,7 @@ def _key(spans: Spans, top: MappingNode, key: str, value: Any) -> list[TextEdit]
     return [_inserted(_line_end(spans.text, top.place.end), f"{_break(spans.text)}{key}: {flow(value)}")]
 
 
-def argument_set(spans: Spans, step: FoundStep, argument: str, value: Any) -> list[TextEdit]:
+def argument_set(spans: Spans, step: StepNode, argument: str, value: Any) -> list[TextEdit]:
     """What to change for a step's argument to have a value, or to be `GONE`."""
     if step.arguments is not None:
         return _set(spans, step.arguments, argument, value)
@@ -209,8 +209,8 @@ def _set(spans: Spans, mapping: MappingNode, key: str, value: Any) -> list[TextE
 def changes_of(spans: Spans, node: Node, value: Any) -> list[TextEdit]:
     """What to change for a node to have another value: of lists and mappings only the parts that differ.
 
-    >>> found = read_spans("size: [10,  20]  # px")
-    >>> [(edit.span.start, edit.text) for edit in changes_of(found, found.top.entries["size"], [10, 24])]
+    >>> spans = read_spans("size: [10,  20]  # px")
+    >>> [(edit.span.start, edit.text) for edit in changes_of(spans, spans.top.entries["size"], [10, 24])]
     [(12, '24')]
     """
     if same(plain(node), value):
@@ -249,7 +249,7 @@ def _inserted(offset: int, text: str) -> TextEdit:
 def entry_removed(spans: Spans, mapping: MappingNode, name: str) -> TextEdit:
     """A key taken away with its value, and with its comma, or its line."""
     names = list(mapping.entries)
-    entries = [spans.entry(mapping, one) for one in names]
+    entries = [spans.entry(mapping, key) for key in names]
     return _removed(spans.text, mapping, entries, names.index(name), "{}")
 
 

@@ -290,11 +290,11 @@ SCHEDULED = {"anyOf": [
 def ramped(schema: Mapping[str, Any]) -> Schema:
     """A group's schema, in which a schedule may stand for a number, or for one in a list of them."""
     ways = {"number": EITHER, "integer": EITHER, "array": [_HOLDS]}
-    found = {
+    properties = {
         key: {"anyOf": [part, *ways[part["type"]]]} if is_ramped(part) else part
         for key, part in schema["properties"].items()
     }
-    return {**schema, "properties": found}
+    return {**schema, "properties": properties}
 
 
 def is_ramped(schema: Mapping[str, Any]) -> bool:

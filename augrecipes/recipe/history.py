@@ -48,8 +48,8 @@ PLACES: dict[str, str] = _TABLES["places"]
 # Old names of arguments, in every class that takes the new one and not the old.
 RENAMED: dict[str, str] = _TABLES["renamed"]
 # The borders of scikit-image and imgaug, which PiecewiseAffine and the classes of imgaug took.
-MODES = {"edge": "replicate", "symmetric": "reflect", "reflect": "reflect_101"}
-OF_MODES = ("PiecewiseAffine",)
+BORDERS = {"edge": "replicate", "symmetric": "reflect", "reflect": "reflect_101"}
+BORDER_CLASSES = ("PiecewiseAffine",)
 # Two arguments, `low` and `high`, that are one range today. Without a default: as the other end. `beyond`: by how much
 # the range ends further on than the larger argument did. `least`: what smaller values did, too.
 JOINED: dict[tuple[str, str], dict[str, Any]] = _by_class("joined")
@@ -58,11 +58,11 @@ TOGETHER = {"hole_height_range": "hole_width_range", "hole_width_range": "hole_h
 # What releases before 2.0, and classes that are gone, did where nothing was said, and today's class does not.
 DEFAULTS: dict[str, Arguments] = _TABLES["defaults"]
 # Arguments that nothing replaces: why, and what comes nearest.
-GONE: dict[tuple[str, str], str] = _by_class("gone")
+REMOVED: dict[tuple[str, str], str] = _by_class("gone")
 ALWAYS_APPLY = "it is gone: for true write `p: 1.0`, for false leave it out, and p decides alone"
 
 
-def twice(value: Any) -> Any:
+def as_range(value: Any) -> Any:
     """A number as both ends of a range."""
     return value if isinstance(value, list) else [value, value]
 
@@ -84,8 +84,8 @@ def _is_range(value: Any) -> bool:
 # full scale; a variance in levels of 255 squared (a number means: from 0) a range of standard deviations.
 _WAYS: dict[str, Callable[[Any], Any]] = {
     "as it is": lambda value: value,
-    "twice": twice,
-    "levels": lambda value: [_short(level / 255) for level in twice(value)],
+    "twice": as_range,
+    "levels": lambda value: [_short(level / 255) for level in as_range(value)],
     "deviations": lambda value: [_short(sqrt(level) / 255) for level in (value if _is_range(value) else [0, value])],
     "from one": lambda value: value if _is_range(value) else sorted([1.0, value]),
     "both signs": lambda value: value if _is_range(value) else [-abs(value), abs(value)],
@@ -96,21 +96,21 @@ _WAYS: dict[str, Callable[[Any], Any]] = {
 CONVERTED = {key: (new, _WAYS[way]) for key, (new, way) in _by_class("converted").items()}
 
 
-def _sigma(value: Any, given: Arguments) -> list[float] | None:
+def _sigma(value: Any, args: Arguments) -> list[float] | None:
     """What OpenCV takes from the size of the kernel, where nothing is said."""
-    limits = given.get("blur_limit", [3, 7])
+    limits = args.get("blur_limit", [3, 7])
     sizes = limits if isinstance(limits, list) else [3, limits]
     given_apart = value not in (0, [0, 0]) or not all(isinstance(size, int | float) and size >= 3 for size in sizes)
     return None if given_apart else [round(0.3 * ((size - 1) * 0.5 - 1) + 0.8, 4) for size in sizes]
 
 
-# Of what is `GONE`, what did nothing: whether a value was as good as none.
+# Of what is `REMOVED`, what did nothing: whether a value was as good as none.
 IDLE: dict[tuple[str, str], Callable[[Any], bool]] = {
     ("ElasticTransform", "alpha_affine"): lambda value: not value,
     ("Equalize", "mask"): lambda value: value is None,
     # Drawn within it, and rounded to whole pixels.
     ("OpticalDistortion", "shift_limit"): lambda value: all(
-        isinstance(end, int | float) and -0.5 <= end <= 0.5 for end in twice(value or 0)
+        isinstance(end, int | float) and -0.5 <= end <= 0.5 for end in as_range(value or 0)
     ),
     ("PiecewiseAffine", "keypoints_threshold"): lambda _: True,
     ("PlasmaShadow", "plasma_size"): lambda _: True,
@@ -118,64 +118,64 @@ IDLE: dict[tuple[str, str], Callable[[Any], bool]] = {
 }
 
 
-def meant(cls: str, name: str, given: Arguments) -> dict[str, Any] | None:
+def new_meaning(cls: str, name: str, args: Arguments) -> dict[str, Any] | None:
     """What stands today for an argument that has its name still, and another meaning; None: it means what it did.
 
-    >>> meant("ImageCompression", "compression_type", {"compression_type": 0})
+    >>> new_meaning("ImageCompression", "compression_type", {"compression_type": 0})
     {'compression_type': 'jpeg'}
-    >>> meant("GaussianBlur", "sigma_limit", {"blur_limit": [3, 7], "sigma_limit": 0})
+    >>> new_meaning("GaussianBlur", "sigma_limit", {"blur_limit": [3, 7], "sigma_limit": 0})
     {'sigma_limit': [0.8, 1.4]}
     """
-    value = given[name]
-    if (cls, name) == ("GaussianBlur", "sigma_limit") and (sigma := _sigma(value, given)) is not None:
+    value = args[name]
+    if (cls, name) == ("GaussianBlur", "sigma_limit") and (sigma := _sigma(value, args)) is not None:
         return {name: sigma}
     if (cls, name) == ("ImageCompression", "compression_type") and type(value) is int and value in (0, 1):
         return {name: ("jpeg", "webp")[value]}  # cv2's numbers of formats
-    schema = {} if cls in CLASSES else takes(cls).get(name, {})
+    schema = {} if cls in CLASSES else valid_arguments(cls).get(name, {})
     gone = value is None and schema.get("default") is not None and check_value(schema, from_value(None, NOWHERE))
     return {} if gone else None  # null was once the default, which was the same in effect
 
 
-def instead(cls: str, name: str, given: Arguments) -> dict[str, Any] | None:
-    """What stands today for the argument `name` of a step with the arguments `given`; empty: it is left out.
+def replacement(cls: str, name: str, args: Arguments) -> dict[str, Any] | None:
+    """What stands today for the argument `name` of a step with the arguments `args`; empty: it is left out.
 
     None where earlier releases had no such argument. The value is not checked against the class.
 
-    >>> instead("ImageCompression", "quality_lower", {"quality_lower": 60})
+    >>> replacement("ImageCompression", "quality_lower", {"quality_lower": 60})
     {'quality_range': [60, 100]}
-    >>> instead("Rotate", "value", {"value": None}), instead("Rotate", "mask_value", {"mask_value": 255})
+    >>> replacement("Rotate", "value", {"value": None}), replacement("Rotate", "mask_value", {"mask_value": 255})
     ({}, {'fill_mask': 255})
     """
-    value = given.get(name)
+    value = args.get(name)
     for (owner, joined), ends in JOINED.items():
         if owner == cls and name in (ends["low"], ends["high"]):
-            return _joined(cls, joined, given)
+            return _joined(cls, joined, args)
     if (cls, name) in CONVERTED:
         new, convert = CONVERTED[cls, name]
         try:
             return {} if value is None else {new: convert(value)}
         except (TypeError, ValueError):  # no value of that argument, and none of the new one
             return {new: value}
-    if name in takes(cls) or RENAMED.get(name) not in takes(cls):
+    if name in valid_arguments(cls) or RENAMED.get(name) not in valid_arguments(cls):
         return None
     if value is None:  # as if it were not there: nothing is filled in, or black
         return {}
     if RENAMED[name] == "border_mode":
-        names = MODES if cls in OF_MODES or cls in CLASSES else {}
+        names = BORDERS if cls in BORDER_CLASSES or cls in CLASSES else {}
         value = names.get(value, value) if isinstance(value, str) else to_name("border_mode", value)
         return {"border_mode": value}
     return {RENAMED[name]: value}
 
 
-def is_old(cls: str, name: str, given: Arguments) -> bool:
+def is_old(cls: str, name: str, args: Arguments) -> bool:
     """Whether only earlier releases, or Python, have an argument of this name."""
-    old = name in ("always_apply", "transforms") or (cls, name) in GONE
-    return old or instead(cls, name, given) is not None
+    old = name in ("always_apply", "transforms") or (cls, name) in REMOVED
+    return old or replacement(cls, name, args) is not None
 
 
-def _joined(cls: str, name: str, given: Arguments) -> dict[str, Any] | None:
+def _joined(cls: str, name: str, args: Arguments) -> dict[str, Any] | None:
     ends = JOINED[cls, name]
-    low, high = given.get(ends["low"]), given.get(ends["high"])
+    low, high = args.get(ends["low"]), args.get(ends["high"])
     low = ends.get("low_default") if low is None else low
     high = ends.get("high_default") if high is None else high
     low, high = (high if low is None else low), (low if high is None else high)
@@ -184,79 +184,79 @@ def _joined(cls: str, name: str, given: Arguments) -> dict[str, Any] | None:
     if not isinstance(high, int | float) or not isinstance(low, int | float):
         return {name: [low, high]}
     least = ends.get("least", -inf)
-    found: dict[str, Any] = {name: [max(low, least), max(high, least) + ends.get("beyond", 0)]}
+    ranges: dict[str, Any] = {name: [max(low, least), max(high, least) + ends.get("beyond", 0)]}
     other = TOGETHER.get(name)
     if other is not None and high >= 1:
         beside = JOINED[cls, other]
-        if not {other, beside["low"], beside["high"]} & given.keys():
-            found[other] = twice(beside["high_default"])
-    return found
+        if not {other, beside["low"], beside["high"]} & args.keys():
+            ranges[other] = as_range(beside["high_default"])
+    return ranges
 
 
-def today(cls: str, name: str, given: Arguments) -> dict[str, Any] | None:
-    """What stands today for any argument of a step, whatever it is called; None: no release has it, or it is `GONE`.
+def current_arguments(cls: str, name: str, args: Arguments) -> dict[str, Any] | None:
+    """What stands today for any argument of a step, whatever it is called; None: no release has it, or it is `REMOVED`.
 
-    >>> today("Blur", "blur_limit", {"blur_limit": 5}), today("GaussNoise", "var_limit", {"var_limit": [10, 50]})
-    ({'blur_limit': 5}, {'std_range': [0.0124, 0.0277]})
+    >>> current_arguments("GaussNoise", "var_limit", {"var_limit": [10, 50]})
+    {'std_range': [0.0124, 0.0277]}
     """
-    found = instead(cls, name, given)
-    if found is None and name in takes(cls):
-        changed = meant(cls, name, given)
-        found = {name: given[name]} if changed is None else changed
-    return None if found is None else {key: to_name(key, value) for key, value in found.items()}
+    current = replacement(cls, name, args)
+    if current is None and name in valid_arguments(cls):
+        changed = new_meaning(cls, name, args)
+        current = {name: args[name]} if changed is None else changed
+    return None if current is None else {key: to_name(key, value) for key, value in current.items()}
 
 
-def predates(cls: str, given: Arguments) -> bool:
+def predates(cls: str, args: Arguments) -> bool:
     """Whether a step with these arguments was written for a release before 2.0.
 
     >>> predates("Rotate", {"limit": 5, "value": 0}), predates("Rotate", {"limit": 5}), predates("Flip", {})
     (True, False, True)
     """
-    taken = takes(cls)
-    changed = (bool(meant(cls, name, given)) if name in taken else is_old(cls, name, given) for name in given)
+    valid = valid_arguments(cls)
+    changed = (bool(new_meaning(cls, name, args)) if name in valid else is_old(cls, name, args) for name in args)
     return cls in CLASSES or cls == FLIP or any(changed)
 
 
-def unsaid(cls: str, found: Arguments, given: Arguments) -> dict[str, Any]:
+def old_defaults(cls: str, current: Arguments, args: Arguments) -> dict[str, Any]:
     """What a step before 2.0 did where nothing was said, and has to be told today.
 
     Args:
         cls: its class.
-        found: today's arguments so far.
-        given: those that it was written with.
+        current: today's arguments so far.
+        args: those that it was written with.
     """
     added: dict[str, Any] = {}
     for name, value in DEFAULTS.get(cls, {}).items():
-        if name not in given:
-            added |= {name: value} if name == "p" else today(cls, name, {**given, name: value}) or {}
-    return {key: value for key, value in added.items() if key not in found}
+        if name not in args:
+            added |= {name: value} if name == "p" else current_arguments(cls, name, {**args, name: value}) or {}
+    return {key: value for key, value in added.items() if key not in current}
 
 
-def step_today(name: str, given: Arguments) -> dict[str, Any] | None:
+def current_step(name: str, args: Arguments) -> dict[str, Any] | None:
     """The arguments that `CLASSES[name]` takes for those of a step of the class `name`, which is gone.
 
-    >>> step_today("Cutout", {"num_holes": 4, "max_h_size": 16, "always_apply": True})
+    >>> current_step("Cutout", {"num_holes": 4, "max_h_size": 16, "always_apply": True})
     {'num_holes_range': [4, 4], 'hole_height_range': [16, 16], 'hole_width_range': [8, 8], 'p': 1.0}
     """
-    found: dict[str, Any] = {}
-    for key, value in given.items():
+    current: dict[str, Any] = {}
+    for key, value in args.items():
         if key == "always_apply" or value is None:
             continue
-        new = today(name, key, given)
+        new = current_arguments(name, key, args)
         if new is None:
             return None
-        found |= new
-    if given.get("always_apply") is True:
-        found["p"] = 1.0
-    return ordered(name, found | unsaid(name, found, given))
+        current |= new
+    if args.get("always_apply") is True:
+        current["p"] = 1.0
+    return in_order(name, current | old_defaults(name, current, args))
 
 
-def ordered(cls: str, args: Arguments) -> dict[str, Any]:
+def in_order(cls: str, args: Arguments) -> dict[str, Any]:
     """Arguments in the order in which the class that does the work today takes them, p behind them."""
-    places = [key for key in (*takes(cls), *args) if key != "p"]
+    places = [key for key in (*valid_arguments(cls), *args) if key != "p"]
     return {key: args[key] for key in (*places, "p") if key in args}
 
 
-def takes(cls: str) -> Mapping[str, Any]:
+def valid_arguments(cls: str) -> Mapping[str, Any]:
     """The arguments of the class that does the work of a class today, each with its schema; empty: there is none."""
     return registry.takes(CLASSES.get(cls, cls))

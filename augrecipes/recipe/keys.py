@@ -68,11 +68,11 @@ class Context:
         return self._ignored[line]
 
     def value(self, node: Node, schema: Schema, code: str, name: str) -> bool:
-        """Check one value; True when it is fine."""
-        found = check_value(schema, node)
-        for finding in found:
-            self.problems.add(code, finding.place, finding.message, f"{name}{finding.key}", finding.hint)
-        return not found
+        """Check one value; True when it is fine. Without a `code` problems have their own."""
+        wrong = check_value(schema, node)
+        for each in wrong:
+            self.problems.add(code or each.code, each.place, each.message, f"{name}{each.key}", each.hint)
+        return not wrong
 
     def fields(self, node: Node | None, schema: Schema, code: str, name: str) -> dict[str, Any]:
         """The values of a mapping; none where it is missing, or one of them is wrong."""
@@ -101,12 +101,12 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
     """
     images = dict.fromkeys(("image", *context.scales), IMAGE)
     schema = {**INPUTS, "properties": {**INPUTS["properties"], **images}, "additionalProperties": False}
-    said = context.fields(node, schema, "E402", "inputs")
-    if not isinstance(node, MappingNode) or not said:
+    values = context.fields(node, schema, "E402", "inputs")
+    if not isinstance(node, MappingNode) or not values:
         return Inputs()
-    given = _image(context, node, said)
+    inputs = _image(context, node, values)
     for key, cls in _ANNOTATIONS.items():
-        if (value := said.get(key)) is None:
+        if (value := values.get(key)) is None:
             continue
         if value != "absent" and not context.facts.annotated:
             message = f"recipes of kind {context.kind} have images only; leave it out"
@@ -116,35 +116,35 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
         if cls is str or value.get("presence") != "absent":
             if cls is Keypoints and value.get("flip_pairs") is not None:
                 value = {**value, "flip_pairs": tuple(map(tuple, value["flip_pairs"]))}
-            given[key] = value if cls is str else cls(**value)
-    points = given.get("keypoints", Keypoints())
+            inputs[key] = value if cls is str else cls(**value)
+    points = inputs.get("keypoints", Keypoints())
     partners = [*chain(*points.flip_pairs or ())]
     kinds, at = {*map(type, partners)}, getattr(node.entries.get("keypoints"), "at", {})
-    if points.of is not None and "boxes" not in given:
+    if points.of is not None and "boxes" not in inputs:
         message = "there are no boxes that they could be of; declare `boxes:`, or leave it out"
         context.problems.add("E402", at["of"], message, "inputs.keypoints.of")
     if len({*partners}) < len(partners) or len(kinds) > 1 or (str in kinds and not points.labels):
         message = "all are places in an object (0, 1, ...), or names that `labels:` has the key of; each once"
         context.problems.add("E402", at["flip_pairs"], message, "inputs.keypoints.flip_pairs")
-    return Inputs(**given)
+    return Inputs(**inputs)
 
 
-def _image(context: Context, node: MappingNode, said: Mapping[str, Any]) -> dict[str, Any]:
+def _image(context: Context, node: MappingNode, values: Mapping[str, Any]) -> dict[str, Any]:
     """Channels, dtype and least size, those of single targets in pixels of the coarsest one."""
-    found = dict(said.get("image", {}))
-    least = [found["min_size"]] if "min_size" in found else []
+    image = dict(values.get("image", {}))
+    least = [image["min_size"]] if "min_size" in image else []
     units = {name: scale // gcd(*context.scales.values()) for name, scale in context.scales.items()}
     for target, unit in units.items():
-        own = said.get(target, {})
+        own = values.get(target, {})
         if "min_size" in own:
             least.append([ceil(size / unit) * min(units.values()) for size in own["min_size"]])
         for key in ("channels", "dtype"):
-            if own.get(key, found.get(key)) != found.setdefault(key, own.get(key)):
-                message = f"all targets have the same {key}, and others have {found[key]}"
+            if own.get(key, image.get(key)) != image.setdefault(key, own.get(key)):
+                message = f"all targets have the same {key}, and others have {image[key]}"
                 context.problems.add("E402", node.entries[target].place, message, f"inputs.{target}.{key}")
     if least:
-        found["min_size"] = tuple(int(max(sizes)) for sizes in zip(*least, strict=True))
-    return found
+        image["min_size"] = tuple(int(max(sizes)) for sizes in zip(*least, strict=True))
+    return image
 
 
 # Of photographs in 0..1: mean and standard deviation of ImageNet's training images, RGB.
@@ -169,14 +169,14 @@ def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str,
             if key not in context.scales:
                 context.problems.add("E314", place, f"unknown target {key!r}", "output", near(key, context.scales))
     schema = {**OUTPUT, "properties": {**OUTPUT["properties"], **dict.fromkeys(named, OUTPUT)}}
-    said = context.fields(node, schema, "E401", "output")
-    if not said or not isinstance(node, MappingNode):
+    values = context.fields(node, schema, "E401", "output")
+    if not values or not isinstance(node, MappingNode):
         return Output(), {}
-    own = {key: value for key, value in said.items() if key not in named}
+    own = {key: value for key, value in values.items() if key not in named}
     scaled, by_target = {"normalize", "range"}, {}
     for target, inner in named.items():
         # A target has what is said for all; of what contradicts, what is said of it.
-        theirs = said[target]
+        theirs = values[target]
         where = MappingNode({**node.entries, **inner.entries}, inner.place, {**node.at, **inner.at})
         unscaled = theirs.get("dtype") == "uint8" or not scaled.isdisjoint(theirs)
         shared = {key: value for key, value in own.items() if not (unscaled and key in scaled)}
@@ -185,42 +185,42 @@ def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str,
 
 
 def _output(context: Context, values: dict[str, Any], node: MappingNode, name: str) -> Output:
-    given = dict(values)
-    if "range" in given:
-        given["range"] = tuple(map(float, given["range"]))
-    said, given["normalize"] = given.get("normalize"), None
-    if said == "imagenet":
-        given["normalize"] = imagenet(given.get("color", "rgb"))
-    elif isinstance(said, dict):
-        numbers = (said[key] if isinstance(said[key], list) else [said[key]] for key in ("mean", "std"))
+    fields = dict(values)
+    if "range" in fields:
+        fields["range"] = tuple(map(float, fields["range"]))
+    normalize, fields["normalize"] = fields.get("normalize"), None
+    if normalize == "imagenet":
+        fields["normalize"] = imagenet(fields.get("color", "rgb"))
+    elif isinstance(normalize, dict):
+        numbers = (normalize[key] if isinstance(normalize[key], list) else [normalize[key]] for key in ("mean", "std"))
         mean, std = (tuple(map(float, channels)) for channels in numbers)
-        given["normalize"] = Normalize(mean, std)
+        fields["normalize"] = Normalize(mean, std)
         if len(mean) != len(std) and 1 not in (len(mean), len(std)):
             place = node.entries["normalize"].entries["std"].place  # type: ignore[union-attr]
             message = f"mean has {len(mean)} numbers and std has {len(std)}"
             context.problems.add("E401", place, message, f"{name}.normalize")
-    output = Output(**given)
+    output = Output(**fields)
     for key, message in _contradictions(output, values):
         context.problems.add("E401", node.at[key], message, f"{name}.{key}")
     return output
 
 
-def _contradictions(output: Output, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _contradictions(output: Output, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Keys that contradict others, and how."""
     normalize = output.normalize
     if normalize is None:
-        if output.dtype == "uint8" and "range" in given and output.range != (0.0, 255.0):
+        if output.dtype == "uint8" and "range" in values and output.range != (0.0, 255.0):
             yield "range", "uint8 has the range [0, 255]; use dtype: float32 for another"
         return
-    if "range" in given:
+    if "range" in values:
         yield "range", "normalize decides the range; leave one of them out"
     if output.dtype == "uint8":
         where = "; where: device alone lets uint8 leave the loader" if output.where == "device" else ""
         yield "normalize", f"uint8 cannot hold normalised values; use dtype: float32{where}"
     count = max(len(normalize.mean), len(normalize.std))
     if output.color in ("y", "gray") and count > 1:
-        one = f"color: {output.color} has one channel, normalize has {count}"
-        yield "normalize", f"{one}; give one mean and one std"
+        message = f"color: {output.color} has one channel, normalize has {count}"
+        yield "normalize", f"{message}; give one mean and one std"
 
 
 def build_scales(context: Context, top: MappingNode) -> dict[str, int]:
@@ -262,5 +262,5 @@ def build_tta(context: Context, node: Node | None) -> TtaViews | None:
     """The views of test-time augmentation, if the recipe says some."""
     if node is None:
         return None
-    said = context.fields(node, TTA, "E405", "tta")
-    return TtaViews(**said | {"tile": SlidingWindow(**said["tile"])} if "tile" in said else said)
+    values = context.fields(node, TTA, "E405", "tta")
+    return TtaViews(**values | {"tile": SlidingWindow(**values["tile"])} if "tile" in values else values)

@@ -156,8 +156,8 @@ class Recipe(Displayed, RecipeMethods):
         epoch = schedule.epoch_number(epoch)
         views = tuple(replace(view, steps=now(view.steps)) for view in self.views)
         eval_ = self.eval and now(self.eval)
-        found = replace(self, steps=now(self.steps), views=views, eval=eval_, batch=now(self.batch))
-        return self if found == self else found
+        recipe = replace(self, steps=now(self.steps), views=views, eval=eval_, batch=now(self.batch))
+        return self if recipe == self else recipe
 
     def view(self, name: str, *, shares: bool = False) -> Recipe:
         """One view of a recipe of kind views as a recipe of kind image, whose sample is view 0 of that name.
@@ -168,13 +168,13 @@ class Recipe(Displayed, RecipeMethods):
         Raises:
             KeyError: there is no such view.
         """
-        found = {view.name: view for view in self.views}[name]
-        before = self.view(found.of, shares=True) if found.of else replace(
+        view = {view.name: view for view in self.views}[name]
+        before = self.view(view.of, shares=True) if view.of else replace(
             self, kind="image", views=(), correspondence=False, derived=False,
             steps=tuple(replace(step, share="bag") for step in self.steps),
         )  # fmt: skip
-        made = replace(before, name=f"{self.name}-{name}", steps=(*before.steps, *found.steps))
-        return made if shares else replace(made, steps=tuple(step.unshared() for step in made.steps))
+        recipe = replace(before, name=f"{self.name}-{name}", steps=(*before.steps, *view.steps))
+        return recipe if shares else replace(recipe, steps=tuple(step.unshared() for step in recipe.steps))
 
     def parts(self) -> tuple[Recipe, ...]:
         """The recipe by itself or, of kind views, one recipe of kind image for each view."""

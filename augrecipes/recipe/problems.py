@@ -12,11 +12,11 @@ from augrecipes.recipe.nodes import Place, short
 
 def near(name: str, valid: Iterable[str]) -> Hint:
     """The hint at the nearest of `valid`: it takes the place of `name`; empty when nothing is near."""
-    found = nearest(name, valid)
-    return meant(found, repr(found)) if found else NO_HINT
+    likely = nearest(name, valid)
+    return hint_at(likely, repr(likely)) if likely else NO_HINT
 
 
-def meant(name: str, shown: str = "") -> Hint:
+def hint_at(name: str, shown: str = "") -> Hint:
     """The hint at one name."""
     return Hint(f"; did you mean {shown or name}?", (Fix("word", name),))
 
@@ -30,9 +30,9 @@ def nearest(name: str, valid: Iterable[str]) -> str | None:
     if len(name) > 60:
         return None
     most, folded = max(1, (len(name) + 1) // 3), _fold(name)
-    near_enough = ((candidate, _fold(candidate)) for candidate in valid)
-    found = [(distance(folded, other), one) for one, other in near_enough if abs(len(other) - len(folded)) <= most]
-    edits, best = min(found, key=lambda pair: pair[0], default=(most + 1, None))
+    folds = ((word, _fold(word)) for word in valid)
+    distances = [(distance(folded, other), word) for word, other in folds if abs(len(other) - len(folded)) <= most]
+    edits, best = min(distances, key=lambda pair: pair[0], default=(most + 1, None))
     return best if edits <= most else None
 
 
@@ -89,19 +89,19 @@ class Problems:
         """
         line, col = place.line or 1, place.col or 1
         message = short(message + hint.text, 400)
-        found = Diagnostic(message, line, col, code, short(name, 80), place.file, fixes=hint.fixes)
-        if found in self._found:
+        problem = Diagnostic(message, line, col, code, short(name, 80), place.file, fixes=hint.fixes)
+        if problem in self._found:
             return
         if any(f.code == "E115" and (f.file, f.line, f.col) == (place.file, line, col) for f in self._found):
             return  # a number that cannot be used is wrong once, not also too small
         if len(self._found) >= MOST:
             self._full = True
             raise Stop
-        self._found.append(found)
+        self._found.append(problem)
 
-    def note(self, found: Diagnostic) -> None:
+    def note(self, problem: Diagnostic) -> None:
         """Add a note to the problems."""
-        self._found.append(found)
+        self._found.append(problem)
 
     def stop(self, code: str, place: Place, message: str, name: str = "", hint: Hint = NO_HINT) -> Stop:
         """Note one problem after which reading cannot go on: `raise problems.stop(...)`."""
@@ -113,12 +113,12 @@ class Problems:
 
     def all(self) -> tuple[Diagnostic, ...]:
         """Every problem, in file order."""
-        found = sorted(self._found, key=lambda d: (d.file, d.line, d.col))
+        problems = sorted(self._found, key=lambda d: (d.file, d.line, d.col))
         if self._full:
-            last = found[-1]
+            last = problems[-1]
             message = "more problems are not shown; mend these first"
-            found.append(Diagnostic(message, last.line, last.col, "E116", file=last.file))
-        return tuple(found)
+            problems.append(Diagnostic(message, last.line, last.col, "E116", file=last.file))
+        return tuple(problems)
 
     def error(self) -> RecipeError:
         """All of them as one exception."""

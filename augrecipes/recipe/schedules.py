@@ -32,18 +32,18 @@ def bodies(
     written = {key: value for key in may if schedules_in(value := plain(body.entries[key]))}
     if not written:
         return Arguments(), [body]
-    fine = {key: value for key, value in written.items() if _is_fine(context, f"{name}.{key}", body.entries[key])}
+    schedules = {key: value for key, value in written.items() if _is_fine(context, f"{name}.{key}", body.entries[key])}
     others = {key: node for key, node in body.entries.items() if key not in written}
 
     def in_epoch(epoch: int) -> MappingNode:
         now = {
             key: from_value(value_in(value, epoch, whole=is_whole(name, key)), body.entries[key].place)
-            for key, value in fine.items()
+            for key, value in schedules.items()
         }
         every = {**others, **now}
         return replace(body, entries={key: every[key] for key in body.entries if key in every})
 
-    return Arguments(fine), [in_epoch(epoch) for epoch in epochs_of(fine)]
+    return Arguments(schedules), [in_epoch(epoch) for epoch in epochs_of(schedules)]
 
 
 def epochs_of(written: Mapping[str, Any]) -> list[int]:
@@ -52,20 +52,20 @@ def epochs_of(written: Mapping[str, Any]) -> list[int]:
     >>> epochs_of({"p": {"by_epoch": [0.5, 0.5, 1]}}), len(epochs_of({"p": {"from": 0, "to": 1, "epochs": 999}}))
     ([0, 2], 65)
     """
-    last, found = last_epoch(written), set[int]()
-    for one in schedules_in(written):
-        listed = one.get("by_epoch")
+    last, epochs = last_epoch(written), set[int]()
+    for each in schedules_in(written):
+        listed = each.get("by_epoch")
         if listed is None:
-            found.update(int(one["epochs"]) * k // _MOST for k in range(_MOST + 1))
+            epochs.update(int(each["epochs"]) * k // _MOST for k in range(_MOST + 1))
         else:
-            found.update(listed.index(value) for value in set(listed))
-    return [*sorted(found - {last}), last]
+            epochs.update(listed.index(value) for value in set(listed))
+    return [*sorted(epochs - {last}), last]
 
 
 def _is_fine(context: Context, label: str, node: Node) -> bool:
     """Whether the schedules in an argument are some; what is wrong with others is noted."""
-    fine = True
-    for one in walk(node):
-        if isinstance(one, MappingNode) and is_schedule(one.entries):
-            fine &= context.value(one, BY_EPOCH if "by_epoch" in one.entries else RAMP, "E315", label)
-    return fine
+    is_fine = True
+    for each in walk(node):
+        if isinstance(each, MappingNode) and is_schedule(each.entries):
+            is_fine &= context.value(each, BY_EPOCH if "by_epoch" in each.entries else RAMP, "E315", label)
+    return is_fine

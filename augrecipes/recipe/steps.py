@@ -18,7 +18,7 @@ from augrecipes.recipe import grammar, limits, schedules, suggest
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.checks import check_group
 from augrecipes.recipe.grammar import STEP_KEYS, P
-from augrecipes.recipe.history import CLASSES, GONE, is_old
+from augrecipes.recipe.history import CLASSES, REMOVED, is_old
 from augrecipes.recipe.keys import Context
 from augrecipes.recipe.kinds import owners
 from augrecipes.recipe.model import GROUPS, Arguments, Step
@@ -77,23 +77,24 @@ def _build(context: Context, node: Node, inside: tuple[str, ...], label: str = "
     children: tuple[Step, ...] = ()
     if takes_steps and "steps" in body.entries:
         children = build_steps(context, body.entries["steps"], f"{name}.steps", (*inside, name))
-    step = Step(
-        name,
-        args=Arguments(_arguments(context, name, body, place)),
-        steps=children,
-        position=context.position(place),
-        places=Arguments({key: context.position(body.at.get(key, body.place)) for key in body.entries}),
-        ignored=context.ignored(place),
-        schedule=scheduled,
-        **reserved,
-    )
+    arguments = _arguments(context, name, body, place)
+    step = placed_step(context, name, body, place, arguments, steps=children, schedule=scheduled, **reserved)
     _check_step(context, step, body, place, before)
     for other in earlier:
         if len(context.problems) == before:
-            arguments = Arguments(_arguments(context, name, other, place))
+            args = Arguments(_arguments(context, name, other, place))
             p = _reserved(context, name, MappingNode({"p": other.entries["p"]}, place)) if "p" in other.entries else {}
-            _check_step(context, replace(step, args=arguments, **p), other, place, before)
+            _check_step(context, replace(step, args=args, **p), other, place, before)
     return step
+
+
+def placed_step(
+    context: Context, name: str, body: MappingNode, place: Place, arguments: Mapping[str, Any], **more: Any
+) -> Step:
+    """A step that knows where it and its arguments stand, and the lints that its line silences."""
+    places = Arguments({key: context.position(body.at.get(key, body.place)) for key in body.entries})
+    position, ignored = context.position(place), context.ignored(place)
+    return Step(name, Arguments(arguments), position=position, places=places, ignored=ignored, **more)
 
 
 def _check_step(context: Context, step: Step, body: MappingNode, place: Place, before: int) -> None:
@@ -126,17 +127,17 @@ def _policy(context: Context, name: str, body: MappingNode, place: Place, inside
     numbers = {key for key, part in properties.items() if key not in RESERVED and grammar.is_ramped(part)}
     scheduled, bodies = schedules.bodies(context, name, body, numbers)
     arguments: dict[str, Any] = {}
-    for one in bodies:
+    for state in bodies:
         if len(context.problems) == before:
-            arguments = _arguments(context, name, one, place)
+            arguments = _arguments(context, name, state, place)
     if len(context.problems) > before:
         return None
-    given = {key: body.entries[key] for key in RESERVED if key in body.entries}
+    reserved = {key: body.entries[key] for key in RESERVED if key in body.entries}
     ids = (name, *(f"{name}-{number}" for number in range(2, len(context.ids) + 2)))
     id_ = Scalar(next(each for each in ids if each not in context.ids), place)
     ((kind, group),) = policies.group_of(name, arguments).items()
-    entries = {key: from_value(value, place) for key, value in group.items()} | {"id": id_} | given
-    at = {key: body.at.get(key, place) for key in given}
+    entries = {key: from_value(value, place) for key, value in group.items()} | {"id": id_} | reserved
+    at = {key: body.at.get(key, place) for key in reserved}
     step = _build(context, MappingNode({kind: MappingNode(entries, place, at)}, place), inside, name)
     if step is None:
         return None
@@ -145,7 +146,7 @@ def _policy(context: Context, name: str, body: MappingNode, place: Place, inside
     except ValueError as error:
         key = next(iter(scheduled))
         context.problems.add("E315", body.entries[key].place, str(error), f"{name}.{key}")
-    own_id = step.id if "id" in given else None
+    own_id = step.id if "id" in reserved else None
     written = replace(step, name=name, args=Arguments(arguments), id=own_id, steps=(), schedule=scheduled)
     return replace(_silent(step), written=written)
 
@@ -153,7 +154,7 @@ def _policy(context: Context, name: str, body: MappingNode, place: Place, inside
 def _with_schedules(step: Step, body: Mapping[str, Any]) -> Step:
     """A step that was built as it is in the end, and those in it, with the schedules of what is written."""
     written = {key: value for key, value in body.items() if key != "steps" and schedules_in(value)}
-    bodies = [one for child in body.get("steps", ()) for one in child.values()]
+    bodies = [inner for child in body.get("steps", ()) for inner in child.values()]
     steps = tuple(map(_with_schedules, step.steps, bodies))
     return replace(step, steps=steps, schedule=Arguments({**step.schedule.plain(), **written}))
 
@@ -212,15 +213,15 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
         problems.add("E302", place, message, name, hint)
     else:
         valid = (*registry.names(), *GROUPS, *groups.POLICIES)
-        given = {} if body is None else plain(body)
+        arguments = {} if body is None else plain(body)
         context.translated = context.translated or name in CLASSES
-        problems.add("E302", place, "unknown step", name, suggest.step(name, given, valid))
+        problems.add("E302", place, "unknown step", name, suggest.step(name, arguments, valid))
     return False
 
 
 def _reserved(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
     """The reserved keys of a step as keyword arguments of the model."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key in RESERVED:
         node = body.entries.get(key)
         if node is None or (name == groups.DEGRADE and key == "target"):
@@ -231,13 +232,13 @@ def _reserved(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
             continue
         if key in ("target", "at"):
             names = _targets(context, node, label, one=key == "at")
-            found |= {key: names[0] if key == "at" else names} if names else {}
+            values |= {key: names[0] if key == "at" else names} if names else {}
         elif key == "id":
             check_id(context, node, label)
-            found["id"] = str(plain(node))
+            values["id"] = str(plain(node))
         elif context.value(node, STEP_KEYS.get(key, P), "E309", label):
-            found[key] = float(plain(node)) if key == "p" else plain(node)
-    return found
+            values[key] = float(plain(node)) if key == "p" else plain(node)
+    return values
 
 
 def check_id(context: Context, node: Node, label: str) -> None:
@@ -282,26 +283,26 @@ def _arguments(context: Context, name: str, body: MappingNode, place: Place) -> 
     inner = ("steps",) if name in GROUPS else ("steps", "target") if name == groups.DEGRADE else ()
     valid = [key for key in properties if key != "p"]
     open_ended = schema.get("additionalProperties", True) is True
-    taken: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for key, at, node in body.pairs():
         if key == "target" and key in inner:
-            taken[key] = plain(node)
+            arguments[key] = plain(node)
         elif key in inner or key in RESERVED:
             continue
         elif key in properties:
-            for finding in () if name in GROUPS else check_value(properties[key], node):
-                hint = suggest.value(name, key, finding.code, plain(node)) or finding.hint
-                context.problems.add(finding.code, finding.place, finding.message, f"{name}.{key}", hint)
-            taken[key] = plain(node)
-        elif key in schema.get("x-python", ()) and (name, key) not in GONE:
+            for problem in () if name in GROUPS else check_value(properties[key], node):
+                hint = suggest.value(name, key, problem.code, plain(node)) or problem.hint
+                context.problems.add(problem.code, problem.place, problem.message, f"{name}.{key}", hint)
+            arguments[key] = plain(node)
+        elif key in schema.get("x-python", ()) and (name, key) not in REMOVED:
             context.problems.add("E304", at, f"{key!r} takes a Python object, which a recipe cannot hold", name)
         elif not open_ended:
-            given = plain(body)
-            context.translated = context.translated or is_old(name, key, given)
-            hint = suggest.argument(name, key, given, [*valid, *inner, *RESERVED[:2]])
+            written = plain(body)
+            context.translated = context.translated or is_old(name, key, written)
+            hint = suggest.argument(name, key, written, [*valid, *inner, *RESERVED[:2]])
             takes = "" if hint.text else f"; it takes {', '.join([*valid, *inner, 'p'])}"
             context.problems.add("E304", at, f"unknown argument {key!r}{takes}", name, hint)
     for key in () if name in GROUPS or name == groups.DEGRADE else schema.get("required", ()):
         if key not in body.entries:
             context.problems.add("E305", place, f"{key!r} is required", name)
-    return taken
+    return arguments

@@ -13,15 +13,15 @@ from augrecipes.recipe import history
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.nodes import Place, from_value
-from augrecipes.recipe.problems import meant, near
+from augrecipes.recipe.problems import hint_at, near
 from augrecipes.recipe.write import flow
 
 _OWN_CLASS = Hint("; make a class of yours known with augrecipes.register(cls), or name its plugin under `plugins:`")
 _SNIPPET = re.compile(r"`([^`]+)`")  # of the tables' words: YAML that a recipe may hold
 
 
-def step(name: str, given: Any, valid: Iterable[str]) -> Hint:
-    """What to write for an unknown step with the arguments `given`.
+def step(name: str, args: Any, valid: Iterable[str]) -> Hint:
+    """What to write for an unknown step with the arguments `args`.
 
     >>> step("RandomRotation", None, ["Rotate"])
     Hint(text='; did you mean Rotate?', fixes=(Fix(action='word', text='Rotate'),))
@@ -31,14 +31,14 @@ def step(name: str, given: Any, valid: Iterable[str]) -> Hint:
     '; write `RandomBrightnessContrast: {brightness_limit: 0, contrast_limit: 0.1}`'
     """
     if name in history.CLASSES:
-        new, today = history.CLASSES[name], history.step_today(name, given if isinstance(given, Mapping) else {})
-        fine = today and _accepted(new, today) and verdict(Step(new, Arguments(today))) is None
-        return _write(f"{new}: {flow(today)}", "step") if fine else meant(new)
+        new, today = history.CLASSES[name], history.current_step(name, args if isinstance(args, Mapping) else {})
+        is_valid = today and _accepted(new, today) and verdict(Step(new, Arguments(today))) is None
+        return _write(f"{new}: {flow(today)}", "step") if is_valid else hint_at(new)
     return _known(history.STEPS.get(name), "step") or near(name, valid) or _OWN_CLASS
 
 
-def argument(cls: str, name: str, given: Mapping[str, Any], valid: Sequence[str]) -> Hint:
-    """What to write for an unknown argument of a step `cls` with the arguments `given`, or an empty hint.
+def argument(cls: str, name: str, args: Mapping[str, Any], valid: Sequence[str]) -> Hint:
+    """What to write for an unknown argument of a step `cls` with the arguments `args`, or an empty hint.
 
     >>> argument("RandomCrop", "sise", {"sise": 3}, ["height", "width"]).text
     ''
@@ -48,13 +48,13 @@ def argument(cls: str, name: str, given: Mapping[str, Any], valid: Sequence[str]
     '; write `fill: [0, 0, 255]`'
     """
     if name == "always_apply":
-        fix = Fix("entry", "p: 1.0") if given.get(name) is True else Fix("remove")
+        fix = Fix("entry", "p: 1.0") if args.get(name) is True else Fix("remove")
         return Hint(f"; {history.ALWAYS_APPLY}", (fix,))
-    if (cls, name) in history.GONE:
-        return Hint(f"; {history.GONE[cls, name]}", (Fix("remove"),))
-    today = history.instead(cls, name, given)
+    if (cls, name) in history.REMOVED:
+        return Hint(f"; {history.REMOVED[cls, name]}", (Fix("remove"),))
+    today = history.replacement(cls, name, args)
     if today is None and name == "size" and cls in history.SIZES:
-        return _size(cls, given[name])
+        return _size(cls, args[name])
     if today is not None:
         gone = Hint("; it is gone, and null asked for nothing: leave it out", (Fix("remove"),))
         return _entries(cls, today, ", ") if today else gone
@@ -74,16 +74,16 @@ def _size(cls: str, value: Any) -> Hint:
 
 def _entries(cls: str, arguments: Mapping[str, Any], joint: str) -> Hint:
     """Arguments to write; their names alone where the class does not take the values."""
-    return _write(flow(arguments)[1:-1], "entry") if _accepted(cls, arguments) else meant(joint.join(arguments))
+    return _write(flow(arguments)[1:-1], "entry") if _accepted(cls, arguments) else hint_at(joint.join(arguments))
 
 
 def _accepted(cls: str, arguments: Mapping[str, Any]) -> bool:
     """Whether a class's schema takes all of these."""
-    takes = history.takes(cls)
+    takes = history.valid_arguments(cls)
     return all(key in takes and not check_value(takes[key], from_value(arguments[key], Place())) for key in arguments)
 
 
-def value(cls: str, name: str, code: str, given: Any) -> Hint:
+def value(cls: str, name: str, code: str, written: Any) -> Hint:
     """What to say of a value that an argument does not take, or an empty hint.
 
     >>> value("Solarize", "threshold_range", "E307", [0, 128]).text
@@ -93,9 +93,9 @@ def value(cls: str, name: str, code: str, given: Any) -> Hint:
     """
     if code == "E307" and (cls, name) in history.VALUES:
         return Hint(f"; {history.VALUES[cls, name]}")
-    pair = {name: [given, given]}
-    one = code == "E306" and is_number(given)
-    return _write(flow(pair)[1:-1], "entry") if one and _accepted(cls, pair) else NO_HINT
+    pair = {name: [written, written]}
+    is_one = code == "E306" and is_number(written)
+    return _write(flow(pair)[1:-1], "entry") if is_one and _accepted(cls, pair) else NO_HINT
 
 
 def top_key(name: str, valid: Iterable[str]) -> Hint:
@@ -112,7 +112,7 @@ def _known(text: str | None, action: Literal["step", "entry"]) -> Hint:
     if not text:
         return NO_HINT
     if " " not in text:
-        return meant(text)
+        return hint_at(text)
     if text.startswith(("leave it out", "it is no step")):
         return Hint(f"; {text}", (Fix("remove"),))
     fixes = (Fix("step" if yaml[0].isupper() else action, yaml) for yaml in _SNIPPET.findall(text))

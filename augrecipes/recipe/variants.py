@@ -10,7 +10,7 @@ from typing import Any, TypedDict, Unpack
 
 from augrecipes.errors import counted
 from augrecipes.recipe import gallery, limits
-from augrecipes.recipe.addresses import FoundStep, Steps, assign, find_step, remove
+from augrecipes.recipe.addresses import StepNode, Steps, assign, find_step, remove
 from augrecipes.recipe.model import NOWHERE, Position
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, from_value, plain
 from augrecipes.recipe.problems import Problems, Stop, near
@@ -32,8 +32,8 @@ def refuse_saved(top: MappingNode, problems: Problems) -> None:
     """
     if (pipeline := pipeline_of(top)) is None:
         return
-    said = top.entries.get("__version__")
-    version = f"albumentations {said.value}" if isinstance(said, Scalar) else "albumentations"
+    release = top.entries.get("__version__")
+    version = f"albumentations {release.value}" if isinstance(release, Scalar) else "albumentations"
     steps = pipeline.entries.get("transforms")
     count = counted(len(steps.items) if isinstance(steps, ListNode) else 1, "transform")
     file = "FILE" if top.place.file.startswith("<") else top.place.file  # else a text or a mapping of the caller's
@@ -120,7 +120,7 @@ class Variants:
             Stop: a file of the chain cannot be read; the problem is noted.
         """
         top = self._one(data, source, ())
-        said = top.at.get("extends", Place())
+        extends_place = top.at.get("extends", Place())
         if not self._partial:  # else addresses would be looked for in vain
             here = Place("<overrides>")
             values = MappingNode({}, here)
@@ -130,7 +130,7 @@ class Variants:
                 except TypeError as error:
                     self._problems.add("E507", here, str(error), str(address))
             self._change(top, values, from_value([str(address) for address in changes.get("without", ())], here))
-        extends, plugins = Position(said.line, said.col), changes.get("plugins", True)
+        extends, plugins = Position(extends_place.line, extends_place.col), changes.get("plugins", True)
         return Resolved(top, self._lines, source.shown, extends, self._partial, plugins)
 
     def _one(self, data: str | bytes, source: SourceFile, chain: tuple[SourceFile, ...]) -> MappingNode:
@@ -224,17 +224,17 @@ class Variants:
         if not left_out and not (values and values.entries):
             return
         steps = Steps(top)
-        gone: dict[int, tuple[FoundStep, Place]] = {}
+        gone: dict[int, tuple[StepNode, Place]] = {}
         for item in left_out:
             address = plain(item)
             if not isinstance(address, str):
                 add("E507", item.place, f"must be a step's name or id, got {describe(item)}", "without")
-            elif (found := find_step(steps, address, item.place, self._problems)) is None:
+            elif (addressed := find_step(steps, address, item.place, self._problems)) is None:
                 continue
-            elif found[1]:
+            elif addressed[1]:
                 add("E507", item.place, "leaves out whole steps; an argument is changed with `set:`", address)
             else:
-                gone[id(found[0])] = found[0], item.place
+                gone[id(addressed[0])] = addressed[0], item.place
         for address, place, value in values.pairs() if values else ():
             assign(top, steps, address, place=place, value=value, problems=self._problems)
         remove(step for step, _ in gone.values())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from augrecipes.errors import RecipeError
 from augrecipes.ops.records import op_record
-from augrecipes.recipe.grammar import TAKEN, VIEW, NamedView
+from augrecipes.recipe.grammar import TAKEN, VIEW, NamedView, mapping
 from augrecipes.recipe.keys import Context
 from augrecipes.recipe.model import Recipe, Step, label
-from augrecipes.recipe.nodes import MappingNode, Place, describe, plain
-from augrecipes.recipe.problems import near
+from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Place, describe, plain
 from augrecipes.recipe.steps import build_steps
 
-_LABELS = {key: schema for key, schema in VIEW["properties"].items() if key != "steps"}
+_LABELS = mapping({**VIEW["properties"], "steps": {}})  # steps are checked one by one
+_NO_STEPS = ListNode([], NOWHERE)
 
 
 def build_views(context: Context, top: MappingNode) -> tuple[NamedView, ...]:
@@ -23,46 +23,40 @@ def build_views(context: Context, top: MappingNode) -> tuple[NamedView, ...]:
         message = f"must be a mapping such as {{global: {{count: 2, steps: []}}}}, got {describe(node)}"
         add("E407", node.place, message, "views")
         return ()
-    found: dict[str, NamedView] = {}
+    views: dict[str, NamedView] = {}
     for name, place, body in node.pairs():
         if not name.isidentifier() or name in TAKEN:
             message = f"a view's name is letters, digits and _, and means nothing else in a sample; got {name!r}"
             add("E407", place, message, "views")
         elif other := next(
-            (one for one in found if f"{name}_".startswith(f"{one}_") or one.startswith(f"{name}_")), ""
+            (earlier for earlier in views if f"{name}_".startswith(f"{earlier}_") or earlier.startswith(f"{name}_")), ""
         ):
             message = f"begins like the view {other!r}, whose masks and boxes are called {other}_mask, {other}_boxes"
             add("E407", place, message, f"views.{name}")
         elif not isinstance(body, MappingNode):
             add("E407", body.place, f"must be a mapping with steps, got {describe(body)}", f"views.{name}")
         else:
-            found[name] = _view(context, name, place, body, found)
-    return tuple(found.values())
+            views[name] = _view(context, name, place, body, views)
+    return tuple(views.values())
 
 
 def _view(context: Context, name: str, place: Place, body: MappingNode, before: dict[str, NamedView]) -> NamedView:
     """One entry; `before`: those that stand before it."""
-    add = context.problems.add
-    for key, at, node in body.pairs():
-        if key not in VIEW["properties"]:
-            message = f"unknown key; it takes {', '.join(VIEW['properties'])}"
-            add("E407", at, message, f"views.{name}.{key}", near(key, VIEW["properties"]))
-        elif key in _LABELS:
-            context.value(node, _LABELS[key], "E407", f"views.{name}.{key}")
-    said = {key: plain(node) for key, node in body.entries.items() if key in _LABELS}
-    of, count = said.get("of"), said.get("count", 1)
-    of = of if isinstance(of, str) else None
+    add, label_ = context.problems.add, f"views.{name}"
+    context.value(MappingNode({**body.entries, "steps": _NO_STEPS}, body.place, body.at), _LABELS, "E407", label_)
+    values = {key: plain(node) for key, node in body.entries.items() if key in ("count", "of")}
+    of = values["of"] if isinstance(values.get("of"), str) else None
     if of is not None and of not in before:
         message = f"no view {of!r} stands before it; there {'are' if before else 'is'} {', '.join(before) or 'none'}"
-        add("E407", body.entries["of"].place, message, f"views.{name}.of")
-    elif of is not None and said.setdefault("count", before[of].count) != before[of].count:
+        add("E407", body.entries["of"].place, message, f"{label_}.of")
+    elif of is not None and values.setdefault("count", before[of].count) != before[of].count:
         message = f"there are {before[of].count} of {of!r}, and one is made of each: leave it out"
-        add("E407", body.entries["count"].place, message, f"views.{name}.count")
+        add("E407", body.entries["count"].place, message, f"{label_}.count")
     if "steps" not in body.entries:
-        add("E407", place, "key 'steps' is missing; `steps: []` leaves the image as it is", f"views.{name}")
+        add("E407", place, "key 'steps' is missing; `steps: []` leaves the image as it is", label_)
         return NamedView(name)
-    steps = label(build_steps(context, body.entries["steps"], f"views.{name}.steps"), name)
-    return NamedView(name, said.get("count", count), of if of in before else None, steps)
+    steps = label(build_steps(context, body.entries["steps"], f"{label_}.steps"), name)
+    return NamedView(name, values.get("count", 1), of if of in before else None, steps)
 
 
 def check_places(context: Context, steps: tuple[Step, ...]) -> None:

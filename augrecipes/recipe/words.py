@@ -1,16 +1,25 @@
-"""A step in words: its arguments, its label, and the random parameters of a sample."""
+"""Steps in words: what each is and takes, its arguments, its label, and the random parameters of a sample."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from numbers import Real
 from typing import Any
 
 from augrecipes.errors import harmless
+from augrecipes.mixtures import mixtures
+from augrecipes.ops import registry
+from augrecipes.ops.groups import DEGRADE, GROUPS, POLICIES
+from augrecipes.ops.ranges import meaning_of
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective
 from augrecipes.ops.schedule import is_schedule
+from augrecipes.recipe import grammar
+from augrecipes.recipe.arguments import Schema, bounds, expected
+from augrecipes.recipe.batch_steps import step_schemas
 from augrecipes.recipe.model import Step
 
 _MOST = 5  # facts of one step
@@ -33,8 +42,16 @@ _SYMMETRIES = {
 }  # fmt: skip
 
 
+_AS_CALL, _INNER = "in Python, as a call of its class", "as the steps that it is made of"
+_RUNS = {"host-drawn": "natively, but Python draws, because boxes decide what", "opaque": _AS_CALL}
+_OF_ONE_NUMBER = {
+    "symmetric": "-s to s", "around_one": "1 - s to 1 + s", "from_zero": "0 to s", "from_one": "1 to s",
+    "from_three": "3 to s",
+}  # fmt: skip
+
+
 def text(value: Any, levels: int = 20) -> str:
-    """Returns a value as recipes write it, without braces; so many levels of it, as what was forged has any number.
+    """A value as recipes write it, without braces; so many levels of it, as what was forged has any number.
 
     >>> text({"size": (224, 224), "pad": None})
     'size: [224, 224], pad: null'
@@ -53,7 +70,7 @@ def text(value: Any, levels: int = 20) -> str:
 
 
 def in_epochs(schedule: Mapping[str, Any]) -> str:
-    """Returns a schedule in words.
+    """A schedule in words.
 
     >>> in_epochs({"from": 0, "to": 30, "epochs": 10}), in_epochs({"by_epoch": [3, 5]})
     ('0 to 30 in 10 epochs', '3, 5 by epoch')
@@ -65,24 +82,24 @@ def in_epochs(schedule: Mapping[str, Any]) -> str:
 
 
 def brief(description: Mapping[str, Any]) -> str:
-    """Returns a step, as `compiler.prefix.described`, in one line: what differs from its class's defaults.
+    """A step, as `compiler.prefix.described`, in one line: what differs from its class's defaults.
 
     >>> brief({"step": "CenterCrop", "height": 8, "width": 8, "p": 1.0})
     'CenterCrop(height: 8, width: 8)'
     """
     name = description["step"]
     defaults = json.loads(json.dumps(effective(Step(name)), default=str))
-    given = [
+    parts = [
         text({key: value})
         for key, value in description.items()
         if key not in ("step", "steps", "site") and value != defaults.get(key)
     ]
-    given += [brief(child) for child in description.get("steps", ())]
-    return f"{name}({', '.join(given)})" if given else str(name)
+    parts += [brief(child) for child in description.get("steps", ())]
+    return f"{name}({', '.join(parts)})" if parts else str(name)
 
 
 def short_label(label: str, longest: int) -> str:
-    """Returns a stage's label in at most so many characters: of a joined step its first part and a count.
+    """A stage's label in at most so many characters: of a joined step its first part and a count.
 
     >>> short_label("JoinedWarps(Rotate#1 + RandomCrop#1 + HorizontalFlip#1)", 28)
     'JoinedWarps(Rotate#1 + 2)'
@@ -95,7 +112,7 @@ def short_label(label: str, longest: int) -> str:
 
 
 def in_words(params: Mapping[str, Any]) -> str:
-    """Returns random parameters in words: an angle of 17.3°, brightness × 1.08, a window of 224×224 at (30, 12).
+    """Random parameters in words: an angle of 17.3°, brightness × 1.08, a window of 224×224 at (30, 12).
 
     Steps keep them by name; the names say what the numbers are, whatever the class. Empty where none can be said.
 
@@ -128,8 +145,9 @@ def _fact(name: str, value: Any) -> str:
         return f"{called} {value}" if isinstance(value, str) else f"{called}: {len(value)}" if array.ndim else ""
     if array.ndim == 0:
         number = float(array)
-        if name in ("angle", "rotate", "slant"):
-            return f"{called} {_number(number)}°" if number else ""
+        if name in ("angle", "rotate", "slant") or name.startswith("pad_"):
+            unit = " px" if name.startswith("pad_") else "°"
+            return f"{called} {_number(number)}{unit}" if number else ""
         sign = "+" if number > 0 and (name in _SIGNED or "shift" in name) else ""
         return f"{called} {times}{sign}{_number(number) if array.dtype.kind == 'f' or times else int(number)}"
     if array.ndim == 1 and 0 < array.size <= 4:
@@ -166,7 +184,7 @@ def _window(value: Any) -> str:
 
 
 def _channels(value: Any) -> str:
-    return f"channels {', '.join(str(int(one)) for one in (value if hasattr(value, '__len__') else [value]))}"
+    return f"channels {', '.join(str(int(channel)) for channel in (value if hasattr(value, '__len__') else [value]))}"
 
 
 _SPECIAL: dict[str, Callable[[Any], str]] = {
@@ -180,10 +198,6 @@ _SPECIAL: dict[str, Callable[[Any], str]] = {
     "group_element": lambda value: _SYMMETRIES.get(str(value), str(value)),
     "factor": lambda value: f"rotated by {90 * int(value)}°" if int(value) else "unchanged",
     "temperature": lambda value: f"{value} K",
-    **{
-        f"pad_{side}": lambda value, side=side: f"{value} px {side}" if value else ""  # type: ignore[misc]
-        for side in ("top", "bottom", "left", "right")
-    },
 }
 
 
@@ -194,3 +208,66 @@ def _number(value: Any) -> str:
     ('−0.0123', '1234')
     """
     return (f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}").replace("-", "−")
+
+
+def step_names() -> list[str]:
+    """The names of all steps, groups and policies, those of `batch:` and registered ones, sorted.
+
+    >>> {"RandomCrop", "StainJitter", "OneOf", "RandAugment", "Degrade", "CutMix"} <= set(step_names())
+    True
+    """
+    return sorted({*registry.names(), *GROUPS, *POLICIES, *mixtures()})
+
+
+def step_facts(name: str) -> dict[str, Any]:
+    """What there is to say of a step of this name, which is one of `step_names`.
+
+    >>> facts = step_facts("StainJitter")
+    >>> list(facts)
+    ['step', 'about', 'runs', 'masks, boxes, keypoints', 'fast may change', 'arguments']
+    >>> {key: facts["arguments"][3][key] for key in ("argument", "takes", "default")}
+    {'argument': 'white_threshold', 'takes': 'number or null, between 0 and 1', 'default': '0.85'}
+    """
+    groups = {**step_schemas(), **grammar.GROUPS, **grammar.POLICIES, DEGRADE: grammar.DEGRADE}
+    schema: Any = groups.get(name) or registry.arguments(name)
+    about = {"step": name, "about": schema["description"].removesuffix(".")}
+    facts = dict(_mixture_facts(name) if name in mixtures() else _class_facts(name))
+    return about | {key: fact for key, fact in facts.items() if fact} | {"arguments": [*_argument_facts(name, schema)]}
+
+
+def _mixture_facts(name: str) -> Iterator[tuple[str, str]]:
+    record = mixtures()[name]
+    yield "acts on", "batches" + {None: "", True: " of pairs", False: " of images"}[record.scales] + ", under `batch:`"
+    yield "p decides", f"for each {'sample' if record.each else 'batch'}"
+    yield "needs", " or ".join(record.needs)
+    yield "cannot mix", ", ".join(record.bars)
+
+
+def _class_facts(name: str) -> Iterator[tuple[str, str]]:
+    if (record := op_record(name)).is_known:
+        runs = _RUNS.get(record.runs, f"natively{record.runs.removeprefix('native')}")
+        yield "runs", f"{runs}, with {record.native_when}" if record.native_when else runs
+        yield "masks, boxes, keypoints", record.annotation_effect
+        yield "fast may change", record.fast_changes
+    else:
+        yield "runs", _AS_CALL if registry.is_registered(name) else _INNER
+
+
+def _argument_facts(name: str, schema: Schema) -> Iterator[dict[str, str]]:
+    for key, part in schema["properties"].items():
+        takes = ", ".join(filter(None, (re.sub(r"\ba ", "", expected(part)), _range(part))))
+        default = text(part["default"]) if "default" in part else "required" * (key in schema.get("required", ()))
+        alone = _OF_ONE_NUMBER.get(meaning_of(name, key)) if "pair" in takes else None
+        about = part.get("description", "").removesuffix(".") + (f"; a number s alone: {alone}" if alone else "")
+        if part != grammar.STEP_KEYS.get(key):  # which every step has
+            yield {"argument": key, "default": default, "takes": takes, "meaning": about}
+
+
+def _range(schema: Schema) -> str:
+    """Between which bounds its numbers lie; empty without bounds.
+
+    >>> _range({"anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}}]})
+    'greater than 0'
+    """
+    parts = [*schema.get("anyOf", ()), *schema.get("prefixItems", ()), schema.get("items", {})] if schema else ()
+    return " or ".join(dict.fromkeys(filter(None, (bounds(schema), *map(_range, parts)))))

@@ -42,9 +42,9 @@ def to_yaml(recipe: Recipe, remarks: Remarks | None = None) -> str:
     steps:
       - HorizontalFlip: {p: 0.2}
     """
-    said, lines = remarks or {}, []
+    comments, lines = remarks or {}, []
     for at, indent, text in _lines(recipe):
-        remark = said.get(at, Remark()) if at is not None else Remark()
+        remark = comments.get(at, Remark()) if at is not None else Remark()
         lines += [f"{indent}# {harmless(above)}".rstrip() for above in remark.above]
         behind = f"  # {harmless(remark.beside)}" if remark.beside else ""
         lines += [f"{indent}{text}{behind}"] if text else []
@@ -125,8 +125,8 @@ def _listed(key: str, steps: tuple[Step, ...], at: At, indent: str = "") -> Line
 def body_of(step: Step) -> dict[str, Any]:
     """What is written of a step: its arguments, and the keys that any step may have."""
     keys = {"target": list(step.target), "at": step.at, "share": step.share, "id": step.id, "p": step.p}
-    said = {key: value for key, value in keys.items() if value or value == 0}
-    return step.args.plain() | said | step.schedule.plain()
+    body = {key: value for key, value in keys.items() if value or value == 0}
+    return step.args.plain() | body | step.schedule.plain()
 
 
 def _plain(step: Step) -> dict[str, Any]:
@@ -139,10 +139,10 @@ def _as_written(step: Step) -> Step:
     if step.written is None:
         return step
     scheduled = step.written.schedule.plain()
-    ((_, made),) = policies.group_in_epochs(step.written.name, step.written.args.plain(), scheduled).items()
+    ((_, group),) = policies.group_in_epochs(step.written.name, step.written.args.plain(), scheduled).items()
     schedule = Arguments({**scheduled, **step.schedule.plain()})
     written = replace(step.written, p=step.p, target=step.target, share=step.share, schedule=schedule)
-    return written if canonical(made["steps"]) == canonical(_plain(step)[step.name]["steps"]) else step
+    return written if canonical(group["steps"]) == canonical(_plain(step)[step.name]["steps"]) else step
 
 
 def _step(step: Step, at: At, indent: str) -> Lines:
@@ -163,11 +163,11 @@ def views_of(views: TtaViews) -> dict[str, Any]:
 
 
 def _inputs(inputs: Inputs) -> dict[str, Any]:
-    found = _changed(inputs)
-    image = {key: found.pop(key) for key in ("channels", "dtype", "min_size") if key in found}
-    for key in found.keys() & {"boxes", "keypoints"}:
-        found[key] = _changed(found[key]) or {"format": found[key].format}
-    return {"image": image, **found} if image else found
+    changed = _changed(inputs)
+    image = {key: changed.pop(key) for key in ("channels", "dtype", "min_size") if key in changed}
+    for key in changed.keys() & {"boxes", "keypoints"}:
+        changed[key] = _changed(changed[key]) or {"format": changed[key].format}
+    return {"image": image, **changed} if image else changed
 
 
 def _changed(value: Inputs | Boxes | Keypoints | Output) -> dict[str, Any]:
@@ -176,13 +176,13 @@ def _changed(value: Inputs | Boxes | Keypoints | Output) -> dict[str, Any]:
 
 
 def _output(output: Output) -> dict[str, Any]:
-    found = _changed(output)
-    normalize = found.pop("normalize", None)
-    if "range" in found:
-        found["range"] = [int(bound) for bound in found.pop("range")]
+    changed = _changed(output)
+    normalize = changed.pop("normalize", None)
+    if "range" in changed:
+        changed["range"] = [int(bound) for bound in changed.pop("range")]
     if normalize is not None:
-        found["normalize"] = "imagenet" if normalize == imagenet(output.color) else asdict(normalize)
-    return found
+        changed["normalize"] = "imagenet" if normalize == imagenet(output.color) else asdict(normalize)
+    return changed
 
 
 def text_of(document: Mapping[str, Any]) -> str:

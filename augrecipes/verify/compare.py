@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
 from augrecipes.ops.records import op_record
+from augrecipes.preview.display import levels_of
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe
 from augrecipes.sources.sample import Sample
 from augrecipes.verify import variants
@@ -213,22 +214,6 @@ def differing(plain: list[Any], fast: list[Any]) -> int:
         for applied in (plain, fast)
     ]  # fmt: skip
     return sum(drawn[0].get(site) != drawn[1].get(site) for site in drawn[0].keys() | drawn[1].keys())
-
-
-def levels_of(image: NDArray[Any], output: Output) -> NDArray[np.float32]:
-    """An output as levels of 0..255, float32 H×W×C.
-
-    >>> levels_of(np.ones((3, 4, 5), np.float32), Output(range=(-1.0, 1.0)))[0, 0].tolist()
-    [255.0, 255.0, 255.0]
-    """
-    values = (image if output.layout == "hwc" else np.moveaxis(image, 0, -1)).astype(np.float32)
-    if image.dtype == np.uint8:
-        return values
-    if output.normalize is not None:
-        mean, std = (np.array(v, np.float32) for v in (output.normalize.mean, output.normalize.std))
-        return (values * std + mean) * np.float32(255)
-    low, high = output.range
-    return (values - np.float32(low)) * np.float32(255 / (high - low))
 
 
 def difference(a: NDArray[Any], b: NDArray[Any], output: Output) -> tuple[float, float, float]:

@@ -14,6 +14,7 @@ from augrecipes.compiler.compile import build as build_pipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
 from augrecipes.preview.cells import SheetRow
+from augrecipes.preview.display import levels_of
 from augrecipes.preview.rows import comparison_row, difference_group
 from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
@@ -22,7 +23,7 @@ from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.recipe.views import refuse_views
 from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
-from augrecipes.verify.compare import Build, Comparison, levels_of
+from augrecipes.verify.compare import Build, Comparison
 from augrecipes.verify.contract import (
     LAWS,
     WORST,

@@ -6,6 +6,7 @@ import re
 import cv2
 import numpy as np
 import pytest
+from support.checks import rows
 from support.folders import draw, reduced, save, scene
 
 import augrecipes as ar
@@ -55,15 +56,7 @@ def test_defects_are_status_1_and_all_listed(check, tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("step", "classes", "noted"),
-    [
-        ("Rotate: {}", True, True),
-        ("Rotate: {}", False, False),
-        ("Rotate: {fill_mask: 255}", True, False),
-        ("D4: {}", True, False),
-    ],
-)
+@pytest.mark.parametrize(("step", "classes", "noted"), rows(__file__, "ignored_pixels"))
 def test_masks_with_ignored_pixels_that_a_recipe_fills_with_a_class(run, write, tmp_path, step, classes, noted):
     write("x.yaml", f"{{version: 1, recipe: t, steps: [{{{step}}}], eval: []}}")
     for i in range(40):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.checks import BROKEN, GOOD, LINTS, WARNS
+from support.checks import BROKEN, GOOD, LINTS, WARNS, rows
 
 from augrecipes.cli import terminal
 from augrecipes.cli.check import annotation, describe
@@ -83,21 +83,7 @@ def test_what_leads_nowhere(run, tmp_path, given):
     assert (result.exit_code, result.stdout.startswith(f"{given}:1:1: E101 ")) == (2, True)
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "status", "begins"),
-    [
-        (BROKEN, "", 2, "<stdin>:4:5: E302 HorizontalFlop: "),
-        (GOOD, "--strict", 0, ""),
-        (GOOD, "--set a.b=1", 2, "<overrides>:1:1: E505 a.b: "),
-        (GOOD, "--strict --set HorizontalFlip.p=0.1", 0, ""),
-        (GOOD, "--set HorizontalFlip.p=0", 0, "<stdin>:4:5: L103"),
-        (GOOD, "--strict --set HorizontalFlip.p=0", 1, "<stdin>:4:5: L103"),
-        (GOOD, "--set HorizontalFlip.q=9", 2, "<overrides>:1:1: E304 "),
-        (GOOD, "--set HorizontalFlip", 2, ""),
-        (LINTS, "--without HorizontalFlip", 2, "<overrides>"),
-        (LINTS, "--without eval.HorizontalFlip", 0, ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "words", "status", "begins"), rows(__file__, "changes"))
 def test_standard_input_and_changes(run, text, words, status, begins):
     result = run("check", "-", *words.split(), stdin=text)
     assert (result.exit_code, result.stdout[: len(begins)]) == (status, begins), result.output

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import cv2
 import pytest
-from support.checks import BROKEN, LINTS
+from support.checks import BROKEN, LINTS, rows
 
 import augrecipes as ar
 from augrecipes.cli.commands import COMMANDS
 from augrecipes.cli.terminal import paint, shown
 from augrecipes.compiler.explained import report_of
 from augrecipes.native.described import described
-from augrecipes.recipe.step_facts import step_names
+from augrecipes.recipe.words import step_names
 
 
 def test_the_program_itself(run):
@@ -60,16 +60,7 @@ def test_step_alone_lists_all(run):
     assert begun == step_names() == [*json.loads(run("step", "--json").stdout)]
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("Rottate", "no step 'Rottate'; did you mean 'Rotate'?"),
-        ("stainjitter", "did you mean 'StainJitter'?"),
-        ("RandomRotation", "did you mean Rotate?"),  # what it is called elsewhere
-        ("ToTensorV2", "ToTensorV2 is no step of a recipe: say it in `output:`"),
-        ("Zzzzzzzz", "make a class of yours known"),
-    ],
-)
+@pytest.mark.parametrize(("name", "said"), rows(__file__, "step_says_what_may_be_meant"))
 def test_step_says_what_may_be_meant(run, name, said):
     result = run("step", name)
     assert (result.exit_code, result.stdout) == (2, "")

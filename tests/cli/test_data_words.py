@@ -10,6 +10,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from support.checks import rows
 from support.folders import draw_waves
 
 import augrecipes as ar
@@ -131,17 +132,7 @@ def test_every_command_takes_them(lists: Path, run: Any, recipe: str, file: str,
     assert json.loads(Path("bench.json").read_text())["data"] == {"files": file, **more}
 
 
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        ("check-data detection coco/boxes.json crowds=maybe", "crowds=maybe is not drop or keep"),
-        ("check-data detection coco/boxes.json columns=image", "'image' is not columns=OURS=THEIRS"),
-        ("check-data detection coco/boxes.json split=val hr=scans", "not all of the data"),
-        # A CSV file with one row an image has none, whoever asks.
-        ("preview folder-128 plain.csv box_classes=cat", "box_classes= goes with annotations"),
-        ("check-data folder-128 plain.csv box_classes=cat", "box_classes= goes with annotations"),
-    ],
-)
+@pytest.mark.parametrize(("command", "said"), rows(__file__, "words_that_make_no_sense"))
 def test_words_that_make_no_sense(lists: Path, run: Any, command: str, said: str) -> None:
     result = run(*command.split())
     assert (result.exit_code, said in " ".join(result.stderr.split())) == (2, True), result.output

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.checks import BROKEN, GOOD, LINTS
+from support.checks import BROKEN, GOOD, LINTS, rows
 from support.command_line import invoke
 from support.folders import draw_waves
 
@@ -208,13 +208,7 @@ def test_closed_and_full_streams_are_no_tracebacks(data, process, words, status)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no limit there")
-@pytest.mark.parametrize(
-    ("words", "file"),
-    [
-        ("import saved.json --no-time -o", "new.yaml"), ("eject good.yaml -o", "new.py"), ("schema --json", "new.json"),
-        ("preview crop.yaml photos --rows 1 --columns 1 -o", "new.png"), ("check good.yaml --json", "new.json"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "file"), rows(__file__, "a_full_disk_names_the_file_and_leaves_no_half_of_it"))
 @pytest.mark.parametrize("before", [None, b"whole"])
 def test_a_full_disk_names_the_file_and_leaves_no_half_of_it(run, data, tmp_path, words, file, before):
     import resource
@@ -281,74 +275,7 @@ LINES = {
     "photos": ("pack folder-128 --data photos --out store", "--workers 0"),
     "bench": ("bench crop.yaml --data photos --optimize exact", " ".join(QUICK)),
 }
-MESSAGES = [
-    ("check-data pair.yaml", "which data?"),
-    ("check-data pair.yaml HR X4", "each folder needs its target"),
-    ("pair", "no folder was given for lr"),
-    ("pair lr=nowhere", "no such folder"),
-    ("pair lr=X4 gt=HR", "no target is called 'gt'"),
-    ("pair lr=X4 --names lr=x4", "a template holds {} once"),
-    ("pair lr=X4 --format xml", "--format"),
-    ("explain folder-128 a.txt", "no such file"),
-    ("explain folder-128 hr=HR/0.png lr=X4/0.png", "is of kind image"),
-    ("explain sr-x4 HR/0.png", "no folder was given for"),
-    ("explain sr-x4 hr=HR/0.png", "no folder was given for lr"),
-    ("explain sr-x4 hr=X4/0.png lr=HR/0.png", "at scales 1:4"),
-    ("explain folder-128 --mode test", "--mode"),
-    ("explain folder-128 --optimize best", "--optimize"),
-    ("explain folder-128 --set x", "--set"),
-    ("diff plain.yaml --data photos -o grid.gif", "grid.gif"),
-    ("diff plain.yaml --mode test", "'test' is not one of"),
-    ("diff plain.yaml --optimize best", "'best' is not one of"),
-    ("diff plain.yaml --set RandomCrop.height=4", "RandomCrop"),
-    ("diff bag.yaml --data photos", "of kind"),
-    ("diff lint.yaml --data photos", "L101"),
-    ("diff plain.yaml --data photos --mode eval", "no `eval:` section"),
-    ("verify", "which data?"),
-    ("verify --data photos -o worst.gif", "worst.gif"),
-    ("verify --data photos --optimize best", "'best' is not one of"),
-    ("verify --data photos --mode test", "'test' is not one of"),
-    ("verify --data photos --samples 0", "--samples"),
-    ("verify --data photos --set RandomCrop.height=4000", "no sample of"),
-    ("pack", "which recipe? Give one, or --merge DIR"),
-    ("pack folder-128", "where to?"),
-    ("pack folder-128 --merge parts", "takes parts as they are, without 'folder-128'"),
-    ("pack --merge parts --dry-run", "takes parts as they are, without '--dry-run'"),
-    ("pack --merge parts --epochs 2", "without '--epochs'"),
-    ("pack --merge parts --out store", "leave it out, and move parts when that is done"),
-    ("photos --through HorizontalFlip", "draws anew for every sample"),
-    ("photos --format png", "'png' is not one of raw, lossless, jpeg"),
-    ("photos --mode test", "'test' is not one of train, eval"),
-    ("photos --on-error stop", "'stop' is not one of skip, raise"),
-    ("photos --data b", "each folder needs its target"),
-    ("photos --epochs 0", "not a whole number of at least 1"),
-    ("photos --part 3/2", "give a part as i/n, from 1/2 to 2/2"),
-    ("photos --shard-size much", "such as 2G"),
-    ("photos --address auto", "goes with --engine ray"),
-    ("photos --parts 3", "goes with --engine"),
-    ("photos --engine slurm", "ray"),
-    ("bench --fail-if-slower fast", "no share"),
-    ("bench --optimize quick", "'quick' is not one of"),
-    ("bench --against torchvision", "not one of stock"),
-    ("bench --baseline absent.json", "absent.json: No such file"),
-    ("bench -o crop.yaml", "crop.yaml is a file"),
-    ("bench sr-x2", "of kind"),
-    ("bench --workers 0,x", "'x' is no whole number from 0 to 256; numbers with commas between them"),
-    ("bench --workers -1", "'-1' is no whole number"),
-    ("bench --workers ''", "'' is no whole number"),
-    ("bench --workers 1,", "'' is no whole number"),
-    ("bench --workers 2,1,2", "names a number twice"),
-    ("bench --workers 1,100000", "no whole number from 0 to 256"),
-    ("bench --workers 1 --sizes 0", "'0' is no whole number from 1"),
-    ("bench --sizes 100", "which --workers asks for"),
-    ("bench --train-step absent.py", "error: absent.py: no such file"),
-    ("bench --train-step train.py:net", "error: train.py: there is no net in it, but model: say train.py:model"),
-    ("bench --train-step train.py --device gpu", "error: --device is cpu, cuda or cuda:N that is there, not 'gpu'"),
-    ("bench --train-step 20 --device cpu", "milliseconds are waited for on no device"),
-    ("bench --device cpu", "is where the model of --train-step FILE.py is trained"),
-    ("bench --train-step 0", "milliseconds a batch are more than 0"),
-    ("bench --train-step wrong.py", "the model fails on a batch of crop (image float32 4×3×48×40, index, path): Runt"),
-]
+MESSAGES = rows(__file__, "messages")
 
 
 @pytest.mark.parametrize(("line", "said"), MESSAGES, ids=[line for line, _ in MESSAGES])

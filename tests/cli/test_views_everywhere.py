@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.checks import planted_faults, same
+from support.checks import planted_faults, rows, same
 from support.folders import class_folders
 
 import augrecipes as ar
@@ -96,15 +96,7 @@ def test_verify_looks_at_views_of_every_number(root: Path, monkeypatch: pytest.M
     assert seen == {0, 1, 2}
 
 
-@pytest.mark.parametrize(
-    ("overrides", "site", "value"),
-    [
-        ({"HorizontalFlip.p": 0.1}, "HorizontalFlip#1", 0.1),
-        ({"local.ToGray.p": 0.3}, "local/OneOf#1/ToGray#1", 0.3),
-        ({"InvertImg.p": 0.7}, "teacher/InvertImg#1", 0.7),
-        ({"global.RandomGamma#1.p": 0.2}, "global/RandomGamma#1", 0.2),
-    ],
-)
+@pytest.mark.parametrize(("overrides", "site", "value"), rows(__file__, "steps_of_views_have_addresses"))
 def test_steps_of_views_have_addresses(overrides: dict[str, Any], site: str, value: float) -> None:
     assert {step.site: step.p for step in ar.load(TEXT, overrides=overrides).walk()}[site] == value
 

@@ -5,7 +5,7 @@ from textwrap import indent
 
 import numpy as np
 import pytest
-from support.checks import table
+from support.checks import rows, table
 
 from augrecipes.errors import Diagnostic
 from augrecipes.lint import lint, lints
@@ -192,22 +192,7 @@ def test_records_name_real_arguments(name):
     assert set(op_record(name).neutral) <= set(registry.arguments(name)["properties"])
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "neutral", "draws"),
-    [
-        ("Rotate", {"limit": 0}, True, False),
-        ("Rotate", {"limit": [0, 0]}, True, False),
-        ("Rotate", {"limit": [-5, 5]}, False, True),
-        ("Rotate", {"limit": [90, 90]}, False, False),
-        ("Affine", {"translate_px": {"x": 0, "y": 0}}, True, False),
-        ("Affine", {"translate_px": {"x": 0, "y": 4}}, False, False),
-        ("Affine", {"translate_px": {"x": 0, "y": [4, 5]}}, False, True),
-        ("Pad", {"padding": [0, 0, 0, 1]}, False, False),
-        ("GaussNoise", {"std_range": [0.1, 0.1]}, False, True),
-        ("HorizontalFlip", {}, False, False),
-        ("SomethingRegistered", {}, False, False),
-    ],
-)
+@pytest.mark.parametrize(("name", "arguments", "neutral", "draws"), rows(__file__, "neutral_and_draws"))
 def test_neutral_and_draws(name, arguments, neutral, draws):
     step = Step(name, Arguments(arguments))
     assert is_neutral(step) is neutral

@@ -12,6 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from support.checks import rows
 from support.recipe_strategies import WHOLE, Path, all_values, at, edited, edits, places
 
 from augrecipes.errors import Diagnostic, RecipeError
@@ -27,70 +28,7 @@ PAIR = f"{HEAD}, kind: pair, scales: {{lr: 1, hr: 4}}"
 VIEWS = f"{HEAD}, kind: views"
 RESIZED = "steps: [ResizeToTarget]"
 # What JSON Schema cannot say: code, a part of the message, and a recipe that the schema takes for that reason.
-BEYOND = [
-    ("E106", "nests at most", f"{HEAD}, steps: [], extends: x, set: {{a: {'[' * 40}{']' * 40}}}"),
-    ("E115", "64 bits", f"{HEAD}, steps: [], inputs: {{image: {{channels: {9**30}}}}}"),
-    ("E118", "at most 5,000 steps", f"{HEAD}, steps: [{'NoOp, ' * 5001}]"),
-    ("E204", ".0; such as '", "version: 1, recipe: 12.0, steps: []"),  # a name of digits counts as it is written
-    ("E207", "", f"{HEAD}, steps: [], bag: {{}}"),
-    ("E208", "", f"{HEAD}, eval: derived, steps: [RandomCropNearBBox]"),
-    ("E209", "no installed package", f"{HEAD}, steps: [], plugins: [nothing]"),
-    ("E307", "may not exceed the second", f"{HEAD}, steps: [RandomResizedCrop: {{size: [8, 8], scale: [1, 0.5]}}]"),
-    ("E308", "", f"{HEAD}, steps: [Blur: {{blur_limit: 4}}]"),
-    ("E309", "is limited to", f"{PAIR}, steps: [Sequential: {{target: lr, steps: [ToGray: {{target: hr}}]}}]"),
-    ("E309", "'at' stands", f"{PAIR}, steps: [D4: {{at: lr}}]"),
-    ("E310", "every step has weight", f"{HEAD}, steps: [OneOf: {{steps: [D4: {{p: 0}}]}}]"),
-    ("E310", "cannot draw", f"{HEAD}, steps: [SomeOf: {{n: 2, steps: [D4]}}]"),
-    ("E311", "is the name of a class", f"{HEAD}, steps: [D4: {{id: D4}}]"),
-    ("E311", "is taken by", f"{HEAD}, steps: [D4: {{id: a}}, D4: {{id: a}}]"),
-    ("E312", "inside Degrade only", f"{HEAD}, steps: [ResizeToTarget]"),
-    ("E312", "inside a Degrade", f"{PAIR}, steps: [Degrade: {{source: hr, target: lr, steps: [Degrade: {{source: hr, "
-     f"target: lr, {RESIZED}}}, ResizeToTarget]}}]"),
-    ("E312", "at the top of its list", f"{PAIR}, steps: [Sequential: {{steps: [Degrade: {{source: hr, target: lr, "
-     f"{RESIZED}}}]}}]"),
-    ("E312", "no meaning inside", f"{PAIR}, steps: [Degrade: {{source: hr, target: lr, steps: [ResizeToTarget: "
-     "{target: lr}]}]"),
-    ("E312", "are the same", f"{PAIR}, steps: [Degrade: {{source: hr, target: hr, {RESIZED}}}]"),
-    ("E312", "at another size", f"{PAIR}, steps: [Degrade: {{source: hr, target: lr, steps: [Blur]}}]"),
-    ("E312", "made already", f"{PAIR}, steps: [{', '.join([f'Degrade: {{source: hr, target: lr, {RESIZED}}}'] * 2)}]"),
-    ("E312", "not there yet", f"{PAIR}, steps: [ToGray: {{target: lr}}, Degrade: {{source: hr, target: lr, "
-     f"{RESIZED}}}]"),
-    ("E313", "", f"{PAIR}, steps: [RandomCrop: {{height: 50, width: 48, at: hr}}]"),
-    ("E314", "", f"{PAIR}, steps: [ToGray: {{target: mr}}]"),
-    ("E310", "every step has weight", f"{HEAD}, steps: [], batch: [OneOf: {{steps: [MixUp: {{p: 0}}]}}]"),
-    ("E316", "", f"{HEAD}, steps: [], batch: [CutBlur]"),
-    ("E401", "unknown key", f"{HEAD}, steps: [], output: {{hr: {{}}}}"),
-    ("E401", "leave one of them out", f"{HEAD}, steps: [], output: {{range: [0, 1], normalize: imagenet}}"),
-    ("E401", "uint8 cannot hold", f"{HEAD}, steps: [], output: {{dtype: uint8, normalize: imagenet}}"),
-    ("E401", "uint8 has the range", f"{HEAD}, steps: [], output: {{dtype: uint8, range: [0, 1]}}"),
-    ("E401", "has one channel", f"{HEAD}, steps: [], output: {{color: y, normalize: imagenet}}"),
-    ("E401", "and std has", f"{HEAD}, steps: [], output: {{normalize: {{mean: [0, 0], std: [1, 1, 1]}}}}"),
-    ("E402", "unknown key", f"{HEAD}, steps: [], inputs: {{hr: {{}}}}"),
-    ("E402", "are no boxes", f"{HEAD}, steps: [], inputs: {{keypoints: {{of: boxes}}}}"),
-    ("E402", "each once", f"{HEAD}, steps: [], inputs: {{keypoints: {{flip_pairs: [[1, 2], [2, 3]]}}}}"),
-    ("E402", "have images only", f"{PAIR}, steps: [], inputs: {{mask: required}}"),
-    ("E402", "the same channels", f"{PAIR}, steps: [], inputs: {{lr: {{channels: 1}}, hr: {{channels: 3}}}}"),
-    ("E402", "the same dtype", f"{PAIR}, steps: [], inputs: {{lr: {{dtype: uint8}}, hr: {{dtype: float32}}}}"),
-    ("E403", "a pair needs scales", f"{HEAD}, kind: pair, steps: []"),
-    ("E403", "is a Python name", f"{HEAD}, kind: pair, steps: [], scales: {{l-r: 1, hr: 4}}"),
-    ("E403", "means something else", f"{HEAD}, kind: pair, steps: [], scales: {{mask: 1, hr: 4}}"),
-    ("E407", "means nothing else", f"{HEAD}, kind: views, views: {{mask: {{steps: []}}}}"),
-    ("E407", "begins like the view", f"{VIEWS}, views: {{a_b: {{steps: []}}, a: {{steps: []}}}}"),
-    ("E407", "stands before it", f"{HEAD}, kind: views, views: {{a: {{of: b, steps: []}}}}"),
-    ("E407", "one is made of each", f"{VIEWS}, views: {{a: {{steps: []}}, b: {{of: a, count: 2, steps: []}}}}"),
-    ("E407", "its draws alone tell", f"{VIEWS}, correspondence: true, views: {{a: {{steps: [ElasticTransform]}}}}"),
-    ("E407", "may run a step twice", f"{VIEWS}, correspondence: true, shared: [SomeOf: {{n: 2, replace: true, "
-     "steps: [D4]}], views: {a: {steps: []}}"),
-    ("E404", "may not exceed", f"{HEAD}, kind: bag, steps: [], bag: {{max_tiles: 2, min_tiles: 3}}"),
-    ("E406", "add `eval:`", f"{HEAD}, steps: [], tta: {{}}"),
-    ("E406", "cannot come back", f"{HEAD}, steps: [], tta: {{}}, eval: [ElasticTransform: {{p: 1}}]"),
-    ("E501", "is no recipe of the gallery", f"{HEAD}, extends: nothing"),
-    ("E505", "", f"{HEAD}, extends: folder-128, without: [Nothing]"),
-    ("E506", "", f"{HEAD}, extends: folder-128, steps: [D4, D4], without: [D4]"),
-    ("E507", "cannot be set", f"{HEAD}, extends: folder-128, set: {{version: 2}}"),
-    ("E507", "leaves out whole steps", f"{HEAD}, extends: folder-128, without: [RandomCrop.height]"),
-    ("E507", "names a step", f"{HEAD}, extends: folder-128, set: {{RandomCrop: 2}}"),
-]  # fmt: skip
+BEYOND = [*rows(__file__, "beyond"), ["E118", "at most 5,000 steps", f"{HEAD}, steps: [{'NoOp, ' * 5001}]"]]
 
 
 def problems(document: Any) -> tuple[Diagnostic, ...]:

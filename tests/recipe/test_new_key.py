@@ -29,6 +29,8 @@ assert "sharpness" not in plain.to_yaml()
 
 remarked = ar.load(HEAD + "remark: x\\nsteps: []")
 assert remarked.digest == plain.digest != both.digest
+assert (ar.diff(plain, remarked).same, ar.diff(plain, both).same) == (True, False)
+assert [change.key for change in ar.diff(plain, both).settings] == ["sharpness"]
 assert ar.load(HEAD + "steps: []", overrides={"sharpness": 5}).digest == both.digest
 
 for wrong, said in (("sharpness: 0", "3:12: E204 sharpness: must be at least 1"), ("sharpnes: 4", "mean 'sharpness'")):

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.checks import rows
 
 import augrecipes as ar
 from augrecipes.lint import lint
@@ -85,24 +86,7 @@ def test_other_steps_keep_their_draws() -> None:
     assert alone.steps[0].site == beside.steps[1].site
 
 
-@pytest.mark.parametrize(
-    ("step", "line", "code", "said"),
-    [
-        ("RandAugment: {n: 0}", 4, "E307", "between 1 and 16"),
-        ("RandAugment: {m: 31}", 4, "E307", "between 0 and 30"),
-        ("RandAugment: {magnitude: 9}", 4, "E304", "unknown argument 'magnitude'"),
-        ("RandAugment:\n      n: 2\n      ops: tim", 6, "E307", "did you mean 'timm'?"),
-        ("RandAugment: {p: 2}", 4, "E309", "between 0 and 1"),
-        ("RandAugment: {target: lr}", 4, "E207", "recipes of kind pair"),
-        ("RandAugment: [1]", 4, "E301", "arguments are given by name"),
-        ("AutoAugment: imagnet", 4, "E307", "did you mean 'imagenet'?"),
-        ("AutoAugment: {policy: 3}", 4, "E306", "one of imagenet"),
-        ("TrivialAugment: {fill: 300}", 4, "E307", "at most 255|between 0 and 255"),
-        ("TrivialAugmentWide", 4, "E302", "did you mean TrivialAugment?"),
-        ("RandAugmnt", 4, "E302", "did you mean 'RandAugment'?"),
-        ("RandAugment\n  - Blur: {id: RandAugment}", 5, "E311", "taken by the step in line 4"),
-    ],
-)
+@pytest.mark.parametrize(("step", "line", "code", "said"), rows(__file__, "wrong"))
 def test_what_is_wrong_is_said_with_its_line(step: str, line: int, code: str, said: str) -> None:
     with pytest.raises(ar.RecipeError) as error:
         recipe(step)

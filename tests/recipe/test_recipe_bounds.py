@@ -14,6 +14,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from support.checks import rows
 from support.every_class import _NEEDED
 from support.recipe_strategies import CLASSES
 
@@ -160,27 +161,7 @@ def test_numbers_beyond_all_bounds_are_told_with_their_argument(name: str) -> No
                 assert (f"{name}.{argument}", 4) in {(problem.name, problem.line) for problem in told}, (value, told)
 
 
-@pytest.mark.parametrize(
-    ("step", "fine"),
-    [
-        ("Resize: {height: 18000, width: 18000}", True),
-        ("Resize: {height: 20000, width: 20000}", False),
-        ("RandomResizedCrop: {size: [1000000, 400]}", False),
-        ("RandomCrop: {height: 900000, width: 900000}", True),  # no image is as large; its window is refused
-        ("RandomCrop: {height: 900000, width: 900000, pad_if_needed: true}", False),
-        ("Crop: {x_max: 1000000}", True),
-        ("Crop: {x_max: 1000000, pad_if_needed: true}", False),
-        ("Crop: {x_max: 1000000, x_min: 999000, pad_if_needed: true}", True),
-        ("PadIfNeeded: {min_height: 4294967297, min_width: 8}", False),
-        ("PadIfNeeded: {min_height: 100000, min_width: 100000}", False),
-        ("PadIfNeeded: {min_height: null, min_width: null, pad_height_divisor: 32, pad_width_divisor: 32}", True),
-        ("SmallestMaxSize: {max_size: 30000}", False),
-        ("SmallestMaxSize: {max_size: [500, 30000]}", True),
-        ("LongestMaxSize: {max_size: 30000}", True),
-        ("RandomScale: {scale_limit: [30000, 40000]}", False),
-        ("RandomScale: {scale_limit: [0, 40000]}", True),
-    ],
-)
+@pytest.mark.parametrize(("step", "fine"), rows(__file__, "sizes"))
 def test_images_that_are_too_large_are_told(step: str, fine: bool) -> None:
     name, _, body = step.partition(": ")
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.checks import table
+from support.checks import rows, table
 from test_recipe_malformed import STEPS, TOP, one
 
 from augrecipes.errors import Diagnostic, Fix, RecipeError
@@ -140,7 +140,7 @@ def test_every_class_that_is_gone_has_a_fix_that_is_accepted(cls: str) -> None:
 UNKNOWN = [
     *((f"{HEAD}steps:\n- {name}\n", name) for name in history.STEPS if name not in REFUSED),
     *((f"{HEAD}{name}: []\n" + ("" if new == "steps" else "steps: []\n"), name) for name, new in history.KEYS.items()),
-    *((of_class(cls, {name: 1}), f"'{name}'") for cls, name in (*history.ARGUMENTS_OF, *history.GONE)),
+    *((of_class(cls, {name: 1}), f"'{name}'") for cls, name in (*history.ARGUMENTS_OF, *history.REMOVED)),
     *(
         (of_class(cls, {"always_apply": value}), "always_apply")
         for cls in ("Rotate", "Blur")
@@ -157,7 +157,7 @@ def test_every_name_of_the_tables_has_a_fix_that_is_accepted(text: str, name: st
 def test_no_synonym_stands_for_a_name_that_is_valid() -> None:
     assert not {*history.STEPS, *history.CLASSES} & {*registry.names(), *GROUPS}
     assert not set(history.KEYS) & set(document.KEYS)
-    for cls, name in (*history.ARGUMENTS_OF, *history.GONE, *history.CONVERTED):
+    for cls, name in (*history.ARGUMENTS_OF, *history.REMOVED, *history.CONVERTED):
         assert name not in (registry.arguments(cls) or {"properties": ()})["properties"], (cls, name)
 
 
@@ -169,20 +169,12 @@ def test_old_names_lead_to_arguments_that_some_class_takes() -> None:
         assert new in (registry.arguments(history.CLASSES.get(cls, cls)) or {})["properties"], (cls, new)
 
 
-@pytest.mark.parametrize(
-    ("table", "key", "words"),
-    [
-        ("STEPS", "Fliplr", "RandomRotation"),
-        ("STEPS", "gt_size", "write `CenterCrop: {pad_if_needed: 3}`"),
-        ("ARGUMENTS_OF", ("Rotate", "degrees"), "fills"),
-        ("ARGUMENTS_OF", ("Rotate", "degrees"), "write `border: 4`"),
-    ],
-)
+@pytest.mark.parametrize(("table", "key", "words"), rows(__file__, "a_planted_fault_is_found"))
 def test_a_planted_fault_is_found(table: str, key: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"{HEAD}steps:\n- {key}\n" if isinstance(key, str) else of_class(key[0], {key[1]: 1})
     name = key if isinstance(key, str) else key[1]
     assert faults(text, name) == []
-    monkeypatch.setitem(getattr(history, table), key, words)
+    monkeypatch.setitem(getattr(history, table), key if isinstance(key, str) else tuple(key), words)
     assert faults(text, name) != []
 
 
@@ -191,16 +183,7 @@ def test_messages_carry_the_values_that_were_written(step: str, words: str) -> N
     assert words in "\n".join(p.message for p in problems_of(f"{HEAD}steps:\n- {step}\n"))
 
 
-@pytest.mark.parametrize(
-    ("steps", "said"),
-    [
-        ("- Blur: {always_apply: false}\n- OneOf: {steps: [Blur]}\n- OneOf: {steps: [Blur]}", 5),
-        ("- OneOf: {transforms: [Blur]}", 4),
-        ("- JpegCompression\n- RandomOrder: {steps: [Blur]}", 5),
-        ("- Blur: {always_apply: false}\n- OneOf: {p: 1, steps: [Blur]}\n- SomeOf: {steps: [Blur]}", 0),
-        ("- Blur: {blur: 3}\n- OneOf: {steps: [Blur]}", 0),  # no sign of older albumentations
-    ],
-)
+@pytest.mark.parametrize(("steps", "said"), rows(__file__, "other_defaults_of_groups_are_said_once"))
 def test_other_defaults_of_groups_are_said_once(steps: str, said: int) -> None:
     found = problems_of(f"{HEAD}steps:\n{steps}\n")
     notes = [p for p in found if p.code == "L504"]

@@ -12,7 +12,7 @@ import pytest
 import recipe_schema
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.checks import DEAR, table
+from support.checks import DEAR, rows, table
 from support.recipe_strategies import CLASSES, arguments, recipes
 
 from augrecipes.compat.guard import albumentations
@@ -158,18 +158,7 @@ def test_construct_takes_names_and_nested_names() -> None:
     assert made.interpolation_pair == {"downscale": cv2.INTER_AREA, "upscale": cv2.INTER_CUBIC}
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "words"),
-    [
-        ("RandomCrop", {"height": 5}, "height|width"),
-        ("RandomCrop", {"height": 5, "width": 5, "sise": 3}, "sise"),
-        ("Blur", {"blur_limit": 4}, "odd"),
-        ("Nonsense", {}, "no transform of this name"),
-        ("Degrade", {}, "no transform of this name"),
-        ("ResizeToTarget", {"method": "bicubic"}, "'matlab_bicubic', 'area', 'linear' or 'cubic'"),
-        ("os.system", {}, "no transform of this name"),
-    ],
-)
+@pytest.mark.parametrize(("name", "arguments", "words"), rows(__file__, "construct_is_never_silent"))
 def test_construct_is_never_silent(name: str, arguments: dict[str, object], words: str) -> None:
     with pytest.raises(RecipeError, match=words):
         registry.construct(Step(name, Arguments(arguments)))

@@ -7,12 +7,13 @@ import cv2
 import numpy as np
 import pytest
 from steps_page import _WIDE, EXAMPLES, PAGE, PICTURES, page, picture
+from support.checks import rows
 
 from augrecipes.mixtures import mixtures
 from augrecipes.ops.groups import GROUPS, PAIR_STEPS, POLICIES
 from augrecipes.ops.records import own_names
 from augrecipes.ops.registry import get_class, names
-from augrecipes.recipe.step_facts import step_facts, step_names
+from augrecipes.recipe.words import step_facts, step_names
 
 OURS = {*own_names(), *PAIR_STEPS, *POLICIES, *mixtures()}
 
@@ -62,21 +63,7 @@ def test_all_steps_have_facts_and_every_argument_of_a_class_is_among_them():
     assert crop["height"] == "required"
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        (
-            "StainJitter",
-            {"runs": "natively in `fast`, where its colours are merged", "masks, boxes, keypoints": "stay"},
-        ),
-        ("GridDropout", {"masks, boxes, keypoints": "change in place"}),
-        ("RandomSizedBBoxSafeCrop", {"runs": "natively, but Python draws, because boxes decide what"}),
-        ("GlassBlur", {"runs": "in Python, as a call of its class"}),
-        ("OneOf", {"runs": "as the steps that it is made of"}),
-        ("MixUp", {"needs": "label", "cannot mix": "mask, boxes, keypoints", "p decides": "for each batch"}),
-        ("CutBlur", {"acts on": "batches of pairs, under `batch:`"}),
-    ],
-)
+@pytest.mark.parametrize(("name", "said"), rows(__file__, "what_is_said_of_how_it_runs"))
 def test_what_is_said_of_how_it_runs(name, said):
     found = step_facts(name)
     assert {key: found[key][: len(text)] for key, text in said.items()} == said

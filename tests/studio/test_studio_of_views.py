@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from studio_pages import Page
 from support.checks import planted_faults
 
@@ -58,17 +59,10 @@ def check_stages(page: Page) -> None:
         assert page.pixels(found["most"]["url"]).shape[:2] == size
 
 
-def test_all_views_are_shown_with_their_names(page: Page) -> None:
-    check_views(page)
+@pytest.mark.parametrize("check", [check_views, check_switches, check_stages])
+def test_views_are_shown_switched_and_stepped_through(page: Page, check: Callable[[Page], None]) -> None:
+    check(page)
     assert [step["path"] for step in page.post("/api/check", text=TEXT)["steps"]][-1] == "views.local.steps.1.steps.1"
-
-
-def test_a_switch_is_of_one_view(page: Page) -> None:
-    check_switches(page)
-
-
-def test_steps_are_shown_in_the_view_that_has_them(page: Page) -> None:
-    check_stages(page)
 
 
 def test_costs_and_comparisons_and_a_variant(page: Page) -> None:

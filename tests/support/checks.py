@@ -191,3 +191,8 @@ def table(file: str, name: str, *keys: str) -> pytest.MarkDecorator:
     """Parametrize a test by a table of the YAML file that is called as the test file: one of `keys` an argument."""
     cases = read(file)[name]
     return pytest.mark.parametrize(keys, [[case.get(key, "") for key in keys] for case in cases.values()], ids=cases)
+
+
+def rows(file: str, name: str) -> list[list[Any]]:
+    """A table of lists of the YAML file that is called as the test file."""
+    return read(file)[name]

@@ -1,5 +1,6 @@
 """`verify` on pairs, bags and noise of our own: its replay and its image, and faults that it must find."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,46 +53,46 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-class TestPairs:
-    @pytest.mark.parametrize("promise", [None, GEOMETRY])
-    @pytest.mark.parametrize("text", [PAIR, MADE], ids=["read", "made"])
-    def test_a_recipe_against_itself(self, data: Path, text: str, promise: Any) -> None:
-        folders = {"hr": str(data / "hr"), "lr": str(data / "lr")} if text == PAIR else {"hr": str(data / "hr")}
-        found = verify(parse_text(text), folders, samples=4, build=planted(lambda done: None), promise=promise)
-        assert found.ok
-        assert {figure.target for figure in found.figures} == {"sample", "lr", "hr"}
-        assert found.origins == ({"lr": "lr", "hr": "hr"} if text == PAIR else {"lr": "hr", "hr": "hr"})
-
-    @pytest.mark.parametrize("name", ["lr", "hr"])
-    def test_one_target_half_a_pixel_off(self, data: Path, name: str) -> None:
-        def fault(done: dict[str, Any]) -> None:
-            done[name] = shifted(done[name], 0.5)
-
-        folders = {"hr": str(data / "hr"), "lr": str(data / "lr")}
-        raw = PAIR + "output: {dtype: uint8, layout: hwc}\n"
-        found = verify(parse_text(raw), folders, samples=4, build=planted(fault), promise=GEOMETRY)
-        assert {figure.target for figure in found.broken} == {name}
-        assert render_worst(found, folders, build=planted(fault)).shape[2] == 3
+@pytest.mark.parametrize("promise", [None, GEOMETRY])
+@pytest.mark.parametrize("text", [PAIR, MADE], ids=["read", "made"])
+def test_a_recipe_against_itself(data: Path, text: str, promise: Any) -> None:
+    folders = {"hr": str(data / "hr"), "lr": str(data / "lr")} if text == PAIR else {"hr": str(data / "hr")}
+    found = verify(parse_text(text), folders, samples=4, build=planted(lambda done: None), promise=promise)
+    assert found.ok
+    assert {figure.target for figure in found.figures} == {"sample", "lr", "hr"}
+    assert found.origins == ({"lr": "lr", "hr": "hr"} if text == PAIR else {"lr": "hr", "hr": "hr"})
 
 
-class TestBags:
-    def test_every_tile_is_a_sample(self, data: Path) -> None:
-        found = verify(parse_text(BAG), data / "bags", samples=6, optimize="exact")
-        assert found.ok
-        assert found.samples == 6
+@pytest.mark.parametrize("name", ["lr", "hr"])
+def test_one_target_half_a_pixel_off(data: Path, name: str) -> None:
+    def fault(done: dict[str, Any]) -> None:
+        done[name] = shifted(done[name], 0.5)
 
-    def test_a_fault_is_found_and_names_its_tile(self, data: Path) -> None:
-        calls = []
+    folders = {"hr": str(data / "hr"), "lr": str(data / "lr")}
+    raw = PAIR + "output: {dtype: uint8, layout: hwc}\n"
+    found = verify(parse_text(raw), folders, samples=4, build=planted(fault), promise=GEOMETRY)
+    assert {figure.target for figure in found.broken} == {name}
+    assert render_worst(found, folders, build=planted(fault)).shape[2] == 3
 
-        def fault(done: dict[str, Any]) -> None:
-            calls.append(1)
-            if len(calls) == 6:
-                done["image"] = done["image"] * 0.5
 
-        found = verify(parse_text(BAG), data / "bags", samples=6, build=planted(fault), promise=EXACT)
-        (figure,) = found.broken
-        assert (figure.where.index, figure.where.tile, figure.where.number) == (2, 2, 5)
-        assert figure.where.path.endswith("slide2/2.png")
+def test_every_tile_is_a_sample(data: Path) -> None:
+    found = verify(parse_text(BAG), data / "bags", samples=6, optimize="exact")
+    assert found.ok
+    assert found.samples == 6
+
+
+def test_a_fault_is_found_and_names_its_tile(data: Path) -> None:
+    calls = []
+
+    def fault(done: dict[str, Any]) -> None:
+        calls.append(1)
+        if len(calls) == 6:
+            done["image"] = done["image"] * 0.5
+
+    found = verify(parse_text(BAG), data / "bags", samples=6, build=planted(fault), promise=EXACT)
+    (figure,) = found.broken
+    assert (figure.where.index, figure.where.tile, figure.where.number) == (2, 2, 5)
+    assert figure.where.path.endswith("slide2/2.png")
 
 
 def test_a_replay_is_what_a_dataset_hands_out(data: Path) -> None:
@@ -116,39 +117,36 @@ def test_files_that_cannot_be_read_are_left_out(data: Path, tmp_path: Path) -> N
     assert done[-1] == (3, 3)
 
 
-class TestWorstSamples:
-    def fault(self, done: dict[str, Any]) -> None:
-        done["image"] = shifted(done["image"], 0.5)
-        if "mask" in done:
-            done["mask"] = np.roll(done["mask"], 5, axis=1)
+def fault(done: dict[str, Any]) -> None:
+    done["image"] = shifted(done["image"], 0.5)
+    if "mask" in done:
+        done["mask"] = np.roll(done["mask"], 5, axis=1)
 
-    def test_three_rows_of_four(self, data: Path, tmp_path: Path) -> None:
-        build = planted(self.fault)
-        sheets = []
-        for more, where in (("", "images"), ("inputs: {mask: required}", "list.csv")):
-            found = verify(recipe(MOVES, more), data / where, samples=5, build=build, promise=GEOMETRY)
-            sheets.append(render_worst(found, data / where, build=build))
-        assert sheets[0].shape[1:] == sheets[1].shape[1:]
-        out = save_sheet(sheets[0], tmp_path / "new" / "worst.png")
-        read: NDArray[Any] = cv2.imdecode(np.fromfile(out, np.uint8), cv2.IMREAD_COLOR)
-        np.testing.assert_array_equal(read[..., ::-1], sheets[0])
 
-    def test_no_difference(self, data: Path) -> None:
-        found = verify(recipe(MOVES), data / "images", samples=2, optimize="exact")
-        assert render_worst(found, data / "images").dtype == np.uint8
+def test_three_rows_of_four(data: Path, tmp_path: Path) -> None:
+    build = planted(fault)
+    sheets = []
+    for more, where in (("", "images"), ("inputs: {mask: required}", "list.csv")):
+        found = verify(recipe(MOVES, more), data / where, samples=5, build=build, promise=GEOMETRY)
+        sheets.append(render_worst(found, data / where, build=build))
+    assert sheets[0].shape[1:] == sheets[1].shape[1:]
+    out = save_sheet(sheets[0], tmp_path / "new" / "worst.png")
+    read: NDArray[Any] = cv2.imdecode(np.fromfile(out, np.uint8), cv2.IMREAD_COLOR)
+    np.testing.assert_array_equal(read[..., ::-1], sheets[0])
 
-    def test_one_that_refuses_has_no_image(self, data: Path) -> None:
-        def fault(done: dict[str, Any]) -> None:
-            raise DataError("no")
 
-        found = verify(recipe(MOVES), data / "images", samples=2, build=planted(fault))
-        with pytest.raises(DataError, match="nothing to show"):
-            render_worst(found, data / "images", build=planted(fault))
+def test_no_difference(data: Path) -> None:
+    found = verify(recipe(MOVES), data / "images", samples=2, optimize="exact")
+    assert render_worst(found, data / "images").dtype == np.uint8
 
-    @pytest.mark.parametrize("name", ["worst.gif", "images/0.png/worst.png"])
-    def test_where_it_cannot_be_written(self, data: Path, name: str) -> None:
-        with pytest.raises(DataError, match=r"\.png"):
-            save_sheet(np.zeros((2, 2, 3), np.uint8), data / name)
+
+def test_one_that_refuses_has_no_image(data: Path) -> None:
+    def fault(done: dict[str, Any]) -> None:
+        raise DataError("no")
+
+    found = verify(recipe(MOVES), data / "images", samples=2, build=planted(fault))
+    with pytest.raises(DataError, match="nothing to show"):
+        render_worst(found, data / "images", build=planted(fault))
 
 
 def test_what_is_shown_is_the_value_and_the_limit_that_decide() -> None:
@@ -191,20 +189,15 @@ MANY = """
 
 @pytest.mark.parametrize(
     ("samples", "steps"),
-    [(1, MANY), (5, MOVES + NOISE + COLOURS), (24, COLOURS + MANY), *((k, NOISE) for k in (1, 5, 24))],
-)
-def test_sound_noise_keeps_its_contract(data: Path, steps: str, samples: int) -> None:
+    [
+        (1, MANY), (5, MOVES + NOISE + COLOURS), (24, COLOURS + MANY), *((k, NOISE) for k in (1, 5, 24)),
+        *((k, steps) for k in (1, 5, 64) for steps in (ELASTIC, COLOURS + NOISE + ELASTIC)),
+    ],
+)  # fmt: skip
+def test_sound_random_numbers_keep_their_contract(data: Path, steps: str, samples: int) -> None:
     found = verify(recipe(steps), data / "images", samples=samples)
     assert found.ok, found.broken
     assert "DISTRIBUTION" in str(found.promise)
-    assert {"draws", "noise", "independence"} <= {figure.law for figure in found.figures} or samples == 1
-
-
-@pytest.mark.parametrize("samples", [1, 5, 64])
-@pytest.mark.parametrize("steps", [ELASTIC, COLOURS + NOISE + ELASTIC])
-def test_sound_fields_keep_their_contract(data: Path, steps: str, samples: int) -> None:
-    found = verify(recipe(steps), data / "images", samples=samples)
-    assert found.ok, found.broken
     assert {"draws", "noise", "independence"} <= {figure.law for figure in found.figures} or samples == 1
 
 
@@ -234,99 +227,55 @@ def test_noise_inside_degrade_is_judged(data: Path, tmp_path: Path) -> None:
     assert {"noise", "independence"} <= {figure.law for figure in found.figures if figure.target == "lr"}
 
 
-def gaussian(monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
-    init = counter_noise.Noise.__init__
-
-    def changed(self: Any, shape: Any, shared: bool, mean: float, deviation: float, key: int) -> None:
-        mean, deviation = change(mean, deviation)
-        init(self, shape, shared, mean, deviation, key)
-
-    monkeypatch.setattr(counter_noise.Noise, "__init__", changed)
+ISO, MORE = "\n  - ISONoise: {p: 1.0}\n", 1.3**0.5
+DRAW = A.ISONoise.get_params_dependent_on_data
+Patch = tuple[Any, str, Callable[[Any], Any]]  # whose, what, and from what it is to what it becomes
 
 
-def too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    gaussian(monkeypatch, lambda mean, deviation: (mean, 1.06 * deviation))
+def gaussian(change: Callable[[bool, float, float], tuple[bool, float, float]]) -> Patch:
+    """Gaussian noise whose channels are alike, whose mean and deviation are otherwise."""
+
+    def changed(init: Any) -> Any:
+        return lambda self, shape, shared, mean, deviation, key: init(
+            self, shape, *change(shared, mean, deviation), key
+        )
+
+    return counter_noise.Noise, "__init__", changed
 
 
-def mean_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    gaussian(monkeypatch, lambda mean, deviation: (mean + 2.55, deviation))
+def uniform(noise: counter_noise.Noise, image: Any) -> Any:
+    """Noise of the same deviation, and of another distribution."""
+    even = np.random.default_rng(noise.key).uniform(-(3**0.5), 3**0.5, image.shape) * noise.deviation + noise.mean
+    return np.clip(image + np.trunc(even), 0, 255).astype(np.uint8)
 
 
-def other_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the same deviation."""
-
-    def added(noise: counter_noise.Noise, image: Any) -> Any:
-        even = np.random.default_rng(noise.key).uniform(-(3**0.5), 3**0.5, image.shape) * noise.deviation + noise.mean
-        return np.clip(image + np.trunc(even), 0, 255).astype(np.uint8)
-
-    monkeypatch.setattr(counter_noise.Noise, "added_to", added)
-    gaussian(monkeypatch, lambda mean, deviation: (mean, float(np.nextafter(deviation, 300))))  # no kernel draws that
-
-
-def channels_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    init = counter_noise.Noise.__init__
-    monkeypatch.setattr(
-        counter_noise.Noise, "__init__",
-        lambda self, shape, shared, *more: init(self, shape, True, *more),
-    )  # fmt: skip
-
-
-def samples_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counter_noise, "mix", lambda *_: 7)
-
-
-def many_photons(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, more = counter_noise.iso_noise, 1.3**0.5
-    changed = lambda img, shift, intensity, *rest: made(img, shift / more, more * intensity, *rest)  # noqa: E731
-    monkeypatch.setattr(counter_noise, "iso_noise", changed)
-
-
-def other_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    sampler = "get_params_dependent_on_data"
-
-    def draw(step: Any, **known: Any) -> dict[str, Any]:
-        return {**getattr(A.ISONoise, sampler)(step, **known), "intensity": 0.2}
-
-    monkeypatch.setattr(counter_noise.CounterISONoise, sampler, draw, raising=False)
-
-
-def too_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    most = coarse_fields.maximum_quantile
-    monkeypatch.setattr(coarse_fields, "maximum_quantile", lambda count, share: most(count, share) / 1.3)
-
-
-def too_smooth(monkeypatch: pytest.MonkeyPatch) -> None:
-    axis = coarse_fields.axis
-    monkeypatch.setattr(coarse_fields, "axis", lambda pixels, deviation: axis(pixels, 1.4 * deviation))
-
-
-def fields_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coarse_fields, "mix", lambda *_: 7)
-
-
-ISO = "\n  - ISONoise: {p: 1.0}\n"
+NO_KERNEL = gaussian(lambda shared, mean, deviation: (shared, mean, float(np.nextafter(deviation, 300))))
+TOO_MUCH = gaussian(lambda shared, mean, deviation: (shared, mean, 1.06 * deviation))
 
 
 # What is wrong with the generator, the recipe, how many samples; the law, `=`: and no other.
 @pytest.mark.parametrize(
-    ("plant", "steps", "samples", "law"),
+    ("patches", "steps", "samples", "law"),
     [
-        *((too_much, NOISE, samples, "=noise") for samples in (3, 8, 30)),
-        (mean_is_off, NOISE, 8, "noise"),
-        (other_distribution, NOISE, 8, "noise"),
-        (channels_alike, NOISE, 8, "=independence"),
-        (samples_alike, NOISE, 8, "=independence"),
-        (many_photons, ISO, 8, "noise"),
-        (other_draws, ISO, 8, "draws"),
-        (too_far, ELASTIC, 64, "noise"),
-        (too_smooth, ELASTIC, 64, "noise"),
-        (fields_alike, ELASTIC, 64, "independence"),
+        *(([TOO_MUCH], NOISE, samples, "=noise") for samples in (3, 8, 30)),
+        ([gaussian(lambda shared, mean, deviation: (shared, mean + 2.55, deviation))], NOISE, 8, "noise"),
+        ([(counter_noise.Noise, "added_to", lambda _: uniform), NO_KERNEL], NOISE, 8, "noise"),
+        ([gaussian(lambda shared, mean, deviation: (True, mean, deviation))], NOISE, 8, "=independence"),
+        ([(counter_noise, "mix", lambda _: lambda *__: 7)], NOISE, 8, "=independence"),
+        ([(counter_noise, "iso_noise", lambda made: lambda img, shift, intensity, *rest:
+           made(img, shift / MORE, MORE * intensity, *rest))], ISO, 8, "noise"),
+        ([(counter_noise.CounterISONoise, "get_params_dependent_on_data", lambda draw: lambda step, **known:
+           {**draw(step, **known), "intensity": 0.2})], ISO, 8, "draws"),
+        ([(coarse_fields, "maximum_quantile", lambda most: lambda *of: most(*of) / 1.3)], ELASTIC, 64, "noise"),
+        ([(coarse_fields, "axis", lambda axis: lambda px, deviation: axis(px, 1.4 * deviation))], ELASTIC, 64, "noise"),
+        ([(coarse_fields, "mix", lambda _: lambda *__: 7)], ELASTIC, 64, "independence"),
     ],
-)
+)  # fmt: skip
 def test_faults_of_the_generator_are_found(
-    data: Path, monkeypatch: pytest.MonkeyPatch, plant: Any, steps: str, samples: int, law: str
+    data: Path, monkeypatch: pytest.MonkeyPatch, patches: list[Patch], steps: str, samples: int, law: str
 ) -> None:
-    plant(monkeypatch)
+    for owner, name, change in patches:
+        monkeypatch.setattr(owner, name, change(getattr(owner, name, DRAW)), raising=False)
     found = {figure.law for figure in verify(recipe(steps), data / "images", samples=samples).broken}
     assert law.removeprefix("=") in found
     assert len(found) == 1 or not law.startswith("=")

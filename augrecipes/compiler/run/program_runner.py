@@ -23,6 +23,7 @@ from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.run.batch import BatchOutput, SampleColumns, element
 from augrecipes.compiler.run.draw_without_pixels import StepsWithoutPixels
+from augrecipes.compiler.run.objects import NUMBER
 from augrecipes.compiler.run.point_moves import PointMoves
 from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
 from augrecipes.compiler.run.step_calls import StepFunction, call_alone
@@ -178,7 +179,7 @@ class ProgramRunner:
         walks = bool(beside - _MASK or program.python_draws or applied or self.passes_all)
         run = ProgramRun(program, key, image, pipeline.caller_arrays(targets))
         mask_alone = mask is not None and not self._add_mask(run, mask, image)
-        if walks and (self._point_moves is None or program.opaque):
+        if walks and (self._point_moves is None or program.opaque or NUMBER in sample):
             sample = self._without_pixels.run(key, sample, image, run)
         elif walks:
             sample = self._move_points(key, sample, image, None)
@@ -245,7 +246,7 @@ class ProgramRunner:
 
         `moves`: what its program has noted; PythonFallback: that is Python's.
         """
-        if self._point_moves is None:
+        if self._point_moves is None or NUMBER in sample:  # whether a mirror has been passed is told by the steps
             moved = self._without_pixels.run(key, sample, image)
             if moved.pop("image").shape[:2] != size:
                 raise PythonFallback
