@@ -6,6 +6,7 @@ Rows are made in workers. The notes that come with them are read where the store
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -163,7 +164,7 @@ class Baker:
         arrays = self.table.read(unit, **how, **({"opened": opened} if opened else {}))
         if not decode:
             return arrays
-        return {name: value.array() if _is_small(value) else value for name, value in arrays.items()}
+        return {name: _decoded(image) for name, image in arrays.items()}
 
     def _points(self, outputs: dict[str, Any]) -> dict[str, Any]:
         """Boxes and keypoints, with the dtype that the steps left them in."""
@@ -247,8 +248,9 @@ def canonical_jpeg(data: bytes, header: ImageHeader, turn: int) -> bytes | None:
     return plain[:2] + EXIF_MARKER + struct.pack(">H", len(block) + 2) + block + plain[2:]
 
 
-def _is_small(value: Any) -> bool:
-    return isinstance(value, Encoded) and value.shape[0] * value.shape[1] <= _WHOLE
+def _decoded(image: Any) -> Any:
+    """The pixels of an image, unless it is so large that each row decodes its own window."""
+    return image.array() if isinstance(image, Encoded) and math.prod(image.shape[:2]) <= _WHOLE else image
 
 
 def _as_before(mask: npt.NDArray[Any], before: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -8,8 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from multiprocessing import get_context, resource_tracker
+from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 from augrecipes.compat.guard import albumentations, without_torch
@@ -58,8 +57,7 @@ def bake_rows(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
 
     try:
         for run in baker.runs(rows):
-            with _uninterrupted():  # starts a worker, until all are there
-                waiting.append((run, pool.submit(_bake, run, _BYTES)))
+            waiting.append((run, pool.submit(_bake, run, _BYTES)))
             while len(waiting) > workers and sum(len(run) for run, _ in waiting) >= _AHEAD * workers:
                 yield from first()
         while waiting:
@@ -72,20 +70,6 @@ def bake_rows(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Processes that are started inside are born deaf to Ctrl-C, before they could say so; here it waits meanwhile."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # starting it would lift what is blocked
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start(pickled: bytes) -> None:

@@ -3,8 +3,7 @@
     python orphans.py SORT FOLDER [PLANTED]
 
 SORT is pack, fork, spawn or forkserver. Each worker locks a file of its own in FOLDER once it reads, so that anybody
-can tell whether it lives; then it is busy, of a pack for a minute. Or it is start: a pack whose workers take seconds to
-start, and leave a file in FOLDER when they begin to.
+can tell whether it lives; then it is busy, of a pack for a minute.
 """
 
 import fcntl
@@ -13,19 +12,14 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from augrecipes.packing import workers
 
 # Workers that are started afresh come through here, too.
-if len(sys.argv) > 3:  # planted: nobody looks at the parent, and all hear of Ctrl-C
+if len(sys.argv) > 3:  # planted: nobody looks at the parent
     workers.end_with_parent = lambda: None  # type: ignore[attr-defined]
-    workers._uninterrupted = nullcontext
-if sys.argv[1] == "start" and __name__ == "__mp_main__":
-    Path(sys.argv[2], str(os.getpid())).touch()
-    time.sleep(3)
 
 _held: list[Any] = []
 
@@ -48,8 +42,7 @@ class Baker:
         return (range(row, row + 1) for row in rows)
 
     def bake(self, rows: range) -> list[None]:
-        if self.folder:
-            busy(self.folder)
+        busy(self.folder)
         return [None] * len(rows)
 
 
@@ -68,8 +61,8 @@ class Slow:
 
 
 def main(sort: str, folder: str) -> None:
-    if sort in ("pack", "start"):
-        list(workers.bake_rows(Baker(folder if sort == "pack" else ""), range(10**6), 2))  # type: ignore[arg-type]
+    if sort == "pack":
+        list(workers.bake_rows(Baker(folder), range(10**6), 2))  # type: ignore[arg-type]
     else:
         from augrecipes import loader
 
@@ -79,8 +72,4 @@ def main(sort: str, folder: str) -> None:
 if __name__ == "__main__":
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # so would this in the background of a shell
-    try:
-        main(sys.argv[1], sys.argv[2])
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+    main(sys.argv[1], sys.argv[2])

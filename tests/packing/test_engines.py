@@ -225,7 +225,7 @@ def test_an_option_that_is_dropped_is_caught(monkeypatch: pytest.MonkeyPatch) ->
         options_reach("ray", monkeypatch)
 
 
-# Whoever kills the parent alone leaves nobody behind; Ctrl-C while workers start is told by the parent alone.
+# Whoever kills the parent alone leaves nobody behind.
 
 
 HERE = Path(__file__).parent
@@ -290,23 +290,3 @@ def test_workers_end_with_their_parent(sort: str, name: str, tmp_path: Path) -> 
 @pytest.mark.soak
 def test_workers_that_do_not_look_are_caught(tmp_path: Path) -> None:
     assert left_behind("pack", "SIGKILL", tmp_path, "planted", patience=3.0) == 2
-
-
-def interrupted(folder: Path, *planted: str) -> str:
-    """What is said where Ctrl-C, which the terminal sends to all, comes while the workers start."""
-    command = [sys.executable, str(HERE / "orphans.py"), "start", str(folder), *planted]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as parent:
-        until(lambda: len(list(folder.iterdir())) > 0)
-        os.killpg(parent.pid, signal.SIGINT)
-        return parent.stderr.read()
-
-
-@pytest.mark.skipif(os.name == "nt", reason="kills by signals, and locks files to see who lives")
-def test_an_interruption_while_workers_start_is_the_parents_alone(tmp_path: Path) -> None:
-    assert interrupted(tmp_path) == "interrupted\n"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="kills by signals, and locks files to see who lives")
-@pytest.mark.soak
-def test_workers_that_hear_of_it_are_caught(tmp_path: Path) -> None:
-    assert "Traceback" in interrupted(tmp_path, "planted")
