@@ -20,7 +20,7 @@ from augrecipes.accelerate.keyed import KeyedCopy, StepReport, class_made, sampl
 from augrecipes.compat.torch import tree_flatten, tree_unflatten
 from augrecipes.compiler.compile import build
 from augrecipes.interop.draft import FOREIGN, Call, RecipeDraft, takes_of
-from augrecipes.interop.torchvision import fill, read_transform
+from augrecipes.interop.torchvision import convert, read_transform
 from augrecipes.ops.groups import COMPOSE
 from augrecipes.recipe.model import Optimize
 
@@ -54,7 +54,7 @@ def _why_not(call: Call, following: Sequence[Call], *, evaluates: bool) -> str:
 def draft_of(calls: Sequence[Call], *, by_pillow: bool = True) -> RecipeDraft:
     """What the transforms do, to images of Pillow or to tensors."""
     draft = RecipeDraft("accelerated", "a pipeline of torchvision")
-    fill(draft, Call(COMPOSE, children=tuple(calls)))
+    convert(draft, Call(COMPOSE, children=tuple(calls)))
     if not by_pillow:
         draft.keys["output"]["layout"] = "chw"
     elif [call.name for call in calls[:1]] not in (["PILToTensor"], ["ToImage"]):

@@ -184,12 +184,6 @@ def _files(name: str) -> Iterator[str]:
                 if Path(file).suffix.lower() in _SUFFIXES and not file.startswith("."):
                     yield str(Path(folder) / file)
     elif glob.has_magic(name) and not path.exists():
-        yield from sorted(str(match) for match in _matching(name) if match.is_file())
+        yield from sorted(match for match in glob.glob(name, recursive=True) if Path(match).is_file())  # noqa: PTH207
     else:
         yield name
-
-
-def _matching(pattern: str) -> Iterator[Path]:
-    """Files that a pattern names, `**` included; a pattern may be absolute."""
-    path = Path(pattern)
-    return Path(path.anchor).glob(str(path.relative_to(path.anchor))) if path.anchor else Path().glob(pattern)

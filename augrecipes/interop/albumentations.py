@@ -36,27 +36,29 @@ _UNTIMED = (*GROUPS, COMPOSE, ONE_OR_OTHER, "BboxParams", "KeypointParams")
 UNKNOWN = "no release of albumentations has such an argument: 2.0.8 only warns of it, and does without"
 
 
-def saved_of(made: Any) -> dict[str, Any]:
+def saved_of(transform: Any) -> dict[str, Any]:
     """What albumentations writes down of a transform; also arguments that it leaves out because they are empty.
 
     >>> from augrecipes.compat.albumentations import A
     >>> saved_of(A.Blur(blur_limit=3, p=0.2))
     {'p': 0.2, 'blur_limit': [3, 3]}
     """
-    found = {key: value for key, value in made.to_dict_private().items() if key != _CLASS}
-    takes = takes_of(type(made).__name__)
-    empty: dict[str, Any] = {key: [] for key in takes if key not in found and getattr(made, key, None) in ((), [])}
-    return Arguments(found | empty).plain()
+    result = {key: value for key, value in transform.to_dict_private().items() if key != _CLASS}
+    takes = takes_of(type(transform).__name__)
+    empty: dict[str, Any] = {
+        key: [] for key in takes if key not in result and getattr(transform, key, None) in ((), [])
+    }
+    return Arguments(result | empty).plain()
 
 
 def written_by(make: Callable[[Step], Any], name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
     """What albumentations writes down of a step that is made with these arguments; None: its class refuses them."""
     own = {key: value for key, value in args.items() if key not in registry.RESERVED}
     try:
-        made = saved_of(make(Step(name, Arguments(own), p=args.get("p"))))
+        transform = saved_of(make(Step(name, Arguments(own), p=args.get("p"))))
     except (RecipeError, TypeError, ValueError):
         return None
-    return {key: to_name(key, value) for key, value in made.items()}
+    return {key: to_name(key, value) for key, value in transform.items()}
 
 
 def named(call: Call) -> Iterator[Call]:
@@ -86,10 +88,10 @@ def _step(call: Call) -> Item:
     """One transform with the names of today; left out where nothing that the class takes comes of it."""
     left: list[Item] = []
     for each in named(call):
-        found = LeftOut(call.name, each.unread, call.place) if each.unread else _taken(_line(each))
-        if isinstance(found, Line) and not found.lost:
-            return found
-        left.append(found)
+        result = LeftOut(call.name, each.unread, call.place) if each.unread else _taken(_line(each))
+        if isinstance(result, Line) and not result.unsupported:
+            return result
+        left.append(result)
     return next((each for each in left if isinstance(each, Line)), left[0])
 
 
@@ -97,7 +99,7 @@ def _line(call: Call) -> Line:
     line = Line(CLASSES.get(call.name, call.name), place=call.place)
     gone, takes = call.name in CLASSES, takes_of(line.name)
     if gone:
-        line.beside.append(f"was {call.name}: {flow(call.args)}" if call.args else f"was {call.name}")
+        line.comments.append(f"was {call.name}: {flow(call.args)}" if call.args else f"was {call.name}")
     was: list[str] = []
     for key, value in call.args.items():
         said = f"{key}: {flow(value)}"
@@ -105,24 +107,24 @@ def _line(call: Call) -> Line:
             was += [said] if value is True else []
         elif (call.name, key) in REMOVED:
             if not IDLE[call.name, key](value):
-                line.lost[key] = value, REMOVED[call.name, key]
+                line.unsupported[key] = value, REMOVED[call.name, key]
             elif value is not None:
-                line.beside.append(f"was {said}, which did nothing")
+                line.comments.append(f"was {said}, which did nothing")
         elif (new := current_arguments(call.name, key, call.args)) is None:
-            line.lost[key] = value, UNKNOWN
+            line.unsupported[key] = value, UNKNOWN
         else:
             line.args |= new
             if key in takes and new and new != {key: to_name(key, value)}:
-                line.beside.append(f"was {said}")
+                line.comments.append(f"was {said}")
             elif key not in takes and value is not None:
                 was.append(said)
     if call.args.get(ALWAYS) is True:
         line.args["p"] = 1.0
     if was and not gone:
-        line.beside.insert(0, f"was {', '.join(was)}")
+        line.comments.insert(0, f"was {', '.join(was)}")
     if is_old(call) and (more := old_defaults(call.name, line.args, call.args)):
         line.args = in_order(call.name, line.args | more)
-        line.beside.append(f"{', '.join(more)} by the defaults of its time")
+        line.comments.append(f"{', '.join(more)} by the defaults of its time")
     return line
 
 
@@ -135,15 +137,19 @@ def _taken(line: Line) -> Item:
         fewer = {name: value for name, value in line.args.items() if name != key}
         if before is not None and _corrected(line.name, fewer).get(key) == before:
             line.args = fewer
-            line.beside.append(f"was {key}: {flow(before)}, which the class finds by itself")
+            line.comments.append(f"was {key}: {flow(before)}, which the class finds by itself")
             continue
         if before is None or after is None or after == before:
             return LeftOut(line.name, f"{where}: {fault.message}" if where else fault.message, line.place)
         line.args[key] = after
-        line.beside.append(f"was {key}: {flow(before)}, which the class takes as {flow(after)}")
-    if line.lost:  # what a class writes down for its parents, and takes no more, is not
+        line.comments.append(f"was {key}: {flow(before)}, which the class takes as {flow(after)}")
+    if line.unsupported:  # what a class writes down for its parents, and takes no more, is not
         handed_on = _corrected(line.name, line.args)
-        line.lost = {key: lost for key, lost in line.lost.items() if handed_on.get(key, ...) != lost[0]}
+        line.unsupported = {
+            key: unsupported
+            for key, unsupported in line.unsupported.items()
+            if handed_on.get(key, ...) != unsupported[0]
+        }
     return line
 
 
@@ -154,12 +160,12 @@ def _corrected(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
 
 def lines(calls: Sequence[Call]) -> list[Item]:
     """The calls as lines, one after another; what no recipe can hold is among them as left out."""
-    found: list[Item] = []
+    result: list[Item] = []
     for call in calls:
         item = _item(call)
         always = isinstance(item, Line) and call.name == COMPOSE and item.args["p"] == 1
-        found += (item.steps or []) if isinstance(item, Line) and always else [item]
-    return found
+        result += (item.steps or []) if isinstance(item, Line) and always else [item]
+    return result
 
 
 def _item(call: Call) -> Item:
@@ -194,7 +200,7 @@ def _flip(call: Call) -> Item:
     each, both = ([Line(name, {"p": 1.0}, call.place) for name in FLIPS] for _ in range(2))
     inside: list[Item] = [*each, Line(groups.SEQUENTIAL, {"p": 1.0}, call.place, [*both])]
     line = Line(groups.ONE_OF, {"p": p}, call.place, inside, [f"was {call.name}"])
-    line.lost = {key: (value, UNKNOWN) for key, value in call.args.items() if key not in ("p", ALWAYS)}
+    line.unsupported = {key: (value, UNKNOWN) for key, value in call.args.items() if key not in ("p", ALWAYS)}
     return _whole_or_less(line)
 
 
@@ -216,19 +222,19 @@ def _group(call: Call) -> Item:
         if key in ("p", *GROUP_KEYS[call.name]["properties"]):
             line.args |= {} if value is None else {key: value}
         elif value is not None and key != ALWAYS and not (key == "replace" and value is False):
-            line.lost[key] = value, "no argument of a group: take it out"
+            line.unsupported[key] = value, "no argument of a group: take it out"
     if call.args.get(ALWAYS) is True:
         line.args["p"] = 1.0
     key, usual = _DEFAULTS.get(call.name, ("", None))
     if key and key not in line.args:
         line.args[key] = usual
-        line.beside.append(f"the {key} of albumentations, where none is written")
+        line.comments.append(f"the {key} of albumentations, where none is written")
     if call.name in _GATED and line.args.get("replace") is False:
         del line.args["replace"]  # as recipes have it
     count, n = sum(isinstance(item, Line) for item in inside), line.args.get("n")
     if isinstance(n, int) and n > count > 0 and not line.args.get("replace"):
         line.args["n"] = count
-        line.beside.append(f"was n: {n}, of the steps that are left")
+        line.comments.append(f"was n: {n}, of the steps that are left")
     if call.name == groups.ONE_OF:
         line.steps = [_gated(child) if isinstance(child, Line) else child for child in inside]
     return _whole_or_less(line)
@@ -239,7 +245,7 @@ def _gated(child: Line) -> Line:
     p = child.args.get("p", 1.0)
     if child.name not in _GATED or p == 1:
         return child
-    child.beside.append("once picked, it acts with its p")
+    child.comments.append("once picked, it acts with its p")
     return Line(groups.SEQUENTIAL, {"p": p}, child.place, [child])
 
 

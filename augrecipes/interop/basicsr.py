@@ -28,8 +28,8 @@ def is_options(document: Document) -> bool:
 
 def _at(node: Node | None, key: str) -> MappingNode | None:
     """The mapping at a key of another one."""
-    found = node.entries.get(key) if isinstance(node, MappingNode) else None
-    return found if isinstance(found, MappingNode) else None
+    result = node.entries.get(key) if isinstance(node, MappingNode) else None
+    return result if isinstance(result, MappingNode) else None
 
 
 def draft_of_options(document: Document) -> RecipeDraft:
@@ -59,7 +59,7 @@ def draft_of_options(document: Document) -> RecipeDraft:
     else:
         _scaled(draft, options, whole, name)
     validation = None if tested is None else OptionFile(tested.place, tested)
-    _data(draft, options, validation, made=name not in _PAIRS)
+    _data(draft, options, validation, is_degraded=name not in _PAIRS)
     return draft
 
 
@@ -81,9 +81,9 @@ def _scaled(draft: RecipeDraft, train: OptionFile, whole: OptionFile, name: str)
         draft.eval = []
         return
     redux = whole.node("resize_mode_list") or train.node("lq_size") or whole.node("lq_usm")
-    made = Degradation(whole, redux is not None, side, draft)
+    degradation = Degradation(whole, redux is not None, side, draft)
     if name == _PLAIN:
-        resize = made.to_target(str(train.get("lq_resize_mode", "bicubic")))
+        resize = degradation.to_target(str(train.get("lq_resize_mode", "bicubic")))
         del resize.args["id"]
         area = Line("ResizeToTarget", {"method": "area"}, train.at("lq_resize_mode"))
         steps: list[Item] = [resize] if resize.name == area.name else [resize, area]
@@ -92,7 +92,7 @@ def _scaled(draft: RecipeDraft, train: OptionFile, whole: OptionFile, name: str)
         if whole.get("gt_usm"):  # RealESRNet's network is to make the sharpened image
             args = {"blur_limit": [51, 51], "sigma_limit": 0.0, "alpha": [0.5, 0.5], "threshold": 10, "p": 1.0}
             draft.steps.append(Line("UnsharpMask", {**args, "target": _HR}, whole.at("gt_usm")))
-        draft.steps.append(made.line())
+        draft.steps.append(degradation.line())
         draft.note(
             "Windows are cut before the degradation, which sees no pixels beyond their edges; no pool mixes pairs."
         )
@@ -109,22 +109,22 @@ def _turns(train: OptionFile, *, rotated: bool = True) -> list[Item]:
 
 
 def _output(train: OptionFile) -> dict[str, Any]:
-    found = {"dtype": "float32", "layout": "chw"} | ({"color": "y"} if train.get("color") == "y" else {})
+    result = {"dtype": "float32", "layout": "chw"} | ({"color": "y"} if train.get("color") == "y" else {})
     if train.get("mean") is None:
-        return {**found, "range": [0, 1]}
-    return {**found, "normalize": {key: train.numbers(key) for key in ("mean", "std")}}
+        return {**result, "range": [0, 1]}
+    return {**result, "normalize": {key: train.numbers(key) for key in ("mean", "std")}}
 
 
-def _data(draft: RecipeDraft, train: OptionFile, validation: OptionFile | None, *, made: bool) -> None:
+def _data(draft: RecipeDraft, train: OptionFile, validation: OptionFile | None, *, is_degraded: bool) -> None:
     """How the same files are read here."""
     recipe = f"{draft.name}.yaml"
-    draft.dataset = _call(train, recipe, made=made)
+    draft.dataset = _call(train, recipe, is_degraded=is_degraded)
     draft.note(f"The data: {draft.dataset}")
     if size := train.get("batch_size_per_gpu"):
         draft.note(f"The loader: ar.loader(ds, batch_size={size}, shuffle=True)")
     if validation is not None and validation.node("dataroot_gt"):
-        low = "; its low resolution is made here, too" if made and validation.node("dataroot_lq") else ""
-        draft.note(f"Validation: {_call(validation, recipe, made=made, mode='eval')}{low}")
+        low = "; its low resolution is made here, too" if is_degraded and validation.node("dataroot_lq") else ""
+        draft.note(f"Validation: {_call(validation, recipe, is_degraded=is_degraded, mode='eval')}{low}")
     listed = next((key for key in ("meta_info_file", "meta_info") if train.get(key)), None)
     if listed:
         draft.note(f'{listed} lists the files; here a CSV file does: files="pairs.csv", a column for each target.')
@@ -132,16 +132,18 @@ def _data(draft: RecipeDraft, train: OptionFile, validation: OptionFile | None, 
         draft.note("LMDB is not read: point at the folders of images, and `augrecipes pack` them for speed.")
 
 
-def _call(options: OptionFile, recipe: str, *, made: bool, mode: str = "") -> str:
+def _call(options: OptionFile, recipe: str, *, is_degraded: bool, mode: str = "") -> str:
     """The call that reads the data."""
     more = f', mode="{mode}")' if mode else ")"
     keys = {_LR: "dataroot_lq", _HR: "dataroot_gt"}
-    listed = {key: options.texts(keys[key]) for key in keys if key == _HR or (not made and options.node(keys[key]))}
-    folders = {key: found if len(found) > 1 else found[0] for key, found in listed.items()}
+    listed = {
+        key: options.texts(keys[key]) for key in keys if key == _HR or (not is_degraded and options.node(keys[key]))
+    }
+    folders = {key: result if len(result) > 1 else result[0] for key, result in listed.items()}
     if options.get("type", "").lower() == _FACES:
         return f"ar.ImageFolder({_text(folders[_HR])}, {_text(recipe)}{more}"
     template = options.get("filename_tmpl", "{}")
-    names = "" if made or template == "{}" else f", names={_text({_LR: str(template)})}"
+    names = "" if is_degraded or template == "{}" else f", names={_text({_LR: str(template)})}"
     return f"ar.PairedImages({_text(folders)}, {_text(recipe)}{names}{more}"
 
 

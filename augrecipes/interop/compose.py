@@ -41,12 +41,12 @@ _SHARED = ("interpolation", "border_mode", "fill", "fill_mask")
 _AS_WIDE = 1 / sqrt(2)  # a range of even draws varies as much as the difference of two, each of half its width
 
 
-def fill(draft: RecipeDraft, call: Call) -> None:
+def convert(draft: RecipeDraft, call: Call) -> None:
     """Put what a Compose does into a draft; a lone transform is a Compose of itself."""
     call = _named(call)
     if call.name != COMPOSE:
         call = Call(COMPOSE, {}, (call,), call.place)
-    sample = outputs.SampleState(draft, {"dtype": "uint8", "layout": "hwc"})
+    sample = outputs.SampleState(draft, {"dtype": "uint8", "layout": "hwc"}, cuts=True)
     sample.finish(outputs.lines_by(_made, call.children or (), sample))
     if not _holds("output", draft, call.place):
         draft.keys["output"] = {"dtype": "uint8", "layout": "hwc"}
@@ -113,22 +113,22 @@ def _holds(key: str, draft: RecipeDraft, place: Place) -> bool:
 
 def _further(call: Call) -> Any:
     """Additional targets of a Compose, without those that it has anyway."""
-    given = call.args.get(_TARGETS)
-    return {key: value for key, value in given.items() if key != value} if isinstance(given, Mapping) else given
+    targets = call.args.get(_TARGETS)
+    return {key: value for key, value in targets.items() if key != value} if isinstance(targets, Mapping) else targets
 
 
 def _inputs(call: Call, draft: RecipeDraft) -> dict[str, Any]:
     """What the boxes and the points of a Compose are, as `inputs:` has them."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, (name, model) in _PARAMS.items():
         params = call.args.get(key)
         if isinstance(params, Call):
             params = next(named(params), params).args
         if isinstance(params, Mapping):
-            found[name] = _params(params, model, name, draft, call.place)
+            result[name] = _params(params, model, name, draft, call.place)
         elif params is not None:
             draft.refuse(key, f"{params}: no {key}", call.place)
-    return found
+    return result
 
 
 def _note_defaults(call: Call, draft: RecipeDraft) -> None:
@@ -160,23 +160,23 @@ def _params(
 ) -> dict[str, Any]:
     """BboxParams or KeypointParams as `inputs:` has them."""
     known = {field.name for field in fields(model)}
-    found: dict[str, Any] = {"labels": None}
+    result: dict[str, Any] = {"labels": None}
     for key, value in params.items():
         if key == "label_fields":
             labels = [value] if isinstance(value, str) else value or [None]
-            found["labels"] = labels[0]
+            result["labels"] = labels[0]
             if len(labels) > 1:
                 why = f"has {len(labels)} label fields, and recipes know one ({labels[0]}): join them into one label"
                 draft.refuse(key, why, place)
         elif key in known:
-            found[key] = value
+            result[key] = value
         elif key in _FIXED:
             usual, why = _FIXED[key]
             if value != usual:
                 draft.refuse(key, f"{flow(value)}: {why}", place)
         elif value is not None and key != "__class_fullname__":
             draft.refuse(key, f"no key of `inputs: {{{name}: ...}}`", place)
-    return found
+    return result
 
 
 def affine_of(pixels: float, height: float, width: float) -> dict[str, Any]:
@@ -196,19 +196,19 @@ def affine_of(pixels: float, height: float, width: float) -> dict[str, Any]:
 
 def _add_affines(draft: RecipeDraft) -> None:
     """Put an Affine in front of each ElasticTransform that had one of its own, in images of a known size."""
-    if not any(_ARGUMENT in line.lost for line in draft.lines()):
+    if not any(_ARGUMENT in line.unsupported for line in draft.lines()):
         return
     recipe = draft.recipe()
     tops = [item for item in draft.steps if isinstance(item, Line)]
     for top, (_, size, behind) in zip(tops, along(recipe, recipe.steps), strict=True):
         for line in [*walk([top])] if size.exact and size == behind else ():
-            pixels, _ = line.lost.get(_ARGUMENT, (None, ""))
+            pixels, _ = line.unsupported.get(_ARGUMENT, (None, ""))
             if not isinstance(pixels, int | float):
                 continue
-            del line.lost[_ARGUMENT]
+            del line.unsupported[_ARGUMENT]
             shared = {key: line.args[key] for key in _SHARED if key in line.args}
             affine = Line("Affine", {**affine_of(pixels, *size.low), **shared, "p": 1.0}, line.place)
             elastic = replace(line, args={**line.args, "p": 1.0})
             line.name, line.steps = SEQUENTIAL, [affine, elastic]
             line.args = {"p": line.args.get("p", default_p(_OWNER))}
-            line.beside, line.lost = [f"{_ARGUMENT}: {flow(pixels)} as an Affine that moves pixels as far"], {}
+            line.comments, line.unsupported = [f"{_ARGUMENT}: {flow(pixels)} as an Affine that moves pixels as far"], {}

@@ -16,10 +16,21 @@ from augrecipes.errors import RecipeError
 from augrecipes.interop import compose, mm, torchvision
 from augrecipes.interop.draft import Call, RecipeDraft, name_of, wrong
 from augrecipes.interop.reading import Document, is_python
-from augrecipes.interop.source import rfdetr
 from augrecipes.interop.source.pipelines import Match, chosen, listed, several
 from augrecipes.interop.source.read import read
-from augrecipes.interop.source.transforms import UNTOLD, Plain, are_calls, call_of, form_of, place_of
+from augrecipes.interop.source.transforms import (
+    AUG_CONFIG,
+    RFDETR,
+    RFDETR_NOTE,
+    UNTOLD,
+    Plain,
+    are_calls,
+    aug_config_compose,
+    call_of,
+    form_of,
+    is_aug_config,
+    place_of,
+)
 from augrecipes.interop.source.values import Created, Function, Listed, Mapped, UnknownValue, walk
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
@@ -29,7 +40,7 @@ from augrecipes.recipe.history import CLASSES
 from augrecipes.recipe.limits import MAX_DEPTH
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 
-ALBUMENTATIONS, TORCHVISION, MM, RFDETR = "albumentations", "torchvision", "mm", rfdetr.PACKAGE
+ALBUMENTATIONS, TORCHVISION, MM = "albumentations", "torchvision", "mm"
 _PACKAGES = {ALBUMENTATIONS: ALBUMENTATIONS, "torchvision.transforms": TORCHVISION, "timm": TORCHVISION, RFDETR: RFDETR}
 _ORDER = "order"  # a list of the names of those beside it
 # What a pipeline was, in a config and in Python source.
@@ -87,7 +98,7 @@ def draft_of_config(document: Document) -> RecipeDraft:
     mixing = [each for each in every if torchvision.mixes(each.calls[0])]
     found = [each for each in every if each not in mixing]
     # What nobody calls an aug_config is one where there is nothing else.
-    found = [each for each in found if family(each.calls) != RFDETR or rfdetr.KEY in each.path.lower()] or found
+    found = [each for each in found if family(each.calls) != RFDETR or AUG_CONFIG in each.path.lower()] or found
     place = Place(document.file, 1, 1)
     if mixing and not found:
         found = [Match("", mixing[0].place, (Call(COMPOSE, place=mixing[0].place),))]
@@ -95,52 +106,52 @@ def draft_of_config(document: Document) -> RecipeDraft:
         message = "nothing here that can be imported: no Compose and no list of transforms that is known."
         raise wrong(" ".join([message, *notes]), place)
     training, evaluation = chosen(found, document.key, place)
-    made = _draft(training, top, document)
-    torchvision.fill_batch(made, [each.calls[0] for each in mixing])
+    draft = _draft(training, top, document)
+    torchvision.fill_batch(draft, [each.calls[0] for each in mixing])
     for match, way in ((each, way) for each in mixing for way in each.assumed):
-        made.refuse("if", way, match.place)
+        draft.refuse("if", way, match.place)
     for note in notes:
-        made.note(note)
+        draft.note(note)
     if others := [each for each in found if each not in (training, evaluation)]:
-        made.note(f"Also there, each by `--key`: {several(others, 6)}.")
+        draft.note(f"Also there, each by `--key`: {several(others, 6)}.")
     if evaluation is None:
-        return made
+        return draft
     other = _draft(evaluation, top, document)
     if family(evaluation.calls) == MM and (left := other.left_out()):
-        made.note(f"{evaluation.path} has no place in a recipe ({left[0].name}): `eval:` is derived from training.")
-        return made
-    made.eval = other.steps
-    made.refused += [problem for problem in other.refused if problem not in made.refused]
-    made.note(f"`eval:` is {listed(evaluation)}.")
-    if other.keys.get("output") != made.keys.get("output"):
-        made.note(f"{evaluation.path} ends otherwise than {training.path}; `output:` is that of training.")
-    return made
+        draft.note(f"{evaluation.path} has no place in a recipe ({left[0].name}): `eval:` is derived from training.")
+        return draft
+    draft.eval = other.steps
+    draft.refused += [problem for problem in other.refused if problem not in draft.refused]
+    draft.note(f"`eval:` is {listed(evaluation)}.")
+    if other.keys.get("output") != draft.keys.get("output"):
+        draft.note(f"{evaluation.path} ends otherwise than {training.path}; `output:` is that of training.")
+    return draft
 
 
 def _draft(found: Match, top: Any, document: Document) -> RecipeDraft:
     whose = family(found.calls) or ALBUMENTATIONS
     where = f", {found.path}" if found.path else ""
     origin = _ORIGINS[whose][is_python(document.file)]
-    made = RecipeDraft(name_of(document.file), f"{origin}{where}", found.place)
-    for lost in found.lost:
-        made.refuse(lost.name, lost.why, lost.place)
+    draft = RecipeDraft(name_of(document.file), f"{origin}{where}", found.place)
+    for part in found.missing:
+        draft.refuse(part.name, part.why, part.place)
     for way in found.assumed:
-        made.refuse("if", way, found.place)
+        draft.refuse("if", way, found.place)
     calls = found.calls
     if whose == MM:
         names = top if isinstance(top, Mapping) else {}
         model = names.get("model")
-        held = model.get(_PREPROCESSOR) if isinstance(model, Mapping) else None
-        mm.fill(made, calls, _known(held or names.get(_PREPROCESSOR)))
-        return made
+        preprocessor = model.get(_PREPROCESSOR) if isinstance(model, Mapping) else None
+        mm.convert(draft, calls, _known(preprocessor or names.get(_PREPROCESSOR)))
+        return draft
     if not (len(calls) == 1 and calls[0].name == COMPOSE):
         calls = (Call(COMPOSE, dict(found.settings), calls, found.place),)
-    (torchvision if whose == TORCHVISION else compose).fill(made, calls[0])
+    (torchvision if whose == TORCHVISION else compose).convert(draft, calls[0])
     if whose == RFDETR:
-        made.note(rfdetr.NOTE)
+        draft.note(RFDETR_NOTE)
     if document.root is not None and (name := _object_at(found.path, top)):
-        made.offer(UNTOLD, f"; or run it: `augrecipes import {document.file}:{name}`")
-    return made
+        draft.offer(UNTOLD, f"; or run it: `augrecipes import {document.file}:{name}`")
+    return draft
 
 
 def _object_at(path: str, names: Any) -> str:
@@ -169,7 +180,7 @@ def family(calls: Sequence[Call]) -> str | None:
     bare = {call.name for call in each if not call.package}
     if bare & mm.NAMES:
         return MM
-    if bare & torchvision.TELLING:
+    if bare & torchvision.DISTINCTIVE:
         return TORCHVISION
     known = {*CLASSES, *REFUSED, *GROUPS, *OUTPUTS, COMPOSE}
     if any(name in known or registry.arguments(name) is not None for name in bare):
@@ -196,8 +207,8 @@ def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Ite
     if not isinstance(value, Mapping | list | tuple) or len(path) > MAX_DEPTH or id(value) in seen:
         return
     seen.add(id(value))  # a name that is used again
-    if (not path or path[-1] == rfdetr.KEY) and rfdetr.is_config(path, value):
-        yield value, [], Match(".".join(path), place_of(value), (rfdetr.compose_of(value),))
+    if (not path or path[-1] == AUG_CONFIG) and is_aug_config(path, value):
+        yield value, [], Match(".".join(path), place_of(value), (aug_config_compose(value),))
         return
     lone = bool(form_of(value))
     items = [value] if lone else _items(value)
@@ -210,8 +221,8 @@ def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Ite
         separate |= isinstance(value, Mapping) and any(map(torchvision.mixes, calls))
         is_pipeline = bool(family(calls)) and not separate
     if is_pipeline:
-        held = holder if isinstance(holder, Mapping) else {}
-        settings = {key: known for key in _SETTINGS if (known := _known(held.get(key)))}
+        preprocessor = holder if isinstance(holder, Mapping) else {}
+        settings = {key: known for key in _SETTINGS if (known := _known(preprocessor.get(key)))}
         for each, name in product(settings.values(), ("_target_", "type")):
             each.pop(name, None)
         # A list that was computed stands where its first transform does.

@@ -97,11 +97,11 @@ class OptionFile:
         """The texts at one key, each with its share by the weights at another, or by the usual ones, or alike."""
         names = self.texts(key, list(usual))
         alike = list(usual.values()) if len(usual) == len(names) else [1.0] * len(names)
-        given = self.numbers(weights, len(names), alike)
+        weights_given = self.numbers(weights, len(names), alike)
         if unknown := [name for name in names if name not in known]:
             self.refuse(key, f"{unknown[0]!r} is none of {', '.join(known)}")
-        total = sum(given) or 1.0
-        return [(name, weight / total) for name, weight in zip(names, given, strict=True) if weight]
+        total = sum(weights_given) or 1.0
+        return [(name, weight / total) for name, weight in zip(names, weights_given, strict=True) if weight]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +164,10 @@ class Degradation:
     def ways(self, number: str) -> tuple[float, float, float]:
         """How often a resize makes larger, makes smaller, and keeps the size."""
         key = f"resize_prob{number}"
-        up, down, keep = given = self.options.numbers(key, 3, [0.3, 0.4, 0.3] if number else [0.2, 0.7, 0.1])
-        total = sum(given)
-        if total <= 0 or min(given) < 0:
-            self.options.refuse(key, f"must be three weights, of which one is above 0, got {given}")
+        up, down, keep = weights = self.options.numbers(key, 3, [0.3, 0.4, 0.3] if number else [0.2, 0.7, 0.1])
+        total = sum(weights)
+        if total <= 0 or min(weights) < 0:
+            self.options.refuse(key, f"must be three weights, of which one is above 0, got {weights}")
         return up / total, down / total, keep / total
 
     def modes(self, number: str) -> Weighted:
@@ -177,23 +177,23 @@ class Degradation:
 
     def scaled(self, number: str, usual: list[float]) -> list[tuple[Line, float]]:
         """Resizes by a factor, larger and smaller, for each mode."""
-        found = []
+        result = []
         up, down, _ = self.ways(number)
         low, high = self.options.range(f"resize_range{number}", usual)
         for way, chance, ends in (("up", up, (1.0, high)), ("down", down, (low, 1.0))):
             for name, weight in self.modes(number):
                 smooth = {"area_for_downscale": "image"} if self.redux and name == "bilinear" else {}
                 args = {"scale_limit": [round(end - 1, 6) for end in ends], "interpolation": _MODES[name], **smooth}
-                found.append((self.step("RandomScale", **args, id=f"{way}-{name}"), chance * weight))
-        return found
+                result.append((self.step("RandomScale", **args, id=f"{way}-{name}"), chance * weight))
+        return result
 
     def at_target(self, number: str) -> list[Item]:
         """Resizes to the low resolution's size, in one of the modes."""
         modes = self.modes(number)
-        found = self.one_of("towards" if number == "2" else "final", [(self.to_target(name), w) for name, w in modes])
+        result = self.one_of("towards" if number == "2" else "final", [(self.to_target(name), w) for name, w in modes])
         if any(name not in ("area", "bilinear", "bicubic") for name, _ in modes):
-            found.append(self.step("ResizeToTarget", method="area"))  # which says that it is that size by now
-        return found
+            result.append(self.step("ResizeToTarget", method="area"))  # which says that it is that size by now
+        return result
 
     def to_target(self, name: str) -> Line:
         """One resize to the low resolution's size."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import Diagnostic, RecipeError
-from augrecipes.interop.budget import spend
+from augrecipes.interop.reading import spend
 from augrecipes.mixtures import mixtures
 from augrecipes.ops import registry
 from augrecipes.recipe.document import build
@@ -80,16 +80,16 @@ class Line:
         args: its arguments as recipes write them, reserved keys (`p`, `id`, `target`, ...) among them.
         place: where the source has it; errors name this place.
         steps: the lines inside, of a group; None: it is no group.
-        beside: what the comment on the line says, item by item.
-        lost: arguments that have no place in a recipe, by name, each with what it was and why.
+        comments: what the comment on the line says, item by item.
+        unsupported: arguments that have no place in a recipe, by name, each with what it was and why.
     """
 
     name: str
     args: dict[str, Any] = field(default_factory=dict)
     place: Place = NOWHERE
     steps: list[Item] | None = None
-    beside: list[str] = field(default_factory=list)
-    lost: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    comments: list[str] = field(default_factory=list)
+    unsupported: dict[str, tuple[Any, str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -164,7 +164,7 @@ class RecipeDraft:
         """Everything that is refused, in the order of the source."""
         every = [*self.steps, *(self.eval or ()), *self.batch]
         steps = [_refusal(item.name, item.why, item.place) for item in _left_out(every)]
-        return tuple(sorted([*self.refused, *steps], key=lambda found: (found.line, found.col)))
+        return tuple(sorted([*self.refused, *steps], key=lambda result: (result.line, result.col)))
 
     def lines(self) -> Iterator[Line]:
         """Every line of both sections, groups before what is in them."""
@@ -172,7 +172,7 @@ class RecipeDraft:
 
     def changes(self) -> list[str]:
         """What the comments of the recipe say, by step and key."""
-        steps = [f"{line.name}: {'; '.join(line.beside)}" for line in self.lines() if line.beside]
+        steps = [f"{line.name}: {'; '.join(line.comments)}" for line in self.lines() if line.comments]
         return [*steps, *(f"{key}: {what}" for key, what in self.remarks.items())]
 
     def recipe(self) -> Recipe:
@@ -195,7 +195,7 @@ class RecipeDraft:
         Raises:
             RecipeError: as `recipe`.
         """
-        made = self._built()
+        recipe = self._built()
         remarks: dict[At, Remark] = {(key,): Remark(beside=text) for key, text in self.remarks.items()}
         remarks.update(_remarks(self.steps, ("steps",)))
         remarks.update(_remarks(self.eval or (), ("eval",)))
@@ -204,8 +204,8 @@ class RecipeDraft:
         if count := len(self.left_out()):
             has = "has" if count == 1 else "have"
             head.append(f"Incomplete: {count} of its parts {has} no place in a recipe, see the comments.")
-            head += [f"left out: {found.name}: {found.message}" for found in self.refused]
-        return to_yaml(made, {(): Remark(tuple(head)), **remarks})
+            head += [f"left out: {result.name}: {result.message}" for result in self.refused]
+        return to_yaml(recipe, {(): Remark(tuple(head)), **remarks})
 
     def _built(self) -> Recipe:
         """The recipe; RecipeError with what is wrong with it, at places of the source."""
@@ -248,13 +248,13 @@ def _mapping(values: Mapping[str, Any], place: Place) -> MappingNode:
 
 
 def _list(lines: Sequence[Item], place: Place) -> ListNode:
-    found = ListNode([], place)
+    result = ListNode([], place)
     for line in (line for line in lines if isinstance(line, Line)):
         body = _mapping(line.args, line.place)
         if line.steps is not None:
             body.entries["steps"], body.at["steps"] = _list(line.steps, line.place), line.place
-        found.items.append(MappingNode({line.name: body}, line.place, {line.name: line.place}))
-    return found
+        result.items.append(MappingNode({line.name: body}, line.place, {line.name: line.place}))
+    return result
 
 
 def walk(lines: Sequence[Item]) -> Iterator[Line]:
@@ -270,13 +270,13 @@ def _left_out(lines: Sequence[Item]) -> Iterator[LeftOut]:
         if isinstance(line, LeftOut):
             yield line
         else:
-            yield from _lost(line)
+            yield from _unsupported(line)
             yield from _left_out(line.steps or ())
 
 
-def _lost(line: Line) -> list[LeftOut]:
-    found = line.lost.items()
-    return [LeftOut(f"{line.name}.{key}", f"{flow(value)}: {why}", line.place) for key, (value, why) in found]
+def _unsupported(line: Line) -> list[LeftOut]:
+    result = line.unsupported.items()
+    return [LeftOut(f"{line.name}.{key}", f"{flow(value)}: {why}", line.place) for key, (value, why) in result]
 
 
 def _remarks(lines: Sequence[Item], at: At) -> Iterator[tuple[At, Remark]]:
@@ -287,8 +287,8 @@ def _remarks(lines: Sequence[Item], at: At) -> Iterator[tuple[At, Remark]]:
         if isinstance(line, LeftOut):
             waiting.append(f"left out: {line.name}: {line.why}")
             continue
-        lost = [f"left out: {left.name}: {left.why}" for left in _lost(line)]
-        yield (*at, place), Remark((*waiting, *lost), "; ".join(line.beside))
+        unsupported = [f"left out: {left.name}: {left.why}" for left in _unsupported(line)]
+        yield (*at, place), Remark((*waiting, *unsupported), "; ".join(line.comments))
         yield from _remarks(line.steps or (), (*at, place))
         waiting, place = [], place + 1
     if waiting:

@@ -36,15 +36,15 @@ def gain(recipe: Recipe, image: np.ndarray, seconds: float = 1.0) -> dict[str, f
 def targets_on(recipe: Recipe, image: np.ndarray) -> dict[str, Any]:
     """An image, H×W×3 uint8, and beside it what the recipe's inputs are about: a mask, a box, a point."""
     height, width = image.shape[:2]
-    given: dict[str, Any] = {"image": image}
+    targets: dict[str, Any] = {"image": image}
     if recipe.inputs.mask == "required" or any(op_record(step.name).needs == "mask" for step in recipe.walk()):
-        given["mask"] = (image[..., 0] > median(image[::16, ::16, 0].ravel().tolist())).astype(np.uint8)
+        targets["mask"] = (image[..., 0] > median(image[::16, ::16, 0].ravel().tolist())).astype(np.uint8)
     boxes, points = recipe.inputs.boxes, recipe.inputs.keypoints
     if boxes is not None:
         middle = np.array([[width, height, 3 * width, 3 * height]]) / 4
-        given["boxes"] = from_corners_px(middle, boxes.format, height, width)
-        given |= {boxes.labels: [1]} if boxes.labels else {}
+        targets["boxes"] = from_corners_px(middle, boxes.format, height, width)
+        targets |= {boxes.labels: [1]} if boxes.labels else {}
     if points is not None:
-        given["keypoints"] = np.array([[width // 3, height // 3, *[1.0] * (len(points.format) - 2)]], np.float32)
-        given |= {points.labels: [1]} if points.labels else {}
-    return given
+        targets["keypoints"] = np.array([[width // 3, height // 3, *[1.0] * (len(points.format) - 2)]], np.float32)
+        targets |= {points.labels: [1]} if points.labels else {}
+    return targets

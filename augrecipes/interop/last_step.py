@@ -51,12 +51,12 @@ class ToOutput(A.ImageOnlyTransform):  # type: ignore[misc]
         >>> ToOutput.arguments_of(Output(dtype="float16"))
         {'dtype': 'float16', 'color': 'rgb'}
         """
-        found: dict[str, Any] = {"dtype": output.dtype, "color": output.color}
+        arguments: dict[str, Any] = {"dtype": output.dtype, "color": output.color}
         if output.normalize is not None:
-            found |= {"mean": output.normalize.mean, "std": output.normalize.std}
+            arguments |= {"mean": output.normalize.mean, "std": output.normalize.std}
         elif output.range != Output().range:
-            found["value_range"] = output.range
-        return found
+            arguments["value_range"] = output.range
+        return arguments
 
     def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
         """The image as the output has it."""

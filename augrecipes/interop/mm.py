@@ -11,14 +11,14 @@ from typing import Any
 
 from augrecipes.interop import albumentations, compose
 from augrecipes.interop.draft import FOREIGN, Call, Item, Line, RecipeDraft
-from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, lines_by, photometric
+from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported, lines_by, photometric
 from augrecipes.ops.groups import COMPOSE, ONE_OF, SEQUENTIAL
 from augrecipes.recipe import suggest
 
 _MM = FOREIGN["mm"]
 CARRIERS = frozenset(_MM["carriers"])  # load a sample, or pack it for the network: datasets and `output:` do this
 NAMES = CARRIERS | {*_MM["names"]}  # that these frameworks alone have
-_APART: dict[str, str] = _MM["left_out"]  # why, and what comes nearest
+_UNSUPPORTED: dict[str, str] = _MM["left_out"]  # why, and what comes nearest
 _ALBU = ("Albu", "Albumentations")
 _BGR = (
     "MMDetection and MMSegmentation give Albu BGR images, and recipes work on RGB: steps that tell channels apart "
@@ -40,18 +40,18 @@ def resize(args: Args, sample: SampleState) -> list[Item]:
     if scale is None:
         factor = args.get("scale_factor")
         if not isinstance(factor, int | float):
-            raise Unheld("it says no scale; write the size")
+            raise Unsupported("it says no scale; write the size")
         return [sample.line("RandomScale", scale_limit=[factor - 1, factor - 1], **how, p=1.0)]
     several = isinstance(scale, list) and any(isinstance(each, list) for each in scale)
     scales = [_pair(each) for each in (scale if several else [scale])]
     if len(scales) == 2 and args.get("multiscale_mode", "range") == "range":
         scales = _between(*scales)
-    found: list[Item] = [_sized(scales, args.get("keep_ratio", "img_scale" in args), sample, how)]
+    result: list[Item] = [_sized(scales, args.get("keep_ratio", "img_scale" in args), sample, how)]
     if (ratios := args.get("ratio_range")) is not None:
         line = sample.line("RandomScale", scale_limit=[round(ratio - 1, 10) for ratio in ratios], **how, p=1.0)
-        line.beside.append("resampled twice, once in the framework")
-        found.append(line)
-    return found
+        line.comments.append("resampled twice, once in the framework")
+        result.append(line)
+    return result
 
 
 def choice_resize(args: Args, sample: SampleState) -> list[Item]:
@@ -68,7 +68,7 @@ def _pair(scale: Any) -> list[int]:
     if isinstance(scale, int | float):
         return [int(scale), int(scale)]
     if not isinstance(scale, list) or len(scale) != 2 or not all(isinstance(each, int | float) for each in scale):
-        raise Unheld(f"scale {scale!r} is no pair of numbers")
+        raise Unsupported(f"scale {scale!r} is no pair of numbers")
     return [int(scale[0]), int(scale[1])]
 
 
@@ -76,7 +76,7 @@ def _between(low: list[int], high: list[int]) -> list[list[int]]:
     """Every size from one to another, where only the shorter side changes."""
     (long, short), (other, last) = sorted(low, reverse=True), sorted(high, reverse=True)
     if long != other or abs(last - short) >= _MOST_SIZES:
-        raise Unheld("draws both sides from ranges: write `SmallestMaxSize: {max_size: [640, 720, 800]}`")
+        raise Unsupported("draws both sides from ranges: write `SmallestMaxSize: {max_size: [640, 720, 800]}`")
     return [[long, side] for side in range(min(short, last), max(short, last) + 1)]
 
 
@@ -90,7 +90,7 @@ def _sized(scales: list[list[int]], keep: Any, sample: SampleState, how: dict[st
     if all(width == height for width, height in scales):
         return sample.line("LongestMaxSize", max_size=size, **how)
     line = sample.line("SmallestMaxSize", max_size=size, **how)
-    line.beside.append(f"the longer side is not held below {longest}")
+    line.comments.append(f"the longer side is not held below {longest}")
     sample.draft.note(
         f"Resize keeps the longer side below {longest} in the framework: images longer than "
         f"{longest / max(shortest):.2f} times their shorter side become larger here."
@@ -103,7 +103,7 @@ def random_flip(args: Args, sample: SampleState) -> list[Item]:
     p, directions = args.get("prob", args.get("flip_ratio")), args.get("direction", "horizontal")
     directions = directions if isinstance(directions, list) else [directions]
     if unknown := [each for each in directions if each not in _FLIPS]:
-        raise Unheld(f"direction {unknown[0]!r} is none of {', '.join(_FLIPS)}")
+        raise Unsupported(f"direction {unknown[0]!r} is none of {', '.join(_FLIPS)}")
     if not p:
         return []
     chances = p if isinstance(p, list) else [p / len(directions)] * len(directions)
@@ -118,7 +118,7 @@ def random_flip(args: Args, sample: SampleState) -> list[Item]:
 def pad(args: Args, sample: SampleState) -> list[Item]:
     """To a size, or to a multiple of one; the image stays at the top left."""
     if args.get("pad_to_square"):
-        raise Unheld("pad_to_square has no step: write `PadIfNeeded` with a fixed size")
+        raise Unsupported("pad_to_square has no step: write `PadIfNeeded` with a fixed size")
     if (divisor := args.get("size_divisor")) is not None:
         sides = {"min_height": None, "min_width": None, "pad_height_divisor": divisor, "pad_width_divisor": divisor}
     else:
@@ -138,13 +138,13 @@ def random_crop(args: Args, sample: SampleState) -> list[Item]:
     """A window; of images that are smaller, as much as there is, which a Pad behind it fills up."""
     kind = args.get("crop_type", "absolute")
     if kind != "absolute":
-        raise Unheld(f"crop_type {kind!r} draws the window's size: write `RandomSizedCrop` or `RandomResizedCrop`")
+        raise Unsupported(f"crop_type {kind!r} draws the window's size: write `RandomSizedCrop` or `RandomResizedCrop`")
     height, width = _pair(args["crop_size"])
     behind = next((call for call in sample.rest if call.name == "Pad" and call.args.get("size") is not None), None)
     fills = {} if behind is None else _fills(behind.args)
     line = sample.line("RandomCrop", height=height, width=width, pad_if_needed=True, pad_position="top_left", **fills)
     if args.get("cat_max_ratio", 1.0) != 1.0:
-        line.beside.append("cat_max_ratio is not kept")
+        line.comments.append("cat_max_ratio is not kept")
         sample.draft.note("RandomCrop draws again where one class fills cat_max_ratio of the window; here it does not.")
     return [line]
 
@@ -164,7 +164,7 @@ def cut_out(args: Args, sample: SampleState) -> list[Item]:
     """Holes of one shape."""
     holes, shape = args["n_holes"], args.get("cutout_shape")
     if args.get("cutout_ratio") is not None or not isinstance(shape, list) or isinstance(shape[0], list):
-        raise Unheld("holes of several shapes: write a `OneOf` of `CoarseDropout` steps")
+        raise Unsupported("holes of several shapes: write a `OneOf` of `CoarseDropout` steps")
     count = holes if isinstance(holes, list) else [holes, holes]
     ranges = {"hole_height_range": [shape[0]] * 2, "hole_width_range": [shape[1]] * 2}
     fills = _fills(args, "fill_in", "seg_fill_in")
@@ -187,8 +187,8 @@ def normalize(args: Args, sample: SampleState) -> list[Item]:
         return []
     sample.output.pop("range", None)
     if any(args["mean"]) or set(args["std"]) != {255.0}:  # which is 0..1
-        found = {key: [round(level / 255, 10) for level in args[key]] for key in ("mean", "std")}
-        sample.output["normalize"] = found
+        result = {key: [round(level / 255, 10) for level in args[key]] for key in ("mean", "std")}
+        sample.output["normalize"] = result
     return []
 
 
@@ -204,7 +204,7 @@ def photometric_distortion(args: Args, sample: SampleState) -> list[Item]:
         if key == "saturation":
             fixed = {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "hue": [0.0, 0.0]}
             blend = sample.line("ColorJitter", **fixed, saturation=[float(end) for end in saturation], p=0.5)
-            blend.beside.append(_SATURATION)
+            blend.comments.append(_SATURATION)
             return blend
         ends = [round(end - 1, 10) for end in contrast] if key == "contrast" else [-share, share]
         limits = {"brightness_limit": [0, 0], "contrast_limit": [0, 0], f"{key}_limit": ends}
@@ -231,7 +231,7 @@ _MAKERS: dict[str, Maker] = {
 }
 
 
-def fill(draft: RecipeDraft, calls: Sequence[Call], preprocessor: Mapping[str, Any] | None = None) -> None:
+def convert(draft: RecipeDraft, calls: Sequence[Call], preprocessor: Mapping[str, Any] | None = None) -> None:
     """Put what a pipeline of an MM framework does into a draft.
 
     Args:
@@ -258,16 +258,18 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
             kept = [each for each in call.children if each.name != "RandomFlip"]
             inside = [replace(each, args={**given, **each.args}) if each.name == "Resize" else each for each in kept]
             return lines_by(_made, inside, sample)
-    if call.name in _APART or any(near in call.name for near in _NEAR):
-        raise Unheld(_APART.get(call.name) or "it needs other samples, which a step of a recipe does not have")
+    if call.name in _UNSUPPORTED or any(near in call.name for near in _NEAR):
+        raise Unsupported(
+            _UNSUPPORTED.get(call.name) or "it needs other samples, which a step of a recipe does not have"
+        )
     if call.unread:
-        raise Unheld(call.unread)
+        raise Unsupported(call.unread)
     if call.name in _ALBU:
         return _albu(call, sample)
     if call.name in _MAKERS:
         return _MAKERS[call.name](Args(call.args), sample)
     why = suggest.step(call.name, call.args, ()).text.removeprefix("; ")
-    raise Unheld(f"a transform of the framework that recipes do not have; {why}")
+    raise Unsupported(f"a transform of the framework that recipes do not have; {why}")
 
 
 def _carried(call: Call, sample: SampleState) -> list[Item]:
@@ -291,7 +293,7 @@ def _albu(call: Call, sample: SampleState) -> list[Item]:
         inner = RecipeDraft(sample.draft.name, sample.draft.origin, call.place)
         others = ("type", "label_fields", "filter_lost_elements")
         kept = {key: value for key, value in params.items() if key not in others}
-        compose.fill(inner, Call(COMPOSE, {"bbox_params": kept}, (), call.place))
+        compose.convert(inner, Call(COMPOSE, {"bbox_params": kept}, (), call.place))
         boxes = inner.keys.get("inputs", {}).get("boxes", {})
         sample.boxes = {**(sample.boxes or {}), **{key: value for key, value in boxes.items() if key != "labels"}}
         sample.draft.refused += inner.refused

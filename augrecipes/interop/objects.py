@@ -7,7 +7,7 @@ from typing import Any
 
 from augrecipes.compat.guard import albumentations
 from augrecipes.interop.albumentations import saved_of, written_by
-from augrecipes.interop.compose import fill
+from augrecipes.interop.compose import convert
 from augrecipes.interop.draft import Call, Line, RecipeDraft, name_of, takes_of, wrong
 from augrecipes.interop.reading import Document
 from augrecipes.ops import registry
@@ -40,13 +40,13 @@ def is_saved(document: Document) -> bool:
 def draft_of_object(document: Document) -> RecipeDraft:
     """What an object does, as a recipe."""
     value, place = document.value, document.place
-    made = RecipeDraft(name_of(document.file), f"a {type(value).__name__} in Python", place)
+    draft = RecipeDraft(name_of(document.file), f"a {type(value).__name__} in Python", place)
     calls = tuple(_live(each, document) for each in _each(value))
-    fill(made, Call(COMPOSE, {}, calls, place) if isinstance(value, list | tuple) else calls[0])
+    convert(draft, Call(COMPOSE, {}, calls, place) if isinstance(value, list | tuple) else calls[0])
     for name in ignored(value):
         why = "albumentations 2.0.8 has no such argument and leaves it out: import the file by `FILE.py` alone, "
-        made.refuse(name, f"{why}which reads it, or write the step", place)
-    return _short(made)
+        draft.refuse(name, f"{why}which reads it, or write the step", place)
+    return _short(draft)
 
 
 def draft_of_saved(document: Document) -> RecipeDraft:
@@ -54,9 +54,9 @@ def draft_of_saved(document: Document) -> RecipeDraft:
     top = document.top if isinstance(document.top, MappingNode) else MappingNode({}, document.place)
     said = top.entries.get("__version__")
     release = f" {said.value}" if isinstance(said, Scalar) and said.value is not None else ""
-    made = RecipeDraft(name_of(document.file), f"a pipeline that albumentations{release} saved", document.place)
-    fill(made, _saved(pipeline_of(top) or top))
-    return _short(made)
+    draft = RecipeDraft(name_of(document.file), f"a pipeline that albumentations{release} saved", document.place)
+    convert(draft, _saved(pipeline_of(top) or top))
+    return _short(draft)
 
 
 def _saved(node: Node) -> Call:
@@ -71,22 +71,22 @@ def _saved(node: Node) -> Call:
     return Call(name, args, children, node.place, package)
 
 
-def _live(made: Any, document: Document) -> Call:
+def _live(owner: Any, document: Document) -> Call:
     """An object, and what is in it."""
-    cls, A = type(made), albumentations()  # noqa: N806
+    cls, A = type(owner), albumentations()  # noqa: N806
     name, args = cls.__name__, dict[str, Any]()
-    kept: tuple[str, ...] = _OF_GROUPS
+    keys: tuple[str, ...] = _OF_GROUPS
     if cls in (A.Compose, A.ReplayCompose):
-        name, kept = COMPOSE, _OF_COMPOSE
+        name, keys = COMPOSE, _OF_COMPOSE
         for key, targets in (("bbox_params", "bboxes"), ("keypoint_params", "keypoints")):
-            if (processor := made.processors.get(targets)) is not None:
+            if (processor := owner.processors.get(targets)) is not None:
                 args[key] = {key: value for key, value in vars(processor.params).items() if not key.startswith("_")}
     elif name not in (*GROUPS, ONE_OR_OTHER) or cls is not getattr(A, name):
-        found, takes = saved_of(made) if is_known(cls) else {}, takes_of(name)
-        args = {key: argument_of(name, key, value, found) if key in takes else value for key, value in found.items()}
+        saved, takes = saved_of(owner) if is_known(cls) else {}, takes_of(name)
+        args = {key: argument_of(name, key, value, saved) if key in takes else value for key, value in saved.items()}
         return Call(name, args, None, document.place, cls.__module__)
-    args |= {key: value for key in kept if (value := getattr(made, key, None)) is not None}
-    children = tuple(_live(each, document) for each in made.transforms)
+    args |= {key: value for key in keys if (value := getattr(owner, key, None)) is not None}
+    children = tuple(_live(each, document) for each in owner.transforms)
     return Call(name, args, children, document.place, "albumentations")
 
 
@@ -119,12 +119,12 @@ def is_known(cls: type) -> bool:
 # parents; in a form that the class itself does not always take.
 
 
-def _short(made: RecipeDraft) -> RecipeDraft:
+def _short(draft: RecipeDraft) -> RecipeDraft:
     """A draft without the arguments that make no difference."""
-    for line in made.lines():
+    for line in draft.lines():
         if line.steps is None:
             _shorten(line)
-    return made
+    return draft
 
 
 def _shorten(line: Line) -> None:

@@ -6,18 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from augrecipes.interop.draft import Call, Item, LeftOut, Line, RecipeDraft, acting, takes_of
+from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, takes_of
 from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
 from augrecipes.ops.outputs import OLD_TO_TENSOR, OUTPUTS, TO_FLOAT, TO_TENSOR
 from augrecipes.ops.records import op_record
+from augrecipes.recipe.history import CLASSES
 from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.nodes import NOWHERE, Place
 from augrecipes.recipe.write import flow
 
 _FULL = 255.0
+_MOVED: dict[str, list[str]] = FOREIGN["behind_normalization"]  # classes that mean the same in front of it, and others
+_SUMS = (None, "weighted_average")  # methods of ToGray whose weights sum to 1
+_CUT = (
+    "A filter stood behind the normalisation. albumentations 2.0.8 cuts what it leaves there to 0..1, so that most of "
+    "the image is black or white; here it runs on levels, and nothing is cut."
+)
 
 
-class Unheld(ValueError):  # noqa: N818 - a finding about one transform, not a fault
+class Unsupported(ValueError):  # noqa: N818 - a finding about one transform, not a fault
     """A setting that no recipe holds; the message says why, and what to do."""
 
 
@@ -28,24 +35,24 @@ def is_last(call: Call) -> bool:
 
 
 def put_last(call: Call, sample: SampleState) -> None:
-    """Let `output:` do what a call does for which `is_last` holds; Unheld where no output does it."""
+    """Let `output:` do what a call does for which `is_last` holds; Unsupported where no output does it."""
     args = {key: value for key, value in call.args.items() if value is not None}
     try:
-        found = _one(call.name, args, scaled=sample.normalized)
+        result = _one(call.name, args, scaled=sample.normalized)
     except (TypeError, KeyError):
-        raise Unheld(f"{flow(call.args)}: mean and std are numbers, one or one a channel") from None
-    if sample.normalized and "dtype" in found:
-        raise Unheld("values are scaled already; leave one of the two out")
+        raise Unsupported(f"{flow(call.args)}: mean and std are numbers, one or one a channel") from None
+    if sample.normalized and "dtype" in result:
+        raise Unsupported("values are scaled already; leave one of the two out")
     if call.name == TO_TENSOR and args.get("transpose_mask"):
         sample.draft.note("transpose_mask turned masks of several channels; here they stay H×W×C.")
-    sample.output |= found
-    sample.normalized = sample.normalized or "dtype" in found
+    sample.output |= result
+    sample.normalized = sample.normalized or "dtype" in result
     was = sample.draft.remarks.get("output")
     sample.draft.remarks["output"] = f"{was}, {call.name}" if was else f"was {call.name}"
 
 
 def _one(name: str, args: Mapping[str, Any], *, scaled: bool) -> dict[str, Any]:
-    """What one call does to the output; Unheld where no output does it."""
+    """What one call does to the output; Unsupported where no output does it."""
     how = args.get("normalize")
     if name == TO_TENSOR or (name == OLD_TO_TENSOR and scaled and not how):  # the old one scaled integers alone
         return {"layout": "chw"}
@@ -55,47 +62,65 @@ def _one(name: str, args: Mapping[str, Any], *, scaled: bool) -> dict[str, Any]:
     if name == TO_FLOAT:
         top = args.get("max_value", _FULL)
         if top not in (1, _FULL):
-            raise Unheld(
+            raise Unsupported(
                 f"max_value: {flow(top)}: images arrive with 8 bits, whose largest value is 255; convert others first"
             )
         return {"dtype": "float32"} | ({"range": [0, 255]} if top == 1 else {})
     if (kind := args.get("normalization", "standard")) != "standard":
-        raise Unheld(
+        raise Unsupported(
             f"normalization: {kind} takes the statistics of each image, `output:` those of all: give `normalize: "
             "{mean, std}`, or write a class and make it known with augrecipes.register(cls)"
         )
     top, usual = args.get("max_pixel_value", _FULL), imagenet("rgb")
-    found = {"mean": args.get("mean", [*usual.mean]), "std": args.get("std", [*usual.std])}
+    result = {"mean": args.get("mean", [*usual.mean]), "std": args.get("std", [*usual.std])}
     if top != _FULL:
-        found = {key: _times(value, top / _FULL) for key, value in found.items()}
-    return {"dtype": "float32", "normalize": found}
+        result = {key: _times(value, top / _FULL) for key, value in result.items()}
+    return {"dtype": "float32", "normalize": result}
 
 
 def _times(values: Any, factor: float) -> Any:
     return [value * factor for value in values] if isinstance(values, list) else values * factor
 
 
-def _behind(item: Item, output: Mapping[str, Any]) -> Item:
-    """A step that stood behind the normalisation, as it is in front of it.
+def _in_front(item: Item, call: Call, sample: SampleState) -> Item:
+    """A step that stood behind the normalisation, as it is in front of it; left out where it means something else.
 
-    What only moves pixels stays, with the values that it fills in counted in levels; what changes their values saw
-    other ones there.
+    y = (x / 255 - mean) / std keeps averages and order within a channel. What only moves pixels stays, with the values
+    that it fills in counted in levels, and so do filters that average pixels, or pick one. What mixes channels stays
+    where all have one mean and one std. Where values were scaled to 0..1 alone, each class does the same.
     """
     if isinstance(item, LeftOut):
         return item
     if item.steps is not None:
-        item.steps = [_behind(inner, output) for inner in item.steps]
+        item.steps = [_in_front(inner, call, sample) for inner in item.steps]
         return item
-    record, takes = op_record(item.name), takes_of(item.name)
-    if "mask" not in record.targets:
-        why = "stood behind the normalisation, and works on 0..255 in a recipe: put it in front"
-        return LeftOut(item.name, why, item.place)
+    name, normalize = item.name, sample.output.get("normalize")
+    takes, is_scaled = takes_of(name), normalize is None and sample.cuts and "range" not in sample.output
+    is_old = any(_counts_levels(each) for each in call.walk() if CLASSES.get(each.name, each.name) == name)
+    grey = normalize is not None and all(not isinstance(each, list) or len({*each}) == 1 for each in normalize.values())
+    if "mask" not in op_record(name).targets:
+        mixes = name in _MOVED["mixing of channels"] and grey and item.args.get("method") in _SUMS
+        alike = is_scaled and not is_old and name not in _MOVED["unlike in floats"]
+        if not (name in _MOVED["filters"] or mixes or alike):
+            why = "stood behind the normalisation, and works on 0..255 in a recipe: put it in front"
+            return LeftOut(name, why, item.place)
+        item.comments.append("stood behind the normalisation")
+        if sample.cuts and not is_scaled and name in _MOVED["cut"]:
+            sample.draft.note(_CUT)
+        return item
     usual = {"border_mode": "constant"} | {key: each["default"] for key, each in takes.items() if "default" in each}
-    fill, border = (item.args.get(key, usual.get(key)) for key in ("fill", "border_mode"))
-    if isinstance(fill, int | float | list) and border == "constant":
-        item.args["fill"] = _levels(fill, output)
-        item.beside.append(f"fill: {flow(fill)} behind the normalisation")
+    border = item.args.get("border_mode", usual["border_mode"])
+    for key in (key for key in ("fill", "drop_value") if key in takes and border == "constant"):
+        fill = item.args.get(key, usual.get(key))
+        if isinstance(fill, int | float | list):
+            item.args[key] = _levels(fill, sample.output)
+            item.comments.append(f"{key}: {flow(fill)} behind the normalisation")
     return item
+
+
+def _counts_levels(call: Call) -> bool:
+    """Whether a call has arguments of a release whose classes counted levels in floats, too."""
+    return call.name in CLASSES or any(f"{call.name}.{key}" in _MOVED["levels"] for key in call.args)
 
 
 def _levels(fill: Any, output: Mapping[str, Any]) -> Any:
@@ -106,8 +131,8 @@ def _levels(fill: Any, output: Mapping[str, Any]) -> Any:
     each = [value if isinstance(value, list) else [value] for value in (fill, normalize["mean"], normalize["std"])]
     count = max(map(len, each))
     columns = (values * count if len(values) == 1 else values for values in each)
-    made = [round(_FULL * (level * std + mean)) for level, mean, std in zip(*columns, strict=False)]
-    return made if count > 1 else made[0]
+    levels = [round(_FULL * (level * std + mean)) for level, mean, std in zip(*columns, strict=False)]
+    return levels if count > 1 else levels[0]
 
 
 # Samples on their way through transforms of other libraries.
@@ -115,14 +140,14 @@ def _levels(fill: Any, output: Mapping[str, Any]) -> Any:
 
 def numbers(value: Any, what: str) -> list[float]:
     """A list of numbers, of one where there is one."""
-    found = list(value) if isinstance(value, list | tuple) else [value]
-    if not found or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in found):
-        raise Unheld(f"{what} must be a number, or a list of them, got {value!r}")
-    return found
+    result = list(value) if isinstance(value, list | tuple) else [value]
+    if not result or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in result):
+        raise Unsupported(f"{what} must be a number, or a list of them, got {value!r}")
+    return result
 
 
 class Args(dict[str, Any]):
-    """Arguments of a transform of another library; what is wrong with one is Unheld, one that is missing a KeyError."""
+    """Arguments of a transform of another library: Unsupported for a wrong one, a KeyError for one that is missing."""
 
     def numbers(self, key: str, usual: Any = None) -> list[float]:
         """The numbers at a key, where nothing is said the usual ones."""
@@ -134,18 +159,18 @@ class Args(dict[str, Any]):
         >>> Args(degrees=25).span("degrees"), Args(a=[0, 90]).span("a"), Args(brightness=0.4).span("brightness", 1.0)
         ([-25, 25], [0, 90], [0.6, 1.4])
         """
-        found = self.numbers(key, usual)
-        if len(found) == 1:
-            low, high = centre - found[0], centre + found[0]
-            return [round(low, 10), round(high, 10)] if centre else [-found[0], found[0]]
-        if len(found) != 2:
-            raise Unheld(f"{key} must be a number or two, got {len(found)} of them")
-        return found
+        result = self.numbers(key, usual)
+        if len(result) == 1:
+            low, high = centre - result[0], centre + result[0]
+            return [round(low, 10), round(high, 10)] if centre else [-result[0], result[0]]
+        if len(result) != 2:
+            raise Unsupported(f"{key} must be a number or two, got {len(result)} of them")
+        return result
 
     def ends(self, key: str, usual: Any = None) -> list[float]:
         """The first and the last number at a key."""
-        found = [float(each) for each in self.numbers(key, usual)]
-        return [found[0], found[-1]]
+        result = [float(each) for each in self.numbers(key, usual)]
+        return [result[0], result[-1]]
 
     def spans(self, *keys: str) -> dict[str, list[float]]:
         """The ranges at these keys, of those that are there."""
@@ -160,7 +185,7 @@ class Args(dict[str, Any]):
         name = str(self.get(key, usual)).rpartition(".")[2].lower()
         if name not in known:
             names = ", ".join(each for each in known if not each.isdigit())
-            raise Unheld(f"{key} {self.get(key, usual)!r} is none of {names}")
+            raise Unsupported(f"{key} {self.get(key, usual)!r} is none of {names}")
         return known[name]
 
     def size(self, key: str) -> tuple[int, int]:
@@ -169,10 +194,10 @@ class Args(dict[str, Any]):
         >>> Args(size=224).size("size"), Args(size=(32, 64)).size("size")
         ((224, 224), (32, 64))
         """
-        found = self.numbers(key)
-        if len(found) > 2:
-            raise Unheld(f"{key} must be one number or two, got {len(found)} of them")
-        return int(found[0]), int(found[-1])
+        result = self.numbers(key)
+        if len(result) > 2:
+            raise Unsupported(f"{key} must be one number or two, got {len(result)} of them")
+        return int(result[0]), int(result[-1])
 
 
 @dataclass(slots=True)
@@ -190,6 +215,7 @@ class SampleState:
         boxes: `inputs.boxes`; None: the pipeline has none.
         needs_mask: labels of every pixel are loaded.
         mixing: it is a whole batch.
+        cuts: behind a normalisation, filters cut values to 0..1, as albumentations' do.
     """
 
     draft: RecipeDraft
@@ -202,6 +228,7 @@ class SampleState:
     boxes: dict[str, Any] | None = None
     needs_mask: bool = False
     mixing: bool = False
+    cuts: bool = False
 
     def line(self, name: str, **args: Any) -> Line:
         """A step, without the arguments that its class has anyway."""
@@ -228,21 +255,23 @@ def photometric(change: Callable[[str], Line], place: Place) -> list[Item]:
 Maker = Callable[[Args, SampleState], list[Item]]
 
 
-def lines_by(made: Callable[[Call, SampleState], list[Item]], calls: Sequence[Call], sample: SampleState) -> list[Item]:
-    """The calls as the lines that `made` makes; what has no place in a recipe is among them as left out.
+def lines_by(
+    items_of: Callable[[Call, SampleState], list[Item]], calls: Sequence[Call], sample: SampleState
+) -> list[Item]:
+    """The calls as the lines that `items_of` gives; what has no place in a recipe is among them as left out.
 
-    What is made of a group behind the normalisation is counted back by those that the group stands among.
+    What a group behind the normalisation gives is counted back by those that the group stands among.
     """
-    found: list[Item] = []
+    result: list[Item] = []
     settled = sample.normalized
     for index, call in enumerate(calls):
         sample.place, sample.rest = call.place, calls[index + 1 :]
         behind = sample.normalized and not settled
         try:
-            items = made(call, sample)
-        except Unheld as error:
+            items = items_of(call, sample)
+        except Unsupported as error:
             items = [LeftOut(call.name, str(error), call.place)]
         except KeyError as error:
             items = [LeftOut(call.name, f"its argument {error.args[0]!r} is missing", call.place)]
-        found += [each for item in items for each in acting(_behind(item, sample.output))] if behind else items
-    return found
+        result += [each for item in items for each in acting(_in_front(item, call, sample))] if behind else items
+    return result

@@ -82,22 +82,22 @@ def last_steps(output: Output) -> list[tuple[str, dict[str, Any]]]:
     >>> last_steps(Output())
     [('ToFloat', {}), ('ToTensorV2', {})]
     """
-    found: list[tuple[str, dict[str, Any]]] = []
+    result: list[tuple[str, dict[str, Any]]] = []
     scaled = output.dtype != "uint8" and output.where == "host"
     if output.where == "host" and (output.color != "rgb" or output.dtype == "float16"):
-        found.append((ToOutput.__name__, ToOutput.arguments_of(output)))
+        result.append((ToOutput.__name__, ToOutput.arguments_of(output)))
     elif scaled and output.normalize is not None:
         mean, std = output.normalize.mean, output.normalize.std
-        found.append((NORMALIZE, {"mean": mean, "std": std}))
+        result.append((NORMALIZE, {"mean": mean, "std": std}))
     elif scaled and output.range == (0.0, 1.0):
-        found.append((TO_FLOAT, {}))
+        result.append((TO_FLOAT, {}))
     elif scaled:
         low, span = output.range[0], output.range[1] - output.range[0]
         normal = (NORMALIZE, {"mean": (-low / span,) * 3, "std": (1 / span,) * 3})
-        found.append(normal if low else (TO_FLOAT, {"max_value": 1.0}))
+        result.append(normal if low else (TO_FLOAT, {"max_value": 1.0}))
     if output.layout == "chw":
-        found.append((TO_TENSOR, {}))
-    return found
+        result.append((TO_TENSOR, {}))
+    return result
 
 
 def last_of(output: Output) -> list[Any]:
@@ -139,8 +139,8 @@ def to_albumentations(recipe: Recipe, mode: Mode = "train") -> Any:
         raise RecipeError(f"{recipe.file}: the recipe has no `eval:` section; write `eval: derived`, or `eval: []`")
     refuse_several(recipe)
     warn_unmixed(recipe, mode)
-    made = [transform(step) for step in equivalent(steps)]
-    return A.Compose([*made, *last_of(recipe.output)], **processors_of(recipe.inputs))
+    transforms = [transform(step) for step in equivalent(steps)]
+    return A.Compose([*transforms, *last_of(recipe.output)], **processors_of(recipe.inputs))
 
 
 def refuse_several(recipe: Recipe) -> None:
@@ -193,8 +193,8 @@ def python_of(recipe: Recipe) -> str:
 
 def saved(recipe: Recipe, mode: Mode = "train") -> dict[str, Any]:
     """The recipe as `A.save` writes it and `A.load` reads it."""
-    found: dict[str, Any] = A.to_dict(to_albumentations(recipe, mode))
-    return found
+    result: dict[str, Any] = A.to_dict(to_albumentations(recipe, mode))
+    return result
 
 
 @dataclass
@@ -214,8 +214,8 @@ class _Script:
     def compose(self, name: str, steps: Sequence[Step], recipe: Recipe) -> list[str]:
         """A section of the recipe as an `A.Compose` of that name."""
         lines = [f"{name} = A.Compose(", "    ["]
-        for made, written in zip(equivalent(steps), steps, strict=True):
-            lines += self.step(made, written, " " * 8)
+        for each, written in zip(equivalent(steps), steps, strict=True):
+            lines += self.step(each, written, " " * 8)
         for number, (cls, args) in enumerate(last_steps(recipe.output)):
             lines += [*["        # output"][number:], f"        {self.called(output_class(cls), args)},"]
         lines.append("    ],")

@@ -1,4 +1,4 @@
-"""timm's strings for policies, such as `rand-m9-mstd0.5-inc1`, as steps of a recipe; and its `create_transform`."""
+"""Augmentation policies of timm and torchvision as steps of a recipe; and timm's `create_transform`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any
 
 from augrecipes.interop import torchvision_steps as steps
 from augrecipes.interop.draft import FOREIGN, Call, Item, Line
-from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld
-from augrecipes.interop.policies import short
-from augrecipes.ops.groups import AUTO_AUGMENT, ONE_OF, RAND_AUGMENT
+from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported
+from augrecipes.ops.groups import AUTO_AUGMENT, ONE_OF, RAND_AUGMENT, TRIVIAL_AUGMENT
 from augrecipes.ops.policies import FULL_MAGNITUDE
 from augrecipes.recipe.keys import imagenet
 
@@ -33,31 +32,31 @@ def timm_policy(args: Args, sample: SampleState) -> list[Item]:
     """What one of timm's strings says, such as `rand-m9-mstd0.5-inc1`, `original`, `augmix-m3-w3`."""
     text, extra = str(args["config_str"]), args.get("hparams") or {}
     kind, *parts = text.split("-")
-    found = {match[1]: float(match[2]) for part in parts if (match := _PART.fullmatch(part))}
+    result = {match[1]: float(match[2]) for part in parts if (match := _PART.fullmatch(part))}
     known = {"rand": {"m", "n", "p", "mstd", "inc"}, "augmix": {"m", "w", "d", "a"}}.get(kind, {"mstd"})
     for part in parts:
         match = _PART.fullmatch(part)
         if match is None or match[1] not in known:
-            raise Unheld(f"{part!r} of {text!r} has no like here; write the string without it")
+            raise Unsupported(f"{part!r} of {text!r} has no like here; write the string without it")
     mean = extra.get("img_mean", [128, 128, 128]) if isinstance(extra, dict) else [128, 128, 128]
     warp = {"interpolation": "linear", "fill": mean[0] if len({*mean}) == 1 else list(mean)}
-    deviation = found.get("mstd", 0.0)
+    deviation = result.get("mstd", 0.0)
     spread = {"mstd": short(deviation * _SCALE)} if deviation else {}
     if kind == "rand":
-        magnitude = min(found.get("m", 10.0), 10.0)
+        magnitude = min(result.get("m", 10.0), 10.0)
         if deviation > _UNIFORM:
             magnitude, spread = magnitude / 2, {"mstd": short(magnitude / 2 / math.sqrt(3) * _SCALE)}
-        ops = "timm-increasing" if found.get("inc") else "timm"
-        counts = {"n": int(found.get("n", 2)), "m": short(magnitude * _SCALE), "op_p": found.get("p", 0.5)}
+        ops = "timm-increasing" if result.get("inc") else "timm"
+        counts = {"n": int(result.get("n", 2)), "m": short(magnitude * _SCALE), "op_p": result.get("p", 0.5)}
         line = sample.line(RAND_AUGMENT, **counts, **spread, ops=ops, **warp)
     elif kind == "augmix":
-        sizes = {"severity": int(found.get("m", 3)), "width": int(found.get("w", 3)), "alpha": found.get("a", 1.0)}
+        sizes = {"severity": int(result.get("m", 3)), "width": int(result.get("w", 3)), "alpha": result.get("a", 1.0)}
         fill = round(sum(mean) / len(mean))
-        line = sample.line("AugMix", **sizes, depth=max(0, int(found.get("d", 0))), interpolation="linear", fill=fill)
-        line.beside.append("magnitudes are those of torchvision's AugMix")
+        line = sample.line("AugMix", **sizes, depth=max(0, int(result.get("d", 0))), interpolation="linear", fill=fill)
+        line.comments.append("magnitudes are those of torchvision's AugMix")
     else:
         line = sample.line(AUTO_AUGMENT, policy=kind, **spread, **warp)
-    line.beside += [_SAMPLED] + ([_SPREAD] if spread and deviation <= _UNIFORM else [])
+    line.comments += [_SAMPLED] + ([_SPREAD] if spread and deviation <= _UNIFORM else [])
     return [line]
 
 
@@ -85,42 +84,42 @@ def create_transform(args: Args, sample: SampleState) -> list[Item]:
     odd = [key for key in _ODD if args.get(key)]
     odd += [key for key in ("train_crop_mode", "crop_mode") if args.get(key) not in (None, "rrc", "center")]
     if odd:
-        raise Unheld(f"{WHOLE} with {odd[0]}={args[odd[0]]!r} has no like here; write its steps out")
+        raise Unsupported(f"{WHOLE} with {odd[0]}={args[odd[0]]!r} has no like here; write its steps out")
     given = [int(each) for each in args.numbers("input_size", 224)]
     size, how = (given * 2)[:2] if len(given) == 1 else given[-2:], args.get("interpolation", "bilinear")
     sized = Args(interpolation="bilinear" if how == "random" else how)
     mean, std = (list(args.get(key) or getattr(imagenet("rgb"), key)) for key in ("mean", "std"))
     if args.get("is_training"):
-        found = _training(args, sample, Args(sized, size=size), mean)
+        result = _training(args, sample, Args(sized, size=size), mean)
     else:
         whole = [math.floor(side / (args.get("crop_pct") or 0.875)) for side in size]
-        found = steps.resize(Args(sized, size=whole[:1] if len({*whole}) == 1 else whole), sample)
-        found += steps.center_crop(Args(size=size), sample)
+        result = steps.resize(Args(sized, size=whole[:1] if len({*whole}) == 1 else whole), sample)
+        result += steps.center_crop(Args(size=size), sample)
     sample.output["layout"] = "chw"
     if not args.get("use_prefetcher"):
         sample.output["dtype"] = "float32"
         sample.output |= {"normalize": {"mean": mean, "std": std}} if args.get("normalize", True) else {}
-    return found
+    return result
 
 
 def _training(args: Args, sample: SampleState, sized: Args, mean: Sequence[float]) -> list[Item]:
     policy, level = args.get("auto_augment"), [min(255, round(255 * each)) for each in mean]
     crop = {"scale": args.get("scale") or [0.08, 1.0], "ratio": args.get("ratio") or [3 / 4, 4 / 3]}
-    found = steps.random_resized_crop(Args(sized, **crop), sample)
+    result = steps.random_resized_crop(Args(sized, **crop), sample)
 
     def add(name: str, p: float | None, **more: object) -> None:
-        found.extend([sample.line(name, **more, p=float(p))] if p else [])
+        result.extend([sample.line(name, **more, p=float(p))] if p else [])
 
     add("HorizontalFlip", args.get("hflip", 0.5))
     add("VerticalFlip", args.get("vflip"))
-    found += timm_policy(Args(config_str=policy, hparams={"img_mean": level}), sample) if policy else []
+    result += timm_policy(Args(config_str=policy, hparams={"img_mean": level}), sample) if policy else []
     jitter = args.get("color_jitter", 0.4)
     if jitter and (not policy or "3a" in policy):
         amounts = jitter if isinstance(jitter, list | tuple) else [jitter] * 3
         named = dict(zip(("brightness", "contrast", "saturation", "hue"), amounts, strict=False))
         for line in steps.color_jitter(Args(named), sample):
             line.args["p"] = args.get("color_jitter_prob") or 1.0  # type: ignore[union-attr]
-            found.append(line)
+            result.append(line)
     add("ToGray", args.get("grayscale_prob"))
     add("GaussianBlur", args.get("gaussian_blur_prob"), blur_limit=[23, 23], sigma_limit=[0.1, 2.0])
     # Behind the normalisation in timm, where 0 is the mean.
@@ -128,7 +127,7 @@ def _training(args: Args, sample: SampleState, sized: Args, mean: Sequence[float
     if args.get("re_prob"):
         sample.draft.note(steps.NOTES["erasing"])
     add("Erasing", args.get("re_prob"), scale=[0.02, 0.333333], ratio=[0.3, 3.3], fill=fill)
-    return found
+    return result
 
 
 def mixup(args: Args, sample: SampleState) -> list[Item]:
@@ -137,10 +136,12 @@ def mixup(args: Args, sample: SampleState) -> list[Item]:
     alpha, cut, switch, p = (args.numbers(key)[0] for key in ("mixup_alpha", "cutmix_alpha", "switch_prob", "prob"))
     shares = (("MixUp", alpha, 1 - switch), ("CutMix", 1.0 if args["cutmix_minmax"] else cut, switch))
     alone = len(each := [share for share in shares if share[1] > 0]) < 2
-    found = [sample.line(name, alpha=a, classes=args["num_classes"], p=p if alone else w) for name, a, w in each]
-    for line in found[:1]:
-        line.lost = {key: (args[key], why) for key, (usual, why) in _MIXUP["fixed"].items() if args[key] != usual}
-    return [*found] if alone else [Line(ONE_OF, {} if p == 1 else {"p": p}, sample.place, [*found])]
+    result = [sample.line(name, alpha=a, classes=args["num_classes"], p=p if alone else w) for name, a, w in each]
+    for line in result[:1]:
+        line.unsupported = {
+            key: (args[key], why) for key, (usual, why) in _MIXUP["fixed"].items() if args[key] != usual
+        }
+    return [*result] if alone else [Line(ONE_OF, {} if p == 1 else {"p": p}, sample.place, [*result])]
 
 
 # Of each function what makes steps of its arguments.
@@ -148,4 +149,58 @@ MAKERS: dict[str, Maker] = {
     **dict.fromkeys(MIXING, mixup),
     **dict.fromkeys(("rand_augment_transform", "auto_augment_transform", "augment_and_mix_transform"), timm_policy),
     WHOLE: create_transform,
+}
+
+
+_BINS = 31  # magnitudes of torchvision's RandAugment, where nothing is said
+
+
+def _warp(args: Args, sample: SampleState, usual: str = "nearest") -> dict[str, Any]:
+    how = args.named("interpolation", steps.INTERPOLATIONS, usual).removesuffix("_exact")
+    return {"interpolation": how, "fill": steps.levels(args.get("fill"), sample).get("fill", 0)}
+
+
+def short(number: float) -> float:
+    """A number as people write it."""
+    return int(number) if float(number).is_integer() else round(number, 6)
+
+
+def rand_augment(args: Args, sample: SampleState) -> list[Item]:
+    """Operations of one magnitude, which counts bins in torchvision."""
+    last = int(args.get("num_magnitude_bins", _BINS)) - 1
+    magnitude = args.get("magnitude", 9) * FULL_MAGNITUDE / last
+    count = int(args.get("num_ops", 2))
+    return [sample.line(RAND_AUGMENT, n=count, m=short(magnitude), **_warp(args, sample))] if count else []
+
+
+def trivial_augment(args: Args, sample: SampleState) -> list[Item]:
+    """One operation of any magnitude."""
+    return [sample.line(TRIVIAL_AUGMENT, **_warp(args, sample))]
+
+
+def auto_augment(args: Args, sample: SampleState) -> list[Item]:
+    """The policy that was found for a data set."""
+    policy = str(args.get("policy", "imagenet")).rpartition(".")[2].lower()
+    return [sample.line(AUTO_AUGMENT, policy=policy, **_warp(args, sample))]
+
+
+def aug_mix(args: Args, sample: SampleState) -> list[Item]:
+    """Chains of operations, mixed."""
+    warp = _warp(args, sample, "bilinear")
+    if isinstance(warp["fill"], list) or warp["interpolation"] not in ("nearest", "linear"):
+        raise Unsupported(
+            "AugMix has one level to fill with, and interpolation nearest or linear: write the nearest of these"
+        )
+    depth = max(0, int(args.get("chain_depth", -1)))
+    keys = {"severity": 3, "mixture_width": 3, "alpha": 1.0, "all_ops": True}
+    severity, width, alpha, every = (args.get(key, usual) for key, usual in keys.items())
+    return [sample.line("AugMix", severity=severity, width=width, depth=depth, alpha=alpha, all_ops=every, **warp)]
+
+
+# The same of torchvision's policies.
+POLICIES: dict[str, Maker] = {
+    "AugMix": aug_mix,
+    "AutoAugment": auto_augment,
+    "RandAugment": rand_augment,
+    "TrivialAugmentWide": trivial_augment,
 }

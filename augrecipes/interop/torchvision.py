@@ -11,10 +11,10 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from augrecipes.interop import policies, timm
+from augrecipes.interop import timm
 from augrecipes.interop import torchvision_steps as steps
 from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, name_of, takes_of
-from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, lines_by
+from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported, lines_by
 from augrecipes.interop.reading import Document
 from augrecipes.ops.groups import COMPOSE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 from augrecipes.ops.refused import OWN_CODE, REFUSED
@@ -26,9 +26,9 @@ from augrecipes.recipe.nodes import Place
 # Of each class the arguments in the order of its constructor, in both versions.
 PARAMETERS = {name: tuple(names.split()) for name, names in FOREIGN["torchvision"]["arguments"].items()}
 # A list that holds a name which albumentations has not, too, is of torchvision.
-TELLING = frozenset(PARAMETERS) - {*FOREIGN["torchvision"]["shared_names"]}
+DISTINCTIVE = frozenset(PARAMETERS) - {*FOREIGN["torchvision"]["shared_names"]}
 # Why, and what comes nearest.
-APART: dict[str, str] = {**FOREIGN["torchvision"]["left_out"], "Lambda": REFUSED["Lambda"]}
+UNSUPPORTED: dict[str, str] = {**FOREIGN["torchvision"]["left_out"], "Lambda": REFUSED["Lambda"]}
 _HOME = "torchvision.transforms"
 # What mixes the samples of a batch, of torchvision and of timm.
 MIXING = frozenset({"MixUp", "CutMix", *timm.MIXING})
@@ -46,7 +46,7 @@ def to_dtype(args: Args, sample: SampleState) -> list[Item]:
     if dtype == "uint8":
         return []
     if dtype not in ("float32", "float16"):
-        raise Unheld(f"dtype {dtype}: `output:` has float32, float16 and uint8; convert the batch")
+        raise Unsupported(f"dtype {dtype}: `output:` has float32, float16 and uint8; convert the batch")
     sample.output["dtype"] = dtype
     if args.get("scale"):
         sample.scaled = True
@@ -58,11 +58,11 @@ def to_dtype(args: Args, sample: SampleState) -> list[Item]:
 def normalize(args: Args, sample: SampleState) -> list[Item]:
     """Mean and deviation; of 0..255, where nothing scaled the values."""
     if sample.normalized:
-        raise Unheld("values are normalised already; leave one of the two out")
+        raise Unsupported("values are normalised already; leave one of the two out")
     full = 255 if sample.output.pop("range", None) == [0, 255] else 1
-    found = {key: [each / full for each in args.numbers(key)] for key in ("mean", "std")}
+    result = {key: [each / full for each in args.numbers(key)] for key in ("mean", "std")}
     dtype = "float32" if sample.output["dtype"] == "uint8" else sample.output["dtype"]
-    sample.output |= {"dtype": dtype, "layout": "chw", "normalize": found}
+    sample.output |= {"dtype": dtype, "layout": "chw", "normalize": result}
     sample.normalized = True
     return []
 
@@ -79,12 +79,12 @@ def weights(args: Args, sample: SampleState) -> list[Item]:
     crop = args.get("crop_size")
     side = args.get("resize_size", None if crop is None else 256)
     size = None if side is None else Args(resize_size=side).size("resize_size")[:1]
-    found = [] if size is None else steps.resize(Args(args, size=size), sample)
-    found += [] if crop is None else steps.center_crop(Args(size=crop), sample)
+    result = [] if size is None else steps.resize(Args(args, size=size), sample)
+    result += [] if crop is None else steps.center_crop(Args(size=crop), sample)
     sample.output |= {"dtype": "float32", "layout": "chw"}
     sample.scaled = True
     usual = imagenet("rgb")
-    return [*found, *normalize(Args(mean=args.get("mean") or usual.mean, std=args.get("std") or usual.std), sample)]
+    return [*result, *normalize(Args(mean=args.get("mean") or usual.mean, std=args.get("std") or usual.std), sample)]
 
 
 def _step(name: str, usual: Mapping[str, Any]) -> Maker:
@@ -106,7 +106,7 @@ def _output(keys: Mapping[str, Any]) -> Maker:
 # Of each class what makes steps of its arguments.
 MAKERS: dict[str, Maker] = {
     **steps.MAKERS,
-    **policies.MAKERS,
+    **timm.POLICIES,
     **timm.MAKERS,
     **{cls: _step(*step) for cls, steps in FOREIGN["torchvision"]["steps"].items() for step in steps.items()},
     **{cls: _output(keys) for cls, keys in FOREIGN["torchvision"]["outputs"].items()},
@@ -144,9 +144,9 @@ def is_object(document: Document) -> bool:
 
 def draft_of_object(document: Document) -> RecipeDraft:
     """What the object does, as a recipe; lines are counted as `repr` prints them, one a transform."""
-    made = RecipeDraft(name_of(document.file), "a pipeline of torchvision", document.place)
-    fill(made, read_transform(document.value, document.file, count(1)))
-    return made
+    draft = RecipeDraft(name_of(document.file), "a pipeline of torchvision", document.place)
+    convert(draft, read_transform(document.value, document.file, count(1)))
+    return draft
 
 
 def read_transform(value: Any, file: str, lines: Iterator[int]) -> Call:
@@ -157,12 +157,12 @@ def read_transform(value: Any, file: str, lines: Iterator[int]) -> Call:
     if not cls.__module__.startswith(_HOME):
         name = getattr(value, "__name__", cls.__name__)
         return Call(name if name.isidentifier() else "Lambda", {}, None, place, cls.__module__)
-    found = {key: getattr(value, key) for key in PARAMETERS.get(cls.__name__, ()) if hasattr(value, key)}
-    children = found.pop("transforms", None)
-    if cls.__name__ == "RandomCrop" and found["padding"] and cls.__module__.startswith(f"{_HOME}.v2"):
-        found["padding"] = [found["padding"][side] for side in (0, 2, 1, 3)]  # from left, right, top, bottom
+    result = {key: getattr(value, key) for key in PARAMETERS.get(cls.__name__, ()) if hasattr(value, key)}
+    children = result.pop("transforms", None)
+    if cls.__name__ == "RandomCrop" and result["padding"] and cls.__module__.startswith(f"{_HOME}.v2"):
+        result["padding"] = [result["padding"][side] for side in (0, 2, 1, 3)]  # from left, right, top, bottom
     inside = None if children is None else tuple(read_transform(each, file, lines) for each in children)
-    return Call(cls.__name__, {key: _plain(each) for key, each in found.items()}, inside, place, cls.__module__)
+    return Call(cls.__name__, {key: _plain(each) for key, each in result.items()}, inside, place, cls.__module__)
 
 
 def _plain(value: Any) -> Any:
@@ -180,7 +180,7 @@ def _number(text: str) -> float:
     return int(number) if (number := float(text)).is_integer() else number
 
 
-def fill(draft: RecipeDraft, call: Call) -> None:
+def convert(draft: RecipeDraft, call: Call) -> None:
     """Put what a Compose of torchvision does into a draft; a lone transform is a Compose of itself."""
     sample = SampleState(draft, {"dtype": "uint8", "layout": "hwc"})
     sample.finish(lines(call.children or () if call.name == COMPOSE else (call,), sample))
@@ -220,20 +220,20 @@ def lines(calls: Sequence[Call], sample: SampleState) -> list[Item]:
 def _made(call: Call, sample: SampleState) -> list[Item]:
     call = call.by_name([key for key in PARAMETERS.get(call.name, ()) if key != "transforms"])
     if call.unread:
-        raise Unheld(APART.get(call.name) or call.unread)
+        raise Unsupported(UNSUPPORTED.get(call.name) or call.unread)
     of_timm = call.package.startswith("timm") and call.name in timm.MAKERS
     if call.package and not call.package.startswith("torchvision") and not of_timm:
-        raise Unheld(_hint(call))
+        raise Unsupported(_hint(call))
     if call.name == COMPOSE:
         return lines(call.children or (), sample)
     if call.name not in MAKERS and call.name not in _GROUPS:
-        raise Unheld(APART.get(call.name) or _hint(call))
+        raise Unsupported(UNSUPPORTED.get(call.name) or _hint(call))
     if call.name in MIXING and not sample.mixing:
-        raise Unheld(_hint(call))
+        raise Unsupported(_hint(call))
     args = Args(call.args)
     args |= json.loads(json.dumps({key: each for key, each in args.items() if key != "p"}), parse_float=_number)
     if unknown := [key for key in args if key not in PARAMETERS[call.name]]:
-        raise Unheld(f"torchvision's {call.name} has no argument {unknown[0]!r}")
+        raise Unsupported(f"torchvision's {call.name} has no argument {unknown[0]!r}")
     return _group(call, args, sample) if call.name in _GROUPS else MAKERS[call.name](args, sample)
 
 
@@ -259,7 +259,7 @@ def _group(call: Call, args: Args, sample: SampleState) -> list[Item]:
         return acting(Line(RANDOM_ORDER, {}, call.place, each))
     weights = args.get("p") or [1 / len(children)] * len(children)
     if len(weights) != len(children):
-        raise Unheld(f"{len(weights)} probabilities for {len(children)} transforms")
+        raise Unsupported(f"{len(weights)} probabilities for {len(children)} transforms")
     shares = [round(weight / sum(weights), 6) for weight in weights]
     return acting(Line(ONE_OF, {}, call.place, [_weighed(*pair) for pair in zip(each, shares, strict=True)]))
 
@@ -275,11 +275,11 @@ def _weighed(item: Item, share: float) -> Item:
     return item
 
 
-def _whole(made: list[Item], call: Call) -> Item:
+def _whole(items: list[Item], call: Call) -> Item:
     """Several lines as one."""
-    if len(made) == 1:
-        return made[0]
-    if made and not any(isinstance(item, Line) for item in made):
-        why = "; ".join(f"{item.name}: {item.why}" for item in made if isinstance(item, LeftOut))
+    if len(items) == 1:
+        return items[0]
+    if items and not any(isinstance(item, Line) for item in items):
+        why = "; ".join(f"{item.name}: {item.why}" for item in items if isinstance(item, LeftOut))
         return LeftOut(call.name, why, call.place)
-    return Line(SEQUENTIAL, {"p": 1.0}, call.place, made) if made else Line(NO_OP, {"p": 1.0}, call.place)
+    return Line(SEQUENTIAL, {"p": 1.0}, call.place, items) if items else Line(NO_OP, {"p": 1.0}, call.place)

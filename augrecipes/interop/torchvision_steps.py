@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from augrecipes.interop.draft import FOREIGN, Item, Line
-from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, numbers, photometric
+from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported, numbers, photometric
 from augrecipes.ops.groups import ONE_OF
 
 INTERPOLATIONS: dict[str, str] = FOREIGN["torchvision"]["interpolations"]
@@ -38,8 +38,8 @@ def fills(value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        found = numbers(value, "fill")
-        return {"fill": found[0] if len(set(found)) == 1 else found}
+        result = numbers(value, "fill")
+        return {"fill": result[0] if len(set(result)) == 1 else result}
     image, mask = (of_kind(value, kind) for kind in ("image", "mask"))
     return {**fills(image), **({"fill_mask": fills(mask)["fill"]} if mask is not None else {})}
 
@@ -56,11 +56,11 @@ def of_kind(by_kind: Mapping[str, Any], kind: str) -> Any:
 
 def levels(value: Any, sample: SampleState) -> dict[str, Any]:
     """The same in levels of 0..255, as the image counts where it stands."""
-    found = fills(value)
-    if sample.scaled and not sample.normalized and "fill" in found:
-        fill = found["fill"]
-        found["fill"] = [each * 255 for each in fill] if isinstance(fill, list) else fill * 255
-    return found
+    result = fills(value)
+    if sample.scaled and not sample.normalized and "fill" in result:
+        fill = result["fill"]
+        result["fill"] = [each * 255 for each in fill] if isinstance(fill, list) else fill * 255
+    return result
 
 
 def _edge(args: Args, sample: SampleState) -> dict[str, Any]:
@@ -69,7 +69,9 @@ def _edge(args: Args, sample: SampleState) -> dict[str, Any]:
 
 def _warp(args: Args, sample: SampleState, usual: str = "nearest") -> dict[str, Any]:
     if args.get("center") is not None:
-        raise Unheld(f"center {args['center']}: images turn about their middle here; leave it out, or pad one side")
+        raise Unsupported(
+            f"center {args['center']}: images turn about their middle here; leave it out, or pad one side"
+        )
     return {"interpolation": args.named("interpolation", INTERPOLATIONS, usual), **levels(args.get("fill"), sample)}
 
 
@@ -79,7 +81,7 @@ def resize(args: Args, sample: SampleState) -> list[Item]:
     if args.get("size") is None:
         return [sample.line("LongestMaxSize", max_size=int(args.numbers("max_size")[0]), **how)]
     if longest is not None:
-        raise Unheld(
+        raise Unsupported(
             f"max_size {longest} limits the longer side as well: write `SmallestMaxSize` where no image is so long, "
             "or `LongestMaxSize` for that side alone"
         )
@@ -100,18 +102,18 @@ def center_crop(args: Args, sample: SampleState) -> list[Item]:
 def random_crop(args: Args, sample: SampleState) -> list[Item]:
     """A window, of an image with a border where one is asked for."""
     height, width = args.size("size")
-    found = pad(args, sample) if args.get("padding") not in (None, 0) else []
+    result = pad(args, sample) if args.get("padding") not in (None, 0) else []
     needed = {"pad_if_needed": True, "pad_position": "random"} | _edge(args, sample)
     sample.sides = height, width
     padded = needed if args.get("pad_if_needed") else {}
-    return [*found, sample.line("RandomCrop", height=height, width=width, **padded)]
+    return [*result, sample.line("RandomCrop", height=height, width=width, **padded)]
 
 
 def pad(args: Args, sample: SampleState) -> list[Item]:
     """A border: one number for all sides, two for left and right and for top and bottom, or four."""
     given = [int(each) for each in args.numbers("padding")]
     if len(given) not in (1, 2, 4):
-        raise Unheld(f"padding must be 1, 2 or 4 numbers, got {len(given)}")
+        raise Unsupported(f"padding must be 1, 2 or 4 numbers, got {len(given)}")
     sample.sides = None
     given = given[:2] if given[:2] == given[2:] else given
     return [sample.line("Pad", padding=given[0] if len(set(given)) == 1 else given, **_edge(args, sample))]
@@ -122,8 +124,8 @@ def random_resized_crop(args: Args, sample: SampleState) -> list[Item]:
     sample.sides, how = args.size("size"), args.get("interpolation", "bilinear")
     ways = [resampling(Args(args, interpolation=each)) for each in (how if isinstance(how, list) else [how])]
     same = {"size": [*sample.sides], **args.spans("scale", "ratio")}
-    found: list[Item] = [sample.line("RandomResizedCrop", **same, **way) for way in ways]
-    return found if len(found) == 1 else [Line(ONE_OF, {}, sample.place, found)]
+    result: list[Item] = [sample.line("RandomResizedCrop", **same, **way) for way in ways]
+    return result if len(result) == 1 else [Line(ONE_OF, {}, sample.place, result)]
 
 
 def random_rotation(args: Args, sample: SampleState) -> list[Item]:
@@ -138,19 +140,19 @@ def random_rotation(args: Args, sample: SampleState) -> list[Item]:
 
 def random_affine(args: Args, sample: SampleState) -> list[Item]:
     """Turned, moved, scaled and sheared at once; angles are clockwise in torchvision."""
-    found: dict[str, Any] = {"rotate": _turned(args.span("degrees"))}
+    result: dict[str, Any] = {"rotate": _turned(args.span("degrees"))}
     if args.get("translate") is not None:
         x, y = args.span("translate")
-        found["translate_percent"] = {"x": [-x, x], "y": [-y, y]}
+        result["translate_percent"] = {"x": [-x, x], "y": [-y, y]}
     if args.get("scale") is not None:
-        found |= {"scale": args.span("scale"), "keep_ratio": True}
+        result |= {"scale": args.span("scale"), "keep_ratio": True}
     if args.get("shear") is not None:
         given = args.numbers("shear")
         horizontal = Args(shear=given if len(given) < 3 else given[:2]).span("shear")
-        found["shear"] = {"x": horizontal, "y": given[2:] if len(given) == 4 else [0.0, 0.0]}
-    line = sample.line("Affine", **found, **_warp(args, sample), p=1.0)
-    if any(found["rotate"]) and any(any(ends) for ends in found.get("shear", {}).values()):
-        line.beside.append(_AFTER)
+        result["shear"] = {"x": horizontal, "y": given[2:] if len(given) == 4 else [0.0, 0.0]}
+    line = sample.line("Affine", **result, **_warp(args, sample), p=1.0)
+    if any(result["rotate"]) and any(any(ends) for ends in result.get("shear", {}).values()):
+        line.comments.append(_AFTER)
         sample.draft.note(f"RandomAffine: {_AFTER}.")
     return [line]
 
@@ -163,9 +165,9 @@ def elastic(args: Args, sample: SampleState) -> list[Item]:
     """Wobbles; torchvision counts alpha in half pixels."""
     alpha, sigma = ({*args.numbers(key, usual)} for key, usual in (("alpha", 50), ("sigma", 5)))
     if len(alpha) > 1 or len(sigma) > 1:
-        raise Unheld("alpha and sigma that differ for x and y: ElasticTransform has one of each; take their mean")
-    made = {"alpha": alpha.pop() / 2, "sigma": sigma.pop(), "noise_distribution": "uniform"}
-    return [sample.line("ElasticTransform", **made, **_warp(args, sample, "bilinear"), p=1.0)]
+        raise Unsupported("alpha and sigma that differ for x and y: ElasticTransform has one of each; take their mean")
+    arguments = {"alpha": alpha.pop() / 2, "sigma": sigma.pop(), "noise_distribution": "uniform"}
+    return [sample.line("ElasticTransform", **arguments, **_warp(args, sample, "bilinear"), p=1.0)]
 
 
 def scale_jitter(args: Args, sample: SampleState) -> list[Item]:
@@ -173,7 +175,7 @@ def scale_jitter(args: Args, sample: SampleState) -> list[Item]:
     how, limit = resampling(args), [round(end - 1, 10) for end in args.span("scale_range", usual=[0.1, 2])]
     sample.sides = None
     line = sample.line("RandomScale", scale_limit=limit, **how, p=1.0)
-    line.beside.append("resampled twice, once in torchvision")
+    line.comments.append("resampled twice, once in torchvision")
     return [sample.line("LongestMaxSize", max_size_hw=[*args.size("target_size")[::-1]], **how), line]
 
 
@@ -190,7 +192,9 @@ def random_resize(args: Args, sample: SampleState) -> list[Item]:
     """The shorter side, any from `min_size` to below `max_size`."""
     low, high = (int(args.numbers(key)[0]) for key in ("min_size", "max_size"))
     if not 0 < high - low <= _MOST_SIZES:
-        raise Unheld(f"{high - low} sizes are too many to list; write `SmallestMaxSize` with a list of some of them")
+        raise Unsupported(
+            f"{high - low} sizes are too many to list; write `SmallestMaxSize` with a list of some of them"
+        )
     return shortest_size(Args(args, min_size=list(range(low, high)), max_size=None), sample)
 
 
@@ -226,7 +230,7 @@ def gaussian_blur(args: Args, sample: SampleState) -> list[Item]:
     """Blurred by a kernel of one size."""
     kernel = {int(each) for each in args.numbers("kernel_size")}
     if len(kernel) > 1:
-        raise Unheld("a kernel that is wider than high: GaussianBlur has square ones; take the larger side")
+        raise Unsupported("a kernel that is wider than high: GaussianBlur has square ones; take the larger side")
     sigma = args.ends("sigma", [0.1, 2.0])
     return [sample.line("GaussianBlur", blur_limit=[*kernel] * 2, sigma_limit=sigma, p=1.0)]
 
@@ -236,19 +240,19 @@ def solarize(args: Args, sample: SampleState) -> list[Item]:
     level = float(args.numbers("threshold")[0])
     share = level if sample.scaled else level / 255
     if not 0 <= share <= 1:
-        raise Unheld(f"threshold {level:g} is beyond white, and does nothing: leave the step out")
+        raise Unsupported(f"threshold {level:g} is beyond white, and does nothing: leave the step out")
     return [sample.line("Solarize", threshold_range=[share, share], p=args.get("p", 0.5))]
 
 
 def erasing(args: Args, sample: SampleState) -> list[Item]:
     """A hole; its value counts as the image does where it stands."""
-    value, found = args.get("value", 0), args.spans("scale", "ratio")
+    value, result = args.get("value", 0), args.spans("scale", "ratio")
     fill = {"fill": "random"} if value in ("random", None) else levels(value, sample)
-    low, high = found.get("ratio", (1, 1))
+    low, high = result.get("ratio", (1, 1))
     if low > 0 and abs(low * high - 1) > 0.02:  # of height to width there, of width to height here
-        found["ratio"] = [round(1 / high, 6), round(1 / low, 6)]
+        result["ratio"] = [round(1 / high, 6), round(1 / low, 6)]
     sample.draft.note(NOTES["erasing"])
-    return [sample.line("Erasing", **found, **fill, p=args.get("p", 0.5))]
+    return [sample.line("Erasing", **result, **fill, p=args.get("p", 0.5))]
 
 
 def gray(args: Args, sample: SampleState) -> list[Item]:

@@ -179,7 +179,7 @@ _GONE = "t: [{name: Flip, p: 0.3}, {name: OneOf, transforms: [{name: Lambda}]}]"
     ("text", "steps", "left"),
     [
         (_VIEWS, ["HorizontalFlip"], ["${data.transform.transforms.0}"]),
-        (_BEHIND, ["HorizontalFlip"], ["Blur"]),
+        (_BEHIND, ["OneOf", "HorizontalFlip"], []),
         (_GONE, ["OneOf"], ["OneOf"]),
     ],
 )

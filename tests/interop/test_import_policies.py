@@ -1,6 +1,7 @@
 """torchvision's policies, and timm's strings and `create_transform`, as steps that say the same."""
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,56 +25,11 @@ def steps_of(expression: str, head: str = TORCHVISION) -> list[str]:
     return [line.partition("  # ")[0].strip().removeprefix("- ") for line in text.splitlines()]
 
 
-@pytest.mark.parametrize(
-    ("call", "step"),
-    [
-        ("v2.RandAugment()", "RandAugment"),
-        ("v2.RandAugment(3, 7)", "RandAugment: {n: 3, m: 7}"),
-        ("v2.RandAugment(num_ops=2, magnitude=5, num_magnitude_bins=11)", "RandAugment: {m: 15}"),
-        (
-            "v2.RandAugment(interpolation=v2.InterpolationMode.BILINEAR, fill=[1, 2, 3])",
-            "RandAugment: {interpolation: linear, fill: [1, 2, 3]}",
-        ),
-        ("v2.TrivialAugmentWide()", "TrivialAugment"),
-        ("v2.AutoAugment()", "AutoAugment"),
-        ("v2.AutoAugment(AutoAugmentPolicy.SVHN)", "AutoAugment: {policy: svhn}"),
-        ("v2.AugMix()", "AugMix"),
-        ("v2.AugMix(severity=5, chain_depth=2, all_ops=False)", "AugMix: {severity: 5, depth: 2, all_ops: false}"),
-        ("v2.RandomAdjustSharpness(2.0, p=0.3)", "Sharpness: {factor: [2.0, 2.0], p: 0.3}"),
-        ("v2.RandomApply([v2.RandAugment()], p=0.3)", "RandAugment: {p: 0.3}"),
-    ],
-)
-def test_classes_of_torchvision(call: str, step: str) -> None:
-    assert steps_of(call) == [step]
-
-
-@pytest.mark.parametrize(
-    ("call", "step"),
-    [
-        (
-            "rand_augment_transform('rand-m9-mstd0.5-inc1', {'img_mean': (124, 116, 104)})",
-            "RandAugment: {m: 27, op_p: 0.5, mstd: 1.5, ops: timm-increasing, interpolation: linear, "
-            "fill: [124, 116, 104]}",
-        ),
-        (
-            "rand_augment_transform('rand-m7-n3-p0.8')",
-            "RandAugment: {n: 3, m: 21, op_p: 0.8, ops: timm, interpolation: linear, fill: 128}",
-        ),
-        (
-            "rand_augment_transform('rand-m8-mstd101-inc1', {})",
-            "RandAugment: {m: 12, op_p: 0.5, mstd: 6.928203, ops: timm-increasing, interpolation: linear, fill: 128}",
-        ),
-        ("auto_augment_transform('original', {})", "AutoAugment: {policy: original, interpolation: linear, fill: 128}"),
-        (
-            "auto_augment_transform('v0r-mstd0.5')",
-            "AutoAugment: {policy: v0r, mstd: 1.5, interpolation: linear, fill: 128}",
-        ),
-        ("auto_augment_transform('3a')", "AutoAugment: {policy: 3a, interpolation: linear, fill: 128}"),
-        ("augment_and_mix_transform('augmix-m3-w4-d2')", "AugMix: {width: 4, depth: 2, fill: 128}"),
-    ],
-)
-def test_strings_of_timm(call: str, step: str) -> None:
-    assert steps_of(call, TIMM) == [step]
+@pytest.mark.parametrize("row", (Path(__file__).parent / "policy_calls.txt").read_text().splitlines())
+def test_a_policy_is_the_step_that_says_the_same(row: str) -> None:
+    """Left a call of torchvision or timm, right the step."""
+    call, step = row.split(" -> ")
+    assert steps_of(call, TORCHVISION if call.startswith("v2.") else TIMM) == [step]
 
 
 def test_a_range_from_0_is_the_range_that_timm_draws_from() -> None:

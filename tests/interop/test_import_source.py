@@ -18,9 +18,8 @@ from support.checks import DEAR, PLANTED
 
 import augrecipes as ar
 from augrecipes.cli import main
-from augrecipes.interop.budget import bounded
 from augrecipes.interop.importing import draft_of, of_document
-from augrecipes.interop.reading import of_text
+from augrecipes.interop.reading import bounded, of_text
 from augrecipes.interop.source import functions
 from augrecipes.interop.source.read import read
 from augrecipes.interop.source.text import SourceText
@@ -236,6 +235,13 @@ HOSTILE = {
     "tests": HEAD + "t = A.Compose([A.D4()])\n" + "".join(f"if train{i}:\n    x = {i}\n" for i in range(9_000)),
     "cases": HEAD + "match x:\n" + "".join(f"  case {i}:\n    y = A.Compose([A.Blur()])\n" for i in range(9_000)),
     "returns": HEAD + "def f():\n" + "  if a: return A.Compose([A.Blur()])\n" * 15_000,
+    "returns by many tests": HEAD + "def f():\n" + "".join(f"  if a{i}: return A.Blur({i})\n" for i in range(9_000)),
+    "branches of calls": HEAD
+    + "".join(f"def f{i}():\n if c.x{i}: return f{i + 1}()\n return [f{i + 1}()]\n" for i in range(60))
+    + "def f60(): return A.Blur()\nt = A.Compose(f0())",
+    "sums of choices": "x = 0\n" + "".join(f"if c.x{i}: x += {i}\ny = [x, *[x] * 9]\n" for i in range(2_000)),
+    "choices in loops": HEAD + "t = []\nfor i in range(60):\n for j in range(60):\n  if c[i] > j: t.append(A.Blur(i))\n"
+    + "u = A.Compose([x for x in t if x])",
     "pipelines": "".join(f"p{i} = [dict(type='Blur', p=0.{i})]\n" for i in range(5_000)),
     **{f"lists, {line}": f"{HEAD}a = [*range(9000)]\nb = list(a)\n" + f"{line}\n" * 4_000 for line in (
         "max(a)", "sorted(a)", "5 in a", "a == b", "A.Compose(a)", "t = A.Compose([A.Blur(a)])", "a[1:]", "a.copy()",
@@ -309,7 +315,7 @@ def test_the_law_of_random_programs_sees_faults(monkeypatch: pytest.MonkeyPatch,
     if fault == "held":
         monkeypatch.setattr(functions, "binary", lambda op, left, right: left + right)
     else:
-        monkeypatch.setattr(functions, "COMPARE", {})
+        monkeypatch.setattr(functions, "OPERATORS", {ast.Add: functions.OPERATORS[ast.Add]})
 
     @PLANTED
     @given(st.integers(0, 2**32))

@@ -1,7 +1,9 @@
 """What trainers are given beside a Compose: RF-DETR's aug_config, timm's and torchvision's MixUp and CutMix, code."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import albumentations as A
@@ -14,6 +16,7 @@ from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import of_text
 from augrecipes.recipe.parse import parse_text
 
+TABLES = [(Path(__file__).parent / name).read_text("utf-8") for name in ("mixed_batches.txt", "aug_configs.txt")]
 PRESETS: dict[str, dict[str, dict[str, Any]]] = FOREIGN["rfdetr"]
 
 
@@ -66,59 +69,19 @@ def test_a_recipe_with_a_lambda_is_told_the_same() -> None:
 TIMM = "from timm.data import Mixup, create_transform\ntrain = create_transform(96, is_training=True)\n"
 VISION = "from torchvision.transforms import v2\ntrain = v2.Compose([v2.RandomResizedCrop(96)])\n"
 ROLL = "partners: roll"
-MIXED: dict[str, tuple[str, str, list[str]]] = {  # the source, `batch:`, what is named
-    "both": (
-        f"{TIMM}m = Mixup(mixup_alpha=0.8, cutmix_alpha=1.0, prob=0.9, switch_prob=0.25, label_smoothing=0)",
-        "OneOf: {p: 0.9, steps: [MixUp: {alpha: 0.8, p: 0.75}, CutMix: {p: 0.25}]}",
-        [],
-    ),
-    "by place": (f"{TIMM}m = Mixup(0.2, 0.0, None, 0.5, label_smoothing=0.0)", "MixUp: {alpha: 0.2, p: 0.5}", []),
-    "cut": (f"{TIMM}m = Mixup(0, 0.5, label_smoothing=0, num_classes=7)", "CutMix: {alpha: 0.5, classes: 7}", []),
-    "classes of the data": (f"{TIMM}m = Mixup(.2, num_classes=args.n, label_smoothing=0)", "MixUp: {alpha: 0.2}", []),
-    "what recipes have not": (
-        f"{TIMM}m = Mixup(0.2, mode='elem', correct_lam=False, cutmix_minmax=[.2, .8])",
-        "OneOf: {steps: [MixUp: {alpha: 0.2, p: 0.5}, CutMix: {p: 0.5}]}",
-        ["MixUp.mode", "MixUp.cutmix_minmax", "MixUp.correct_lam", "MixUp.label_smoothing"],
-    ),
-    "in the collate function, too": (
-        f"{TIMM}from timm.data import FastCollateMixup\nm = dict(mixup_alpha=.2, label_smoothing=0.)\n"
-        "mixed = FastCollateMixup(**m) if cfg.prefetch else Mixup(**m)\nalso = Mixup(**m)",
-        "MixUp: {alpha: 0.2}",
-        [],
-    ),
-    "off": (f"{TIMM}m = Mixup(0.0, 0.0, label_smoothing=0)", "", []),
-    "torchvision": (
-        f"{VISION}cutmix = v2.CutMix(num_classes=N)\n"
-        "mixup = v2.MixUp(alpha=0.2, num_classes=9, labels_getter=lambda b: b[1])\n"
-        "either = v2.RandomChoice([cutmix, mixup], p=[1, 3])\n"
-        "def collate(batch):\n  return either(*default_collate(batch))",
-        f"OneOf: {{steps: [CutMix: {{{ROLL}, p: 0.25}}, MixUp: {{alpha: 0.2, {ROLL}, classes: 9, p: 0.75}}]}}",
-        [],
-    ),
-    "now and then": (f"{VISION}m = v2.RandomApply([v2.MixUp()], p=.3)", f"MixUp: {{{ROLL}, p: 0.3}}", []),
-    "several": (f"{VISION}a = v2.CutMix()\nb = v2.MixUp()", "", ["CutMix", "MixUp"]),
-    "what is not known": (f"{VISION}b = v2.MixUp(alpha=args.alpha)", "", ["MixUp"]),
-    "an argument that is none": (f"{VISION}b = v2.MixUp(alpha='much')", "", ["MixUp"]),
-    "a choice of others, too": (f"{VISION}b = v2.RandomChoice([v2.MixUp(), v2.RandomErasing()])", "", ["OneOf"]),
-    "among steps": (VISION.replace("96)", "96), v2.MixUp()"), "", ["MixUp"]),
-    "behind a test": (f"{VISION}if args.mix:\n  b = v2.MixUp()", f"MixUp: {{{ROLL}}}", []),
-    "made behind a test": (
-        f"{VISION}each = [v2.MixUp()]\nif args.cut:\n  each.append(v2.CutMix())\nb = v2.RandomChoice(each)",
-        f"OneOf: {{steps: [MixUp: {{{ROLL}, p: 0.5}}, CutMix: {{{ROLL}, p: 0.5}}]}}",
-        ["if"],
-    ),
-}
+# Behind `#:` a name, `batch:`, and what is named; below it the source.
+MIXED = {name: rest for name, *rest in re.findall(r"^#: (.+?): (.+);(.*)\n((?:(?!#: ).*\n)+)", TABLES[0], re.M)}
 
 
 @pytest.mark.parametrize("name", MIXED)
 def test_what_mixes_batches_is_batch_or_is_named(name: str) -> None:
-    text, batch, lost = MIXED[name]
+    batch, lost, text = MIXED[name]
     found = draft(text)
     found.complete()
-    assert [each.name for each in found.left_out()] == lost
+    assert [each.name for each in found.left_out()] == lost.split()
     assert all(each.line > 1 for each in found.left_out())
-    assert found.recipe().batch == (batch_of(batch) if batch else ())
-    assert any("take it out of the training loop" in note for note in found.notes) == bool(batch)
+    assert found.recipe().batch == (batch_of(batch) if batch != "-" else ())
+    assert any("take it out of the training loop" in note for note in found.notes) == (batch != "-")
 
 
 def batch_of(step: str) -> Any:
@@ -167,41 +130,9 @@ HEAD = (
     "from rfdetr import RFDETRBase\nfrom rfdetr.datasets import aug_configs\n"
     "from rfdetr.datasets.aug_configs import AUG_AERIAL\nmodel = RFDETRBase()\n"
 )
-NESTED: dict[str, dict[str, Any]] = {
-    "HorizontalFlip": {"p": 0.5},
-    "OneOf": {
-        "transforms": [
-            {"Blur": {"p": 1.0}},
-            {
-                "Sequential": {
-                    "transforms": [{"Rotate": {"limit": 9}}, {"SomeOf": {"n": 1, "transforms": [{"D4": {}}]}}]
-                }
-            },
-        ],
-        "p": 0.3,
-    },
-}
 READ = ["HorizontalFlip", ("OneOf", ["Blur", ("Sequential", ["Rotate", ("SomeOf", ["D4"])])])]
-# How people write it: the file, its text, and what its path is.
-FORMS: dict[str, tuple[str, str]] = {
-    "passed": ("t.py", f"{HEAD}model.train(dataset_dir='d', aug_config={NESTED})"),
-    "passed in a function": ("t.py", f"{HEAD}def main(args):\n  model.train(dataset_dir='d', aug_config={NESTED})"),
-    "assigned, then passed": ("t.py", f"{HEAD}AUG = {NESTED}\nmodel.train(aug_config=AUG, epochs=3)"),
-    "assigned alone": ("t.py", f"aug_config = {NESTED}"),
-    "by any name": ("t.py", f"MINE = {NESTED}"),
-    "as a keyword of a config": ("t.py", f"{HEAD}c = TrainConfig(dataset_dir='d', aug_config={NESTED})"),
-    "in keywords": ("t.py", f"kwargs = dict(epochs=3, aug_config={NESTED})\nmodel.train(**kwargs)"),
-    "as a list": ("t.py", f"model.train(aug_config={[{name: args} for name, args in NESTED.items()]})"),
-    "JSON": ("t.json", json.dumps({"train": {"aug_config": NESTED}})),
-    "the whole of a file": ("t.json", json.dumps(NESTED)),
-    "YAML": (
-        "t.yaml",
-        "aug_config:\n  HorizontalFlip: {p: 0.5}\n  OneOf:\n    p: 0.3\n    transforms:\n    - Blur: {p: 1.0}\n"
-        "    - Sequential:\n        transforms:\n        - Rotate: {limit: 9}\n"
-        "        - SomeOf: {n: 1, transforms: [D4: {}]}\n",
-    ),
-    "shorthand": ("t.json", json.dumps({"aug_config": {**NESTED, "OneOf": NESTED["OneOf"]["transforms"]}})),
-}  # fmt: skip
+# How people write it: behind `#:` a name and that of the file, below it the text.
+FORMS = {name: rest for name, *rest in re.findall(r"^#: (.+?): (.+)\n((?:(?!#: ).*\n)+)", TABLES[1], re.M)}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -18,12 +18,10 @@ from support.programs import one_level_off
 from test_native_plan import recipe_of
 
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.kernels import fast_apply, fields, opencv_bits
+from augrecipes.compiler.kernels import opencv_bits
 from augrecipes.compiler.kernels.opencv_bits import NativeWarp
 from augrecipes.native.kernels import Library, using
 from augrecipes.ops.constants import NEAREST
-from augrecipes.ops.registry import construct
-from augrecipes.recipe.model import Arguments, Step
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
 
@@ -229,30 +227,7 @@ def test_labels_on_an_axis_of_one_are_the_kernels_too() -> None:
         assert np.array_equal(made[0], made[1][..., 0])
 
 
-# The maps of warps that go by a smooth field, or by a grid.
-
-SMOOTH = [kernels for kernels in KERNEL_SETS if kernels is not None and fields.smooths_as_opencv(kernels)]
-
-
-def test_a_transform_runs_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-    own = fields.smooth_by
-
-    def counting(*given: Any) -> bool:
-        asked.append(given)
-        return own(*given)
-
-    monkeypatch.setattr(fields, "smooth_by", counting)
-    for kernels in SMOOTH:
-        step = construct(Step("ElasticTransform", Arguments({"alpha": 50, "sigma": 6})))
-        with using(kernels):
-            fast_apply.attach([step])
-            asked.clear()
-            step.get_params_dependent_on_data({"shape": (20, 30, 3)}, {})
-        assert asked.pop()[:1] == (kernels,)
-
-
-@pytest.mark.skipif(not SMOOTH, reason="no native kernel gives this OpenCV's bits")
+@NEEDS_KERNELS
 @pytest.mark.parametrize("parts", [41, 60, 100])
 def test_grids_of_many_parts_are_made_natively(parts: int) -> None:
     """More than the images have rows that steps are first tried on."""

@@ -213,15 +213,15 @@ def carried_out_by_albumentations(which: int, *others: ModuleType) -> Iterator[N
 
     `others` look for them beside the usual module.
     """
-    known, alone = dict[int, bool](), walk.alone
+    known, encode_alone = dict[int, bool](), walk.encode_alone
 
     def some(step: Any, interpolation: int) -> NativeOp | None:
         opaque = known.setdefault(id(step), bool(which >> len(known) & 1))
-        return None if opaque else alone(step, interpolation)
+        return None if opaque else encode_alone(step, interpolation)
 
     with pytest.MonkeyPatch.context() as patched:
         for module in (walk, *others):
-            patched.setattr(module, "alone", some)
+            patched.setattr(module, "encode_alone", some)
         yield
 
 

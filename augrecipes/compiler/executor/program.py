@@ -17,15 +17,15 @@ from augrecipes.compiler.executor.program_buffer import (
     FIELDS,
     FILE,
     KEY,
-    LIES,
-    MADE,
     MOVES,
+    PIXELS,
+    PIXELS_SIZE,
     REDUCE,
     REFUSED,
+    RESULT_SIZE,
     SAMPLE,
     SIZE,
     STOP,
-    TALL,
     TARGET,
     WINDOW,
     ProgramBuffer,
@@ -89,7 +89,7 @@ class Program(ProgramBuffer):
             numbers[:, MOVES] = address_of(moves) + np.arange(len(moves)) * moves.strides[0]
         ready = everything
         if alike := size is not None:
-            numbers[:, MADE] = size
+            numbers[:, RESULT_SIZE] = size
         else:  # without pixels: sizes, windows and exits
             self._begin_without_pixels(epoch, channels)
             alike = self._run(numbers)
@@ -101,14 +101,14 @@ class Program(ProgramBuffer):
             ready = np.flatnonzero((numbers[:, ANSWER] == 0) & (numbers[:, STOP] == END)).tolist()
             if not ready:
                 return everything
-            if (numbers[ready, MADE] != numbers[ready[0], MADE]).any():
+            if (numbers[ready, RESULT_SIZE] != numbers[ready[0], RESULT_SIZE]).any():
                 return None
-        elif free and exits is not None and not numbers[0, CHANGED] and self._sink.as_it_is:
+        elif free and exits is not None and not numbers[0, CHANGED] and self._sink.is_identity:
             exits[0] = ExitReached(END, images[0])  # type: ignore[index, arg-type]  # an array alone is free
             return everything
         if not self.leaves(channels):
             return everything
-        height, width = size or numbers[ready[0], MADE].tolist()
+        height, width = size or numbers[ready[0], RESULT_SIZE].tolist()
         if (found := rows(self._sink.shape(height, width, channels), self._sink.dtype)) is None:
             return None
         out, at = found
@@ -162,7 +162,7 @@ class Program(ProgramBuffer):
 
     def _make(self, numbers: np.ndarray, images: Any, ready: list[int], head: tuple[Any, ...], out: np.ndarray) -> bool:
         """Write results; `head` says how: see `_begin`. Whether it is known that all are done; else see the answers."""
-        if all(numbers[:, LIES.start].tolist()):
+        if all(numbers[:, PIXELS.start].tolist()):
             self._begin(*head, raw=False)
             return self._run_some(numbers, ready, (out, images))
         numbers[ready, ANSWER] = REFUSED
@@ -170,7 +170,7 @@ class Program(ProgramBuffer):
         coded = {k: coded_window(images[k], windows[k]) for k in ready if reduces[k] == 1}
         parts = {k: part for k, part in coded.items() if part is not None}
         if parts:
-            numbers[[*parts], LIES] = [(*part.lies(), *windows[k][:2]) for k, part in parts.items()]
+            numbers[[*parts], PIXELS] = [(*part.lies(), *windows[k][:2]) for k, part in parts.items()]
             numbers[[*parts], FILE], files = as_requests([*parts.values()])
             self._room.decode(parts[min(parts)].codec, int(numbers[:, DECODED].max()))
             self._begin(*head, raw=False)
@@ -204,8 +204,8 @@ class Program(ProgramBuffer):
         if (found := read_pixels(image, row[0, WINDOW].tolist(), reduce)) is None:
             return None
         pixels, top, left = found
-        row[0, LIES] = address_of(pixels), pixels.strides[0], top, left
-        row[0, TALL : TALL + 2] = pixels.shape[:2]
+        row[0, PIXELS] = address_of(pixels), pixels.strides[0], top, left
+        row[0, PIXELS_SIZE : PIXELS_SIZE + 2] = pixels.shape[:2]
         return pixels
 
     def _make_exits(
@@ -220,12 +220,12 @@ class Program(ProgramBuffer):
             if not changed and isinstance(image, np.ndarray):
                 exits[k] = ExitReached(stop, image)
                 continue
-            height, width = sample[MADE] if changed else sample[SIZE]
-            pixels = image if sample[LIES.start] else self._read(row, image, epoch, channels)
+            height, width = sample[RESULT_SIZE] if changed else sample[SIZE]
+            pixels = image if sample[PIXELS.start] else self._read(row, image, epoch, channels)
             if pixels is None:
                 continue
             out = np.empty((height, width, channels), np.uint8)
-            row[0, TARGET], row[0, MADE], row[0, STOP] = address_of(out), (height, width), stop
+            row[0, TARGET], row[0, RESULT_SIZE], row[0, STOP] = address_of(out), (height, width), stop
             self._begin(epoch, channels, (width * channels, channels, 1), written_as(out))
             self._run(row, (out, pixels))
             if not row[0, ANSWER]:
@@ -268,6 +268,6 @@ def _mapped_table(keys: Sequence[tuple[int, int]] | np.ndarray, images: MappedIm
     """The same of images in one piece of memory, from their first step on."""
     numbers = np.zeros((len(images), FIELDS), np.int64)
     numbers[:, KEY] = np.asarray(keys, np.uint64).view(np.int64)
-    numbers[:, SIZE], numbers[:, LIES] = images.shapes[:, :2], images.lie
+    numbers[:, SIZE], numbers[:, PIXELS] = images.shapes[:, :2], images.lie
     numbers[:, BEGIN], numbers[:, STOP], numbers[:, REDUCE] = END, END, 1
     return numbers

@@ -34,7 +34,7 @@ class Op:
         p: it acts where its first draw is below.
         numbers: what it draws and does.
         cell: pixels along each of the squares that it counts: of a pair's steps.
-        alone: it is carried out by itself, so that albumentations may do it in the place of the kernels.
+        may_exit: it is carried out by itself, so that albumentations may do it in the place of the kernels.
         forced: its group has chosen it, so that it acts whatever its first draw would be.
     """
 
@@ -43,7 +43,7 @@ class Op:
     p: float
     numbers: NativeOp
     cell: int = 1
-    alone: bool = False
+    may_exit: bool = False
     forced: bool = False
 
 
@@ -100,9 +100,9 @@ _SPENT = layout.PROGRAM.offset("spent")  # where the head says to what counters 
 _RGB = 3
 # Among the numbers of a sample: its key, its size, where it lies, the file that it is decoded of, ...
 KEY, SIZE = layout.SAMPLE.places("index", "tile"), layout.SAMPLE.places("rows", "columns")
-LIES, FILE = layout.SAMPLE.places("at", "left"), layout.SAMPLE.places("file", "decoded")
-MADE, WINDOW = layout.SAMPLE.places("height", "width"), layout.SAMPLE.places("window", "window")
-DECODED, TARGET, BEGIN, STOP, CHANGED, ANSWER, REDUCE, TALL, MOVES = map(
+PIXELS, FILE = layout.SAMPLE.places("at", "left"), layout.SAMPLE.places("file", "decoded")
+RESULT_SIZE, WINDOW = layout.SAMPLE.places("height", "width"), layout.SAMPLE.places("window", "window")
+DECODED, TARGET, BEGIN, STOP, CHANGED, ANSWER, REDUCE, PIXELS_SIZE, MOVES = map(
     layout.SAMPLE.place, ("decoded", "target", "begin", "stop", "changed", "answer", "reduce", "tall", "moves")
 )
 FIELDS = layout.SAMPLE.size // 8  # numbers of a sample

@@ -129,7 +129,7 @@ def field(kernels: Library, step: Any, height: int, width: int) -> tuple[LazyMap
     rows, random = height if step.same_dxdy else 2 * height, step.random_generator
     down, across = axis(rows, step.sigma), axis(width, step.sigma)
     words = random.integers(0, _WORDS, 2).tolist()
-    key = mix(random.here(), words[0])
+    key = mix(random.sample_bits(), words[0])
     scale = step.alpha / maximum_quantile(rows * width, (words[1] + 0.5) / _WORDS)
     shape = across.cells, max(down.cells, _SMALLEST)
     noise = normal_numbers(kernels, key, math.prod(shape), 0.0, scale).reshape(shape)

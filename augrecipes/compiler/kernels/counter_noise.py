@@ -22,9 +22,9 @@ from augrecipes.compat import Mixin
 from augrecipes.native.kernels import Library, library
 from augrecipes.seeds import mix
 
-MOST_NUMBERS = 2**32  # numbers of one key
+_NUMBERS_OF_A_KEY = 2**32  # numbers of one key
 _CHANNELS = 4  # the most that have a number each
-_SEEDS = 2**16  # that albumentations draws from
+_ALBUMENTATIONS_SEEDS = 2**16  # that albumentations draws from
 
 
 def normal_numbers(kernels: Library, key: int, count: int, mean: float, deviation: float) -> NDArray[np.float32]:
@@ -94,7 +94,7 @@ class CounterGaussNoise(Mixin):  # type: ignore[misc]
             return dict(super().get_params_dependent_on_data(params, data))
         deviation, mean = self.py_random.uniform(*self.std_range), self.py_random.uniform(*self.mean_range)
         full = 255.0 if image.dtype == np.uint8 else 1.0
-        key = mix(self.random_generator.here(), int(self.random_generator.integers(0, _SEEDS)))
+        key = mix(self.random_generator.sample_bits(), int(self.random_generator.integers(0, _ALBUMENTATIONS_SEEDS)))
         return {"noise_map": Noise(image.shape, shared, mean * full, deviation * full, key)}
 
     def apply(self, img: NDArray[Any], noise_map: Any, **params: Any) -> NDArray[Any]:
@@ -116,7 +116,7 @@ class CounterISONoise(Mixin):  # type: ignore[misc]
         result, kernels = None, library()
         is_rgb = img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == 3
         if kernels and is_rgb and is_countable(img.shape, img.dtype):
-            key = mix(self.random_generator.here(), int(random_seed))
+            key = mix(self.random_generator.sample_bits(), int(random_seed))
             result = iso_noise(np.ascontiguousarray(img), color_shift, intensity, key, kernels)
         if result is None:
             result = super().apply(img, color_shift=color_shift, intensity=intensity, random_seed=random_seed, **params)
@@ -125,7 +125,7 @@ class CounterISONoise(Mixin):  # type: ignore[misc]
 
 def is_countable(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
     """Whether an image is one that noise is counted for."""
-    return dtype in (np.uint8, np.float32) and 0 < prod(shape) < MOST_NUMBERS
+    return dtype in (np.uint8, np.float32) and 0 < prod(shape) < _NUMBERS_OF_A_KEY
 
 
 def iso_noise(

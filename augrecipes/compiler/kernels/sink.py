@@ -34,7 +34,7 @@ class Sink:
         self.output = output
         self._color = "rgb" if output.where == "device" else output.color
         self.dtype = _UINT8 if output.where == "device" else np.dtype(output.dtype)
-        self.as_it_is = self.dtype == _UINT8 and output.layout == "hwc" and self._color == "rgb"
+        self.is_identity = self.dtype == _UINT8 and output.layout == "hwc" and self._color == "rgb"
         self._chw = output.layout == "chw"
         self._native: dict[int, SinkNumbers] = {}
 
@@ -49,12 +49,12 @@ class Sink:
             caller_arrays: that somebody else holds. An image that is none of them, and has memory of its own, may leave
                 as it is; None: no image may.
         """
-        as_it_is = self.as_it_is and image.dtype == _UINT8
-        if as_it_is and caller_arrays is not None and allocate is np.empty and is_free(image, caller_arrays):
+        is_identity = self.is_identity and image.dtype == _UINT8
+        if is_identity and caller_arrays is not None and allocate is np.empty and is_free(image, caller_arrays):
             return image
         check_color(self._color, image.shape[2])
         out = allocate(self.shape(*image.shape), self.dtype)
-        if as_it_is:
+        if is_identity:
             out[...] = image
         elif not self._natively(image, out):
             self._by_planes(image, out)

@@ -67,9 +67,9 @@ class ProgramMaker:
         ops, python_draws, opaque = list[Op](), dict[int, Any](), dict[int, tuple[Any, bool]]()
         for place, (step, op) in enumerate(steps):
             why = "" if step is None or op.numbers is EXIT else self._difference(step, op, sink)
-            if why and not op.alone:
+            if why and not op.may_exit:
                 raise OpaqueError(f"{op.label} {why}")
-            exits = op.alone and (why or op.numbers in (UNKNOWN_OP, EXIT))
+            exits = op.may_exit and (why or op.numbers in (UNKNOWN_OP, EXIT))
             if exits:
                 opaque[place] = step, op.forced
             elif op.numbers.drawn_in_python:

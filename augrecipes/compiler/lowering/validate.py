@@ -39,31 +39,31 @@ _MORE: dict[int, Callable[[], tuple[np.ndarray, ...]]] = {
 }
 
 
-def same_draws(plan: Program, step: Any, keyed: Op, position: Position) -> bool:
+def same_draws(plan: Program, step: Any, op: Op, position: Position) -> bool:
     """Whether the kernel draws what albumentations' sampler draws, at some keys: libm may be another here, or numpy."""
-    draw = group_sampler(step) if keyed.numbers.effect == EFFECTS.GROUPS else sampler_of(step)
-    left = keyed.numbers.draw == IN_PYTHON or keyed.numbers.drawn_in_python
+    draw = group_sampler(step) if op.numbers.effect == EFFECTS.GROUPS else sampler_of(step)
+    left = op.numbers.draw == IN_PYTHON or op.numbers.drawn_in_python
     for rows, columns in _SIZES:
         data = {"image": stand_in((rows, columns, 3), np.dtype(np.uint8))}
-        for (index, tile), found in zip(_TRIED, plan.drawn(_EPOCH, _TRIED, rows, columns), strict=True):
+        for (index, tile), drawn in zip(_TRIED, plan.drawn(_EPOCH, _TRIED, rows, columns), strict=True):
             position(_EPOCH, index, tile)
-            if acts(step) != (found is not None):
+            if acts(step) != (drawn is not None):
                 return False
-            if found is not None and not left and not _equal(found, partial(draw, data), keyed.numbers):
+            if drawn is not None and not left and not _equal(drawn, partial(draw, data), op.numbers):
                 return False
     return True
 
 
 def matches_reference(
-    kernels: Library, step: Any, keyed: Op, seed: int, position: Position, labels: np.dtype[Any] | None = None
+    kernels: Library, step: Any, op: Op, seed: int, position: Position, labels: np.dtype[Any] | None = None
 ) -> bool:
     """Whether the kernel makes of some images, or of masks of a dtype, what the step does, of what it draws.
 
     Asked once a process of each class and its arguments, whatever its place and seed.
     """
-    numbers, cls = keyed.numbers, type(step)
+    numbers, cls = op.numbers, type(step)
     if (
-        keyed.p <= 0
+        op.p <= 0
         or numbers.drawn_in_python
         or numbers.effect in _NOTHING
         or EFFECTS.MERGES <= numbers.effect <= EFFECTS.MERGED_ENDS
@@ -72,11 +72,11 @@ def matches_reference(
     apply: Any = cls.apply if labels is None else cls.apply_to_mask
     known = (
         cls, kernels, apply, repr(step.get_transform_init_args()), numbers.draw, numbers.effect, numbers.arguments,
-        numbers.effect_arguments, keyed.cell, keyed.forced, keyed.p < 1, labels,
+        numbers.effect_arguments, op.cell, op.forced, op.p < 1, labels,
     )  # fmt: skip
 
     def trials() -> Iterator[bool]:
-        always = replace(keyed, p=_NEARLY) if keyed.p < 1 else keyed
+        always = replace(op, p=_NEARLY) if op.p < 1 else op
         plan = Program(kernels, [always], Sink(UINT8_HWC), seed, _MOST, labels=labels is not None)
         act = partial(apply, step)
         images = _images(numbers.effect) if labels is None else _masks(labels)
@@ -121,7 +121,7 @@ def _equal(found: Sequence[float], draw: Callable[[], Mapping[str, Any]], number
         wanted = numbers.expected_draws(draw())
     except Exception:  # the image is too small for it
         return not np.isfinite(found[0])
-    drawn = found[: len(wanted)]
+    numbers_drawn = found[: len(wanted)]
     if numbers.draw in MATRIX_DRAWS:
-        return np.allclose(wanted, drawn, rtol=0, atol=_CLOSE)
-    return list(wanted) == list(drawn)
+        return np.allclose(wanted, numbers_drawn, rtol=0, atol=_CLOSE)
+    return list(wanted) == list(numbers_drawn)

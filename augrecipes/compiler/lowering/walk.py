@@ -69,12 +69,12 @@ class Walk:
         """A node; of merged steps that are `last` the output makes what is left."""
         node = one.node
         if not isinstance(node, Fused):
-            yield from self._unit(one, alone)
+            yield from self._unit(one, encode_alone)
             return
         merged = [] if node.site in self.unmerged else self._merged(one.children, node)
         if not merged:
             for child in one.children:
-                yield from self._unit(child, alone)
+                yield from self._unit(child, encode_alone)
             return
         yield from merged
         if node.name == "JoinedColours":
@@ -86,10 +86,10 @@ class Walk:
 
     def _merged(self, steps: Sequence[Lowered], node: Fused) -> list[tuple[Any, Op]]:
         """The steps of a node, merged; none where one of them is not known so: then they run one by one."""
-        as_numbers = _warped if node.name == "JoinedWarps" else _coloured
-        found = [pair for step in steps for pair in self._unit(step, as_numbers)]
-        if all(keyed.numbers not in (UNKNOWN_OP, EXIT) for _, keyed in found):
-            return found
+        as_numbers = _encode_merged_warp if node.name == "JoinedWarps" else _encode_merged_colour
+        merged = [pair for step in steps for pair in self._unit(step, as_numbers)]
+        if all(op.numbers not in (UNKNOWN_OP, EXIT) for _, op in merged):
+            return merged
         if self.labels:
             raise OpaqueError(f"{node.site} moves masks otherwise")
         self.unmerged.add(node.site)
@@ -99,12 +99,13 @@ class Walk:
         """A step or a group, opened; a group that chooses as only albumentations knows is one step."""
         step = one.transform
         if is_gated(step):
-            op = self.op(step, _unknown if isinstance(one.node, ObjectStep) else as_numbers)
-            return [(step, replace(op, alone=as_numbers is alone))]
+            op = self.op(step, _encode_nothing if isinstance(one.node, ObjectStep) else as_numbers)
+            return [(step, replace(op, may_exit=as_numbers is encode_alone))]
         label, shared = self.sites[id(step)]
         if (kind := group_of(step)) is not None:
             children = [
-                [*self._node(child)] if as_numbers is alone else self._unit(child, as_numbers) for child in one.children
+                [*self._node(child)] if as_numbers is encode_alone else self._unit(child, as_numbers)
+                for child in one.children
             ]
             if kind == "one":
                 # Of a child that is several steps each has a gate of its own.
@@ -113,7 +114,7 @@ class Walk:
                 ]
             if (group := encodings.lower_group(step, label, children, shared=shared)) is not None:
                 return group
-        return [(step, Op(label, shared, 1.0, EXIT, alone=True))]  # nobody else knows when it acts
+        return [(step, Op(label, shared, 1.0, EXIT, may_exit=True))]  # nobody else knows when it acts
 
     def op(self, step: Any, as_numbers: AsNumbers) -> Op:
         """A transform; OpaqueError where it runs in albumentations, whether or not it acts."""
@@ -123,9 +124,9 @@ class Walk:
             numbers = encodings.mask_numbers(step, as_numbers) if self.labels else as_numbers(step, LINEAR)
         if numbers is None and not is_gated(step):
             raise OpaqueError(f"{label} runs in albumentations")
-        found = library()
+        kernels = library()
         needed = [] if numbers is None else [name for how in numbers.resizes for name in KERNELS[int(how)]]
-        if needed and (found is None or not all(resizes_as_opencv(found, name) for name in needed)):
+        if needed and (kernels is None or not all(resizes_as_opencv(kernels, name) for name in needed)):
             numbers = None
         return Op(label, shared, float(step.p), numbers or UNKNOWN_OP)
 
@@ -141,35 +142,37 @@ def _between(effect: int, does: tuple[float, ...] = ()) -> Op:
     return Op("", False, 1.0, NativeOp(DRAWS.NOTHING, effect, effect_arguments=does))
 
 
-def _unknown(_: Any, __: int) -> None:
+def _encode_nothing(_: Any, __: int) -> None:
     """A step of which nothing is known, whatever its class is called."""
 
 
-def alone(step: Any, _: int) -> NativeOp | None:
+def encode_alone(step: Any, _: int) -> NativeOp | None:
     """A step that is carried out by itself."""
-    found = encode(step)
-    return encodings.exact_warp(found) if found is not None and found.effect in encodings.RESAMPLES else found
+    numbers = encode(step)
+    return encodings.exact_warp(numbers) if numbers is not None and numbers.effect in encodings.RESAMPLES else numbers
 
 
-def _warped(step: Any, interpolation: int) -> NativeOp | None:
+def _encode_merged_warp(step: Any, interpolation: int) -> NativeOp | None:
     """A step of a run that is resampled once."""
-    found = encode(step)
-    if found is None or found.effect == EFFECTS.KEEPS:
-        return found
-    if found.effect in encodings.RESAMPLES:
-        return encodings.merged_warp(found, interpolation)
-    alike = (
+    numbers = encode(step)
+    if numbers is None or numbers.effect == EFFECTS.KEEPS:
+        return numbers
+    if numbers.effect in encodings.RESAMPLES:
+        return encodings.merged_warp(numbers, interpolation)
+    samplings = (
         {NEAREST, NEAREST_MIDDLE} if interpolation == NEAREST else {interpolation}
     )  # of pixels' middles, when joined
-    merges = found.effect in (EFFECTS.CROPS, EFFECTS.FLIPS) or (found.resizes and alike.issuperset(found.resizes))
-    return replace(found, effect=EFFECTS.MERGES + found.effect) if merges else None
+    merges = numbers.effect in (EFFECTS.CROPS, EFFECTS.FLIPS) or (
+        numbers.resizes and samplings.issuperset(numbers.resizes)
+    )
+    return replace(numbers, effect=EFFECTS.MERGES + numbers.effect) if merges else None
 
 
-def _coloured(step: Any, _: int) -> NativeOp | None:
+def _encode_merged_colour(step: Any, _: int) -> NativeOp | None:
     """A step that changes colours behind such a run."""
     record = op_record(type(step).__name__)
     if record.native_joined is not None:
         return encode(step, joined=True)
-    found = encode(step)
-    effect = None if found is None else _COLOURS.get(found.effect)
-    return None if found is None or effect is None else replace(found, effect=effect, effect_arguments=())
+    numbers = encode(step)
+    effect = None if numbers is None else _COLOURS.get(numbers.effect)
+    return None if numbers is None or effect is None else replace(numbers, effect=effect, effect_arguments=())

@@ -159,7 +159,7 @@ class KeyedGenerator(np.random.Generator):
         self._base = mix(*key)
         self._sample = sample  # last: without it there is nothing to follow
 
-    def here(self) -> int:
+    def sample_bits(self) -> int:
         """64 bits that are this step's and this sample's alone. Nothing moves."""
         return finalise(self._base ^ self._sample.hash)
 
@@ -205,7 +205,7 @@ class Draws:
         # Where all steps are; and where those are whose draw the tiles of a bag share.
         self._sample, self._shared = _CurrentSample(), _CurrentSample()
         self._shares = False
-        self._epoch, self._of_epoch = 0, mix(0)  # the hash of the epoch, which seldom changes
+        self._epoch, self._epoch_hash = 0, mix(0)  # the hash of the epoch, which seldom changes
 
     def add(self, site: str, *, shared: bool = False) -> tuple[np.random.Generator, CounterRandom]:
         """The two generators of the step labelled `site`; they follow `position` from now on.
@@ -222,14 +222,14 @@ class Draws:
     def position(self, epoch: int, index: int, tile: int = 0) -> None:
         """Move every generator to the sample (epoch, index, tile), integers of at most 64 bits."""
         if epoch != self._epoch:
-            self._epoch, self._of_epoch = epoch, mix(epoch)
-        here = self._sample
-        here.counter[1], here.counter[2], here.counter[3] = tile, epoch, index
-        here.hash = mix(index, tile, state=self._of_epoch)
+            self._epoch, self._epoch_hash = epoch, mix(epoch)
+        sample = self._sample
+        sample.counter[1], sample.counter[2], sample.counter[3] = tile, epoch, index
+        sample.hash = mix(index, tile, state=self._epoch_hash)
         if self._shares:
-            here = self._shared
-            here.counter[2], here.counter[3] = epoch, index
-            here.hash = mix(index, 0, state=self._of_epoch)
+            sample = self._shared
+            sample.counter[2], sample.counter[3] = epoch, index
+            sample.hash = mix(index, 0, state=self._epoch_hash)
 
 
 # What tells the bare calls of one process from those of every other.

@@ -144,10 +144,10 @@ def arrange(key: str, rows: np.ndarray, done: dict[str, Any], declared: Any, lab
         done[NUMBER] = done[NUMBER][:, ::-1]
     for beside in BESIDE[key]:
         if len(done.get(beside, ())):
-            done[beside] = taken(done[beside], rows[order])
+            done[beside] = select_rows(done[beside], rows[order])
     return order, labels
 
 
-def taken(values: Any, rows: np.ndarray) -> Any:
+def select_rows(values: Any, rows: np.ndarray) -> Any:
     """Some rows of an array, or of a list."""
     return values[rows] if isinstance(values, np.ndarray) else [values[row] for row in rows]

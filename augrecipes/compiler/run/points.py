@@ -10,7 +10,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.rewrite import Compiled
-from augrecipes.compiler.run.objects import NUMBER, arrange, link, taken
+from augrecipes.compiler.run.objects import NUMBER, arrange, link, select_rows
 from augrecipes.compiler.run.targets import check_presence
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints
@@ -77,7 +77,7 @@ class Points:
         order, labels = arrange(self.inner, rows, done, self.declared, self.labels)
         done[self.outer] = np.array(array[order], self.dtype)
         if self.declared.labels:
-            done[self.declared.labels] = taken(labels, rows[order])
+            done[self.declared.labels] = select_rows(labels, rows[order])
         if self.dtype is not None and self.inner == "keypoints":
             done.pop(NUMBER, None)
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from augrecipes.interop.source import functions, rfdetr, values
+from augrecipes.interop.source import functions, values
 from augrecipes.interop.source.expressions import Expressions
 from augrecipes.interop.source.state import Frame
+from augrecipes.interop.source.transforms import AUG_CONFIG
 from augrecipes.interop.torchvision import PARAMETERS
 from augrecipes.recipe.history import PLACES
 from augrecipes.recipe.nodes import NOWHERE
@@ -73,7 +74,7 @@ class Calls(Expressions):
             with self.named(keyword.arg):
                 named[keyword.arg] = self.value(keyword.value)
                 self.keep(named[keyword.arg], keyword.value)
-            self.reached |= {id(node)} if keyword.arg == rfdetr.KEY else set()
+            self.reached |= {id(node)} if keyword.arg == AUG_CONFIG else set()
         return args, named
 
     def keep(self, value: Any, node: ast.expr | None = None) -> None:
@@ -146,10 +147,11 @@ class Calls(Expressions):
                 at = self.source.at(node)
                 return values.UnknownValue(path or self.source.text(node), at, (path,) if path else roots)
         self.spend(len(owner) if func.attr == "insert" and isinstance(owner, list) else 1)
-        if func.attr in functions.CHANGING and isinstance(owner, list | dict):
-            self.record(owner, None if isinstance(owner, list) else next(iter(args), None))
-            return functions.method(func.attr, owner, *map(self.resolve, args), **named)
         known = functions.named_function(partial(functions.method, func.attr), [*named])
+        if func.attr in functions.CHANGING and isinstance(owner, list | dict):
+            first = None if isinstance(owner, list) else next(iter(args), None)
+            self.record(owner, first if isinstance(first, functions.Key) else None)
+            return known(owner, *map(self.resolve, args), *named.values())
         return self.each_way(node, known, owner, *args, *named.values())
 
     def _parser(self, parser: values.Parser, name: str, args: list[Any], named: Named, node: ast.Call) -> Any:

@@ -9,8 +9,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import FOREIGN
+from augrecipes.interop.reading import spend
 from augrecipes.interop.source import values
 from augrecipes.interop.source.values import Mapped, NotKnown
 
@@ -19,19 +19,9 @@ _LARGEST = 2**63
 _LONGEST = 2_000  # of a text whose methods are called
 Key = str | int | float | None  # keys of mappings
 
-BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.BitOr: operator.or_,
-    ast.BitAnd: operator.and_, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
-}  # fmt: skip
-UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
-}  # fmt: skip
-COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
-    ast.In: lambda item, held: item in held, ast.NotIn: lambda item, held: item not in held,
-}  # fmt: skip
+# Of each node of an operator, its function in `operator`.
+OPERATORS = {getattr(ast, node): getattr(operator, name) for node, name in FOREIGN["python"]["operators"].items()}
+OPERATORS |= {ast.In: lambda item, owner: item in owner, ast.NotIn: lambda item, owner: item not in owner}
 FAILURES = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 
 
@@ -77,23 +67,23 @@ def binary(op: ast.operator, left: Any, right: Any) -> Any:
     """
     if isinstance(op, ast.BitOr) and isinstance(left, Mapping) and isinstance(right, Mapping):
         return bounded(Mapped, {**left, **right})
-    held = [each for each in (left, right) if isinstance(each, str | list | tuple)]
-    if isinstance(op, ast.Mult) and held:
-        times = right if held[0] is left else left
-        fits = isinstance(times, int) and len(held[0]) * max(times, 0) <= MOST_ITEMS
-    elif isinstance(op, ast.Add) and len(held) == 2:
+    several = [each for each in (left, right) if isinstance(each, str | list | tuple)]
+    if isinstance(op, ast.Mult) and several:
+        times = right if several[0] is left else left
+        fits = isinstance(times, int) and len(several[0]) * max(times, 0) <= MOST_ITEMS
+    elif isinstance(op, ast.Add) and len(several) == 2:
         fits = len(left) + len(right) <= MOST_ITEMS
     else:
         fits = isinstance(left, int | float) and isinstance(right, int | float)
         fits = fits and not (isinstance(op, ast.Pow | ast.LShift) and (abs(right) > 64 or abs(left) > 1e6))
-    if not fits or type(op) not in BINARY:
+    if not fits or type(op) not in OPERATORS:
         raise NotKnown(left, right)
-    return bounded(BINARY[type(op)], left, right)
+    return bounded(OPERATORS[type(op)], left, right)
 
 
 def unary(op: ast.unaryop, value: Any) -> Any:
     """A value under a sign, or what `not` makes of it."""
-    return not truth(value) if isinstance(op, ast.Not) else plain(UNARY[type(op)], value)
+    return not truth(value) if isinstance(op, ast.Not) else plain(OPERATORS[type(op)], value)
 
 
 def joined(*parts: Any) -> str:
@@ -113,7 +103,7 @@ def compared(op: ast.cmpop, left: Any, right: Any) -> bool:
     has_keys = isinstance(left, Key) and isinstance(right, Mapping) and None not in right
     if has_keys and isinstance(op, ast.In | ast.NotIn):  # whatever the values are
         return (left in right) == isinstance(op, ast.In)
-    return bool(plain(COMPARE[type(op)], left, right))
+    return bool(plain(OPERATORS[type(op)], left, right))
 
 
 def plain(function: Callable[..., Any], *args: Any, **named: Any) -> Any:

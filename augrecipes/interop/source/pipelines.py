@@ -10,12 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import Call, LeftOut, wrong
-from augrecipes.interop.source import rfdetr
+from augrecipes.interop.reading import spend
 from augrecipes.interop.source.statements import NO_DEFAULTS, Evaluator
 from augrecipes.interop.source.text import role
-from augrecipes.interop.source.transforms import COMPOSES, HOLDING, UNTOLD, call_of, children_of, setting_of
+from augrecipes.interop.source.transforms import (
+    COMPOSES,
+    HOLDING,
+    UNTOLD,
+    aug_config_compose,
+    call_of,
+    children_of,
+    is_aug_config,
+    setting_of,
+)
 from augrecipes.interop.source.values import MISSING, Created, Either, Listed, Mapped, Test, walk
 from augrecipes.interop.timm import WHOLE
 from augrecipes.interop.torchvision import MIXING, PARAMETERS, mixes
@@ -39,7 +47,7 @@ class Match:
         place: where it starts.
         calls: its transforms in order, or one Compose of them.
         settings: what the Compose is given next to them.
-        lost: what of it is not known.
+        missing: what of it is not known.
         assumed: tests that cannot be told, and what was assumed, in words.
         has_defaults: it is as the file, or its function where nothing is said, creates it.
     """
@@ -48,7 +56,7 @@ class Match:
     place: Place
     calls: tuple[Call, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
-    lost: tuple[LeftOut, ...] = ()
+    missing: tuple[LeftOut, ...] = ()
     assumed: tuple[str, ...] = ()
     has_defaults: bool = True
 
@@ -134,7 +142,7 @@ def _pipelines(evaluator: Evaluator, reading: Phase) -> Iterator[tuple[tuple[str
     listed = {id(part) for _, each in lists for part in walk(each)}
     groups = [pair for pair in alone if pair[1].name in GROUPS and pair[1].path.startswith("albumentations")]
     groups = [pair for pair in groups if id(pair[1]) not in listed]
-    configs = [(path, each) for path, each, value in containers if rfdetr.is_config(path, value)]
+    configs = [(path, each) for path, each, value in containers if is_aug_config(path, value)]
     for several in ([*composes, *whole, *mixing], groups, [*lists, *configs]):
         seen: set[int] = set()
         for path, each in several:
@@ -153,15 +161,15 @@ def _variants(path: tuple[str, ...], value: Any, readings: Sequence[Phase]) -> I
     (training, tests), (evaluating, others) = (each.value(value) for each in readings)
     tests = {**tests, **others}
     phase = next((each for each in tests.values() if role(each.label)), None)
-    found = [("", _match(path, training))]
-    if phase is not None and (other := _match(path, evaluating)) != found[0][1]:
-        found = [*zip((phase.branch(each.takes(phase)) for each in readings), (found[0][1], other), strict=True)]
+    matches = [("", _match(path, training))]
+    if phase is not None and (other := _match(path, evaluating)) != matches[0][1]:
+        matches = [*zip((phase.branch(each.takes(phase)) for each in readings), (matches[0][1], other), strict=True)]
     assumed = tuple(
         f"{UNTOLD} `{each.text}` in line {each.at.line}; it was taken as true{setting_of(each.roots)}"
         for each in tests.values()
         if not role(each.label)
     )
-    for branch, match in found:
+    for branch, match in matches:
         yield replace(match, path=".".join(filter(None, (match.path, branch))), assumed=assumed)
 
 
@@ -184,24 +192,24 @@ def _is_ours(created: Created) -> bool:
 
 def _match(path: tuple[str, ...], value: Any) -> Match:
     spend(50)  # what it costs to compare it with others, too
-    lost: list[LeftOut] = []
+    missing: list[LeftOut] = []
     if isinstance(value, Created):
-        call = call_of(value, lost)
-    elif rfdetr.is_config(path, value):
-        call = rfdetr.compose_of(value)
+        call = call_of(value, missing)
+    elif is_aug_config(path, value):
+        call = aug_config_compose(value)
     else:
         place = getattr(value, "at", NOWHERE)
         place = place if place.line or not value else getattr(value[0], "at", place)
-        call = Call(COMPOSE, {}, children_of(value, place, lost), place)
+        call = Call(COMPOSE, {}, children_of(value, place, missing), place)
     names = ".".join(name for name in path if name != NO_DEFAULTS)
-    return Match(names, call.place, (call,), {}, tuple(lost), has_defaults=NO_DEFAULTS not in path)
+    return Match(names, call.place, (call,), {}, tuple(missing), has_defaults=NO_DEFAULTS not in path)
 
 
-def chosen(found: list[Match], key: str, place: Place) -> tuple[Match, Match | None]:
+def chosen(matches: list[Match], key: str, place: Place) -> tuple[Match, Match | None]:
     """The pipeline for training, and the one for validation where there is one.
 
     Args:
-        found: all of them.
+        matches: all of them.
         key: the path that the user named, or the beginning or the end of it; empty: none.
         place: for messages.
 
@@ -209,19 +217,19 @@ def chosen(found: list[Match], key: str, place: Place) -> tuple[Match, Match | N
         RecipeError: several could be meant, or none has the name.
     """
     if key:
-        named = _named(found, key)
+        named = _named(matches, key)
         if len(named) == 1:
             return named[0], None
         if not named:
-            raise wrong(f"no pipeline at {key!r}; there are {several(found)}", place)
-        found = named
+            raise wrong(f"no pipeline at {key!r}; there are {several(matches)}", place)
+        matches = named
     by_role: dict[str, list[Match]] = {}
-    for each in found:
+    for each in matches:
         by_role.setdefault(role(each.path), []).append(each)
     evaluation = by_role.get("eval", [])
     training = by_role.get("train") or by_role.get("augment") or by_role.get("") or evaluation
     training = [each for each in training if each.path == _USUAL] or training
-    training = training if key else [_with_defaults(each, found) for each in training]
+    training = training if key else [_with_defaults(each, matches) for each in training]
     spend(len(training) ** 2 // 4)
     training = _different([each for each in training if not _is_otherwise(each, training)])
     if len(training) > 1:
@@ -237,31 +245,33 @@ def _with_defaults(match: Match, others: list[Match]) -> Match:
     return match if match.has_defaults else next(usual, match)
 
 
-def _named(found: list[Match], key: str) -> list[Match]:
+def _named(matches: list[Match], key: str) -> list[Match]:
     """Those whose path is the key; else begins with it, or ends with it."""
-    whole = [each for each in found if each.path == key] or [each for each in found if each.path.startswith(f"{key}.")]
-    return whole or [each for each in found if f".{each.path}".endswith(f".{key}")]
+    whole = [each for each in matches if each.path == key] or [
+        each for each in matches if each.path.startswith(f"{key}.")
+    ]
+    return whole or [each for each in matches if f".{each.path}".endswith(f".{key}")]
 
 
-def _different(found: list[Match]) -> list[Match]:
+def _different(matches: list[Match]) -> list[Match]:
     """Without those that say the same as one before them."""
-    said = [[(call.name, call.args, call.unread) for one in each.calls for call in one.walk()] for each in found]
-    return [each for index, each in enumerate(found) if said[index] not in said[:index]]
+    said = [[(call.name, call.args, call.unread) for one in each.calls for call in one.walk()] for each in matches]
+    return [each for index, each in enumerate(matches) if said[index] not in said[:index]]
 
 
-def _is_otherwise(found: Match, others: list[Match]) -> bool:
+def _is_otherwise(matches: Match, others: list[Match]) -> bool:
     """Whether it is the other way of a test that cannot be told, beside the one where it holds."""
-    *before, last = found.path.split(".")
+    *before, last = matches.path.split(".")
     first = ".".join([*before, last.removeprefix("not_")])
     return last.startswith("not_") and any(f"{each.path}.".startswith(f"{first}.") for each in others)
 
 
-def listed(found: Match) -> str:
+def listed(matches: Match) -> str:
     """The name and the line of a pipeline."""
-    return f"{found.path or 'the file itself'} (line {found.place.line})"
+    return f"{matches.path or 'the file itself'} (line {matches.place.line})"
 
 
-def several(found: list[Match], most: int = 24) -> str:
+def several(matches: list[Match], most: int = 24) -> str:
     """Names and lines of pipelines."""
-    more = f" and {len(found) - most} more" if len(found) > most else ""
-    return f"{', '.join(map(listed, found[:most]))}{more}"
+    more = f" and {len(matches) - most} more" if len(matches) > most else ""
+    return f"{', '.join(map(listed, matches[:most]))}{more}"

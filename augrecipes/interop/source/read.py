@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import RecipeError
-from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import wrong
 from augrecipes.interop.reading import read as read_file
-from augrecipes.interop.source import rfdetr
+from augrecipes.interop.reading import spend
 from augrecipes.interop.source.pipelines import NAMES, Match, Phase, matches
 from augrecipes.interop.source.statements import Evaluator
 from augrecipes.interop.source.text import SourceText, parse
+from augrecipes.interop.source.transforms import AUG_CONFIG
 from augrecipes.interop.source.values import Mapped
 from augrecipes.ops import registry
 from augrecipes.recipe import limits
@@ -130,4 +130,4 @@ def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -
 def _is_transform(node: ast.Call) -> bool:
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
     known = name in NAMES or (name[:1].isupper() and registry.arguments(name) is not None)
-    return known or any(each.arg == rfdetr.KEY for each in node.keywords)
+    return known or any(each.arg == AUG_CONFIG for each in node.keywords)

@@ -52,10 +52,10 @@ class SourceText:
     def text(self, node: ast.expr) -> str:
         """What a node is written as, on one line."""
         first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-        found = self.lines[first][node.col_offset : node.end_col_offset if first == last else None][: 8 * _LONGEST]
+        result = self.lines[first][node.col_offset : node.end_col_offset if first == last else None][: 8 * _LONGEST]
         if first != last:
-            found += b" " + self.lines[first + 1][: 8 * _LONGEST]
-        text = " ".join(found.decode("utf-8", "replace").split())
+            result += b" " + self.lines[first + 1][: 8 * _LONGEST]
+        text = " ".join(result.decode("utf-8", "replace").split())
         return text if first == last and len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
@@ -136,9 +136,9 @@ def dotted(node: ast.expr) -> str:
             case ast.Subscript(slice=ast.Constant(value=str() | int() as key)):
                 parts.append(str(key))
                 node = node.value
-            case ast.Call(func=ast.Attribute(value=held, attr="get"), args=[ast.Constant(value=str() as key), *_]):
+            case ast.Call(func=ast.Attribute(value=owner, attr="get"), args=[ast.Constant(value=str() as key), *_]):
                 parts.append(key)
-                node = held
+                node = owner
             case _:
                 return ""
         if len(parts) > 32:
@@ -221,11 +221,11 @@ def role(name: str) -> str:
     >>> role("get_transforms.not_is_test"), role("valid_dataset.transform"), role("weak"), role("testTransform")
     ('train', 'eval', '', 'eval')
     """
-    found = ""
+    result = ""
     for part in name.split("."):
         words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", part).lower())
         here = next((said for said, known in _WORDS.items() if not {*known}.isdisjoint(words)), "")
         here = _NOT[here] if words[:1] == ["not"] else here
-        if here and not (here == "augment" and found):
-            found = here
-    return found
+        if here and not (here == "augment" and result):
+            result = here
+    return result

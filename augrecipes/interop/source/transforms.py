@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import FOREIGN, POSITIONAL, Call, LeftOut, takes_of
+from augrecipes.interop.reading import spend
 from augrecipes.interop.source import values
 from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
-from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
+from augrecipes.ops import registry
+from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OF, ONE_OR_OTHER, SEQUENTIAL, SOME_OF
+from augrecipes.ops.outputs import NORMALIZE, TO_TENSOR
 from augrecipes.ops.refused import OWN_CODE
 from augrecipes.recipe import limits
 from augrecipes.recipe.history import PLACES
@@ -51,14 +53,14 @@ def place_of(value: Any) -> Place:
     return getattr(value, "at", NOWHERE)
 
 
-def call_of(value: Any, lost: list[LeftOut] | None = None) -> Call:
+def call_of(value: Any, missing: list[LeftOut] | None = None) -> Call:
     """What creating a class is, or a mapping that names one; `unread` says why its arguments cannot be told.
 
-    What is not known of a Compose is added to `lost`, and the rest of it stays.
+    What is not known of a Compose is added to `missing`, and the rest of it stays.
     """
     if isinstance(value, values.UnknownValue):
         return Call(value.text, place=value.at, unread=_lacking([value]))
-    return _of_created(value, lost, 0) if isinstance(value, values.Created) else _of_mapping(value)
+    return _of_created(value, missing, 0) if isinstance(value, values.Created) else _of_mapping(value)
 
 
 def _of_mapping(value: Mapping[str, Any]) -> Call:
@@ -84,16 +86,16 @@ def _arguments(value: Mapping[str, Any], form: str) -> Iterator[tuple[str, Any]]
             yield str(key), item
 
 
-def _of_created(created: values.Created, lost: list[LeftOut] | None, depth: int) -> Call:
+def _of_created(created: values.Created, missing: list[LeftOut] | None, depth: int) -> Call:
     package, _, name = created.path.rpartition(".")
     package = "albumentations" if package.startswith("albumentations") else package
     args, named, children = list(created.args), dict(created.named), None
     if name in HOLDING:
         key = next((key for key in ("transforms", "first") if key in named), "")
-        held = named.pop(key) if key else args.pop(0) if args else ()
-        if name == ONE_OR_OTHER and not isinstance(held, list | tuple):
-            held = [held, named.pop("second") if "second" in named else args.pop(0) if args else None]
-        children = children_of(held, created.at, lost, depth + 1)
+        inner = named.pop(key) if key else args.pop(0) if args else ()
+        if name == ONE_OR_OTHER and not isinstance(inner, list | tuple):
+            inner = [inner, named.pop("second") if "second" in named else args.pop(0) if args else None]
+        children = children_of(inner, created.at, missing, depth + 1)
     given = ({POSITIONAL: args} if args else {}) | named | ({} if created.extra is None else {"**": created.extra})
     call = Call(name, given, children, created.at, package)
     if name not in COMPOSES:
@@ -103,24 +105,24 @@ def _of_created(created: values.Created, lost: list[LeftOut] | None, depth: int)
         call = call.by_name(order)
     if any(child.package == "albumentations" for child in children or ()):
         package = "albumentations"  # whoever's Compose it is
-    known = _known(call.args, "", created.at, [] if lost is None else lost)
+    known = _known(call.args, "", created.at, [] if missing is None else missing)
     return replace(call, name=COMPOSE, package=package, args=known)
 
 
-def _known(given: Mapping[str, Any], prefix: str, place: Place, lost: list[LeftOut]) -> dict[str, Any]:
+def _known(given: Mapping[str, Any], prefix: str, place: Place, missing: list[LeftOut]) -> dict[str, Any]:
     """Arguments of a Compose, without what is not known."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, value in given.items():
         plain = Plain()
         if isinstance(value, dict) and not prefix:
-            found[key] = _known(value, f"{key}.", place, lost)
+            result[key] = _known(value, f"{key}.", place, missing)
             continue
-        found[key] = plain.of(value)
+        result[key] = plain.of(value)
         if plain.unknown:
             where = plain.unknown[0].at if plain.unknown[0].at.line else place
-            lost.append(LeftOut(f"{prefix}{key}", _lacking(plain.unknown), where))
-            del found[key]
-    return found
+            missing.append(LeftOut(f"{prefix}{key}", _lacking(plain.unknown), where))
+            del result[key]
+    return result
 
 
 def _call(call: Call, *, config: bool = False) -> Call:
@@ -150,23 +152,23 @@ def _written(call: Call) -> dict[str, Any]:
     return {call.name: call.args | steps}
 
 
-def children_of(held: Any, place: Place, lost: list[LeftOut] | None = None, depth: int = 0) -> tuple[Call, ...]:
+def children_of(inner: Any, place: Place, missing: list[LeftOut] | None = None, depth: int = 0) -> tuple[Call, ...]:
     """The transforms of a group that stands at a place."""
-    items = [*held.values()] if isinstance(held, dict) else held if isinstance(held, list | tuple) else [held]
-    return tuple(child for item in items for child in _child(item, place, lost, depth)) if depth < _DEEPEST else ()
+    items = [*inner.values()] if isinstance(inner, dict) else inner if isinstance(inner, list | tuple) else [inner]
+    return tuple(child for item in items for child in _child(item, place, missing, depth)) if depth < _DEEPEST else ()
 
 
-def _child(item: Any, place: Place, lost: list[LeftOut] | None, depth: int) -> Iterator[Call]:
+def _child(item: Any, place: Place, missing: list[LeftOut] | None, depth: int) -> Iterator[Call]:
     spend(20)
     why, name = "is no transform", "dict" if isinstance(item, dict) else type(item).__name__
     match item:
         case None:
             return
         case values.Created():
-            yield _of_created(item, lost, depth)
+            yield _of_created(item, missing, depth)
             return
         case list() | tuple():
-            yield from children_of(item, place, lost, depth + 1)
+            yield from children_of(item, place, missing, depth + 1)
             return
         case values.Class(name=name, is_object=True):
             why = f"is a class of this file: {OWN_CODE}"
@@ -231,3 +233,40 @@ def _lacking(unknown: Sequence[values.UnknownValue]) -> str:
 def setting_of(roots: Sequence[str]) -> str:
     """How to tell what the file does not."""
     return f"; give it: {' '.join(f'--set {root}=VALUE' for root in roots)}" if roots else ""
+
+
+# RF-DETR's `aug_config`: classes of albumentations by name, each with its arguments; groups hold lists of the same.
+
+AUG_CONFIG, RFDETR = "aug_config", "rfdetr"
+RFDETR_NOTE = "RF-DETR resizes in front of this: put `Resize: {height: R, width: R}` of its `resolution` first."
+_NESTING, _INSIDE = (ONE_OF, SOME_OF, SEQUENTIAL), "transforms"
+_BOXES = {"format": "pascal_voc", "label_fields": ["box_labels"], "clip": True}
+
+
+def is_aug_config(path: Sequence[str], value: Any) -> bool:
+    """Whether a value is an `aug_config`: by its name, or because it maps nothing but known classes to arguments."""
+    entries = value if isinstance(value, list) else [value]
+    if not entries or not all(isinstance(each, Mapping) and each for each in entries):
+        return False
+    pairs = [pair for each in entries for pair in each.items()]
+    known = (isinstance(name, str) and (name in _NESTING or registry.arguments(name)) for name, _ in pairs)
+    is_named = "".join(path[-1:]).lower() == AUG_CONFIG
+    return is_named or (all(known) and all(isinstance(args, Mapping | list) for _, args in pairs))
+
+
+def aug_config_compose(value: Any) -> Call:
+    """An `aug_config` as a Compose, with what RF-DETR does to boxes, and behind it to images."""
+    place = place_of(value)
+    after = (Call(name, place=place) for name in (NORMALIZE, TO_TENSOR))
+    return Call(COMPOSE, {"bbox_params": _BOXES}, (*map(call_of, _mappings(value, place)), *after), place, RFDETR)
+
+
+def _mappings(value: Any, place: Place) -> Iterator[values.Mapped]:
+    """Turn each entry into a mapping that names its class, as other configs have it."""
+    for entry in [value] if isinstance(value, Mapping) else value:
+        for name, args in entry.items() if isinstance(entry, Mapping) else [(entry, {})]:
+            at = getattr(entry, "keys_at", {}).get(name, place)
+            given = {_INSIDE: args} if isinstance(args, list) else args
+            if name in _NESTING and isinstance(given, Mapping):
+                given = {"p": 1.0, **given, _INSIDE: [*_mappings(given.get(_INSIDE) or [], at)]}
+            yield values.Mapped({"name": str(name), "params": given}, at)

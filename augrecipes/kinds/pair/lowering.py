@@ -11,7 +11,7 @@ from augrecipes.compiler.executor.program_buffer import Op
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering.lower import Lowered, group, lower, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
-from augrecipes.compiler.lowering.walk import OpaqueError, Walk, alone
+from augrecipes.compiler.lowering.walk import OpaqueError, Walk, encode_alone
 from augrecipes.kinds.pair.degrade import Degrade, DegradeProgram
 from augrecipes.kinds.pair.grid import Factors
 from augrecipes.kinds.pair.programs import PairExit, PairPrograms
@@ -23,7 +23,7 @@ from augrecipes.ops.resize_to_target import ResizeToTarget
 from augrecipes.recipe.model import UINT8_HWC, Step
 
 _NO_STEP = Op("", False, 1.0, NO_OP)  # a step of other targets
-_DEGRADE = Op("", False, 1.0, EXIT, alone=True)
+_DEGRADE = Op("", False, 1.0, EXIT, may_exit=True)
 _MOVES: dict[str, tuple[int, ...]] = {"window": (EFFECTS.CROPS, EFFECTS.PADS_AND_CROPS), "dihedral": (EFFECTS.FLIPS,)}
 _WARPS = (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE)  # whose images may be of another size
 _RESIZES = (EFFECTS.RESIZES, EFFECTS.SCALES)
@@ -118,15 +118,15 @@ class _TargetWalk(Walk):
             label = self.sites[id(step.step)][0]
             yield (step.step, self._shared(step)) if takes_part else (None, replace(_NO_STEP, label=label))
             return
-        first, *rest = self._unit(entry, alone)
+        first, *rest = self._unit(entry, encode_alone)
         if first[1].numbers is EXIT:
             raise OpaqueError(f"{first[1].label} chooses as only albumentations knows")
         yield from (first, *rest)
 
     def _shared(self, step: PairStep) -> Op:
         if not is_gated(step.step):  # nobody else knows when it acts
-            return Op(*self.sites[id(step.step)], 1.0, EXIT, alone=True)
-        op = replace(self.op(step.step, alone), alone=True)
+            return Op(*self.sites[id(step.step)], 1.0, EXIT, may_exit=True)
+        op = replace(self.op(step.step, encode_alone), may_exit=True)
         if op.numbers.draw == IN_PYTHON or op.numbers.drawn_in_python or not self._is_native(step, op.numbers):
             return replace(op, numbers=EXIT)
         return replace(op, cell=step.factors[self.name] if step.how == "window" else 1)
