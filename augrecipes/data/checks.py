@@ -88,16 +88,10 @@ class TakesSettings:
     def __init_subclass__(cls, takes: Any = None) -> None:
         cls._takes = takes or cls._takes
         *inherited, own = [signature(kind.__init__).parameters for kind in cls.__mro__[-2::-1]]  # type: ignore[misc]
-        shown = [
-            parameter
-            for name, parameter in own.items()
-            if name != "self" and parameter.kind is not Parameter.VAR_KEYWORD
-        ]
+        shown = [arg for name, arg in own.items() if name != "self" and arg.kind is not Parameter.VAR_KEYWORD]
         if len(shown) < len(own) - 1:
-            known = {name: parameter for each in inherited for name, parameter in each.items()}
-            shown += [
-                parameter for name, parameter in known.items() if name in cls._takes.__annotations__ and name not in own
-            ]
+            known = {name: arg for each in inherited for name, arg in each.items()}
+            shown += [arg for name, arg in known.items() if name in cls._takes.__annotations__ and name not in own]
         cls.__signature__ = Signature(shown)  # type: ignore[attr-defined]
 
     def __new__(cls, *_: Any, **named: Any) -> Self:

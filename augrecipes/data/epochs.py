@@ -67,7 +67,7 @@ class EpochClock(SharedState):
 
     @property
     def changes(self) -> int:
-        """How often the epoch was set, by whomever: visits are counted anew."""
+        """How often the epoch was set, by whomever: reads are counted anew."""
         return int(self._seen[1])
 
     @property

@@ -7,7 +7,7 @@ share of the batches: it asks first (`Loader._is_accelerate_prepared`), and from
 of all ranks.
 
 Such a DataLoader reads plain positions. So the datasets are told the epoch, which makes the random parameters those of
-the loader's own pass; repeats are visits, which have parameters of their own, too.
+the loader's own pass; repeats are later reads, which have parameters of their own, too.
 """
 
 from __future__ import annotations

@@ -140,7 +140,8 @@ def _is_overwritten(value: Any, row: int, owners: Owners) -> bool:
     """Whether an array lies where that of another row does which is still to be made; notes it among the `owners`."""
     if not (isinstance(value, np.ndarray) and value.size):
         return False
-    address = address_of(value)
+    # What items lend is read-only, and then numpy itself is the quicker one to ask.
+    address = address_of(value) if value.flags.writeable else value.__array_interface__["data"][0]
     owner, before = owners.get(address, (row, None))
     owners[address] = row, weakref.ref(value)
     return owner != row and before is not None and before() is not None

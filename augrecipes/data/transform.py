@@ -27,9 +27,8 @@ class SampleTransform:
     """A recipe as one function, which `Recipe.transform` makes.
 
     It takes an image (of Pillow, an array, a tensor, bytes or a path) and gives a tensor, of a recipe of kind views the
-    dict of the views; a tuple, of which the
-    image, and a mask, are replaced; a dict, the same by names, boxes and keypoints too; a dict of lists, as Hugging
-    Face gives a batch. It pickles, and may be called from many threads.
+    dict of the views; a tuple, of which the image, and a mask, are replaced; a dict, the same by names, boxes and
+    keypoints too; a dict of lists, as Hugging Face gives a batch. It pickles, and may be called from many threads.
 
     Draws are keyed by the index that a dict holds, or that is given: `transform(image, index=7)`; without one by the
     worker and the number of its call. No call repeats the draws of an earlier one, unless `set_epoch` says so: then an

@@ -190,7 +190,7 @@ class ProgramRunner:
         size = result.shape[1:] if pipeline.recipe.output.layout == "chw" else result.shape[:2]
         if "image" in sample and sample["image"].shape[:2] != size:
             raise PythonFallback
-        sample["image"] = result
+        sample = {"image": result} | sample | {"image": result}  # in front, as the steps leave it
         if labels is not None:
             sample["mask"] = self.mask_out(labels, mask, run.mask_dtype)
         elif mask_alone:
