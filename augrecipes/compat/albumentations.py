@@ -122,7 +122,12 @@ def check_result(apply: Callable[..., Any], img: Any, *args: Any, **params: Any)
 
 def running(error: BaseException) -> Iterator[Any]:
     """The objects whose methods `error` came through, the outermost first."""
-    return (frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__))
+    return (names.get("self") for names in variables(error))
+
+
+def variables(error: BaseException) -> Iterator[dict[str, Any]]:
+    """What the functions that `error` came through know by name, the outermost first."""
+    return (frame.f_locals for frame, _ in walk_tb(error.__traceback__))
 
 
 def accept_unconverted(processor: Any) -> None:

@@ -21,6 +21,7 @@ from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.run import draws
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.batch_threads import ThreadCopies
+from augrecipes.compiler.run.cures import error_text
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.objects import follow_mirrors
 from augrecipes.compiler.run.output_size_guard import guard
@@ -254,19 +255,16 @@ class Pipeline(AsCompose):
             for step, _, _ in self.sites:
                 step.params = {}  # a step that is not called keeps the parameters of its last sample
 
-    def step_error(self, error: Exception, shape: tuple[int, ...] = ()) -> Exception:
+    def step_error(self, error: Exception, channels: int | None = None) -> Exception:
         """What is raised for what went wrong in a step: a DataError with its label; want of memory is no fault of data.
 
-        `shape`: of the sample's image, as it came, where there is one.
+        `channels`: of the sample's image, where that is known.
         """
         labels, innermost = self._labels, reversed([*running(error)])
         step = next((labels[id(one)] for one in innermost if id(one) in labels), None)
         if isinstance(error, cv2.error) and error.code == cv2.Error.StsNoMem:
             return MemoryError(f"step {step}: {error}")
-        text = " ".join(str(error).split()) or "no message"
-        of_opencv = f"OpenCV refuses this: {error.err or text}" if isinstance(error, cv2.error) else ""
-        image = f", of an image that came as {'×'.join(map(str, shape))}" if shape else ""
-        return DataError(f"{of_opencv or f'{type(error).__name__}: {text}'}{image}", step=step)
+        return DataError(error_text(error, channels), step=step)
 
     def why_one_by_one(self, targets: Set[str] = frozenset(), *, files: bool = True) -> str | None:
         """Why samples with these targets beside their images are made one by one; None: they are made side by side."""

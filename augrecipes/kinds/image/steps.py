@@ -70,7 +70,7 @@ def _prepare(pipeline: Any, targets: dict[str, Any]) -> tuple[dict[str, Any], Se
 
 def _run_steps(pipeline: Any, sample: dict[str, Any], stages: list[tuple[str, Any]] | None) -> dict[str, Any]:
     """A sample behind all steps; its image behind each outermost one goes to `stages`."""
-    shape = sample["image"].shape
+    channels = sample["image"].shape[2]
     try:
         if pipeline.prepares:
             pipeline.preprocess(sample)
@@ -90,6 +90,6 @@ def _run_steps(pipeline: Any, sample: dict[str, Any], stages: list[tuple[str, An
     except (AugrecipesError, MemoryError):
         raise
     except Exception as error:
-        raise pipeline.step_error(error, shape) from error
+        raise pipeline.step_error(error, channels) from error
     sample["image"] = image if image.ndim == _AXES else np.atleast_3d(image)
     return sample
