@@ -21,9 +21,9 @@ RULES = ("tests/laws/test_rules.py", "tests/laws/test_merges.py", "tests/laws/te
 # The tests of each file, those that find most first.
 TESTS: dict[str, tuple[str, ...]] = {
     "augrecipes/data/order.py": (
-        "tests/data/test_order.py",
-        "tests/data/test_choice.py",
-        "tests/data/test_loader_laws.py",
+        "tests/data/test_passes.py",
+        "tests/data/test_ranks.py",
+        "tests/data/test_laws_of_loaders.py",
     ),
     "augrecipes/compiler/run/draws.py": ("tests/compiler/test_draws.py", "tests/laws/test_gates.py"),
     **{

@@ -28,7 +28,8 @@ def class_schema(cls: type) -> Schema:
     (['height', 'width'], 'integer')
     """
     doc = inspect.getdoc(cls) or ""
-    meanings = dict(re.findall(r"^ +(\w+) *(?:\(.*?\))? *: *(.+)$", doc, re.MULTILINE))
+    meanings = {"p": "probability of applying the transform"}
+    meanings.update(re.findall(r"^ +(\w+) *(?:\(.*?\))? *: *(.+)$", doc, re.MULTILINE))
     annotated, properties, required = fields(cls), dict[str, Schema]({"p": {}}), []
     for name, parameter in [*inspect.signature(constructor_of(cls)).parameters.items()][1:]:
         dropped = is_validated(cls) and name not in annotated  # by its InitSchema, before the constructor sees it

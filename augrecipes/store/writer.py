@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -95,9 +96,10 @@ class StoreWriter:
         self._suffixes = {name: how.suffix for name, how in self._formats.items()}
         self._shards: list[StagedShard] = []
         self._open: OpenShard | None = None
-        self._lock = locked(self._root / "lock")
+        with self._errors():
+            self._lock = locked(self._root / "lock")
         try:
-            with store_errors(self._root):
+            with self._errors():
                 self._begin(expected_bytes)
         except BaseException:
             self.close()
@@ -129,7 +131,7 @@ class StoreWriter:
         if row != self.done or row >= self._plan["rows"]:
             raise ValueError(f"row {row} of {self._plan['rows']} was given where row {self.done} is next")
         stored = {name: [self._item(row, name, value) for value in items.get(name, ())] for name in self._formats}
-        with store_errors(self._root):
+        with self._errors():
             if self._open is not None and self._open.notes and self._open.size_with(stored) > self._plan["shard_bytes"]:
                 self._close_shard()
             if self._open is None:
@@ -140,7 +142,7 @@ class StoreWriter:
         """Forgets all rows behind the first so many, and those that are in a shard with them."""
         while self._shards and self.done > rows:
             self._shards.pop()
-        with store_errors(self._root):
+        with self._errors():
             self._forget()
 
     def finish(self, columns: Mapping[str, Column] | None = None, about: Mapping[str, Any] | None = None) -> None:
@@ -158,7 +160,7 @@ class StoreWriter:
         if self.done != self._plan["rows"]:
             raise StoreError(f"only {self.done:,} of {self._plan['rows']:,} rows were written", path=str(self.path))
         tables = as_tables(columns or {})
-        with store_errors(self._root):
+        with self._errors():
             self._close_shard()
             fields = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")} | {
                 "targets": self._targets
@@ -186,6 +188,19 @@ class StoreWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn what the system says of where the store grows into a StoreError, with a way out."""
+        try:
+            with store_errors(self._root):
+                yield
+        except StoreError as error:
+            of_the_disk = error.__cause__ is not None and (error.path or "").startswith(str(self._root))
+            if isinstance(self.path, Path) or not of_the_disk:
+                raise
+            why = f"what is sent elsewhere is packed in the cache folder first; {CACHE} names another one"
+            raise StoreError(f"{error.reason}: {why}", error.path) from error.__cause__
 
     def _begin(self, expected: int) -> None:
         if isinstance(self.path, Path) and not self._folder.exists() and os.path.lexists(self.path):

@@ -72,6 +72,8 @@ def agrees(steps: str, optimize: Any, declared: bool, seed: int) -> None:
     boxes = np.array(first.pop("bboxes"), np.float32).reshape(-1, 4)
     middle = alone.run(BARE, key, 0, {**first, "boxes": boxes, "keypoints": np.array(first["keypoints"], np.float32)})
     middle["bboxes"] = middle.pop("boxes")
+    if (middle["keypoints"] < 0).any():
+        return  # half a pixel beside the image's first centres: on it, but refused by albumentations as an input
     last = A.Compose([behind], **params())(**middle)
     for name in ("image", "mask"):
         np.testing.assert_array_equal(found[name], last[name])

@@ -226,6 +226,6 @@ test_planted_faults_are_caught = planted_faults({
         planted(colours_of_one_resampling, ANY, SEEDS), (sys.modules[__name__], "colours", moves),
     ),
     "samples that run as they are written": (
-        planted(colours_of_one_resampling, ANY, SEEDS), (walk, "_coloured", refused),
+        planted(colours_of_one_resampling, ANY, SEEDS), (walk, "_encode_merged_colour", refused),
     ),
 })  # fmt: skip
