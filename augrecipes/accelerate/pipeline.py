@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import ObjectStep
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.points import Points, rows_of
+from augrecipes.compiler.run.points import rows_of
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.program_runner import Key, ProgramRunner
 from augrecipes.compiler.run.programs import Programs
@@ -49,16 +49,6 @@ class ComposeRunner(ProgramRunner):
     def passes_all(self) -> bool:  # type: ignore[override]
         """Whether steps at exits see all of a sample, not image and mask alone."""
         return bool(self.pipeline.has_ungated)
-
-    def take_points(self, sample: dict[str, Any]) -> Sequence[Points]:
-        """None: albumentations has them already."""
-        del sample
-        return ()
-
-    def put_back(self, sample: dict[str, Any], points: Sequence[Points]) -> dict[str, Any]:
-        """The sample as it is."""
-        del points
-        return sample
 
     def mask_out(self, labels: np.ndarray, mask: Any, dtype: np.dtype[Any]) -> np.ndarray:
         """The mask of what its program has written, as it came."""
@@ -123,6 +113,7 @@ class ComposePipeline(Pipeline):
     compiled: CompiledCompose
     required_targets = frozenset[str]()
     masks_keep_dtype = True
+    takes_points = False
     made_of_steps = ("programs", "program_runner")
 
     def __init__(self, compiled: CompiledCompose, arrival: Arrival = "uint8") -> None:

@@ -8,40 +8,44 @@
 
 enum { FIVE = 15, TILE = 32 }; /* bytes of five pixels; pixels along tiles that stay at hand */
 
-#if defined(__SSSE3__) || (defined(__ARM_NEON) && defined(__aarch64__))
-#define SHUFFLES 1
-typedef uint8_t Bytes __attribute__((vector_size(16)));
-typedef uint16_t Twos __attribute__((vector_size(16)));
-typedef uint32_t Fours __attribute__((vector_size(16)));
-typedef uint64_t Eights __attribute__((vector_size(16)));
-/* Two vectors in turn: their first halves, in parts of a type, and their last. */
-#define IN_TURN(name, type, ...) \
-    static inline Bytes name(Bytes a, Bytes b) { return (Bytes)__builtin_shufflevector((type)a, (type)b, __VA_ARGS__); }
-IN_TURN(bytes_in_turn, Bytes, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-IN_TURN(first_twos, Twos, 0, 8, 1, 9, 2, 10, 3, 11)
-IN_TURN(last_twos, Twos, 4, 12, 5, 13, 6, 14, 7, 15)
-IN_TURN(first_pixels, Fours, 0, 4, 1, 5)
-IN_TURN(last_pixels, Fours, 2, 6, 3, 7)
-IN_TURN(first_pairs, Eights, 0, 2)
-IN_TURN(last_pairs, Eights, 1, 3)
-static inline Bytes chosen(Bytes bytes, Bytes places) {
 #if defined(__SSSE3__)
-    return (Bytes)_mm_shuffle_epi8((__m128i)bytes, (__m128i)places);
-#else
-    return (Bytes)vqtbl1q_u8((uint8x16_t)bytes, (uint8x16_t)places);
-#endif
+#define SHUFFLES 1
+typedef __m128i Bytes;
+static inline Bytes bytes_at(const uint8_t *from) { return _mm_loadu_si128((const __m128i *)from); }
+static inline void put(Bytes bytes, uint8_t *to) { _mm_storeu_si128((__m128i *)to, bytes); }
+static inline Bytes chosen(Bytes bytes, Bytes places) { return _mm_shuffle_epi8(bytes, places); }
+static inline Bytes first_pixels(Bytes a, Bytes b) { return _mm_unpacklo_epi32(a, b); }
+static inline Bytes last_pixels(Bytes a, Bytes b) { return _mm_unpackhi_epi32(a, b); }
+static inline Bytes first_pairs(Bytes a, Bytes b) { return _mm_unpacklo_epi64(a, b); }
+static inline Bytes last_pairs(Bytes a, Bytes b) { return _mm_unpackhi_epi64(a, b); }
+static inline Bytes of_words(uint64_t first, uint32_t last) {
+    return _mm_unpacklo_epi64(_mm_cvtsi64_si128((int64_t)first), _mm_cvtsi32_si128((int32_t)last));
 }
-static inline Bytes bytes_at(const uint8_t *from) {
-    Bytes bytes;
-    memcpy(&bytes, from, sizeof bytes);
-    return bytes;
-}
-static inline Bytes eight_at(const uint8_t *from) {
-    Eights words = {0};
-    memcpy(&words, from, sizeof words[0]);
-    return (Bytes)words;
-}
-static inline void put(Bytes bytes, uint8_t *to) { memcpy(to, &bytes, sizeof bytes); }
+static inline Bytes eight_at(const uint8_t *from) { return _mm_loadl_epi64((const __m128i *)from); }
+static inline Bytes bytes_in_turn(Bytes a, Bytes b) { return _mm_unpacklo_epi8(a, b); }
+static inline Bytes first_twos(Bytes a, Bytes b) { return _mm_unpacklo_epi16(a, b); }
+static inline Bytes last_twos(Bytes a, Bytes b) { return _mm_unpackhi_epi16(a, b); }
+static inline uint64_t first_word(Bytes a) { return (uint64_t)_mm_cvtsi128_si64(a); }
+static inline uint32_t last_word(Bytes a) { return (uint32_t)_mm_cvtsi128_si32(_mm_unpackhi_epi64(a, a)); }
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+#define SHUFFLES 1
+typedef uint8x16_t Bytes;
+#define ZIP(which, lanes, a, b) \
+    vreinterpretq_u8_u##lanes(vzip##which##q_u##lanes(vreinterpretq_u##lanes##_u8(a), vreinterpretq_u##lanes##_u8(b)))
+static inline Bytes bytes_at(const uint8_t *from) { return vld1q_u8(from); }
+static inline void put(Bytes bytes, uint8_t *to) { vst1q_u8(to, bytes); }
+static inline Bytes chosen(Bytes bytes, Bytes places) { return vqtbl1q_u8(bytes, places); }
+static inline Bytes first_pixels(Bytes a, Bytes b) { return ZIP(1, 32, a, b); }
+static inline Bytes last_pixels(Bytes a, Bytes b) { return ZIP(2, 32, a, b); }
+static inline Bytes first_pairs(Bytes a, Bytes b) { return ZIP(1, 64, a, b); }
+static inline Bytes last_pairs(Bytes a, Bytes b) { return ZIP(2, 64, a, b); }
+static inline Bytes of_words(uint64_t first, uint32_t last) { return vcombine_u8(vcreate_u8(first), vcreate_u8(last)); }
+static inline Bytes eight_at(const uint8_t *from) { return vcombine_u8(vld1_u8(from), vcreate_u8(0)); }
+static inline Bytes bytes_in_turn(Bytes a, Bytes b) { return vzip1q_u8(a, b); }
+static inline Bytes first_twos(Bytes a, Bytes b) { return ZIP(1, 16, a, b); }
+static inline Bytes last_twos(Bytes a, Bytes b) { return ZIP(2, 16, a, b); }
+static inline uint64_t first_word(Bytes a) { return vgetq_lane_u64(vreinterpretq_u64_u8(a), 0); }
+static inline uint32_t last_word(Bytes a) { return vgetq_lane_u32(vreinterpretq_u32_u8(a), 2); }
 #else
 #define SHUFFLES 0
 #endif
@@ -90,7 +94,7 @@ static inline Bytes four_at(const uint8_t *from, int64_t channels) {
     if (channels == 4)
         return bytes_at(from);
     memcpy(&first, from, sizeof first), memcpy(&last, from + sizeof first, sizeof last);
-    return chosen(first_pairs((Bytes)(Eights){first}, (Bytes)(Fours){last}), bytes_at(apart));
+    return chosen(of_words(first, last), bytes_at(apart));
 }
 
 static inline void put_four(Bytes bytes, int64_t channels, uint8_t *to) {
@@ -100,15 +104,14 @@ static inline void put_four(Bytes bytes, int64_t channels, uint8_t *to) {
         return;
     }
     Bytes three = chosen(bytes, bytes_at(close));
-    uint64_t first = ((Eights)three)[0];
-    uint32_t last = ((Fours)last_pairs(three, three))[0];
+    uint64_t first = first_word(three);
+    uint32_t last = last_word(three);
     memcpy(to, &first, sizeof first), memcpy(to + sizeof first, &last, sizeof last);
 }
 
 static inline void put_rows(Bytes two, uint8_t *to, int64_t step) {
-    Eights words = (Eights)two;
-    uint64_t last = words[1];
-    memcpy(to, &words, 8), memcpy(to + step, &last, 8);
+    uint64_t words[2] = {first_word(two), first_word(last_pairs(two, two))};
+    memcpy(to, words, 8), memcpy(to + step, words + 1, 8);
 }
 
 /* Eight columns of eight bytes as rows. */

@@ -53,9 +53,10 @@ class StepsWithoutPixels:
             PythonFallback: that is Python's, or it fails there, too.
         """
         sample["image"] = stand_in(image.shape, _BYTE)
-        self._run, processors = run, self._pipeline.processors.values()
+        takes_points = self._pipeline.takes_points
+        self._run, processors = run, self._pipeline.processors.values() if takes_points else ()
         try:
-            points = take_points(sample, self._pipeline.compiled)
+            points = take_points(sample, self._pipeline.compiled) if takes_points else ()
             for processor in processors:  # without what `Compose.preprocess` checks once more
                 processor.preprocess(sample)
             self._pipeline.position(*key)

@@ -61,6 +61,7 @@ class Pipeline(AsCompose):
     trace: Callable[[int, int, int, dict[str, Any]], list[tuple[str, Any]]]  # what `stages` returns, in this thread
     made_of_steps: tuple[str, ...] = ("native",)  # cached properties that new steps make anew
     masks_keep_dtype = False  # where images become floats; else they are int64 there
+    takes_points = True  # boxes and keypoints come as samples have them; else in terms of albumentations
     floats_are_news = True  # no float32 image has come yet
     cells: Mapping[int, int] = {}  # see `guard`
     dressed: Callable[[Pipeline], object] | None = None

@@ -5,7 +5,7 @@ In between steps act in Python whose draws have other bits there or go by boxes,
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -49,9 +49,9 @@ class PointMoves:
         compiled, keypoints = pipeline.compiled, pipeline.recipe.inputs.keypoints
         sees_places_alone = keypoints is None or (keypoints.format == "xy" and not keypoints.flip_pairs)
         in_part = compiled.resumes or compiled.pauses or compiled.save_applied_params
-        nested = any(not hasattr(processor, "rules") for processor in pipeline.processors.values())  # they are others'
-        by_steps = isinstance(program, str) or in_part or nested or not sees_places_alone
-        return None if by_steps else cls(pipeline, cast(Program, program))
+        if isinstance(program, str) or in_part or not (sees_places_alone and pipeline.takes_points):
+            return None
+        return cls(pipeline, program)
 
     def buffer(self, count: int) -> np.ndarray:
         """Where a program notes how the steps of some samples move places: see native/moves.h."""
