@@ -192,7 +192,8 @@ def _affine_bounds(bboxes: Points, matrix: Matrix, before: Size, after: Size) ->
     by_x = [0 if a > 0 else 2, 0 if c > 0 else 2, 2 if a > 0 else 0, 2 if c > 0 else 0]
     by_y = [1 if b > 0 else 3, 1 if d > 0 else 3, 3 if b > 0 else 1, 3 if d > 0 else 1]
     boxes = np.array(bboxes, np.float64)
-    boxes[:, :4] = boxes[:, by_x] * (a, c, a, c) + boxes[:, by_y] * (b, d, b, d) + (x, y, x, y)
+    parts = boxes.take([*by_x, *by_y], axis=1) * np.array((a, c, a, c, b, d, b, d))
+    boxes[:, :4] = parts[:, :4] + parts[:, 4:] + np.array((x, y, x, y))
     return boxes
 
 

@@ -19,12 +19,12 @@ from augrecipes.verify import variants
 from augrecipes.verify.contract import Metrics, Promise, SampleRef, promise_of
 from augrecipes.verify.likeness import (
     MOST_LABELS_ELSEWHERE,
+    NoiseComparison,
     allowed_motion,
     content_apart,
     labels_elsewhere,
     motion_between,
 )
-from augrecipes.verify.noise import NoiseComparison
 
 # What float32 and float16 outputs round off, in levels of 0..255: the conversions of `none` and `fast` agree to 1e-6.
 _ROUNDING = {"uint8": 0.0, "float32": 1e-3, "float16": 0.15}
