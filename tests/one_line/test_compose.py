@@ -15,6 +15,7 @@ from albumentations.augmentations.crops.transforms import CropSizeError
 from kernel_sets import NEEDS_KERNELS
 
 import augrecipes as ar
+from augrecipes.accelerate.pipeline import ComposePipeline
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -241,6 +242,18 @@ def test_threads_share_no_draw() -> None:
         seen = [*pool.map(lambda _: made(image=IMAGE, more=1)["image"].tobytes(), range(64))]
     again = ar.accelerate(A.Compose([A.RandomCrop(20, 20), A.GaussNoise(p=1.0), Metadata(p=0.5)]), seed=1)
     assert {*seen} == {again(image=IMAGE, more=1)["image"].tobytes() for _ in range(64)}
+
+
+@NEEDS_KERNELS
+def test_samples_with_boxes_are_made_by_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [A.HorizontalFlip(), A.Rotate(20, p=1.0), A.RandomCrop(30, 30), A.RandomBrightnessContrast(p=1.0)]
+    made = ar.accelerate(A.Compose(steps, bbox_params=BOX_PARAMS), seed=1)
+
+    def run_steps(*_: Any) -> None:
+        raise AssertionError("albumentations runs all steps")
+
+    monkeypatch.setattr(ComposePipeline, "run_steps", run_steps)
+    assert made(image=IMAGE, bboxes=BOXES, names=["a", "b", "c"], ids=[0, 1, 2])["image"].shape == (30, 30, 3)
 
 
 def test_it_nests() -> None:
