@@ -11,11 +11,11 @@ import numpy as np
 
 from augrecipes.compiler.kernels.formulas import LUMAS, Luma, check_color, scales_and_shifts
 from augrecipes.native.kernels import VALUES, address_of, library, written_as
+from augrecipes.recipe.inputs import RANGES
 from augrecipes.recipe.model import Output
 
-_UINT8, _UINT16, _FLOAT32, _FLOAT64 = (np.dtype(t) for t in (np.uint8, np.uint16, np.float32, np.float64))
+_UINT8, _FLOAT32, _FLOAT64 = (np.dtype(t) for t in (np.uint8, np.float32, np.float64))
 _CHANNELS = 4  # the most that programs write
-_HIGHEST: dict[Any, float] = {_UINT8: 255.0, _UINT16: 65535.0, _FLOAT32: 1.0}  # of images without a range
 
 # Gives the memory for a result: (shape, dtype) → array.
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
@@ -42,7 +42,7 @@ class Sink:
         self._range = range
         self._color = "rgb" if output.where == "device" else output.color
         self.dtype = _UINT8 if output.where == "device" else np.dtype(output.dtype)
-        self._top = _HIGHEST[self.dtype] if self.dtype.kind == "u" else 0.0
+        self._top = RANGES[self.dtype.name] if self.dtype.kind == "u" else 0.0
         self._chw = output.layout == "chw"
         self._native: dict[tuple[int, np.dtype[Any]], SinkNumbers] = {}
 
@@ -62,7 +62,7 @@ class Sink:
                 as it is; None: no image may.
             valid: H×W booleans: pixels that are no data leave as 0.
         """
-        is_identity = self.keeps_levels(image.dtype) and not self._chw and self._color == "rgb" and valid is None
+        is_identity = self.is_identity(image.dtype) and valid is None
         if is_identity and caller_arrays is not None and allocate is np.empty and is_free(image, caller_arrays):
             return image
         check_color(self._color, image.shape[2])
@@ -72,6 +72,10 @@ class Sink:
         elif self._color in LUMAS or not self.numbers(image.shape[2], image.dtype).write(image, out, valid):
             self._by_planes(image, out, valid)
         return out
+
+    def is_identity(self, dtype: np.dtype[Any]) -> bool:
+        """Whether images of a dtype leave as they are."""
+        return not self._chw and self._color == "rgb" and self.keeps_levels(dtype)
 
     def keeps_levels(self, dtype: np.dtype[Any]) -> bool:
         """Whether whole numbers of an image leave as they are."""
@@ -102,7 +106,7 @@ class Sink:
 
         Of values far from 0 something is taken before they are multiplied. Programs, of uint8 alone, multiply and add.
         """
-        lowest, highest = self._range or (0.0, _HIGHEST[dtype])
+        lowest, highest = self._range or (0.0, RANGES[dtype.name])
         low = 0.0 if dtype == _UINT8 and self._color not in LUMAS else float(np.float32(lowest))
         return low, highest - lowest, lowest - low
 
