@@ -20,6 +20,7 @@ from typing import Any, Literal, cast, get_args
 
 from augrecipes.flow import Dtype
 from augrecipes.ops.catalog import Schema
+from augrecipes.ops.mask_labels import MaskLabels
 from augrecipes.ops.step import UNSAID, Step
 
 Optimize = Literal["none", "exact", "fast"]
@@ -89,6 +90,7 @@ class Inputs:
         mask: whether a sample has a mask.
         boxes: None: a sample may not have boxes.
         keypoints: None: a sample may not have keypoints.
+        mask_labels: what the stored values of masks stand for; None: they are labels.
     """
 
     channels: int | None = None
@@ -97,6 +99,7 @@ class Inputs:
     mask: Presence = "optional"
     boxes: Boxes | None = None
     keypoints: Keypoints | None = None
+    mask_labels: MaskLabels | None = field(default=None, metadata=UNSAID)
 
     @property
     def presence(self) -> dict[str, Presence]:
@@ -146,8 +149,7 @@ class Output:
     where: str = "host"
 
 
-UINT8_HWC = Output(dtype="uint8", layout="hwc")
-"""Images as steps have them."""
+UINT8_HWC = Output(dtype="uint8", layout="hwc")  # images as steps have them
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,21 +258,20 @@ def one_of(words: Any) -> Schema:
 def _words(table: Schema) -> Schema:
     """A format or a presence stands for the mapping that holds it."""
     keys = table["properties"]
-    return {"anyOf": [{"enum": [*keys["format"]["enum"], *keys["presence"]["enum"]]}, table]}
+    return {"anyOf": [{"enum": [*keys.get("format", {"enum": ()})["enum"], *keys["presence"]["enum"]]}, table]}
 
 
-IMAGE, BOXES, KEYPOINTS, OUTPUT, BAG, TTA = (
-    mapping(_TABLES[key]) for key in ("image", "boxes", "keypoints", "output", "bag", "tta")
+IMAGE, MASK, BOXES, KEYPOINTS, OUTPUT, BAG, TTA = (
+    mapping(_TABLES[key]) for key in ("image", "mask", "boxes", "keypoints", "output", "bag", "tta")
 )
-_IMAGE, _presence = {"$ref": "#/$defs/image"}, BOXES["properties"]["presence"]
-_inputs = {"image": _IMAGE, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
+_IMAGE, _mask = {"$ref": "#/$defs/image"}, {**MASK, "not": {"required": ["values", "threshold"]}}
+_inputs = {"image": _IMAGE, "mask": _words(_mask), "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
 INPUTS = {**mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
 VIEW = mapping(_TABLES["view"], required=["steps"])
 TEXT: Schema = {"type": "string"}
 STEPS = listing({"$ref": "#/$defs/step"})
-SCALES: Schema = {
-    "type": "object", "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 64}, "minProperties": 2,
-}  # fmt: skip
+_SCALE: Schema = {"type": "integer", "minimum": 1, "maximum": 64}
+SCALES: Schema = {"type": "object", "additionalProperties": _SCALE, "minProperties": 2}
 RESERVED: dict[str, str] = _TABLES["reserved"]  # keys of later versions, and what they are for
 # Keys of samples and of `output:`, which no target may take.
 TAKEN = frozenset({*_TABLES["taken"], *OUTPUT["properties"]})

@@ -167,6 +167,9 @@ def _inputs(inputs: Inputs) -> dict[str, Any]:
     image = {key: changed.pop(key) for key in ("channels", "dtype", "min_size") if key in changed}
     for key in changed.keys() & {"boxes", "keypoints"}:
         changed[key] = _changed(changed[key]) or {"format": changed[key].format}
+    if labels := changed.pop("mask_labels", None):
+        presence = {"presence": changed["mask"]} if "mask" in changed else {}
+        changed["mask"] = {**labels.written(), **presence}
     return {"image": image, **changed} if image else changed
 
 

@@ -26,6 +26,7 @@ from augrecipes.compiler.run.batch import (
 )
 from augrecipes.compiler.run.batch_threads import busy_threads
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, refuse_stranger
+from augrecipes.compiler.run.labels import with_labels
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import processors, rows_of
 from augrecipes.compiler.run.program_run import PythonFallback
@@ -103,7 +104,8 @@ class ImagePipeline(Pipeline):
         image, others = samples.image, samples.others
         arrival = "uint8" if isinstance(image, MappedImages) else arrival_of(image[0])
         if others is None or self.usual_targets.issuperset(others[0]):
-            positions_left = self.coming(arrival).program_runner.run_batch(output, positions, samples)
+            labelled = samples.with_labels(self.recipe.inputs.mask_labels)
+            positions_left = self.coming(arrival).program_runner.run_batch(output, positions, labelled)
         else:
             positions_left = positions
         if positions_left:
@@ -121,6 +123,7 @@ class ImagePipeline(Pipeline):
 
     def run_one(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
         """Make a sample that comes as this pipeline's own plan takes it: by the program with exits, or the steps."""
+        targets = self.labelled(targets)
         if self.optimize == "none" or self.arrival in UNOPTIMIZED_INPUTS or self.program_runner.is_idle(targets):
             return self.run_steps(key, targets, allocate)
         try:
@@ -239,6 +242,10 @@ class ImagePipeline(Pipeline):
 
     # Targets.
 
+    def labelled(self, targets: dict[str, Any]) -> dict[str, Any]:
+        """A sample whose masks are labels, as its steps take them."""
+        return with_labels(targets, self.recipe.inputs.mask_labels)
+
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
         """How a sample comes; DataError where an array in it is no target, and would come back as it went in."""
         arrival = arrival_of(targets.get("image"))
@@ -291,7 +298,7 @@ class ImagePipeline(Pipeline):
         """The image after each outermost step."""
         arrival = self._arrival_of(targets)
         mine = self.coming(arrival) if arrival in UNOPTIMIZED_INPUTS else self.plain
-        return trace_steps(mine, (epoch, index, tile), targets)
+        return trace_steps(mine, (epoch, index, tile), self.labelled(targets))
 
 
 PIPELINE = ImagePipeline
