@@ -10,12 +10,12 @@ from augrecipes.lint.record import Finding, Findings, rule
 from augrecipes.lint.walk import acting, along, on_one_grid, sections
 from augrecipes.ops import groups
 from augrecipes.ops.constants import TABLES, to_name
-from augrecipes.ops.mask_labels import MaskLabels
 from augrecipes.ops.ranges import is_neutral, makes_draws
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.ops.sizes import pad_to, to_sides
 from augrecipes.recipe.checks import other_default
+from augrecipes.recipe.inputs import MaskLabels
 from augrecipes.recipe.model import Recipe, Step
 
 _REMOVE = (Fix("remove"),)

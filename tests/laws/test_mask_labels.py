@@ -14,8 +14,8 @@ import augrecipes as ar
 from augrecipes.compiler.run import labels
 from augrecipes.errors import RecipeError, StoreError
 from augrecipes.images.encoded import encoded
-from augrecipes.ops.mask_labels import MaskLabels
 from augrecipes.packing.run import pack
+from augrecipes.recipe.inputs import MaskLabels
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.write import to_yaml
 

@@ -15,7 +15,7 @@ from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.run.batch_threads import BatchQueue, Read, run_in_threads
 from augrecipes.compiler.run.labels import labels_of
 from augrecipes.errors import CollateError, DataError
-from augrecipes.ops.mask_labels import MaskLabels
+from augrecipes.recipe.inputs import MaskLabels
 
 
 def output_buffer(out: Any, what: str, sources: Sequence[Any], name: str = "out") -> Allocate:

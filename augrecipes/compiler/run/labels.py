@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.encoded_images import Decodable, is_encoded
-from augrecipes.ops.mask_labels import MaskLabels
+from augrecipes.recipe.inputs import MaskLabels
 
 _UINT8 = np.dtype(np.uint8)
 
