@@ -112,8 +112,8 @@ def suffix_recipe(recipe: Recipe, mode: Mode, count: int, channels: int | None =
     """
     part = _with_section(recipe, mode, steps_of(recipe, mode)[count:])
     # What the recipe's inputs say holds in front of its first step.
-    told = replace(recipe.inputs, channels=channels, dtype=None, min_size=None, mask_labels=None)
-    return replace(part, inputs=told) if count else part
+    inputs = replace(recipe.inputs, channels=channels, dtype=None, min_size=None, mask_labels=None)
+    return replace(part, inputs=inputs) if count else part
 
 
 def _with_section(recipe: Recipe, mode: Mode, steps: tuple[Step, ...]) -> Recipe:
