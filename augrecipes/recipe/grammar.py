@@ -13,13 +13,14 @@ tests/recipe/test_grammar_agrees.py lists each such rule, and holds parser and s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from augrecipes.flow import Dtype
 from augrecipes.ops.catalog import Schema
+from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.step import UNSAID, Step
 
 Optimize = Literal["none", "exact", "fast"]
@@ -89,6 +90,7 @@ class Inputs:
         mask: whether a sample has a mask.
         boxes: None: a sample may not have boxes.
         keypoints: None: a sample may not have keypoints.
+        targets: further images of the scene, by name; see `augrecipes.recipe.targets`.
     """
 
     channels: int | None = None
@@ -97,6 +99,7 @@ class Inputs:
     mask: Presence = "optional"
     boxes: Boxes | None = None
     keypoints: Keypoints | None = None
+    targets: Arguments = field(default_factory=Arguments, metadata=UNSAID)
 
     @property
     def presence(self) -> dict[str, Presence]:
@@ -192,49 +195,6 @@ class NamedView:
     steps: tuple[Step, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key of recipes. Parser, writer, addresses, digest and JSON Schema go over the declarations.
-
-    Attributes:
-        name: as recipes write it.
-        schema: what it takes.
-        field: of the model; empty where it has none.
-        changes: the draws, or only how or under which name they are run, which the digest leaves out.
-    """
-
-    name: str
-    schema: Schema
-    field: str = ""
-    changes: Literal["draws", "run"] = "draws"
-
-
-def key(
-    schema: Schema, about: str, default: Any = MISSING, *, name: str = "", changes: str = "draws", unsaid: bool = False
-) -> Any:
-    """A field of the model that declares the key of its name, or of another `name`; it is written in its place.
-
-    Args:
-        schema: what it takes.
-        about: one sentence of the JSON Schema.
-        default: what is taken where the key is missing; a class stands for what it makes.
-        name: of the key.
-        changes: see Key.
-        unsaid: it is no part of the digest where it is empty.
-    """
-    shown = {"default": default} if isinstance(default, bool | int | str) and default != "" else {}
-    declared = Key(name, {**schema, "description": about, **shown}, changes=cast(Any, changes))
-    start: Any = {"default_factory": default} if isinstance(default, type) else {"default": default}
-    return field(**start, metadata={"key": declared, "unsaid": unsaid})
-
-
-def keys_of(model: type) -> Iterator[Key]:
-    """The keys that the fields of a data class declare, in order."""
-    for each in fields(model):
-        if declared := each.metadata.get("key"):
-            yield replace(declared, name=declared.name or each.name, field=each.name)
-
-
 _TABLES = json.loads(Path(__file__).with_name("grammar.json").read_text(encoding="utf-8"))
 
 
@@ -262,8 +222,11 @@ def _words(table: Schema) -> Schema:
 IMAGE, BOXES, KEYPOINTS, OUTPUT, BAG, TTA = (
     mapping(_TABLES[key]) for key in ("image", "boxes", "keypoints", "output", "bag", "tta")
 )
+TARGET = mapping(_TABLES["target"], required=["like"])
+TARGETS: Schema = {"type": "object", "additionalProperties": {"$ref": "#/$defs/sceneTarget"}}
 _IMAGE, _presence = {"$ref": "#/$defs/image"}, BOXES["properties"]["presence"]
 _inputs = {"image": _IMAGE, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
+_inputs["targets"] = TARGETS
 INPUTS = {**mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
 VIEW = mapping(_TABLES["view"], required=["steps"])
 TEXT: Schema = {"type": "string"}
