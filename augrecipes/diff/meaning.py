@@ -130,13 +130,14 @@ def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
     drawn = {name: getattr(recipe, key.field) for name, key in KEYS.items() if key.field and key.changes == "draws"}
     inputs = asdict(recipe.inputs)
     del inputs["targets"]
+    image = {key: inputs.pop(key) for key in ("channels", "dtype", "range", "nodata", "min_size")}
     outputs = {name: _output(recipe.outputs.get(name, recipe.output)) for name in recipe.scales}
     return drawn | {
         "scales": dict(recipe.scales),
         "bag": asdict(recipe.bag or Bag()) if recipe.facts.tiles else {},
         "views": {view.name: {"count": view.count, "of": view.of} for view in recipe.views if "train" in modes},
         "tta": recipe.tta and asdict(recipe.tta),
-        "inputs": {"image": {key: inputs.pop(key) for key in ("channels", "dtype", "min_size")}, **inputs},
+        "inputs": {"image": image, **inputs},
         "targets": {name: asdict(target) for name, target in recipe.targets.items()},
         "output": outputs if recipe.facts.scales else _output(recipe.output),
         "batch": {

@@ -13,15 +13,14 @@ tests/recipe/test_grammar_agrees.py lists each such rule, and holds parser and s
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
-from augrecipes.flow import Dtype
 from augrecipes.ops.catalog import Schema
-from augrecipes.ops.frozen import Arguments
-from augrecipes.ops.step import UNSAID, Step
+from augrecipes.ops.step import Step
+from augrecipes.recipe.inputs import OF_IMAGES
 
 Optimize = Literal["none", "exact", "fast"]
 Pick = Literal["random", "first", "stride"]  # of tiles
@@ -30,94 +29,6 @@ RuleName = Literal[
     "coarse_fields", "crop_first", "drop_noops", "join_colours", "join_warps", "own_noise", "read_scaled",
     "reduce_first", "shrink_first",
 ]  # fmt: skip
-Presence = Literal["absent", "optional", "required"]
-
-
-@dataclass(frozen=True, slots=True)
-class Boxes:
-    """How bounding boxes arrive. Fields are albumentations' BboxParams of the same names.
-
-    Attributes:
-        format: `pascal_voc`, `coco`, `yolo` or `albumentations`.
-        labels: name of the key that holds one label a box, or None.
-        min_area: boxes smaller than this after a step are dropped, px².
-        min_visibility: boxes of which less than this fraction is left are dropped, 0..1.
-        min_width: px.
-        min_height: px.
-        clip: clip boxes to the image before the first step.
-        presence: whether a sample must have boxes.
-    """
-
-    format: str = "pascal_voc"
-    labels: str | None = "box_labels"
-    min_area: float = 0.0
-    min_visibility: float = 0.0
-    min_width: float = 0.0
-    min_height: float = 0.0
-    clip: bool = False
-    presence: Presence = "optional"
-
-
-@dataclass(frozen=True, slots=True)
-class Keypoints:
-    """How keypoints arrive.
-
-    Attributes:
-        format: `xy`, `yx`, `xya`, `xys`, `xyas`, `xysa` or `xyz`.
-        labels: name of the key that holds one label a point, or None.
-        remove_invisible: drop points that leave the image.
-        presence: whether a sample must have keypoints.
-        of: `boxes`: points belong to boxes, and those of a box that is dropped are dropped, too.
-        flip_pairs: places of points in their object, or labels, that a mirror exchanges; None: nobody says.
-    """
-
-    format: str = "xy"
-    labels: str | None = None
-    remove_invisible: bool = True
-    presence: Presence = "optional"
-    of: str | None = field(default=None, metadata=UNSAID)
-    flip_pairs: tuple[tuple[Any, Any], ...] | None = field(default=None, metadata=UNSAID)
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What arrives at the first step.
-
-    Attributes:
-        channels: of the image; None: whatever is given (Datasets decode to 3).
-        dtype: of the image; None: whatever is given. Files are uint8.
-        min_size: smallest (height, width) in px, or None; of a pair's coarsest target, whose grid ties the others.
-        mask: whether a sample has a mask.
-        boxes: None: a sample may not have boxes.
-        keypoints: None: a sample may not have keypoints.
-        targets: further images of the scene, by name; see `augrecipes.recipe.targets`.
-    """
-
-    channels: int | None = None
-    dtype: Dtype | None = field(default=None, metadata=UNSAID)
-    min_size: tuple[int, int] | None = None
-    mask: Presence = "optional"
-    boxes: Boxes | None = None
-    keypoints: Keypoints | None = None
-    targets: Arguments = field(default_factory=Arguments, metadata=UNSAID)
-
-    @property
-    def presence(self) -> dict[str, Presence]:
-        """Whether a sample has a mask, boxes and keypoints."""
-        points = {"boxes": self.boxes, "keypoints": self.keypoints}
-        return {"mask": self.mask} | {name: said.presence if said else "absent" for name, said in points.items()}
-
-    @property
-    def taken(self) -> frozenset[str]:
-        """Which of mask, boxes and keypoints a sample may have."""
-        return frozenset(name for name, presence in self.presence.items() if presence != "absent")
-
-    @property
-    def row_keys(self) -> frozenset[str]:
-        """Keys of a sample that have a row for each box or keypoint."""
-        boxes = {"boxes", "object", "masks", self.boxes.labels} if self.boxes else set()
-        points = {"keypoints", "keypoint_object", "keypoint_number", self.keypoints.labels} if self.keypoints else set()
-        return frozenset(key for key in boxes | points if key is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +106,49 @@ class NamedView:
     steps: tuple[Step, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of recipes. Parser, writer, addresses, digest and JSON Schema go over the declarations.
+
+    Attributes:
+        name: as recipes write it.
+        schema: what it takes.
+        field: of the model; empty where it has none.
+        changes: the draws, or only how or under which name they are run, which the digest leaves out.
+    """
+
+    name: str
+    schema: Schema
+    field: str = ""
+    changes: Literal["draws", "run"] = "draws"
+
+
+def key(
+    schema: Schema, about: str, default: Any = MISSING, *, name: str = "", changes: str = "draws", unsaid: bool = False
+) -> Any:
+    """A field of the model that declares the key of its name, or of another `name`; it is written in its place.
+
+    Args:
+        schema: what it takes.
+        about: one sentence of the JSON Schema.
+        default: what is taken where the key is missing; a class stands for what it makes.
+        name: of the key.
+        changes: see Key.
+        unsaid: it is no part of the digest where it is empty.
+    """
+    shown = {"default": default} if isinstance(default, bool | int | str) and default != "" else {}
+    declared = Key(name, {**schema, "description": about, **shown}, changes=cast(Any, changes))
+    start: Any = {"default_factory": default} if isinstance(default, type) else {"default": default}
+    return field(**start, metadata={"key": declared, "unsaid": unsaid})
+
+
+def keys_of(model: type) -> Iterator[Key]:
+    """The keys that the fields of a data class declare, in order."""
+    for each in fields(model):
+        if declared := each.metadata.get("key"):
+            yield replace(declared, name=declared.name or each.name, field=each.name)
+
+
 _TABLES = json.loads(Path(__file__).with_name("grammar.json").read_text(encoding="utf-8"))
 
 
@@ -225,7 +179,8 @@ IMAGE, BOXES, KEYPOINTS, OUTPUT, BAG, TTA = (
 TARGET = mapping(_TABLES["target"], required=["like"])
 TARGETS: Schema = {"type": "object", "additionalProperties": {"$ref": "#/$defs/sceneTarget"}}
 _IMAGE, _presence = {"$ref": "#/$defs/image"}, BOXES["properties"]["presence"]
-_inputs = {"image": _IMAGE, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
+_inputs = {key: IMAGE["properties"][key] for key in OF_IMAGES}
+_inputs |= {"image": _IMAGE, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
 _inputs["targets"] = TARGETS
 INPUTS = {**mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
 VIEW = mapping(_TABLES["view"], required=["steps"])

@@ -18,8 +18,8 @@ from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
 from augrecipes.ops.step import NOWHERE, Position, Step, label
 from augrecipes.recipe import grammar
-from augrecipes.recipe.declared import Key, key, keys_of
-from augrecipes.recipe.grammar import UINT8_HWC, Bag, Boxes, Inputs, Keypoints, NamedView, Normalize, Output
+from augrecipes.recipe.grammar import UINT8_HWC, Bag, NamedView, Normalize, Output, key
+from augrecipes.recipe.inputs import Boxes, Inputs, Keypoints
 from augrecipes.recipe.kinds import Facts, Kind, facts
 from augrecipes.recipe.methods import RecipeMethods
 
@@ -187,16 +187,16 @@ class Recipe(Displayed, RecipeMethods):
         return tuple(self.view(view.name) for view in self.views) or (self,)
 
 
-KEYS: dict[str, Key] = {
+KEYS: dict[str, grammar.Key] = {
     declared.name: declared
     for declared in (
-        Key("version", {"const": 1, "description": "Version of the recipe language."}),
-        *keys_of(Recipe),
-        Key("targets", {**grammar.TARGETS, "description": "Further images of the scene, by name; a part of `inputs`."}),
-        Key("shared", {**STEPS, "description": "Views: steps before all of them."}),
-        Key("extends", {**TEXT, "minLength": 1, "description": "Gallery name or path of what this varies."}),
-        Key("set", {"type": "object", "description": "Variants: values by address: RandomCrop.height."}),
-        Key("without", {"anyOf": [listing(TEXT), TEXT], "description": "Variants: steps left out."}),
+        grammar.Key("version", {"const": 1, "description": "Version of the recipe language."}),
+        *grammar.keys_of(Recipe),
+        grammar.Key("targets", {**grammar.TARGETS, "description": "Further images of the scene; a part of `inputs`."}),
+        grammar.Key("shared", {**STEPS, "description": "Views: steps before all of them."}),
+        grammar.Key("extends", {**TEXT, "minLength": 1, "description": "Gallery name or path of what this varies."}),
+        grammar.Key("set", {"type": "object", "description": "Variants: values by address: RandomCrop.height."}),
+        grammar.Key("without", {"anyOf": [listing(TEXT), TEXT], "description": "Variants: steps left out."}),
     )
 }
 TOP = grammar.mapping({name: declared.schema for name, declared in KEYS.items()})

@@ -13,7 +13,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from augrecipes.ops.constants import INTERPOLATION
-from augrecipes.recipe.grammar import TAKEN, TARGET, Inputs
+from augrecipes.recipe.grammar import TAKEN, TARGET
+from augrecipes.recipe.inputs import Inputs
 from augrecipes.recipe.keys import Context
 from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
 

@@ -72,7 +72,8 @@ def _checked(array: Any, name: str, target: Target, inputs: Inputs) -> np.ndarra
     if not isinstance(array, np.ndarray):
         raise DataError(f"{name} must be a numpy array, got {type(array).__name__}")
     if target.is_image:
-        alone = replace(inputs, channels=None, min_size=None, dtype=target.dtype or inputs.dtype)
+        dtype: Any = target.dtype or inputs.dtype
+        alone = replace(inputs, channels=None, min_size=None, dtype=dtype)
         return check_image(with_channels(array, name, LIKE["image"]), alone, name)
     if target.has_directions:
         channels = CHANNELS[target.like]
