@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from augrecipes.flow import Dtype
+from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.step import UNSAID
 
 Presence = Literal["absent", "optional", "required"]
@@ -93,6 +94,7 @@ class Inputs:
         boxes: None: a sample may not have boxes.
         keypoints: None: a sample may not have keypoints.
         mask_labels: what the stored values of masks stand for; None: they are labels.
+        targets: further images of the scene, by name; see `augrecipes.recipe.targets`.
     """
 
     channels: int | None = None
@@ -104,6 +106,7 @@ class Inputs:
     boxes: Boxes | None = None
     keypoints: Keypoints | None = None
     mask_labels: MaskLabels | None = field(default=None, metadata=UNSAID)
+    targets: Arguments = field(default_factory=Arguments, metadata=UNSAID)
 
     @property
     def is_deep(self) -> bool:
