@@ -11,6 +11,7 @@ import numpy as np
 
 from augrecipes.compat import Mixin
 from augrecipes.compat.albumentations import change_class
+from augrecipes.compat.steps import functions_of
 from augrecipes.errors import DataError
 from augrecipes.ops.fills import setting
 from augrecipes.ops.records import op_record
@@ -79,8 +80,8 @@ def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
             cls = type(step)
             change_class(step, type(cls)(cls.__name__, (InUnitRange, cls), {"__module__": cls.__module__}))
             step.own_range, step.image_names = inputs.full_range, names
-        if inputs.nodata is not None and moves and "mask" in step._key2func:
-            step._key2func[VALID] = _ValidPlane(step)
+        if inputs.nodata is not None and moves and "mask" in functions_of(step):
+            functions_of(step)[VALID] = _ValidPlane(step)
 
 
 class _ValidPlane:
