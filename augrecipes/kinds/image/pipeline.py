@@ -71,7 +71,7 @@ class ImagePipeline(Pipeline):
         self._lowered, sites = lower(compiled.plans[arrival].steps)
         transforms = [*transforms_of(self._lowered)]
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
-        self.sinks = {"image": Sink(compiled.recipe.output)}
+        self.sinks = {"image": Sink(compiled.recipe.output, compiled.recipe.inputs.range)}
         steps = compiled.plans[arrival].steps
         self._has_own_classes = any(is_registered(leaf.name) for step in steps for leaf in singles(step))
         row_keys = compiled.recipe.inputs.row_keys
@@ -105,7 +105,7 @@ class ImagePipeline(Pipeline):
     def run_batch(self, output: BatchOutput, positions: Sequence[int], samples: SampleColumns) -> None:
         """Make some samples of a batch: side by side by a program, and by themselves what that leaves."""
         image, others = samples.image, samples.others
-        arrival = "uint8" if isinstance(image, MappedImages) else arrival_of(image[0])
+        arrival = "uint8" if isinstance(image, MappedImages) else arrival_of(image[0], self.recipe.inputs)
         if not self.recipe.targets and (others is None or self.usual_targets.issuperset(others[0])):
             labelled = samples.with_labels(self.recipe.inputs.mask_labels)
             positions_left = self.coming(arrival).program_runner.run_batch(output, positions, labelled)
@@ -253,7 +253,7 @@ class ImagePipeline(Pipeline):
 
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
         """How a sample comes; DataError where an array in it is no target, and would come back as it went in."""
-        arrival = "together" if self.recipe.targets else arrival_of(targets.get("image"))
+        arrival = "together" if self.recipe.targets else arrival_of(targets.get("image"), self.recipe.inputs)
         warn_of_floats(self, targets.get("image"))
         if self.usual_targets.issuperset(targets):
             return arrival
@@ -266,6 +266,11 @@ class ImagePipeline(Pipeline):
             elif is_array(value):
                 refuse_stranger(self, name)
         return arrival
+
+    @property
+    def image_names(self) -> tuple[str, ...]:
+        """Names of targets that may hold images: of the sample, and of what travels beside it."""
+        return ("image", *(name for name, like in self.likes.items() if LIKE[like].is_image))
 
     @property
     def likes(self) -> dict[str, str]:
