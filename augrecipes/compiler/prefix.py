@@ -70,7 +70,8 @@ def described(step: Step) -> dict[str, Any]:
         description["steps"] = [described(child) for child in step.steps]
     else:
         description |= effective(step)
-    description |= {key: value for key, value in (("target", list(step.target)), ("at", step.at)) if value}
+    said = (("target", list(step.target)), ("at", step.at), ("channels", list(step.channels)))
+    description |= {key: value for key, value in said if value}
     description |= {"schedule": step.schedule.plain()} if step.schedule else {}
     if not draws_nothing(step):
         description["site"] = step.site
@@ -97,8 +98,10 @@ def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> Pipelin
     steps = steps_of(recipe, mode)
     check(recipe)
     later = frozenset(step.args["target"] for step in steps[count:] if step.name == groups.DEGRADE)
-    # Masks become labels before the first step: where none is carried out, they are kept as they are.
-    inputs = recipe.inputs if count else replace(recipe.inputs, mask_labels=None)
+    # Masks become labels, and channels are taken, before the first step: where none is carried out, all stays.
+    inputs = recipe.inputs
+    if not count:
+        inputs = replace(inputs, mask_labels=None, channels=inputs.stored_channels, bands=None)
     part = replace(_with_section(recipe, mode, steps[:count]), inputs=inputs, output=UINT8_HWC, outputs=Arguments())
     return build(part, mode, "exact", seed, pauses=True, later=later)
 
@@ -112,7 +115,7 @@ def suffix_recipe(recipe: Recipe, mode: Mode, count: int, channels: int | None =
     """
     part = _with_section(recipe, mode, steps_of(recipe, mode)[count:])
     # What the recipe's inputs say holds in front of its first step.
-    inputs = replace(recipe.inputs, channels=channels, dtype=None, min_size=None, mask_labels=None)
+    inputs = replace(recipe.inputs.behind_take, channels=channels, dtype=None, min_size=None, mask_labels=None)
     return replace(part, inputs=inputs) if count else part
 
 

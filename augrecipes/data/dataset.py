@@ -108,7 +108,7 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
         self.pipeline = self._compiled(mode)
         self.clock = EpochClock()
         chosen_policies(depth, frames)  # or an error for values that are none
-        wanted = channels or self.recipe.inputs.channels or 3
+        wanted = channels or self.recipe.inputs.stored_channels or 3
         self._decode: dict[str, Any] = {"exif": exif, "channels": wanted, "max_pixels": max_pixels}
         self._decode |= {"depth": depth, "frames": frames}
         listed = source() if callable(source) else source

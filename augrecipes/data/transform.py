@@ -73,7 +73,7 @@ class SampleTransform:
         warn_unmixed(recipe, mode)
         self.pipeline = recipe.compile(mode, optimize, seed)
         self._keys, self._index, self._axes = keys, index, axes
-        self._channels = channels or recipe.inputs.channels or 3
+        self._channels = channels or recipe.inputs.stored_channels or 3
         self._calls = CallKeys()
 
     def __repr__(self) -> str:

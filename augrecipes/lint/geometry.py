@@ -161,16 +161,22 @@ def channel_count(recipe: Recipe) -> Findings:
         channels = recipe.inputs.channels
         for top in steps:
             for step in top.walk():
-                record = op_record(step.name)
-                if channels is None or record.channels is None or chance(step) <= 0:
+                record, seen = op_record(step.name), len(step.channels) or channels
+                if channels is not None and step.channels and not step.is_group and max(step.channels) >= channels:
+                    yield Finding(f"{step.name} changes channel {max(step.channels)}, of images of {channels}", step)
+                if seen is None or record.channels is None or chance(step) <= 0:
                     continue
                 # Records list small counts; what takes 5 takes more.
-                if channels in record.channels or channels > max(record.channels) > 3:
+                if seen in record.channels or seen > max(record.channels) > 3:
                     continue
                 takes = " or ".join(str(count) for count in record.channels)
-                extra = "; put ToRGB before it" if channels == 1 and 3 in record.channels else ""
-                yield Finding(f"{step.name} takes {takes} channels, but images have {channels}{extra}", step)
-            if (channels_after := op_record(top.name).channels_after) is not None and not top.target:
+                extra = "; put ToRGB before it" if seen == 1 and 3 in record.channels else ""
+                if seen > 3 and not step.channels:
+                    extra = "; say which of them it changes, such as `channels: [0, 1, 2]`"
+                has = f"its `channels` are {seen}" if step.channels else f"images have {seen}"
+                yield Finding(f"{step.name} takes {takes} channels, but {has}{extra}", step)
+            channels_after = None if top.channels else op_record(top.name).channels_after
+            if channels_after is not None and not top.target:
                 channels = channels_after(effective(top)) if chance(top) >= 1 else None
 
 

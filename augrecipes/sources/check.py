@@ -75,7 +75,7 @@ def look_at_files(
     images, masks = list(table.images), list(table.masks or ())
     every = list(dict.fromkeys([*images, *masks]))
     headers = dict(zip(every, read_headers(every, partial(advance, "reading headers")), strict=True))
-    least, channels = defects.least_sizes(recipe, mode, IMAGE), recipe.inputs.channels or 3
+    least, channels = defects.least_sizes(recipe, mode, IMAGE), recipe.inputs.stored_channels or 3
 
     def by_header(k: int) -> Faults:
         sizes = {}

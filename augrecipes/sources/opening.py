@@ -91,7 +91,7 @@ def open_data(
     Raises:
         DataError: there is nothing, or it is not as it should be.
     """
-    wanted = channels or recipe.inputs.channels
+    wanted = channels or recipe.inputs.stored_channels
     decode: dict[str, Any] = {"channels": wanted or 3, "exif": exif, "max_pixels": max_pixels}
     if is_source(data):
         if masks is not None or split is not None:
@@ -134,7 +134,7 @@ def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPat
         return open_data(recipe, targets, data, masks).sample(0)
     if recipe.facts.scales:
         kinds.part(recipe.kind, "reader").check_roots(recipe, targets, files)
-    channels = recipe.inputs.channels or 3
+    channels = recipe.inputs.stored_channels or 3
     images = {name: read_image(path, channels=channels) for name, path in files.items()}
     return Sample(0, 0, os.fsdecode(files[targets[0]]), images)
 

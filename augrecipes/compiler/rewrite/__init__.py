@@ -88,7 +88,8 @@ def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: A
     if arrival in UNOPTIMIZED_INPUTS or recipe.inputs.is_deep:
         return Plan(steps)
     nodes, fired = apply_rules(steps, flow_of(recipe, arrival), rules_for(recipe, optimize))
-    return Plan(nodes, fired, reads=optimize != "none" and arrival == "encoded" and _leaves_a_part(nodes))
+    whole = recipe.inputs.bands is not None and recipe.inputs.bands.take  # channels are taken of whole images
+    return Plan(nodes, fired, reads=optimize != "none" and arrival == "encoded" and not whole and _leaves_a_part(nodes))
 
 
 def _leaves_a_part(nodes: Steps) -> bool:

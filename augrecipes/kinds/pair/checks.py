@@ -131,7 +131,7 @@ def checked(
         decode: arguments of `read_image`.
     """
     targets, factors, exif = pairs.targets, scale_factors(dict(recipe.scales)), decode.pop("exif", "apply")
-    decode["channels"] = channels = decode.get("channels") or recipe.inputs.channels or 3
+    decode["channels"] = channels = decode.get("channels") or recipe.inputs.stored_channels or 3
     least = defects.least_sizes(recipe, mode, factors)
     paths = list(dict.fromkeys(path for scene in pairs.scenes for path in scene))
     reasons: dict[str, str] = {}

@@ -1,0 +1,65 @@
+"""Steps that change some channels of an image: they see these alone, as an image; the others stay to the last bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compat import Mixin
+from augrecipes.ops.records import op_record
+
+
+class OnChannels(Mixin):  # type: ignore[misc]
+    """In front of a class of transforms: what it draws by, and changes, are the channels of `channel_numbers`."""
+
+    channel_numbers: tuple[int, ...]
+    image_names: frozenset[str] = frozenset({"image", "images", "volume", "volumes"})
+
+    def update_transform_params(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+        """What was drawn, with the shape of these channels."""
+        images = self.image_names & data.keys()
+        shapes = {name: self._stand_in(data[name]) for name in images if data[name] is not None}
+        updated: dict[str, Any] = super().update_transform_params(params=params, data={**data, **shapes})
+        return updated
+
+    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+        """What is drawn by the size of an image, or by these channels of its pixels."""
+        draws_from = op_record(type(self).__name__).draws_from
+        select = self._selected if draws_from is None or "image" in draws_from else self._stand_in
+        parts = {name: select(data[name]) for name in self.image_names & data.keys() if data[name] is not None}
+        drawn: dict[str, Any] = super().get_params_dependent_on_data(params=params, data={**data, **parts})
+        return drawn
+
+    def apply_with_params(self, params: dict[str, Any], *args: Any, **data: Any) -> dict[str, Any]:
+        """A sample whose images have the changed channels, and the others as they were."""
+        images = {name: data[name] for name in self.image_names & data.keys() if data[name] is not None}
+        parts = {name: self._selected(image) for name, image in images.items()}
+        shape = next((part.shape[-3:] for part in parts.values()), params["shape"])
+        done: dict[str, Any] = super().apply_with_params({**params, "shape": shape}, *args, **{**data, **parts})
+        for name, image in images.items():
+            changed = np.asarray(done[name])
+            done[name] = whole = np.array(image)
+            whole[..., self.channel_numbers] = changed.reshape(parts[name].shape)  # some steps drop the axis of grey
+        return done
+
+    def _selected(self, image: Any) -> np.ndarray:
+        self._stand_in(image)
+        return np.take(image, self.channel_numbers, axis=-1)
+
+    def _stand_in(self, image: Any) -> np.ndarray:
+        """An array of the shape and dtype of these channels, without pixels of its own."""
+        array = np.asarray(image)
+        count = array.shape[-1]
+        if max(self.channel_numbers) >= count:
+            raise ValueError(f"it changes channel {max(self.channel_numbers)}, and the image has {count} channels")
+        return np.broadcast_to(np.zeros((), array.dtype), (*array.shape[:-1], len(self.channel_numbers)))
+
+
+def limit_to_channels(step: Any, numbers: tuple[int, ...]) -> None:
+    """Let a transform change these channels alone. Only before it is put into a group."""
+    from augrecipes.compat.albumentations import change_class
+
+    cls = type(step)
+    change_class(step, type(cls)(cls.__name__, (OnChannels, cls), {"__module__": cls.__module__}))
+    step.channel_numbers = numbers
