@@ -13,7 +13,7 @@ from augrecipes.recipe import derive, suggest
 from augrecipes.recipe.batch_steps import build_batch, check_batch
 from augrecipes.recipe.checks import check_steps, obstacles, other_default
 from augrecipes.recipe.grammar import RESERVED, NamedView
-from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_output, build_scales, build_tta
+from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_output, build_scales, build_tta, with_stack
 from augrecipes.recipe.kinds import owners
 from augrecipes.recipe.model import DERIVED, KEYS, Arguments, Recipe, Step, label
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
@@ -61,7 +61,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     output, by_target = build_output(context, top.entries.get("output"))
     recipe = Recipe(
         _name(context, top),
-        inputs=build_inputs(context, top.entries.get("inputs")),
+        inputs=with_stack(context, top, build_inputs(context, top.entries.get("inputs"))),
         steps=steps,
         eval=evaluation,
         output=output,

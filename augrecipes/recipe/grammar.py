@@ -86,6 +86,7 @@ class Inputs:
         channels: of the image; None: whatever is given (Datasets decode to 3).
         dtype: of the image; None: whatever is given. Files are uint8.
         min_size: smallest (height, width) in px, or None; of a pair's coarsest target, whose grid ties the others.
+        stack: `frames`: a sample is a stack of frames under `images`, of one scene; None: it is one image.
         mask: whether a sample has a mask.
         boxes: None: a sample may not have boxes.
         keypoints: None: a sample may not have keypoints.
@@ -94,6 +95,7 @@ class Inputs:
     channels: int | None = None
     dtype: Dtype | None = field(default=None, metadata=UNSAID)
     min_size: tuple[int, int] | None = None
+    stack: str | None = field(default=None, metadata=UNSAID)
     mask: Presence = "optional"
     boxes: Boxes | None = None
     keypoints: Keypoints | None = None
@@ -112,7 +114,7 @@ class Inputs:
     @property
     def row_keys(self) -> frozenset[str]:
         """Keys of a sample that have a row for each box or keypoint."""
-        boxes = {"boxes", "object", "masks", self.boxes.labels} if self.boxes else set()
+        boxes = {"boxes", "object", "masks" * (not self.stack) or None, self.boxes.labels} if self.boxes else set()
         points = {"keypoints", "keypoint_object", "keypoint_number", self.keypoints.labels} if self.keypoints else set()
         return frozenset(key for key in boxes | points if key is not None)
 
@@ -263,14 +265,13 @@ IMAGE, BOXES, KEYPOINTS, OUTPUT, BAG, TTA = (
     mapping(_TABLES[key]) for key in ("image", "boxes", "keypoints", "output", "bag", "tta")
 )
 _IMAGE, _presence = {"$ref": "#/$defs/image"}, BOXES["properties"]["presence"]
-_inputs = {"image": _IMAGE, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
+STACK: Schema = _TABLES["stack"]
+_inputs = {"image": _IMAGE, "stack": STACK, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
 INPUTS = {**mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
 VIEW = mapping(_TABLES["view"], required=["steps"])
 TEXT: Schema = {"type": "string"}
 STEPS = listing({"$ref": "#/$defs/step"})
-SCALES: Schema = {
-    "type": "object", "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 64}, "minProperties": 2,
-}  # fmt: skip
+SCALES: Schema = _TABLES["scales"]
 RESERVED: dict[str, str] = _TABLES["reserved"]  # keys of later versions, and what they are for
 # Keys of samples and of `output:`, which no target may take.
 TAKEN = frozenset({*_TABLES["taken"], *OUTPUT["properties"]})

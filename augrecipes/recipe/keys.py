@@ -16,8 +16,20 @@ from math import ceil, gcd
 from typing import Any, get_args
 
 from augrecipes.recipe.arguments import Schema, check_value
-from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, OUTPUT, SCALES, TAKEN, TTA, Presence, SlidingWindow, TtaViews
-from augrecipes.recipe.kinds import Facts, Kind, facts
+from augrecipes.recipe.grammar import (
+    BAG,
+    IMAGE,
+    INPUTS,
+    OUTPUT,
+    SCALES,
+    STACK,
+    TAKEN,
+    TTA,
+    Presence,
+    SlidingWindow,
+    TtaViews,
+)
+from augrecipes.recipe.kinds import Facts, Kind, facts, owners
 from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Normalize, Output, Position, Step
 from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
 from augrecipes.recipe.problems import Problems, near
@@ -105,6 +117,11 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
     if not isinstance(node, MappingNode) or not values:
         return Inputs()
     inputs = _image(context, node, values)
+    if "stack" in values and "stack" not in context.scales:
+        inputs["stack"] = values["stack"]
+        if "stack" not in context.facts.keys:
+            message = f"belongs to recipes of kind {owners('stack')}, and this is kind {context.kind}"
+            context.problems.add("E402", node.at["stack"], message, "inputs.stack")
     for key, cls in _ANNOTATIONS.items():
         if (value := values.get(key)) is None:
             continue
@@ -127,6 +144,17 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
         message = "all are places in an object (0, 1, ...), or names that `labels:` has the key of; each once"
         context.problems.add("E402", at["flip_pairs"], message, "inputs.keypoints.flip_pairs")
     return Inputs(**inputs)
+
+
+def with_stack(context: Context, top: MappingNode, inputs: Inputs) -> Inputs:
+    """The inputs with what the key `stack:` says, which may stand in `inputs:`, too."""
+    node = top.entries.get("stack")
+    if node is not None and context.value(node, STACK, "E204", "stack"):
+        inputs = replace(inputs, stack=plain(node))
+    for key in ("batch", "tta") if inputs.stack else ():
+        if key in top.entries:
+            context.problems.add("E402", top.at[key], "takes single images, and a sample is a stack of frames", key)
+    return inputs
 
 
 def _image(context: Context, node: MappingNode, values: Mapping[str, Any]) -> dict[str, Any]:

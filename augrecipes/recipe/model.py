@@ -186,6 +186,7 @@ KEYS: dict[str, grammar.Key] = {
     for declared in (
         grammar.Key("version", {"const": 1, "description": "Version of the recipe language."}),
         *grammar.keys_of(Recipe),
+        grammar.Key("stack", grammar.STACK),
         grammar.Key("shared", {**STEPS, "description": "Views: steps before all of them."}),
         grammar.Key("extends", {**TEXT, "minLength": 1, "description": "Gallery name or path of what this varies."}),
         grammar.Key("set", {"type": "object", "description": "Variants: values by address: RandomCrop.height."}),
