@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from augrecipes.errors import NO_HINT, Fix, Hint
@@ -12,10 +13,10 @@ from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.recipe import derive, suggest
 from augrecipes.recipe.batch_steps import build_batch, check_batch
 from augrecipes.recipe.checks import check_steps, obstacles, other_default
-from augrecipes.recipe.grammar import RESERVED, NamedView
-from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_output, build_scales, build_tta, with_stack
+from augrecipes.recipe.grammar import RESERVED, STACK, NamedView
+from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_output, build_scales, build_tta
 from augrecipes.recipe.kinds import owners
-from augrecipes.recipe.model import DERIVED, KEYS, Arguments, Recipe, Step, label
+from augrecipes.recipe.model import DERIVED, KEYS, Arguments, Inputs, Recipe, Step, label
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
 from augrecipes.recipe.problems import Problems, near, noted
 from augrecipes.recipe.steps import build_steps
@@ -61,7 +62,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     output, by_target = build_output(context, top.entries.get("output"))
     recipe = Recipe(
         _name(context, top),
-        inputs=with_stack(context, top, build_inputs(context, top.entries.get("inputs"))),
+        inputs=_with_stack(context, top, build_inputs(context, top.entries.get("inputs"))),
         steps=steps,
         eval=evaluation,
         output=output,
@@ -87,6 +88,17 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         step, message, fix = other
         problems.note(noted(recipe.file, step.position, message, "L504", "group-defaults", "warning", (fix,)))
     return recipe
+
+
+def _with_stack(context: Context, top: MappingNode, inputs: Inputs) -> Inputs:
+    """The inputs with what the key `stack:` says, which may stand in `inputs:`, too."""
+    node = top.entries.get("stack")
+    if node is not None and context.value(node, STACK, "E204", "stack"):
+        inputs = replace(inputs, stack=plain(node))
+    for key in ("batch", "tta") if inputs.stack else ():
+        if key in top.entries:
+            context.problems.add("E402", top.at[key], "takes single images, and a sample is a stack of frames", key)
+    return inputs
 
 
 def _plain_values(context: Context, top: MappingNode) -> dict[str, Any]:
