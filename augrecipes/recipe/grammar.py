@@ -176,10 +176,13 @@ def _words(table: Schema) -> Schema:
 IMAGE, BOXES, KEYPOINTS, OUTPUT, BAG, TTA = (
     mapping(_TABLES[key]) for key in ("image", "boxes", "keypoints", "output", "bag", "tta")
 )
+TARGET = mapping(_TABLES["target"], required=["like"])
+TARGETS: Schema = {"type": "object", "additionalProperties": {"$ref": "#/$defs/sceneTarget"}}
 _IMAGE, _presence = {"$ref": "#/$defs/image"}, BOXES["properties"]["presence"]
 STACK: Schema = {"enum": ["frames"], "description": "Images: a sample is a stack of frames, under one draw."}
 _inputs = {key: IMAGE["properties"][key] for key in OF_IMAGES} | {"stack": STACK}
 _inputs |= {"image": _IMAGE, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
+_inputs["targets"] = TARGETS
 INPUTS = {**mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
 VIEW = mapping(_TABLES["view"], required=["steps"])
 TEXT: Schema = {"type": "string"}

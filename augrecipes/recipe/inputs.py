@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from augrecipes.flow import Dtype
+from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.step import UNSAID
 
 Presence = Literal["absent", "optional", "required"]
@@ -76,6 +77,7 @@ class Inputs:
         mask: whether a sample has a mask.
         boxes: None: a sample may not have boxes.
         keypoints: None: a sample may not have keypoints.
+        targets: further images of the scene, by name; see `augrecipes.recipe.targets`.
     """
 
     channels: int | None = None
@@ -87,6 +89,7 @@ class Inputs:
     mask: Presence = "optional"
     boxes: Boxes | None = None
     keypoints: Keypoints | None = None
+    targets: Arguments = field(default_factory=Arguments, metadata=UNSAID)
 
     @property
     def is_deep(self) -> bool:

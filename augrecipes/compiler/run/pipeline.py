@@ -26,6 +26,7 @@ from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.objects import follow_mirrors
 from augrecipes.compiler.run.output_size_guard import guard
 from augrecipes.compiler.run.step_calls import call_plain, step_call
+from augrecipes.compiler.run.target_steps import carry_targets
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops import groups, registry
@@ -79,6 +80,7 @@ class Pipeline(AsCompose):
         for made, site, shared in sites:
             made.random_generator, made.py_random = self.draws.add(site, shared=shared)
         guard(sites, self.recipe.max_bytes, self.cells)
+        sites = [*sites, *carry_targets(sites, self.recipe.targets, self.draws)]
         self.run_through(transforms)
         self.sites, self._labels = sites, {id(made): site for made, site, _ in sites}
         # Bare calls live in epochs that `at` refuses, so that the two can never meet.

@@ -40,6 +40,8 @@ from augrecipes.kinds.image.steps import run_steps, trace_steps
 from augrecipes.ops.registry import is_registered
 from augrecipes.seeds import key_part
 
+_FURTHER = "a sample has further targets, which move by the steps as albumentations runs them"
+
 
 class ImagePipeline(Pipeline):
     """A compiled recipe of kind image.
@@ -55,7 +57,8 @@ class ImagePipeline(Pipeline):
     `masks`, of boxes one each, `mask3d`, `masks3d`) and what `add_targets` has named. One draw is for all of a sample,
     whose steps run as they are written, whatever `optimize` says. Images come out as `output` says (a volume as
     C×D×H×W or D×H×W×C), masks as `mask` does. An array of any other name is an error; whatever is no array comes out as
-    it went in.
+    it went in. The recipe's own `targets:` go in and come out by their names, each with an interpolation, a fill and a
+    grid of its own.
 
     `out`, an array or a torch tensor of the very shape and dtype, is written to and comes out as `image`. It may also
     be a function (shape, dtype) → array; then that array comes out.
@@ -107,7 +110,7 @@ class ImagePipeline(Pipeline):
         """Make some samples of a batch: side by side by a program, and by themselves what that leaves."""
         image, others = samples.image, samples.others
         arrival = "uint8" if isinstance(image, MappedImages) else arrival_of(image[0])
-        if others is None or self.usual_targets.issuperset(others[0]):
+        if not self.recipe.targets and (others is None or self.usual_targets.issuperset(others[0])):
             positions_left = self.coming(arrival).program_runner.run_batch(output, positions, samples)
         else:
             positions_left = positions
@@ -197,7 +200,7 @@ class ImagePipeline(Pipeline):
     @property
     def native(self) -> Program | str:
         """What carries out samples of an image alone without Python, or why nothing does."""
-        return self.programs.images
+        return _FURTHER if self.recipe.targets else self.programs.images
 
     @property
     def at_once(self) -> Program | str:
@@ -224,6 +227,8 @@ class ImagePipeline(Pipeline):
         """
         if self.outputs != ("image",):
             return "a sample is more than one image"
+        if self.recipe.targets:
+            return _FURTHER
         programs = self.coming("encoded" if files and self.reads else "uint8").programs
         if programs.why_not_together is not None or "mask" not in targets:
             return programs.why_not_together
@@ -246,12 +251,14 @@ class ImagePipeline(Pipeline):
 
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
         """How a sample comes; DataError where an array in it is no target, and would come back as it went in."""
-        arrival = arrival_of(targets.get("image"))
+        arrival = "together" if self.recipe.targets else arrival_of(targets.get("image"))
         warn_of_floats(self, targets.get("image"))
         if self.usual_targets.issuperset(targets):
             return arrival
         for name in targets.keys() - self.usual_targets:
             value = targets[name]
+            if name in self.recipe.targets:
+                continue
             if name in self.likes and value is not None:
                 arrival = "together"
             elif is_array(value):
@@ -285,7 +292,7 @@ class ImagePipeline(Pipeline):
         for name, like in (additional_targets or {}).items():
             if like not in LIKE:
                 raise ValueError(f"{name}: a target can be like {', '.join(LIKE)}, not {like!r}")
-            if name in self.usual_targets or name in STACKS or name == "out":
+            if name in self.usual_targets or name in STACKS or name in self.recipe.targets or name == "out":
                 raise ValueError(f"{name!r} is a target already")
         super().add_targets(additional_targets)
         if self.nested is not None:

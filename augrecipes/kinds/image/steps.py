@@ -11,6 +11,7 @@ from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.run.extra_targets import take_extra_targets
 from augrecipes.compiler.run.points import Points, take_points
 from augrecipes.compiler.run.program_runner import Key
+from augrecipes.compiler.run.scene_targets import take_scene_targets
 from augrecipes.compiler.run.targets import DTYPES, check_presence, image_in, mask_in, mask_out
 from augrecipes.errors import AugrecipesError, DataError, counted
 from augrecipes.ops.fills import mask_dtype
@@ -56,7 +57,9 @@ def _prepare(pipeline: Any, targets: dict[str, Any]) -> tuple[dict[str, Any], Se
     """The targets as albumentations wants them, the extra ones, and boxes and keypoints."""
     inputs = pipeline.recipe.inputs
     sample = dict(targets)
-    extra = take_extra_targets(sample, pipeline.likes, inputs) if pipeline.arrival == "together" else ()
+    extra: list[Any] = []
+    if pipeline.arrival == "together":
+        extra = [*take_extra_targets(sample, pipeline.likes, inputs), *take_scene_targets(sample, inputs)]
     sample["image"] = image = image_in(sample.get("image"), inputs)
     mask = sample.get("mask")
     of_frames = sample.pop("masks", None) if inputs.stack else None
