@@ -99,9 +99,10 @@ def _with_stack(context: Context, top: MappingNode, inputs: Inputs) -> Inputs:
     node = top.entries.get("stack")
     if node is not None and context.value(node, STACK, "E204", "stack"):
         inputs = replace(inputs, stack=plain(node))
-    for key in ("batch", "tta") if inputs.stack else ():
-        if key in top.entries:
-            context.problems.add("E402", top.at[key], "takes single images, and a sample is a stack of frames", key)
+    there = {"nodata": inputs.nodata is not None} | {key: key in top.entries for key in ("batch", "tta", "targets")}
+    for key in (key for key, is_there in there.items() if is_there and inputs.stack):
+        place = top.at.get(key, top.place)
+        context.problems.add("E402", place, "goes with single images, and a sample is a stack of frames", key)
     return inputs
 
 
