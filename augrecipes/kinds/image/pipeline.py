@@ -18,12 +18,7 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import singles
-from augrecipes.compiler.run.batch import (
-    AllocateTarget,
-    BatchOutput,
-    SampleColumns,
-    output_buffer,
-)
+from augrecipes.compiler.run.batch import AllocateTarget, BatchOutput, SampleColumns, output_buffer
 from augrecipes.compiler.run.batch_threads import busy_threads
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, refuse_stranger
 from augrecipes.compiler.run.labels import with_labels
@@ -73,7 +68,8 @@ class ImagePipeline(Pipeline):
         transforms = [*transforms_of(self._lowered)]
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
         self.sinks = {"image": Sink(compiled.recipe.output, compiled.recipe.inputs.range)}
-        self.targets = self.outputs = ("images",) if compiled.recipe.inputs.stack else ("image",)
+        if compiled.recipe.inputs.stack:
+            self.targets = self.outputs = ("images",)
         steps = compiled.plans[arrival].steps
         self._has_own_classes = any(is_registered(leaf.name) for step in steps for leaf in singles(step))
         row_keys = compiled.recipe.inputs.row_keys
