@@ -99,6 +99,9 @@ def _with_stack(context: Context, top: MappingNode, inputs: Inputs) -> Inputs:
     node = top.entries.get("stack")
     if node is not None and context.value(node, STACK, "E204", "stack"):
         inputs = replace(inputs, stack=plain(node))
+    elif inputs.stack and "stack" not in context.facts.keys:
+        message = f"belongs to recipes of kind {owners('stack')}, and this is kind {context.kind}"
+        context.problems.add("E402", top.entries["inputs"].at["stack"], message, "inputs.stack")  # type: ignore[union-attr]
     there = {"nodata": inputs.nodata is not None} | {key: key in top.entries for key in ("batch", "tta", "targets")}
     for key in (key for key, is_there in there.items() if is_there and inputs.stack):
         place = top.at.get(key, top.place)

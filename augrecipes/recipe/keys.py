@@ -18,7 +18,7 @@ from typing import Any, get_args
 from augrecipes.recipe.arguments import Schema, check_value
 from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, OUTPUT, SCALES, TAKEN, TTA, SlidingWindow, TtaViews
 from augrecipes.recipe.inputs import DEPTHS, OF_IMAGES, RANGES, MaskLabels, Presence
-from augrecipes.recipe.kinds import Facts, Kind, facts, owners
+from augrecipes.recipe.kinds import Facts, Kind, facts
 from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Normalize, Output, Position, Step
 from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
 from augrecipes.recipe.problems import Problems, near
@@ -108,9 +108,6 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
     inputs = _image(context, node, values)
     if "stack" in values and "stack" not in context.scales:
         inputs["stack"] = values["stack"]
-        if "stack" not in context.facts.keys:
-            message = f"belongs to recipes of kind {owners('stack')}, and this is kind {context.kind}"
-            context.problems.add("E402", node.at["stack"], message, "inputs.stack")
     if isinstance(mask := values.get("mask"), dict):
         inputs["mask_labels"] = _mask_labels(context, node.entries["mask"], mask)
         values["mask"] = mask.get("presence", "optional")
