@@ -20,7 +20,6 @@ from augrecipes.recipe.model import DERIVED, KEYS, Arguments, Inputs, Recipe, St
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
 from augrecipes.recipe.outputs import build_output
 from augrecipes.recipe.problems import Problems, near, noted
-from augrecipes.recipe.step_channels import check_statistics
 from augrecipes.recipe.steps import build_steps
 from augrecipes.recipe.targets import build_targets
 from augrecipes.recipe.variants import Resolved
@@ -90,7 +89,6 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     if recipe.tta is not None:
         _check_undone(context, top, recipe)
     check_batch(context, recipe)
-    check_statistics(context, top, recipe)
     if context.translated and problems and (other := other_default(recipe)):
         step, message, fix = other
         problems.note(noted(recipe.file, step.position, message, "L504", "group-defaults", "warning", (fix,)))

@@ -171,11 +171,11 @@ def _image(context: Context, node: MappingNode, values: Mapping[str, Any]) -> di
 
 def _name_channels(context: Context, node: MappingNode, image: dict[str, Any]) -> None:
     """Say how many channels steps see, where names and what is taken say it."""
-    if not isinstance(said := image.get("channels"), dict):
-        return
+    said = image.get("channels", {})
     try:
-        image["bands"] = bands = read_bands(said)
-        image["channels"] = bands.seen.count
+        if isinstance(said, dict) and "channels" in image:
+            image["bands"], said = (bands := read_bands(said)), bands.seen.count
+        image |= {"channels": int(said)} if "channels" in image else {}
     except ChannelError as error:
         del image["channels"]
         key = f"inputs.channels.{error.key}".rstrip(".")

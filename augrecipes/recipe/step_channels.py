@@ -9,8 +9,8 @@ from augrecipes.ops.registry import effective, is_image_only
 from augrecipes.recipe.bands import ChannelError, channel_numbers
 from augrecipes.recipe.grammar import STEP_KEYS
 from augrecipes.recipe.keys import Context
-from augrecipes.recipe.model import Output, Recipe, Step
-from augrecipes.recipe.nodes import MappingNode, Node, Place, plain
+from augrecipes.recipe.model import Step
+from augrecipes.recipe.nodes import Node, Place, plain
 
 _CURE = "leave `channels` out"
 
@@ -62,21 +62,3 @@ def _why_all(step: Step) -> str:
     if record.channels_after is not None and (after := record.channels_after(effective(step))) != count:
         return f"makes {after} of {count} channels"
     return ""
-
-
-def check_statistics(context: Context, top: MappingNode, recipe: Recipe) -> None:
-    """Note means and deviations that are not one for each channel, where no step makes others of those that arrive."""
-    count = recipe.inputs.channels
-    if count is None or any(op_record(step.name).channels_after is not None for step in recipe.walk()):
-        return
-    for output in dict.fromkeys((recipe.output, *recipe.outputs.values())):
-        wrong = [number for number in _counts(output) if number not in (1, count)]
-        if wrong:
-            message = f"has {wrong[0]} numbers, and images have {count} channels; give one a channel, or one for all"
-            context.problems.add("E401", top.entries["output"].place, message, "output.normalize")
-
-
-def _counts(output: Output) -> list[int]:
-    if output.normalize is None or output.color not in ("rgb", "bgr"):
-        return []
-    return [len(output.normalize.mean), len(output.normalize.std)]

@@ -107,11 +107,10 @@ class ImagePipeline(Pipeline):
         """Make some samples of a batch: side by side by a program, and by themselves what that leaves."""
         image, others = samples.image, samples.others
         arrival = "uint8" if isinstance(image, MappedImages) else arrival_of(image[0], self.recipe.inputs)
+        positions_left = positions
         if not self._why_alone and (others is None or self.usual_targets.issuperset(others[0])):
             labelled = samples.with_labels(self.recipe.inputs.mask_labels)
             positions_left = self.coming(arrival).program_runner.run_batch(output, positions, labelled)
-        else:
-            positions_left = positions
         if positions_left:
             at = {k: at for at, k in enumerate(positions)} if len(positions_left) < len(positions) else None
             for place, k in enumerate(positions_left):
@@ -229,11 +228,10 @@ class ImagePipeline(Pipeline):
 
         `files`: images come undecoded, where the pipeline takes them so.
         """
-        if self._why_alone:
-            return self._why_alone
         programs = self.coming("encoded" if files and self.reads else "uint8").programs
-        if programs.why_not_together is not None or "mask" not in targets:
-            return programs.why_not_together
+        why = self._why_alone or programs.why_not_together
+        if why is not None or "mask" not in targets:
+            return why
         masks = programs.masks()
         return masks if isinstance(masks, str) else None
 
