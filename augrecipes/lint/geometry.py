@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import cos, radians, sin
 
 from augrecipes.errors import Fix
@@ -194,11 +195,13 @@ def channel_statistics(recipe: Recipe) -> Findings:
     outputs = (recipe.output, *recipe.outputs.values())
     normal = [each.normalize for each in outputs if each.normalize and each.color in ("rgb", "bgr")]
     numbers = {len(values) for normalize in normal for values in (normalize.mean, normalize.std)} - {1}
-    counts = {[*_channels_along(recipe, steps)][-1][1] for steps in sections(recipe) if not any(map(_may_add, steps))}
-    for count in counts - {None}:
-        for number in numbers - {count}:
-            message = f"`normalize` has {number} numbers, and images leave with {count} channels"
-            yield Finding(f"{message}: give one a channel, or one for all")
+    for steps in sections(replace(recipe, eval=None) if recipe.derived else recipe):
+        *_, (_, count) = _channels_along(recipe, steps)
+        wrong = numbers - {count}
+        if wrong and count is not None and not any(map(_may_add, steps)):
+            message = f"`normalize` has {min(wrong)} numbers, and images leave with {count} channels"
+            yield Finding(f"{message}: give one a channel, or one for all", steps[-1] if steps else None)
+            return
 
 
 def _may_add(top: Step) -> bool:
