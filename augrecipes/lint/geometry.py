@@ -185,7 +185,8 @@ def _channels_along(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[S
         yield top, channels
         channels_after = None if top.channels else op_record(top.name).channels_after
         if channels_after is not None and not top.target:
-            channels = channels_after(effective(top)) if chance(top) >= 1 else None
+            after_it = channels_after(effective(top))
+            channels = after_it if chance(top) >= 1 or after_it == channels else None
     yield None, channels
 
 
