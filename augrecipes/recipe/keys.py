@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 from augrecipes.recipe.arguments import Schema, check_value
 from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, OUTPUT, SCALES, TAKEN, TTA, SlidingWindow, TtaViews
-from augrecipes.recipe.inputs import DEPTHS, OF_IMAGES, RANGES, Presence
+from augrecipes.recipe.inputs import DEPTHS, OF_IMAGES, RANGES, MaskLabels, Presence
 from augrecipes.recipe.kinds import Facts, Kind, facts
 from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Normalize, Output, Position, Step
 from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
@@ -106,6 +106,9 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
     if not isinstance(node, MappingNode) or not values:
         return Inputs()
     inputs = _image(context, node, values)
+    if isinstance(mask := values.get("mask"), dict):
+        inputs["mask_labels"] = _mask_labels(context, node.entries["mask"], mask)
+        values["mask"] = mask.get("presence", "optional")
     for key, cls in _ANNOTATIONS.items():
         if (value := values.get(key)) is None:
             continue
@@ -128,6 +131,15 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
         message = "all are places in an object (0, 1, ...), or names that `labels:` has the key of; each once"
         context.problems.add("E402", at["flip_pairs"], message, "inputs.keypoints.flip_pairs")
     return Inputs(**inputs)
+
+
+def _mask_labels(context: Context, node: Any, mask: Mapping[str, Any]) -> MaskLabels | None:
+    """What the stored values of masks stand for; None where nothing is said of them."""
+    if "values" in mask and "threshold" in mask:
+        message = "`values` and `threshold` both say what labels are; leave one out"
+        context.problems.add("E402", node.at["threshold"], message, "inputs.mask.threshold")
+    values = tuple((int(stored), int(label)) for stored, label in mask.get("values", {}).items())
+    return MaskLabels(values, mask.get("threshold")) if values or "threshold" in mask else None
 
 
 def _image(context: Context, node: MappingNode, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -179,6 +179,9 @@ def _inputs(inputs: Inputs) -> dict[str, Any]:
         image["depth"] = next(depth for depth, name in DEPTHS.items() if name == dtype)
     for key in changed.keys() & {"boxes", "keypoints"}:
         changed[key] = _changed(changed[key]) or {"format": changed[key].format}
+    if labels := changed.pop("mask_labels", None):
+        presence = {"presence": changed["mask"]} if "mask" in changed else {}
+        changed["mask"] = {**labels.written(), **presence}
     return {"image": image, **changed} if image else changed
 
 

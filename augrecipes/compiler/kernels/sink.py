@@ -11,6 +11,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.formulas import LUMAS, Luma, check_color, scales_and_shifts
 from augrecipes.native.kernels import address_of, library, written_as
+from augrecipes.recipe.inputs import RANGES
 from augrecipes.recipe.model import Output
 
 _UINT8, _FLOAT16, _FLOAT32, _FLOAT64 = (np.dtype(t) for t in (np.uint8, np.float16, np.float32, np.float64))
@@ -30,8 +31,8 @@ class Sink:
     [[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]]
     """
 
-    def __init__(self, output: Output) -> None:
-        self.output = output
+    def __init__(self, output: Output, full_range: tuple[float, float] | None = None) -> None:
+        self.output, self._range = output, full_range
         self._color = "rgb" if output.where == "device" else output.color
         self.dtype = _UINT8 if output.where == "device" else np.dtype(output.dtype)
         self.is_identity = self.dtype == _UINT8 and output.layout == "hwc" and self._color == "rgb"
@@ -39,7 +40,11 @@ class Sink:
         self._native: dict[int, SinkNumbers] = {}
 
     def __call__(
-        self, image: np.ndarray, allocate: Allocate = np.empty, caller_arrays: Sequence[Any] | None = None
+        self,
+        image: np.ndarray,
+        allocate: Allocate = np.empty,
+        caller_arrays: Sequence[Any] | None = None,
+        valid: np.ndarray | None = None,
     ) -> np.ndarray:
         """An image H×W×C, uint8 or float32, as C×H×W or H×W×C of the output's dtype, in memory from `allocate`.
 
@@ -58,6 +63,8 @@ class Sink:
             out[...] = image
         elif not self._natively(image, out):
             self._by_planes(image, out)
+        if valid is not None:
+            out[(..., ~valid) if self._chw else ~valid] = 0
         return out
 
     def _natively(self, image: np.ndarray, out: np.ndarray) -> bool:
@@ -87,8 +94,9 @@ class Sink:
 
     def _by_planes(self, image: np.ndarray, out: np.ndarray) -> None:
         """Channel by channel; IEEE arithmetic, one multiplication and one addition a value, as the kernel does it."""
-        full = 255.0 if image.dtype == _UINT8 else 1.0
-        planes = self._planes(image)
+        low, high = self._range or (0.0, RANGES[image.dtype.name])
+        full = high - low
+        planes = self._planes(image if not low else image - np.float32(low))
         parts = [out[c] if self._chw else out[..., c] for c in range(len(planes))]
         if self.dtype == _UINT8:
             for plane, part in zip(planes, parts, strict=True):

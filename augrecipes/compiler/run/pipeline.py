@@ -18,7 +18,7 @@ from augrecipes.compiler.kernels import fast_apply
 from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
-from augrecipes.compiler.run import draws
+from augrecipes.compiler.run import deep_images, draws
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.batch_threads import ThreadCopies
 from augrecipes.compiler.run.cures import error_text
@@ -73,6 +73,8 @@ class Pipeline(AsCompose):
         self.compiled, self.arrival = compiled, arrival
         if compiled.optimize != "none" and arrival not in UNOPTIMIZED_INPUTS:
             fast_apply.attach(made for made, _, _ in sites)
+        if compiled.recipe.inputs.is_deep:
+            deep_images.attach((made for made, _, _ in sites), compiled.recipe.inputs, self.image_names)
         super().__init__(
             transforms, is_check_shapes=False, additional_targets=dict(compiled.added) or None, **processors
         )
@@ -88,6 +90,11 @@ class Pipeline(AsCompose):
         self._owner, self.tried, self.seed = threading.get_ident(), set[Any](), compiled.seed  # Compose has set None
         Pipeline.renew(self, compiled)
         self.own_steps(sites)
+
+    @property
+    def image_names(self) -> tuple[str, ...]:
+        """Names of targets that may hold images."""
+        return self.targets
 
     # What it was compiled from.
 

@@ -26,6 +26,7 @@ from augrecipes.compiler.run.batch import (
 )
 from augrecipes.compiler.run.batch_threads import busy_threads
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, refuse_stranger
+from augrecipes.compiler.run.labels import with_labels
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import processors, rows_of
 from augrecipes.compiler.run.program_run import PythonFallback
@@ -70,7 +71,7 @@ class ImagePipeline(Pipeline):
         self._lowered, sites = lower(compiled.plans[arrival].steps)
         transforms = [*transforms_of(self._lowered)]
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
-        self.sinks = {"image": Sink(compiled.recipe.output)}
+        self.sinks = {"image": Sink(compiled.recipe.output, compiled.recipe.inputs.range)}
         steps = compiled.plans[arrival].steps
         self._has_own_classes = any(is_registered(leaf.name) for step in steps for leaf in singles(step))
         row_keys = compiled.recipe.inputs.row_keys
@@ -104,9 +105,10 @@ class ImagePipeline(Pipeline):
     def run_batch(self, output: BatchOutput, positions: Sequence[int], samples: SampleColumns) -> None:
         """Make some samples of a batch: side by side by a program, and by themselves what that leaves."""
         image, others = samples.image, samples.others
-        arrival = "uint8" if isinstance(image, MappedImages) else arrival_of(image[0])
+        arrival = "uint8" if isinstance(image, MappedImages) else arrival_of(image[0], self.recipe.inputs)
         if not self.recipe.targets and (others is None or self.usual_targets.issuperset(others[0])):
-            positions_left = self.coming(arrival).program_runner.run_batch(output, positions, samples)
+            labelled = samples.with_labels(self.recipe.inputs.mask_labels)
+            positions_left = self.coming(arrival).program_runner.run_batch(output, positions, labelled)
         else:
             positions_left = positions
         if positions_left:
@@ -124,6 +126,7 @@ class ImagePipeline(Pipeline):
 
     def run_one(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
         """Make a sample that comes as this pipeline's own plan takes it: by the program with exits, or the steps."""
+        targets = self.labelled(targets)
         if self.optimize == "none" or self.arrival in UNOPTIMIZED_INPUTS or self.program_runner.is_idle(targets):
             return self.run_steps(key, targets, allocate)
         try:
@@ -244,9 +247,13 @@ class ImagePipeline(Pipeline):
 
     # Targets.
 
+    def labelled(self, targets: dict[str, Any]) -> dict[str, Any]:
+        """A sample whose masks are labels, as its steps take them."""
+        return with_labels(targets, self.recipe.inputs.mask_labels)
+
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
         """How a sample comes; DataError where an array in it is no target, and would come back as it went in."""
-        arrival = "together" if self.recipe.targets else arrival_of(targets.get("image"))
+        arrival = "together" if self.recipe.targets else arrival_of(targets.get("image"), self.recipe.inputs)
         warn_of_floats(self, targets.get("image"))
         if self.usual_targets.issuperset(targets):
             return arrival
@@ -259,6 +266,11 @@ class ImagePipeline(Pipeline):
             elif is_array(value):
                 refuse_stranger(self, name)
         return arrival
+
+    @property
+    def image_names(self) -> tuple[str, ...]:
+        """Names of targets that may hold images: of the sample, and of what travels beside it."""
+        return ("image", *(name for name, like in self.likes.items() if LIKE[like].is_image))
 
     @property
     def likes(self) -> dict[str, str]:
@@ -298,7 +310,7 @@ class ImagePipeline(Pipeline):
         """The image after each outermost step."""
         arrival = self._arrival_of(targets)
         mine = self.coming(arrival) if arrival in UNOPTIMIZED_INPUTS else self.plain
-        return trace_steps(mine, (epoch, index, tile), targets)
+        return trace_steps(mine, (epoch, index, tile), self.labelled(targets))
 
 
 PIPELINE = ImagePipeline
