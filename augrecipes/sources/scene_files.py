@@ -86,7 +86,7 @@ def _saved(data: bytes) -> NDArray[Any]:
 
 
 def read_targets(
-    paths: Mapping[str, Sequence[str]], unit: int, inputs: Any, image: tuple[str, Any], **decode: Any
+    paths: Mapping[str, Any], unit: int, inputs: Any, image: tuple[str, Any], **decode: Any
 ) -> Iterator[tuple[str, NDArray[Any]]]:
     """The targets of a unit that a recipe's inputs declare, by name.
 

