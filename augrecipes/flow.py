@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Dtype = Literal["uint8", "float32"]
+Dtype = Literal["uint8", "uint16", "float32"]
 # How a sample comes to a pipeline: its image as an array, or as a file that is not decoded yet (uint8, once it is); or
 # `together` with further images, masks or volumes, of which the optimiser knows nothing.
 Arrival = Literal["uint8", "float32", "encoded", "together"]

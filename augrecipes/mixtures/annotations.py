@@ -12,7 +12,7 @@ import numpy.typing as npt
 from augrecipes.ops.box_formats import corners_px, from_corners_px
 
 if TYPE_CHECKING:
-    from augrecipes.recipe.grammar import Boxes, Inputs
+    from augrecipes.recipe.inputs import Boxes, Inputs
 
 Array = npt.NDArray[Any]
 _SLACK = 1e-3  # px: less than that of a pixel, as rounded shares of an image have it, is none of it
@@ -27,7 +27,7 @@ def seen(sample: Mapping[str, Any], region: Array, inputs: Inputs, shift: tuple[
         inputs: of the recipe: formats, and what is too little to be kept.
         shift: rows and columns by which the image has moved.
 
-    >>> from augrecipes.recipe.grammar import Boxes, Inputs
+    >>> from augrecipes.recipe.inputs import Boxes, Inputs
     >>> left = np.arange(8) < np.full((4, 1), 3)
     >>> boxes = np.array([[1.0, 0.0, 5.0, 4.0], [5.0, 1.0, 8.0, 2.0]])
     >>> found = seen({"boxes": boxes, "box_labels": np.array([7, 9])}, left, Inputs(boxes=Boxes()))

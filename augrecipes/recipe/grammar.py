@@ -18,9 +18,9 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from augrecipes.flow import Dtype
 from augrecipes.ops.catalog import Schema
-from augrecipes.ops.step import UNSAID, Step
+from augrecipes.ops.step import Step
+from augrecipes.recipe.inputs import OF_IMAGES
 
 Optimize = Literal["none", "exact", "fast"]
 Pick = Literal["random", "first", "stride"]  # of tiles
@@ -29,92 +29,6 @@ RuleName = Literal[
     "coarse_fields", "crop_first", "drop_noops", "join_colours", "join_warps", "own_noise", "read_scaled",
     "reduce_first", "shrink_first",
 ]  # fmt: skip
-Presence = Literal["absent", "optional", "required"]
-
-
-@dataclass(frozen=True, slots=True)
-class Boxes:
-    """How bounding boxes arrive. Fields are albumentations' BboxParams of the same names.
-
-    Attributes:
-        format: `pascal_voc`, `coco`, `yolo` or `albumentations`.
-        labels: name of the key that holds one label a box, or None.
-        min_area: boxes smaller than this after a step are dropped, px².
-        min_visibility: boxes of which less than this fraction is left are dropped, 0..1.
-        min_width: px.
-        min_height: px.
-        clip: clip boxes to the image before the first step.
-        presence: whether a sample must have boxes.
-    """
-
-    format: str = "pascal_voc"
-    labels: str | None = "box_labels"
-    min_area: float = 0.0
-    min_visibility: float = 0.0
-    min_width: float = 0.0
-    min_height: float = 0.0
-    clip: bool = False
-    presence: Presence = "optional"
-
-
-@dataclass(frozen=True, slots=True)
-class Keypoints:
-    """How keypoints arrive.
-
-    Attributes:
-        format: `xy`, `yx`, `xya`, `xys`, `xyas`, `xysa` or `xyz`.
-        labels: name of the key that holds one label a point, or None.
-        remove_invisible: drop points that leave the image.
-        presence: whether a sample must have keypoints.
-        of: `boxes`: points belong to boxes, and those of a box that is dropped are dropped, too.
-        flip_pairs: places of points in their object, or labels, that a mirror exchanges; None: nobody says.
-    """
-
-    format: str = "xy"
-    labels: str | None = None
-    remove_invisible: bool = True
-    presence: Presence = "optional"
-    of: str | None = field(default=None, metadata=UNSAID)
-    flip_pairs: tuple[tuple[Any, Any], ...] | None = field(default=None, metadata=UNSAID)
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What arrives at the first step.
-
-    Attributes:
-        channels: of the image; None: whatever is given (Datasets decode to 3).
-        dtype: of the image; None: whatever is given. Files are uint8.
-        min_size: smallest (height, width) in px, or None; of a pair's coarsest target, whose grid ties the others.
-        mask: whether a sample has a mask.
-        boxes: None: a sample may not have boxes.
-        keypoints: None: a sample may not have keypoints.
-    """
-
-    channels: int | None = None
-    dtype: Dtype | None = field(default=None, metadata=UNSAID)
-    min_size: tuple[int, int] | None = None
-    mask: Presence = "optional"
-    boxes: Boxes | None = None
-    keypoints: Keypoints | None = None
-
-    @property
-    def presence(self) -> dict[str, Presence]:
-        """Whether a sample has a mask, boxes and keypoints."""
-        points = {"boxes": self.boxes, "keypoints": self.keypoints}
-        return {"mask": self.mask} | {name: said.presence if said else "absent" for name, said in points.items()}
-
-    @property
-    def taken(self) -> frozenset[str]:
-        """Which of mask, boxes and keypoints a sample may have."""
-        return frozenset(name for name, presence in self.presence.items() if presence != "absent")
-
-    @property
-    def row_keys(self) -> frozenset[str]:
-        """Keys of a sample that have a row for each box or keypoint."""
-        boxes = {"boxes", "object", "masks", self.boxes.labels} if self.boxes else set()
-        points = {"keypoints", "keypoint_object", "keypoint_number", self.keypoints.labels} if self.keypoints else set()
-        return frozenset(key for key in boxes | points if key is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +177,8 @@ IMAGE, BOXES, KEYPOINTS, OUTPUT, BAG, TTA = (
     mapping(_TABLES[key]) for key in ("image", "boxes", "keypoints", "output", "bag", "tta")
 )
 _IMAGE, _presence = {"$ref": "#/$defs/image"}, BOXES["properties"]["presence"]
-_inputs = {"image": _IMAGE, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
+_inputs = {key: IMAGE["properties"][key] for key in OF_IMAGES}
+_inputs |= {"image": _IMAGE, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
 INPUTS = {**mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
 VIEW = mapping(_TABLES["view"], required=["steps"])
 TEXT: Schema = {"type": "string"}

@@ -16,7 +16,8 @@ from math import ceil, gcd
 from typing import Any, get_args
 
 from augrecipes.recipe.arguments import Schema, check_value
-from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, OUTPUT, SCALES, TAKEN, TTA, Presence, SlidingWindow, TtaViews
+from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, OUTPUT, SCALES, TAKEN, TTA, SlidingWindow, TtaViews
+from augrecipes.recipe.inputs import DEPTHS, OF_IMAGES, RANGES, Presence
 from augrecipes.recipe.kinds import Facts, Kind, facts
 from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Normalize, Output, Position, Step
 from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
@@ -130,21 +131,55 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
 
 
 def _image(context: Context, node: MappingNode, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Channels, dtype and least size, those of single targets in pixels of the coarsest one."""
+    """What is said of images, of single targets in pixels of the coarsest one."""
     image = dict(values.get("image", {}))
+    for key in OF_IMAGES:
+        if key in values and image.setdefault(key, values[key]) != values[key]:
+            context.problems.add(
+                "E402", node.at[key], f"`image:` says {image[key]}; leave one of them out", f"inputs.{key}"
+            )
+    _deepen(context, node, image)
     least = [image["min_size"]] if "min_size" in image else []
     units = {name: scale // gcd(*context.scales.values()) for name, scale in context.scales.items()}
     for target, unit in units.items():
-        own = values.get(target, {})
+        own = dict(values.get(target, {}))
+        _deepen(context, node, own)
         if "min_size" in own:
             least.append([ceil(size / unit) * min(units.values()) for size in own["min_size"]])
-        for key in ("channels", "dtype"):
+        for key in ("channels", "dtype", "range", "nodata"):
             if own.get(key, image.get(key)) != image.setdefault(key, own.get(key)):
                 message = f"all targets have the same {key}, and others have {image[key]}"
                 context.problems.add("E402", node.entries[target].place, message, f"inputs.{target}.{key}")
     if least:
         image["min_size"] = tuple(int(max(sizes)) for sizes in zip(*least, strict=True))
     return image
+
+
+def _deepen(context: Context, node: MappingNode, image: dict[str, Any]) -> None:
+    """Say the dtype of images by their depth, and check what goes with that."""
+    depth, dtype = DEPTHS.get(image.pop("depth", None)), image.get("dtype")
+    wrong = {"dtype": f"the depth says {depth}; leave one of them out"} if depth and dtype not in (None, depth) else {}
+    dtype = depth or dtype
+    image |= {"dtype": dtype} if dtype else {}
+    if "range" in image:
+        low, high = image["range"] = tuple(map(float, image["range"]))
+        if dtype not in ("uint16", "float32"):
+            wrong["range"] = "goes with `depth: 16` or `depth: float32`; 8 bits have the range [0, 255]"
+        elif not low < high or (dtype == "uint16" and not 0 <= low < high <= RANGES[dtype]):
+            bounds = ", of depth 16 both in 0 to 65535" if dtype == "uint16" else ""
+            wrong["range"] = f"its first number is below its second{bounds}"
+    nodata, most = image.get("nodata", 0), RANGES[dtype or "uint8"]
+    if dtype != "float32" and (nodata == "nan" or not 0 <= nodata <= most or nodata != int(nodata)):
+        wrong["nodata"] = f"no image of {dtype or 'uint8'} holds {nodata}; floats do, with `depth: float32`"
+    for key, message in wrong.items():
+        image.pop(key)
+        context.problems.add("E402", _place_of(node, key), message, f"inputs.{key}")
+
+
+def _place_of(node: MappingNode, key: str) -> Place:
+    """Where a key stands, in a mapping or in one inside it."""
+    inner = (each for each in node.entries.values() if isinstance(each, MappingNode) and key in each.at)
+    return node.at.get(key) or next(inner, node).at[key]
 
 
 # Of photographs in 0..1: mean and standard deviation of ImageNet's training images, RGB.

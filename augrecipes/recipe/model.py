@@ -18,7 +18,8 @@ from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
 from augrecipes.ops.step import NOWHERE, Position, Step, label
 from augrecipes.recipe import grammar
-from augrecipes.recipe.grammar import UINT8_HWC, Bag, Boxes, Inputs, Keypoints, NamedView, Normalize, Output, key
+from augrecipes.recipe.grammar import UINT8_HWC, Bag, NamedView, Normalize, Output, key
+from augrecipes.recipe.inputs import Boxes, Inputs, Keypoints
 from augrecipes.recipe.kinds import Facts, Kind, facts
 from augrecipes.recipe.methods import RecipeMethods
 

@@ -217,6 +217,8 @@ class YamlReader:
         try:
             return Scalar(resolve(event.value), place, event.value)
         except NumberError as error:
+            if event.value.lower() == ".nan" and self._keys and getattr(self._keys[-1], "value", "") == "nodata":
+                return Scalar("nan", place, event.value)
             self.problems.add("E115", place, str(error), "number")
             return Scalar(0, place, event.value)
 

@@ -13,6 +13,7 @@ from augrecipes.ops import policies
 from augrecipes.ops.frozen import Arguments
 from augrecipes.recipe import derive
 from augrecipes.recipe.grammar import TtaViews
+from augrecipes.recipe.inputs import DEPTHS
 from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.model import DERIVED, KEYS, Boxes, Inputs, Keypoints, Output, Recipe, Step, canonical
 from augrecipes.recipe.nodes import NumberError, Place, from_value, resolve
@@ -164,7 +165,9 @@ def views_of(views: TtaViews) -> dict[str, Any]:
 
 def _inputs(inputs: Inputs) -> dict[str, Any]:
     changed = _changed(inputs)
-    image = {key: changed.pop(key) for key in ("channels", "dtype", "min_size") if key in changed}
+    image = {key: changed.pop(key) for key in ("channels", "dtype", "range", "nodata", "min_size") if key in changed}
+    if (dtype := image.pop("dtype", None)) is not None:
+        image["depth"] = next(depth for depth, name in DEPTHS.items() if name == dtype)
     for key in changed.keys() & {"boxes", "keypoints"}:
         changed[key] = _changed(changed[key]) or {"format": changed[key].format}
     return {"image": image, **changed} if image else changed

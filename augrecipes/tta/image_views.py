@@ -11,7 +11,8 @@ from typing import Any
 from augrecipes.compiler.kernels.encoded_images import is_encoded
 from augrecipes.compiler.run.extra_targets import is_array
 from augrecipes.errors import DataError, RecipeError
-from augrecipes.recipe.grammar import Inputs, TtaViews
+from augrecipes.recipe.grammar import TtaViews
+from augrecipes.recipe.inputs import Inputs
 from augrecipes.recipe.kinds import part
 from augrecipes.recipe.model import Optimize, Recipe
 from augrecipes.recipe.parse import Source, as_recipe

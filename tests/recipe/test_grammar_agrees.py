@@ -19,7 +19,7 @@ from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import catalog
 from augrecipes.ops.schedule import schedules_in
 from augrecipes.recipe import gallery, grammar
-from augrecipes.recipe.grammar import Presence
+from augrecipes.recipe.inputs import Presence
 from augrecipes.recipe.model import TOP, Recipe
 from augrecipes.recipe.parse import parse_text
 

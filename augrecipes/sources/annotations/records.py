@@ -270,7 +270,7 @@ def mirror_shifts(options: AnnotationOptions, names: Sequence[str], mirrored: Se
         names: of the keypoints; `left` and `right` in them are exchanged.
         mirrored: the place of each in a mirror, where the data says that.
 
-    >>> from augrecipes.recipe.grammar import Inputs
+    >>> from augrecipes.recipe.inputs import Inputs
     >>> mirror_shifts(AnnotationOptions(Inputs()), ["nose", "left_eye", "right_eye"])
     [0, 1, -1]
     """

@@ -1,0 +1,119 @@
+"""What a recipe says of samples before its first step: the image, and what lies on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from augrecipes.flow import Dtype
+from augrecipes.ops.step import UNSAID
+
+Presence = Literal["absent", "optional", "required"]
+# What `depth:` says of the dtype.
+DEPTHS: dict[Any, Dtype] = {8: "uint8", 16: "uint16", "float32": "float32"}
+# The largest value of images, by dtype.
+RANGES: dict[str, float] = {"uint8": 255.0, "uint16": 65535.0, "float32": 1.0}
+OF_IMAGES = ("channels", "depth", "range", "nodata")  # keys of `image:` that may stand in `inputs:`
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """How bounding boxes arrive. Fields are albumentations' BboxParams of the same names.
+
+    Attributes:
+        format: `pascal_voc`, `coco`, `yolo` or `albumentations`.
+        labels: name of the key that holds one label a box, or None.
+        min_area: boxes smaller than this after a step are dropped, px².
+        min_visibility: boxes of which less than this fraction is left are dropped, 0..1.
+        min_width: px.
+        min_height: px.
+        clip: clip boxes to the image before the first step.
+        presence: whether a sample must have boxes.
+    """
+
+    format: str = "pascal_voc"
+    labels: str | None = "box_labels"
+    min_area: float = 0.0
+    min_visibility: float = 0.0
+    min_width: float = 0.0
+    min_height: float = 0.0
+    clip: bool = False
+    presence: Presence = "optional"
+
+
+@dataclass(frozen=True, slots=True)
+class Keypoints:
+    """How keypoints arrive.
+
+    Attributes:
+        format: `xy`, `yx`, `xya`, `xys`, `xyas`, `xysa` or `xyz`.
+        labels: name of the key that holds one label a point, or None.
+        remove_invisible: drop points that leave the image.
+        presence: whether a sample must have keypoints.
+        of: `boxes`: points belong to boxes, and those of a box that is dropped are dropped, too.
+        flip_pairs: places of points in their object, or labels, that a mirror exchanges; None: nobody says.
+    """
+
+    format: str = "xy"
+    labels: str | None = None
+    remove_invisible: bool = True
+    presence: Presence = "optional"
+    of: str | None = field(default=None, metadata=UNSAID)
+    flip_pairs: tuple[tuple[Any, Any], ...] | None = field(default=None, metadata=UNSAID)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What arrives at the first step.
+
+    Attributes:
+        channels: of the image; None: whatever is given (Datasets decode to 3).
+        dtype: of the image, which `depth` says; None: whatever is given. Files are uint8.
+        range: the values that are full black and full white of a deep image; None: the whole range of its dtype.
+        nodata: what all channels of a pixel hold of which nothing is known; `nan`; None: every pixel counts.
+        min_size: smallest (height, width) in px, or None; of a pair's coarsest target, whose grid ties the others.
+        mask: whether a sample has a mask.
+        boxes: None: a sample may not have boxes.
+        keypoints: None: a sample may not have keypoints.
+    """
+
+    channels: int | None = None
+    dtype: Dtype | None = field(default=None, metadata=UNSAID)
+    range: tuple[float, float] | None = field(default=None, metadata=UNSAID)
+    nodata: float | Literal["nan"] | None = field(default=None, metadata=UNSAID)
+    min_size: tuple[int, int] | None = None
+    mask: Presence = "optional"
+    boxes: Boxes | None = None
+    keypoints: Keypoints | None = None
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether kernels of uint8 cannot take the image: 16 bits, a range of its own, pixels of no data."""
+        return self.dtype == "uint16" or self.range is not None or self.nodata is not None
+
+    @property
+    def full_range(self) -> tuple[float, float]:
+        """The values that leave as 0 and 1.
+
+        >>> Inputs(dtype="uint16").full_range
+        (0.0, 65535.0)
+        """
+        return self.range or (0.0, RANGES[self.dtype or "uint8"])
+
+    @property
+    def presence(self) -> dict[str, Presence]:
+        """Whether a sample has a mask, boxes and keypoints."""
+        points = {"boxes": self.boxes, "keypoints": self.keypoints}
+        return {"mask": self.mask} | {name: said.presence if said else "absent" for name, said in points.items()}
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """Which of mask, boxes and keypoints a sample may have."""
+        return frozenset(name for name, presence in self.presence.items() if presence != "absent")
+
+    @property
+    def row_keys(self) -> frozenset[str]:
+        """Keys of a sample that have a row for each box or keypoint."""
+        boxes = {"boxes", "object", "masks", self.boxes.labels} if self.boxes else set()
+        points = {"keypoints", "keypoint_object", "keypoint_number", self.keypoints.labels} if self.keypoints else set()
+        return frozenset(key for key in boxes | points if key is not None)
