@@ -66,7 +66,7 @@ def header(data: bytes) -> ImageHeader:
     color, bits = {1: "grey", 3: "rgb"}.get(channels, "other"), 16 if dtype == np.int8 else 8 * dtype.itemsize
     bands = channels if color == "other" else 0
     kind: Any = "u" if dtype.kind == "b" else dtype.kind
-    return ImageHeader("npy", shape[1], shape[0], bits, color, layout=saved, bands=bands, kind=kind)  # type: ignore[arg-type]
+    return ImageHeader("npy", shape[1], shape[0], bits, color, layout=saved, bands=bands, sample_kind=kind)  # type: ignore[arg-type]
 
 
 def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> NDArray[Any]:

@@ -22,7 +22,7 @@ from augrecipes.images.format import (
     raise_if_memory,
     stage,
 )
-from augrecipes.images.losses import ALPHA, Depth, Frames, SampleType, check_whole, chosen_policies, narrow, warn_once
+from augrecipes.images.losses import ALPHA, SampleType, check_whole, is_stack, narrow, warn_once
 from augrecipes.images.pixels import FLIPS_COLUMNS, FLIPS_ROWS, TRANSPOSES, as_mask, as_pixels, owned
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike, read_bytes, read_header
 from augrecipes.images.tiff_images import as_stack, page_headers
@@ -166,39 +166,12 @@ class Encoded:
         return Area(x0, y0, x1, y1, reduce) if self.turn in TRANSPOSES else Area(y0, x0, y1, x1, reduce)
 
 
-def open_encoded(
-    path: PathLike,
-    *,
-    channels: int | None = 3,
-    exif: Exif = "apply",
-    max_pixels: int = MAX_PIXELS,
-    max_bytes: int = MAX_BYTES,
-    depth: Depth | None = None,
-    frames: Frames | None = None,
-    dtype: SampleType = "uint8",
-    has_range: bool = False,
-) -> Encoded:
+def open_encoded(path: PathLike, *, max_bytes: int = MAX_BYTES, **how: Any) -> Encoded:
     """Reads a file's bytes and checks its header; arguments and errors as `augrecipes.sources.files.read_image`."""
-    data, name = bytes_of(path, max_bytes), os.fsdecode(path)
-    return encoded(
-        data, name=name, channels=channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames, dtype=dtype,
-        has_range=has_range,
-    )  # fmt: skip
+    return encoded(bytes_of(path, max_bytes), name=os.fsdecode(path), **how)
 
 
-def encoded(
-    data: bytes,
-    *,
-    name: str,
-    channels: int | None = 3,
-    exif: Exif = "apply",
-    max_pixels: int = MAX_PIXELS,
-    depth: Depth | None = None,
-    frames: Frames | None = None,
-    dtype: SampleType = "uint8",
-    has_range: bool = False,
-    mask: bool = False,
-) -> Encoded:
+def encoded(data: bytes, *, name: str, **how: Any) -> Encoded:
     """The same of bytes, or of a mask; arguments and errors as `augrecipes.sources.files.read_image`.
 
     >>> encoded(b"P2 3 1 255 0 128 255", name="ramp")
@@ -207,43 +180,44 @@ def encoded(
     Traceback (most recent call last):
     augrecipes.errors.DataError: cut.gif: not an image in a known format (JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, ...
     """
-    if channels is not None and not 1 <= channels <= MOST_CHANNELS:
-        raise ValueError(f"channels must be 1 to {MOST_CHANNELS} or None, not {channels!r}")
-    if exif not in ("apply", "ignore"):
-        raise ValueError(f"exif must be 'apply' or 'ignore', not {exif!r}")
-    if dtype not in get_args(SampleType):
-        raise ValueError(f"dtype must be {', '.join(get_args(SampleType))}, not {dtype!r}")
     with data_errors(name), stage("decode"):
         header = read_header(data)
+    return _checked(data, header, name, **how)
+
+
+def encoded_pages(data: bytes, *, name: str, **how: Any) -> list[Encoded]:
+    """Every image of a TIFF, in order; of another file its one. Arguments and errors as of `encoded`."""
+    with data_errors(name), stage("decode"):
+        header = read_header(data)
+        pages = page_headers(data, MOST_PARTS) if header.format == "tiff" else [header]
+    return [_checked(data, page, name, **how) for page in pages]
+
+
+def _checked(
+    data: bytes,
+    header: ImageHeader,
+    name: str,
+    *,
+    channels: int | None = 3,
+    exif: Exif = "apply",
+    max_pixels: int = MAX_PIXELS,
+    dtype: SampleType = "uint8",
+    mask: bool = False,
+    **how: Any,
+) -> Encoded:
+    if channels is not None and not 1 <= channels <= MOST_CHANNELS:
+        raise ValueError(f"channels must be 1 to {MOST_CHANNELS} or None, not {channels!r}")
+    for word, value, kind in (("exif", exif, Exif), ("dtype", dtype, SampleType)):
+        if value not in get_args(kind):
+            raise ValueError(f"{word} must be {' or '.join(map(repr, get_args(kind)))}, not {value!r}")
+    with data_errors(name), stage("decode"):
         if header.width * header.height > max_pixels:
             raise UnreadableError(f"{header.width}×{header.height} pixels are more than the limit of {max_pixels:,}")
         if not mask and header.alpha and channels in (1, 3):
             warn_once("alpha", f"{name}: {ALPHA}")
-        check_whole(header, depth=depth, frames=frames, channels=channels, mask=mask, dtype=dtype, has_range=has_range)
-        if not mask and header.frames > 1 and chosen_policies(depth, frames)["frames"] == "channels":
+        check_whole(header, channels=channels, mask=mask, dtype=dtype, **how)
+        if is_stack(header, how.get("frames"), channels) and not mask:
             header = as_stack(data, header)
-    return _encoded(header, data, name, channels, exif, dtype, mask)
-
-
-def encoded_pages(data: bytes, *, name: str, max_pixels: int = MAX_PIXELS, **how: Any) -> list[Encoded]:
-    """Every image of a file, in order: of a TIFF its pages. Arguments and errors as of `encoded`."""
-    first = encoded(data, name=name, max_pixels=max_pixels, **how | {"frames": "first"})
-    if first.header.format != "tiff" or first.header.frames == 1:
-        return [first]
-    with data_errors(name), stage("decode"):
-        pages = page_headers(data, MOST_PARTS)
-        asked = {key: value for key, value in how.items() if key != "exif"}
-        for page in pages:
-            if page.width * page.height > max_pixels:
-                raise UnreadableError(f"{page.width}×{page.height} pixels are more than the limit of {max_pixels:,}")
-            check_whole(page, **asked)
-    channels, exif, dtype = how.get("channels", 3), how.get("exif", "apply"), how.get("dtype", "uint8")
-    return [_encoded(page, data, name, channels, exif, dtype) for page in pages]
-
-
-def _encoded(
-    header: ImageHeader, data: bytes, name: str, channels: int | None, exif: Exif, dtype: str, mask: bool = False
-) -> Encoded:
     turn = header.orientation if exif == "apply" else 1
     height, width = (header.width, header.height) if turn in TRANSPOSES else (header.height, header.width)
     shape = height, width, 1 if mask else channels or header.channels

@@ -55,7 +55,7 @@ class ImageHeader:
         layout: what the format's own reader found on the way and needs again; of use only with the same bytes.
         lossy: pixels are stored nearly as they were.
         bands: samples of a pixel where they are not grey or colours, with what is declared as alpha; else 0.
-        kind: of the samples, as numpy has it: `u` unsigned, `i` signed, `f` floating point.
+        sample_kind: of the samples, as numpy has it: `u` unsigned, `i` signed, `f` floating point.
         most: the largest sample that there may be, where they have 9 to 16 bits.
         white: the least sample is white, of more than 8 bits.
     """
@@ -71,7 +71,7 @@ class ImageHeader:
     layout: Any = field(default=None, compare=False, repr=False)
     lossy: bool = False
     bands: int = 0
-    kind: Literal["u", "i", "f"] = "u"
+    sample_kind: Literal["u", "i", "f"] = "u"
     most: int = 65535
     white: bool = False
 

@@ -72,26 +72,30 @@ def find_loss(
     >>> find_loss(ImageHeader("png", 4, 4, bits=16), "8bit"), find_loss(ImageHeader("png", 4, 4, bits=16), mask=True)
     ('', '')
     >>> find_loss(ImageHeader("png", 4, 4, bits=16))
-    '16 bits a sample, and images are read with 8: say `inputs: {depth: 16}` in the recipe, convert it, or keep ...
+    '16 bits a sample, and images are read with 8: say `inputs: {depth: 16}` in the recipe, or convert it, or keep ...
     """
     if mask and header.lossy:
         return f"a mask in a lossy {header.format.upper()}, which makes 97, 99 and 101 of 98. Save masks as PNG"
-    chosen = chosen_policies(depth, frames)
-    stacked = chosen["frames"] == "channels" and not mask and may_be_stack(header) and header.frames == channels
+    chosen, stacked = chosen_policies(depth, frames), not mask and is_stack(header, frames, channels)
     stored = header.frames if stacked else header.channels
     if not mask and (why := wrong_channels(stored, channels, declared=not (header.bands or stacked), dtype=dtype)):
         return why
     if not mask and (why := wrong_depth(header, chosen["depth"], dtype, has_range)):
         return why
     if header.frames > 1 and not stacked and chosen["frames"] != "first":
-        as_channels = f"say `inputs: {{channels: {header.frames}}}` to take them as channels, " * may_be_stack(header)
+        as_channels = f"say `inputs: {{channels: {header.frames}}}` to take them as channels, " * _may_be_stack(header)
         cure = f'{as_channels}split it, or read the first with frames="first" (for commands: {FRAMES}=first)'
         return f"several pages or frames, and one image is read: {cure}"
     return ""
 
 
-def may_be_stack(header: ImageHeader) -> bool:
-    """Whether the pages of a file may be the channels of one image: they are of a TIFF, and the first is grey."""
+def is_stack(header: ImageHeader, frames: Frames | None, channels: int | None) -> bool:
+    """Whether the pages of a file are read as the channels of one image, if they are alike."""
+    wanted = chosen_policies(None, frames)["frames"] == "channels"
+    return wanted and _may_be_stack(header) and header.frames == channels
+
+
+def _may_be_stack(header: ImageHeader) -> bool:
     return header.format == "tiff" and header.frames > 1 and header.channels == 1
 
 
@@ -100,31 +104,33 @@ def wrong_depth(header: ImageHeader, depth: str = "error", dtype: SampleType = "
 
     >>> wrong_depth(ImageHeader("png", 4, 4, bits=8), dtype="uint16")
     '8 bits a sample, and the recipe says `depth: 16`, in which 200 of 255 would be 200 of 65,535: leave `depth` out ...
-    >>> wrong_depth(ImageHeader("tiff", 4, 4, bits=32, kind="f"))
+    >>> wrong_depth(ImageHeader("tiff", 4, 4, bits=32, sample_kind="f"))
     'floats of 32 bits a sample, and images are read with 8: say `inputs: {depth: float32}` in the recipe'
     """
-    bits = {"u": "", "i": "signed numbers of ", "f": "floats of "}[header.kind] + f"{header.bits} bits a sample"
-    levels = header.kind == "u" and header.bits <= 16
-    by_range = f"`inputs: {{depth: float32, range: [0, {2**header.bits - 1}]}}`"
+    bits = {"u": "", "i": "signed numbers of ", "f": "floats of "}[header.sample_kind] + f"{header.bits} bits a sample"
+    levels, is_float = header.sample_kind == "u" and header.bits <= 16, header.sample_kind == "f"
+    most = 2**header.bits - 1
+    low, high = (0, most) if header.sample_kind == "u" else (-(most // 2) - 1, most // 2)
+    by_range = f"`inputs: {{depth: float32, range: [{low}, {high}]}}`"
+    scaled = header.format == "jp2" and header.bits in range(9, 16)
     if dtype == "uint8":
-        if (levels and header.bits <= 8) or (levels and depth == "8bit"):
+        if levels and (header.bits <= 8 or depth == "8bit"):
             return ""
-        cure = "`inputs: {depth: 16}`" if levels else "`inputs: {depth: float32}`" if header.kind == "f" else by_range
-        rest = f', convert it, or keep the upper 8 with depth="8bit" (for commands: {DEPTH}=8bit)' * levels
-        return f"{bits}, and images are read with 8: say {cure} in the recipe{rest}"
-    if header.format == "jp2" and header.bits in range(9, 16):
+        cures = ["say `inputs: {depth: 16}` in the recipe"] if levels and not scaled else []
+        cures += ["convert it", f'keep the upper 8 with depth="8bit" (for commands: {DEPTH}=8bit)'] if levels else []
+        cures = cures or [f"say {'`inputs: {depth: float32}`' if is_float else by_range} in the recipe"]
+        return f"{bits}, and images are read with 8: {', or '.join(cures)}"
+    if scaled:
         return f"a JPEG 2000 of {header.bits} bits a sample, which Pillow scales to 16: save it as TIFF or PNG"
     if dtype == "float32":
-        if header.kind == "f" or has_range:
-            return ""
-        return f"{bits}, and the recipe says `depth: float32`: say what they mean, as by {by_range}"
+        why = f"{bits}, and the recipe says `depth: float32`: say what they mean, as by {by_range}"
+        return "" if is_float or has_range else why
     if not levels:
-        cure = "`depth: float32`" + " and a `range`" * (header.kind != "f")
+        cure = "`depth: float32`" if is_float else by_range
         return f"{bits}, and the recipe says `depth: 16`, which is 0 to 65,535: say {cure}"
-    if header.bits <= 8 and not has_range:
-        said = "and the recipe says `depth: 16`, in which 200 of 255 would be 200 of 65,535"
-        return f"{bits}, {said}: leave `depth` out, or say what they mean, `range: [0, {2**header.bits - 1}]`"
-    return ""
+    said = "and the recipe says `depth: 16`, in which 200 of 255 would be 200 of 65,535"
+    why = f"{bits}, {said}: leave `depth` out, or say what they mean, `range: [0, {high}]`"
+    return why if header.bits <= 8 and not has_range else ""
 
 
 def check_whole(header: ImageHeader, **how: Any) -> None:

@@ -22,6 +22,9 @@ WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES = 256, 257, 258, 274, 277  # tags
 _PHOTOMETRIC, _PLANAR, _PREDICTOR, _EXTRA, _FORMAT, _KIND, _OLD_KIND = 262, 284, 317, 338, 339, 254, 255
 _COMPRESSION, _FILL_ORDER, _STRIP_ROWS, _TILE_WIDTH, _TILE_HEIGHT = 259, 266, 278, 322, 323
 _PLACES = 273, 279, 324, 325  # of strips and of tiles: where they begin, and their bytes
+_NEEDED = {WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES, _PHOTOMETRIC, _PLANAR, _PREDICTOR, _EXTRA, _FORMAT, *_PLACES}
+_NEEDED |= {_COMPRESSION, _FILL_ORDER, _STRIP_ROWS, _TILE_WIDTH, _TILE_HEIGHT}
+_WIDTHS = {1: 1, 3: 2, 16: 8}  # bytes of a number of a type; others have four
 _REDUCED_OR_MASK, _OLD_REDUCED = 5, 2
 _COLORANTS = {2: 3, 5: 4, 6: 3, 8: 3}  # samples of a colour, by the photometric interpretation; else 1
 _OTHER_COLOURS = (3, 4, 5, 6, 8, 9, 10)  # of a palette, a mask, CMYK, YCbCr, Lab
@@ -63,32 +66,40 @@ class Blocks:
 
 
 def directory(data: bytes, at: int | None = None) -> Any:
-    """The tags of the first image of a TIFF, or of the one that is described at byte `at`."""
+    """The tags of the first image of a TIFF, or of the one that is described at byte `at`. Raises UnreadableError."""
     from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
     tags, file = ImageFileDirectory_v2(data[: 16 if data[2:3] == b"+" else 8]), io.BytesIO(data)
     file.seek(tags.next if at is None else at)
+    entries, _ = _entries(data, file.tell())
     tags.load(file)
+    if not _NEEDED.isdisjoint(entries.keys() - {*tags}):  # Pillow leaves out what it cannot read
+        raise UnreadableError("truncated or damaged: a TIFF whose directory is not whole")
     return tags
+
+
+def _entries(data: bytes, at: int) -> tuple[dict[int, bytes], int]:
+    """The tags of a directory, each with the beginning of its value or where that stands; and the next directory."""
+    order, big = "<" if data[:1] == b"I" else ">", b"+" in data[2:4]
+    count, entry, place = (order + code for code in (("Q", "HHQ8s", "Q") if big else ("H", "HHI4s", "I")))
+    (number,), start = struct.unpack_from(count, data, at), at + struct.calcsize(count)
+    end = start + number * struct.calcsize(entry)
+    tags = {tag: value[: _WIDTHS.get(kind, 4)] for tag, kind, _, value in struct.iter_unpack(entry, data[start:end])}
+    return tags, struct.unpack_from(place, data, end)[0]
 
 
 def pages(data: bytes, most: int = _MOST_PAGES) -> list[int]:
     """Where the images of a TIFF are described, in order; previews and masks of another one are none of their own."""
-    order, big = "<" if data[:1] == b"I" else ">", b"+" in data[2:4]
-    count, place, entry = ("Q", "Q", 20) if big else ("H", "I", 12)
-    found, seen = list[int](), {0}
+    found, seen, order = list[int](), {0}, "little" if data[:1] == b"I" else "big"
     with suppress(struct.error):  # damage behind the first image is not ours to tell
-        (at,) = struct.unpack_from(order + place, data, 8 if big else 4)
+        (at,) = struct.unpack_from("<>"[order == "big"] + "IQ"[b"+" in data[2:4]], data, 8 if b"+" in data[2:4] else 4)
         while len(found) < most and len(seen) <= MOST_PARTS and at not in seen:
             seen.add(at)
-            start, tags = at + struct.calcsize(order + count), {}
-            (entries,) = struct.unpack_from(order + count, data, at)
-            for k in range(start, start + min(entries, 2) * entry, entry):  # tags are in order, and these come first
-                tag, kind = struct.unpack_from(order + "HH", data, k)
-                (tags[tag],) = struct.unpack_from(order + ("H" if kind == 3 else "I"), data, k + (12 if big else 8))
-            if not (found and (tags.get(_KIND, 0) & _REDUCED_OR_MASK or tags.get(_OLD_KIND) == _OLD_REDUCED)):
+            tags, following = _entries(data, at)
+            kind, old = (int.from_bytes(tags.get(tag, b""), order) for tag in (_KIND, _OLD_KIND))  # type: ignore[arg-type]
+            if not (found and (kind & _REDUCED_OR_MASK or old == _OLD_REDUCED)):
                 found.append(at)
-            (at,) = struct.unpack_from(order + place, data, start + entries * entry)
+            at = following
     return found
 
 

@@ -25,7 +25,7 @@ def _page_header(data: bytes, at: int | None = None) -> ImageHeader:
     tags = tiff.directory(data, at)
     bits, turn = max(tags.get(tiff.BITS, (1,))), tags.get(tiff.ORIENTATION, 1)
     least = int(np.sum(tiff.bounds(tags), axis=0).max())
-    about = {"width": tags[tiff.WIDTH], "height": tags[tiff.HEIGHT], "bits": bits, "kind": tiff.kind(tags)}
+    about = {"width": tags[tiff.WIDTH], "height": tags[tiff.HEIGHT], "bits": bits, "sample_kind": tiff.kind(tags)}
     about |= {"orientation": turn if turn in range(1, 9) else 1, "white": bits > 8 and tiff.white(tags)}
     about |= {"most": 2**bits - 1 if 8 < bits < 16 else 65535}
     if (blocks := tiff.blocks(tags, "<" if data[:1] == b"I" else ">")) is not None:
@@ -51,8 +51,8 @@ def as_stack(data: bytes, header: ImageHeader) -> ImageHeader:
     """The header of a TIFF whose pages are the channels of one image. Raises UnreadableError."""
     pages = page_headers(data, header.frames)
     for k, page in enumerate(pages):
-        if (page.width, page.height, page.bits, page.kind, page.white, page.orientation, page.channels) != (
-            header.width, header.height, header.bits, header.kind, header.white, header.orientation, 1
+        if (page.width, page.height, page.bits, page.sample_kind, page.white, page.orientation, page.channels) != (
+            header.width, header.height, header.bits, header.sample_kind, header.white, header.orientation, 1
         ):  # fmt: skip
             what = f"page {k + 1} is {page.width}×{page.height}, {page.channels} channels of {page.bits} bits"
             first = f"the first is {header.width}×{header.height} and grey of {header.bits} bits"

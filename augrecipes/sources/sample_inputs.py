@@ -99,7 +99,7 @@ def _deep(array: NDArray[Any], dtype: Any, has_range: bool) -> NDArray[Any]:
         raise DataError(f"an image of {array.dtype}; whole numbers and floats are taken")
     # Tensors and Pillow have 16 bits in wider numbers.
     is_level = dtype == "uint16" and kind != "f" and bits > 8 and array.min() >= 0 and array.max() <= _LEVELS
-    header = ImageHeader("array", 1, 1, 16) if is_level else ImageHeader("array", 1, 1, bits, kind=kind)  # type: ignore[arg-type]
+    header = ImageHeader("array", 1, 1, 16) if is_level else ImageHeader("array", 1, 1, bits, sample_kind=kind)  # type: ignore[arg-type]
     if why := wrong_depth(header, "error", dtype, has_range):
         raise DataError(f"an array of {array.dtype}: {why}")
     return array.astype(dtype, copy=False)
