@@ -219,7 +219,9 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
 
     def _identity(self) -> dict[str, Any]:
         """What else decides which samples there are, by the name of the argument: for `fingerprint`."""
-        return {**self._decode, **chosen_policies(self._decode["depth"], self._decode["frames"])}
+        chosen = chosen_policies(self._decode["depth"], self._decode["frames"])
+        # Pages are channels where `channels` says so.
+        return {**self._decode, **chosen, "frames": "first" if chosen["frames"] == "first" else "error"}
 
     def show(
         self, samples: int | Sequence[int] | None = None, *, draws: int | None = None, stages: bool = False,

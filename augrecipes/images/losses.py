@@ -103,7 +103,7 @@ def wrong_depth(header: ImageHeader, depth: str = "error", dtype: SampleType = "
     """Why the samples of a file cannot be read as a dtype; empty where they can. Arguments are those of `find_loss`.
 
     >>> wrong_depth(ImageHeader("png", 4, 4, bits=8), dtype="uint16")
-    '8 bits a sample, and the recipe says `depth: 16`, in which 200 of 255 would be 200 of 65,535: leave `depth` out ...
+    '8 bits a sample, and the recipe says `depth: 16`, in which 200 of 255 would be 200 of 65,535: leave ...
     >>> wrong_depth(ImageHeader("tiff", 4, 4, bits=32, sample_kind="f"))
     'floats of 32 bits a sample, and images are read with 8: say `inputs: {depth: float32}` in the recipe'
     """

@@ -65,9 +65,7 @@ def _upper_bits(raster: NDArray[Any], header: ImageHeader) -> NDArray[np.uint8]:
 def _own_values(raster: NDArray[Any], header: ImageHeader, dtype: np.dtype[Any]) -> NDArray[Any]:
     """The values of a raster in uint16 or float32. Raises UnreadableError where these have not all of them."""
     if raster.dtype == np.uint8 and header.bits > 8:
-        raise UnreadableError(
-            f"{header.bits} bits a sample, of which Pillow gives 8: save it as PNG or TIFF without them"
-        )
+        raise UnreadableError(f"{header.bits} bits a sample, of which Pillow gives 8: save it as PNG, or a plain TIFF")
     with np.errstate(over="ignore"):
         values = raster.astype(dtype, copy=False)
     exact = raster.dtype.itemsize <= 2 or raster.dtype == dtype

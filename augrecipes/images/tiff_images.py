@@ -31,9 +31,8 @@ def _page_header(data: bytes, at: int | None = None) -> ImageHeader:
     if (blocks := tiff.blocks(tags, "<" if data[:1] == b"I" else ">")) is not None:
         bands, alpha = tiff.bands(tags), tiff.has_alpha(tags)
         color: Color = "other" if bands else "grey" if blocks.size[2] - alpha == 1 else "rgb"
-        return ImageHeader(
-            "tiff", color=color, alpha=alpha, bands=bands, layout=pillow.SampleForm(least, blocks=blocks), **about
-        )
+        stored = pillow.SampleForm(least, blocks=blocks)
+        return ImageHeader("tiff", color=color, alpha=alpha, bands=bands, layout=stored, **about)
     with pillow.opened(data if at is None else tiff.with_first(data, at), "tiff") as image:
         white, color = tiff.white(tags) and image.mode != "P", pillow.COLORS.get(image.mode, "rgb")
         stored = pillow.SampleForm(least, at, white=white)
@@ -49,14 +48,11 @@ def page_headers(data: bytes, most: int) -> list[ImageHeader]:
 
 def as_stack(data: bytes, header: ImageHeader) -> ImageHeader:
     """The header of a TIFF whose pages are the channels of one image. Raises UnreadableError."""
-    pages = page_headers(data, header.frames)
+    pages, first = page_headers(data, header.frames), replace(header, frames=1)
     for k, page in enumerate(pages):
-        if (page.width, page.height, page.bits, page.sample_kind, page.white, page.orientation, page.channels) != (
-            header.width, header.height, header.bits, header.sample_kind, header.white, header.orientation, 1
-        ):  # fmt: skip
-            what = f"page {k + 1} is {page.width}×{page.height}, {page.channels} channels of {page.bits} bits"
-            first = f"the first is {header.width}×{header.height} and grey of {header.bits} bits"
-            raise UnreadableError(f"pages are not alike, and cannot be channels of one image: {what}, {first}")
+        if page != first:
+            sizes = (f"{one.width}×{one.height}, {one.channels} channels of {one.bits} bits" for one in (page, first))
+            raise UnreadableError(f"page {k + 1} cannot be a channel: it is {' and the first '.join(sizes)}")
     stored = pillow.SampleForm(max(page.layout.least for page in pages), pages=tuple(pages))
     return replace(header, color="other", bands=len(pages), frames=1, layout=stored)
 
@@ -67,7 +63,11 @@ def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> 
         return np.dstack([decode(data, page, 1, part) for page in info.layout.pages])
     if info.layout.blocks is None:
         return pillow.decode(data, info, channels, part)
-    return _coloured(_from_blocks(data, info, part), info, channels)
+    samples = _from_blocks(data, info, part)
+    if not info.alpha:
+        return samples
+    colours, alpha = samples[:, :, :-1], samples[:, :, -1:]
+    return np.concatenate([*[colours] * (3 // colours.shape[2]), alpha], axis=2) if channels in (None, 4) else colours
 
 
 def labels(data: bytes, info: ImageHeader, part: Area) -> Raster:
@@ -84,14 +84,6 @@ def _from_blocks(data: bytes, info: ImageHeader, part: Area) -> Raster:
     pillow.check_complete(data, info)
     with pillow.errors("tiff"):
         return tiff.read(data, info.layout.blocks, part)
-
-
-def _coloured(samples: Raster, info: ImageHeader, channels: int | None) -> Raster:
-    """Samples H×W×S without their alpha, unless it is asked for; grey with it has three channels more."""
-    if not info.alpha:
-        return samples
-    colours, alpha = samples[:, :, :-1], samples[:, :, -1:]
-    return np.concatenate([*[colours] * (3 // colours.shape[2]), alpha], axis=2) if channels in (None, 4) else colours
 
 
 FORMAT = Format(

@@ -76,8 +76,8 @@ def look_at_files(
     headers = dict(zip(every, read_headers(every, partial(advance, "reading headers")), strict=True))
     least, decode = defects.least_sizes(recipe, mode, IMAGE), decode_arguments(recipe.inputs)
     how = {name: value for name, value in decode.items() if name != "exif"}
-    counts = ((path, headers[path].channels) for path in images if not isinstance(headers[path], str))
-    first, count = next(counts, ("", 0)) if decode["channels"] is None else ("", 0)
+    counts = {path: header.channels for path, header in headers.items() if not isinstance(header, str)}
+    first = next((path for path in images if path in counts), "")
 
     def by_header(k: int) -> Faults:
         sizes = {}
@@ -86,9 +86,8 @@ def look_at_files(
                 yield "unreadable", f"{path}: {why}"
             else:
                 sizes[path] = defects.upright(headers[path], "apply")  # type: ignore[arg-type]
-        if count and images[k] in sizes and headers[images[k]].channels != count:  # type: ignore[union-attr]
-            why = other_channels(headers[images[k]].channels, first, count)  # type: ignore[union-attr]
-            yield "unreadable", f"{images[k]}: {why}"
+        if decode["channels"] is None and images[k] in sizes and counts[images[k]] != counts[first]:
+            yield "unreadable", f"{images[k]}: {other_channels(counts[images[k]], first, counts[first])}"
         if (size := sizes.get(images[k])) is None:
             return
         for path, other in sizes.items():
