@@ -97,7 +97,9 @@ def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> Pipelin
     steps = steps_of(recipe, mode)
     check(recipe)
     later = frozenset(step.args["target"] for step in steps[count:] if step.name == groups.DEGRADE)
-    part = replace(_with_section(recipe, mode, steps[:count]), output=UINT8_HWC, outputs=Arguments())
+    # Masks become labels before the first step: where none is carried out, they are kept as they are.
+    inputs = recipe.inputs if count else replace(recipe.inputs, mask_labels=None)
+    part = replace(_with_section(recipe, mode, steps[:count]), inputs=inputs, output=UINT8_HWC, outputs=Arguments())
     return build(part, mode, "exact", seed, pauses=True, later=later)
 
 
@@ -110,7 +112,8 @@ def suffix_recipe(recipe: Recipe, mode: Mode, count: int, channels: int | None =
     """
     part = _with_section(recipe, mode, steps_of(recipe, mode)[count:])
     # What the recipe's inputs say holds in front of its first step.
-    return replace(part, inputs=replace(recipe.inputs, channels=channels, dtype=None, min_size=None)) if count else part
+    inputs = replace(recipe.inputs, channels=channels, dtype=None, min_size=None, mask_labels=None)
+    return replace(part, inputs=inputs) if count else part
 
 
 def _with_section(recipe: Recipe, mode: Mode, steps: tuple[Step, ...]) -> Recipe:

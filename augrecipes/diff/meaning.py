@@ -129,6 +129,7 @@ def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
     """Every setting with its default, nested as the file has it; steps are compared one by one."""
     drawn = {name: getattr(recipe, key.field) for name, key in KEYS.items() if key.field and key.changes == "draws"}
     inputs = asdict(recipe.inputs)
+    del inputs["targets"]
     image = {key: inputs.pop(key) for key in ("channels", "dtype", "range", "nodata", "min_size")}
     outputs = {name: _output(recipe.outputs.get(name, recipe.output)) for name in recipe.scales}
     return drawn | {
@@ -137,6 +138,7 @@ def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
         "views": {view.name: {"count": view.count, "of": view.of} for view in recipe.views if "train" in modes},
         "tta": recipe.tta and asdict(recipe.tta),
         "inputs": {"image": image, **inputs},
+        "targets": {name: asdict(target) for name, target in recipe.targets.items()},
         "output": outputs if recipe.facts.scales else _output(recipe.output),
         "batch": {
             step.site: {"p": chance(step), **mixtures.effective(step)}

@@ -15,6 +15,8 @@ from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Recipe, Step
 
+_REMOVE = (Fix("remove"),)
+
 
 @rule("L201", "resize-after-resized-crop")
 def resize_after_resized_crop(recipe: Recipe) -> Findings:
@@ -189,8 +191,22 @@ def levels_in_floats(recipe: Recipe) -> Findings:
         count = next(ends, len(steps) if recipe.inputs.dtype == "float32" else 0)
         for step in (step for top in steps[:count] for step in top.walk() if not step.steps and chance(step) > 0):
             if record_of(step).in_levels and not is_neutral(step):
-                message = f"{step.name} rounds float32 images to 256 levels; leave it out, or give the recipe uint8"
-                yield Finding(message, step, fixes=(Fix("remove"),))
+                yield Finding(f"{step.name} rounds float32 images to 256 levels{_instead(step)}", step, fixes=_REMOVE)
+
+
+@rule("L305", "levels-at-depth", "error")
+def levels_at_depth(recipe: Recipe) -> Findings:
+    """Steps that know 256 levels, of images of 16 bits."""
+    for step in recipe.walk() if recipe.inputs.dtype == "uint16" else ():
+        if not step.steps and chance(step) > 0 and record_of(step).in_levels and not is_neutral(step):
+            message = f"{step.name} works on 256 levels, and images have 16 bits"
+            yield Finding(message + _instead(step), step, fixes=_REMOVE)
+
+
+def _instead(step: Step) -> str:
+    """What to use for a step that knows 256 levels."""
+    other = op_record(step.name).deep
+    return f"; {f'use {other}, ' if other else ''}leave it out, or give the recipe images of 8 bits"
 
 
 @rule("L801", "batch-size-differs")

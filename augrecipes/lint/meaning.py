@@ -15,6 +15,7 @@ from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.ops.sizes import pad_to, to_sides
 from augrecipes.recipe.checks import other_default
+from augrecipes.recipe.inputs import MaskLabels
 from augrecipes.recipe.model import Recipe, Step
 
 _REMOVE = (Fix("remove"),)
@@ -225,6 +226,8 @@ def ignored_as_class(recipe: Recipe) -> Findings:
     every = (*recipe.walk(), *(step for one in recipe.batch for step in one.walk()))
     written = ((step.name, step.args.get("fill_mask"), *step.args.get("background", ())) for step in every)
     says = next((name for name, *values in written if _IGNORED in values or (_IGNORED,) in values), "")
+    labels = [label for _, label in (recipe.inputs.mask_labels or MaskLabels()).values]
+    says = says or ("`values:` of masks" if _IGNORED in labels and len(labels) > 1 else "")
     for step in _zero_borders(recipe) if says else ():
         message = f"{step.name} fills masks with class 0 where the image ends, and {says} calls 255 ignored"
         yield Finding(f"{message}; write `fill_mask: 255`", step, "fill_mask", (Fix("set", "fill_mask: 255"),))

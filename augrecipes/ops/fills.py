@@ -61,7 +61,7 @@ class FillLevels(Mixin):  # type: ignore[misc]
                 parts = [slice(k, k + _OPENCV_CHANNELS) for k in range(0, len(fill), _OPENCV_CHANNELS)]
                 results = [_with_fill(self, apply, img[..., part], args, params, fill[part]) for part in parts]
                 return np.concatenate(results, axis=2)
-        if img.dtype == np.float32 or (_is_for_opencv(self, fill) and img.ndim > 2):
+        if img.dtype != np.uint8 or (_is_for_opencv(self, fill) and img.ndim > 2):
             return _with_fill(self, apply, img, args, params, fill)
         return apply(img, *args, **params)
 
@@ -97,15 +97,20 @@ def _with_fill(
     step: Any, apply: Callable[..., Any], img: np.ndarray, args: Any, params: dict[str, Any], fill: Any
 ) -> np.ndarray:
     """What a step makes of an image with these levels, in the image's unit."""
-    unit = _MOST_LEVEL if img.dtype == np.float32 else 1
+    low, high = getattr(step, "full_range", (0, 1 if img.dtype == np.float32 else _MOST_LEVEL))
+    unit = _MOST_LEVEL / (high - low)  # levels that are one of the image's own
+
+    def own(level: Any) -> Any:
+        return tuple(map(own, level)) if isinstance(level, tuple | list) else low + level / unit
+
     if getattr(step, "drop_value", None) is not None:
         params = {**params, "drop_values": params["drop_values"] / np.float32(unit)}
     if isinstance(params.get("fill"), Real):
-        params = {**params, "fill": params["fill"] / unit}
+        params = {**params, "fill": own(params["fill"])}
     if fill is None or isinstance(fill, str):
         return apply(img, *args, **params)
     levels = [fill] * _OPENCV_CHANNELS if _is_for_opencv(step, fill) else fill
-    with setting(step, "fill", tuple(v / unit for v in levels) if isinstance(levels, tuple | list) else levels / unit):
+    with setting(step, "fill", own(levels)):
         result: np.ndarray = apply(img, *args, **params)
     return result if result.ndim == img.ndim else result[..., None]
 

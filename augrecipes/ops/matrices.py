@@ -6,6 +6,7 @@ Places are pixel centres, (x, y, 1). A step whose geometry is no matrix has none
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,7 +25,7 @@ def translation(x: float, y: float) -> Matrix:
     return np.array([[1, 0, x], [0, 1, y], [0, 0, 1]], np.float64)
 
 
-def scaling(y: float, x: float, *, centres: bool = True) -> Matrix:
+def scaling(y: float | Fraction, x: float | Fraction, *, centres: bool = True) -> Matrix:
     """The matrix to a grid of so many pixels along one of before; `centres`: of pixels, whose halves are scaled, too.
 
     >>> scaling(2, 4).tolist()
@@ -32,6 +33,16 @@ def scaling(y: float, x: float, *, centres: bool = True) -> Matrix:
     """
     half = 0.5 if centres else 0
     return np.array([[x, 0, half * (x - 1)], [0, y, half * (y - 1)], [0, 0, 1]], np.float64)
+
+
+def in_pixels(matrix: Matrix, factor: float | Fraction) -> Matrix:
+    """A 3×3 matrix between cells as one between pixels of a target, `factor` along a cell: S·M·S⁻¹.
+
+    >>> in_pixels(np.array([[1.0, 0, 2], [0, 1, 0], [0, 0, 1]]), 4)[0].tolist()
+    [1.0, 0.0, 8.0]
+    """
+    to_pixels = scaling(factor, factor)
+    return np.asarray(to_pixels @ matrix @ np.linalg.inv(to_pixels))
 
 
 def symmetry_matrix(symmetry: Symmetry, size: Size) -> Matrix:

@@ -86,6 +86,7 @@ class OpRecord:
             become a hundred; or it is not known.
         in_levels: float32 images are rounded to levels of 255 on the way, so that the last bit may become a level; so
             are those of what OpenCV does on uint8 alone.
+        deep: what to use instead where images have more than 256 levels, of one that acts `in_levels`.
         in_place: it changes masks, too, and puts no pixel elsewhere.
         hides: it puts something else in the place of some pixels, so that what lies under them cannot be seen.
         displaces: it puts pixels of the image elsewhere, and what lies on the image stays.
@@ -153,6 +154,7 @@ class OpRecord:
     draws_from: frozenset[str] | None = None
     gain: Any = None
     in_levels: bool = False
+    deep: str = ""
     overwrites: Callable[[Mapping[str, Any]], bool] | None = None
     channels_of: Callable[[Mapping[str, Any]], int | None] | None = None
     in_place: bool = False

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from augrecipes.compiler.run.labels import label_dtype
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded, open_encoded
@@ -120,9 +121,10 @@ class Baker:
         """What the baked steps leave of a unit in an epoch."""
         pipeline, (index, tile) = self.pipeline, self.table.place(unit)
         try:
+            said = pipeline.recipe.inputs.mask_labels
             outputs = pipeline.at(index, epoch, tile)(**inputs)
             if "mask" in outputs:
-                outputs["mask"] = _as_before(outputs["mask"], inputs["mask"])
+                outputs["mask"] = _as_before(outputs["mask"], label_dtype(inputs["mask"].dtype, said))
         except DataError as error:
             paths = self.table.paths(unit)
             return self._lost(unit, stamp, naming_all(error, {name: paths[name] for name in pipeline.targets}))
@@ -253,11 +255,11 @@ def _decoded(image: Any) -> Any:
     return image.array() if isinstance(image, Encoded) and math.prod(image.shape[:2]) <= _WHOLE else image
 
 
-def _as_before(mask: npt.NDArray[Any], before: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The mask in the dtype of its file, which holds all that steps can make of it."""
-    back = mask.astype(before.dtype)
+def _as_before(mask: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """The mask in the dtype that it came with, which holds all that steps can make of it."""
+    back = mask.astype(dtype)
     if not np.array_equal(back, mask):
-        raise DataError(f"the baked steps leave mask labels that {before.dtype} does not hold")
+        raise DataError(f"the baked steps leave mask labels that {dtype} does not hold")
     return back
 
 

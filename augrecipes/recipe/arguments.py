@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -140,8 +141,10 @@ def _check_items(schema: Schema, node: ListNode) -> list[ArgumentProblem]:
 
 def _check_table(schema: Schema, node: MappingNode) -> list[ArgumentProblem]:
     properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-    problems: list[ArgumentProblem] = []
+    names, problems = re.compile(schema.get("propertyNames", {}).get("pattern", "")), list[ArgumentProblem]()
     for key, place, value in node.pairs():
+        if not names.search(key):
+            problems.append(ArgumentProblem("E306", place, f"its keys are whole numbers, got {key!r}", key=f".{key}"))
         if others is False and key not in properties:
             message = f"unknown key {key!r}; it takes {', '.join(properties)}"
             problems.append(ArgumentProblem("E304", place, message, near(key, properties)))

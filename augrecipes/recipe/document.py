@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from augrecipes.errors import NO_HINT, Fix, Hint
@@ -19,11 +20,14 @@ from augrecipes.recipe.model import DERIVED, KEYS, Arguments, Recipe, Step, labe
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
 from augrecipes.recipe.problems import Problems, near, noted
 from augrecipes.recipe.steps import build_steps
+from augrecipes.recipe.targets import build_targets
 from augrecipes.recipe.variants import Resolved
 from augrecipes.recipe.views import build_views, check_places
 
 # Keys that a function of their own reads, which `build` names. Others are plain values.
-_READ_APART = frozenset({"recipe", "scales", "bag", "tta", "inputs", "steps", "views", "eval", "batch", "output"})
+_READ_APART = frozenset(
+    {"recipe", "scales", "bag", "tta", "inputs", "steps", "views", "eval", "batch", "output", "targets"}
+)
 # What a recipe cannot be without: what a message says, and what the fix writes.
 _REQUIRED = {
     "version": ("write `version: 1`", "version: 1"),
@@ -59,9 +63,10 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     derived = "eval" in top.entries and plain(top.entries["eval"]) == DERIVED
     evaluation = _derived(context, top.entries["eval"], steps, views) if derived else _section(context, top, "eval")
     output, by_target = build_output(context, top.entries.get("output"))
+    inputs = build_inputs(context, top.entries.get("inputs"))
     recipe = Recipe(
         _name(context, top),
-        inputs=build_inputs(context, top.entries.get("inputs")),
+        inputs=replace(inputs, targets=Arguments(build_targets(context, top, inputs))),
         steps=steps,
         eval=evaluation,
         output=output,

@@ -44,7 +44,7 @@ class Output:
     """What leaves the last step.
 
     Attributes:
-        dtype: `float32`, `float16` or `uint8`.
+        dtype: `float32`, `float16`, `uint8` or `uint16`: full scale is 255 or 65535.
         layout: `chw` or `hwc`.
         normalize: None: scaled to `range` instead.
         range: what 0 and full scale become without `normalize`.
@@ -170,15 +170,18 @@ def one_of(words: Any) -> Schema:
 def _words(table: Schema) -> Schema:
     """A format or a presence stands for the mapping that holds it."""
     keys = table["properties"]
-    return {"anyOf": [{"enum": [*keys["format"]["enum"], *keys["presence"]["enum"]]}, table]}
+    return {"anyOf": [{"enum": [*keys.get("format", {"enum": ()})["enum"], *keys["presence"]["enum"]]}, table]}
 
 
-IMAGE, BOXES, KEYPOINTS, OUTPUT, BAG, TTA = (
-    mapping(_TABLES[key]) for key in ("image", "boxes", "keypoints", "output", "bag", "tta")
+IMAGE, MASK, BOXES, KEYPOINTS, OUTPUT, BAG, TTA = (
+    mapping(_TABLES[key]) for key in ("image", "mask", "boxes", "keypoints", "output", "bag", "tta")
 )
-_IMAGE, _presence = {"$ref": "#/$defs/image"}, BOXES["properties"]["presence"]
+TARGET = mapping(_TABLES["target"], required=["like"])
+TARGETS: Schema = {"type": "object", "additionalProperties": {"$ref": "#/$defs/sceneTarget"}}
+_IMAGE, _mask = {"$ref": "#/$defs/image"}, {**MASK, "not": {"required": ["values", "threshold"]}}
 _inputs = {key: IMAGE["properties"][key] for key in OF_IMAGES}
-_inputs |= {"image": _IMAGE, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
+_inputs |= {"image": _IMAGE, "mask": _words(_mask), "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
+_inputs["targets"] = TARGETS
 INPUTS = {**mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
 VIEW = mapping(_TABLES["view"], required=["steps"])
 TEXT: Schema = {"type": "string"}

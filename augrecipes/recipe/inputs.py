@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from augrecipes.flow import Dtype
+from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.step import UNSAID
 
 Presence = Literal["absent", "optional", "required"]
@@ -63,6 +64,23 @@ class Keypoints:
 
 
 @dataclass(frozen=True, slots=True)
+class MaskLabels:
+    """Which label each stored value of a mask stands for: by a table, or on which side of a threshold it lies.
+
+    Attributes:
+        values: stored values and their labels; other values are labels already.
+        threshold: stored values from here on are label 1, those below are label 0; None: `values` says it.
+    """
+
+    values: tuple[tuple[int, int], ...] = ()
+    threshold: float | None = None
+
+    def written(self) -> dict[str, Any]:
+        """The keys of a recipe that say it."""
+        return {"values": dict(self.values)} if self.threshold is None else {"threshold": self.threshold}
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
     """What arrives at the first step.
 
@@ -75,6 +93,8 @@ class Inputs:
         mask: whether a sample has a mask.
         boxes: None: a sample may not have boxes.
         keypoints: None: a sample may not have keypoints.
+        mask_labels: what the stored values of masks stand for; None: they are labels.
+        targets: further images of the scene, by name; see `augrecipes.recipe.targets`.
     """
 
     channels: int | None = None
@@ -85,6 +105,8 @@ class Inputs:
     mask: Presence = "optional"
     boxes: Boxes | None = None
     keypoints: Keypoints | None = None
+    mask_labels: MaskLabels | None = field(default=None, metadata=UNSAID)
+    targets: Arguments = field(default_factory=Arguments, metadata=UNSAID)
 
     @property
     def is_deep(self) -> bool:

@@ -111,6 +111,11 @@ class Recipe(Displayed, RecipeMethods):
         return facts(self.kind)
 
     @property
+    def targets(self) -> Arguments:
+        """Further images of the scene that a sample shows, by name."""
+        return self.inputs.targets
+
+    @property
     def digest(self) -> str:
         """64 hex digits that name what the recipe does; equal recipes have equal digests.
 
@@ -187,6 +192,7 @@ KEYS: dict[str, grammar.Key] = {
     for declared in (
         grammar.Key("version", {"const": 1, "description": "Version of the recipe language."}),
         *grammar.keys_of(Recipe),
+        grammar.Key("targets", {**grammar.TARGETS, "description": "Further images of the scene; a part of `inputs`."}),
         grammar.Key("shared", {**STEPS, "description": "Views: steps before all of them."}),
         grammar.Key("extends", {**TEXT, "minLength": 1, "description": "Gallery name or path of what this varies."}),
         grammar.Key("set", {"type": "object", "description": "Variants: values by address: RandomCrop.height."}),

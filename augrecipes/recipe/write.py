@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import chain
 from typing import Any
 
 import yaml
@@ -72,6 +73,13 @@ def _mapping(name: str, value: dict[str, Any] | None) -> Lines:
         yield (name,), "", f"{name}: {flow(value)}"
 
 
+def _targets(recipe: Recipe) -> Lines:
+    if recipe.targets:
+        yield ("targets",), "", "targets:"
+    for name, target in recipe.targets.items():
+        yield None, "  ", f"{name}: {flow(target.written())}"
+
+
 def _steps(recipe: Recipe) -> Lines:
     if recipe.steps or not recipe.views:
         name = "shared" if recipe.views else "steps"
@@ -106,7 +114,8 @@ _WRITERS: dict[str, Callable[[Recipe], Lines]] = {
     "version": lambda _: iter([(("version",), "", "version: 1")]),
     "bag": lambda recipe: _mapping("bag", asdict(recipe.bag) if recipe.bag else None),
     "tta": lambda recipe: _mapping("tta", views_of(recipe.tta) if recipe.tta else None),
-    "inputs": lambda recipe: _mapping("inputs", _inputs(recipe.inputs)),
+    "inputs": lambda recipe: chain(_mapping("inputs", _inputs(recipe.inputs)), _targets(recipe)),
+    "targets": lambda _: iter(()),
     "steps": _steps,
     "views": _views,
     "eval": _eval,
@@ -164,12 +173,15 @@ def views_of(views: TtaViews) -> dict[str, Any]:
 
 
 def _inputs(inputs: Inputs) -> dict[str, Any]:
-    changed = _changed(inputs)
+    changed = _changed(replace(inputs, targets=Arguments()))
     image = {key: changed.pop(key) for key in ("channels", "dtype", "range", "nodata", "min_size") if key in changed}
     if (dtype := image.pop("dtype", None)) is not None:
         image["depth"] = next(depth for depth, name in DEPTHS.items() if name == dtype)
     for key in changed.keys() & {"boxes", "keypoints"}:
         changed[key] = _changed(changed[key]) or {"format": changed[key].format}
+    if labels := changed.pop("mask_labels", None):
+        presence = {"presence": changed["mask"]} if "mask" in changed else {}
+        changed["mask"] = {**labels.written(), **presence}
     return {"image": image, **changed} if image else changed
 
 

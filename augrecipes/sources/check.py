@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from augrecipes.compiler.run.labels import labels_of
 from augrecipes.errors import DataError, Lines, counted
 from augrecipes.images.encoded import open_encoded
 from augrecipes.images.losses import ALPHA
@@ -123,8 +124,9 @@ def look_at_files(
     for notes in filter(None, (alpha, ranges)):
         findings.notes.append(f"{counted(len(notes), 'image')}, {min(notes)} first: {notes[min(notes)]}")
     few = (masks[k] for k in sorted(fine)[:: len(fine) // 16 + 1] if masks)  # all would take too long for a hint
+    said = recipe.inputs.mask_labels
     with suppress(DataError):  # of pixels: --content tells of them
-        findings.notes += mask_hint(recipe, map(read_mask, few))
+        findings.notes += mask_hint(recipe, (labels_of(read_mask(path), said) for path in few))
     return fine
 
 

@@ -37,7 +37,7 @@ _ABOUT: dict[str, Any] = {
     "seed": (None, int),
     "units": SIZE,
     "decode": {"channels": range(1, MOST_CHANNELS + 1), "exif": ("apply", "ignore")},
-    "inputs": dict.fromkeys(POINTS, (None, dict)),
+    "inputs": {**dict.fromkeys(POINTS, (None, dict)), "mask": (..., None, dict)},
     "channels": (None, range(1, 2**63)),
     "classes": (None, [str]),
     "class_to_idx": (None, index.mapping(str, int)),
@@ -267,13 +267,16 @@ def _check_inputs(store: Store, recipe: Recipe) -> None:
         if presence == "required" and not has[name]:
             raise _unfit(store, f"the recipe requires {name}, and the store has none")
     tell_of_absent(recipe, {name for name, present in has.items() if present})
-    for name in POINTS:
-        if mine[name] is not None and has[name] and mine[name] != about["inputs"][name]:
-            said = f"{name} as {about['inputs'][name]}, this one as {mine[name]}"
+    for name in (*POINTS, *(("mask",) if about["steps"] else ())):  # else masks are as their files have them
+        theirs = about["inputs"].get(name)
+        if has[name] and mine[name] != theirs and (mine[name] is not None or name == "mask"):
+            said = f"{name} as {theirs}, this one as {mine[name]}"
             raise _unfit(store, f"was packed by a recipe whose inputs declare {said}")
 
 
 def declared(inputs: Inputs) -> dict[str, dict[str, Any] | None]:
-    """What the inputs say of boxes and of keypoints, as plain data; None where they are not taken."""
+    """What the inputs say of boxes, keypoints and the labels of masks, as plain data; None where they do not."""
     taken: dict[str, Any] = {name: getattr(inputs, name) if name in inputs.taken else None for name in POINTS}
-    return {name: said and canonical(replace(said, presence="optional")) for name, said in taken.items()}
+    points = {name: said and canonical(replace(said, presence="optional")) for name, said in taken.items()}
+    labels = inputs.mask_labels if "mask" in inputs.taken else None
+    return {**points, "mask": labels and canonical(labels)}

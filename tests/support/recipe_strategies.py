@@ -156,7 +156,7 @@ VALUES: list[Any] = [
     ["D4"], {}, {"p": 0.5}, {"D4": None}, {"mean": 0.5, "std": 0}, {"mean": [], "std": 1}, {"lr": 1}, {"lr": {}},
 ]  # fmt: skip
 _SECTIONS = (TOP, grammar.INPUTS, grammar.IMAGE, grammar.BOXES, grammar.KEYPOINTS, grammar.OUTPUT, grammar.BAG)
-_SECTIONS += (grammar.TTA,)
+_SECTIONS += (grammar.TTA, grammar.TARGET)
 NAMES = sorted(
     {key for section in (*_SECTIONS, *grammar.GROUPS.values(), grammar.DEGRADE) for key in section["properties"]}
     | {"odd", "lr", "hr", "D4", "Crop", "limit", "fill"}

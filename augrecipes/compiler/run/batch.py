@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,9 @@ import numpy as np
 from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.run.batch_threads import BatchQueue, Read, run_in_threads
+from augrecipes.compiler.run.labels import labels_of
 from augrecipes.errors import CollateError, DataError
+from augrecipes.recipe.inputs import MaskLabels
 
 
 def output_buffer(out: Any, what: str, sources: Sequence[Any], name: str = "out") -> Allocate:
@@ -105,6 +107,15 @@ class SampleColumns:
     def names(self) -> set[str]:
         """Of their targets."""
         return {"image", *(() if self.mask is None else ("mask",)), *(self.others[0] if self.others else ())}
+
+    def with_labels(self, said: MaskLabels | None) -> SampleColumns:
+        """The same with masks that are labels, as steps take them."""
+        if said is None or self.mask is None:
+            return self
+        mask: Any = [labels_of(element(self.mask, k), said) for k in range(len(self))]
+        if isinstance(self.mask, MappedImages) and all(one.dtype == np.uint8 for one in mask):
+            mask = MappedImages.of([one.reshape(*one.shape[:2], 1) for one in mask])
+        return replace(self, mask=mask)
 
     def sample(self, k: int) -> Sample:
         """The targets of one."""

@@ -65,7 +65,7 @@ class ExtraTarget:
     def lying_on(self, image: Any, fills: tuple[float, ...]) -> np.ndarray:
         """What goes through the steps; DataError where it does not lie on the image."""
         axes, array = self.like.axes, self.array
-        if self._is_empty:  # one of zeros stands in, as steps take no stack of none
+        if self.is_empty:  # one of zeros stands in, as steps take no stack of none
             shape = [max(1, length) for length in array.shape]
             shape[axes : axes + 2] = image.shape[:2]
             array = np.zeros(shape, array.dtype)
@@ -77,7 +77,8 @@ class ExtraTarget:
         return whole
 
     @property
-    def _is_empty(self) -> bool:
+    def is_empty(self) -> bool:
+        """Whether it is a stack of none."""
         return isinstance(self.array, np.ndarray) and self.array.ndim > 0 and 0 in self.array.shape[: self.like.axes]
 
     def images(self) -> Iterator[tuple[str, np.ndarray]]:
@@ -93,7 +94,7 @@ class ExtraTarget:
             # Some steps drop the channel axis of grey images.
             done = done if done.ndim > self.like.axes + 2 else done[..., None]
             made = self._laid(done, sink, output.layout == "chw")
-        if self._is_empty:
+        if self.is_empty:
             made = made[tuple(map(slice, self.array.shape[: self.like.axes]))]
         return list(made) if self.listed else made
 
@@ -117,8 +118,8 @@ def take_extra_targets(data: dict[str, Any], likes: Mapping[str, str], inputs: I
             continue
         listed = like.axes == 1 and isinstance(value, list | tuple)
         nothing = listed and not value and not like.is_image
-        array = np.zeros((0, 1, 1), np.uint8) if nothing else _stacked(value, name) if listed else value
-        found.append(ExtraTarget(name, like, _with_channels(array, name, like) if like.is_image else array, listed))
+        array = np.zeros((0, 1, 1), np.uint8) if nothing else stacked(value, name) if listed else value
+        found.append(ExtraTarget(name, like, with_channels(array, name, like) if like.is_image else array, listed))
     for one in found:
         for name, image in one.images() if one.like.is_image else ():
             check_image(image, inputs, name)
@@ -139,14 +140,15 @@ def is_array(value: Any) -> bool:
     return isinstance(shape, tuple) and len(shape) > 0
 
 
-def _stacked(values: Any, name: str) -> np.ndarray:
+def stacked(values: Any, name: str) -> np.ndarray:
+    """A list of arrays as one; DataError where they differ."""
     kinds = {(v.shape, v.dtype) if isinstance(v, np.ndarray) else type(v).__name__ for v in values}
     if len(kinds) != 1 or not isinstance(values[0], np.ndarray):
         raise DataError(f"{name} must be an array, or a list of numpy arrays of one shape and dtype")
     return np.stack(values)
 
 
-def _with_channels(array: Any, name: str, like: Like) -> np.ndarray:
+def with_channels(array: Any, name: str, like: Like) -> np.ndarray:
     """Images with a channel axis; DataError where there are none."""
     dimensions = (like.axes + 2, like.axes + 3)
     if not isinstance(array, np.ndarray) or array.ndim not in dimensions or 0 in array.shape[like.axes :]:
@@ -166,7 +168,7 @@ def refuse_stranger(pipeline: Any, name: str) -> None:
     inputs = pipeline.recipe.inputs
     taken = {"image", *inputs.row_keys, *(["mask"] if inputs.mask != "absent" else ())}
     taken.difference_update(BESIDE["bboxes"], BESIDE["keypoints"])
-    known = [*sorted(taken), *pipeline.likes, *targets_of_steps(pipeline)]
+    known = [*sorted(taken), *inputs.targets, *pipeline.likes, *targets_of_steps(pipeline)]
     if name not in known:
         like = "mask" if "mask" in name.lower() else "image"
         raise DataError(

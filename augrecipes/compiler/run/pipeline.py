@@ -18,7 +18,7 @@ from augrecipes.compiler.kernels import fast_apply
 from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
-from augrecipes.compiler.run import draws
+from augrecipes.compiler.run import deep_images, draws
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.batch_threads import ThreadCopies
 from augrecipes.compiler.run.cures import error_text
@@ -26,6 +26,7 @@ from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.objects import follow_mirrors
 from augrecipes.compiler.run.output_size_guard import guard
 from augrecipes.compiler.run.step_calls import call_plain, step_call
+from augrecipes.compiler.run.target_steps import carry_targets
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops import groups, registry
@@ -72,6 +73,8 @@ class Pipeline(AsCompose):
         self.compiled, self.arrival = compiled, arrival
         if compiled.optimize != "none" and arrival not in UNOPTIMIZED_INPUTS:
             fast_apply.attach(made for made, _, _ in sites)
+        if compiled.recipe.inputs.is_deep:
+            deep_images.attach((made for made, _, _ in sites), compiled.recipe.inputs, self.image_names)
         super().__init__(
             transforms, is_check_shapes=False, additional_targets=dict(compiled.added) or None, **processors
         )
@@ -79,6 +82,7 @@ class Pipeline(AsCompose):
         for made, site, shared in sites:
             made.random_generator, made.py_random = self.draws.add(site, shared=shared)
         guard(sites, self.recipe.max_bytes, self.cells)
+        sites = [*sites, *carry_targets(sites, self.recipe.targets, self.draws)]
         self.run_through(transforms)
         self.sites, self._labels = sites, {id(made): site for made, site, _ in sites}
         # Bare calls live in epochs that `at` refuses, so that the two can never meet.
@@ -86,6 +90,11 @@ class Pipeline(AsCompose):
         self._owner, self.tried, self.seed = threading.get_ident(), set[Any](), compiled.seed  # Compose has set None
         Pipeline.renew(self, compiled)
         self.own_steps(sites)
+
+    @property
+    def image_names(self) -> tuple[str, ...]:
+        """Names of targets that may hold images."""
+        return self.targets
 
     # What it was compiled from.
 

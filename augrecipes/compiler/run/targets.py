@@ -15,8 +15,8 @@ from augrecipes.flow import Arrival
 from augrecipes.ops.fills import holds, mask_dtype
 from augrecipes.recipe.model import Inputs, Output
 
-_UINT8, _FLOAT32 = np.dtype(np.uint8), np.dtype(np.float32)
-DTYPES = (_UINT8, _FLOAT32)  # the dtypes of images
+_UINT8, _UINT16, _FLOAT32 = np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.float32)
+DTYPES = (_UINT8, _UINT16, _FLOAT32)  # the dtypes of images
 # Those of masks, as they come to steps.
 MASKS = (_UINT8, np.dtype(np.uint16), np.dtype(np.int16), _FLOAT32, np.dtype(np.float64))
 _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
@@ -26,7 +26,7 @@ _ROWS = 16  # at least as many are looked at
 
 
 def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
-    """The image as H×W×C uint8 or float32, grey as H×W×1; DataError where it is neither, or not what `inputs` says."""
+    """The image H×W×C as steps take it, grey as H×W×1; DataError where it is none, or not what `inputs` says."""
     if not isinstance(image, np.ndarray):
         raise DataError(f"{name} must be a numpy array, got {type(image).__name__}")
     if image.ndim == 2:
@@ -35,9 +35,13 @@ def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
         raise DataError(f"{name} must be H×W or H×W×C with at least one pixel, got shape {image.shape}")
     if image.dtype not in DTYPES:
         raise DataError(f"{name} must be uint8 (0..255) or float32 (0..1), got {image.dtype}")
+    if image.dtype == _UINT16 and inputs.dtype is None:
+        cure = "say `inputs: {depth: 16}` in the recipe, or give it 8 bits: (image >> 8).astype(np.uint8)"
+        raise DataError(f"{name} is uint16, and the recipe takes 8 bits: {cure}")
     if image.dtype == _FLOAT32:
-        check_range(image, name)
-        if np.isnan(np.dot(flat := image.ravel(), flat)):
+        if inputs.range is None and inputs.nodata is None:
+            check_range(image, name)
+        if inputs.nodata is None and np.isnan(np.dot(flat := image.ravel(), flat)):
             raise DataError(
                 f"{name} holds pixels that are no numbers (NaN): put a number in their place (np.nan_to_num)"
             )
@@ -56,15 +60,17 @@ def check_range(image: np.ndarray, name: str) -> None:
     seen = image[step // 2 :: step]
     low, high, _, _ = cv2.minMaxLoc(seen.reshape(len(seen), -1))
     if low < _LEAST or high > _MOST:
-        cure = "divide by 255, or pass it as uint8" if low >= 0 else "normalising is for the recipe's output"
+        cure = "normalising is for the recipe's output"
+        if low >= 0:
+            cure = "divide by 255, or pass it as uint8; of another scale say `inputs: {depth: float32, range: [...]}`"
         raise DataError(f"{name} is float32 and holds values of {low:.4g} to {high:.4g}; float32 means 0..1: {cure}")
 
 
-def arrival_of(image: Any) -> Arrival:
-    """How an image comes to a pipeline."""
-    if isinstance(image, np.ndarray):
-        return "float32" if image.dtype == _FLOAT32 else "uint8"
-    return "encoded" if is_encoded(image) else "uint8"
+def arrival_of(image: Any, inputs: Inputs) -> Arrival:
+    """How an image comes to a pipeline: as deep ones, which no program takes, come floats."""
+    if inputs.is_deep or getattr(image, "dtype", _UINT8) == _FLOAT32:
+        return "float32"
+    return "encoded" if not isinstance(image, np.ndarray) and is_encoded(image) else "uint8"
 
 
 def image_in(image: Any, inputs: Inputs, name: str = "image", *, lazily: bool = False) -> Any:
@@ -80,8 +86,11 @@ def check_size(image: Any, inputs: Inputs, name: str = "image") -> Any:
     if inputs.channels is not None and channels != inputs.channels:
         raise DataError(f"{name} has {channels} channels, the recipe's inputs say {inputs.channels}")
     if inputs.dtype and (dtype := str(getattr(image, "dtype", "uint8"))) != inputs.dtype:
-        cure = "divide it by 255" if dtype == "uint8" else "multiply it by 255 and round it"
-        raise DataError(f"{name} is {dtype}, the recipe's inputs say {inputs.dtype}: {cure}, or leave the dtype out")
+        cure = "read the file with all its bits, or declare the depth that it has"
+        if "uint16" not in (dtype, inputs.dtype):
+            cure = "divide it by 255" if dtype == "uint8" else "multiply it by 255 and round it"
+            cure += ", or leave the depth out"
+        raise DataError(f"{name} is {dtype}, the recipe's inputs say {inputs.dtype}: {cure}")
     if inputs.min_size and (height < inputs.min_size[0] or width < inputs.min_size[1]):
         least = "×".join(map(str, inputs.min_size))
         raise DataError(f"{name} is {height}×{width} px, the recipe's inputs ask for at least {least}")

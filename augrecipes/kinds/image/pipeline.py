@@ -26,6 +26,7 @@ from augrecipes.compiler.run.batch import (
 )
 from augrecipes.compiler.run.batch_threads import busy_threads
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, refuse_stranger
+from augrecipes.compiler.run.labels import with_labels
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import processors, rows_of
 from augrecipes.compiler.run.program_run import PythonFallback
@@ -38,6 +39,8 @@ from augrecipes.flow import Arrival
 from augrecipes.kinds.image.steps import run_steps, trace_steps
 from augrecipes.ops.registry import is_registered
 from augrecipes.seeds import key_part
+
+_FURTHER = "a sample has further targets, which move by the steps as albumentations runs them"
 
 
 class ImagePipeline(Pipeline):
@@ -54,7 +57,8 @@ class ImagePipeline(Pipeline):
     `masks`, of boxes one each, `mask3d`, `masks3d`) and what `add_targets` has named. One draw is for all of a sample,
     whose steps run as they are written, whatever `optimize` says. Images come out as `output` says (a volume as
     C×D×H×W or D×H×W×C), masks as `mask` does. An array of any other name is an error; whatever is no array comes out as
-    it went in.
+    it went in. The recipe's own `targets:` go in and come out by their names, each with an interpolation, a fill and a
+    grid of its own.
 
     `out`, an array or a torch tensor of the very shape and dtype, is written to and comes out as `image`. It may also
     be a function (shape, dtype) → array; then that array comes out.
@@ -67,7 +71,7 @@ class ImagePipeline(Pipeline):
         self._lowered, sites = lower(compiled.plans[arrival].steps)
         transforms = [*transforms_of(self._lowered)]
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
-        self.sinks = {"image": Sink(compiled.recipe.output)}
+        self.sinks = {"image": Sink(compiled.recipe.output, compiled.recipe.inputs.range)}
         steps = compiled.plans[arrival].steps
         self._has_own_classes = any(is_registered(leaf.name) for step in steps for leaf in singles(step))
         row_keys = compiled.recipe.inputs.row_keys
@@ -101,9 +105,10 @@ class ImagePipeline(Pipeline):
     def run_batch(self, output: BatchOutput, positions: Sequence[int], samples: SampleColumns) -> None:
         """Make some samples of a batch: side by side by a program, and by themselves what that leaves."""
         image, others = samples.image, samples.others
-        arrival = "uint8" if isinstance(image, MappedImages) else arrival_of(image[0])
-        if others is None or self.usual_targets.issuperset(others[0]):
-            positions_left = self.coming(arrival).program_runner.run_batch(output, positions, samples)
+        arrival = "uint8" if isinstance(image, MappedImages) else arrival_of(image[0], self.recipe.inputs)
+        if not self.recipe.targets and (others is None or self.usual_targets.issuperset(others[0])):
+            labelled = samples.with_labels(self.recipe.inputs.mask_labels)
+            positions_left = self.coming(arrival).program_runner.run_batch(output, positions, labelled)
         else:
             positions_left = positions
         if positions_left:
@@ -121,6 +126,7 @@ class ImagePipeline(Pipeline):
 
     def run_one(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
         """Make a sample that comes as this pipeline's own plan takes it: by the program with exits, or the steps."""
+        targets = self.labelled(targets)
         if self.optimize == "none" or self.arrival in UNOPTIMIZED_INPUTS or self.program_runner.is_idle(targets):
             return self.run_steps(key, targets, allocate)
         try:
@@ -192,7 +198,7 @@ class ImagePipeline(Pipeline):
     @property
     def native(self) -> Program | str:
         """What carries out samples of an image alone without Python, or why nothing does."""
-        return self.programs.images
+        return _FURTHER if self.recipe.targets else self.programs.images
 
     @property
     def at_once(self) -> Program | str:
@@ -219,6 +225,8 @@ class ImagePipeline(Pipeline):
         """
         if self.outputs != ("image",):
             return "a sample is more than one image"
+        if self.recipe.targets:
+            return _FURTHER
         programs = self.coming("encoded" if files and self.reads else "uint8").programs
         if programs.why_not_together is not None or "mask" not in targets:
             return programs.why_not_together
@@ -239,19 +247,30 @@ class ImagePipeline(Pipeline):
 
     # Targets.
 
+    def labelled(self, targets: dict[str, Any]) -> dict[str, Any]:
+        """A sample whose masks are labels, as its steps take them."""
+        return with_labels(targets, self.recipe.inputs.mask_labels)
+
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
         """How a sample comes; DataError where an array in it is no target, and would come back as it went in."""
-        arrival = arrival_of(targets.get("image"))
+        arrival = "together" if self.recipe.targets else arrival_of(targets.get("image"), self.recipe.inputs)
         warn_of_floats(self, targets.get("image"))
         if self.usual_targets.issuperset(targets):
             return arrival
         for name in targets.keys() - self.usual_targets:
             value = targets[name]
+            if name in self.recipe.targets:
+                continue
             if name in self.likes and value is not None:
                 arrival = "together"
             elif is_array(value):
                 refuse_stranger(self, name)
         return arrival
+
+    @property
+    def image_names(self) -> tuple[str, ...]:
+        """Names of targets that may hold images: of the sample, and of what travels beside it."""
+        return ("image", *(name for name, like in self.likes.items() if LIKE[like].is_image))
 
     @property
     def likes(self) -> dict[str, str]:
@@ -280,7 +299,7 @@ class ImagePipeline(Pipeline):
         for name, like in (additional_targets or {}).items():
             if like not in LIKE:
                 raise ValueError(f"{name}: a target can be like {', '.join(LIKE)}, not {like!r}")
-            if name in self.usual_targets or name in STACKS or name == "out":
+            if name in self.usual_targets or name in STACKS or name in self.recipe.targets or name == "out":
                 raise ValueError(f"{name!r} is a target already")
         super().add_targets(additional_targets)
         if self.nested is not None:
@@ -291,7 +310,7 @@ class ImagePipeline(Pipeline):
         """The image after each outermost step."""
         arrival = self._arrival_of(targets)
         mine = self.coming(arrival) if arrival in UNOPTIMIZED_INPUTS else self.plain
-        return trace_steps(mine, (epoch, index, tile), targets)
+        return trace_steps(mine, (epoch, index, tile), self.labelled(targets))
 
 
 PIPELINE = ImagePipeline

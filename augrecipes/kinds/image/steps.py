@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.compiler.run.deep_images import VALID, fill_nodata
 from augrecipes.compiler.run.extra_targets import take_extra_targets
 from augrecipes.compiler.run.points import Points, take_points
 from augrecipes.compiler.run.program_runner import Key
+from augrecipes.compiler.run.scene_targets import take_scene_targets
 from augrecipes.compiler.run.targets import DTYPES, check_presence, image_in, mask_in, mask_out
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.ops.fills import mask_dtype
@@ -23,12 +25,13 @@ def run_steps(pipeline: Any, key: Key, targets: dict[str, Any], allocate: Alloca
     sample, extra, points = _prepare(pipeline, targets)
     pipeline.position(*key)
     sample = _run_steps(pipeline, sample, None)
+    valid = sample.pop(VALID, None)
     sink, output = pipeline.sinks["image"], pipeline.recipe.output
     caller_arrays = pipeline.caller_arrays(targets)
     if extra and targets.get("image") is None:
         del sample["image"]  # it stood in
     else:
-        sample["image"] = sink(sample["image"], allocate, caller_arrays)
+        sample["image"] = sink(sample["image"], allocate, caller_arrays, None if valid is None else valid != 0)
     for other in extra:
         sample[other.name] = other.out(sample[other.name], sink, output, pipeline.mask_fills)
     if (mask := targets.get("mask")) is not None:
@@ -54,8 +57,11 @@ def _prepare(pipeline: Any, targets: dict[str, Any]) -> tuple[dict[str, Any], Se
     """The targets as albumentations wants them, the extra ones, and boxes and keypoints."""
     inputs = pipeline.recipe.inputs
     sample = dict(targets)
-    extra = take_extra_targets(sample, pipeline.likes, inputs) if pipeline.arrival == "together" else ()
-    sample["image"] = image = image_in(sample.get("image"), inputs)
+    extra: list[Any] = []
+    if pipeline.arrival == "together":
+        extra = [*take_extra_targets(sample, pipeline.likes, inputs), *take_scene_targets(sample, inputs)]
+    image, valid = fill_nodata(image_in(sample.get("image"), inputs), inputs)
+    sample |= {"image": image} if valid is None else {"image": image, VALID: valid}
     mask = sample.get("mask")
     check_presence("mask", inputs.mask, given=mask is not None)
     if mask is not None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.errors import DataError
-from augrecipes.ops.matrices import Matrix, Size, scaling
+from augrecipes.ops.matrices import Matrix, Size
 
 Factors = Mapping[str, int]
 """Scale factors by target: pixels along a cell of the common grid."""
@@ -69,16 +69,6 @@ def _problem(sizes: Mapping[str, Size], factors: Factors) -> str:
 
 def _px(size: Size) -> str:
     return f"{size[0]}×{size[1]} px"
-
-
-def in_pixels(matrix: Matrix, factor: int) -> Matrix:
-    """A 3×3 matrix between cells as one between pixels of a target: S·M·S⁻¹.
-
-    >>> in_pixels(np.array([[1.0, 0, 2], [0, 1, 0], [0, 0, 1]]), 4)[0].tolist()
-    [1.0, 0.0, 8.0]
-    """
-    to_pixels = scaling(factor, factor)
-    return np.asarray(to_pixels @ matrix @ np.linalg.inv(to_pixels))
 
 
 def window_shown(matrix: Matrix, size: Size, factor: int) -> tuple[int, int, int, int]:

@@ -15,9 +15,9 @@ from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels.step_draws import is_plain_window, with_channels
 from augrecipes.compiler.lowering.lower import transform
 from augrecipes.errors import RecipeError
-from augrecipes.kinds.pair.grid import Factors, Scene, in_pixels, scale_factors
+from augrecipes.kinds.pair.grid import Factors, Scene, scale_factors
 from augrecipes.ops import groups
-from augrecipes.ops.matrices import matrix_of
+from augrecipes.ops.matrices import in_pixels, matrix_of
 from augrecipes.ops.records import op_record, rescalable
 from augrecipes.ops.registry import construct, effective, record_of
 from augrecipes.recipe.model import Arguments, Recipe, Step

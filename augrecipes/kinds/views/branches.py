@@ -36,8 +36,10 @@ def built(compiled: Compiled, recipe: Recipe, **part: Any) -> ImagePipeline:
 class _AsItIs(Sink):
     """Leaves images of floats as they are, too."""
 
-    def __call__(self, image: np.ndarray, allocate: Allocate = np.empty, held: Any = None) -> np.ndarray:
-        return super().__call__(image, allocate, held) if image.dtype == np.uint8 else image
+    def __call__(
+        self, image: np.ndarray, allocate: Allocate = np.empty, caller_arrays: Any = None, valid: Any = None
+    ) -> np.ndarray:
+        return super().__call__(image, allocate, caller_arrays, valid) if image.dtype == np.uint8 else image
 
 
 class Stem(ImagePipeline):
@@ -88,7 +90,7 @@ class Branches:
         """What makes the views of a sample: from a name, a number and memory to all that comes out of a view."""
         mask, others = inputs.get("mask"), next(iter(self._whole.values())).likes
         whole = (mask is not None and np.asarray(mask).dtype not in MASKS) or not others.keys().isdisjoint(inputs)
-        whole |= self._fast and arrival_of(inputs.get("image")) != "uint8"
+        whole |= self._fast and arrival_of(inputs.get("image"), self._compiled.recipe.inputs) != "uint8"
         results: dict[tuple[str, int], dict[str, Any] | None] = {}
 
         def before(stem: str | None, k: int) -> dict[str, Any] | None:

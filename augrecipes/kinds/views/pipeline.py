@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Self
 
@@ -54,7 +55,8 @@ class ViewsPipeline(ImagePipeline):
     def parts(self) -> dict[str, ImagePipeline]:
         """By name the pipeline of kind image that makes one view; {}: there is one image."""
         names = [view.name for view in self.recipe.views if view.name in self.outputs]
-        return {name: built(self.compiled, self.recipe.view(name, shares=True)) for name in names}
+        recipe = replace(self.recipe, inputs=replace(self.recipe.inputs, mask_labels=None))  # masks come as labels
+        return {name: built(self.compiled, recipe.view(name, shares=True)) for name in names}
 
     @cached_property
     def branches(self) -> Branches:
@@ -72,7 +74,7 @@ class ViewsPipeline(ImagePipeline):
         """All views of one image."""
         if not self.parts:
             return super().sample(epoch, index, tile, targets, allocate)
-        inputs = dict(targets)
+        inputs = dict(self.labelled(targets))
         out = inputs.pop("out", None)
         out = {} if out is None else out
         if not isinstance(out, Mapping) or not out.keys() <= self.parts.keys():

@@ -95,6 +95,7 @@ RECORDS = (
     _recolouring(
         "HueSaturationValue",
         "pointwise",
+        deep="ColorJitter",
         in_levels=True,
         chroma="turns",
         when={"chroma": lambda a: a.get("val_shift_limit") in (0, [0, 0])},
@@ -128,12 +129,14 @@ RECORDS = (
     ),
     _by_histogram(
         "AutoContrast",
+        deep="RandomBrightnessContrast",
         random=False,
         native=encoder(EFFECTS.WIDENS_RANGE, effect_arguments=[lambda step: step.method == "cdf"]),
         native_with={"cutoff": 0, "ignore": None},
     ),
     _by_histogram(
         "CLAHE",
+        deep="RandomGamma",
         channels=GREY_OR_RGB,
         only_draws=("clip_limit",),
         limits={"tile_grid_size": (1, 256)},
@@ -147,6 +150,7 @@ RECORDS = (
     ),
     _by_histogram(
         "Equalize",
+        deep="RandomGamma",
         random=False,
         channels=GREY_OR_RGB,
         overwrites=lambda a: a.get("mode") == "pil",

@@ -62,6 +62,7 @@ RECORDS = (
     ),
     _only_side(
         "MedianBlur",
+        deep="GaussianBlur",
         in_levels=True,
         limits={"blur_limit": (3, 255)},
         native=encoder(EFFECTS.MEDIANS, DRAWS.ODD_NUMBER, [_sides], ["kernel"]),
@@ -95,5 +96,11 @@ RECORDS = (
     _odd("UnsharpMask", neutral={"alpha": 0}, fast="fast_steps:unsharp_mask"),
     _odd("RingingOvershoot", above_zero=("cutoff",)),
     geometric("Morphological", grids="alike", in_place=True, limits={"scale": (1, 1000)}),
-    _filter("AugMix", channels=(1, 3), displaces=True, in_levels=True, module="augrecipes.ops.policy_steps"),
+    _filter(
+        "AugMix",
+        channels=(1, 3),
+        displaces=True,
+        in_levels=True,
+        module="augrecipes.ops.policy_steps",
+    ),
 )

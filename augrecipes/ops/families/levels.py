@@ -81,6 +81,7 @@ RECORDS = (
     ),
     _table(
         "Posterize",
+        deep="RandomBrightnessContrast",
         jumps=True,
         in_levels=True,
         overwrites=lambda a: _channels_of(a) is not None,
@@ -112,6 +113,7 @@ RECORDS = (
     ),
     _table(
         "RandomToneCurve",
+        deep="RandomGamma",
         gain=3.0,
         in_levels=True,
         neutral={"scale": 0},

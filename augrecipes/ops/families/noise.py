@@ -128,12 +128,14 @@ RECORDS = (
     _by_pixels("ShotNoise", above_zero=("scale_range",)),
     _compressing(
         "ImageCompression",
+        deep="GaussNoise",
         only_draws=("quality_range",),
         native=uniform(EFFECTS.COMPRESSES, DRAWS.WHOLE_NUMBERS, quality="quality_range"),
         native_with={"compression_type": "jpeg"},
     ),
     _compressing(
         "Downscale",
+        deep="GaussianBlur",
         resamples=True,
         gain=downscaled,
         only_draws=("scale_range",),

@@ -65,11 +65,12 @@ RECORDS = (
         neutral={"brightness_range": 0, "contrast_range": 0},
     ),
     of_values("PlasmaShadow", gain=1.0),
-    _weather("RandomFog", gain=1.0, fast="fast_steps:random_fog"),
+    _weather("RandomFog", deep="PlasmaBrightnessContrast", gain=1.0, fast="fast_steps:random_fog"),
     _weather("RandomGravel", limits={"number_of_patches": (1, 1000)}, asks=True),
     _weather("RandomRain", gain=1.0, limits={"blur_value": (1, 1001), "drop_width": (1, 1000)}),
     of_values(
         "RandomShadow",
+        deep="PlasmaShadow",
         gain=1.0,
         in_levels=True,
         limits={"num_shadows_limit": (1, 1000), "shadow_dimension": (3, 1000)},

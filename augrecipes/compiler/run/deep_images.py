@@ -1,0 +1,119 @@
+"""Images of 16 bits, and floats of a range of their own: what moves pixels takes them as they are, and what changes
+values sees them as floats of 0..1, as albumentations defines its steps for floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compat import Mixin
+from augrecipes.compat.albumentations import change_class
+from augrecipes.compat.steps import functions_of
+from augrecipes.errors import DataError
+from augrecipes.ops.fills import setting
+from augrecipes.ops.records import op_record
+from augrecipes.recipe.inputs import Inputs
+
+VALID = "_valid"  # the plane of a sample that says which pixels hold data
+
+
+class InUnitRange(Mixin):  # type: ignore[misc]
+    """Steps that change values, or draw by them: of images that count in `own_range`, on floats of 0..1."""
+
+    own_range: tuple[float, float]
+    image_names: frozenset[str]
+
+    def __call__(self, *args: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
+        """The sample behind the step. A value that the step leaves alone stays to the last bit."""
+        if not self.should_apply(force_apply):
+            return data
+        images = {name: data[name] for name in self.image_names if data.get(name) is not None}
+        units = {name: to_unit(image, self.own_range) for name, image in images.items()}
+        done: dict[str, Any] = super().__call__(*args, force_apply=True, **data | units)
+        for name, image in images.items():
+            done[name] = from_unit(done[name], units[name], image, self.own_range)
+        return done
+
+
+def to_unit(image: np.ndarray, full_range: tuple[float, float]) -> np.ndarray:
+    """Floats of 0..1, float32, of an image whose values count from the first to the second of `full_range`.
+
+    >>> to_unit(np.array([0, 4095], np.uint16), (0, 4095)).tolist()
+    [0.0, 1.0]
+    """
+    low, high = full_range
+    values = image.astype(np.float32)
+    values -= np.float32(low)
+    values /= np.float32(high - low)
+    return values
+
+
+def from_unit(changed: np.ndarray, unit: np.ndarray, image: np.ndarray, full_range: tuple[float, float]) -> np.ndarray:
+    """What a step has made of `unit` in the unit and the dtype of `image`, of which `unit` was made."""
+    low, high = full_range
+    values = changed * np.float32(high - low)
+    values += np.float32(low)
+    if image.dtype.kind == "u":
+        top = np.float32(np.iinfo(image.dtype).max)
+        return np.rint(np.clip(values, 0, top, out=values), out=values).astype(image.dtype)
+    return np.where(changed == unit, image, values) if changed.shape == unit.shape else values
+
+
+def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
+    """Let transforms, which no Compose has taken up yet, run on deep images.
+
+    Args:
+        steps: the transforms.
+        inputs: of the recipe.
+        images: names of the targets that are images.
+    """
+    names, is_unit = frozenset(images), inputs.full_range == (0.0, 1.0) or inputs.dtype in (None, "uint8")
+    for step in steps:
+        record = op_record(type(step).__name__)
+        moves = record.moves or not record.is_known
+        if moves:
+            step.full_range = inputs.full_range
+        elif not is_unit:
+            cls = type(step)
+            change_class(step, type(cls)(cls.__name__, (InUnitRange, cls), {"__module__": cls.__module__}))
+            step.own_range, step.image_names = inputs.full_range, names
+        if inputs.nodata is not None and moves and "mask" in functions_of(step):
+            functions_of(step)[VALID] = _ValidPlane(step)
+
+
+class _ValidPlane:
+    """What a step that moves pixels does to the plane that says which hold data: outside of the image none does."""
+
+    def __init__(self, step: Any) -> None:
+        self._step = step
+
+    def __call__(self, plane: np.ndarray, **params: Any) -> np.ndarray:
+        step = self._step
+        if not hasattr(step, "fill_mask"):
+            return np.asarray(step.apply_to_mask(plane, **params))
+        with setting(step, "fill_mask", 0):
+            return np.asarray(step.apply_to_mask(plane, **params))
+
+
+def fill_nodata(image: np.ndarray, inputs: Inputs, name: str = "image") -> tuple[np.ndarray, np.ndarray | None]:
+    """The image H×W×C with the mean of each channel where nothing is known, so that nothing reads a number that means
+    none; and where something is known, uint8 H×W of 0 and 1; None: everywhere.
+
+    Raises:
+        DataError: the image holds NaN, and they do not stand for missing data.
+    """
+    nodata = inputs.nodata
+    if nodata is None:
+        return image, None
+    missing = np.isnan(image).any(axis=2) if nodata == "nan" else (image == nodata).all(axis=2)
+    if nodata != "nan" and image.dtype.kind == "f" and np.isnan(image[~missing]).any():
+        raise DataError(f"{name} holds pixels that are no numbers (NaN): say `nodata: nan`, or put a number there")
+    if not missing.any():
+        return image, None
+    valid = ~missing
+    image = image.copy()
+    image[missing] = image[valid].mean(axis=0) if valid.any() else inputs.full_range[0]
+    return image, valid.view(np.uint8)

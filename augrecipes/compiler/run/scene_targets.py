@@ -1,0 +1,102 @@
+"""Further targets of a scene (`targets:`) as a sample brings them, and as they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compiler.kernels.step_draws import stand_in
+from augrecipes.compiler.run.extra_targets import LIKE, ExtraTarget, Finish, stacked, with_channels
+from augrecipes.compiler.run.target_steps import on_grid
+from augrecipes.compiler.run.targets import check_image
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Inputs, Output
+from augrecipes.recipe.targets import CHANNELS, Target
+
+
+@dataclass(frozen=True, slots=True)
+class SceneTarget(ExtraTarget):
+    """One target on its way through the steps.
+
+    Attributes:
+        target: as the recipe has it.
+    """
+
+    target: Target
+
+    def lying_on(self, image: Any, fills: tuple[float, ...]) -> np.ndarray:
+        """What goes through the steps; DataError where it does not cover the image on its grid."""
+        size = on_grid(image.shape[:2], self.target.factor)
+        axes = self.like.axes
+        if self.array.shape[axes : axes + 2] != size and not self.is_empty:
+            has, of = (f"{h}×{w} px" for h, w in (self.array.shape[axes : axes + 2], image.shape[:2]))
+            at = "" if self.target.factor == 1 else f", of scale {float(self.target.factor):g},"
+            raise DataError(f"{self.name}{at} is {has}, and the image is {of}: it should be {size[0]}×{size[1]} px")
+        return ExtraTarget.lying_on(self, stand_in((*size, 1), self.array.dtype), self._fills(fills))
+
+    def out(self, done: np.ndarray, sink: Finish, output: Output, fills: tuple[float, ...]) -> Any:
+        """What comes out: images as `sink` makes them, others as `mask`; vectors in the layout of the output."""
+        made = ExtraTarget.out(self, done, sink, output, self._fills(fills))
+        if self.target.has_directions and output.layout == "chw":
+            return np.ascontiguousarray(np.moveaxis(made, 2, 0))
+        return made
+
+    def _fills(self, fills: tuple[float, ...]) -> tuple[float, ...]:
+        fill = self.target.fill
+        return fills if fill is None or isinstance(fill, tuple) else (fill,)
+
+
+def take_scene_targets(data: dict[str, Any], inputs: Inputs) -> list[SceneTarget]:
+    """The further targets that `inputs` declare, of the sample `data`, checked; DataError where one is missing."""
+    found = []
+    for name, target in inputs.targets.items():
+        value = data.get(name)
+        if value is None:
+            data.pop(name, None)
+            if target.presence == "required":
+                raise DataError(f"the recipe's targets require {name!r}, and the sample has none")
+            continue
+        like = LIKE[target.like if target.like in LIKE else "mask"]
+        listed = like.axes == 1 and isinstance(value, list | tuple)
+        nothing = listed and not value
+        array = np.zeros((0, 1, 1), np.uint8) if nothing else stacked(value, name) if listed else value
+        found.append(SceneTarget(name, like, _checked(array, name, target, inputs), listed, target))
+    return found
+
+
+def _checked(array: Any, name: str, target: Target, inputs: Inputs) -> np.ndarray:
+    """A target with the axes and the dtype that it should have."""
+    if not isinstance(array, np.ndarray):
+        raise DataError(f"{name} must be a numpy array, got {type(array).__name__}")
+    if target.is_image:
+        dtype: Any = target.dtype or inputs.dtype
+        alone = replace(inputs, channels=None, min_size=None, dtype=dtype)
+        return check_image(with_channels(array, name, LIKE["image"]), alone, name)
+    if target.has_directions:
+        channels = CHANNELS[target.like]
+        if array.ndim != 3 or array.shape[2] != channels or array.dtype.kind != "f":
+            raise DataError(f"{name} must be floats H×W×{channels}, got {array.dtype} of shape {array.shape}")
+        return array.astype(np.float32, copy=False)
+    return as_dtype(array, name, target.dtype)
+
+
+def as_dtype(array: np.ndarray, name: str, dtype: str | None) -> np.ndarray:
+    """An array in a dtype, or as it is; DataError where that does not hold what is in it.
+
+    >>> as_dtype(np.array([[7]], np.uint16), "depth", "float32").dtype
+    dtype('float32')
+    """
+    if dtype is None or array.dtype == dtype:
+        return array
+    made = array.astype(dtype)
+    if not np.array_equal(made, array, equal_nan=array.dtype.kind == "f"):
+        raise DataError(f"{name} is {array.dtype} with values that {dtype} does not hold, as `targets:` says")
+    return made
+
+
+def missing_targets(targets: Mapping[str, Target], there: Any) -> list[str]:
+    """Names of targets that a sample must have, and that are not there."""
+    return [name for name, target in targets.items() if target.presence == "required" and name not in there]

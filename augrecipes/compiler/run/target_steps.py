@@ -1,0 +1,271 @@
+"""What steps do to further targets of a scene (`targets:`): functions of their own, with what was drawn for the image.
+
+Each has the target's interpolation and fill: it calls a shallow copy of the step. Values that are directions turn by
+the step's matrix before the pixels move, so that what fills the rest stays as it is. A target on another grid moves by
+S·M·S⁻¹, where S brings pixels of the image to its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import cv2
+import numpy as np
+
+from augrecipes.compat.steps import functions_of, sampler_of
+from augrecipes.compiler.lowering.lower import Sites
+from augrecipes.compiler.run.draws import Draws
+from augrecipes.errors import DataError
+from augrecipes.ops.constants import AREA, BORDER, LINEAR, NEAREST
+from augrecipes.ops.fills import setting
+from augrecipes.ops.matrices import Matrix, Size, in_pixels, matrix_of, output_size, translation
+from augrecipes.ops.places import nearest
+from augrecipes.ops.records import op_record
+from augrecipes.recipe.targets import Target, coarsest_cell
+
+_OPENCV_CHANNELS = 4  # that it warps in one call
+_SETTINGS = {  # of images, and of masks: how they are sampled, and what fills them
+    True: ("interpolation", "fill", "drop_value"),
+    False: ("mask_interpolation", "fill_mask", "mask_drop_value"),
+}
+_TINY, _ROUNDING = np.float32(1e-20), 1e-6
+
+
+def carry_targets(sites: Sites, targets: Mapping[str, Target], draws: Draws) -> Iterator[tuple[Any, str, bool]]:
+    """Let transforms act on further targets.
+
+    Args:
+        sites: the transforms, with their labels.
+        targets: by name.
+        draws: gives generators to steps that draw for a target by itself.
+
+    Yields:
+        The copies of steps that do, with their labels: the step's, `@` and the target's name.
+    """
+    cell = coarsest_cell(targets)
+    for step, site, shared in sites if targets else ():
+        functions: dict[str, Any] = functions_of(step) if hasattr(step, "targets_as_params") else {}
+        record = op_record(type(step).__name__)
+        if cell > 1 and record.crops is not None and record.resizes is None:
+            draw = step.get_params_dependent_on_data
+            step.get_params_dependent_on_data = partial(_on_cells, draw, cell, not record.pixels)
+        for name, target in targets.items():
+            if "mask" in functions:
+                functions[name] = TargetStep(step, target)
+            elif target.is_image and functions:
+                functions[name] = partial(_change_values, step)
+                if target.share == "geometry" and {"image"}.issuperset(step.targets_as_params):
+                    own, label = copy(step), f"{site}@{name}"
+                    own.random_generator, own.py_random = draws.add(label, shared=shared)
+                    functions[name] = partial(_change_values_alone, own, sampler_of(own))
+                    yield own, label, shared
+
+
+def _change_values(step: Any, image: np.ndarray, **params: Any) -> np.ndarray:
+    return _with_channels(step.apply(image, **{**params, "shape": image.shape}))
+
+
+def _change_values_alone(own: Any, draw: Callable[..., dict[str, Any]], image: np.ndarray, **_: Any) -> np.ndarray:
+    own.params = params = draw({"image": image})
+    return _with_channels(own.apply(image, **params))
+
+
+def _with_channels(image: np.ndarray) -> np.ndarray:
+    return image if image.ndim > 2 else image[..., None]  # some steps drop the axis of grey images
+
+
+def _on_cells(
+    draw: Callable[..., dict[str, Any]], cell: int, grows: bool, params: dict[str, Any], data: Any
+) -> dict[str, Any]:
+    """What a crop draws, its window at whole pixels of the coarsest target: moved up and left, or grown to them."""
+    drawn: dict[str, Any] = draw(params=params, data=data)
+    if drawn.get("crop_coords"):
+        start, end = np.reshape(drawn["crop_coords"], (2, 2))
+        shift = start % cell
+        end = np.minimum(end + -end % cell, params["shape"][1::-1]) if grows else end - shift
+        drawn["crop_coords"] = (*(start - shift).tolist(), *end.tolist())
+    return drawn
+
+
+@dataclass(slots=True, eq=False)
+class TargetStep:
+    """What a step that moves or hides pixels does to a target.
+
+    Args:
+        step: the transform.
+        target: as the recipe has it.
+    """
+
+    step: Any
+    target: Target
+
+    def __post_init__(self) -> None:
+        target, own = self.target, copy(self.step)
+        record = op_record(type(own).__name__)
+        sampling, *fills = _SETTINGS[target.is_image]
+        fill = 0 if target.has_directions and target.fill is None and not record.hides else target.fill
+        if target.like == "normals" and fill is not None:  # their length is a fourth channel
+            fill = (*(fill if isinstance(fill, tuple) else [fill] * 3),)
+            fill = (*fill, float(np.linalg.norm(fill)))
+        values = {sampling: target.sampling, **dict.fromkeys(fills, fill)}
+        if target.sampling is not None:
+            own.area_for_downscale = None
+        vars(own).pop("apply", None)  # bound to the step
+        for name, value in values.items():
+            if value is not None and hasattr(own, name):
+                setattr(own, name, value)
+        self.step = own
+
+    def __call__(self, array: np.ndarray, **params: Any) -> np.ndarray:
+        """The target behind the step; `params`: what was drawn for the image."""
+        if self.target.like == "masks":
+            return np.stack([self._one(mask, params) for mask in array])
+        record = op_record(type(self.step).__name__)
+        if not self.target.has_directions:
+            return self._one(array, params)
+        if not record.moves:
+            return self._one(array, params) if record.hides else array
+        if self.target.like == "vectors":
+            return self._one(turned_vectors(array, self._matrix(params)), params)
+        turned = turned_normals(array, self._matrix(params))
+        *parts, length = np.moveaxis(self._one(np.dstack([turned, _length(turned)]), params), 2, 0)
+        field = np.stack(parts, axis=2)
+        return np.asarray(field * (length / np.maximum(_length(field), _TINY))[..., None])
+
+    def _matrix(self, params: Mapping[str, Any]) -> Matrix:
+        """From the target's pixels before the step to those behind it."""
+        before = params["shape"][:2]
+        matrix = matrix_of(type(self.step).__name__, params, before, output_size(self.step, params, before))
+        return in_pixels(matrix, self.target.factor)
+
+    def _one(self, array: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
+        """An image, or one mask, moved or hidden."""
+        step, target = self.step, self.target
+        record, is_grid = op_record(type(step).__name__), target.factor != 1
+        if is_grid and record.hides:
+            return self._hidden(array, params)
+        if is_grid and record.moves and record.action not in ("dihedral", "identity"):
+            return self._resampled(array, params)
+        own = {name: getattr(step, name) for name in _SETTINGS[target.is_image] if name in params}
+        if not target.is_image and not is_grid:
+            return np.asarray(step.apply_to_mask(array, **{**params, **own}))
+        own["shape"] = array.shape
+        apply = step.apply if target.is_image else step.apply_to_mask
+        done = np.asarray(apply(array, **{**params, **own}))
+        return done if done.ndim == array.ndim else done[..., None]
+
+    def _hidden(self, array: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
+        """A target on another grid, with its fill under what the step hides of the image."""
+        fill = getattr(self.step, "fill" if self.target.is_image else "fill_mask", None)
+        if fill is None or isinstance(fill, str):
+            return array
+        with setting(self.step, "fill_mask", 1):
+            hidden = self.step.apply_to_mask(np.zeros(params["shape"][:2], np.uint8), **params)
+        done = array.copy()
+        done[nearest(hidden, array.shape[:2]) > 0] = _levels(fill, array, is_image=self.target.is_image)
+        return done
+
+    def _resampled(self, array: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
+        """A target on another grid: cut where a window keeps its pixels, else resampled."""
+        step, target = self.step, self.target
+        record, before, matrix = op_record(type(step).__name__), params["shape"][:2], self._matrix(params)
+        size = on_grid(output_size(step, params, before), target.factor)
+        sampling = getattr(step, _SETTINGS[target.is_image][0], LINEAR if target.is_image else NEAREST)
+        if record.resizes == "whole":
+            return _resized(array, size, AREA if target.is_image and _shrinks(step, params) else sampling)
+        fill = _levels(getattr(step, _SETTINGS[target.is_image][1], 0), array, is_image=target.is_image)
+        if not record.resamples:
+            x, y = -np.rint(matrix[:2, 2]).astype(int)
+            if abs(matrix[0, 2] + x) + abs(matrix[1, 2] + y) > _ROUNDING:
+                at = f"{-matrix[0, 2]:g}, {-matrix[1, 2]:g}"
+                raise DataError(
+                    f"what is left begins at pixel {at} of a target of scale {float(target.factor):g}: let crops and "
+                    f"pads count in multiples of {target.factor.denominator} px"
+                )
+            if min(x, y) >= 0 and y + size[0] <= array.shape[0] and x + size[1] <= array.shape[1]:
+                return array[y : y + size[0], x : x + size[1]]
+            matrix = translation(-x, -y)
+        return _warped(array, matrix, size, sampling, getattr(step, "border_mode", BORDER["constant"]), fill)
+
+
+def on_grid(size: Size, factor: Fraction) -> Size:
+    """Rows and columns of a target over an image of some; DataError where its pixels do not cover it.
+
+    >>> on_grid((4, 6), Fraction(1, 2))
+    (2, 3)
+    """
+    rows, columns = (side * factor for side in size)
+    if rows.denominator != 1 or columns.denominator != 1:
+        cell = factor.denominator
+        raise DataError(
+            f"an image of {size[0]}×{size[1]} px is no whole number of pixels of a target of scale {float(factor):g}: "
+            f"let its sides be multiples of {cell} px, by a crop, a pad or a resize in front"
+        )
+    return int(rows), int(columns)
+
+
+def turned_vectors(field: np.ndarray, matrix: Matrix) -> np.ndarray:
+    """Vectors H×W×2 from each pixel to another place, as they are once a matrix has moved both.
+
+    >>> turned_vectors(np.ones((1, 1, 2), np.float32), np.diag([-1.0, 1, 1])).ravel().tolist()
+    [-1.0, 1.0]
+    """
+    if matrix[2, 0] == 0 == matrix[2, 1]:
+        return np.asarray(field @ matrix[:2, :2].T, np.float32)
+    y, x = np.mgrid[: field.shape[0], : field.shape[1]].astype(np.float64)
+    places = np.stack([x, y], axis=2)
+    ends = [cv2.perspectiveTransform(points, matrix) for points in (places, places + field)]
+    return np.asarray(ends[1] - ends[0], np.float32)
+
+
+def turned_normals(field: np.ndarray, matrix: Matrix) -> np.ndarray:
+    """Normals H×W×3, x and y turned or mirrored as a matrix does at the middle of the image; z stays."""
+    middle = np.array([(field.shape[1] - 1) / 2, (field.shape[0] - 1) / 2, 1])
+    x, y, weight = matrix @ middle
+    jacobian = (matrix[:2, :2] - np.outer([x / weight, y / weight], matrix[2, :2])) / weight
+    left, _, right = np.linalg.svd(jacobian)  # its nearest rotation or reflection: the polar decomposition
+    turn = np.eye(3)
+    turn[:2, :2] = left @ right
+    return np.asarray(field @ turn.T, np.float32)
+
+
+def _length(field: np.ndarray) -> Any:
+    return np.sqrt(np.einsum("hwc,hwc->hw", field, field))
+
+
+def _levels(fill: Any, array: np.ndarray, *, is_image: bool) -> Any:
+    """A fill in the unit of an array: steps count the levels of images to 255."""
+    unit = 255 if is_image and array.dtype == np.float32 else 1
+    return np.asarray(0 if fill is None or isinstance(fill, str) else fill) / unit
+
+
+def _shrinks(step: Any, params: Mapping[str, Any]) -> bool:
+    before = params["shape"][:2]
+    after = output_size(step, params, before)
+    return bool(getattr(step, "area_for_downscale", None)) and (after[0] < before[0] or after[1] < before[1])
+
+
+def _resized(array: np.ndarray, size: Size, sampling: int) -> np.ndarray:
+    if sampling == NEAREST:
+        return nearest(array, size)
+    return cv2.resize(array, size[::-1], interpolation=sampling).reshape(*size, *array.shape[2:])
+
+
+def _warped(array: np.ndarray, matrix: Matrix, size: Size, sampling: int, border: int, fill: Any) -> np.ndarray:
+    """An array resampled by a matrix from its pixels to those of the result, four channels at a time."""
+    channels = np.atleast_3d(array)
+    fills = np.broadcast_to(fill, channels.shape[2]).tolist()
+    is_affine = matrix[2, 0] == 0 == matrix[2, 1]
+    warp, rows = (cv2.warpAffine, matrix[:2]) if is_affine else (cv2.warpPerspective, matrix)
+    parts = []
+    for k in range(0, channels.shape[2], _OPENCV_CHANNELS):
+        part = slice(k, k + _OPENCV_CHANNELS)
+        options: dict[str, Any] = {"flags": sampling, "borderMode": border, "borderValue": fills[part]}
+        warped = warp(np.ascontiguousarray(channels[..., part]), rows, size[::-1], **options)
+        parts.append(warped.reshape(*size, -1))
+    return np.concatenate(parts, axis=2).reshape(*size, *array.shape[2:])

@@ -1,0 +1,145 @@
+"""Further images of one scene, the key `targets:`: what each is, and how it is checked.
+
+A sample has them beside its image under names of their own: a second date, a depth map, a flow. All move with the
+image; each has an interpolation, a fill, a dtype and a grid of its own.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from augrecipes.ops.constants import INTERPOLATION
+from augrecipes.recipe.grammar import TAKEN, TARGET
+from augrecipes.recipe.inputs import Inputs
+from augrecipes.recipe.keys import Context
+from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
+
+LikeName = Literal["image", "mask", "masks", "vectors", "normals"]
+_MOST = 64  # pixels along one of the other grid
+# Channels of those that have a fixed number of them; masks have no axis of channels.
+CHANNELS: dict[str, int] = {"mask": 1, "masks": 1, "vectors": 2, "normals": 3}
+_DTYPES = {"image": ("uint8", "uint16", "float32"), "vectors": ("float32",), "normals": ("float32",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One further image of a scene.
+
+    Attributes:
+        like: `image`; `mask` or `masks` (N, H, W), labels or numbers such as depth; `vectors` H×W×2, u and v in px;
+            `normals` H×W×3.
+        share: of images: `all`, steps that change values draw once for all; `geometry`, they draw for each.
+        interpolation: None: that of images or of masks, as each step says; of vectors and normals linear.
+        fill: what it has where steps have no pixels; None: what the step writes into images or masks; of vectors and
+            normals 0, and what hides pixels leaves them.
+        dtype: that it has; None: as it comes. Vectors and normals are float32.
+        scale: its pixels along one of the image, or one divided by as many of the image's along one of its own.
+        presence: whether a sample must have it.
+    """
+
+    like: LikeName
+    share: Literal["all", "geometry"] = "all"
+    interpolation: str | None = None
+    fill: float | tuple[float, ...] | None = None
+    dtype: Literal["uint8", "uint16", "int32", "float32"] | None = None
+    scale: float = 1
+    presence: Literal["required", "optional"] = "required"
+
+    @property
+    def is_image(self) -> bool:
+        """Whether steps change its values, as those of the image."""
+        return self.like == "image"
+
+    @property
+    def has_directions(self) -> bool:
+        """Whether its values turn with the image."""
+        return self.like in ("vectors", "normals")
+
+    @property
+    def factor(self) -> Fraction:
+        """Its pixels along one of the image.
+
+        >>> Target("image", scale=0.25).factor, Target("image", scale=2).factor
+        (Fraction(1, 4), Fraction(2, 1))
+        """
+        return Fraction(1, round(1 / self.scale)) if self.scale < 1 else Fraction(round(self.scale))
+
+    @property
+    def sampling(self) -> int | None:
+        """OpenCV's number of its interpolation; None: what each step says."""
+        name = self.interpolation or ("linear" if self.has_directions else None)
+        return None if name is None else INTERPOLATION[name]
+
+    def written(self) -> dict[str, Any]:
+        """What is written of it: the keys that are not at their default."""
+        default = asdict(Target(self.like))
+        return {key: value for key, value in asdict(self).items() if key == "like" or value != default[key]}
+
+
+def coarsest_cell(targets: Mapping[str, Target]) -> int:
+    """Pixels of the image along one of the coarsest target: those of windows begin at multiples of it.
+
+    >>> coarsest_cell({"a": Target("image", scale=0.5), "b": Target("mask", scale=0.25)})
+    4
+    """
+    return max((target.factor.denominator for target in targets.values()), default=1)
+
+
+def build_targets(context: Context, top: MappingNode, inputs: Inputs) -> dict[str, Target]:
+    """What `targets:` says, at the top or in `inputs:`; what is wrong is noted and left out."""
+    targets: dict[str, Target] = {}
+    for at, node in _places(top):
+        if not isinstance(node, MappingNode):
+            context.problems.add("E408", node.place, f"must be a mapping of targets, got {describe(node)}", at)
+            continue
+        if at != "targets" and (context.facts.views or not context.facts.annotated):
+            message = f"recipes of kind image have further targets, and this is kind {context.kind}"
+            context.problems.add("E408", node.place, message, at)
+        for name, place, body in node.pairs():
+            if why := _wrong_name(name, {*targets, *inputs.row_keys}):
+                context.problems.add("E408", place, why, at)
+            elif context.value(body, TARGET, "E408", f"{at}.{name}"):
+                values = plain(body)
+                values |= {"fill": tuple(values["fill"])} if isinstance(values.get("fill"), list) else {}
+                targets[name] = Target(**values)
+                for key, message in _contradictions(targets[name], inputs):
+                    where: Place = getattr(body, "at", {}).get(key, place)
+                    context.problems.add("E408", where, message, f"{at}.{name}.{key}")
+    for key in ("batch", "tta") if targets else ():
+        if key in top.entries:
+            message = "acts on images and what lies on them; of samples with `targets:` it would leave the rest"
+            context.problems.add("E408", top.at[key], f"{message}: leave one of both out", key)
+    return targets
+
+
+def _places(top: MappingNode) -> Iterator[tuple[str, Node]]:
+    for at, node in (("inputs.targets", top.entries.get("inputs")), ("targets", top)):
+        if isinstance(node, MappingNode) and "targets" in node.entries:
+            yield at, node.entries["targets"]
+
+
+def _wrong_name(name: str, taken: set[str]) -> str:
+    if not name.isidentifier() or keyword.iskeyword(name):
+        return f"a target's name is a Python name, got {name!r}"
+    return f"{name!r} means something else in a sample; choose another name" if name in TAKEN | taken else ""
+
+
+def _contradictions(target: Target, inputs: Inputs) -> Iterator[tuple[str, str]]:
+    """Keys that do not go with what the target is like, or with others, and why."""
+    like, fill = target.like, target.fill
+    channels = CHANNELS.get(like, inputs.channels)
+    if target.share != "all" and not target.is_image:
+        yield "share", f"no step changes the values of {like}: it goes with `like: image`"
+    if target.dtype not in (None, *_DTYPES.get(like, (target.dtype,))):
+        yield "dtype", f"{like} are {' or '.join(_DTYPES[like])}: leave it out"
+    elif target.is_image and target.dtype not in (None, inputs.dtype or target.dtype):
+        yield "dtype", f"images of this recipe are {inputs.dtype}, as `inputs:` says: leave it out"
+    if isinstance(fill, tuple) and (like in ("mask", "masks") or channels not in (None, len(fill))):
+        yield "fill", f"is one number{'' if like in ('mask', 'masks') else f', or one for each of {channels} channels'}"
+    scale = target.scale
+    if not (scale == round(scale) if scale >= 1 else abs(1 / scale - round(1 / scale)) < 1e-6):
+        yield "scale", f"is a whole number up to {_MOST}, or one divided by it, such as 0.5 and 0.25; got {scale:g}"
