@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+import numpy as np
 
 from augrecipes.lint.meaning import mask_hint
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
@@ -33,11 +35,12 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     table: Any = files.table
     named = table.box_classes or (table.boxes and table.boxes.classes)
     classes = (named if recipe.inputs.boxes else None) or ()
-    several = [name for name in pipeline.outputs if name != "image"]  # views
+    several = [name for name in pipeline.outputs if name != "image"]  # views, frames
+    is_stack = recipe.inputs.stack is not None
 
     def cells(out: Mapping[str, Any], name: str) -> list[Cell]:
-        found = images_of(out, [name])
-        named = [(rgb_of_output(one, recipe.output), on, words if several else "") for _, words, one, on in found]
+        found = _frames(out) if is_stack else [of_view[1:] for of_view in images_of(out, [name])]
+        named = [(rgb_of_output(one, recipe.output), on, words if several else "") for words, one, on in found]
         return [annotated(image, on, recipe, classes, words) for image, on, words in named]
 
     def known(one: DrawnSample) -> list[str]:
@@ -45,13 +48,16 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
         return [*([label] if label else []), f"index {one.sample.index}"]
 
     def row(one: DrawnSample) -> SheetRow:
-        images = one.sample.images
-        source = annotated(rgb_of_input(images["image"]), one.sample.rest, recipe, classes)
+        shown = [*_frames(one.sample.targets)] if is_stack else [("", one.sample.images["image"], one.sample.rest)]
+        source = annotated(rgb_of_input(shown[0][1]), shown[0][2], recipe, classes)
+        if is_stack:
+            source = Cell(np.hstack([rgb_of_input(image) for _, image, _ in shown]))
+        images = {"image": shown[0][1]}
         if request.stages:
             groups = stage_groups(images, one.stages, lambda after: [Cell(rgb_of_input(after["image"]))])
         else:
             groups = [
-                CellGroup(cells(out, name), f"epoch {epoch}" + f" · {name}" * bool(several))
+                CellGroup(cells(out, name), f"epoch {epoch}" + f" · {name}" * (bool(several) and not is_stack))
                 for epoch, out in enumerate(one.outputs, request.epoch)
                 for name in pipeline.outputs
             ]
@@ -69,3 +75,10 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     legend = [(label_colour(k), name) for k, name in enumerate(classes)]
     masks = (one.sample.rest["mask"] for one in drawn if "mask" in one.sample.rest)
     return Sheet(rows, recipe.name, lines, [*left_out(skipped), *mask_hint(recipe, masks)], legend, across)
+
+
+def _frames(targets: Mapping[str, Any]) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Some frames of a stack, the first and the last among them: a name, the image, and what lies on it."""
+    stack = targets["images"]
+    for k in sorted({round(place * (len(stack) - 1) / (ACROSS - 1)) for place in range(ACROSS)}):
+        yield f"frame {k + 1}", stack[k], {**targets, **({"mask": targets["masks"][k]} if "masks" in targets else {})}
