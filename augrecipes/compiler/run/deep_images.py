@@ -39,16 +39,16 @@ class InUnitRange(Mixin):  # type: ignore[misc]
 
 
 def to_unit(image: np.ndarray, full_range: tuple[float, float]) -> np.ndarray:
-    """Floats of 0..1, float32, of an image whose values count from the first to the second of `full_range`.
+    """Floats of 0..1, float32, of an image whose values are in `full_range`, or lie beyond it.
 
-    >>> to_unit(np.array([0, 4095], np.uint16), (0, 4095)).tolist()
-    [0.0, 1.0]
+    >>> to_unit(np.array([0, 4095, 5000], np.uint16), (0, 4095)).tolist()
+    [0.0, 1.0, 1.0]
     """
     low, high = full_range
     values = image.astype(np.float32)
     values -= np.float32(low)
     values /= np.float32(high - low)
-    return values
+    return np.clip(values, 0, 1, out=values)
 
 
 def from_unit(changed: np.ndarray, unit: np.ndarray, image: np.ndarray, full_range: tuple[float, float]) -> np.ndarray:
@@ -58,7 +58,7 @@ def from_unit(changed: np.ndarray, unit: np.ndarray, image: np.ndarray, full_ran
     values += np.float32(low)
     if image.dtype.kind == "u":
         top = np.float32(np.iinfo(image.dtype).max)
-        return np.rint(np.clip(values, 0, top, out=values), out=values).astype(image.dtype)
+        values = np.rint(np.clip(values, 0, top, out=values), out=values).astype(image.dtype)
     return np.where(changed == unit, image, values) if changed.shape == unit.shape else values
 
 
