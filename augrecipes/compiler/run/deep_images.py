@@ -77,7 +77,7 @@ def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
         record = op_record(type(step).__name__)
         moves = record.moves or not record.is_known
         # What lies outside of an image is 0 to a step that has no word for it.
-        if moves and (inputs.full_range[0] == 0 or hasattr(step, "fill") or record.action in ("window", "dihedral")):
+        if moves and (inputs.full_range[0] == 0 or hasattr(step, "fill") or record.effect != "field"):
             step.full_range = inputs.full_range
         elif not is_unit:
             cls = type(step)
