@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Annotated, Any
 
 import cv2
@@ -56,13 +57,17 @@ class Referenced(A.ImageOnlyTransform):  # type: ignore[misc]
     def __init__(self, references: str | Sequence[str], p: float) -> None:
         super().__init__(p=p)
         self.references = [references] if isinstance(references, str) else list(references)
-        self._files = images_in("", self.references)
-        if not self._files:
-            raise ValueError(f"references: no image in {', '.join(self.references)}")
+
+    @cached_property
+    def files(self) -> list[str]:
+        """The reference images, sorted in each folder."""
+        if files := images_in("", self.references):
+            return files
+        raise ValueError(f"there is no image in {', '.join(self.references)}")
 
     def draw(self, amounts: tuple[float, float]) -> tuple[str, float]:
         """A reference's file, and a number between two."""
-        return self.py_random.choice(self._files), self.py_random.uniform(*amounts)
+        return self.py_random.choice(self.files), self.py_random.uniform(*amounts)
 
     def matching(self, reference: str, img: np.ndarray) -> np.ndarray:
         """A reference with the channels, the dtype and the range of an image, of the image's size."""
