@@ -199,7 +199,7 @@ class View:
     def source(self, sample: Sample, name: str) -> dict[str, Any]:
         """An image as it was read, with its overlay."""
         image, rest = sample.images[name], dict(sample.rest)
-        shown = rgb_of_input(image if isinstance(image, np.ndarray) else _small(image, self.size))
+        shown = rgb_of_input(image if isinstance(image, np.ndarray) else _small(image, self.size), self.stretch(sample))
         size = image.shape[:2]
         if size != shown.shape[:2]:
             rest.pop("mask", None)  # it is as large as an image of many megapixels
