@@ -154,4 +154,4 @@ class TargetStage(nn.Module):
         total = (red * r + green * g + blue * b).unsqueeze(self.axis)
         if not rounds:
             return total + luma.offset
-        return torch.div(total + luma.rounding, luma.unit, rounding_mode="floor").to(torch.uint8)
+        return torch.div(total + luma.rounding(), luma.unit, rounding_mode="floor").to(torch.uint8)

@@ -1,4 +1,4 @@
-"""What of an output albumentations has no class for, as a step of its own: float16, and other colours than RGB."""
+"""What of an output albumentations has no class for, as a step of its own: other dtypes and colours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ToOutput(A.ImageOnlyTransform):  # type: ignore[misc]
     """Scales an image and turns its colours, as `output:` of a recipe does; stands last in a pipeline.
 
     Args:
-        dtype: `float32`, `float16` or `uint8`.
+        dtype: `float32`, `float16`, `uint8` or `uint16`.
         color: `rgb`, `bgr`, `y` or `gray`.
         mean: of values in 0..1, one number or one a channel; None: scaled to `value_range` instead.
         std: the same.

@@ -84,7 +84,7 @@ def last_steps(output: Output) -> list[tuple[str, dict[str, Any]]]:
     """
     result: list[tuple[str, dict[str, Any]]] = []
     scaled = output.dtype != "uint8" and output.where == "host"
-    if output.where == "host" and (output.color != "rgb" or output.dtype == "float16"):
+    if output.where == "host" and (output.color != "rgb" or output.dtype in ("float16", "uint16")):
         result.append((ToOutput.__name__, ToOutput.arguments_of(output)))
     elif scaled and output.normalize is not None:
         mean, std = output.normalize.mean, output.normalize.std

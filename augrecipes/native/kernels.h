@@ -51,9 +51,9 @@ enum { FUSES = 0 };
 
 enum { LEVELS = 256 }; /* of uint8 */
 
-/* Types of values, as kernels.py numbers them. The last one is FLOAT32 of a result that is not read soon, and
+/* Types of values, as kernels.py numbers them. FLOAT32_FAR is FLOAT32 of a result that is not read soon, and
    may go past the caches. */
-enum { UINT8 = 0, FLOAT32 = 1, FLOAT16 = 2, INT64 = 3, FLOAT32_FAR = 4 };
+enum { UINT8 = 0, FLOAT32 = 1, FLOAT16 = 2, INT64 = 3, FLOAT32_FAR = 4, UINT16 = 5 };
 
 /* What a kernel answers to arguments that it does not take. */
 enum { DONE = 0, REFUSED = -1 };

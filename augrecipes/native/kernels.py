@@ -27,8 +27,9 @@ SWITCH = "AUGRECIPES_NATIVE"
 _TYPES = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "i": ctypes.c_int32, "f": ctypes.c_float, "d": ctypes.c_double}
 # Types of values, as kernels.h numbers them.
 _DTYPES = (np.uint8, np.float32, np.float16, np.int64)
+_FLOAT32, _FLOAT32_FAR, _UINT16 = np.dtype(np.float32), 4, 5
 VALUES: dict[np.dtype[Any], int] = {np.dtype(dtype): number for number, dtype in enumerate(_DTYPES)}
-_FLOAT32, _FLOAT32_FAR = np.dtype(np.float32), 4
+VALUES[np.dtype(np.uint16)] = _UINT16
 _FAR = 1 << 24  # bytes: before all of so much is written, nobody reads the first of it
 _instead: list[Any] = []
 

@@ -109,8 +109,8 @@ def levels_of(image: NDArray[Any], output: Output) -> NDArray[np.float32]:
     [255.0, 255.0, 255.0]
     """
     values = _channels_last(image, output).astype(np.float32)
-    if image.dtype == np.uint8:
-        return values
+    if image.dtype.kind == "u":
+        return values * np.float32(255 / np.iinfo(image.dtype).max)
     if output.normalize is not None:
         mean, std = (np.array(v, np.float32) for v in (output.normalize.mean, output.normalize.std))
         return (values * std + mean) * np.float32(255)

@@ -44,7 +44,7 @@ class Output:
     """What leaves the last step.
 
     Attributes:
-        dtype: `float32`, `float16` or `uint8`.
+        dtype: `float32`, `float16`, `uint8` or `uint16`: full scale is 255 or 65535.
         layout: `chw` or `hwc`.
         normalize: None: scaled to `range` instead.
         range: what 0 and full scale become without `normalize`.

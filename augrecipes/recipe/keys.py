@@ -194,6 +194,7 @@ def _place_of(node: MappingNode, key: str) -> Place:
     return node.at.get(key) or next(inner, node).at[key]
 
 
+WHOLE = ("uint8", "uint16")  # dtypes of outputs that are levels
 # Of photographs in 0..1: mean and standard deviation of ImageNet's training images, RGB.
 _IMAGENET = Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
@@ -225,7 +226,7 @@ def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str,
         # A target has what is said for all; of what contradicts, what is said of it.
         theirs = values[target]
         where = MappingNode({**node.entries, **inner.entries}, inner.place, {**node.at, **inner.at})
-        unscaled = theirs.get("dtype") == "uint8" or not scaled.isdisjoint(theirs)
+        unscaled = theirs.get("dtype") in WHOLE or not scaled.isdisjoint(theirs)
         shared = {key: value for key, value in own.items() if not (unscaled and key in scaled)}
         by_target[target] = _output(context, {**shared, **theirs}, where, f"output.{target}")
     return _output(context, own, node, "output"), by_target
@@ -254,16 +255,19 @@ def _output(context: Context, values: dict[str, Any], node: MappingNode, name: s
 
 def _contradictions(output: Output, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Keys that contradict others, and how."""
-    normalize = output.normalize
+    normalize, whole = output.normalize, output.dtype in WHOLE
+    if output.dtype == "uint16" and output.where == "device":
+        yield "where", "uint16 leaves the host as it is; leave `where` out"
     if normalize is None:
-        if output.dtype == "uint8" and "range" in values and output.range != (0.0, 255.0):
-            yield "range", "uint8 has the range [0, 255]; use dtype: float32 for another"
+        full = RANGES[output.dtype] if whole else 0
+        if whole and "range" in values and output.range != (0.0, full):
+            yield "range", f"{output.dtype} has the range [0, {full:.0f}]; use dtype: float32 for another"
         return
     if "range" in values:
         yield "range", "normalize decides the range; leave one of them out"
-    if output.dtype == "uint8":
+    if whole:
         where = "; where: device alone lets uint8 leave the loader" if output.where == "device" else ""
-        yield "normalize", f"uint8 cannot hold normalised values; use dtype: float32{where}"
+        yield "normalize", f"{output.dtype} cannot hold normalised values; use dtype: float32{where}"
     count = max(len(normalize.mean), len(normalize.std))
     if output.color in ("y", "gray") and count > 1:
         message = f"color: {output.color} has one channel, normalize has {count}"

@@ -27,7 +27,7 @@ from augrecipes.verify.likeness import (
 )
 
 # What float32 and float16 outputs round off, in levels of 0..255: the conversions of `none` and `fast` agree to 1e-6.
-_ROUNDING = {"uint8": 0.0, "float32": 1e-3, "float16": 0.15}
+_ROUNDING = {"uint8": 0.0, "uint16": 0.0, "float32": 1e-3, "float16": 0.15}
 _PART = 512  # px of an image that colours are compared on
 
 MOST_ERRORS = 6.0  # of a normal distribution: once in 500 million

@@ -313,6 +313,10 @@ SINK = Row(
     "sink", 8, sink_cases.CASES, sink_cases.by_kernel, sink_cases.by_formulas, ANY_ORDER, python=True,
     tried=tries(800),
 )  # fmt: skip
+DEEP_SINK = Row(
+    "deep_sink", 14, sink_cases.DEEP_CASES, sink_cases.by_kernel, sink_cases.by_formulas, ANY_ORDER, python=True,
+    tried=tries(800),
+)  # fmt: skip
 
 
 # Noise of our own.
@@ -488,4 +492,4 @@ MOMENTS = Row(
     moments, moments_in_numpy, WHOLE,
 )  # fmt: skip
 
-TABLE = (*RESIZES, GAUSSIAN, WARP, JOB, SINK, *NOISE, *FIELDS, MOMENTS)
+TABLE = (*RESIZES, GAUSSIAN, WARP, JOB, SINK, DEEP_SINK, *NOISE, *FIELDS, MOMENTS)

@@ -123,7 +123,10 @@ def outputs(draw: st.DrawFn) -> Output:
     count = draw(st.integers(0, 5))
     parts = tuple(0.1 * (k + 1) for k in range(count))
     normalize = Normalize(parts, parts) if parts else None
-    dtype, color = draw(st.sampled_from(("float32", "float16", "uint8"))), draw(st.sampled_from(("rgb", "bgr", "gray")))
+    dtype, color = (
+        draw(st.sampled_from(("float32", "float16", "uint8", "uint16"))),
+        draw(st.sampled_from(("rgb", "bgr", "gray"))),
+    )
     return Output(
         dtype, draw(st.sampled_from(("chw", "hwc"))), normalize, draw(st.sampled_from(((0.0, 1.0), (-1.0, 1.0)))),
         "rgb" if draw(st.booleans()) else color, draw(st.sampled_from(("host", "host", "device"))),

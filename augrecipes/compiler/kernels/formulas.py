@@ -14,7 +14,7 @@ RGB = 3
 class Luma:
     """One channel out of red, green and blue in 0..255.
 
-    In whole numbers, so that what is rounded to uint8 is the same wherever it is reckoned: `rounded` counts
+    In whole numbers, so that what is rounded to them is the same wherever it is reckoned: `rounding` counts
     `unit`s, and halves go up.
 
     Attributes:
@@ -22,7 +22,7 @@ class Luma:
         unit: what the parts are counted in.
         offset: added, in 0..255.
 
-    >>> Y.weights[0] * 255, GREY.rounding
+    >>> Y.weights[0] * 255, GREY.rounding()
     (65.481, 500)
     """
 
@@ -35,10 +35,9 @@ class Luma:
         """The parts as numbers."""
         return tuple(part / self.unit for part in self.parts)
 
-    @property
-    def rounding(self) -> int:
-        """Added to a sum of parts before it is divided by `unit` and its fraction dropped."""
-        return self.offset * self.unit + self.unit // 2
+    def rounding(self, full: int = 255) -> int:
+        """Added to a sum of parts, of colours in 0..`full`, before it is divided by `unit` and its fraction dropped."""
+        return self.offset * self.unit * full // 255 + self.unit // 2
 
 
 # BT.601 luma in 16..235, as super-resolution papers measure it (ITU-R BT.601; MATLAB rgb2ycbcr).
@@ -54,15 +53,19 @@ def check_color(color: str, channels: int) -> None:
         raise DataError(f"output color {color!r} needs three channels, the image has {channels}")
 
 
-def scales_and_shifts(output: Output, channels: int, full: float) -> list[tuple[float, float]]:
-    """(scale, shift) of each channel that leaves, for values in 0..`full`.
+def scales_and_shifts(output: Output, channels: int, full: float, first: float = 0.0) -> list[tuple[float, float]]:
+    """(scale, shift) of each channel that leaves, for values in `first`..`first + full`.
 
     Raises:
         DataError: the recipe normalises another number of channels.
 
     >>> scales_and_shifts(Output(range=(-1.0, 1.0)), 1, 255.0)
     [(0.00784313725490196, -1.0)]
+    >>> scales_and_shifts(Output(), 1, 100.0, 50.0)
+    [(0.01, -0.5)]
     """
+    if first:
+        return [(scale, shift - first * scale) for scale, shift in scales_and_shifts(output, channels, full)]
     if output.normalize is None:
         low, high = output.range
         return [((high - low) / full, low)] * channels

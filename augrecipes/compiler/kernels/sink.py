@@ -10,12 +10,12 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.formulas import LUMAS, Luma, check_color, scales_and_shifts
-from augrecipes.native.kernels import address_of, library, written_as
+from augrecipes.native.kernels import VALUES, address_of, library, written_as
 from augrecipes.recipe.inputs import RANGES
 from augrecipes.recipe.model import Output
 
-_UINT8, _FLOAT16, _FLOAT32, _FLOAT64 = (np.dtype(t) for t in (np.uint8, np.float16, np.float32, np.float64))
-_CHANNELS = 4  # the most that kernels write
+_UINT8, _FLOAT32, _FLOAT64 = (np.dtype(t) for t in (np.uint8, np.float32, np.float64))
+_CHANNELS = 4  # the most that programs write
 
 # Gives the memory for a result: (shape, dtype) → array.
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
@@ -24,20 +24,27 @@ Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
 class Sink:
     """Turns the last step's image into what the recipe's `output` asks for.
 
-    A uint8 image counts 0..255, a float32 image 0..1. Unless the image is said to be free, the result shares no memory
-    with it. One thread at a time.
+    Unless the image is said to be free, the result shares no memory with it. One thread at a time.
+
+    Args:
+        output: of the recipe.
+        range: the values of images that become 0 and full scale; None: 0..255 of uint8, 0..65535 of uint16, 0..1 of
+            float32.
 
     >>> Sink(Output())(np.full((2, 3, 1), 255, np.uint8)).tolist()
     [[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]]
+    >>> Sink(Output(dtype="uint8"), range=(1000, 3000))(np.full((1, 1, 1), 2000, np.uint16)).tolist()
+    [[[128]]]
     """
 
-    def __init__(self, output: Output, full_range: tuple[float, float] | None = None) -> None:
-        self.output, self._range = output, full_range
+    def __init__(self, output: Output, range: tuple[float, float] | None = None) -> None:
+        self.output = output
+        self._range = range
         self._color = "rgb" if output.where == "device" else output.color
         self.dtype = _UINT8 if output.where == "device" else np.dtype(output.dtype)
-        self.is_identity = self.dtype == _UINT8 and output.layout == "hwc" and self._color == "rgb"
+        self._top = RANGES[self.dtype.name] if self.dtype.kind == "u" else 0.0
         self._chw = output.layout == "chw"
-        self._native: dict[int, SinkNumbers] = {}
+        self._native: dict[tuple[int, np.dtype[Any]], SinkNumbers] = {}
 
     def __call__(
         self,
@@ -46,130 +53,147 @@ class Sink:
         caller_arrays: Sequence[Any] | None = None,
         valid: np.ndarray | None = None,
     ) -> np.ndarray:
-        """An image H×W×C, uint8 or float32, as C×H×W or H×W×C of the output's dtype, in memory from `allocate`.
+        """An image H×W×C, uint8, uint16 or float32, as C×H×W or H×W×C of the output's dtype, in memory from `allocate`.
 
         Args:
             image: the last step's.
             allocate: gives the memory.
             caller_arrays: that somebody else holds. An image that is none of them, and has memory of its own, may leave
                 as it is; None: no image may.
+            valid: H×W booleans: pixels that are no data leave as 0.
         """
-        is_identity = self.is_identity and image.dtype == _UINT8
+        is_identity = self.is_identity(image.dtype) and valid is None
         if is_identity and caller_arrays is not None and allocate is np.empty and is_free(image, caller_arrays):
             return image
         check_color(self._color, image.shape[2])
         out = allocate(self.shape(*image.shape), self.dtype)
         if is_identity:
             out[...] = image
-        elif not self._natively(image, out):
-            self._by_planes(image, out)
-        if valid is not None:
-            out[(..., ~valid) if self._chw else ~valid] = 0
+        elif self._color in LUMAS or not self.numbers(image.shape[2], image.dtype).write(image, out, valid):
+            self._by_planes(image, out, valid)
         return out
 
-    def _natively(self, image: np.ndarray, out: np.ndarray) -> bool:
-        """Whether the kernel could write it: one pass over uint8 images."""
-        channels = image.shape[2]
-        colours = self._color in ("rgb", "bgr") and channels <= _CHANNELS
-        if image.dtype != _UINT8 or not colours or self.dtype == _FLOAT16:
-            return False
-        return self.numbers(channels).write(image, out)
+    def is_identity(self, dtype: np.dtype[Any]) -> bool:
+        """Whether images of a dtype leave as they are."""
+        return not self._chw and self._color == "rgb" and self.keeps_levels(dtype)
+
+    def keeps_levels(self, dtype: np.dtype[Any]) -> bool:
+        """Whether whole numbers of an image leave as they are."""
+        is_whole = self.output.where == "device" or self._range in (None, (0, self._top))
+        return dtype == self.dtype and dtype.kind == "u" and is_whole
 
     def shape(self, height: int, width: int, channels: int) -> tuple[int, int, int]:
         """Of what leaves."""
         planes = channels if self._color in ("rgb", "bgr") else 1
         return (planes, height, width) if self._chw else (height, width, planes)
 
-    def numbers(self, channels: int) -> SinkNumbers:
-        """Those of the output for images of uint8, kept."""
-        known = self._native.get(channels)
+    def numbers(self, channels: int, dtype: np.dtype[Any] = _UINT8) -> SinkNumbers:
+        """Those of the output for images of a dtype, kept."""
+        known = self._native.get((channels, dtype))
         if known is None:
             check_color(self._color, channels)
-            known = self._native[channels] = SinkNumbers(
-                scales_and_shifts(self.output, channels, 255.0) if self.dtype != _UINT8 else [(1, 0)] * channels,
+            known = self._native[channels, dtype] = SinkNumbers(
+                self._affines(dtype, channels),
+                low=self._span(dtype)[0],
+                top=self._top,
                 chw=self._chw,
                 bgr=self._color == "bgr",
             )
         return known
 
-    def _by_planes(self, image: np.ndarray, out: np.ndarray) -> None:
-        """Channel by channel; IEEE arithmetic, one multiplication and one addition a value, as the kernel does it."""
-        low, high = self._range or (0.0, RANGES[image.dtype.name])
-        full = high - low
-        planes = self._planes(image if not low else image - np.float32(low))
+    def _span(self, dtype: np.dtype[Any]) -> tuple[float, float, float]:
+        """What is taken from each value of an image as float32; what its range spans then, and from where on.
+
+        Of values far from 0 something is taken before they are multiplied. Programs, of uint8 alone, multiply and add.
+        """
+        lowest, highest = self._range or (0.0, RANGES[dtype.name])
+        low = 0.0 if dtype == _UINT8 and self._color not in LUMAS else float(np.float32(lowest))
+        return low, highest - lowest, lowest - low
+
+    def _affines(self, dtype: np.dtype[Any], channels: int) -> list[tuple[float, float]]:
+        """(scale, shift) of each channel that leaves."""
+        _, full, first = self._span(dtype)
+        if self.keeps_levels(dtype):
+            return [(1.0, 0.0)] * channels
+        if self._top:
+            return [(self._top / full, -first * self._top / full)] * channels
+        return scales_and_shifts(self.output, channels, full, first)
+
+    def _by_planes(self, image: np.ndarray, out: np.ndarray, valid: np.ndarray | None) -> None:
+        """Channel by channel; IEEE arithmetic, rounded after each operation, as the kernels do it."""
+        planes = self._planes(image)
         parts = [out[c] if self._chw else out[..., c] for c in range(len(planes))]
-        if self.dtype == _UINT8:
-            for plane, part in zip(planes, parts, strict=True):
-                part[...] = plane if plane.dtype == _UINT8 else _levels(plane, full)
-            return
-        numbers = scales_and_shifts(self.output, len(planes), full)
-        for plane, part, (scale, shift) in zip(planes, parts, numbers, strict=True):
-            values = plane.astype(_FLOAT32)
-            values *= np.float32(scale)
+        for plane, part, (scale, shift) in zip(planes, parts, self._affines(image.dtype, len(planes)), strict=True):
+            values = np.multiply(plane, np.float32(scale), out=plane)
             values += np.float32(shift) if shift else np.float32(-0.0)
-            part[...] = values
+            part[...] = np.rint(np.fmin(np.fmax(values, 0), self._top)) if self._top else values
+            if valid is not None:
+                part[~valid] = 0
 
     def _planes(self, image: np.ndarray) -> list[np.ndarray]:
-        """The channels that leave, H×W each."""
-        planes = [image[..., c] for c in range(image.shape[2])]
-        if self._color in ("rgb", "bgr"):
-            return planes if self._color == "rgb" else planes[::-1]
-        if self._color == "gray" and len(planes) == 1:
-            return planes
-        return [self._luma(LUMAS[self._color], image)]
+        """The channels that leave, H×W float32 each, less what is taken from values."""
+        low = np.float32(self._span(image.dtype)[0])
+        if self._color in LUMAS and (self._color == "y" or image.shape[2] > 1):
+            return [self._luma(LUMAS[self._color], image, low)]
+        planes = [np.subtract(image[..., c], low, dtype=_FLOAT32) for c in range(image.shape[2])]
+        return planes[::-1] if self._color == "bgr" else planes
 
-    def _luma(self, luma: Luma, image: np.ndarray) -> np.ndarray:
-        """The luma plane; as uint8 where uint8 both comes and leaves, so that 0.999 does not become 0."""
-        rounds = image.dtype == _UINT8 and self.dtype == _UINT8
+    def _luma(self, luma: Luma, image: np.ndarray, low: np.float32) -> np.ndarray:
+        """The luma plane; whole numbers where these both come and leave, so that 0.999 does not become 0."""
+        rounds = self.keeps_levels(image.dtype)
         dtype = _FLOAT64 if rounds else _FLOAT32  # whole numbers up to 2⁵³ are exact
         weights = luma.parts if rounds else luma.weights
-        out: Any
+        values, out = np.subtract(image, 0 if rounds else low, dtype=dtype), np.empty(0)
         if image.shape[2] == 1:
-            out = np.multiply(image[..., 0], dtype.type(sum(weights)), dtype=dtype)
+            out = values[..., 0] * dtype.type(sum(weights))
         else:
-            out = cv2.transform(np.ascontiguousarray(image, dtype), np.array([weights], dtype))
+            out = cv2.transform(np.ascontiguousarray(values), np.array([weights], dtype))
         if not rounds:
-            out += np.float32(luma.offset * (1.0 if image.dtype == _UINT8 else 1 / 255))
-            return np.asarray(out)
-        return np.asarray((out + luma.rounding) // luma.unit, _UINT8)
-
-
-def _levels(plane: np.ndarray, full: float) -> np.ndarray:
-    """Values of 0..`full` as whole numbers in 0..255."""
-    values = np.multiply(plane, np.float32(255.0 / full), dtype=np.float32)
-    return np.rint(np.clip(values, 0, 255, out=values), out=values)
+            return out + np.float32(luma.offset * self._span(image.dtype)[1] / 255)
+        return np.asarray((out + luma.rounding(int(self._top))) // luma.unit, _FLOAT32)
 
 
 class SinkNumbers:
-    """Scales and shifts of one output for uint8 images of some channels, as kernels take them.
+    """Scales and shifts of one output for images of some channels and one dtype, as kernels take them.
 
     Args:
         affines: (scale, shift) of each channel that leaves.
+        low: taken from each value first.
+        top: the highest of whole numbers that leave.
         chw: the layout.
         bgr: the channels leave in turned order.
     """
 
-    def __init__(self, affines: Sequence[tuple[float, float]], *, chw: bool, bgr: bool) -> None:
+    def __init__(
+        self, affines: Sequence[tuple[float, float]], *, low: float = 0.0, top: float = 255.0, chw: bool, bgr: bool
+    ) -> None:
         found = library()
         self._kernel = None if found is None else found.kernel("sink", "pllllipppilllp")
-        self._chw, self._bgr = chw, bgr
+        self._deep_kernel = None if found is None else found.kernel("deep_sink", "pillllifppfpllpilll")
+        self._low, self._top, self._chw, self._bgr = low, top, chw, bgr
         taken = affines[::-1] if bgr else affines  # kernels count channels as they come in
         self._scales = np.array([scale for scale, _ in taken], np.float32)
         self._shifts = np.array([shift or -0.0 for _, shift in taken], np.float32)  # which leaves every value as it is
         self.four = tuple((*v.tolist(), *[0.0] * (_CHANNELS - len(v))) for v in (self._scales, self._shifts))
         self._numbers = self._scales.ctypes.data, self._shifts.ctypes.data
+        copies = all(affine == (1, 0) for affine in affines)
+        self._plain = (_UINT8, _FLOAT32) if copies else (_FLOAT32,)  # what the quick kernel writes
 
-    def write(self, image: np.ndarray, out: np.ndarray) -> bool:
-        """Write an H×W×C uint8 image, which may be a turned view, into `out`; False where no kernel does."""
-        row, pixel, beside = image.strides
-        if self._kernel is None or (beside != 1 and image.shape[2] > 1) or not out.flags.aligned:
+    def write(self, image: np.ndarray, out: np.ndarray, valid: np.ndarray | None = None) -> bool:
+        """Write an image H×W×C, which may be a turned view, into `out`; False where no kernel does."""
+        (row, pixel, beside), channels = image.strides, image.shape[2]
+        if self._kernel is None or (beside != image.itemsize and channels > 1) or not out.flags.aligned:
             return False
-        if (written := self.strides(out[None], image.shape[2])) is None:
+        if (written := self.strides(out[None], channels)) is None:
             return False
         start, _, *strides = written
-        answer = self._kernel(
-            address_of(image), row, pixel, *image.shape, *self._numbers, address_of(out) + start, written_as(out),
-            *strides, None,
+        target = address_of(out) + start, written_as(out), *strides
+        if image.dtype == _UINT8 and channels <= _CHANNELS and valid is None and out.dtype in self._plain:
+            return not self._kernel(address_of(image), row, pixel, *image.shape, *self._numbers, *target, None)
+        marks = (None, 0, 0) if valid is None else (address_of(valid), *valid.strides)
+        answer = self._deep_kernel(
+            address_of(image), VALUES[image.dtype], row, pixel, *image.shape, self._low, *self._numbers, self._top,
+            *marks, *target,
         )  # fmt: skip
         return bool(answer == 0)
 

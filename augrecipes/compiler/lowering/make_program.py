@@ -148,7 +148,8 @@ def _known(step: Any, op: Op, *labels: Any) -> tuple[Any, ...]:
 def _writes(sink: Sink) -> bool:
     """Whether the kernels write what a sink makes; otherwise the program leaves uint8 H×W×C to it."""
     output = sink.output
-    return sink.dtype in (np.uint8, np.float32) and (output.color in ("rgb", "bgr") or output.where != "host")
+    writes = sink.dtype == np.float32 or sink.keeps_levels(np.dtype(np.uint8))
+    return writes and (output.color in ("rgb", "bgr") or output.where != "host")
 
 
 def _changes_masks(step: Any) -> bool:

@@ -36,8 +36,10 @@ def built(compiled: Compiled, recipe: Recipe, **part: Any) -> ImagePipeline:
 class _AsItIs(Sink):
     """Leaves images of floats as they are, too."""
 
-    def __call__(self, image: np.ndarray, allocate: Allocate = np.empty, held: Any = None) -> np.ndarray:
-        return super().__call__(image, allocate, held) if image.dtype == np.uint8 else image
+    def __call__(
+        self, image: np.ndarray, allocate: Allocate = np.empty, caller_arrays: Any = None, valid: Any = None
+    ) -> np.ndarray:
+        return super().__call__(image, allocate, caller_arrays, valid) if image.dtype == np.uint8 else image
 
 
 class Stem(ImagePipeline):
