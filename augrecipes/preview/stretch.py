@@ -41,12 +41,12 @@ class Stretch:
         """For the foot of an image; empty where all values are shown as they are.
 
         >>> Stretch(1024, 3210, Inputs(dtype="uint16")).words, Stretch(0, 255, Inputs(nodata=0)).words
-        ('stretched from 1,024–3,210', '')
+        ('stretched from 1,024 to 3,210', '')
         """
         if (self.low, self.high) == self.inputs.full_range:
             return ""
         digits = ",.4g" if self.inputs.dtype == "float32" else ",.0f"
-        return f"stretched from {self.low:{digits}}–{self.high:{digits}}"
+        return f"stretched from {self.low:{digits}} to {self.high:{digits}}"
 
     def units(self, image: NDArray[Any]) -> NDArray[np.float32]:
         """An image before the output conversion as shares of the recipe's range."""
@@ -81,7 +81,7 @@ def stretch_of(images: Iterable[Any], inputs: Inputs, *, always: bool = False) -
         always: those of 8 bits are stretched, too, since they stand beside others.
 
     >>> stretch_of([np.arange(10_000, dtype=np.uint16).reshape(100, 100, 1)], Inputs(dtype="uint16")).words
-    'stretched from 100–9,899'
+    'stretched from 100 to 9,899'
     """
     whole = Stretch(*inputs.full_range, inputs)
     if inputs.dtype in (None, "uint8") and not always:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.run.deep_images import VALID, fill_nodata
+from augrecipes.compiler.run.deep_images import VALID, fill_nodata, with_nodata
 from augrecipes.compiler.run.extra_targets import take_extra_targets
 from augrecipes.compiler.run.points import Points, take_points
 from augrecipes.compiler.run.program_runner import Key
@@ -87,7 +87,8 @@ def _run_steps(pipeline: Any, sample: dict[str, Any], stages: list[tuple[str, An
                 sample = filters(sample)
             if stages is not None:
                 label = pipeline.label_of(pipeline.keyed_steps[place])
-                stages.append((label, np.array(np.atleast_3d(sample["image"]))))
+                image = np.array(np.atleast_3d(sample["image"]))
+                stages.append((label, with_nodata(image, sample.get(VALID), pipeline.recipe.inputs)))
         image = sample["image"]
         if image.dtype not in DTYPES:
             raise DataError(f"the steps left an image of {image.dtype}; images are uint8 (0..255) or float32 (0..1)")
