@@ -125,7 +125,9 @@ def run_sample(runs: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample:
             raise DataError(f"sample {k} of {run.name} is another file, {sample.path}: they do not read the same", path)
     outputs = (sample.run(run.pipeline, epoch) for sample, run in zip(samples, runs, strict=True))
     is_deep = any(run.recipe.inputs.dtype in ("uint16", "float32") for run in runs)
-    sources = ((next(iter(sample.images.values())), run.recipe.inputs) for sample, run in zip(samples, runs, strict=True))
+    sources = (
+        (next(iter(sample.images.values())), run.recipe.inputs) for sample, run in zip(samples, runs, strict=True)
+    )
     stretches = (stretch_of([image], inputs, always=is_deep) for image, inputs in sources)
     return ComparedSample(samples[0], tuple(outputs), tuple(stretches))
 

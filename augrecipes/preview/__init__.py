@@ -163,7 +163,9 @@ def batch_sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
         return CellGroup(cells, _label_text(sample.get("label"), names))
 
     after = [{name: value[k] for name, value in mixed.items()} for k in range(len(samples))]
-    lines = request.lines(pipeline, f"epoch {request.epoch}", output_text(samples[0][pipeline.outputs[0]]), stretch.words)
+    lines = request.lines(
+        pipeline, f"epoch {request.epoch}", output_text(samples[0][pipeline.outputs[0]]), stretch.words
+    )
     rows = [SheetRow([*map(group, some)]) for some in (samples, after)]
     return Sheet(rows, f"{recipe.name}: a batch, and mixed", lines, left_out(skipped))
 

@@ -1,4 +1,4 @@
-"""How images of 16 bits and floats are shown: their source's percentiles as black and white, missing pixels in a colour."""
+"""How images of 16 bits and floats are shown: stretched by percentiles of their source, pixels of no data in blue."""
 
 from __future__ import annotations
 

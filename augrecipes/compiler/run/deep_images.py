@@ -119,7 +119,7 @@ def fill_nodata(image: np.ndarray, inputs: Inputs, name: str = "image") -> tuple
 
 
 def with_nodata(image: np.ndarray, valid: np.ndarray | None, inputs: Inputs) -> np.ndarray:
-    """An image on its way, which is written to, with what stands for missing data where it is 0 in the plane `valid`."""
+    """An image on its way, which is written to, with what stands for missing data where the plane `valid` is 0."""
     if valid is not None:
         image[valid == 0] = np.nan if inputs.nodata == "nan" else inputs.nodata
     return image

@@ -65,7 +65,7 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
                 for name in pipeline.outputs
             ]
         notes = " · ".join([f"{size_text(images['image'])} px", *known(one)])
-        notes = [notes, stretch.words]
+        notes = [notes, *filter(None, [stretch.words])]
         return SheetRow(groups, CellGroup([source], "source", quiet=True), short_path(one.sample.path), notes)
 
     out = drawn[0].outputs[0]
