@@ -35,7 +35,7 @@ def deep(inputs: Inputs, seed: int = 0, shape: tuple[int, ...] = (31, 40, 3)) ->
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_an_image_looks_the_same_before_and_after_the_output_conversion(inputs: Inputs, output: Output) -> None:
     recipe = ar.load({
-        "version": 1, "recipe": "x", "steps": ["NoOp"], "without_rules": ["L102"],
+        "version": 1, "recipe": "x", "steps": ["NoOp"],
         "inputs": {"depth": 16 if inputs.dtype == "uint16" else inputs.dtype, "range": list(inputs.full_range)},
         "output": _written(output),
     })  # fmt: skip
@@ -76,7 +76,6 @@ def test_pixels_of_no_data_have_their_colour_and_no_part_in_the_stretch(depth: A
     recipe = ar.load({
         "version": 1, "recipe": "x", "steps": [{"HorizontalFlip": {"p": 1.0}}, {"Rotate": {"limit": [30, 30], "p": 1}}],
         "inputs": {"depth": depth, "nodata": nodata, "range": [0, 4000]}, "output": {"normalize": "imagenet"},
-        "without_rules": ["L102"],
     })  # fmt: skip
     whole = deep(Inputs(dtype=recipe.inputs.dtype, range=(0, 4000)))
     image = whole.copy()
