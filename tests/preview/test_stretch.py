@@ -1,4 +1,4 @@
-"""How deep images are shown: stretched by their source, alike in a row, and pixels of no data in a colour of their own."""
+"""Deep images on a screen: stretched by their source, alike in a row, pixels of no data in a colour of their own."""
 
 from typing import Any
 
