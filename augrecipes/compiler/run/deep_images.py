@@ -72,9 +72,12 @@ def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
     """
     names, is_unit = frozenset(images), inputs.full_range == (0.0, 1.0) or inputs.dtype in (None, "uint8")
     for step in steps:
+        if not hasattr(step, "apply"):
+            continue  # a group
         record = op_record(type(step).__name__)
         moves = record.moves or not record.is_known
-        if moves:
+        # What lies outside of an image is 0 to a step that has no word for it.
+        if moves and (inputs.full_range[0] == 0 or hasattr(step, "fill") or record.action in ("window", "dihedral")):
             step.full_range = inputs.full_range
         elif not is_unit:
             cls = type(step)
