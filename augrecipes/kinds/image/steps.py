@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,9 @@ def run_steps(pipeline: Any, key: Key, targets: dict[str, Any], allocate: Alloca
     else:
         sample["image"] = sink(sample["image"], allocate, caller_arrays, None if valid is None else valid != 0)
     for other in extra:
-        sample[other.name] = other.out(sample[other.name], sink, output, pipeline.mask_fills)
+        valid = sample.pop(VALID + other.name, None)
+        finish = sink if valid is None else partial(sink, valid=valid != 0)
+        sample[other.name] = other.out(sample[other.name], finish, output, pipeline.mask_fills)
     if (mask := targets.get("mask")) is not None:
         dtype = mask_dtype(mask.dtype, pipeline.mask_fills)
         sample["mask"] = mask_out(sample["mask"], dtype, output, caller_arrays)
@@ -75,7 +78,10 @@ def _prepare(pipeline: Any, targets: dict[str, Any]) -> tuple[dict[str, Any], Se
         del sample["mask"]
     points = take_points(sample, pipeline.compiled)
     for other in extra:
-        sample[other.name] = other.lying_on(image, pipeline.mask_fills)
+        array, valid = other.lying_on(image, pipeline.mask_fills), None
+        if other.name in inputs.targets and other.like.is_image:
+            array, valid = fill_nodata(array, inputs, other.name)
+        sample |= {other.name: array} if valid is None else {other.name: array, VALID + other.name: valid}
     return sample, extra, points
 
 
