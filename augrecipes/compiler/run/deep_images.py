@@ -103,7 +103,7 @@ class _ValidPlane:
 
 def fill_nodata(image: np.ndarray, inputs: Inputs, name: str = "image") -> tuple[np.ndarray, np.ndarray | None]:
     """The image H×W×C with the mean of each channel where nothing is known, so that nothing reads a number that means
-    none; and where something is known, uint8 H×W of 0 and 1; None: everywhere.
+    none; and where something is known, uint8 H×W of 0 and 1; None: no number of the recipe stands for missing data.
 
     Raises:
         DataError: the image holds NaN, and they do not stand for missing data.
@@ -114,9 +114,15 @@ def fill_nodata(image: np.ndarray, inputs: Inputs, name: str = "image") -> tuple
     missing = np.isnan(image).any(axis=2) if nodata == "nan" else (image == nodata).all(axis=2)
     if nodata != "nan" and image.dtype.kind == "f" and np.isnan(image[~missing]).any():
         raise DataError(f"{name} holds pixels that are no numbers (NaN): say `nodata: nan`, or put a number there")
-    if not missing.any():
-        return image, None
     valid = ~missing
-    image = image.copy()
-    image[missing] = image[valid].mean(axis=0) if valid.any() else inputs.full_range[0]
+    if missing.any():
+        image = image.copy()
+        image[missing] = image[valid].mean(axis=0) if valid.any() else inputs.full_range[0]
     return image, valid.view(np.uint8)
+
+
+def with_nodata(image: np.ndarray, valid: np.ndarray | None, inputs: Inputs) -> np.ndarray:
+    """An image on its way, which is written to, with what stands for missing data where the plane `valid` is 0."""
+    if valid is not None:
+        image[valid == 0] = np.nan if inputs.nodata == "nan" else inputs.nodata
+    return image

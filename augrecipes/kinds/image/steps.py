@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from augrecipes.compat.steps import is_plain, sampler_of
 from augrecipes.compiler.kernels.encoded_images import Decodable, is_encoded
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import is_plain_window, stand_in
-from augrecipes.compiler.run.deep_images import VALID, fill_nodata
+from augrecipes.compiler.run.deep_images import VALID, fill_nodata, with_nodata
 from augrecipes.compiler.run.extra_targets import take_extra_targets
 from augrecipes.compiler.run.points import Points, take_points
 from augrecipes.compiler.run.program_runner import Key
@@ -40,7 +41,9 @@ def run_steps(pipeline: Any, key: Key, targets: dict[str, Any], allocate: Alloca
     else:
         sample["image"] = sink(sample["image"], allocate, caller_arrays, None if valid is None else valid != 0)
     for other in extra:
-        sample[other.name] = other.out(sample[other.name], sink, output, pipeline.mask_fills)
+        valid = sample.pop(VALID + other.name, None)
+        finish = sink if valid is None else partial(sink, valid=valid != 0)
+        sample[other.name] = other.out(sample[other.name], finish, output, pipeline.mask_fills)
     if (mask := targets.get("mask")) is not None:
         dtype = mask_dtype(mask.dtype, pipeline.mask_fills)
         sample["mask"] = mask_out(sample["mask"], dtype, output, caller_arrays)
@@ -101,7 +104,10 @@ def _prepare(pipeline: Any, targets: dict[str, Any]) -> tuple[dict[str, Any], Se
         del sample["mask"]
     points = take_points(sample, pipeline.compiled)
     for other in extra:
-        sample[other.name] = other.lying_on(image, pipeline.mask_fills)
+        array, valid = other.lying_on(image, pipeline.mask_fills), None
+        if other.name in inputs.targets and other.like.is_image:
+            array, valid = fill_nodata(array, inputs, other.name)
+        sample |= {other.name: array} if valid is None else {other.name: array, VALID + other.name: valid}
     return sample, extra, points
 
 
@@ -118,7 +124,8 @@ def _run_steps(pipeline: Any, sample: dict[str, Any], stages: list[tuple[str, An
                 sample = filters(sample)
             if stages is not None:
                 label = pipeline.label_of(pipeline.keyed_steps[place])
-                stages.append((label, np.array(np.atleast_3d(sample["image"]))))
+                image = np.array(np.atleast_3d(sample["image"]))
+                stages.append((label, with_nodata(image, sample.get(VALID), pipeline.recipe.inputs)))
         image = sample["image"]
         if image.dtype not in DTYPES:
             raise DataError(f"the steps left an image of {image.dtype}; images are uint8 (0..255) or float32 (0..1)")
