@@ -16,8 +16,9 @@ from augrecipes.images.arrays import LONGEST, holds_frames, saved_array
 from augrecipes.images.encoded import Encoded, data_errors, encoded_pages, open_encoded
 from augrecipes.images.format import UnreadableError, stage
 from augrecipes.images.reading import open_file, read_bytes, read_file_header
+from augrecipes.paths import SKIPPED, is_image
 from augrecipes.recipe.model import Inputs, Recipe
-from augrecipes.sources.names import SKIPPED, is_folder, is_image
+from augrecipes.sources.names import is_folder
 
 STACK = "images"  # its key in a sample
 _SEVERAL = (".tif", ".tiff", ".gif", ".webp", ".png", ".avif")  # of files that may hold more than one image
