@@ -27,6 +27,7 @@ from augrecipes.ops.fills import setting
 from augrecipes.ops.matrices import Matrix, Size, in_pixels, matrix_of, output_size, translation
 from augrecipes.ops.places import nearest
 from augrecipes.ops.records import op_record
+from augrecipes.ops.step import Step
 from augrecipes.recipe.targets import Target, coarsest_cell
 
 _OPENCV_CHANNELS = 4  # that it warps in one call
@@ -57,12 +58,13 @@ def carry_targets(sites: Sites, targets: Mapping[str, Target], draws: Draws) -> 
             step.get_params_dependent_on_data = partial(_on_cells, draw, cell, not record.pixels)
         for name, target in targets.items():
             if "mask" in functions:
-                functions[name] = TargetStep(step, target)
+                is_twin = target == replace(target, like="image", interpolation=None, fill=None, scale=1)
+                functions[name] = partial(_as_the_image, step) if is_twin else TargetStep(step, target)
                 if target.is_image and record.moves:
                     plane = replace(target, like="mask", interpolation="nearest", fill=0)
                     functions[VALID + name] = TargetStep(step, plane)
             elif target.is_image and functions:
-                functions[name] = partial(_change_values, step)
+                functions[name] = partial(_as_the_image, step)
                 if target.share == "geometry" and {"image"}.issuperset(step.targets_as_params):
                     own, label = copy(step), f"{site}@{name}"
                     own.random_generator, own.py_random = draws.add(label, shared=shared)
@@ -70,8 +72,22 @@ def carry_targets(sites: Sites, targets: Mapping[str, Target], draws: Draws) -> 
                     yield own, label, shared
 
 
-def _change_values(step: Any, image: np.ndarray, **params: Any) -> np.ndarray:
-    return _with_channels(step.apply(image, **{**params, "shape": image.shape}))
+def drawn_for(targets: Mapping[str, Target], step: Step) -> str:
+    """Who takes part in the draws of a step, in words.
+
+    >>> drawn_for({"after": Target("image", share="geometry"), "depth": Target("mask")}, Step("ColorJitter"))
+    'one draw for image; after draws for itself'
+    """
+    if op_record(step.name).is_known and "mask" not in op_record(step.name).targets:
+        images = {name: target for name, target in targets.items() if target.is_image}
+        own = [name for name, target in images.items() if target.share == "geometry"]
+        alone = "".join(f"; {name} draws for itself" for name in own)
+        return f"one draw for {', '.join(['image', *(name for name in images if name not in own)])}{alone}"
+    return f"one draw for {', '.join(['image', *targets])}"
+
+
+def _as_the_image(step: Any, image: np.ndarray, **params: Any) -> np.ndarray:
+    return _with_channels(functions_of(step)["image"](image, **{**params, "shape": image.shape}))
 
 
 def _change_values_alone(own: Any, draw: Callable[..., dict[str, Any]], image: np.ndarray, **_: Any) -> np.ndarray:

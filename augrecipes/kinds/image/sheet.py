@@ -20,6 +20,7 @@ from augrecipes.preview.rows import (
     short_path,
     stage_groups,
 )  # fmt: skip
+from augrecipes.preview.scene import target_cells
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Recipe
 
@@ -38,7 +39,8 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     def cells(out: Mapping[str, Any], name: str) -> list[Cell]:
         found = images_of(out, [name])
         named = [(rgb_of_output(one, recipe.output), on, words if several else "") for _, words, one, on in found]
-        return [annotated(image, on, recipe, classes, words) for image, on, words in named]
+        further = target_cells(recipe, out)
+        return [*(annotated(image, on, recipe, classes, words) for image, on, words in named), *further]
 
     def known(one: DrawnSample) -> list[str]:
         label = label_text(table, one.sample.index % len(table))
