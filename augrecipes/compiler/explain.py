@@ -24,7 +24,6 @@ from augrecipes.compiler.rewrite.contracts import Merge, flows_before_each, obst
 from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.rewrite.rule import runs
 from augrecipes.compiler.rewrite.rules import join_colours, join_warps, rules_for
-from augrecipes.compiler.run.target_steps import drawn_for
 from augrecipes.display import Displayed
 from augrecipes.errors import counted
 from augrecipes.flow import Arrival, Dtype, Flow
@@ -186,9 +185,6 @@ def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival:
 
 def _shared(recipe: Recipe, steps: Sequence[Step]) -> tuple[SharedStep, ...]:
     """Who takes part in the draws of each step, where a sample is several images."""
-    if recipe.targets:
-        leaves = (leaf for step in steps for leaf in step.walk() if not leaf.is_group)
-        return tuple(SharedStep(leaf.site, drawn_for(recipe.targets, leaf)) for leaf in leaves)
     if not (recipe.facts.scales or recipe.facts.tiles):
         return ()
     return tuple(SharedStep(*row) for row in kinds.part(recipe.kind, "pipeline").sharing(recipe, steps))

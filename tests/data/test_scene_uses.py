@@ -116,12 +116,8 @@ def test_masks_of_instances_have_a_colour_each() -> None:
     assert len(np.unique(rgb_of_target(cells, Target("masks"), Output())[0], axis=0)) == 3
 
 
-def test_it_is_explained_who_draws(capsys: Any) -> None:
-    explanation = ar.explain(ar.load(RECIPE))
-    shared = {row["site"]: row["how"] for row in explanation.to_json()["shared"]}
-    assert shared["RandomBrightnessContrast#1"] == "one draw for image; after draws for itself"
-    assert shared["D4#1"] == "one draw for image, after, depth, flow, normals, cells, low"
-    assert "further targets" in explanation.native
+def test_it_is_explained_that_they_run_step_by_step() -> None:
+    assert "further targets" in ar.explain(ar.load(RECIPE)).native
 
 
 def test_optimised_scenes_are_verified() -> None:
