@@ -56,8 +56,8 @@ def carry_targets(sites: Sites, targets: Mapping[str, Target], draws: Draws) -> 
             step.get_params_dependent_on_data = partial(_on_cells, draw, cell, not record.pixels)
         for name, target in targets.items():
             if "mask" in functions:
-                is_twin = target == replace(target, like="image", interpolation=None, fill=None, scale=1)
-                functions[name] = partial(_as_the_image, step) if is_twin else TargetStep(step, target)
+                is_second_image = target == replace(target, like="image", interpolation=None, fill=None, scale=1)
+                functions[name] = partial(_as_the_image, step) if is_second_image else TargetStep(step, target)
                 if target.is_image and record.moves:
                     plane = replace(target, like="mask", interpolation="nearest", fill=0)
                     functions[VALID + name] = TargetStep(step, plane)
