@@ -18,7 +18,7 @@ import numpy as np
 from augrecipes.errors import DataError, counted
 from augrecipes.sources.annotations.records import RecordError
 from augrecipes.sources.columns import Columns, Ragged, number
-from augrecipes.sources.csv_list import COLUMNS, CsvRows, columns_at, read_rows
+from augrecipes.sources.csv_list import CLASS, COLUMNS, CsvRows, class_columns, columns_at, read_rows
 from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.names import by_scene, match_folders, stem, template
@@ -37,6 +37,7 @@ def table_of_folders(
     cache: bool = True,
     layout: Layout = "auto",
     targets: Mapping[str, Sequence[PathLike]] | None = None,
+    stacks: bool = False,
 ) -> Columns:
     """The images below folders (class folders, or images side by side), without those that have not one mask each.
 
@@ -48,12 +49,13 @@ def table_of_folders(
         cache: keep the listing in a file in the user's cache folder.
         layout: of the roots; see `augrecipes.sources.listing`.
         targets: the same as `masks` of further targets, by name.
+        stacks: folders of frames count as one image, and folders of masks as the masks of one.
 
     Raises:
         DataError: a folder is missing or empty, or no file is named by the template.
         ValueError: a template with more or less than one `{stem}` in its last part.
     """
-    table = list_folders(roots, cache=cache, layout=layout)
+    table = list_folders(roots, cache=cache, layout=layout, stacks=stacks)
     beside = ({"mask": masks} if masks else {}) | dict(targets or {})
     if not beside:
         return table
@@ -62,7 +64,7 @@ def table_of_folders(
     for last in [last for folders, last in named.values() if not folders]:  # what lies beside the images is none itself
         own = {k: name for k, name in own.items() if not _pattern(last).fullmatch(name)}
     matches = {
-        what: _match(table.images, own, folders or roots, what, last, findings, cache=cache if folders else None)
+        what: _match(table.images, own, folders, roots, what, last, findings, cache=cache, stacks=stacks)
         for what, (folders, last) in named.items()
     }
     keep = sorted(set[int].intersection(*(set(chosen) for chosen, _ in matches.values())))
@@ -93,8 +95,8 @@ def _pattern(last: str) -> re.Pattern[str]:
 
 
 def _match(
-    images: PathTable, own: Mapping[int, str], folders: Sequence[PathLike], what: str, last: str, findings: Findings, *,
-    cache: bool | None,
+    images: PathTable, own: Mapping[int, str], folders: Sequence[PathLike], roots: Sequence[PathLike], what: str,
+    last: str, findings: Findings, *, cache: bool, stacks: bool,
 ) -> tuple[dict[int, int], PathTable]:  # fmt: skip
     """The partner of each image that has one, by their positions; and all partners. Folders count where both have the
     same ones.
@@ -102,17 +104,19 @@ def _match(
     Args:
         images: all files.
         own: names without extension of those that are images.
-        folders: of the partners.
+        folders: of the partners; none: they lie beside the images.
+        roots: of the images.
         what: `mask`, or the name of another target.
         last: the template of their names.
         findings: takes images without a partner, or with several.
-        cache: as of `table_of_folders`; None: they lie beside the images.
+        cache: as of `table_of_folders`.
+        stacks: the same.
     """
-    table = images if cache is None else list_folders(folders, cache=cache, layout="flat").images
+    table = list_folders(folders, cache=cache, layout="flat", stacks=stacks).images if folders else images
     theirs = by_scene({k: stem(table.name(k)) for k in range(len(table))}, _pattern(last))
     if not theirs or not own:
         problem = "all files here are named {}: there are no images" if theirs else "no file here is named {}"
-        raise DataError(problem.format(last), ", ".join(map(os.fsdecode, folders)))
+        raise DataError(problem.format(last), ", ".join(map(os.fsdecode, folders or roots)))
     scenes, theirs = match_folders(by_scene(own, template("{}")), theirs)
     chosen: dict[int, int] = {}
     wrong: dict[int, str] = {}
@@ -122,7 +126,7 @@ def _match(
             chosen[numbers[0]] = matched[0]
             continue
         some = f"{counted(len(matched), what)} for {counted(len(numbers), 'image')} of this name"
-        file = os.path.join(os.fsdecode(folders[0]), last.replace(_STEM, scene[1]))  # noqa: PTH118 (shown as given)
+        file = os.path.join(os.fsdecode((folders or roots)[0]), last.replace(_STEM, scene[1]))  # noqa: PTH118 (shown as given)
         lacks = f"no {what}" if what == "mask" else f"no {what}, which should be {file}"
         problem = f"{some}: {', '.join(table[k] for k in matched)}" if matched else lacks
         wrong |= dict.fromkeys(numbers, problem)
@@ -139,7 +143,7 @@ def table_of_csv(
     *,
     check: bool = True,
     taken: frozenset[str] = frozenset({"mask", *_POINTS}),
-    renamed: Mapping[str, str] | None = None,
+    renamed: Mapping[str, Any] | None = None,
     outside: bool = False,
     targets: Sequence[str] = (),
 ) -> Columns:
@@ -151,20 +155,22 @@ def table_of_csv(
         findings: takes rows that cannot be used.
         check: whether files that do not exist are wrong now, and not when they are read.
         taken: which of the columns `mask`, `boxes` and `keypoints` are looked into: a file may have them for others.
-        renamed: what the file calls its columns, by the names that they have here.
+        renamed: what the file calls its columns, by the names that they have here; those of classes under `labels`.
         outside: whether files may lie outside of the CSV file's folder, or on another server.
         targets: further targets of the recipe, each a column of paths.
 
     Raises:
         DataError: the file as a whole is not as it should be.
     """
-    every = read_rows(path, (*COLUMNS, *targets), renamed=renamed)
+    classes, renamed = class_columns(renamed)
+    known = [*(name for name in COLUMNS if not classes or name != "label"), *targets, *map(CLASS.__add__, classes)]
+    every = read_rows(path, known, renamed=renamed)
     keep = every.of_split(split)
     rows, read = every.select(keep), every.columns.keys() & {"image", *taken, *targets}
     columns = [name for name in ("image", "mask", *targets) if name in read]
     files = {name: rows.paths(name, check=check, outside=outside) for name in columns}
     points = {name: _points(every, name) for name in _POINTS if name in read}
-    fields = every.fields(keep)
+    fields = every.fields(keep, classes)
     findings.rows(every.path, every.problems)
     if every.problems:
         fine = rows.fine()

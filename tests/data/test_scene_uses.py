@@ -117,7 +117,7 @@ def test_masks_of_instances_have_a_colour_each() -> None:
 
 
 def test_it_is_explained_that_they_run_step_by_step() -> None:
-    assert "further targets" in ar.explain(ar.load(RECIPE)).native
+    assert "further images" in ar.explain(ar.load(RECIPE)).native
 
 
 def test_optimised_scenes_are_verified() -> None:
