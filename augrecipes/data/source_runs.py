@@ -11,13 +11,22 @@ import numpy as np
 import torch
 
 from augrecipes.compiler.run.batch import AllocateTarget
-from augrecipes.data.batching import Batch, BatchRows, allocate_in_batch, as_torch, native_batch, ragged_keys
+from augrecipes.data.batching import (
+    Batch,
+    BatchRows,
+    allocate_in_batch,
+    as_torch,
+    mask_names,
+    native_batch,
+    ragged_keys,
+)
 from augrecipes.data.checks import as_index, position_of
 from augrecipes.data.epochs import SkipError, candidates, check_epoch, current, replace_logged
 from augrecipes.data.order import Indices
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import address_of
 from augrecipes.recipe.kinds import part
+from augrecipes.sources.columns import label_at
 from augrecipes.sources.files import naming_all
 from augrecipes.sources.sample import Sample
 
@@ -49,7 +58,8 @@ def read_sample(ds: RecipeDataset, epoch: int, virtual: int) -> dict[str, Any]:
     except DataError as error:
         raise (error if error.path else error.with_path(path)) from error.__cause__
     if ds.table.labels is not None:
-        sample.setdefault("label", int(ds.table.labels[row]))
+        label = label_at(ds.table.labels, row)
+        sample.setdefault("label", torch.from_numpy(label) if isinstance(label, np.ndarray) else label)
     sample["index"], sample["path"] = virtual, path
     return sample | ({"epoch": epoch} if ds.mixes else {})
 
@@ -63,7 +73,8 @@ def read_batch(ds: RecipeDataset, epoch: int, indices: Sequence[int], allocate: 
         return None
     batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in values.items()}
     if ds.table.labels is not None and "label" not in batch:
-        batch["label"] = torch.from_numpy(ds.table.labels[rows].astype(np.int64, copy=False))
+        labels = ds.table.labels[rows]
+        batch["label"] = torch.from_numpy(labels.astype(np.int64, copy=False) if labels.ndim == 1 else labels)
     batch["index"], batch["path"] = torch.from_numpy(virtual), ds.row_paths(rows)
     return batch | ({"epoch": torch.full((len(rows),), epoch)} if ds.mixes else {})
 
@@ -73,7 +84,7 @@ def sample_as_given(ds: RecipeDataset, index: int, epoch: int | None, tile: int)
     virtual = ds.sample_keys.key(position_of(as_index(index), len(ds)))
     unit = ds.table.units_of(virtual % len(ds.table))[tile]
     scales = ds.recipe.scales  # files have the largest first
-    names = sorted(ds.pipeline.targets, key=lambda name: -scales[name]) if scales else ["image"]
+    names = sorted(ds.pipeline.targets, key=lambda name: -scales[name]) if scales else [*ds.pipeline.targets]
     stored_epoch = (ds.epoch if epoch is None else check_epoch(epoch)) + virtual // len(ds.table)
     try:
         return replace(ds.source.sample(unit, stored_epoch, names=names), index=virtual, tile=tile)
@@ -92,17 +103,16 @@ def run_sample(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[st
     names = pipeline.targets if scaled else None
     try:
         targets, extra = ds.source.parts(row, epoch + virtual // len(ds.table), undecoded=pipeline.reads, names=names)
+        single = None if ds.recipe.inputs.stack else allocate_in_batch("image")  # a stack comes in memory of its own
         several = (scaled or views) and allocate_in_batch("image")
-        out: Any = (
-            {name: allocate_in_batch(name) for name in pipeline.outputs} if several else allocate_in_batch("image")
-        )
+        out: Any = {name: allocate_in_batch(name) for name in pipeline.outputs} if several else single
         output = pipeline.at(index=virtual, epoch=epoch)(**targets, out=out)
     except DataError as error:
         if not scaled:
             raise
         paths = ds.table.paths(row)
         raise naming_all(error, {name: paths[name] for name in paths if name in pipeline.targets}) from error.__cause__
-    sample = as_torch(output, ragged_keys(ds.recipe), views)
+    sample = as_torch(output, ragged_keys(ds.recipe), views, mask_names(ds.recipe))
     return sample | {name: value for name, value in extra.items() if name not in sample}
 
 

@@ -18,6 +18,7 @@ from augrecipes.sharing import SpawnShared
 from augrecipes.sources.files import read_files
 from augrecipes.sources.paths import PathTable, parts_of
 from augrecipes.sources.polygons import Outlines
+from augrecipes.sources.scene_files import read_targets
 
 # Keys of samples for the numbers of boxes and of keypoints.
 NUMBERS = {"boxes": ("object",), "keypoints": ("keypoint_object", "keypoint_number")}
@@ -111,12 +112,13 @@ class Columns(SpawnShared):
 
     Attributes:
         files: paths of the images of every unit (an image, a scene, or a tile), by target; the largest first.
-        labels: int64 (n,).
+        labels: int64 (n,); of several classes a sample float32 (n, classes) of 0 and 1.
         classes: class names.
         class_to_idx: their numbers in `labels`.
         groups: text (n,).
         weights: float64 (n,).
         masks: paths of the masks.
+        targets: paths of further targets of the scenes, by name.
         boxes: boxes and their labels.
         keypoints: points.
         outlines: what objects cover, drawn as masks.
@@ -128,12 +130,13 @@ class Columns(SpawnShared):
     """
 
     files: Mapping[str, PathTable] = field(default_factory=dict)
-    labels: npt.NDArray[np.int64] | None = None
+    labels: npt.NDArray[Any] | None = None
     classes: tuple[str, ...] | None = None
     class_to_idx: dict[str, int] | None = None
     groups: npt.NDArray[np.str_] | None = None
     weights: npt.NDArray[np.float64] | None = None
     masks: PathTable | None = None
+    targets: Mapping[str, PathTable] = field(default_factory=dict)
     boxes: Ragged | None = None
     keypoints: Ragged | None = None
     outlines: Outlines | None = None
@@ -155,6 +158,8 @@ class Columns(SpawnShared):
         names, own = [*classes], self.class_to_idx or {}
         if isinstance(classes, str) or len({*names}) < len(names):
             raise ValueError(f"classes= is a list of names, each once, or numbers by name, got {classes!r}")
+        if self.labels is not None and self.labels.ndim > 1:
+            raise ValueError("classes= numbers classes, and each of these has a column of its own")
         if self.labels is None or not own or self.label_of(0) is not None:
             raise ValueError("classes= numbers folders of classes, or labels of a CSV file, and this data has neither")
         has_numbers = [*own.values()] != [*range(len(own))]
@@ -193,7 +198,7 @@ class Columns(SpawnShared):
     def digest(self) -> str:
         """16 hex digits that name the list of samples: file names below their roots, masks, labels, points."""
         parts: list[Any] = [] if [*self.files] == ["image"] else ["\n".join(self.files).encode()]
-        for names in (*self.files.values(), self.masks):
+        for names in (*self.files.values(), self.masks, *self.targets.values()):
             parts += [] if names is None else [names.blob, names.offsets]
         parts.append(self.labels)
         for rows in (self.boxes, self.keypoints):
@@ -209,7 +214,7 @@ class Columns(SpawnShared):
         images = self.images_by_target()
         # A mask that is drawn comes with its image.
         masks = self.masks or (None if self.outlines is None else next(iter(images.values())))
-        return {**images, **({} if masks is None else {"mask": masks})}
+        return {**images, **({} if masks is None else {"mask": masks}), **self.targets}
 
     @property
     def masked(self) -> bool:
@@ -253,7 +258,9 @@ class Columns(SpawnShared):
 
     def parts(self, unit: int, inputs: Any, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a pipeline takes of a unit, and what travels beside it; see `augrecipes.sources.files.read_files`."""
-        return read_files(self, unit, inputs, **how), {}
+        read = read_files(self, unit, inputs, **how)
+        name, path = next(iter(self.paths(unit).items()))
+        return read | dict(read_targets(self.targets, unit, inputs, (path, read.get(name)), **how)), {}
 
     def read(self, unit: int, inputs: Any, **how: Any) -> dict[str, Any]:
         """What a pipeline takes of a unit."""
@@ -277,6 +284,16 @@ def digest_of(*parts: bytes | memoryview | npt.NDArray[Any] | None) -> str:
         else:
             state.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
     return state.hexdigest()
+
+
+def label_at(labels: npt.NDArray[Any], row: int) -> Any:
+    """The label of a row, as a whole number; of several classes a copy of its row."""
+    return int(labels[row]) if labels.ndim == 1 else np.array(labels[row])
+
+
+def one_label_each(labels: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+    """Labels, where each row has one."""
+    return labels if labels is not None and labels.ndim == 1 else None
 
 
 def number(labels: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[str], dict[str, int]]:

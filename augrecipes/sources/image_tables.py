@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from augrecipes.errors import DataError, counted
 from augrecipes.sources.annotations.records import RecordError
 from augrecipes.sources.columns import Columns, Ragged, number
-from augrecipes.sources.csv_list import CsvRows, columns_at, read_rows
+from augrecipes.sources.csv_list import CLASS, COLUMNS, CsvRows, class_columns, columns_at, read_rows
 from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.names import by_scene, match_folders, stem, template
@@ -35,6 +36,8 @@ def table_of_folders(
     *,
     cache: bool = True,
     layout: Layout = "auto",
+    targets: Mapping[str, Sequence[PathLike]] | None = None,
+    stacks: bool = False,
 ) -> Columns:
     """The images below folders (class folders, or images side by side), without those that have not one mask each.
 
@@ -42,70 +45,95 @@ def table_of_folders(
         roots: folders; their classes are numbered together.
         masks: folders with a mask for every image, under the same name but for the extension; laid out like the
             roots, or flat. Or a template. None of either: no masks.
-        findings: takes images without a mask, or with several.
+        findings: takes images without a mask or a target, or with several.
         cache: keep the listing in a file in the user's cache folder.
         layout: of the roots; see `augrecipes.sources.listing`.
+        targets: the same as `masks` of further targets, by name.
+        stacks: folders of frames count as one image, and folders of masks as the masks of one.
 
     Raises:
         DataError: a folder is missing or empty, or no file is named by the template.
         ValueError: a template with more or less than one `{stem}` in its last part.
     """
-    table = list_folders(roots, cache=cache, layout=layout)
-    if not masks:
+    table = list_folders(roots, cache=cache, layout=layout, stacks=stacks)
+    beside = ({"mask": masks} if masks else {}) | dict(targets or {})
+    if not beside:
         return table
-    keep, matched = _match_masks(table.images, roots, masks, findings, cache=cache)
+    named = {what: _names_of(paths, what) for what, paths in beside.items()}
+    own = {k: stem(table.images.name(k)) for k in range(len(table))}
+    for last in [last for folders, last in named.values() if not folders]:  # what lies beside the images is none itself
+        own = {k: name for k, name in own.items() if not _pattern(last).fullmatch(name)}
+    matches = {
+        what: _match(table.images, own, folders, roots, what, last, findings, cache=cache, stacks=stacks)
+        for what, (folders, last) in named.items()
+    }
+    keep = sorted(set[int].intersection(*(set(chosen) for chosen, _ in matches.values())))
+    matched = {what: others.take([chosen[k] for k in keep]) for what, (chosen, others) in matches.items()}
     if len(keep) < len(table):
         labels = None if table.labels is None else table.labels[keep]
         table = replace(table, files={"image": table.images.take(keep)}, labels=labels)
-    return replace(table, masks=matched)
+    return replace(table, masks=matched.pop("mask", None), targets=matched)
 
 
-def _match_masks(
-    images: PathTable, roots: Sequence[PathLike], masks: Sequence[PathLike], findings: Findings, *, cache: bool
-) -> tuple[list[int], PathTable]:
-    """Positions of the images that have one mask, and the masks; folders count where both have the same ones."""
-    folders, named = masks, template("{}")
-    if last := _template(masks):
-        folder, last = os.path.split(last)
-        folders, named = [folder] if folder else [], template(last.removesuffix(".*").replace(_STEM, "{}"))
-    table = list_folders(folders, cache=cache, layout="flat").images if folders else images
-    files = {k: stem(table.name(k)) for k in range(len(table))}
-    mask_scenes = by_scene(files, named)
-    taken = {k for some in mask_scenes.values() for k in some} if table is images else set()
-    own = {k: stem(images.name(k)) for k in range(len(images)) if k not in taken}
-    if not mask_scenes or not own:
-        what = "all files here are named {}: there are no images" if mask_scenes else "no file here is named {}"
-        raise DataError(what.format(last), ", ".join(map(os.fsdecode, folders or roots)))
-    image_scenes, mask_scenes = match_folders(by_scene(own, template("{}")), mask_scenes)
+def _names_of(paths: Sequence[PathLike], what: str) -> tuple[Sequence[PathLike], str]:
+    """The folders that masks, or files of another target, lie in, none for beside the images, and the template of their
+    names; ValueError for one with more or less than one `{stem}` in its last part."""
+    if not any(_STEM in os.fsdecode(path) for path in paths):
+        return paths, _STEM
+    given = "masks=" if what == "mask" else f"targets[{what!r}]="
+    if len(paths) > 1:
+        raise ValueError(f"{given} takes one template, or folders")
+    folder, last = os.path.split(text := os.fsdecode(paths[0]))
+    if _STEM in folder or last.count(_STEM) != 1 or (not folder and last.startswith(f"{_STEM}.")):
+        rule = f"should have one {_STEM} in the name of the file, and not name the images themselves"
+        raise ValueError(f"{given}{text!r} {rule}: {what}s/{_STEM}_{what}.png, or a folder")
+    return [folder] if folder else [], last
+
+
+def _pattern(last: str) -> re.Pattern[str]:
+    return template(last.removesuffix(".*").replace(_STEM, "{}"))
+
+
+def _match(
+    images: PathTable, own: Mapping[int, str], folders: Sequence[PathLike], roots: Sequence[PathLike], what: str,
+    last: str, findings: Findings, *, cache: bool, stacks: bool,
+) -> tuple[dict[int, int], PathTable]:  # fmt: skip
+    """The partner of each image that has one, by their positions; and all partners. Folders count where both have the
+    same ones.
+
+    Args:
+        images: all files.
+        own: names without extension of those that are images.
+        folders: of the partners; none: they lie beside the images.
+        roots: of the images.
+        what: `mask`, or the name of another target.
+        last: the template of their names.
+        findings: takes images without a partner, or with several.
+        cache: as of `table_of_folders`.
+        stacks: the same.
+    """
+    table = list_folders(folders, cache=cache, layout="flat", stacks=stacks).images if folders else images
+    theirs = by_scene({k: stem(table.name(k)) for k in range(len(table))}, _pattern(last))
+    if not theirs or not own:
+        problem = "all files here are named {}: there are no images" if theirs else "no file here is named {}"
+        raise DataError(problem.format(last), ", ".join(map(os.fsdecode, folders or roots)))
+    scenes, theirs = match_folders(by_scene(own, template("{}")), theirs)
     chosen: dict[int, int] = {}
     wrong: dict[int, str] = {}
-    for scene, numbers in image_scenes.items():
-        matched = mask_scenes.get(scene, [])
+    for scene, numbers in scenes.items():
+        matched = theirs.get(scene, [])
         if len(numbers) == len(matched) == 1:
             chosen[numbers[0]] = matched[0]
-        else:
-            some = f"{counted(len(matched), 'mask')} for {counted(len(numbers), 'image')} of this name"
-            what = f"{some}: {', '.join(table[k] for k in matched)}" if matched else "no mask"
-            wrong |= dict.fromkeys(numbers, what)
+            continue
+        some = f"{counted(len(matched), what)} for {counted(len(numbers), 'image')} of this name"
+        file = os.path.join(os.fsdecode((folders or roots)[0]), last.replace(_STEM, scene[1]))  # noqa: PTH118 (shown as given)
+        lacks = f"no {what}" if what == "mask" else f"no {what}, which should be {file}"
+        problem = f"{some}: {', '.join(table[k] for k in matched)}" if matched else lacks
+        wrong |= dict.fromkeys(numbers, problem)
     findings.defects += [Defect("missing", (images[i],), f"{images[i]}: {wrong[i]}") for i in sorted(wrong)]
-    if unused := sum(map(len, mask_scenes.values())) - len(chosen):
-        findings.notes.append(f"{counted(unused, 'mask')} without an image")
-    keep = sorted(chosen)
-    return keep, table.take([chosen[i] for i in keep])
-
-
-def _template(masks: Sequence[PathLike]) -> str:
-    """The template of masks; empty where they lie in folders."""
-    if not any(_STEM in os.fsdecode(path) for path in masks):
-        return ""
-    if len(masks) > 1:
-        raise ValueError("masks= takes one template, or folders")
-    text = os.fsdecode(masks[0])
-    folder, last = os.path.split(text)
-    if _STEM in folder or last.count(_STEM) != 1 or (not folder and last.startswith(f"{_STEM}.")):
-        what = f"should have one {_STEM} in the name of the file, and not name the images themselves"
-        raise ValueError(f"masks={text!r} {what}: masks/{_STEM}_mask.png, or a folder")
-    return text
+    if unused := sum(map(len, theirs.values())) - len(chosen):
+        findings.notes.append(f"{counted(unused, what)} without an image")
+    return chosen, table
 
 
 def table_of_csv(
@@ -115,8 +143,9 @@ def table_of_csv(
     *,
     check: bool = True,
     taken: frozenset[str] = frozenset({"mask", *_POINTS}),
-    renamed: Mapping[str, str] | None = None,
+    renamed: Mapping[str, Any] | None = None,
     outside: bool = False,
+    targets: Sequence[str] = (),
 ) -> Columns:
     """The samples that a CSV file lists, without the rows that cannot be used.
 
@@ -126,18 +155,22 @@ def table_of_csv(
         findings: takes rows that cannot be used.
         check: whether files that do not exist are wrong now, and not when they are read.
         taken: which of the columns `mask`, `boxes` and `keypoints` are looked into: a file may have them for others.
-        renamed: what the file calls its columns, by the names that they have here.
+        renamed: what the file calls its columns, by the names that they have here; those of classes under `labels`.
         outside: whether files may lie outside of the CSV file's folder, or on another server.
+        targets: further targets of the recipe, each a column of paths.
 
     Raises:
         DataError: the file as a whole is not as it should be.
     """
-    every = read_rows(path, renamed=renamed)
+    classes, renamed = class_columns(renamed)
+    known = [*(name for name in COLUMNS if not classes or name != "label"), *targets, *map(CLASS.__add__, classes)]
+    every = read_rows(path, known, renamed=renamed)
     keep = every.of_split(split)
-    rows, read = every.select(keep), every.columns.keys() & {"image", *taken}
-    files = {name: rows.paths(name, check=check, outside=outside) for name in ("image", "mask") if name in read}
+    rows, read = every.select(keep), every.columns.keys() & {"image", *taken, *targets}
+    columns = [name for name in ("image", "mask", *targets) if name in read]
+    files = {name: rows.paths(name, check=check, outside=outside) for name in columns}
     points = {name: _points(every, name) for name in _POINTS if name in read}
-    fields = every.fields(keep)
+    fields = every.fields(keep, classes)
     findings.rows(every.path, every.problems)
     if every.problems:
         fine = rows.fine()
@@ -146,6 +179,7 @@ def table_of_csv(
     return Columns(
         files={"image": files["image"]},
         masks=files.get("mask"),
+        targets={name: files[name] for name in targets if name in files},
         lines=np.array(rows.lines, np.int64),
         **fields,
         **{name: numbers.take(keep) for name, numbers in points.items()},  # type: ignore[arg-type]

@@ -14,7 +14,8 @@ from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.columns import GivenTable, Ragged, digest_of
 from augrecipes.sources.opened import NamedSource, OpenedSource, column_of, known_columns
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.sample_inputs import AXES, Axes, is_image, plain, plain_array, split_parts
+from augrecipes.sources.sample_inputs import AXES, Axes, is_image, plain, plain_array
+from augrecipes.sources.scene_files import split_scene
 
 # What images are called in the rows of Hugging Face, WebDataset and others.
 IMAGE_KEYS = (
@@ -120,6 +121,7 @@ class SourceTable(GivenTable):
         return replace(
             table,
             masks=table._names if "mask" in there else None,
+            targets=dict.fromkeys(table.further_there(recipe.targets), table._names),
             boxes=_NOTHING if "boxes" in there else None,
             keypoints=_NOTHING if "keypoints" in there else None,
         )
@@ -132,6 +134,14 @@ class SourceTable(GivenTable):
         except DataError:  # told when it is read
             return set()
         return {name for name in wanted if parts.get(name) is not None}
+
+    def further_there(self, targets: Mapping[str, Any]) -> list[str]:
+        """Which of a recipe's targets the samples have, as the first one says."""
+        try:
+            parts = self.rows.named(self.source.read(0)) if targets else {}
+        except DataError:  # told when it is read
+            return []
+        return [name for name in targets if parts.get(name) is not None]
 
     def __len__(self) -> int:
         return self.length
@@ -169,7 +179,7 @@ class SourceTable(GivenTable):
         """What tells the pixels of a sample from others that are given for it another day."""
         try:
             parts = self._parts(unit)
-            values = [parts[name] for name in (*self.rows.images, "mask") if name in parts]
+            values = [parts[name] for name in (*self.rows.images, "mask", *self.targets) if name in parts]
             return digest_of(*(value if isinstance(value, bytes) else plain_array(value) for value in values))
         except (DataError, TypeError, ValueError):
             return "gone"
@@ -178,11 +188,11 @@ class SourceTable(GivenTable):
 
     def parts(self, unit: int, inputs: Inputs, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a pipeline takes of a sample, and what else belongs to it; errors of both."""
-        return split_parts(self.rows.named(self.source.read(unit)), inputs, self.rows.images, self.axes, **how)
+        return split_scene(self.rows.named(self.source.read(unit)), inputs, self.rows.images, self.axes, **how)
 
     def read(self, unit: int, inputs: Inputs, **how: Any) -> dict[str, Any]:
         """What a pipeline takes of a sample, which is had once for all who ask for it one after another."""
-        return split_parts(self._parts(unit), inputs, self.rows.images, self.axes, **how)[0]
+        return split_scene(self._parts(unit), inputs, self.rows.images, self.axes, **how)[0]
 
     def _parts(self, unit: int) -> dict[str, Any]:
         """The parts of a sample, once for all who ask for them one after another."""

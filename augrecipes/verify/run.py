@@ -17,12 +17,14 @@ from augrecipes.preview.cells import SheetRow
 from augrecipes.preview.display import levels_of
 from augrecipes.preview.rows import comparison_row, difference_group
 from augrecipes.preview.sheet import Sheet
+from augrecipes.preview.stretch import stretch_of
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.recipe.views import refuse_views
 from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
+from augrecipes.sources.stacks import refuse_stacks
 from augrecipes.verify.compare import Build, Comparison
 from augrecipes.verify.contract import (
     LAWS,
@@ -98,6 +100,7 @@ def verify(
         RecipeError: it has no such section.
     """
     recipe = as_recipe(recipe)
+    refuse_stacks(recipe, "whose steps run as they are written, whatever `optimize` says: there is nothing to compare")
     dtype: Dtype = recipe.inputs.dtype or "uint8"
     views = {view.name: view.count for view in recipe.views if mode == "train"}
     parts = {name: recipe.view(name) for name in views} or {"": recipe}
@@ -263,6 +266,8 @@ def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: S
         f"epoch {place.epoch}",
         f"{law}{number(reading.value)} {unit}{allowed}" if reading.value else "no difference",
     ]
-    sides = [(label, recipe, out) for label, out in (("none", again.plain), (verification.optimize, again.fast))]
+    stretch = stretch_of([again.given.images[verification.origins[name]]], recipe.inputs)
+    results = (("none", again.plain), (verification.optimize, again.fast))
+    sides = [(label, recipe, out, stretch) for label, out in results]
     apart_group = difference_group(levels, "no difference", " levels")
     return comparison_row(again.given, name, verification.origins[name], sides, apart_group, notes)

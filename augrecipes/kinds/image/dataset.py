@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Unpack, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ class ImageFolder(RecipeDataset):
     A sample is a pure function of (recipe, seed, epoch, index). It is a dict:
 
     - `image`: tensor as the recipe's `output` says, float32 C×H×W in 0..1 unless it says otherwise;
-    - `mask`: int64 H×W, palette and 16-bit labels kept;
+    - `mask`: int64 H×W, palette and 16-bit labels kept; further targets of the recipe by their names;
     - `boxes`: float32 (n, 4) in the recipe's format; their labels under the recipe's name, int64 (n,);
     - `keypoints`: float32 (n, 2 or more);
     - `object`, `keypoint_object`: int64, the number of the object of each box and keypoint, of annotations;
@@ -44,6 +44,8 @@ class ImageFolder(RecipeDataset):
             it is not found beside them.
         masks: with `root`: folder or folders of masks, matched by relative name or, where unique, by file name; or
             names of masks by a template, `masks/{stem}_mask.png`, or `{stem}_mask.png` for masks beside the images.
+        targets: with `root`: the files of the recipe's `targets:`, by name, each as `masks` has them:
+            `{"after": "after/{stem}.png"}`; in a CSV file they are columns of those names.
         mode: `train` runs the recipe's steps, `eval` its eval section.
         seed: of the draws.
         optimize: `none`, `exact`, `fast`, or None for what the recipe says.
@@ -57,18 +59,22 @@ class ImageFolder(RecipeDataset):
             classes of a validation folder the numbers that they have in training. A class that is not among them is an
             error; the log names those without images. Labels of a CSV file that are whole numbers stay as they are.
         exif: `apply` turns images and masks as their EXIF orientation says.
-        channels: 1, 3, 4 (with alpha), or those of files of more bands; None takes what the recipe's inputs say, or 3.
+        channels: 1, 3, 4 (with alpha), or those of files of more bands; None takes what the recipe's inputs say, or 3;
+            of recipes of 16 bits and floats those that the files have.
         max_pixels: larger images are refused before they are decoded.
         depth: `8bit` reads files of 9 to 16 bits a sample by their upper 8; `error` refuses them, as it would take
             other pixels than the file has; None: as the environment variable AUGRECIPES_DEPTH says, or `error`.
-            Masks keep all their bits.
-        frames: `first` reads the first of several pages or frames; `error` refuses such files; None: as
-            AUGRECIPES_FRAMES says, or `error`.
+            Masks keep all their bits. Of recipes of 16 bits and floats it says nothing.
+        frames: `first` reads the first of several pages or frames; `channels` takes grey pages of a TIFF for channels,
+            if they are as many; `error` refuses such files; None: as AUGRECIPES_FRAMES says, or `channels` where
+            somebody says how many these are, else `error`.
         layout: of `root`: `classes` (each folder in it is a class), `flat` (no classes, images of all folders), or
             `auto`: what it looks like, and `flat`, with a warning in the log, where it looks like both.
         cache: keep the folder listing in the user's cache folder, because listing takes seconds for many files.
         save_applied_params: add `applied` to every sample.
-        columns: what a CSV file calls its columns, by the names that they have here: `{"image": "path"}`.
+        columns: what a CSV file calls its columns, by the names that they have here: `{"image": "path"}`. Under
+            `labels` stand the columns of classes, each of 0 and 1: `{"labels": ["cat", "dog"]}`; then `label` is
+            float32 (classes,), and empty cells are 0.
         box_classes: with annotations: names of the labels 0, 1, ... of boxes; other names are an error. None: the
             file's own. Give them where each split has files of its own without a list of classes.
         crowds: with annotations: `drop` leaves out boxes and keypoints of objects that are marked as a crowd or as
@@ -105,10 +111,11 @@ class ImageFolder(RecipeDataset):
         *,
         files: PathLike | None = None,
         masks: PathLike | Sequence[PathLike] | None = None,
+        targets: Mapping[str, PathLike | Sequence[PathLike]] | None = None,
         split: str | None = None,
         layout: Layout = "auto",
         cache: bool = True,
-        columns: Mapping[str, str] | None = None,
+        columns: Mapping[str, Any] | None = None,
         box_classes: Sequence[str] | None = None,
         crowds: Crowds = "drop",
         drop_shapes: Sequence[str] = (),
@@ -120,7 +127,7 @@ class ImageFolder(RecipeDataset):
                 self.recipe, root, files, masks, split, check=self.on_error == "raise", cache=cache,
                 layout="classes" if self._classes is not None and layout == "auto" else layout,
                 exif=self._decode["exif"], columns=columns, box_classes=box_classes, crowds=crowds, outside=outside,
-                drop_shapes=drop_shapes,
+                drop_shapes=drop_shapes, targets=targets,
             )  # fmt: skip
             check_targets(self.recipe, found)
             return found
