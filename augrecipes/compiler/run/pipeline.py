@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 import cv2
 
 from augrecipes.compat.albumentations import running
-from augrecipes.compiler.kernels import fast_apply
+from augrecipes.compiler.kernels import deep_steps, fast_apply
 from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
@@ -73,6 +73,8 @@ class Pipeline(AsCompose):
         self.compiled, self.arrival = compiled, arrival
         if compiled.optimize != "none" and arrival not in UNOPTIMIZED_INPUTS:
             fast_apply.attach(made for made, _, _ in sites)
+        elif compiled.optimize != "none" and arrival == "float32":
+            deep_steps.attach((made for made, _, _ in sites), frozenset({*self.targets, "mask", deep_images.VALID}))
         if compiled.recipe.inputs.is_deep:
             deep_images.attach((made for made, _, _ in sites), compiled.recipe.inputs, self.image_names)
         super().__init__(
