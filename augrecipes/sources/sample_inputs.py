@@ -14,18 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import Encoded, as_mask, encoded, open_encoded, with_channels
-from augrecipes.images.format import (
-    ALPHA,
-    ImageHeader,
-    UnreadableError,
-    chosen_policies,
-    find_loss,
-    narrow,
-    stage,
-    warn_once,
-    wrong_channels,
-)
+from augrecipes.images.encoded import Encoded, encoded, open_encoded
+from augrecipes.images.format import ImageHeader, UnreadableError, stage
+from augrecipes.images.losses import ALPHA, chosen_policies, find_loss, narrow, warn_once, wrong_channels, wrong_depth
+from augrecipes.images.pixels import as_mask, with_channels
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.files import decode_mask, read_mask
 
@@ -35,18 +27,21 @@ _COLOURS = (1, 3, 4)
 _PILLOW_DEEP = ("I", "F")  # modes of Pillow with more than 8 bits begin so
 ANNOTATIONS = frozenset({"mask", "boxes", "keypoints"})
 _POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each, at least
+_LEVELS = 65535
 _MOST = 512  # an axis that is longer than this is no axis of channels
 
 
 def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **decode: Any) -> NDArray[Any] | Encoded:
-    """An image as a pipeline takes it: uint8 (0..255) or float32 (0..1), H×W×C.
+    """An image as a pipeline takes it: uint8 (0..255) or float32 (0..1), or of the `dtype` that is asked for, H×W×C.
 
     Args:
         value: an image of Pillow, as it stands (its EXIF orientation is not looked at); an array H×W×C or H×W; a
             tensor C×H×W or H×W; bytes of a file, its path, or a dict with `bytes` or `path`, as Hugging Face has them.
         axes: how arrays and tensors of three axes lie; `auto`: those of numpy H×W×C, those of torch C×H×W.
         undecoded: leave what is encoded so, for steps that decode no more than they need.
-        decode: arguments of `read_image`. Grey is repeated where three channels are asked for, alpha is dropped.
+        decode: arguments of `read_image`. Grey is repeated where three channels are asked for, alpha is dropped. With
+            `dtype` uint16 whole numbers of more than 8 bits are taken that have its values, with float32 floats; other
+            numbers with `has_range`.
 
     Returns:
         An array, which may be a view of what was given and then cannot be written to.
@@ -57,36 +52,57 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
     >>> as_image(np.zeros((2, 3), np.uint8), channels=3).shape
     (2, 3, 3)
     """
-    if (file := _file(value)) is not None:
+    if (file := file_of(value)) is not None:
         image = encoded(file, name="", **decode) if isinstance(file, bytes) else open_encoded(file, **decode)
         return image if undecoded else image.array()
     channels: int | None = decode.get("channels", 3)
-    if _is_pillow(value):
+    dtype, has_range = decode.get("dtype", "uint8"), bool(decode.get("has_range"))
+    if _is_pillow(value) and (dtype == "uint8" or not value.mode.startswith(_PILLOW_DEEP)):
         if value.mode.startswith(_PILLOW_DEEP):
-            raise DataError(f"an image of Pillow's mode {value.mode}, which has more than 8 bits: convert it")
+            cure = f"say `inputs: {{depth: {'float32' if value.mode == 'F' else 16}}}` in the recipe, or convert it"
+            raise DataError(f"an image of Pillow's mode {value.mode}, which has more than 8 bits: {cure}")
+        if dtype != "uint8" and (why := wrong_depth(ImageHeader("pillow", 1, 1), "error", dtype, has_range)):
+            raise DataError(f"an image of Pillow's mode {value.mode}, of {why}")
         if channels in (1, 3) and value.mode.endswith(("A", "a")):
             warn_once("alpha", f"an image of Pillow {ALPHA}")
         mode = {1: "L", 3: "RGB", 4: "RGBA"}.get(channels or len(value.getbands()))
         with stage("decode"):  # which Pillow puts off until now
             pixels = np.asarray(value if mode in (value.mode, None) else value.convert(mode))
-        return _sealed(pixels[:, :, None] if pixels.ndim == 2 else pixels)
-    array, axes = _array(value, axes)
+        pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
+        return _sealed(pixels.astype(dtype, copy=False))
+    array, axes = (np.asarray(value), "hwc") if _is_pillow(value) else _array(value, axes)
     array = _laid_out(array, axes, channels)
-    if array.dtype == np.uint16:
+    if dtype != "uint8":
+        array = _deep(array, dtype, has_range)
+    elif array.dtype == np.uint16:
         if chosen_policies(decode.get("depth"), None)["depth"] == "error":
-            raise DataError('16 bits a sample, and images have 8: scale it, or keep the upper 8 with depth="8bit"')
+            raise DataError(wrong_depth(ImageHeader("array", 1, 1, 16)))
         if note := narrow(array):
             warn_once("narrow", f"an array has {note}")
         array = (array >> 8).astype(np.uint8)
     if array.dtype.kind == "f":
         array = array.astype(np.float32, copy=False)
-    elif array.dtype != np.uint8:
+    elif array.dtype != dtype:
         raise DataError(f"an image of {array.dtype}; uint8 (0 to 255) and floats (0 to 1) are taken")
     if channels in (None, array.shape[2]):
         return _sealed(array)
-    if why := wrong_channels(array.shape[2], channels, declared=array.shape[2] != 4):  # nobody says that it is alpha
+    declared = array.shape[2] != 4  # nobody says that it is alpha
+    if why := wrong_channels(array.shape[2], channels, declared=declared, dtype=dtype):
         raise DataError(why)
     return with_channels(array, channels)
+
+
+def _deep(array: NDArray[Any], dtype: Any, has_range: bool) -> NDArray[Any]:
+    """An array as uint16, or as float32, to which larger floats are rounded; its values stay. Raises DataError."""
+    kind, bits = array.dtype.kind, 8 * array.dtype.itemsize
+    if kind not in "uif":
+        raise DataError(f"an image of {array.dtype}; whole numbers and floats are taken")
+    # Tensors and Pillow have 16 bits in wider numbers.
+    is_level = dtype == "uint16" and kind != "f" and bits > 8 and array.min() >= 0 and array.max() <= _LEVELS
+    header = ImageHeader("array", 1, 1, 16) if is_level else ImageHeader("array", 1, 1, bits, sample_kind=kind)  # type: ignore[arg-type]
+    if why := wrong_depth(header, "error", dtype, has_range):
+        raise DataError(f"an array of {array.dtype}: {why}")
+    return array.astype(dtype, copy=False)
 
 
 def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any = None, **_: Any) -> NDArray[Any]:
@@ -105,7 +121,7 @@ def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any =
     >>> as_labels(np.array([[[0, 7, 300]]]), max_pixels=9)
     array([[  0,   7, 300]], dtype=uint16)
     """
-    if (file := _file(value)) is not None:
+    if (file := file_of(value)) is not None:
         how = {"exif": exif, "max_pixels": max_pixels, "frames": frames}
         return decode_mask(file, name="", **how) if isinstance(file, bytes) else read_mask(file, **how)
     _check_lossless(value)
@@ -134,7 +150,7 @@ def plain_array(value: Any) -> NDArray[Any]:
     return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
 
 
-def _file(value: Any) -> bytes | str | None:
+def file_of(value: Any) -> bytes | str | None:
     """The bytes of a file, or its path; None where it is neither."""
     if isinstance(value, dict) and value.keys() <= {"bytes", "path"}:
         value = value.get("bytes") or value.get("path")
@@ -235,7 +251,7 @@ def split_parts(
         value = parts.pop(name, None)
         if names is None or name in names:
             if value is None:
-                raise DataError(f"has no {name}{_there(parts)}")
+                raise DataError(f"has no {name}{there(parts)}")
             targets[name] = _saying(name, as_image, value, axes=axes, undecoded=undecoded, **decode)
     for name in inputs.taken & parts.keys():
         if (value := parts.pop(name)) is None:
@@ -256,11 +272,12 @@ def split_parts(
             targets[beside] = plain_array(parts.pop(beside))
     for name, presence in inputs.presence.items():
         if presence == "required" and name not in targets:
-            raise DataError(f"the recipe requires {name}, and this sample has none{_there(parts)}")
+            raise DataError(f"the recipe requires {name}, and this sample has none{there(parts)}")
     return targets, {name: plain(name, value) for name, value in parts.items() if name not in ANNOTATIONS}
 
 
-def _there(parts: Mapping[str, Any]) -> str:
+def there(parts: Mapping[str, Any]) -> str:
+    """What a sample has instead, for messages."""
     known = ", ".join(map(repr, parts)) or "nothing else"
     return f'; there is {known}: say what it is called, as in keys={{"image": "photo"}}'
 
