@@ -26,6 +26,7 @@ from augrecipes.data.order import Indices
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import address_of
 from augrecipes.recipe.kinds import part
+from augrecipes.sources.columns import label_at
 from augrecipes.sources.files import naming_all
 from augrecipes.sources.sample import Sample
 
@@ -57,7 +58,8 @@ def read_sample(ds: RecipeDataset, epoch: int, virtual: int) -> dict[str, Any]:
     except DataError as error:
         raise (error if error.path else error.with_path(path)) from error.__cause__
     if ds.table.labels is not None:
-        sample.setdefault("label", int(ds.table.labels[row]))
+        label = label_at(ds.table.labels, row)
+        sample.setdefault("label", torch.from_numpy(label) if isinstance(label, np.ndarray) else label)
     sample["index"], sample["path"] = virtual, path
     return sample | ({"epoch": epoch} if ds.mixes else {})
 
@@ -71,7 +73,8 @@ def read_batch(ds: RecipeDataset, epoch: int, indices: Sequence[int], allocate: 
         return None
     batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in values.items()}
     if ds.table.labels is not None and "label" not in batch:
-        batch["label"] = torch.from_numpy(ds.table.labels[rows].astype(np.int64, copy=False))
+        labels = ds.table.labels[rows]
+        batch["label"] = torch.from_numpy(labels.astype(np.int64, copy=False) if labels.ndim == 1 else labels)
     batch["index"], batch["path"] = torch.from_numpy(virtual), ds.row_paths(rows)
     return batch | ({"epoch": torch.full((len(rows),), epoch)} if ds.mixes else {})
 
@@ -81,7 +84,7 @@ def sample_as_given(ds: RecipeDataset, index: int, epoch: int | None, tile: int)
     virtual = ds.sample_keys.key(position_of(as_index(index), len(ds)))
     unit = ds.table.units_of(virtual % len(ds.table))[tile]
     scales = ds.recipe.scales  # files have the largest first
-    names = sorted(ds.pipeline.targets, key=lambda name: -scales[name]) if scales else ["image"]
+    names = sorted(ds.pipeline.targets, key=lambda name: -scales[name]) if scales else [*ds.pipeline.targets]
     stored_epoch = (ds.epoch if epoch is None else check_epoch(epoch)) + virtual // len(ds.table)
     try:
         return replace(ds.source.sample(unit, stored_epoch, names=names), index=virtual, tile=tile)
@@ -100,10 +103,9 @@ def run_sample(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[st
     names = pipeline.targets if scaled else None
     try:
         targets, extra = ds.source.parts(row, epoch + virtual // len(ds.table), undecoded=pipeline.reads, names=names)
+        single = None if ds.recipe.inputs.stack else allocate_in_batch("image")  # a stack comes in memory of its own
         several = (scaled or views) and allocate_in_batch("image")
-        out: Any = (
-            {name: allocate_in_batch(name) for name in pipeline.outputs} if several else allocate_in_batch("image")
-        )
+        out: Any = {name: allocate_in_batch(name) for name in pipeline.outputs} if several else single
         output = pipeline.at(index=virtual, epoch=epoch)(**targets, out=out)
     except DataError as error:
         if not scaled:

@@ -19,7 +19,7 @@ import numpy as np
 from augrecipes.errors import DataError, counted
 from augrecipes.sources.annotations.records import RecordError
 from augrecipes.sources.columns import Columns, Ragged, number
-from augrecipes.sources.csv_list import COLUMNS, CsvRows, columns_at, read_rows
+from augrecipes.sources.csv_list import CLASS, COLUMNS, CsvRows, class_columns, columns_at, read_rows
 from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.names import by_scene, match_folders, stem, template
@@ -38,6 +38,7 @@ def table_of_folders(
     cache: bool = True,
     layout: Layout = "auto",
     targets: Mapping[str, Sequence[PathLike]] | None = None,
+    stacks: bool = False,
 ) -> Columns:
     """The images below folders (class folders, or images side by side), without those that have not one mask each.
 
@@ -49,12 +50,13 @@ def table_of_folders(
         cache: keep the listing in a file in the user's cache folder.
         layout: of the roots; see `augrecipes.sources.listing`.
         targets: the same as `masks` of further targets, by name.
+        stacks: folders of frames count as one image, and folders of masks as the masks of one.
 
     Raises:
         DataError: a folder is missing or empty, or no file is named by the template.
         ValueError: a template with more or less than one `{stem}` in its last part.
     """
-    table = list_folders(roots, cache=cache, layout=layout)
+    table = list_folders(roots, cache=cache, layout=layout, stacks=stacks)
     beside = ({"mask": masks} if masks else {}) | dict(targets or {})
     if not beside:
         return table
@@ -64,7 +66,9 @@ def table_of_folders(
     for names in (one for one in named.values() if not one.folders):  # those beside the images are none themselves
         for k in {k for some in by_scene(stems, names.pattern).values() for k in some}:
             own.pop(k, None)
-    matches = {what: _match(table.images, own, roots, one, findings, cache=cache) for what, one in named.items()}
+    matches = {
+        what: _match(table.images, own, roots, one, findings, cache=cache, stacks=stacks) for what, one in named.items()
+    }
     keep = sorted(set[int].intersection(*(set(chosen) for chosen, _ in matches.values())))
     matched = {what: others.take([chosen[k] for k in keep]) for what, (chosen, others) in matches.items()}
     if len(keep) < len(table):
@@ -106,7 +110,7 @@ class PartnerNames(NamedTuple):
 
 def _match(
     images: PathTable, own: Mapping[int, str], roots: Sequence[PathLike], names: PartnerNames, findings: Findings, *,
-    cache: bool,
+    cache: bool, stacks: bool,
 ) -> tuple[dict[int, int], PathTable]:  # fmt: skip
     """The partner of each image that has one, by their positions; and all partners. Folders count where both have the
     same ones.
@@ -118,9 +122,10 @@ def _match(
         names: of the partners.
         findings: takes images without a partner, or with several.
         cache: as of `table_of_folders`.
+        stacks: the same.
     """
     what, folders, last, named = names
-    table = list_folders(folders, cache=cache, layout="flat").images if folders else images
+    table = list_folders(folders, cache=cache, layout="flat", stacks=stacks).images if folders else images
     theirs = by_scene({k: stem(table.name(k)) for k in range(len(table))}, named)
     if not theirs or not own:
         problem = "all files here are named {}: there are no images" if theirs else "no file here is named {}"
@@ -152,7 +157,7 @@ def table_of_csv(
     *,
     check: bool = True,
     taken: frozenset[str] = frozenset({"mask", *_POINTS}),
-    renamed: Mapping[str, str] | None = None,
+    renamed: Mapping[str, Any] | None = None,
     outside: bool = False,
     targets: Sequence[str] = (),
 ) -> Columns:
@@ -164,20 +169,22 @@ def table_of_csv(
         findings: takes rows that cannot be used.
         check: whether files that do not exist are wrong now, and not when they are read.
         taken: which of the columns `mask`, `boxes` and `keypoints` are looked into: a file may have them for others.
-        renamed: what the file calls its columns, by the names that they have here.
+        renamed: what the file calls its columns, by the names that they have here; those of classes under `labels`.
         outside: whether files may lie outside of the CSV file's folder, or on another server.
         targets: further targets of the recipe, each a column of paths.
 
     Raises:
         DataError: the file as a whole is not as it should be.
     """
-    every = read_rows(path, (*COLUMNS, *targets), renamed=renamed)
+    classes, renamed = class_columns(renamed)
+    known = [*(name for name in COLUMNS if not classes or name != "label"), *targets, *map(CLASS.__add__, classes)]
+    every = read_rows(path, known, renamed=renamed)
     keep = every.of_split(split)
     rows, read = every.select(keep), every.columns.keys() & {"image", *taken, *targets}
     columns = [name for name in ("image", "mask", *targets) if name in read]
     files = {name: rows.paths(name, check=check, outside=outside) for name in columns}
     points = {name: _points(every, name) for name in _POINTS if name in read}
-    fields = every.fields(keep)
+    fields = every.fields(keep, classes)
     findings.rows(every.path, every.problems)
     if every.problems:
         fine = rows.fine()
