@@ -73,7 +73,7 @@ def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
     names, is_unit = frozenset(images), inputs.full_range == (0.0, 1.0) or inputs.dtype in (None, "uint8")
     for step in steps:
         record = op_record(type(step).__name__)
-        moves = record.moves or not record.is_known
+        moves = record.moves or record.scales or not record.is_known
         if moves:
             step.full_range = inputs.full_range
         elif not is_unit:
