@@ -47,12 +47,13 @@ def imresize(
         image: H×W or H×W×C, uint8, uint16 or float32, any number of channels, never changed.
         height: rows of the result, at least 1.
         width: columns of the result, at least 1.
-        round_between: for whole numbers, whether the first pass's result is rounded to whole levels, as MATLAB does; without,
+        round_between: of whole numbers, whether the first pass's result is rounded to such, as MATLAB does; without,
             float64 goes on, as in most ports. Float images are never rounded.
         full_range: what float images are clipped to.
 
     Returns:
-        The image at its new size, same dtype, whole numbers rounded half up, and clipped to the range of the dtype or of floats.
+        The image at its new size, same dtype: whole numbers rounded half up and clipped to those of the dtype, floats
+        clipped to `full_range`.
 
     Raises:
         TypeError: another dtype.

@@ -86,7 +86,8 @@ class PairPipeline(Pipeline):
         self.outputs = tuple(name for name in scales if name not in compiled.later)
         self.targets = tuple(name for name in self.outputs if name not in degraded)
         self._inputs = {name: _inputs_of(name, recipe.inputs, self.factors) for name in self.targets}
-        self.sinks = {name: Sink(recipe.outputs.get(name, recipe.output), recipe.inputs.range) for name in scales}
+        full_range, depth = recipe.inputs.range, recipe.inputs.deep_dtype
+        self.sinks = {name: Sink(recipe.outputs.get(name, recipe.output), full_range, depth) for name in scales}
 
     def add_targets(self, additional_targets: dict[str, str] | None) -> None:
         """Refused: a target of a pair has a scale."""
