@@ -13,10 +13,10 @@ from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.recipe import derive, suggest
 from augrecipes.recipe.batch_steps import build_batch, check_batch
 from augrecipes.recipe.checks import check_steps, obstacles, other_default
-from augrecipes.recipe.grammar import RESERVED, NamedView
+from augrecipes.recipe.grammar import RESERVED, STACK, NamedView
 from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_output, build_scales, build_tta
 from augrecipes.recipe.kinds import owners
-from augrecipes.recipe.model import DERIVED, KEYS, Arguments, Recipe, Step, label
+from augrecipes.recipe.model import DERIVED, KEYS, Arguments, Inputs, Recipe, Step, label
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
 from augrecipes.recipe.problems import Problems, near, noted
 from augrecipes.recipe.steps import build_steps
@@ -63,7 +63,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     derived = "eval" in top.entries and plain(top.entries["eval"]) == DERIVED
     evaluation = _derived(context, top.entries["eval"], steps, views) if derived else _section(context, top, "eval")
     output, by_target = build_output(context, top.entries.get("output"))
-    inputs = build_inputs(context, top.entries.get("inputs"))
+    inputs = _with_stack(context, top, build_inputs(context, top.entries.get("inputs")))
     recipe = Recipe(
         _name(context, top),
         inputs=replace(inputs, targets=Arguments(build_targets(context, top, inputs))),
@@ -95,6 +95,21 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         step, message, fix = other
         problems.note(noted(recipe.file, step.position, message, "L504", "group-defaults", "warning", (fix,)))
     return recipe
+
+
+def _with_stack(context: Context, top: MappingNode, inputs: Inputs) -> Inputs:
+    """The inputs with what the key `stack:` says, which may stand in `inputs:`, too."""
+    node = top.entries.get("stack")
+    if node is not None and context.value(node, STACK, "E204", "stack"):
+        inputs = replace(inputs, stack=plain(node))
+    elif inputs.stack and "stack" not in context.facts.keys:
+        message = f"belongs to recipes of kind {owners('stack')}, and this is kind {context.kind}"
+        context.problems.add("E402", top.entries["inputs"].at["stack"], message, "inputs.stack")  # type: ignore[union-attr]
+    there = {"nodata": inputs.nodata is not None} | {key: key in top.entries for key in ("batch", "tta", "targets")}
+    for key in (key for key, is_there in there.items() if is_there and inputs.stack):
+        place = top.at.get(key, top.place)
+        context.problems.add("E402", place, "goes with single images, and a sample is a stack of frames", key)
+    return inputs
 
 
 def _plain_values(context: Context, top: MappingNode) -> dict[str, Any]:

@@ -90,6 +90,7 @@ class Inputs:
         range: the values that are full black and full white of a deep image; None: the whole range of its dtype.
         nodata: what all channels of a pixel hold of which nothing is known; `nan`; None: every pixel counts.
         min_size: smallest (height, width) in px, or None; of a pair's coarsest target, whose grid ties the others.
+        stack: `frames`: a sample is a stack of frames under `images`, of one scene; None: it is one image.
         mask: whether a sample has a mask.
         boxes: None: a sample may not have boxes.
         keypoints: None: a sample may not have keypoints.
@@ -102,6 +103,7 @@ class Inputs:
     range: tuple[float, float] | None = field(default=None, metadata=UNSAID)
     nodata: float | Literal["nan"] | None = field(default=None, metadata=UNSAID)
     min_size: tuple[int, int] | None = None
+    stack: str | None = field(default=None, metadata=UNSAID)
     mask: Presence = "optional"
     boxes: Boxes | None = None
     keypoints: Keypoints | None = None
@@ -141,6 +143,7 @@ class Inputs:
     @property
     def row_keys(self) -> frozenset[str]:
         """Keys of a sample that have a row for each box or keypoint."""
-        boxes = {"boxes", "object", "masks", self.boxes.labels} if self.boxes else set()
+        masks = set() if self.stack else {"masks"}  # those of a stack are the frames'
+        boxes = {"boxes", "object", self.boxes.labels, *masks} if self.boxes else set()
         points = {"keypoints", "keypoint_object", "keypoint_number", self.keypoints.labels} if self.keypoints else set()
         return frozenset(key for key in boxes | points if key is not None)

@@ -106,6 +106,8 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
     if not isinstance(node, MappingNode) or not values:
         return Inputs()
     inputs = _image(context, node, values)
+    if "stack" in values and "stack" not in context.scales:
+        inputs["stack"] = values["stack"]
     if isinstance(mask := values.get("mask"), dict):
         inputs["mask_labels"] = _mask_labels(context, node.entries["mask"], mask)
         values["mask"] = mask.get("presence", "optional")

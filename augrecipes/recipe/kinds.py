@@ -38,7 +38,7 @@ class Facts:
 
 
 _FACTS: dict[str, Facts] = {
-    "image": Facts("ImageFolder", "image", frozenset({"batch", "tta", "targets"}), annotated=True),
+    "image": Facts("ImageFolder", "image", frozenset({"batch", "tta", "targets", "stack"}), annotated=True),
     "pair": Facts(
         "PairedImages", "scene", frozenset({"scales", "allow_resampling", "target", "at", "batch", "tta"}), scales=True
     ),

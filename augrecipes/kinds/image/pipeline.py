@@ -18,12 +18,7 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import singles
-from augrecipes.compiler.run.batch import (
-    AllocateTarget,
-    BatchOutput,
-    SampleColumns,
-    output_buffer,
-)
+from augrecipes.compiler.run.batch import AllocateTarget, BatchOutput, SampleColumns, output_buffer
 from augrecipes.compiler.run.batch_threads import busy_threads
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, refuse_stranger
 from augrecipes.compiler.run.labels import with_labels
@@ -32,6 +27,7 @@ from augrecipes.compiler.run.points import processors, rows_of
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.program_runner import Key, ProgramRunner
 from augrecipes.compiler.run.programs import Programs
+from augrecipes.compiler.run.stacks import act_part_by_part
 from augrecipes.compiler.run.step_matrices import StepMatrices
 from augrecipes.compiler.run.targets import arrival_of
 from augrecipes.errors import DataError
@@ -73,12 +69,16 @@ class ImagePipeline(Pipeline):
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
         inputs = compiled.recipe.inputs
         self.sinks = {"image": Sink(compiled.recipe.output, inputs.range, inputs.deep_dtype)}
+        if inputs.stack:
+            self.targets = self.outputs = ("images",)
         steps = compiled.plans[arrival].steps
         self._has_own_classes = any(is_registered(leaf.name) for step in steps for leaf in singles(step))
         row_keys = compiled.recipe.inputs.row_keys
         self.usual_targets = row_keys - {"masks"} | {"image", "mask", "boxes", "bboxes", "keypoints"}
         # Albumentations prepares points, and lists of images; an image alone would only wait for it.
         self.prepares = bool(self.processors) or arrival == "together"
+        if arrival == "together":
+            act_part_by_part(transforms, self.likes)
         for inner, processor in self.processors.items():
             prepare(processor, rows_of(inner))
             if compiled.resumes:

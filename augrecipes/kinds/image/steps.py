@@ -14,7 +14,7 @@ from augrecipes.compiler.run.points import Points, take_points
 from augrecipes.compiler.run.program_runner import Key
 from augrecipes.compiler.run.scene_targets import take_scene_targets
 from augrecipes.compiler.run.targets import DTYPES, check_presence, image_in, mask_in, mask_out
-from augrecipes.errors import AugrecipesError, DataError
+from augrecipes.errors import AugrecipesError, DataError, counted
 from augrecipes.ops.fills import mask_dtype
 
 _AXES = 3
@@ -37,8 +37,10 @@ def run_steps(pipeline: Any, key: Key, targets: dict[str, Any], allocate: Alloca
     if (mask := targets.get("mask")) is not None:
         dtype = mask_dtype(mask.dtype, pipeline.mask_fills)
         sample["mask"] = mask_out(sample["mask"], dtype, output, caller_arrays)
+    of_frames = {"masks": sample.pop("masks")} if pipeline.recipe.inputs.stack and "masks" in sample else {}
     for each in points:
         each.put_back(sample)
+    sample |= of_frames  # which do not go where a box goes
     if pipeline.compiled.save_applied_params:
         sample["applied"] = pipeline.applied()
     return sample
@@ -63,7 +65,10 @@ def _prepare(pipeline: Any, targets: dict[str, Any]) -> tuple[dict[str, Any], Se
     image, valid = fill_nodata(image_in(sample.get("image"), inputs), inputs)
     sample |= {"image": image} if valid is None else {"image": image, VALID: valid}
     mask = sample.get("mask")
-    check_presence("mask", inputs.mask, given=mask is not None)
+    of_frames = sample.pop("masks", None) if inputs.stack else None
+    if of_frames is not None and len(of_frames) != (frames := len(sample.get("images", ()))):
+        raise DataError(f"{counted(len(of_frames), 'mask')} for {counted(frames, 'frame')}: `masks` has one for each")
+    check_presence("mask", inputs.mask, given=mask is not None or of_frames is not None)
     if mask is not None:
         sample["mask"] = mask_in(mask, image, fills=pipeline.mask_fills)
     elif "mask" in sample:
