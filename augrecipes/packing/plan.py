@@ -255,4 +255,7 @@ def store_plan(packing: Packing) -> StorePlan:
         "targets": baker.roles,
     }
     points = [name for name in POINTS if there[name] is not None and takes[name] is not None]
-    return StorePlan(arguments, points, columns_of(table))
+    columns = columns_of(table)
+    for name, origin in baker.pipeline.origins.items():  # what a Degrade has made
+        columns.setdefault(f"source/{name}", columns[f"source/{origin}"])
+    return StorePlan(arguments, points, columns)

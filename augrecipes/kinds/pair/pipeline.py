@@ -23,7 +23,7 @@ from augrecipes.compiler.run.extra_targets import is_array
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.programs import why_not_native
-from augrecipes.compiler.run.targets import DTYPES, image_in
+from augrecipes.compiler.run.targets import DTYPES, arrival_of, image_in
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.pair.degrade import Degrade, Key
@@ -209,7 +209,9 @@ class PairPipeline(Pipeline):
         self._check_names(rest)
         images: dict[str, np.ndarray | EncodedWindow] = {}
         for name in self.targets:
-            images[name] = image_in(rest.pop(name), self._inputs[name], name, lazily=self.reads)
+            image = rest.pop(name)
+            is_file = self.reads and arrival_of(image, self.recipe.inputs) == "encoded"
+            images[name] = image_in(image, self._inputs[name], name, lazily=is_file)
             warn_of_floats(self, images[name])
         if not self.compiled.resumes:  # what steps have left may differ
             _check_same_form(images)
