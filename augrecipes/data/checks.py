@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import RecipeError
-from augrecipes.images.format import Depth, Frames
+from augrecipes.images.losses import Depth, Frames
 from augrecipes.recipe.kinds import Kind, facts
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.columns import Classes, Columns

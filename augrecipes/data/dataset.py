@@ -20,13 +20,13 @@ from augrecipes.data.epochs import EpochClock, check_epoch, current
 from augrecipes.data.order import Indices, check_weights
 from augrecipes.data.sample_keys import SampleKeys
 from augrecipes.display import Displayed, renderers
-from augrecipes.images.format import Depth, Frames, chosen_policies
+from augrecipes.images.losses import Depth, Frames, chosen_policies
 from augrecipes.native.kernels import library
 from augrecipes.recipe.model import Bag, Kind, Mode, Optimize
 from augrecipes.sharing import SpawnShared
 from augrecipes.sources.columns import Classes, Columns, digest_of
 from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.sample import RecipeSource, Sample
+from augrecipes.sources.sample import RecipeSource, Sample, decode_arguments
 
 if TYPE_CHECKING:
     from augrecipes.preview.sheet import Sheet
@@ -107,10 +107,9 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
         # Compiled first: a recipe that cannot run is reported before a folder is listed.
         self.pipeline = self._compiled(mode)
         self.clock = EpochClock()
-        chosen_policies(depth, frames)  # or an error for values that are none
-        wanted = channels or self.recipe.inputs.channels or 3
-        self._decode: dict[str, Any] = {"exif": exif, "channels": wanted, "max_pixels": max_pixels}
-        self._decode |= {"depth": depth, "frames": frames}
+        self._decode = decode_arguments(
+            self.recipe.inputs, channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames
+        )
         listed = source() if callable(source) else source
         if not isinstance(listed, RecipeSource):
             listed = RecipeSource(listed, self.recipe.inputs, self._decode)
@@ -220,7 +219,9 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
 
     def _identity(self) -> dict[str, Any]:
         """What else decides which samples there are, by the name of the argument: for `fingerprint`."""
-        return {**self._decode, **chosen_policies(self._decode["depth"], self._decode["frames"])}
+        chosen = chosen_policies(self._decode["depth"], self._decode["frames"])
+        # Pages are channels where `channels` says so.
+        return {**self._decode, **chosen, "frames": "first" if chosen["frames"] == "first" else "error"}
 
     def show(
         self, samples: int | Sequence[int] | None = None, *, draws: int | None = None, stages: bool = False,

@@ -58,20 +58,21 @@ def header(data: bytes) -> ImageHeader:
     """The header of an image or mask; the data may end after it. Raises UnreadableError."""
     saved = saved_array(data)
     shape, dtype = saved.shape, saved.dtype
-    if dtype.kind not in "uib":
-        raise UnreadableError(f"an array of {dtype}: images are uint8 (0 to 255), masks integers")
+    if dtype.kind not in "uibf" or dtype.itemsize > 8:
+        raise UnreadableError(f"an array of {dtype}: images are uint8, uint16 or float32, masks integers")
     channels = 1 if len(shape) == 2 else shape[2] if len(shape) == 3 else 0
     if not 1 <= channels <= MOST_CHANNELS:
         raise UnreadableError(f"an array of shape {shape}: images are H×W, or H×W×C of 1 to {MOST_CHANNELS} channels")
     color, bits = {1: "grey", 3: "rgb"}.get(channels, "other"), 16 if dtype == np.int8 else 8 * dtype.itemsize
     bands = channels if color == "other" else 0
-    return ImageHeader("npy", shape[1], shape[0], bits, color, layout=saved, bands=bands)  # type: ignore[arg-type]
+    kind: Any = "u" if dtype.kind == "b" else dtype.kind
+    return ImageHeader("npy", shape[1], shape[0], bits, color, layout=saved, bands=bands, sample_kind=kind)  # type: ignore[arg-type]
 
 
 def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> NDArray[Any]:
-    """Pixels of a part, uint8 or uint16, H×W or H×W×C. Raises UnreadableError."""
-    if info.layout.dtype.kind != "u" or info.bits > 16:
-        raise UnreadableError(f"an array of {info.layout.dtype}: images are uint8 (0 to 255)")
+    """Pixels of a part, of any numbers, H×W or H×W×C. Raises UnreadableError."""
+    if info.layout.dtype.kind == "b":
+        raise UnreadableError(f"an array of {info.layout.dtype}: images are uint8, uint16 or float32")
     return _values(data, info, part)
 
 

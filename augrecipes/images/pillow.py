@@ -1,4 +1,4 @@
-"""Every format but JPEG, PNG and `.npy`: Pillow reads headers and pixels; what it says of samples becomes arrays here.
+"""Every format but JPEG, PNG, `.npy` and TIFFs of many bits: Pillow reads headers and pixels, which become arrays here.
 
 It is told which format a file begins as, so that nothing else of it is tried. Whatever it raises is an UnreadableError
 or a MemoryError; its warnings are not shown, and pixels of a file that ends too early are never handed out.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import logging
+import math
 import re
 import struct
 import warnings
@@ -31,7 +32,7 @@ from augrecipes.images.format import (
     raise_if_memory,
 )
 
-_COLORS: dict[str, Color] = {
+COLORS: dict[str, Color] = {
     **dict.fromkeys(("1", "L", "LA", "F", "I", "I;16", "I;16B", "I;16L"), "grey"),
     **dict.fromkeys(("P", "PA"), "palette"),
     "CMYK": "cmyk",
@@ -53,36 +54,30 @@ class SampleForm:
 
     Attributes:
         least: bytes that a whole file has.
-        most: the largest sample, which becomes 255 or 65535 (PNM).
+        at: where the samples begin (PNM); where the image is described, if it is not the first (TIFF).
+        most: the largest sample, which Pillow makes 255 or 65535 of (PNM).
         white: whether the least sample is white, in a mode that is not (TIFF) or is inverted by Pillow.
-        form: 1 unsigned, 2 signed, 3 floating point.
-        planes: in which the bands of a TIFF lie one behind another: as many, or 1.
-        differences: columns of a strip or tile in which each pixel is told by its difference to the one before; else 0.
+        blocks: of a TIFF that Pillow only unpacks.
+        pages: of a TIFF, which are the channels of one image.
     """
 
     least: int = 0
+    at: int | None = None
     most: int = 255
     white: bool = False
-    form: int = 1
-    planes: int = 1
-    differences: int = 0
+    blocks: tiff.Blocks | None = None
+    pages: tuple[ImageHeader, ...] = ()
 
 
 def header_of(name: str, data: bytes) -> ImageHeader:
     """The header of a file of a format. Raises UnreadableError."""
-    with _opened(data, name) as image:
-        mode, (width, height), stored, bits, turn, frames, bands = image.mode, image.size, SampleForm(), 8, 1, 1, 0
-        alpha = mode in ("LA", "PA", "RGBA") or (mode == "P" and "transparency" in image.info)
-        color = _COLORS.get(mode, "rgb")
-        lossy = is_lossy(image, data)
+    with opened(data, name) as image:
+        mode, (width, height), stored, bits, turn, frames, most = image.mode, image.size, SampleForm(), 8, 1, 1, 65535
+        alpha, color = has_alpha(image), COLORS.get(mode, "rgb")
         match name:
-            case "tiff":
-                tags = tiff.directory(data)
-                width, height, turn = tags[tiff.WIDTH], tags[tiff.HEIGHT], tags.get(tiff.ORIENTATION, 1)
-                bits, frames, bands = max(tags.get(tiff.BITS, (1,))), tiff.pages(data, tags), tiff.bands(tags)
-                stored, color = SampleForm(**tiff.sample_form(tags, mode)), "other" if bands else color
             case "pnm":
                 bits, frames, stored = _stored_in_pnm(image, data)
+                most = stored.most if bits > 8 else most
             case "jp2":
                 at = data.find(_CODE_STREAM)
                 bits = (data[at + 42] & 0x7F) + 1 if at >= 0 and len(data) > at + 42 else 8
@@ -97,10 +92,15 @@ def header_of(name: str, data: bytes) -> ImageHeader:
             turn = orientation(image.info.get("exif", b""))
         if name in ("bmp", "gif"):  # whose grey is a palette
             alpha, color = mode == "RGBA", "palette" if color == "grey" else color
-        if name not in ("tiff", "pnm"):
+        if name != "pnm":
             frames = 1 + bool(getattr(image, "is_animated", False))
-        turn = turn if turn in range(1, 9) else 1
-        return ImageHeader(name, width, height, bits, color, alpha, turn, frames, stored, lossy, bands)
+        lossy = is_lossy(image, data)
+        return ImageHeader(name, width, height, bits, color, alpha, turn, frames, stored, lossy, most=most)
+
+
+def has_alpha(image: Any) -> bool:
+    """Whether an image of Pillow has alpha, or a transparent colour."""
+    return image.mode in ("LA", "PA", "RGBA") or (image.mode == "P" and "transparency" in image.info)
 
 
 def is_lossy(image: Any, data: bytes = b"") -> bool:
@@ -118,22 +118,29 @@ def _stored_in_pnm(image: Any, data: bytes) -> tuple[int, int, SampleForm]:
     most = 1 if image.mode == "1" else args[-1] if isinstance(args, tuple) else 65535 if args == "I;16B" else 255
     bits = 1 if most == 1 and image.mode == "1" else 8 if most < 256 else 16
     if codec == "ppm_plain":
-        return bits, 1, SampleForm(0, most)
+        return bits, 1, SampleForm(0, None, most)
     least = at + -(-image.width * len(image.getbands()) * bits // 8) * image.height
-    return bits, 1 + bool(re.match(rb"\s*P[1-6]", data[least : least + 64])), SampleForm(least, most)
+    return bits, 1 + bool(re.match(rb"\s*P[1-6]", data[least : least + 64])), SampleForm(least, at, most)
 
 
 @contextmanager
-def _opened(data: bytes, name: str, plane: int = 0) -> Iterator[Any]:
+def opened(data: bytes, name: str) -> Iterator[Any]:
+    """A file of a format as an image of Pillow. Raises UnreadableError."""
+    from PIL import Image
+
+    with errors(name), Image.open(io.BytesIO(data), formats=(_PILLOWS.get(name, name.upper()),)) as image:
+        yield image
+
+
+@contextmanager
+def errors(name: str) -> Iterator[None]:
+    """What Pillow and its libraries say as an UnreadableError."""
     from PIL import Image, UnidentifiedImageError
 
     if _QUIET not in warnings.filters:  # its warnings of odd metadata are not shown, nor errors where warnings are
         warnings.filters.insert(0, _QUIET)  # type: ignore[attr-defined]
     try:
-        if name == "tiff" and tiff.bands(tags := tiff.directory(data)):
-            data = tiff.as_grey(data, tags, plane)
-        with Image.open(io.BytesIO(data), formats=(_PILLOWS.get(name, name.upper()),)) as image:
-            yield image
+        yield
     except (MemoryError, SystemError, UnreadableError):
         raise
     except Image.DecompressionBombError as error:
@@ -147,13 +154,19 @@ def _opened(data: bytes, name: str, plane: int = 0) -> Iterator[Any]:
         raise UnreadableError(f"{problem}: {name.upper()} ({reason or type(error).__name__})") from None
 
 
-@contextmanager
-def _decoded(data: bytes, header: ImageHeader, plane: int = 0) -> Iterator[Any]:
-    """The first image of a file, with its pixels as they are stored."""
-    if not _complete(header, data[-64:], len(data)):
+def check_complete(data: bytes, header: ImageHeader) -> None:
+    """UnreadableError where a file is shorter than its header says."""
+    if not complete(header, data[-64:], len(data)):
         raise UnreadableError(f"truncated: its {header.format.upper()} data ends before the image does")
-    with _opened(data, header.format, plane) as image:
-        turned = image.getexif().get(tiff.ORIENTATION, 1) if header.format == "tiff" else 1
+
+
+@contextmanager
+def _decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
+    """The image of a header, with its pixels as they are stored."""
+    check_complete(data, header)
+    is_tiff, at = header.format == "tiff", header.layout.at
+    with opened(tiff.with_first(data, at) if is_tiff and at is not None else data, header.format) as image:
+        turned = image.getexif().get(tiff.ORIENTATION, 1) if is_tiff else 1
         if header.format == "gif":
             check_memory(None)  # its decoder crashes where it gets none
         try:
@@ -163,7 +176,7 @@ def _decoded(data: bytes, header: ImageHeader, plane: int = 0) -> Iterator[Any]:
             raise
         # Of all formats Pillow turns TIFF alone, and not only as its tag says: stored pixels are what is handed on.
         stored = image.transpose(_BACK[turned]) if turned in _BACK else image
-        if stored.size != (header.width * max(header.bands // header.layout.planes, 1), header.height):
+        if stored.size != (header.width, header.height):
             raise UnreadableError(f"its header says {header.width}×{header.height} pixels, its data {stored.size}")
         yield stored
 
@@ -176,31 +189,32 @@ def check_memory(header: ImageHeader | None) -> None:
 
 
 def decode(data: bytes, header: ImageHeader, channels: int | None, part: Area) -> Raster:
-    """Pixels of a part, uint8 or uint16, H×W, H×W×3, H×W×4 where alpha is asked for, or all bands. UnreadableError."""
-    planes, step = [], header.layout.differences
-    for plane in range(header.layout.planes):
-        with _decoded(data, header, plane) as image:
-            planes.append(_pixels(image, header, channels))
-    if not header.bands:
-        return planes[0][part.reduced]
-    samples = np.concatenate([plane.reshape(header.height, header.width, -1) for plane in planes], axis=2)
-    for x in range(0, header.width if step else 0, step or 1):
-        samples[:, x : x + step] = np.add.accumulate(samples[:, x : x + step], axis=1, dtype=samples.dtype)
-    return samples[part.reduced]
+    """Pixels of a part, H×W, H×W×3, or H×W×4 where alpha is asked for. Raises UnreadableError."""
+    if header.format == "pnm" and header.bits > 8 and header.layout.at is not None:  # Pillow keeps 8, or scales them
+        check_complete(data, header)
+        shape = header.height, header.width, header.channels
+        return (
+            np.frombuffer(data, ">u2", math.prod(shape), header.layout.at)
+            .reshape(shape)[part.reduced]
+            .astype(np.uint16)
+        )
+    with _decoded(data, header) as image:
+        return _pixels(image, header, channels)[part.reduced]
 
 
 def _pixels(image: Any, header: ImageHeader, channels: int | None) -> Raster:
-    stored: SampleForm = header.layout
-    if stored.form != 1 or header.bits > 16 or image.mode == "F":
-        kind = f"{header.bits}-bit {({1: 'unsigned', 2: 'signed', 3: 'float'}).get(stored.form, 'unusual')} samples"
-        raise UnreadableError(f"a {header.format.upper()} of {kind}, of unknown range; up to 16 bits unsigned are read")
-    if image.mode.startswith("I"):
+    if image.mode.startswith("I") and header.bits <= 16:
         deep: Raster = np.asarray(image).astype(np.uint16)
-        deep = deep << (16 - header.bits) if header.format == "tiff" and header.bits < 16 else deep
-        return ~deep if stored.white else deep
-    plain = "L" if header.color == "grey" or header.bands else "RGB"
-    mode = "RGBA" if header.alpha and channels in (None, 4) else plain
+        return _unscaled(deep, header.most, 65535) if header.format == "pnm" else deep
+    if image.mode.startswith(("I", "F")):
+        raise UnreadableError(f"a {header.format.upper()} of {header.bits}-bit samples that Pillow cannot unpack")
+    mode = "RGBA" if header.alpha and channels in (None, 4) else "L" if header.color == "grey" else "RGB"
     return np.asarray(image if image.mode == mode else image.convert(mode))
+
+
+def _unscaled(samples: Raster, most: int, full: int) -> Raster:
+    """Samples of which Pillow has made `full` of the largest that there may be."""
+    return np.rint(samples * (most / full)).astype(np.uint16 if full > 255 else np.uint8)
 
 
 def labels(data: bytes, header: ImageHeader, part: Area) -> Raster:
@@ -211,8 +225,6 @@ def labels(data: bytes, header: ImageHeader, part: Area) -> Raster:
 
 def _stored_samples(image: Any, header: ImageHeader) -> Raster:
     stored, mode, deep, bits = header.layout, image.mode, image.mode.startswith("I"), header.bits
-    if header.bands:
-        raise UnreadableError(f"a mask must be grey or have a palette; this image has {header.bands} bands")
     if bits > 8 and not deep and mode != "F":
         raise UnreadableError(f"a mask of {bits}-bit {header.color} samples, of which Pillow gives 8")
     known = deep or mode in ("1", "L", "F", "P", "PA", "LA", "RGB", "RGBA")
@@ -220,11 +232,11 @@ def _stored_samples(image: Any, header: ImageHeader) -> Raster:
     if mode == "1":
         samples = samples.astype(np.uint8)
         return 1 - samples if stored.white or header.format == "pnm" else samples
-    if header.format == "pnm":  # Pillow has made 255, or 65535, of the largest sample that there may be
-        return np.rint(samples * (stored.most / (65535 if deep else 255))).astype(np.uint16 if deep else np.uint8)
+    if header.format == "pnm":
+        return _unscaled(samples, stored.most, 65535 if deep else 255)
     if header.format == "jp2" and samples.ndim == 2:
         return samples >> ((16 if deep else 8) - bits) if bits not in (8, 16) else samples
-    if deep and stored.form == 1:
+    if deep:
         return samples.view(np.uint32) if bits > 16 else samples.astype(np.uint16)
     if mode == "L":
         samples = ~samples if stored.white else samples
@@ -232,20 +244,16 @@ def _stored_samples(image: Any, header: ImageHeader) -> Raster:
     return samples
 
 
-def _complete(header: ImageHeader, last: bytes, size: int) -> bool:
+def complete(header: ImageHeader, last: bytes, size: int) -> bool:
+    """Whether a file is as long as it must be, as far as its last bytes and size tell."""
     return bool(size >= header.layout.least) and (header.format != "jp2" or b"\xff\xd9" in last[-64:])
 
 
 def _format(name: str, title: str, begins: Callable[[bytes], bool], header_at: Any = "anywhere") -> Format:
-    return Format(name, title, begins, partial(header_of, name), decode, labels, _complete, header_at)
-
-
-def _tiff(data: bytes) -> bool:
-    return data[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+    return Format(name, title, begins, partial(header_of, name), decode, labels, complete, header_at)
 
 
 ALL = (
-    _format("tiff", "TIFF", _tiff),
     _format("bmp", "BMP", lambda data: data[:2] == b"BM", "first"),
     _format("webp", "WebP", lambda data: data[:4] == b"RIFF" and data[8:12] == b"WEBP"),
     _format("gif", "GIF", lambda data: data[:6] in (b"GIF87a", b"GIF89a")),

@@ -24,7 +24,7 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.cache import file_stamp
-from augrecipes.images import arrays, jpeg, pillow, png
+from augrecipes.images import arrays, jpeg, pillow, png, tiff_images
 from augrecipes.images.format import Format, ImageHeader, UnreadableError
 from augrecipes.lru import FLAGS, OpenFile
 from augrecipes.machine import in_threads
@@ -38,7 +38,7 @@ _FIRST = 4_096
 _ENOUGH, _LAST = 16_384, 4_096  # bytes that most headers are in, and most ends
 _THREADS = 8
 
-_ALL = (jpeg.FORMAT, png.FORMAT, *pillow.ALL, arrays.FORMAT)
+_ALL = (jpeg.FORMAT, png.FORMAT, tiff_images.FORMAT, *pillow.ALL, arrays.FORMAT)
 FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
 
 

@@ -1,46 +1,114 @@
-"""Directories of TIFFs; and TIFFs of more bands than Pillow has modes for, whose rows it reads as rows of grey."""
+"""Directories of TIFFs; and TIFFs whose samples are whole bytes, of any number and depth, read by strips and tiles.
+
+Pillow has few modes for more than three samples or 8 bits. Here it only unpacks: the strips or tiles that a window lies
+in are handed to it as a small TIFF of grey bytes, and what these bytes mean is said here. All that packs bytes, and not
+pixels as JPEG and WebP do, sees no difference.
+"""
 
 from __future__ import annotations
 
 import io
 import struct
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from augrecipes.images.format import UnreadableError
+from augrecipes.images.format import MOST_CHANNELS, MOST_PARTS, Area, UnreadableError
 
-WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES, TILE_WIDTH = 256, 257, 258, 274, 277, 322  # tags
+WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES = 256, 257, 258, 274, 277  # tags
 _PHOTOMETRIC, _PLANAR, _PREDICTOR, _EXTRA, _FORMAT, _KIND, _OLD_KIND = 262, 284, 317, 338, 339, 254, 255
-_STRIPS, _STRIP_BYTES, _TILES, _TILE_BYTES = _PLACES = 273, 279, 324, 325
-_KEPT = (HEIGHT, 259, 266, 278, 323)  # besides compression, order of bits, rows of a strip, height of a tile
+_COMPRESSION, _FILL_ORDER, _STRIP_ROWS, _TILE_WIDTH, _TILE_HEIGHT = 259, 266, 278, 322, 323
+_PLACES = 273, 279, 324, 325  # of strips and of tiles: where they begin, and their bytes
+_NEEDED = {WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES, _PHOTOMETRIC, _PLANAR, _PREDICTOR, _EXTRA, _FORMAT, *_PLACES}
+_NEEDED |= {_COMPRESSION, _FILL_ORDER, _STRIP_ROWS, _TILE_WIDTH, _TILE_HEIGHT}
+_WIDTHS = {1: 1, 3: 2, 16: 8}  # bytes of a number of a type; others have four
 _REDUCED_OR_MASK, _OLD_REDUCED = 5, 2
 _COLORANTS = {2: 3, 5: 4, 6: 3, 8: 3}  # samples of a colour, by the photometric interpretation; else 1
-_ALPHA = (1, 2)  # extra samples that are alpha: associated and not
+_OTHER_COLOURS = (3, 4, 5, 6, 8, 9, 10)  # of a palette, a mask, CMYK, YCbCr, Lab
+_WHITE_IS_ZERO, _BLACK_IS_ZERO = 0, 1
+_ASSOCIATED = 1
+_ALPHA = (_ASSOCIATED, 2)  # extra samples that are alpha: colours are multiplied by it, or not
+_BYTES = (1, 5, 8, 32773, 32946, 34925, 50000)  # packings of bytes: none, LZW, deflate, PackBits, LZMA, Zstandard
+_KINDS = {1: "u", 2: "i", 3: "f"}  # of samples
+_DTYPES = {(8 * n, form): f"{kind}{n}" for form, kind in _KINDS.items() for n in (1, 2, 4, 8) if kind + str(n) != "f1"}
+_DIFFERENCES, _FLOATING = 2, 3  # predictors
 _MOST_PAGES = 100
+_HEAD = 8  # bytes of the head of a TIFF
+_MOST = 1 << 26  # bytes that are unpacked at a time: Pillow refuses images of many pixels
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Where the samples of an image lie, and how: in strips or tiles.
+
+    Attributes:
+        dtype: of the samples, as they are stored.
+        size: rows, columns, and samples of a pixel.
+        block: rows and columns of a strip or tile.
+        places: int64 (planes, blocks, 2), where each begins, and its bytes; of one plane, or of as many as samples.
+        tiles: they are tiles, which go on past the edges.
+        packing: by its number.
+        predictor: 2 where a sample is told by its difference to the one before, 3 where the bytes of floats are.
+        fill: 2 where the bits of a byte begin with the lowest.
+    """
+
+    dtype: np.dtype[Any]
+    size: tuple[int, int, int]
+    block: tuple[int, int]
+    places: NDArray[np.int64]
+    tiles: bool
+    packing: int
+    predictor: int
+    fill: int
 
 
 def directory(data: bytes, at: int | None = None) -> Any:
-    """The tags of the first image of a TIFF, or of the one that is described at byte `at`."""
+    """The tags of the first image of a TIFF, or of the one that is described at byte `at`. Raises UnreadableError."""
     from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
     tags, file = ImageFileDirectory_v2(data[: 16 if data[2:3] == b"+" else 8]), io.BytesIO(data)
     file.seek(tags.next if at is None else at)
+    entries, _ = _entries(data, file.tell())
     tags.load(file)
+    if not _NEEDED.isdisjoint(entries.keys() - {*tags}):  # Pillow leaves out what it cannot read
+        raise UnreadableError("truncated or damaged: a TIFF whose directory is not whole")
     return tags
 
 
-def pages(data: bytes, tags: Any) -> int:
-    """Images in a TIFF, counted up to two: previews and masks of another one are none of their own."""
-    seen = {0, tags.offset}
-    with suppress(Exception):  # damage behind the first image is not ours to tell
-        while len(seen) < _MOST_PAGES and tags.next not in seen:
-            seen.add(tags.next)
-            tags = directory(data, tags.next)
-            if not tags.get(_KIND, 0) & _REDUCED_OR_MASK and tags.get(_OLD_KIND, 0) != _OLD_REDUCED:
-                return 2
-    return 1
+def _entries(data: bytes, at: int) -> tuple[dict[int, bytes], int]:
+    """The tags of a directory, each with the beginning of its value or where that stands; and the next directory."""
+    order, big = "<" if data[:1] == b"I" else ">", b"+" in data[2:4]
+    count, entry, place = (order + code for code in (("Q", "HHQ8s", "Q") if big else ("H", "HHI4s", "I")))
+    (number,), start = struct.unpack_from(count, data, at), at + struct.calcsize(count)
+    end = start + number * struct.calcsize(entry)
+    tags = {tag: value[: _WIDTHS.get(kind, 4)] for tag, kind, _, value in struct.iter_unpack(entry, data[start:end])}
+    return tags, struct.unpack_from(place, data, end)[0]
+
+
+def pages(data: bytes, most: int = _MOST_PAGES) -> list[int]:
+    """Where the images of a TIFF are described, in order; previews and masks of another one are none of their own."""
+    found, seen, order = list[int](), {0}, "little" if data[:1] == b"I" else "big"
+    with suppress(struct.error):  # damage behind the first image is not ours to tell
+        (at,) = struct.unpack_from("<>"[order == "big"] + "IQ"[b"+" in data[2:4]], data, 8 if b"+" in data[2:4] else 4)
+        while len(found) < most and len(seen) <= MOST_PARTS and at not in seen:
+            seen.add(at)
+            tags, following = _entries(data, at)
+            kind, old = (int.from_bytes(tags.get(tag, b""), order) for tag in (_KIND, _OLD_KIND))  # type: ignore[arg-type]
+            if not (found and (kind & _REDUCED_OR_MASK or old == _OLD_REDUCED)):
+                found.append(at)
+            at = following
+    return found
+
+
+def with_first(data: bytes, at: int) -> bytes:
+    """The TIFF with the image that is described at byte `at` as its first."""
+    order = "<" if data[:1] == b"I" else ">"
+    if b"+" in data[2:4]:
+        return data[:8] + struct.pack(order + "Q", at) + data[16:]
+    return data[:4] + struct.pack(order + "I", at) + data[8:]
 
 
 def bands(tags: Any) -> int:
@@ -50,32 +118,130 @@ def bands(tags: Any) -> int:
     return count if count > colorants + (extra[0] in _ALPHA) else 0
 
 
-def sample_form(tags: Any, mode: str) -> dict[str, Any]:
-    """The fields of Pillow's `SampleForm`, of an image that Pillow opens in a mode. Raises UnreadableError."""
+def bounds(tags: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the strips or tiles of an image begin, and how many bytes each has. Raises UnreadableError."""
     starts, sizes = (tags.get(one, tags.get(other, ())) for one, other in zip(_PLACES[:2], _PLACES[2:], strict=True))
     if not starts or len(starts) != len(sizes):
         raise UnreadableError("truncated or damaged: a TIFF without a whole table of its strips or tiles")
-    form = {"least": max(map(sum, zip(starts, sizes, strict=True))), "form": tags.get(_FORMAT, (1,))[0]}
-    if not (count := bands(tags)):
-        return form | {"white": tags.get(_PHOTOMETRIC, 1) == 0 and mode != "P"}
-    differences = tags.get(TILE_WIDTH, tags[WIDTH]) if tags.get(_PREDICTOR, 1) == 2 else 0
-    return form | {"planes": count if tags.get(_PLANAR, 1) == 2 else 1, "differences": differences}
+    return np.array(starts, np.int64), np.array(sizes, np.int64)
 
 
-def as_grey(data: bytes, tags: Any, plane: int) -> bytes:
-    """A TIFF of bands as one of grey, of one plane, whose rows have all samples of a pixel side by side.
+def white(tags: Any) -> bool:
+    """Whether the least sample of grey is white."""
+    return bool(tags.get(_PHOTOMETRIC, 1) == _WHITE_IS_ZERO)
 
-    What packs bytes, all but JPEG and WebP, sees no difference. The directory that says so is put behind the data.
+
+def kind(tags: Any) -> Any:
+    """That of the samples, as numpy has it: `u`, `i` or `f`; unusual ones count as `u`, of which no dtype comes."""
+    return _KINDS.get(tags.get(_FORMAT, (1,))[0], "u")
+
+
+def has_alpha(tags: Any) -> bool:
+    """Whether the last sample of grey or colours is alpha."""
+    return bool(not bands(tags) and tags.get(SAMPLES, 1) > _COLORANTS.get(tags.get(_PHOTOMETRIC, 1), 1))
+
+
+def blocks(tags: Any, order: str) -> Blocks | None:
+    """Where and how the samples lie, of bands and of what has not 8 bits; None where Pillow is to read them.
+
+    That is all of 8 bits, and what is no bytes, or colours of another kind than red, green, blue. UnreadableError.
     """
-    planes = tags[SAMPLES] if tags.get(_PLANAR, 1) == 2 else 1
-    entries = {tag: tags[tag] for tag in _KEPT if tag in tags} | {BITS: tags[BITS][0], _PHOTOMETRIC: 1, SAMPLES: 1}
-    entries |= {tag: tags[tag] * tags[SAMPLES] // planes for tag in (WIDTH, TILE_WIDTH) if tag in tags}
-    # Places of the parts of a plane follow those of another.
-    entries |= {tag: np.reshape(tags[tag], (planes, -1))[plane] for tag in _PLACES if tag in tags}
-    order, table, values, end = "<" if data[:1] == b"I" else ">", b"", b"", len(data)
+    bits, forms, count = {*tags.get(BITS, (1,))}, {*tags.get(_FORMAT, (1,))}, tags.get(SAMPLES, 1)
+    dtype = _DTYPES.get((max(bits), max(forms)))
+    packing, photometric = tags.get(_COMPRESSION, 1), tags.get(_PHOTOMETRIC, 1)
+    if len(bits) > 1 or len(forms) > 1 or dtype is None or packing not in _BYTES:
+        return None
+    if not bands(tags):
+        associated = has_alpha(tags) and _ASSOCIATED in tags.get(_EXTRA, ())
+        if dtype == "u1" or photometric in _OTHER_COLOURS or count < _COLORANTS.get(photometric, 1) or associated:
+            return None
+    rows, columns, tiles = tags[HEIGHT], tags[WIDTH], _TILE_WIDTH in tags
+    block = (tags[_TILE_HEIGHT], tags[_TILE_WIDTH]) if tiles else (min(tags.get(_STRIP_ROWS, rows), rows), columns)
+    planes = count if tags.get(_PLANAR, 1) == 2 else 1
+    starts, sizes = bounds(tags)
+    number = -(-rows // block[0]) * -(-columns // block[1])  # of blocks of a plane
+    if len(starts) < planes * number or not 1 <= count <= MOST_CHANNELS:
+        raise UnreadableError(f"damaged: a TIFF of {count} samples a pixel, and {len(starts)} strips or tiles of them")
+    places = np.stack([starts, sizes], axis=-1)[: planes * number].reshape(planes, number, 2)
+    predictor, fill = tags.get(_PREDICTOR, 1), tags.get(_FILL_ORDER, 1)
+    return Blocks(np.dtype(order + dtype), (rows, columns, count), block, places, tiles, packing, predictor, fill)
+
+
+def read(data: bytes, blocks: Blocks, part: Area) -> NDArray[Any]:
+    """Samples of a part, H×W×S, of which no more is unpacked than the strips or tiles it lies in. UnreadableError."""
+    tall, wide = blocks.block
+    top, left, bottom, right = part.y0 // tall, part.x0 // wide, -(-part.y1 // tall), -(-part.x1 // wide)
+    chosen = np.arange(top, bottom)[:, None] * -(-blocks.size[1] // wide) + np.arange(left, right)
+    window = Area(part.y0 - top * tall, part.x0 - left * wide, part.y1 - top * tall, part.x1 - left * wide)
+    rows = min(blocks.size[0] - top * tall, (bottom - top) * tall)
+    planes = [_plane(data, blocks, places[chosen], rows)[window.reduced] for places in blocks.places]
+    return np.concatenate(planes, axis=2, dtype=blocks.dtype.newbyteorder("="))
+
+
+def _plane(data: bytes, blocks: Blocks, places: NDArray[np.int64], rows: int) -> NDArray[Any]:
+    """Samples of rows × columns of strips or tiles, cut below `rows`; of all bands, or of one."""
+    (tall, wide), (down, across, _), dtype = blocks.block, places.shape, blocks.dtype
+    samples = blocks.size[2] // len(blocks.places)
+    width = wide * samples * dtype.itemsize  # bytes of a row of one
+    if (places < 0).any() or places.sum(axis=2).max() > len(data):
+        raise UnreadableError("truncated: its TIFF data ends before the image does")
+    if blocks.packing == 1 and blocks.fill == 1:
+        stored = _stored(data, places, rows, tall, width)
+    else:
+        step = max(_MOST // (tall * across * width), 1)
+        parts = [
+            _unpacked(data, blocks, places[k : k + step], min(rows - k * tall, step * tall), width)
+            for k in range(0, down, step)
+        ]
+        stored = np.concatenate(parts)
+    if blocks.predictor == _FLOATING:  # all highest bytes of a row, then the next; differences of each
+        stored = np.add.accumulate(stored.reshape(rows, across, -1, samples), axis=2, dtype=np.uint8)
+        stored = stored.reshape(rows, across, dtype.itemsize, -1).swapaxes(2, 3)
+        return np.ascontiguousarray(stored).view(dtype.newbyteorder(">")).reshape(rows, across * wide, samples)
+    if blocks.predictor == _DIFFERENCES:
+        levels = stored.view(f"{dtype.byteorder}u{dtype.itemsize}").reshape(rows, across, wide, samples)
+        native = levels.dtype.newbyteorder("=")
+        return np.add.accumulate(levels, axis=2, dtype=native).view(dtype.newbyteorder("=")).reshape(rows, -1, samples)
+    return stored.view(dtype).reshape(rows, across * wide, samples)
+
+
+def _stored(data: bytes, places: NDArray[np.int64], rows: int, tall: int, width: int) -> NDArray[np.uint8]:
+    """Bytes of strips or tiles that are not packed, rows × bytes; of those that follow one another no copy."""
+    down, across, _ = places.shape
+    heights = np.minimum(rows - np.arange(down) * tall, tall)
+    if (places[:, :, 1] < heights[:, None] * width).any():
+        raise UnreadableError("truncated or damaged: a strip or tile of a TIFF with too few bytes")
+    starts = places[:, :, 0]
+    if across == 1 and (starts[1:, 0] == starts[:-1, 0] + tall * width).all():
+        return np.frombuffer(data, np.uint8, rows * width, starts[0, 0]).reshape(rows, width)
+    out = np.empty((rows, across, width), np.uint8)
+    for (y, x), start in np.ndenumerate(starts):
+        height = heights[y]
+        block = np.frombuffer(data, np.uint8, height * width, start)
+        out[y * tall : y * tall + height, x] = block.reshape(height, width)
+    return out.reshape(rows, -1)
+
+
+def _unpacked(data: bytes, blocks: Blocks, places: NDArray[np.int64], rows: int, width: int) -> NDArray[np.uint8]:
+    """Bytes of packed strips or tiles, rows × bytes: Pillow takes them for an image of grey, of a TIFF of their own."""
+    from PIL import Image
+
+    starts, sizes = places.reshape(-1, 2).T
+    if sizes.sum() > len(data):
+        raise UnreadableError("damaged: strips or tiles of a TIFF that lie on one another")
+    start_tag, size_tag = _PLACES[2:] if blocks.tiles else _PLACES[:2]
+    entries = {WIDTH: places.shape[1] * width, HEIGHT: rows, BITS: 8, SAMPLES: 1, _PHOTOMETRIC: _BLACK_IS_ZERO}
+    entries |= {_COMPRESSION: blocks.packing, _FILL_ORDER: blocks.fill, size_tag: sizes}
+    entries |= {start_tag: np.cumsum(sizes) - sizes + _HEAD}
+    tall = blocks.block[0]
+    entries |= {_TILE_WIDTH: width, _TILE_HEIGHT: tall} if blocks.tiles else {_STRIP_ROWS: tall}
+    packed = b"".join(data[start : start + size] for start, size in zip(starts.tolist(), sizes.tolist(), strict=True))
+    table, values, end = b"", b"", _HEAD + len(packed)
     for tag, value in sorted(entries.items()):
-        raw, at = np.array(value, order + "u4").tobytes(), end + 6 + 12 * len(entries) + len(values)
-        table += struct.pack(order + "HHL", tag, 4, len(raw) // 4)
-        table, values = table + (raw if len(raw) == 4 else struct.pack(order + "L", at)), values + raw
-    head, count = struct.pack(order + "HL", 42, end), struct.pack(order + "H", len(entries))
-    return data[:2] + head + data[8:] + count + table + bytes(4) + values
+        raw, at = np.array(value, "<u4").tobytes(), end + 6 + 12 * len(entries) + len(values)
+        table += struct.pack("<HHL", tag, 4, len(raw) // 4) + (raw if len(raw) == 4 else struct.pack("<L", at))
+        values += b"" if len(raw) == 4 else raw
+    head = struct.pack("<2sHL", b"II", 42, end)
+    file = io.BytesIO(b"".join([head, packed, struct.pack("<H", len(entries)), table, bytes(4), values]))
+    with Image.open(file, formats=("TIFF",)) as image:
+        return np.asarray(image)

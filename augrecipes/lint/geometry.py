@@ -196,7 +196,12 @@ def levels_in_floats(recipe: Recipe) -> Findings:
 
 @rule("L305", "levels-at-depth", "error")
 def levels_at_depth(recipe: Recipe) -> Findings:
-    """Steps that know 256 levels, of images of 16 bits."""
+    """Steps that know 256 levels, of images of 16 bits; and steps that end a depth that is declared."""
+    for step in recipe.walk() if recipe.inputs.is_deep else ():
+        if op_record(step.name).changes_dtype and chance(step) > 0:
+            yield Finding(
+                f"{step.name} ends the depth of images, which `output:` does; leave it out", step, fixes=_REMOVE
+            )
     for step in recipe.walk() if recipe.inputs.dtype == "uint16" else ():
         if not step.steps and chance(step) > 0 and record_of(step).in_levels and not is_neutral(step):
             message = f"{step.name} works on 256 levels, and images have 16 bits"

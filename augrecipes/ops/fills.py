@@ -90,7 +90,8 @@ def _is_list(step: Any, fill: Any) -> bool:
 
 def _is_for_opencv(step: Any, fill: Any) -> bool:
     """Whether it is a number that OpenCV would fill the first channel with."""
-    return isinstance(fill, Real) and bool(fill) and hasattr(step, "border_mode") and not hasattr(step, "px")
+    is_zero = not fill and not getattr(step, "full_range", (0,))[0]
+    return isinstance(fill, Real) and not is_zero and hasattr(step, "border_mode") and not hasattr(step, "px")
 
 
 def _with_fill(

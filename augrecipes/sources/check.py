@@ -11,7 +11,7 @@ from typing import Any
 from augrecipes.compiler.run.labels import labels_of
 from augrecipes.errors import DataError, Lines, counted
 from augrecipes.images.encoded import open_encoded
-from augrecipes.images.format import ALPHA, narrow
+from augrecipes.images.losses import ALPHA
 from augrecipes.images.reading import read_headers
 from augrecipes.lint.meaning import mask_hint
 from augrecipes.machine import in_threads
@@ -22,7 +22,7 @@ from augrecipes.sources import defects
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, Findings, Size
 from augrecipes.sources.files import read_mask
-from augrecipes.sources.sample import RecipeSource, Sample
+from augrecipes.sources.sample import RecipeSource, Sample, decode_arguments, other_channels
 
 IMAGE = {"": 1}  # one grid, of one pixel a cell
 Faults = Iterator[tuple[str, str]]  # kinds of defects, and their messages
@@ -75,15 +75,20 @@ def look_at_files(
     images, masks = list(table.images), list(table.masks or ())
     every = list(dict.fromkeys([*images, *masks]))
     headers = dict(zip(every, read_headers(every, partial(advance, "reading headers")), strict=True))
-    least, channels = defects.least_sizes(recipe, mode, IMAGE), recipe.inputs.channels or 3
+    least, decode = defects.least_sizes(recipe, mode, IMAGE), decode_arguments(recipe.inputs)
+    how = {name: value for name, value in decode.items() if name != "exif"}
+    counts = {path: header.channels for path, header in headers.items() if not isinstance(header, str)}
+    first = next((path for path in images if path in counts), "")
 
     def by_header(k: int) -> Faults:
         sizes = {}
         for path in (images[k], *masks[k : k + 1]):
-            if why := defects.why_unreadable(headers[path], channels=channels, mask=path != images[k]):
+            if why := defects.why_unreadable(headers[path], mask=path != images[k], **how):
                 yield "unreadable", f"{path}: {why}"
             else:
                 sizes[path] = defects.upright(headers[path], "apply")  # type: ignore[arg-type]
+        if decode["channels"] is None and images[k] in sizes and counts[images[k]] != counts[first]:
+            yield "unreadable", f"{images[k]}: {other_channels(counts[images[k]], first, counts[first])}"
         if (size := sizes.get(images[k])) is None:
             return
         for path, other in sizes.items():
@@ -97,8 +102,8 @@ def look_at_files(
         yield from unfit(recipe, images[k], size, least, boxes, points)
 
     def look(path: str) -> None:
-        image = open_encoded(path, channels=channels)
-        if note := narrow(image.stored()):
+        image = open_encoded(path, **decode)
+        if note := image.note(image.array() if "dtype" in decode else image.stored()):
             ranges[path] = f"has {note}"
 
     def by_pixels(k: int) -> list[tuple[str, str]]:
@@ -115,7 +120,7 @@ def look_at_files(
     some = [k for k, header in good.items() if content or header.bits > 8]  # of which the range is told
     decoded = zip(some, in_threads(by_pixels, some, advance=partial(advance, "decoding")), strict=True)
     fine = {*good}.difference([k for k, faults in decoded if blame(k, faults)])
-    alpha = {images[k]: ALPHA for k, header in good.items() if header.alpha and channels < 4}
+    alpha = {images[k]: ALPHA for k, header in good.items() if header.alpha and (decode["channels"] or 4) < 4}
     for notes in filter(None, (alpha, ranges)):
         findings.notes.append(f"{counted(len(notes), 'image')}, {min(notes)} first: {notes[min(notes)]}")
     few = (masks[k] for k in sorted(fine)[:: len(fine) // 16 + 1] if masks)  # all would take too long for a hint

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError, Lines, counted, harmless, listed
-from augrecipes.images.format import ImageHeader, find_loss
+from augrecipes.images.format import ImageHeader
+from augrecipes.images.losses import find_loss
 from augrecipes.images.reading import MaybeHeader
 from augrecipes.ops import registry
 from augrecipes.ops.records import op_record

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import MAX_PIXELS, Encoded, Exif, bytes_of, encoded, open_encoded
-from augrecipes.images.format import Depth, Frames
+from augrecipes.images.encoded import MAX_PIXELS, Encoded, Exif, bytes_of, encoded, encoded_pages, open_encoded
+from augrecipes.images.losses import Depth, Frames, SampleType
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike
 
-__all__ = ["MAX_PIXELS", "Exif", "decode_mask", "read_image", "read_mask"]
+__all__ = ["MAX_PIXELS", "Exif", "decode_mask", "read_image", "read_mask", "read_pages"]
 
 
 def read_image(
@@ -31,12 +31,14 @@ def read_image(
     max_bytes: int = MAX_BYTES,
     depth: Depth | None = None,
     frames: Frames | None = None,
-) -> NDArray[np.uint8]:
-    """Reads an image as uint8 H×W×C in RGB order, 0 to 255.
+    dtype: SampleType = "uint8",
+    has_range: bool = False,
+) -> NDArray[Any]:
+    """Reads an image as H×W×C in RGB order: uint8, 0 to 255, or the file's own values as uint16 or float32.
 
-    JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000, AVIF and arrays of uint8 that numpy has saved (`.npy`), told apart
-    by content. Palettes are expanded, grey is repeated, CMYK is converted. More than 8 bits a sample, or more than one
-    image, is an error, unless it is allowed.
+    JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000, AVIF and arrays that numpy has saved (`.npy`), told apart by
+    content. Palettes are expanded, grey is repeated, CMYK is converted. Samples that the dtype has not, or more than
+    one image, are an error, unless it is allowed.
 
     Args:
         path: the file; text, bytes or a path object.
@@ -46,8 +48,13 @@ def read_image(
         max_pixels: width times height that is still decoded; checked before anything is.
         max_bytes: file size that is still read.
         depth: `8bit` keeps the upper 8 of 9 to 16 bits a sample, `error` refuses them; None: as AUGRECIPES_DEPTH says.
-        frames: `first` reads the first of several pages or frames, `error` refuses them; None: as AUGRECIPES_FRAMES
-            says. Where neither says anything, it is an error.
+        frames: `first` reads the first of several pages or frames, `channels` grey pages of a TIFF, as many as
+            `channels`, as one image, `error` refuses them; None: as AUGRECIPES_FRAMES says. Where neither says
+            anything, it is an error.
+        dtype: `uint8`; `uint16` for files of 9 to 16 bits a sample; `float32` for those of floats, which it must have
+            all of. Values are the file's own, also where white is zero.
+        has_range: somebody says what the values mean: so files of fewer bits are read, too, and whole numbers as
+            floats, with the values that they have.
 
     Returns:
         A C-contiguous, writable array that owns its memory.
@@ -64,8 +71,23 @@ def read_image(
     [[[255, 0, 0], [0, 0, 255]]]
     """
     return open_encoded(
-        path, channels=channels, exif=exif, max_pixels=max_pixels, max_bytes=max_bytes, depth=depth, frames=frames
-    ).array()
+        path, channels=channels, exif=exif, max_pixels=max_pixels, max_bytes=max_bytes, depth=depth, frames=frames,
+        dtype=dtype, has_range=has_range,
+    ).array()  # fmt: skip
+
+
+def read_pages(path: PathLike, *, max_bytes: int = MAX_BYTES, **how: Any) -> NDArray[Any]:
+    """Reads all pages of a TIFF as T×H×W×C; of another file its one image. Other arguments are those of `read_image`.
+
+    Raises:
+        DataError: the file cannot be read, or its pages are not of one size; names the file.
+    """
+    name = os.fsdecode(path)
+    pages = encoded_pages(bytes_of(path, max_bytes), name=name, **how)
+    for k, page in enumerate(pages):
+        if page.shape != pages[0].shape:
+            raise DataError(f"page {k + 1} is {page.shape}, and the first is {pages[0].shape}", name)
+    return np.stack([page.array() for page in pages])
 
 
 def read_mask(
@@ -129,7 +151,7 @@ def read_files(
     unit: int,
     inputs: Any,
     *,
-    channels: int,
+    channels: int | None,
     undecoded: bool = False,
     names: Iterable[str] | None = None,
     opened: Mapping[str, Any] | None = None,
@@ -141,14 +163,14 @@ def read_files(
         table: lists the files: `Columns` of `augrecipes.sources.columns`.
         unit: its number.
         inputs: of the recipe.
-        channels: of images.
+        channels: of images; None: those that each file has.
         undecoded: leave images and masks encoded, for steps that decode no more than they need.
         names: of the targets that are wanted; None: all.
         opened: images that are open already.
         how: other arguments of `read_image`.
 
     Returns:
-        Images uint8 H×W×C or encoded, mask H×W or encoded, boxes and keypoints float32, labels int64.
+        Images H×W×C or encoded, mask H×W or encoded, boxes and keypoints float32, labels int64.
 
     Raises:
         DataError: a file cannot be read, or is not of the size that belongs to the others; names it.

@@ -16,7 +16,7 @@ from augrecipes.sources.files import MAX_PIXELS, read_image
 from augrecipes.sources.items import table_of_source
 from augrecipes.sources.opened import names_source
 from augrecipes.sources.paths import Roots
-from augrecipes.sources.sample import RecipeSource, Sample
+from augrecipes.sources.sample import RecipeSource, Sample, decode_arguments
 
 StrPath = str | os.PathLike[str]
 # Of a pair by target; or files and how they are read, see `as_given`; or a source, as `ar.Samples` takes it.
@@ -92,7 +92,7 @@ def open_data(
         DataError: there is nothing, or it is not as it should be.
     """
     wanted = channels or recipe.inputs.channels
-    decode: dict[str, Any] = {"channels": wanted or 3, "exif": exif, "max_pixels": max_pixels}
+    decode = decode_arguments(recipe.inputs, channels, exif=exif, max_pixels=max_pixels)
     if is_source(data):
         if masks is not None or split is not None:
             raise DataError("masks and splits are of files; a source gives each sample with its mask")
@@ -134,8 +134,7 @@ def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPat
         return open_data(recipe, targets, data, masks).sample(0)
     if recipe.facts.scales:
         kinds.part(recipe.kind, "reader").check_roots(recipe, targets, files)
-    channels = recipe.inputs.channels or 3
-    images = {name: read_image(path, channels=channels) for name, path in files.items()}
+    images = {name: read_image(path, **decode_arguments(recipe.inputs)) for name, path in files.items()}
     return Sample(0, 0, os.fsdecode(files[targets[0]]), images)
 
 

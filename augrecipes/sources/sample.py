@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,9 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
+from augrecipes.images.encoded import MAX_PIXELS
 from augrecipes.images.format import UnreadableError
+from augrecipes.images.losses import FRAMES, chosen_policies
 from augrecipes.images.reading import read_file_header
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.columns import Columns
@@ -27,7 +31,7 @@ class Sample:
         index: key of its draws; its index in a Dataset over the data.
         tile: of a bag; 0 for other kinds.
         path: the file, of a pair that of its largest target.
-        images: uint8 (0..255) or float32 (0..1) H×W×C by target.
+        images: uint8 (0..255), uint16 or float32 H×W×C by target.
         rest: mask, boxes, box labels and keypoints, where there are some.
     """
 
@@ -60,6 +64,38 @@ class Sample:
         })  # fmt: skip
 
 
+def other_channels(channels: int, first: str, count: int) -> str:
+    """What is wrong with an image of so many channels where the first file has `count`, and nobody says how many."""
+    cure = f"say `inputs: {{channels: {count}}}` in the recipe, or leave it out"
+    return f"an image of {channels} channels, and {first} has {count}: {cure}"
+
+
+def decode_arguments(
+    inputs: Inputs, channels: int | None = None, *, exif: str = "apply", max_pixels: int = MAX_PIXELS,
+    depth: Any = None, frames: Any = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Arguments of `read_image` for the images that a recipe takes.
+
+    Args:
+        inputs: of the recipe: in which depth they are read, and with how many channels: 3 where nobody says that, in 16
+            bits and floats those of each file.
+        channels: that a user asks for.
+        exif: as `read_image` has it.
+        max_pixels: the same.
+        depth: the same.
+        frames: the same; where nobody says anything, grey pages are channels that somebody asks for.
+
+    Raises:
+        ValueError: `depth` or `frames` is none of those that there are.
+    """
+    chosen_policies(depth, frames)
+    wanted, is_deep = channels or inputs.channels, inputs.dtype in ("uint16", "float32")
+    frames = "channels" if wanted and frames is None and not os.environ.get(FRAMES) else frames
+    decode = {"exif": exif, "channels": wanted or (None if is_deep else 3), "max_pixels": max_pixels}
+    decode |= {"depth": depth, "frames": frames}
+    return decode | ({"dtype": inputs.dtype, "has_range": inputs.range is not None} if is_deep else {})
+
+
 @dataclass(eq=False)
 class RecipeSource(Source):
     """The images, scenes or tiles that a recipe is to run over, each read when it is asked for.
@@ -77,6 +113,7 @@ class RecipeSource(Source):
     decode: dict[str, Any]
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    _channels: dict[str, int] | None = field(default=None, init=False, repr=False)
     epochs = 1
     """How many epochs differ in what is read: files are what they are in every one."""
 
@@ -124,7 +161,23 @@ class RecipeSource(Source):
             names: of the targets that are wanted; None: all.
         """
         del epoch
-        return self.table.parts(k, self.inputs, undecoded=undecoded, names=names, **self.decode)
+        parts = self.table.parts(k, self.inputs, undecoded=undecoded, names=names, **self.decode)
+        self._check_channels(k, parts[0])
+        return parts
+
+    def _check_channels(self, k: int, targets: Mapping[str, Any]) -> None:
+        """DataError where images that are read with the channels that they have, have others than the first ones."""
+        if self.decode.get("channels", 3) is not None:
+            return
+        if self._channels is None:
+            first: Mapping[str, Any] = targets
+            with suppress(DataError):  # told when it is read; then any other is the first
+                first = self.table.parts(0, self.inputs, undecoded=True, **self.decode)[0]
+            self._channels = {name: first[name].shape[2] for name in self.table.images_by_target() if name in first}
+        for name, count in self._channels.items():
+            if name in targets and targets[name].shape[2] != count:
+                what = other_channels(targets[name].shape[2], self.table.paths(0)[name], count)
+                raise DataError(what, self.table.paths(k)[name])
 
     def read(self, index: int) -> dict[str, Any]:
         """Images, mask, boxes, keypoints and label of one of them, as `ar.Samples` takes them."""

@@ -14,18 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import Encoded, as_mask, encoded, open_encoded, with_channels
-from augrecipes.images.format import (
-    ALPHA,
-    ImageHeader,
-    UnreadableError,
-    chosen_policies,
-    find_loss,
-    narrow,
-    stage,
-    warn_once,
-    wrong_channels,
-)
+from augrecipes.images.encoded import Encoded, encoded, open_encoded
+from augrecipes.images.format import ImageHeader, UnreadableError, stage
+from augrecipes.images.losses import ALPHA, chosen_policies, find_loss, narrow, warn_once, wrong_channels, wrong_depth
+from augrecipes.images.pixels import as_mask, with_channels
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.files import decode_mask, read_mask
 
@@ -35,18 +27,21 @@ _COLOURS = (1, 3, 4)
 _PILLOW_DEEP = ("I", "F")  # modes of Pillow with more than 8 bits begin so
 ANNOTATIONS = frozenset({"mask", "boxes", "keypoints"})
 _POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each, at least
+_LEVELS = 65535
 _MOST = 512  # an axis that is longer than this is no axis of channels
 
 
 def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **decode: Any) -> NDArray[Any] | Encoded:
-    """An image as a pipeline takes it: uint8 (0..255) or float32 (0..1), H×W×C.
+    """An image as a pipeline takes it: uint8 (0..255) or float32 (0..1), or of the `dtype` that is asked for, H×W×C.
 
     Args:
         value: an image of Pillow, as it stands (its EXIF orientation is not looked at); an array H×W×C or H×W; a
             tensor C×H×W or H×W; bytes of a file, its path, or a dict with `bytes` or `path`, as Hugging Face has them.
         axes: how arrays and tensors of three axes lie; `auto`: those of numpy H×W×C, those of torch C×H×W.
         undecoded: leave what is encoded so, for steps that decode no more than they need.
-        decode: arguments of `read_image`. Grey is repeated where three channels are asked for, alpha is dropped.
+        decode: arguments of `read_image`. Grey is repeated where three channels are asked for, alpha is dropped. With
+            `dtype` uint16 whole numbers of more than 8 bits are taken that have its values, with float32 floats; other
+            numbers with `has_range`.
 
     Returns:
         An array, which may be a view of what was given and then cannot be written to.
@@ -61,32 +56,53 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
         image = encoded(file, name="", **decode) if isinstance(file, bytes) else open_encoded(file, **decode)
         return image if undecoded else image.array()
     channels: int | None = decode.get("channels", 3)
-    if _is_pillow(value):
+    dtype, has_range = decode.get("dtype", "uint8"), bool(decode.get("has_range"))
+    if _is_pillow(value) and (dtype == "uint8" or not value.mode.startswith(_PILLOW_DEEP)):
         if value.mode.startswith(_PILLOW_DEEP):
-            raise DataError(f"an image of Pillow's mode {value.mode}, which has more than 8 bits: convert it")
+            cure = f"say `inputs: {{depth: {'float32' if value.mode == 'F' else 16}}}` in the recipe, or convert it"
+            raise DataError(f"an image of Pillow's mode {value.mode}, which has more than 8 bits: {cure}")
+        if dtype != "uint8" and (why := wrong_depth(ImageHeader("pillow", 1, 1), "error", dtype, has_range)):
+            raise DataError(f"an image of Pillow's mode {value.mode}, of {why}")
         if channels in (1, 3) and value.mode.endswith(("A", "a")):
             warn_once("alpha", f"an image of Pillow {ALPHA}")
         mode = {1: "L", 3: "RGB", 4: "RGBA"}.get(channels or len(value.getbands()))
         with stage("decode"):  # which Pillow puts off until now
             pixels = np.asarray(value if mode in (value.mode, None) else value.convert(mode))
-        return _sealed(pixels[:, :, None] if pixels.ndim == 2 else pixels)
-    array, axes = _array(value, axes)
+        pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
+        return _sealed(pixels.astype(dtype, copy=False))
+    array, axes = (np.asarray(value), "hwc") if _is_pillow(value) else _array(value, axes)
     array = _laid_out(array, axes, channels)
-    if array.dtype == np.uint16:
+    if dtype != "uint8":
+        array = _deep(array, dtype, has_range)
+    elif array.dtype == np.uint16:
         if chosen_policies(decode.get("depth"), None)["depth"] == "error":
-            raise DataError('16 bits a sample, and images have 8: scale it, or keep the upper 8 with depth="8bit"')
+            raise DataError(wrong_depth(ImageHeader("array", 1, 1, 16)))
         if note := narrow(array):
             warn_once("narrow", f"an array has {note}")
         array = (array >> 8).astype(np.uint8)
     if array.dtype.kind == "f":
         array = array.astype(np.float32, copy=False)
-    elif array.dtype != np.uint8:
+    elif array.dtype != dtype:
         raise DataError(f"an image of {array.dtype}; uint8 (0 to 255) and floats (0 to 1) are taken")
     if channels in (None, array.shape[2]):
         return _sealed(array)
-    if why := wrong_channels(array.shape[2], channels, declared=array.shape[2] != 4):  # nobody says that it is alpha
+    declared = array.shape[2] != 4  # nobody says that it is alpha
+    if why := wrong_channels(array.shape[2], channels, declared=declared, dtype=dtype):
         raise DataError(why)
     return with_channels(array, channels)
+
+
+def _deep(array: NDArray[Any], dtype: Any, has_range: bool) -> NDArray[Any]:
+    """An array as uint16, or as float32, to which larger floats are rounded; its values stay. Raises DataError."""
+    kind, bits = array.dtype.kind, 8 * array.dtype.itemsize
+    if kind not in "uif":
+        raise DataError(f"an image of {array.dtype}; whole numbers and floats are taken")
+    # Tensors and Pillow have 16 bits in wider numbers.
+    is_level = dtype == "uint16" and kind != "f" and bits > 8 and array.min() >= 0 and array.max() <= _LEVELS
+    header = ImageHeader("array", 1, 1, 16) if is_level else ImageHeader("array", 1, 1, bits, sample_kind=kind)  # type: ignore[arg-type]
+    if why := wrong_depth(header, "error", dtype, has_range):
+        raise DataError(f"an array of {array.dtype}: {why}")
+    return array.astype(dtype, copy=False)
 
 
 def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any = None, **_: Any) -> NDArray[Any]:

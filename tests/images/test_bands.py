@@ -12,7 +12,7 @@ from support.encoded_images import bands, bands_tiff, decode_image
 
 import augrecipes as ar
 from augrecipes.images import encoded as images
-from augrecipes.images import format as formats
+from augrecipes.images import losses
 from augrecipes.images.reading import read_header
 from augrecipes.kinds.image.reader import check
 from augrecipes.recipe.parse import parse_text
@@ -24,7 +24,7 @@ PLAIN = "{version: 1, recipe: plain, steps: [HorizontalFlip], eval: []}"
 
 @pytest.fixture
 def notes_in_log(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> pytest.LogCaptureFixture:
-    monkeypatch.setattr(formats, "_notices", set())
+    monkeypatch.setattr(losses, "_notices", set())
     caplog.set_level(logging.WARNING, "augrecipes")
     return caplog
 
@@ -138,6 +138,6 @@ def test_twelve_bits_in_sixteen_are_told_with_their_range(
     assert read_image(tmp_path / "a.png").max() == 15
     read_image(tmp_path / "b.png")
     assert [line.partition(": ")[2].startswith(f"has {said}") for line in notes_in_log.messages] == [True]
-    formats._notices.clear()
+    losses._notices.clear()
     ar.Samples([dim], parse_text(PLAIN), channels=1)[0]
     assert notes_in_log.messages[1].startswith(f"an array has {said}")

@@ -196,7 +196,7 @@ def test_kinds_are_the_same_samples_as_of_png(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("array", "reason"),
     [
-        (COLOURS.astype(np.float32), "an array of float32: images are uint8"),
+        (COLOURS.astype(np.float32), "floats of 32 bits a sample.*say `inputs: {depth: float32}`"),
         (COLOURS.astype(np.int16), "16 bits a sample|an array of int16"),
         (np.array([{"a": 1}]), "an array of object"),
         (COLOURS[..., None], "images are H×W, or H×W×C"),

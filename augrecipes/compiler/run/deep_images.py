@@ -72,9 +72,13 @@ def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
     """
     names, is_unit = frozenset(images), inputs.full_range == (0.0, 1.0) or inputs.dtype in (None, "uint8")
     for step in steps:
+        if not hasattr(step, "apply"):
+            continue  # a group
         record = op_record(type(step).__name__)
-        moves = record.moves or record.scales or not record.is_known
-        if moves:
+        moves, has_outside = record.moves or record.scales or not record.is_known, not record.scales
+        has_outside &= record.action not in ("window", "dihedral")
+        # What lies outside of an image is 0 to a step that has no word for it.
+        if moves and (inputs.full_range[0] == 0 or hasattr(step, "fill") or not has_outside):
             step.full_range = inputs.full_range
         elif not is_unit:
             cls = type(step)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import with_channels
+from augrecipes.images.pixels import with_channels
 
 Pixels = NDArray[np.uint8]
 WHITE = 255

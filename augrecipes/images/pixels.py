@@ -1,0 +1,123 @@
+"""What decoders hand out as pixels and labels: depth, EXIF turns and channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.images.format import ImageHeader, UnreadableError
+
+_UINT8 = np.dtype(np.uint8)
+# EXIF orientations, by what takes the upright image back to the stored one: first flips, then a transposition.
+FLIPS_ROWS, FLIPS_COLUMNS, TRANSPOSES = (3, 4, 7, 8), (2, 3, 6, 7), (5, 6, 7, 8)
+_FLIPPED = slice(None), slice(None, None, -1)
+_FEW = 4  # channels that OpenCV turns, of any type
+_CONVERSIONS = {
+    (1, 3): cv2.COLOR_GRAY2RGB,
+    (1, 4): cv2.COLOR_GRAY2RGBA,
+    (3, 1): cv2.COLOR_RGB2GRAY,
+    (3, 4): cv2.COLOR_RGB2RGBA,
+    (4, 1): cv2.COLOR_RGBA2GRAY,
+    (4, 3): cv2.COLOR_RGBA2RGB,
+}
+
+
+def owned(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, or a copy of it that is C-contiguous, writable and owns its memory."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.owndata and flags.writeable else np.array(array, order="C")
+
+
+def as_pixels(
+    raster: NDArray[Any], header: ImageHeader, channels: int | None, orientation: int, dtype: np.dtype[Any] = _UINT8
+) -> NDArray[Any]:
+    """Pixels H×W×C of a dtype, possibly a view of `raster`.
+
+    Args:
+        raster: H×W or H×W×C in RGB order. In uint8 those of 16 bits keep their high byte (``v >> 8``), as OpenCV,
+            libpng and Pillow do: 65535 becomes 255, and 8-bit values stored as ``257 * v`` come back exactly. In uint16
+            and float32 values stay what they are.
+        header: of the file that it comes from.
+        channels: 1 (grey, by the weights of BT.601), 3 (alpha is dropped, not blended), 4 (255 where there is no
+            alpha), or None for what is stored.
+        orientation: EXIF orientation to undo; 1 leaves the raster as it is.
+        dtype: uint8, uint16 or float32.
+    """
+    raster = _upper_bits(raster, header) if dtype == _UINT8 else _own_values(raster, header, dtype)
+    raster = upright(raster[:, :, None] if raster.ndim == 2 else raster, orientation)
+    return with_channels(raster, channels or raster.shape[2])
+
+
+def _upper_bits(raster: NDArray[Any], header: ImageHeader) -> NDArray[np.uint8]:
+    if raster.dtype == np.uint16:
+        if header.most < 65535:
+            scale = np.minimum(np.rint(np.arange(65536) * (65535 / header.most)), 65535).astype(np.uint16)
+            raster = scale[raster]
+        return ((~raster if header.white else raster) >> 8).astype(np.uint8)
+    if raster.dtype != np.uint8:
+        raise UnreadableError(f"samples of type {raster.dtype} have no known range")
+    return raster
+
+
+def _own_values(raster: NDArray[Any], header: ImageHeader, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The values of a raster in uint16 or float32. Raises UnreadableError where these have not all of them."""
+    if raster.dtype == np.uint8 and header.bits > 8:
+        raise UnreadableError(f"{header.bits} bits a sample, of which Pillow gives 8: save it as PNG, or a plain TIFF")
+    with np.errstate(over="ignore"):
+        values = raster.astype(dtype, copy=False)
+    exact = raster.dtype.itemsize <= 2 or raster.dtype == dtype
+    if not (exact or np.array_equal(values, raster, equal_nan=raster.dtype.kind == "f")):
+        raise UnreadableError(f"values of {raster.dtype} that {dtype} has not: convert it")
+    return values
+
+
+def with_channels(image: NDArray[Any], channels: int) -> NDArray[Any]:
+    """An image H×W×C, uint8 or float32, of 1, 3 or 4 channels as one of so many; see `as_pixels`.
+
+    >>> with_channels(np.full((1, 1, 3), 0.5, np.float32), 4).ravel().tolist()
+    [0.5, 0.5, 0.5, 1.0]
+    """
+    code = _CONVERSIONS.get((image.shape[2], channels))
+    if code is None:
+        return image
+    image = cv2.cvtColor(np.ascontiguousarray(image), code)
+    return image[:, :, None] if image.ndim == 2 else image
+
+
+def as_mask(raster: NDArray[Any], orientation: int) -> NDArray[Any]:
+    """uint8, uint16 or int32 H×W, C-contiguous, writable, owning its memory.
+
+    Three channels are accepted where they are equal everywhere; alpha is dropped.
+    """
+    if raster.ndim == 3:
+        first = raster[:, :, 0]
+        if raster.shape[2] >= 3 and not ((first == raster[:, :, 1]).all() and (first == raster[:, :, 2]).all()):
+            raise UnreadableError("a mask must be grey or have a palette; this image has colours")
+        raster = first
+    name = raster.dtype.name
+    if name in ("int8", "int16") or (name == "uint32" and int(raster.max(initial=0)) < 2**31):
+        raster = raster.astype(np.int32)
+    elif name not in ("uint8", "uint16", "int32"):
+        raise UnreadableError(f"mask values of type {name}; uint8, uint16 and int32 are read")
+    return owned(upright(raster, orientation))
+
+
+def upright(array: NDArray[Any], how: int) -> NDArray[Any]:
+    """`array`, H×W or H×W×C, turned upright for an EXIF orientation; shares no memory unless `how` is 1.
+
+    >>> upright(np.array([[1, 2], [3, 4]], np.uint8), 6).tolist()
+    [[3, 1], [4, 2]]
+    """
+    if how not in range(2, 9):
+        return array
+    flip = {2: 1, 3: -1, 4: 0, 6: 1, 7: -1, 8: 0}.get(how)
+    if array.ndim == 3 and array.shape[2] > _FEW:
+        out = array.swapaxes(0, 1) if how in TRANSPOSES else array
+        return np.ascontiguousarray(out[_FLIPPED[flip in (0, -1)], _FLIPPED[flip in (1, -1)]])
+    array = np.ascontiguousarray(array)
+    out = cv2.transpose(array) if how in TRANSPOSES else array
+    out = np.asarray(out if flip is None else cv2.flip(out, flip))
+    return out[:, :, None] if array.ndim == 3 and out.ndim == 2 else out  # OpenCV drops a last axis of length one

@@ -1,0 +1,249 @@
+"""Images of 16 bits and floats of a range of their own: each step does to them what it does to floats of 0..1, what
+moves pixels moves them to the bit, and pixels of no data mean nothing to any step.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_recipes import MOVES, OTHERS, TABLES, assert_same, build, outcome, recipes
+from support.checks import SEEDS, planted_faults, tries
+from support.every_class import EACH, SLOW, STEPS, mask_of
+
+import augrecipes as ar
+from augrecipes.compiler.run import deep_images
+from augrecipes.kinds.image import steps as of_images
+from augrecipes.ops import fills
+from augrecipes.ops.records import op_record
+from augrecipes.ops.registry import record_of
+from augrecipes.recipe.model import Arguments, Boxes, Inputs, Normalize, Output, Recipe, Step
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+_FULL, _RANGE = 65535, (100.0, 300.0)
+_DEEP = {"uint16": Inputs(dtype="uint16"), "float32": Inputs(dtype="float32", range=_RANGE)}
+_LEVELS = 1.02  # of 65535, by which two ways of rounding may differ
+# These count, or compare, values that differ by a last bit.
+_JUMPS = {"ShotNoise", "UnsharpMask", "Solarize", "SolarizeAdd"}
+_POOL = tuple(
+    (name, args)
+    for name, args in (*MOVES, *TABLES, *OTHERS)
+    if not op_record(name).in_levels and name not in ("Posterize", "RandomToneCurve")
+)
+_STILL = ("HorizontalFlip", "VerticalFlip", "Transpose", "RandomRotate90", "D4", "SquareSymmetry")
+
+
+def smooth(seed: int, channels: int, size: tuple[int, int] = (68, 76)) -> np.ndarray:
+    """An image of 16 bits of which all levels are used."""
+    noise = np.random.default_rng(seed).random((*size, channels), np.float32)
+    image = np.dstack([cv2.GaussianBlur(noise[..., k], (0, 0), 2) for k in range(channels)])
+    return np.uint16((image - image.min()) / np.ptp(image) * _FULL)
+
+
+def as_floats(image: np.ndarray, full_range: tuple[float, float] = (0.0, 1.0)) -> np.ndarray:
+    low, high = full_range
+    return image.astype(np.float32) / np.float32(_FULL) * np.float32(high - low) + np.float32(low)
+
+
+def made(step: Step, inputs: Inputs, image: np.ndarray, index: int) -> Any:
+    """What a step makes of an image, clipped to 0..1, as 16 bits are; or why it makes nothing."""
+    boxes = Boxes() if record_of(step).needs == "boxes" else None
+    sample = {"image": image, "mask": mask_of(index)}
+    sample |= {"boxes": np.array([[5, 5, 40, 40]], np.float32), "box_labels": [1]} if boxes else {}
+    recipe = Recipe("t", steps=(step,), inputs=replace(inputs, boxes=boxes), eval=())
+    try:
+        return np.clip(recipe.compile().at(index)(**sample)["image"], 0, 1)
+    except ar.AugrecipesError as error:
+        return str(error)
+
+
+def check_step(step: Step, dtype: str, *, draws: int = 2) -> None:
+    for channels in (1, 2, 3, 4, 5, 9):
+        image = smooth(channels, channels)
+        given = image if dtype == "uint16" else as_floats(image, _RANGE)
+        for index in range(draws):
+            deep, floats = made(step, _DEEP[dtype], given, index), made(step, Inputs(), as_floats(image), index)
+            if isinstance(floats, str) or isinstance(deep, str):
+                assert deep == floats
+            else:
+                assert deep.shape == floats.shape
+                assert np.abs(deep - floats).max() * _FULL <= _LEVELS, channels
+
+
+@EACH
+@pytest.mark.parametrize("dtype", _DEEP)
+def test_each_step_does_what_it_does_to_floats(step: Step, dtype: str) -> None:
+    if not record_of(step).in_levels and step.name not in {*_JUMPS, "FromFloat", "ResizeToTarget"}:
+        check_step(step, dtype, draws=1 if step.name in SLOW else 2)
+
+
+@EACH
+def test_what_knows_256_levels_is_an_error_of_check(step: Step) -> None:
+    recipe = Recipe("t", steps=(step,), inputs=Inputs(dtype="uint16", boxes=Boxes()), eval=())
+    if record_of(step).in_levels or step.name == "FromFloat":
+        with pytest.raises(ar.LintError, match="L305 levels-at-depth"):
+            recipe.compile()
+    else:
+        recipe.compile()
+
+
+@pytest.mark.parametrize("dtype", _DEEP)
+@tries(30)
+@given(recipe=recipes(_POOL), seed=SEEDS, channels=st.integers(1, 5))
+def test_no_optimisation_changes_a_bit(dtype: str, recipe: Recipe, seed: int, channels: int) -> None:
+    recipe = replace(recipe, inputs=replace(recipe.inputs, dtype=_DEEP[dtype].dtype, range=_DEEP[dtype].range))
+    image = smooth(seed, channels, (37, 52))
+    sample = {"image": image if dtype == "uint16" else as_floats(image, _RANGE), "mask": (image[..., 0] >> 14) * 3}
+    before = {name: value.copy() for name, value in sample.items()}
+    for index in range(2):
+        plain = outcome(build(recipe, "none", seed), index, sample)
+        for optimize in ("exact", "fast"):
+            assert_same(plain, outcome(build(recipe, optimize, seed), index, sample))
+    for name, value in before.items():
+        np.testing.assert_array_equal(value, sample[name], err_msg=f"{name} was written to")
+
+
+@tries(40)
+@given(recipe=recipes(MOVES, boxes=False), seed=SEEDS, channels=st.integers(1, 8))
+def test_pixels_move_to_the_bit(recipe: Recipe, seed: int, channels: int) -> None:
+    check_moves(replace(recipe, inputs=Inputs(), output=Output(dtype="uint8", layout="hwc")), seed, channels)
+
+
+def check_moves(recipe: Recipe, seed: int, channels: int) -> None:
+    """The upper and the lower bytes of 16 bits go through as images of their own, which show where each value went."""
+    image = np.random.default_rng(seed).integers(0, _FULL, (37, 52, channels), np.uint16, endpoint=True)
+    deep = replace(recipe, inputs=Inputs(dtype="uint16"), output=Output(layout="hwc"))
+    found = outcome(build(deep, "exact", seed), 0, {"image": image})
+    if isinstance(found, dict):
+        upper, lower = (
+            outcome(build(recipe, "none", seed), 0, {"image": part.astype(np.uint8)})["image"].astype(np.float64)
+            for part in (image >> 8, image & 255)
+        )
+        np.testing.assert_allclose(found["image"] * _FULL, upper * 256 + lower, atol=0.01)
+
+
+@pytest.mark.parametrize("full_range", [None, (0.0, 4095.0), (1000.0, 20000.0)])
+@pytest.mark.parametrize("channels", [1, 3, 5, 32])
+def test_values_leave_as_parts_of_the_range(channels: int, full_range: Any) -> None:
+    low, high = full_range or (0, _FULL)
+    image = np.random.default_rng(3).integers(low, high, (9, 11, channels), np.uint16, endpoint=True)
+    expected = ((image.astype(np.float64) - low) / (high - low)).transpose(2, 0, 1)
+    for inputs, arriving in ((Inputs(dtype="uint16", range=full_range), image),
+                          (Inputs(dtype="float32", range=(low, high)), image.astype(np.float32))):  # fmt: skip
+        plain = Recipe("t", inputs=inputs, eval=()).compile().at(0)(image=arriving)["image"]
+        np.testing.assert_allclose(plain, expected, atol=1e-6)
+        scaled = Output(normalize=Normalize((0.4,), (0.2,)))
+        other = Recipe("t", inputs=inputs, eval=(), output=scaled).compile().at(0)(image=arriving)["image"]
+        np.testing.assert_allclose(other, (expected - 0.4) / 0.2, atol=1e-5)
+
+
+# Pixels of no data.
+
+
+@st.composite
+def with_holes(draw: st.DrawFn) -> tuple[Recipe, int]:
+    steps = st.sampled_from((*((name, {}) for name in _STILL), *OTHERS, *MOVES))
+    pool = tuple(draw(st.lists(steps, min_size=1, max_size=3)))
+    pool = tuple((name, args) for name, args in pool if not op_record(name).in_levels and name != "ResizeToTarget")
+    return draw(recipes(pool or (("NoOp", {}),), boxes=False, max_steps=4)), draw(SEEDS)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+@tries(20)
+@given(case=with_holes())
+def test_what_stands_for_no_data_means_nothing(dtype: str, case: tuple[Recipe, int]) -> None:
+    check_nodata(*case, dtype)
+
+
+def check_nodata(recipe: Recipe, seed: int, dtype: str) -> None:
+    """Whatever number says that there is no data: the same comes out, and 0 where nothing is known."""
+    levels = smooth(seed, 3, (37, 52))
+    valid = np.ones(levels.shape[:2], bool)
+    valid[5:15, 8:30] = False
+    results = []
+    for nodata in (0, 200, *([-9999, "nan"] if dtype == "float32" else [])):
+        inputs = Inputs(dtype=dtype, nodata=nodata, range=(50.0, 250.0) if dtype != "uint8" else None)  # type: ignore[arg-type]
+        image = (levels >> 9).astype(dtype) + np.array(51).astype(dtype)  # no pixel is any of these numbers
+        image[~valid] = np.nan if nodata == "nan" else nodata
+        output = Output(normalize=Normalize((0.5,), (0.25,)))
+        here = replace(recipe, inputs=inputs, output=output)
+        results.append(outcome(build(here, "exact", seed), 0, {"image": image, "mask": valid.astype(np.uint8)}))
+    first = results[0]
+    for other in results[1:]:
+        assert_same(first, other)
+    if isinstance(first, dict) and not any(op_record(step.name).hides for step in recipe.walk()):
+        # The mask shows what is known, but where it is filled: constant borders are 0 in it, as there is no data.
+        np.testing.assert_array_equal(first["image"][:, first["mask"] == 0], 0)
+        assert not first["mask"].any() or first["image"][:, first["mask"] == 1].any()
+
+
+def test_no_data_is_out_of_statistics() -> None:
+    step = Step("RandomBrightnessContrast", Arguments({"brightness_by_max": False, "contrast_limit": 0.5}), p=1.0)
+    image = smooth(1, 3)
+    whole, part = image.copy(), image[20:]
+    whole[:20] = 0
+    made_of = [
+        Recipe("t", steps=(step,), inputs=inputs, eval=()).compile().at(0)(image=given)["image"]
+        for inputs, given in ((Inputs(dtype="uint16", nodata=0), whole), (Inputs(dtype="uint16"), part))
+    ]
+    np.testing.assert_allclose(made_of[0][:, 20:], made_of[1], atol=2e-5)
+    assert not made_of[0][:, :20].any()
+
+
+def test_numbers_that_are_none_are_refused_unless_they_are_no_data() -> None:
+    image = np.full((8, 9, 2), np.nan, np.float32)
+    image[:4] = 0.5
+    for nodata, refused in ((None, True), (0, True), ("nan", False)):
+        pipeline = Recipe("t", inputs=Inputs(dtype="float32", nodata=nodata), eval=()).compile()  # type: ignore[arg-type]
+        if refused:
+            with pytest.raises(ar.DataError, match="no numbers"):
+                pipeline.at(0)(image=image)
+        else:
+            made = pipeline.at(0)(image=image)["image"]
+            assert np.isfinite(made).all()
+            assert (made[:, :4] == 0.5).all()
+            assert not made[:, 4:].any()
+
+
+@pytest.mark.parametrize("given", [np.uint8, np.float32, np.int32, ">u2"])
+def test_other_dtypes_than_the_declared_are_refused(given: Any) -> None:
+    pipeline = ar.load("version: 1\nrecipe: t\ninputs: {depth: 16}\nsteps: []\neval: []\n").compile()
+    with pytest.raises(ar.DataError, match="image"):
+        pipeline.at(0)(image=np.zeros((4, 5, 3), given))
+    plain = ar.load("version: 1\nrecipe: t\nsteps: []\neval: []\n").compile()
+    with pytest.raises(ar.DataError, match=r"inputs: \{depth: 16\}"):
+        plain.at(0)(image=np.zeros((4, 5, 3), np.uint16))
+
+
+def _gamma(fixture: Any) -> None:
+    check_step(next(step for step in STEPS if step.name == "RandomGamma"), "uint16")
+
+
+def _contrast(fixture: Any) -> None:
+    check_step(next(step for step in STEPS if step.name == "RandomBrightnessContrast"), "float32")
+
+
+def _rotate(fixture: Any) -> None:
+    check_step(Step("Rotate", Arguments({"limit": [30, 30], "fill": 128}), p=1.0, site="Rotate#1"), "float32")
+
+
+def _brightness(fixture: Any) -> None:
+    test_no_data_is_out_of_statistics()
+
+
+def _as_written(_: Any, apply: Any, img: Any, args: Any, drawn: Any, __: Any) -> Any:
+    return apply(img, *args, **drawn)
+
+
+test_planted_faults_are_caught = planted_faults({
+    "eight bits on the way": (_gamma, (deep_images, "to_unit", lambda image, full: (image >> 8) / np.float32(255))),
+    "the range is forgotten": (_contrast, (deep_images, "to_unit", lambda image, full: image / np.float32(300))),
+    "fills of another unit": (_rotate, (fills, "_with_fill", _as_written)),
+    "no data in statistics": (
+        _brightness, (of_images, "fill_nodata", lambda image, _: (image, None)),
+    ),
+})  # fmt: skip
