@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,13 @@ STAGED = ".new"  # how files end that are not in place yet
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+(::[A-Za-z][A-Za-z0-9+.\-]+)*://")
 _CRUMPLED = re.compile(r"([A-Za-z][A-Za-z0-9+\-]+):/(?!/)")  # what pathlib makes of an address
 _ARCHIVE = re.compile(r"\.(tar|tgz|tbz2?|txz|tar\.(gz|bz2|xz|zst|lz4))$", re.IGNORECASE)
+EXTENSIONS = frozenset(b"jpg jpeg jpe png bmp tif tiff webp gif pgm ppm pbm pnm jp2 j2k avif npy".split())
+# What is hidden, and what systems put into folders: macOS, disk stations (Synology, QNAP), Windows, Linux.
+SKIPPED = re.compile(
+    rb"\.|(__macosx|network trash folder|temporary items|@eadir|@tmp|@recycle|@recently-snapshot|#recycle|#snapshot"
+    rb"|\$recycle\.bin|system volume information|found\.\d{3}|lost\+found)$",
+    re.IGNORECASE,
+)
 _LOCAL = ("file://", "local://")
 
 
@@ -47,6 +55,34 @@ def is_archive(name: str) -> bool:
     (True, True, False, True)
     """
     return _ARCHIVE.search(name) is not None
+
+
+def is_image(name: str | bytes) -> bool:
+    """Whether a file's name ends as those of images do."""
+    encoded = os.fsencode(name)
+    return b"." in encoded and encoded.rpartition(b".")[2].lower() in EXTENSIONS
+
+
+def images_in(folder: str, paths: Sequence[str]) -> list[str]:
+    """Images by their names below a folder: those of `paths`, and all inside of what of these are folders, sorted.
+
+    Raises:
+        OSError: a path does not exist, or cannot be listed.
+    """
+    names = []
+    for path in paths:
+        names += [path] if (Path(folder) / path).is_file() else _images_below(folder, path)
+    return names
+
+
+def _images_below(folder: str, path: str) -> list[str]:
+    with os.scandir(Path(folder) / path) as entries:
+        found = sorted((one.name, one.is_dir()) for one in entries if not SKIPPED.match(os.fsencode(one.name)))
+    names = []
+    for name, is_folder in found:
+        below = Path(path, name).as_posix()
+        names += _images_below(folder, below) if is_folder else [below] if is_image(name) else []
+    return names
 
 
 def local(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Path:

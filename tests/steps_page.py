@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import cv2
@@ -111,6 +112,18 @@ def drawn(image: Callable[[], Image], name: str, *several: Mapping[str, Any], se
     return cells
 
 
+def styled(name: str, key: str, *amounts: float) -> Cells:
+    """An image, a reference image, and what a step makes of the one by the other, more of it from cell to cell."""
+    reference = photo(5, SCENES[0])
+    with TemporaryDirectory() as folder:
+        path = str(Path(folder, "reference.png"))
+        cv2.imwrite(path, reference[..., ::-1])
+        arguments = ({"references": path, key: [amount, amount]} for amount in amounts)
+        (_, image), *made = drawn(lambda: photo(1, SCENES[1]), name, *arguments)
+    shown = [(f"{key}: {amount}", one) for amount, (_, one) in zip(amounts, made, strict=True)]
+    return [("image", image), ("a reference", reference), *shown]
+
+
 def degraded(several: Mapping[str, Sequence[Mapping[str, Any]]]) -> Cells:
     """A high-resolution image, and the low-resolution images that steps make of it, each pixel four wide."""
     sharp = photo(3, "foliage")[:, :188]
@@ -218,6 +231,8 @@ EXAMPLES: dict[str, Callable[[], Cells]] = {
     "HEStain": lambda: drawn(
         lambda: tissue()[0], "HEStain", {}, {"method": "macenko"}, {"augment_background": True},
     ),
+    "FDA": lambda: styled("FDA", "beta_limit", 0.01, 0.1),
+    "HistogramMatching": lambda: styled("HistogramMatching", "blend_ratio", 0.5, 1.0),
     "Sharpness": lambda: drawn(photo, "Sharpness", *({"factor": [k, k]} for k in (0, 3, 9))),
     "SolarizeAdd": lambda: drawn(photo, "SolarizeAdd", *({"addition": [k, k]} for k in (0.1, 0.25, 0.4))),
     "CornerAffine": lambda: drawn(photo, "CornerAffine", *_TURNED),

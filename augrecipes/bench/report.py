@@ -142,16 +142,18 @@ def samples_sheet(
 def _row(sample: ComparedSample, runs: Sequence[RecipeRun]) -> SheetRow:
     """A sample as each recipe hands it out, with mask, boxes and keypoints over images."""
     groups, source_sample = [], sample.given
-    for run, out in zip(runs, sample.outputs, strict=True):
+    for run, out, stretch in zip(runs, sample.outputs, sample.stretches, strict=True):
         facts = run.recipe.facts
         for target, view, image, on_it in images_of(out, run.pipeline.outputs):
-            plain = rgb_of_output(image, run.recipe.outputs.get(target, run.recipe.output))
+            plain = rgb_of_output(image, run.recipe.outputs.get(target, run.recipe.output), stretch)
             named = [view] if facts.scales or facts.views else []
             words = [run.name, run.pipeline.optimize, *named, size_text(plain)]
             groups.append(CellGroup([annotated(plain, on_it, run.recipe)], " · ".join(words)))
-    source = CellGroup([Cell(rgb_of_input(next(iter(source_sample.images.values()))))], "source", quiet=True)
+    stretch = sample.stretches[0]
+    first = rgb_of_input(next(iter(source_sample.images.values())), stretch)
+    source = CellGroup([Cell(first)], "source", quiet=True)
     place = f"tile {source_sample.tile}" if runs[0].recipe.facts.tiles else f"index {source_sample.index}"
-    return SheetRow(groups, source, short_path(source_sample.path), [place])
+    return SheetRow(groups, source, short_path(source_sample.path), [place, stretch.words])
 
 
 PAGE, RECORD = "index.html", "bench.json"

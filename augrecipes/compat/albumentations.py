@@ -22,14 +22,16 @@ guard.albumentations()
 import albumentations as A
 import albumentations.augmentations.dropout.functional as dropout
 import albumentations.augmentations.geometric.functional as geometric
+import albumentations.augmentations.mixing.domain_adaptation_functional as adaptation
 import albumentations.augmentations.pixel.functional as pixel
+from albucore import add_weighted
 from albumentations.core.bbox_utils import BboxProcessor
 from albumentations.core.keypoints_utils import (
     convert_keypoints_from_albumentations,
     convert_keypoints_to_albumentations,
 )
 from albumentations.core.label_manager import LabelManager, LabelMetadata
-from albumentations.core.pydantic import SymmetricRangeType, check_range_bounds, nondecreasing
+from albumentations.core.pydantic import SymmetricRangeType, ZeroOneRangeType, check_range_bounds, nondecreasing
 from albumentations.core.serialization import SERIALIZABLE_REGISTRY
 from albumentations.core.transforms_interface import BaseTransformInitSchema
 from albumentations.core.utils import ensure_contiguous_output, get_shape
@@ -41,6 +43,9 @@ __all__ = [
     "LabelManager",
     "LabelMetadata",
     "SymmetricRangeType",
+    "ZeroOneRangeType",
+    "adaptation",
+    "add_weighted",
     "check_range_bounds",
     "convert_keypoints_from_albumentations",
     "convert_keypoints_to_albumentations",

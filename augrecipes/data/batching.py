@@ -11,7 +11,7 @@ from __future__ import annotations
 import mmap
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from math import prod
@@ -186,8 +186,15 @@ def ragged_keys(recipe: Recipe) -> frozenset[str]:
     return recipe.inputs.row_keys | {"boxes", "keypoints"} if recipe.facts.annotated else frozenset()
 
 
-def as_torch(out: dict[str, Any], ragged: frozenset[str], views: Sequence[str] = ()) -> dict[str, Any]:
-    """Arrays as tensors that share no memory with anything else; labels of boxes and points as int64 tensors.
+def mask_names(recipe: Recipe) -> tuple[str, ...]:
+    """Keys of a sample that hold labels of pixels, or numbers that are none of images."""
+    return ("mask", *(name for name, target in recipe.targets.items() if not target.is_image))
+
+
+def as_torch(
+    out: dict[str, Any], ragged: frozenset[str], views: Sequence[str] = (), masks: Container[str] = ("mask",)
+) -> dict[str, Any]:
+    """Arrays as tensors that share no memory with anything else; labels of boxes and points, and of `masks`, as int64.
 
     What lies on `views` has the name of one in front of its own, and is a list with an entry for each.
     """
@@ -197,7 +204,7 @@ def as_torch(out: dict[str, Any], ragged: frozenset[str], views: Sequence[str] =
         name = key if view is None else key[len(view) + 1 :]
         if view is not None and isinstance(value, list):
             sample[key] = [as_torch({name: each}, ragged)[name] for each in value]
-        elif name == "mask" and value.dtype.kind in "bui":
+        elif name in masks and value.dtype.kind in "bui":
             sample[key] = torch.from_numpy(value.astype(np.int64, copy=not value.flags.writeable))
         elif isinstance(value, np.ndarray):
             own = value.flags.writeable and value.flags.c_contiguous

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from augrecipes.data.batching import as_torch, ragged_keys
+from augrecipes.data.batching import as_torch, mask_names, ragged_keys
 from augrecipes.data.epochs import check_epoch
 from augrecipes.data.sample_keys import CallKeys
 from augrecipes.errors import DataError, RecipeError
@@ -17,7 +17,8 @@ from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.seeds import site_key
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.items import IMAGE_KEYS, Keys, RowKeys
-from augrecipes.sources.sample_inputs import ANNOTATIONS, AXES, Axes, is_image, plain_array, split_parts
+from augrecipes.sources.sample_inputs import ANNOTATIONS, AXES, Axes, is_image, plain_array
+from augrecipes.sources.scene_files import split_scene
 
 _INDEX_NAMES = ("index", "__key__")
 _LARGEST, _LARGEST_NAME = 1 << 62, 1 << 40
@@ -157,7 +158,7 @@ class SampleTransform:
         pipeline, inputs = self.pipeline, self.pipeline.recipe.inputs
         if stray := sorted((ANNOTATIONS & parts.keys()) - inputs.taken):
             raise DataError(f"the recipe takes no {stray[0]}, which would no longer fit its image: leave it out")
-        targets, extra = split_parts(
+        targets, extra = split_scene(
             parts, inputs, pipeline.targets, self._axes, undecoded=pipeline.reads, channels=self._channels,
             exif="apply", max_pixels=MAX_PIXELS,
         )  # fmt: skip
@@ -165,7 +166,8 @@ class SampleTransform:
         out = pipeline.at(index, epoch)(**targets)
         views = pipeline.outputs if pipeline.recipe.facts.views else ()
         ragged = ragged_keys(pipeline.recipe)
-        results = as_torch({name: np.asarray(v) if name in ragged else v for name, v in out.items()}, ragged, views)
+        arrays = {name: np.asarray(v) if name in ragged else v for name, v in out.items()}
+        results = as_torch(arrays, ragged, views, mask_names(pipeline.recipe))
         results |= {name: value for name, value in extra.items() if name not in results}
         if views and "image" not in results:
             results["image"] = {name: value for name, value in results.items() if name not in parts}

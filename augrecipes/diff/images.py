@@ -15,6 +15,7 @@ from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import RgbImage, rgb_of_output
 from augrecipes.preview.rows import comparison_row, difference_group, left_out, show_rows
 from augrecipes.preview.sheet import Sheet
+from augrecipes.preview.stretch import Stretch, stretch_of
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.opening import Data, StrPath, open_data, words_of
@@ -38,10 +39,11 @@ class RecipeRun(NamedTuple):
 
 
 class ComparedSample(NamedTuple):
-    """One sample, and what each recipe makes of it."""
+    """One sample, what each recipe makes of it, and how that is shown."""
 
     given: Sample
     outputs: tuple[dict[str, Any], ...]
+    stretches: tuple[Stretch, ...]
 
 
 def compared(
@@ -122,16 +124,20 @@ def run_sample(runs: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample:
         if sample.path != path:
             raise DataError(f"sample {k} of {run.name} is another file, {sample.path}: they do not read the same", path)
     outputs = (sample.run(run.pipeline, epoch) for sample, run in zip(samples, runs, strict=True))
-    return ComparedSample(samples[0], tuple(outputs))
+    is_deep = any(run.recipe.inputs.dtype in ("uint16", "float32") for run in runs)
+    sources = (
+        (next(iter(sample.images.values())), run.recipe.inputs) for sample, run in zip(samples, runs, strict=True)
+    )
+    stretches = (stretch_of([image], inputs, always=is_deep) for image, inputs in sources)
+    return ComparedSample(samples[0], tuple(outputs), tuple(stretches))
 
 
 def _row(drawn: ComparedSample, name: str, runs: Sequence[RecipeRun]) -> SheetRow:
     """One target of one sample: the source, what each makes of it, and their difference."""
     values = [out[name] for out in drawn.outputs]
-    sides = [(run.name, run.recipe, out) for run, out in zip(runs, drawn.outputs, strict=True)]
+    sides = [(run.name, run.recipe, *side) for run, *side in zip(runs, drawn.outputs, drawn.stretches, strict=True)]
     images = [
-        rgb_of_output(value, run.recipe.outputs.get(name, run.recipe.output))
-        for value, run in zip(values, runs, strict=True)
+        rgb_of_output(out[name], recipe.outputs.get(name, recipe.output), stretch) for _, recipe, out, stretch in sides
     ]
     notes = [*_targets_that_differ(drawn)]
     return comparison_row(drawn.given, name, runs[0].pipeline.origins[name], sides, _difference(images, values), notes)

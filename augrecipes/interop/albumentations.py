@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from augrecipes.errors import RecipeError
@@ -12,6 +13,7 @@ from augrecipes.ops.constants import to_name
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
 from augrecipes.ops.outputs import OUTPUTS
+from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import OWN_CODE, REFUSED
 from augrecipes.ops.step import Step
 from augrecipes.recipe.grammar import GROUPS as GROUP_KEYS
@@ -31,6 +33,7 @@ from augrecipes.recipe.write import flow
 
 _CLASS = "__class_fullname__"
 ALWAYS = "always_apply"
+_REFERENCES = "reference_images"
 # What never took always_apply.
 _UNTIMED = (*GROUPS, COMPOSE, ONE_OR_OTHER, "BboxParams", "KeypointParams")
 UNKNOWN = "no release of albumentations has such an argument: 2.0.8 only warns of it, and does without"
@@ -43,8 +46,13 @@ def saved_of(transform: Any) -> dict[str, Any]:
     >>> saved_of(A.Blur(blur_limit=3, p=0.2))
     {'p': 0.2, 'blur_limit': [3, 3]}
     """
-    result = {key: value for key, value in transform.to_dict_private().items() if key != _CLASS}
     takes = takes_of(type(transform).__name__)
+    if hasattr(transform, _REFERENCES):  # which albumentations does not write down
+        known = {key: getattr(transform, key) for key in (*takes, _REFERENCES) if hasattr(transform, key)}
+        images = known[_REFERENCES] or ()
+        known[_REFERENCES] = images if all(isinstance(image, str) for image in images) else ()
+        return Arguments(known).plain()
+    result = {key: value for key, value in transform.to_dict_private().items() if key != _CLASS}
     empty: dict[str, Any] = {
         key: [] for key in takes if key not in result and getattr(transform, key, None) in ((), [])
     }
@@ -180,6 +188,8 @@ def _item(call: Call) -> Item:
         return _group(call)
     if make := {ONE_OR_OTHER: _one_or_other, FLIP: _flip}.get(call.name):
         return make(call)
+    if op_record(call.name).reads:
+        call = _with_references(call)
     if call.name in REFUSED:
         return LeftOut(call.name, REFUSED[call.name], call.place)
     ours = call.package.partition(".")[0] in ("", "albumentations", "augrecipes")
@@ -192,6 +202,16 @@ def _item(call: Call) -> Item:
         "here: augrecipes --plugin FILE.py import ..."
     )
     return LeftOut(call.name, why, call.place)
+
+
+def _with_references(call: Call) -> Call:
+    """The call with reference images that are paths under the name that they have here."""
+    renamed = {"references" if key == _REFERENCES else key: value for key, value in call.args.items()}
+    args = {key: value for key, value in renamed.items() if key not in ("read_fn", "metadata_key")}
+    unread = (
+        "" if args.get("references") or "_args_" in args else "has no paths of reference images: `references: FOLDER`"
+    )
+    return replace(call, args=args, unread=call.unread or unread)
 
 
 def _flip(call: Call) -> Item:

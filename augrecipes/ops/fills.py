@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat import Mixin
+from augrecipes.errors import DataError
 from augrecipes.ops.intervals import numbers
 from augrecipes.ops.step import Step
 
@@ -171,3 +172,17 @@ def holds(dtype: np.dtype[Any], number: float) -> bool:
     """Whether arrays of integers or booleans hold a number as it is."""
     low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     return low <= number <= high and number == int(number)
+
+
+def as_dtype(array: np.ndarray, name: str, dtype: str | None) -> np.ndarray:
+    """An array in a dtype, or as it is; DataError where that does not hold what is in it.
+
+    >>> as_dtype(np.array([[7]], np.uint16), "depth", "float32").dtype
+    dtype('float32')
+    """
+    if dtype is None or array.dtype == dtype:
+        return array
+    made = array.astype(dtype)
+    if not np.array_equal(made, array, equal_nan=array.dtype.kind == "f"):
+        raise DataError(f"{name} is {array.dtype} with values that {dtype} does not hold, as `targets:` says")
+    return made

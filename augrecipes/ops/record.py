@@ -122,6 +122,7 @@ class OpRecord:
         settled: of a step that stays in evaluation, from the arguments that take effect to those that leave nothing to
             draw; None: the middles of `neutral`, where these are all that it draws.
         module: of one of our own, where it lives.
+        reads: the argument that names image files and folders, counted from the recipe's file.
         joins_warps: a field that `fast` samples together with warps behind it.
         fast: of a class without a native op, what does its work faster, bit for bit: module and name in
             compiler/kernels.
@@ -184,6 +185,7 @@ class OpRecord:
     in_eval: tuple[Window | None, str] | None = None
     settled: Settled | None = None
     module: str = ""
+    reads: str = ""
     joins_warps: Literal["always", "where it leaves fewer pixels"] | None = None
     fast: str = ""
     native: Encoder | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any, TypeVar
 
 from augrecipes.compat.guard import albumentations, collected, is_validated
@@ -240,6 +241,8 @@ def keywords(step: Step) -> dict[str, Any]:
     {'limit': (-5, 5), 'border_mode': 2, 'p': 1.0}
     """
     arguments = {name: to_number(name, value) for name, value in tuples(step.args.plain()).items()}
+    if step.files:
+        arguments[op_record(step.name).reads] = tuple(str(Path(step.folder, name)) for name in step.files)
     return arguments if step.p is None else {**arguments, "p": float(step.p)}
 
 

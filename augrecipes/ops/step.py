@@ -51,6 +51,8 @@ class Step:
         position: where the step stands in its file.
         places: where each argument stands, by its name.
         ignored: lint codes silenced on the step's line.
+        files: that it reads, as the argument names them, from `folder` on.
+        folder: of the recipe's file.
         written: of a group that stands for a policy, the policy's name and arguments as a step; else None.
     """
 
@@ -67,6 +69,8 @@ class Step:
     position: Position = field(default=NOWHERE, compare=False)
     places: Arguments = field(default_factory=Arguments, compare=False)
     ignored: frozenset[str] = field(default=frozenset(), compare=False)
+    files: tuple[str, ...] = field(default=(), metadata=UNSAID)
+    folder: str = field(default="", compare=False)
     written: Step | None = field(default=None, compare=False)
 
     @property

@@ -16,6 +16,7 @@ from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import rgb_of_output
 from augrecipes.preview.rows import SheetRequest, annotated, left_out, output_text
 from augrecipes.preview.sheet import Sheet, checked_path, save_sheet
+from augrecipes.preview.stretch import stretch_of
 from augrecipes.progress import Progress
 from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -143,6 +144,7 @@ def batch_sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
         return labelled(sample.index, sample.run(pipeline, request.epoch))
 
     samples = [labelled(sample.sample.index, sample.outputs[0]) for sample in drawn]
+    stretch = stretch_of((image for sample in drawn for image in sample.sample.images.values()), recipe.inputs)
     stacked = {*pipeline.outputs, "mask", "label"}
     if len({str([(key, np.shape(sample[key])) for key in sample if key in stacked]) for sample in samples}) > 1:
         raise CollateError("samples differ in size, or in what they have: end `steps:` in a crop of fixed size")
@@ -154,13 +156,16 @@ def batch_sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     mixed = mix(recipe, values, key, count, read, len(files))
 
     def group(sample: Mapping[str, Any]) -> CellGroup:
-        cells = [Cell(rgb_of_output(sample[n], recipe.outputs.get(n, recipe.output))) for n in pipeline.outputs]
+        outputs = [(n, recipe.outputs.get(n, recipe.output)) for n in pipeline.outputs]
+        cells = [Cell(rgb_of_output(sample[name], output, stretch)) for name, output in outputs]
         if recipe.facts.annotated and cells[0].image is not None:
             cells = [annotated(cells[0].image, sample, recipe, table.box_classes or ())]
         return CellGroup(cells, _label_text(sample.get("label"), names))
 
     after = [{name: value[k] for name, value in mixed.items()} for k in range(len(samples))]
-    lines = request.lines(pipeline, f"epoch {request.epoch}", output_text(samples[0][pipeline.outputs[0]]))
+    lines = request.lines(
+        pipeline, f"epoch {request.epoch}", output_text(samples[0][pipeline.outputs[0]]), stretch.words
+    )
     rows = [SheetRow([*map(group, some)]) for some in (samples, after)]
     return Sheet(rows, f"{recipe.name}: a batch, and mixed", lines, left_out(skipped))
 

@@ -16,6 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.preview.stretch import NODATA, PLAIN, Stretch
 from augrecipes.recipe.model import Output
 
 RgbImage = NDArray[np.uint8]  # H×W×3 RGB
@@ -43,21 +44,30 @@ def size_text(image: NDArray[Any]) -> str:
     return f"{image.shape[1]}×{image.shape[0]}"
 
 
-def rgb_of_input(image: NDArray[Any]) -> RgbImage:
+def rgb_of_input(image: NDArray[Any], stretch: Stretch = PLAIN) -> RgbImage:
     """An image on its way through the steps (uint8 0..255 or float32 0..1, H×W[×C]) as an image.
+
+    Args:
+        image: as a step has left it.
+        stretch: of images of 16 bits, and floats that have a depth.
 
     >>> rgb_of_input(np.ones((2, 3), np.float32))[0, 0].tolist()
     [255, 255, 255]
     """
-    return rgb_of_output(image if image.ndim == 3 else image[..., None], _INPUT)
+    image = image if image.ndim == 3 else image[..., None]
+    if stretch.is_plain:
+        return rgb_of_output(image, _INPUT)
+    levels = levels_of(stretch.units(image), _INPUT)
+    return _stretched(levels, stretch, "rgb", stretch.missing(image, leaves=False))
 
 
-def rgb_of_output(image: NDArray[Any], output: Output) -> RgbImage:
+def rgb_of_output(image: NDArray[Any], output: Output, stretch: Stretch = PLAIN) -> RgbImage:
     """The last step's image as an image: layout, normalisation, range and colour order undone.
 
     Args:
         image: as the pipeline returned it.
         output: what the recipe asked for.
+        stretch: as for `rgb_of_input`.
 
     >>> image = np.zeros((3, 4, 6), np.float32)
     >>> rgb_of_output(image, Output(range=(-1.0, 1.0)))[0, 0].tolist()
@@ -65,14 +75,31 @@ def rgb_of_output(image: NDArray[Any], output: Output) -> RgbImage:
     """
     color = "rgb" if output.where == "device" and image.dtype == np.uint8 else output.color
     values = _channels_last(image, output)
-    if image.dtype != np.uint8 or color == "y":
-        levels = levels_of(image, output)
-        if color == "y":  # luma lies in 16..235
-            levels = (levels - 16) * np.float32(255 / 219)
-        values = np.rint(np.fmin(np.fmax(levels, 0), 255)).astype(np.uint8)  # what is no number becomes 0
-    if values.shape[2] < 3:  # one is grey; of two, the first is shown
+    if image.dtype == np.uint8 and color != "y" and stretch.is_plain:
+        return _three_channels(values, color)
+    levels = levels_of(image, output)
+    if color == "y":  # luma lies in 16..235
+        levels = (levels - 16) * np.float32(255 / 219)
+    return _stretched(levels, stretch, color, stretch.missing(values, leaves=True))
+
+
+def _stretched(
+    levels: NDArray[np.float32], stretch: Stretch, color: str, missing: NDArray[np.bool_] | None
+) -> RgbImage:
+    """Levels of 0..255, H×W×C, as an image."""
+    levels = levels if stretch.is_plain else stretch.levels(levels)
+    values = np.rint(np.fmin(np.fmax(levels, 0), 255)).astype(np.uint8)  # what is no number becomes 0
+    shown = _three_channels(values, color)
+    if missing is not None:
+        shown[missing] = NODATA
+    return shown
+
+
+def _three_channels(values: NDArray[np.uint8], color: str) -> RgbImage:
+    """The channels that are shown: one is grey; of two the first, of many three."""
+    if values.shape[2] < 3:
         values = np.repeat(values[..., :1], 3, axis=2)
-    return np.ascontiguousarray(values[..., 2::-1] if color == "bgr" else values[..., :3])  # of many, three are shown
+    return np.ascontiguousarray(values[..., 2::-1] if color == "bgr" else values[..., :3])
 
 
 def levels_of(image: NDArray[Any], output: Output) -> NDArray[np.float32]:

@@ -18,6 +18,7 @@ from augrecipes.ops.box_formats import corners_px
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import RgbImage, amplified, rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.overlay import render_boxes, render_keypoints, render_mask
+from augrecipes.preview.stretch import Stretch
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.opening import Data, StrPath, open_data, words_of
@@ -117,7 +118,7 @@ class SheetRequest:
             often = "one draw an epoch" if draws(pipeline) else "the same in every epoch"
         facts = " · ".join((
             f"digest {recipe.digest[:8]}", f"seed {pipeline.compiled.seed}", mode, f"optimize {pipeline.optimize}",
-            f"after each step, epoch {self.epoch}" if self.stages else often, f"output {output}", *more,
+            f"after each step, epoch {self.epoch}" if self.stages else often, f"output {output}", *filter(None, more),
         ))  # fmt: skip
         return [line for line in (recipe.about, facts) if line]
 
@@ -256,7 +257,7 @@ def comparison_row(
     sample: Sample,
     name: str,
     origin: str,
-    sides: Sequence[tuple[str, Recipe, Mapping[str, Any]]],
+    sides: Sequence[tuple[str, Recipe, Mapping[str, Any], Stretch]],
     difference: CellGroup,
     notes: Sequence[str],
 ) -> SheetRow:
@@ -266,19 +267,19 @@ def comparison_row(
         sample: as it was read.
         name: of the target.
         origin: of the target that it is made of.
-        sides: a label, the recipe, and what it made.
+        sides: a label, the recipe, what it made, and how that is shown.
         difference: stands last.
         notes: what there is to say of it.
     """
     groups, facts = [], sides[0][1].facts
-    for label, recipe, out in sides:
-        image = rgb_of_output(out[name], recipe.outputs.get(name, recipe.output))
+    for label, recipe, out, stretch in sides:
+        image = rgb_of_output(out[name], recipe.outputs.get(name, recipe.output), stretch)
         groups.append(CellGroup([annotated(image, out, recipe)], f"{label} · {size_text(image)} · {out[name].dtype}"))
-    image = rgb_of_input(sample.images[origin])
+    image = rgb_of_input(sample.images[origin], sides[0][3])
     source = CellGroup([annotated(image, sample.rest, sides[0][1])], f"source · {size_text(image)}", quiet=True)
     index = f"index {sample.index}" + (f" · tile {sample.tile}" if facts.tiles else "")
-    words = [*([name] if facts.scales else []), index, *notes]
-    return SheetRow([*groups, difference], source, short_path(sample.path), [" · ".join(words)])
+    words = [*([name] if facts.scales else []), index, *notes, *dict.fromkeys(stretch.words for *_, stretch in sides)]
+    return SheetRow([*groups, difference], source, short_path(sample.path), [" · ".join(filter(None, words))])
 
 
 def stage_groups(

@@ -24,6 +24,7 @@ from augrecipes.recipe.kinds import owners
 from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, from_value, plain
 from augrecipes.recipe.problems import near
+from augrecipes.recipe.step_files import reference_files
 
 RESERVED = ("p", *STEP_KEYS)
 _GROUPS = {name: own_part(schema) for name, schema in (grammar.GROUPS | grammar.POLICIES).items()}
@@ -78,7 +79,8 @@ def _build(context: Context, node: Node, inside: tuple[str, ...], label: str = "
     if takes_steps and "steps" in body.entries:
         children = build_steps(context, body.entries["steps"], f"{name}.steps", (*inside, name))
     arguments = _arguments(context, name, body, place)
-    step = placed_step(context, name, body, place, arguments, steps=children, schedule=scheduled, **reserved)
+    more = reserved | reference_files(context, name, body)
+    step = placed_step(context, name, body, place, arguments, steps=children, schedule=scheduled, **more)
     _check_step(context, step, body, place, before)
     for other in earlier:
         if len(context.problems) == before:

@@ -22,7 +22,7 @@ LikeName = Literal["image", "mask", "masks", "vectors", "normals"]
 _MOST = 64  # pixels along one of the other grid
 # Channels of those that have a fixed number of them; masks have no axis of channels.
 CHANNELS: dict[str, int] = {"mask": 1, "masks": 1, "vectors": 2, "normals": 3}
-_DTYPES = {"image": ("uint8", "uint16", "float32"), "vectors": ("float32",), "normals": ("float32",)}
+_DTYPES = {"image": ("uint8", "float32"), "vectors": ("float32",), "normals": ("float32",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,11 @@ def coarsest_cell(targets: Mapping[str, Target]) -> int:
     return max((target.factor.denominator for target in targets.values()), default=1)
 
 
+def missing_targets(targets: Mapping[str, Target], there: Any) -> list[str]:
+    """Names of targets that a sample must have, and that are not there."""
+    return [name for name, target in targets.items() if target.presence == "required" and name not in there]
+
+
 def build_targets(context: Context, top: MappingNode, inputs: Inputs) -> dict[str, Target]:
     """What `targets:` says, at the top or in `inputs:`; what is wrong is noted and left out."""
     targets: dict[str, Target] = {}
@@ -134,10 +139,9 @@ def _contradictions(target: Target, inputs: Inputs) -> Iterator[tuple[str, str]]
     channels = CHANNELS.get(like, inputs.channels)
     if target.share != "all" and not target.is_image:
         yield "share", f"no step changes the values of {like}: it goes with `like: image`"
-    if target.dtype not in (None, *_DTYPES.get(like, (target.dtype,))):
-        yield "dtype", f"{like} are {' or '.join(_DTYPES[like])}: leave it out"
-    elif target.is_image and target.dtype not in (None, inputs.dtype or target.dtype):
-        yield "dtype", f"images of this recipe are {inputs.dtype}, as `inputs:` says: leave it out"
+    dtypes = (inputs.dtype,) if target.is_image and inputs.dtype else _DTYPES.get(like)
+    if target.dtype is not None and dtypes and target.dtype not in dtypes:
+        yield "dtype", f"{like} of this recipe are {' or '.join(dtypes)}: leave it out"
     if isinstance(fill, tuple) and (like in ("mask", "masks") or channels not in (None, len(fill))):
         yield "fill", f"is one number{'' if like in ('mask', 'masks') else f', or one for each of {channels} channels'}"
     scale = target.scale

@@ -12,6 +12,7 @@ from augrecipes.errors import DataError
 from augrecipes.paths import is_archive
 from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.targets import missing_targets
 from augrecipes.sources.annotations.records import AnnotationOptions, Crowds
 from augrecipes.sources.annotations.table import is_annotated, is_given_as_data, table_of_annotations
 from augrecipes.sources.columns import Columns
@@ -33,6 +34,7 @@ def as_table(
     masks: PathLike | Sequence[PathLike] | None, split: str | None = None, *, check: bool, cache: bool, layout: Layout,
     exif: Exif = "apply", columns: Mapping[str, str] | None = None, box_classes: Sequence[str] | None = None,
     crowds: Crowds = "drop", drop_shapes: Sequence[str] = (), outside: bool = False, findings: Findings | None = None,
+    targets: Mapping[str, PathLike | Sequence[PathLike]] | None = None,
 ) -> Columns:  # fmt: skip
     """The samples in `root` or in `files`, with the targets that `recipe` takes.
 
@@ -41,14 +43,18 @@ def as_table(
     if archives := [path for path in map(os.fsdecode, as_list(root)) if is_archive(path)]:
         raise DataError("is a tar archive, whose samples ar.Samples takes", archives[0])
     annotated = files is not None and is_annotated(files)
-    check_source(None if annotated else root, files, split, masks=masks, columns=columns)
+    check_source(None if annotated else root, files, split, masks=masks, columns=columns, targets=targets)
+    if strange := [name for name in targets or () if name not in recipe.targets]:
+        known = ", ".join(recipe.targets) or "none"
+        raise ValueError(f"targets= names {strange[0]!r}, and the recipe's `targets:` are {known}")
     noted = Findings() if findings is None else findings
     if files is None:
-        table = table_of_folders(as_list(root), as_list(masks), noted, cache=cache, layout=layout)
+        named = {name: as_list(paths) for name, paths in (targets or {}).items()}
+        table = table_of_folders(as_list(root), as_list(masks), noted, cache=cache, layout=layout, targets=named)
     elif not annotated:
         if box_classes is not None:
             raise ValueError("box_classes= goes with annotations; this CSV file has one row an image")
-        how: dict[str, Any] = {"check": check, "renamed": columns, "outside": outside}
+        how: dict[str, Any] = {"check": check, "renamed": columns, "outside": outside, "targets": [*recipe.targets]}
         table = table_of_csv(files, split, noted, taken=recipe.inputs.taken, **how)
     else:
         for wrong, what in (
@@ -81,7 +87,8 @@ def as_given(recipe: Recipe, data: Any) -> DataArguments:
 
     Folders and images are roots; CSV files are files, and of images annotations, too (of a folder see
     `is_given_as_data`). `{"files": ..., "split": ...}` names what a Dataset takes beside its files, and
-    by `images` the folder of the images of annotations; `{"slides": ..., "mpp": ...}` what `SlideBags` takes.
+    by `images` the folder of the images of annotations; `{"slides": ..., "mpp": ...}` what `SlideBags` takes;
+    `{"image": ..., "after": ...}` folders, or templates of names, of images and of further targets of a recipe.
 
     Raises:
         DataError: folders by target for a recipe that has none, or other names than these.
@@ -102,6 +109,8 @@ def _by_name(recipe: Recipe, data: Mapping[str, Any]) -> DataArguments:
             raise DataError(f"{', '.join(f'{name}=' for name in strange)}: {what}")
         more = {name: value for name, value in data.items() if name in OF_FILES}
         return DataArguments(data.get("images"), data[FILES], more)
+    if "image" in data and {*data} <= {"image", *recipe.targets}:
+        return DataArguments(data["image"], None, {"targets": {name: data[name] for name in data if name != "image"}})
     if recipe.facts.tiles and "slides" in data:
         return DataArguments(kinds.part(recipe.kind, "reader").slides_of(data))
     if recipe.facts.scales:
@@ -122,7 +131,8 @@ def check_source(root: Any, files: Any, split: str | None, **beside: Any) -> Non
         if value is not None and files is None and name == "columns":
             raise ValueError("columns= goes with files=: it says what a CSV file calls its columns")
         if value is not None and files is not None and name != "columns":
-            raise ValueError(f"{name}= goes with root=; a CSV file has a column `{name.removesuffix('s')}`")
+            column = "columns of their names" if name == "targets" else f"a column `{name.removesuffix('s')}`"
+            raise ValueError(f"{name}= goes with root=; a CSV file has {column}")
 
 
 def as_list(paths: PathLike | Sequence[PathLike] | None) -> list[PathLike]:
@@ -138,7 +148,7 @@ def as_list(paths: PathLike | Sequence[PathLike] | None) -> list[PathLike]:
 def check_targets(recipe: Recipe, table: Columns) -> None:
     """DataError where the recipe asks for a target that the data has not, or masks were given that it cannot take."""
     own = {"mask": table.masked, "boxes": table.boxes is not None, "keypoints": table.keypoints is not None}
-    targets = {name for name, there in own.items() if there}
+    targets = {*table.targets, *(name for name, there in own.items() if there)}
     for text in wrong_targets(recipe, targets):
         raise DataError(text)
     tell_of_absent(recipe, targets)
@@ -155,6 +165,9 @@ def wrong_targets(recipe: Recipe, targets: Container[str]) -> Iterator[str]:
         if presence == "absent" and name in targets:
             text = f"recipe {recipe.name!r} does not take {name} (its `inputs:` say `{name}: absent`)"
             yield f"{text}: change the recipe, or leave out masks="
+    for name in missing_targets(recipe.targets, targets):
+        source = f"targets={{{name!r}: ...}} (a folder, or a template), or a CSV column `{name}`"
+        yield f"recipe {recipe.name!r} requires {name}, and the data has none: give {source}"
 
 
 def absent_targets(recipe: Recipe, targets: Container[str]) -> list[str]:

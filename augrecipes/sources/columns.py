@@ -18,6 +18,7 @@ from augrecipes.sharing import SpawnShared
 from augrecipes.sources.files import read_files
 from augrecipes.sources.paths import PathTable, parts_of
 from augrecipes.sources.polygons import Outlines
+from augrecipes.sources.scene_files import read_targets
 
 # Keys of samples for the numbers of boxes and of keypoints.
 NUMBERS = {"boxes": ("object",), "keypoints": ("keypoint_object", "keypoint_number")}
@@ -117,6 +118,7 @@ class Columns(SpawnShared):
         groups: text (n,).
         weights: float64 (n,).
         masks: paths of the masks.
+        targets: paths of further targets of the scenes, by name.
         boxes: boxes and their labels.
         keypoints: points.
         outlines: what objects cover, drawn as masks.
@@ -134,6 +136,7 @@ class Columns(SpawnShared):
     groups: npt.NDArray[np.str_] | None = None
     weights: npt.NDArray[np.float64] | None = None
     masks: PathTable | None = None
+    targets: Mapping[str, PathTable] = field(default_factory=dict)
     boxes: Ragged | None = None
     keypoints: Ragged | None = None
     outlines: Outlines | None = None
@@ -193,7 +196,7 @@ class Columns(SpawnShared):
     def digest(self) -> str:
         """16 hex digits that name the list of samples: file names below their roots, masks, labels, points."""
         parts: list[Any] = [] if [*self.files] == ["image"] else ["\n".join(self.files).encode()]
-        for names in (*self.files.values(), self.masks):
+        for names in (*self.files.values(), self.masks, *self.targets.values()):
             parts += [] if names is None else [names.blob, names.offsets]
         parts.append(self.labels)
         for rows in (self.boxes, self.keypoints):
@@ -209,7 +212,7 @@ class Columns(SpawnShared):
         images = self.images_by_target()
         # A mask that is drawn comes with its image.
         masks = self.masks or (None if self.outlines is None else next(iter(images.values())))
-        return {**images, **({} if masks is None else {"mask": masks})}
+        return {**images, **({} if masks is None else {"mask": masks}), **self.targets}
 
     @property
     def masked(self) -> bool:
@@ -253,7 +256,9 @@ class Columns(SpawnShared):
 
     def parts(self, unit: int, inputs: Any, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a pipeline takes of a unit, and what travels beside it; see `augrecipes.sources.files.read_files`."""
-        return read_files(self, unit, inputs, **how), {}
+        read = read_files(self, unit, inputs, **how)
+        name, path = next(iter(self.paths(unit).items()))
+        return read | dict(read_targets(self.targets, unit, inputs, (path, read.get(name)), **how)), {}
 
     def read(self, unit: int, inputs: Any, **how: Any) -> dict[str, Any]:
         """What a pipeline takes of a unit."""

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from augrecipes.errors import DataError, counted
 from augrecipes.sources.annotations.records import RecordError
 from augrecipes.sources.columns import Columns, Ragged, number
-from augrecipes.sources.csv_list import CsvRows, columns_at, read_rows
+from augrecipes.sources.csv_list import COLUMNS, CsvRows, columns_at, read_rows
 from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.names import by_scene, match_folders, stem, template
@@ -35,6 +37,7 @@ def table_of_folders(
     *,
     cache: bool = True,
     layout: Layout = "auto",
+    targets: Mapping[str, Sequence[PathLike]] | None = None,
 ) -> Columns:
     """The images below folders (class folders, or images side by side), without those that have not one mask each.
 
@@ -42,70 +45,104 @@ def table_of_folders(
         roots: folders; their classes are numbered together.
         masks: folders with a mask for every image, under the same name but for the extension; laid out like the
             roots, or flat. Or a template. None of either: no masks.
-        findings: takes images without a mask, or with several.
+        findings: takes images without a mask or a target, or with several.
         cache: keep the listing in a file in the user's cache folder.
         layout: of the roots; see `augrecipes.sources.listing`.
+        targets: the same as `masks` of further targets, by name.
 
     Raises:
         DataError: a folder is missing or empty, or no file is named by the template.
         ValueError: a template with more or less than one `{stem}` in its last part.
     """
     table = list_folders(roots, cache=cache, layout=layout)
-    if not masks:
+    beside = ({"mask": masks} if masks else {}) | dict(targets or {})
+    if not beside:
         return table
-    keep, matched = _match_masks(table.images, roots, masks, findings, cache=cache)
+    named = {what: PartnerNames.of(paths, what) for what, paths in beside.items()}
+    stems = {k: stem(table.images.name(k)) for k in range(len(table))}
+    own = dict(stems)
+    for names in (one for one in named.values() if not one.folders):  # those beside the images are none themselves
+        for k in {k for some in by_scene(stems, names.pattern).values() for k in some}:
+            own.pop(k, None)
+    matches = {what: _match(table.images, own, roots, one, findings, cache=cache) for what, one in named.items()}
+    keep = sorted(set[int].intersection(*(set(chosen) for chosen, _ in matches.values())))
+    matched = {what: others.take([chosen[k] for k in keep]) for what, (chosen, others) in matches.items()}
     if len(keep) < len(table):
         labels = None if table.labels is None else table.labels[keep]
         table = replace(table, files={"image": table.images.take(keep)}, labels=labels)
-    return replace(table, masks=matched)
+    return replace(table, masks=matched.pop("mask", None), targets=matched)
 
 
-def _match_masks(
-    images: PathTable, roots: Sequence[PathLike], masks: Sequence[PathLike], findings: Findings, *, cache: bool
-) -> tuple[list[int], PathTable]:
-    """Positions of the images that have one mask, and the masks; folders count where both have the same ones."""
-    folders, named = masks, template("{}")
-    if last := _template(masks):
-        folder, last = os.path.split(last)
-        folders, named = [folder] if folder else [], template(last.removesuffix(".*").replace(_STEM, "{}"))
+class PartnerNames(NamedTuple):
+    """What the masks of images, or their files of another target, are called.
+
+    Attributes:
+        what: `mask`, or the target's name.
+        folders: that they lie in; none: beside the images.
+        last: the template of their names; empty where folders alone were given.
+        pattern: the same without the extension.
+    """
+
+    what: str
+    folders: Sequence[PathLike]
+    last: str
+    pattern: re.Pattern[str]
+
+    @classmethod
+    def of(cls, paths: Sequence[PathLike], what: str) -> PartnerNames:
+        """Those of folders, or of a template; ValueError for one with more or less than one `{stem}` in its name."""
+        if not any(_STEM in os.fsdecode(path) for path in paths):
+            return cls(what, paths, "", template("{}"))
+        given = "masks=" if what == "mask" else f"targets[{what!r}]="
+        if len(paths) > 1:
+            raise ValueError(f"{given} takes one template, or folders")
+        text = os.fsdecode(paths[0])
+        folder, last = os.path.split(text)
+        if _STEM in folder or last.count(_STEM) != 1 or (not folder and last.startswith(f"{_STEM}.")):
+            rule = f"should have one {_STEM} in the name of the file, and not name the images themselves"
+            raise ValueError(f"{given}{text!r} {rule}: {what}s/{_STEM}_{what}.png, or a folder")
+        return cls(what, [folder] if folder else [], last, template(last.removesuffix(".*").replace(_STEM, "{}")))
+
+
+def _match(
+    images: PathTable, own: Mapping[int, str], roots: Sequence[PathLike], names: PartnerNames, findings: Findings, *,
+    cache: bool,
+) -> tuple[dict[int, int], PathTable]:  # fmt: skip
+    """The partner of each image that has one, by their positions; and all partners. Folders count where both have the
+    same ones.
+
+    Args:
+        images: all files.
+        own: names without extension of those that are images.
+        roots: of the images.
+        names: of the partners.
+        findings: takes images without a partner, or with several.
+        cache: as of `table_of_folders`.
+    """
+    what, folders, last, named = names
     table = list_folders(folders, cache=cache, layout="flat").images if folders else images
-    files = {k: stem(table.name(k)) for k in range(len(table))}
-    mask_scenes = by_scene(files, named)
-    taken = {k for some in mask_scenes.values() for k in some} if table is images else set()
-    own = {k: stem(images.name(k)) for k in range(len(images)) if k not in taken}
-    if not mask_scenes or not own:
-        what = "all files here are named {}: there are no images" if mask_scenes else "no file here is named {}"
-        raise DataError(what.format(last), ", ".join(map(os.fsdecode, folders or roots)))
-    image_scenes, mask_scenes = match_folders(by_scene(own, template("{}")), mask_scenes)
+    theirs = by_scene({k: stem(table.name(k)) for k in range(len(table))}, named)
+    if not theirs or not own:
+        problem = "all files here are named {}: there are no images" if theirs else "no file here is named {}"
+        raise DataError(problem.format(last), ", ".join(map(os.fsdecode, folders or roots)))
+    scenes, theirs = match_folders(by_scene(own, template("{}")), theirs)
     chosen: dict[int, int] = {}
     wrong: dict[int, str] = {}
-    for scene, numbers in image_scenes.items():
-        matched = mask_scenes.get(scene, [])
+    for scene, numbers in scenes.items():
+        matched = theirs.get(scene, [])
         if len(numbers) == len(matched) == 1:
             chosen[numbers[0]] = matched[0]
-        else:
-            some = f"{counted(len(matched), 'mask')} for {counted(len(numbers), 'image')} of this name"
-            what = f"{some}: {', '.join(table[k] for k in matched)}" if matched else "no mask"
-            wrong |= dict.fromkeys(numbers, what)
+            continue
+        problem = f"{counted(len(matched), what)} for {counted(len(numbers), 'image')} of this name"
+        problem = f"{problem}: {', '.join(table[k] for k in matched)}" if matched else f"no {what}"
+        if not matched and what != "mask":
+            file = Path(os.fsdecode(folders[0]) if folders else "", (last or f"{_STEM}.*").replace(_STEM, scene[1]))
+            problem += f", which should be {file}"
+        wrong |= dict.fromkeys(numbers, problem)
     findings.defects += [Defect("missing", (images[i],), f"{images[i]}: {wrong[i]}") for i in sorted(wrong)]
-    if unused := sum(map(len, mask_scenes.values())) - len(chosen):
-        findings.notes.append(f"{counted(unused, 'mask')} without an image")
-    keep = sorted(chosen)
-    return keep, table.take([chosen[i] for i in keep])
-
-
-def _template(masks: Sequence[PathLike]) -> str:
-    """The template of masks; empty where they lie in folders."""
-    if not any(_STEM in os.fsdecode(path) for path in masks):
-        return ""
-    if len(masks) > 1:
-        raise ValueError("masks= takes one template, or folders")
-    text = os.fsdecode(masks[0])
-    folder, last = os.path.split(text)
-    if _STEM in folder or last.count(_STEM) != 1 or (not folder and last.startswith(f"{_STEM}.")):
-        what = f"should have one {_STEM} in the name of the file, and not name the images themselves"
-        raise ValueError(f"masks={text!r} {what}: masks/{_STEM}_mask.png, or a folder")
-    return text
+    if unused := sum(map(len, theirs.values())) - len(chosen):
+        findings.notes.append(f"{counted(unused, what)} without an image")
+    return chosen, table
 
 
 def table_of_csv(
@@ -117,6 +154,7 @@ def table_of_csv(
     taken: frozenset[str] = frozenset({"mask", *_POINTS}),
     renamed: Mapping[str, str] | None = None,
     outside: bool = False,
+    targets: Sequence[str] = (),
 ) -> Columns:
     """The samples that a CSV file lists, without the rows that cannot be used.
 
@@ -128,14 +166,16 @@ def table_of_csv(
         taken: which of the columns `mask`, `boxes` and `keypoints` are looked into: a file may have them for others.
         renamed: what the file calls its columns, by the names that they have here.
         outside: whether files may lie outside of the CSV file's folder, or on another server.
+        targets: further targets of the recipe, each a column of paths.
 
     Raises:
         DataError: the file as a whole is not as it should be.
     """
-    every = read_rows(path, renamed=renamed)
+    every = read_rows(path, (*COLUMNS, *targets), renamed=renamed)
     keep = every.of_split(split)
-    rows, read = every.select(keep), every.columns.keys() & {"image", *taken}
-    files = {name: rows.paths(name, check=check, outside=outside) for name in ("image", "mask") if name in read}
+    rows, read = every.select(keep), every.columns.keys() & {"image", *taken, *targets}
+    columns = [name for name in ("image", "mask", *targets) if name in read]
+    files = {name: rows.paths(name, check=check, outside=outside) for name in columns}
     points = {name: _points(every, name) for name in _POINTS if name in read}
     fields = every.fields(keep)
     findings.rows(every.path, every.problems)
@@ -146,6 +186,7 @@ def table_of_csv(
     return Columns(
         files={"image": files["image"]},
         masks=files.get("mask"),
+        targets={name: files[name] for name in targets if name in files},
         lines=np.array(rows.lines, np.int64),
         **fields,
         **{name: numbers.take(keep) for name, numbers in points.items()},  # type: ignore[arg-type]

@@ -14,7 +14,8 @@ from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.columns import GivenTable, Ragged, digest_of
 from augrecipes.sources.opened import NamedSource, OpenedSource, column_of, known_columns
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.sample_inputs import AXES, Axes, is_image, plain, plain_array, split_parts
+from augrecipes.sources.sample_inputs import AXES, Axes, is_image, plain, plain_array
+from augrecipes.sources.scene_files import split_scene
 
 # What images are called in the rows of Hugging Face, WebDataset and others.
 IMAGE_KEYS = (
@@ -101,12 +102,14 @@ class SourceTable(GivenTable):
         rows: where their parts stand in them.
         axes: of arrays and tensors.
         length: how many there are.
+        further: targets of the recipe.
     """
 
     source: OpenedSource
     rows: RowKeys
     axes: Axes
     length: int
+    further: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -115,7 +118,7 @@ class SourceTable(GivenTable):
 
     def read_for(self, recipe: Recipe, targets: Sequence[str]) -> Self:
         """The same samples for a recipe, and the images of it that are read."""
-        table = replace(self, rows=RowKeys(self.rows.keys, tuple(targets)))
+        table = replace(self, rows=RowKeys(self.rows.keys, tuple(targets)), further=tuple(recipe.targets))
         there = table.annotations(recipe.inputs)
         return replace(
             table,
@@ -169,7 +172,7 @@ class SourceTable(GivenTable):
         """What tells the pixels of a sample from others that are given for it another day."""
         try:
             parts = self._parts(unit)
-            values = [parts[name] for name in (*self.rows.images, "mask") if name in parts]
+            values = [parts[name] for name in (*self.rows.images, "mask", *self.further) if name in parts]
             return digest_of(*(value if isinstance(value, bytes) else plain_array(value) for value in values))
         except (DataError, TypeError, ValueError):
             return "gone"
@@ -178,11 +181,11 @@ class SourceTable(GivenTable):
 
     def parts(self, unit: int, inputs: Inputs, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a pipeline takes of a sample, and what else belongs to it; errors of both."""
-        return split_parts(self.rows.named(self.source.read(unit)), inputs, self.rows.images, self.axes, **how)
+        return split_scene(self.rows.named(self.source.read(unit)), inputs, self.rows.images, self.axes, **how)
 
     def read(self, unit: int, inputs: Inputs, **how: Any) -> dict[str, Any]:
         """What a pipeline takes of a sample, which is had once for all who ask for it one after another."""
-        return split_parts(self._parts(unit), inputs, self.rows.images, self.axes, **how)[0]
+        return split_scene(self._parts(unit), inputs, self.rows.images, self.axes, **how)[0]
 
     def _parts(self, unit: int) -> dict[str, Any]:
         """The parts of a sample, once for all who ask for them one after another."""

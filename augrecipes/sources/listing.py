@@ -29,9 +29,10 @@ import numpy as np
 
 from augrecipes import cache as caches
 from augrecipes.errors import DataError, counted
+from augrecipes.paths import EXTENSIONS, SKIPPED, is_image
 from augrecipes.remote import RemotePath, is_pattern, remote_place
 from augrecipes.sources.columns import Columns
-from augrecipes.sources.names import EXTENSIONS, SKIPPED, is_folder, is_image
+from augrecipes.sources.names import is_folder
 from augrecipes.sources.paths import PathLike, PathTable
 
 _log = logging.getLogger("augrecipes")

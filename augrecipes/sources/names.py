@@ -1,4 +1,4 @@
-"""Names of files: which are images, which are passed over, and which are of one scene by templates of names."""
+"""Names of files: which are folders, and which are of one scene by templates of names."""
 
 from __future__ import annotations
 
@@ -11,26 +11,14 @@ from collections.abc import Mapping
 from typing import TypeAlias, TypeVar
 
 from augrecipes.errors import DataError
+from augrecipes.paths import EXTENSIONS, is_image
 
 _log = logging.getLogger("augrecipes")
-EXTENSIONS = frozenset(b"jpg jpeg jpe png bmp tif tiff webp gif pgm ppm pbm pnm jp2 j2k avif npy".split())
-# What is hidden, and what systems put into folders: macOS, disk stations (Synology, QNAP), Windows, Linux.
-SKIPPED = re.compile(
-    rb"\.|(__macosx|network trash folder|temporary items|@eadir|@tmp|@recycle|@recently-snapshot|#recycle|#snapshot"
-    rb"|\$recycle\.bin|system volume information|found\.\d{3}|lost\+found)$",
-    re.IGNORECASE,
-)
 SceneName = tuple[str, str]  # its folder, and its name there
 T = TypeVar("T")
 Scenes: TypeAlias = dict[SceneName, list[T]]
 
 _EXTENSION = re.compile(rf"\.(?i:{'|'.join(sorted(os.fsdecode(name) for name in EXTENSIONS))})$")
-
-
-def is_image(name: str | bytes) -> bool:
-    """Whether a file's name ends as those of images do."""
-    encoded = os.fsencode(name)
-    return b"." in encoded and encoded.rpartition(b".")[2].lower() in EXTENSIONS
 
 
 def is_folder(entry: os.DirEntry[bytes]) -> bool:

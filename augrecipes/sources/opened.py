@@ -17,8 +17,8 @@ from augrecipes.images.arrays import LONGEST, rows, saved_array
 from augrecipes.images.encoded import data_errors
 from augrecipes.images.format import stage
 from augrecipes.images.reading import open_file
-from augrecipes.paths import is_archive
-from augrecipes.sources.names import is_folder, is_image
+from augrecipes.paths import is_archive, is_image
+from augrecipes.sources.names import is_folder
 from augrecipes.sources.sample_inputs import one_each
 from augrecipes.sources.source import Source, is_source
 from augrecipes.sources.tar.shards import TarShards

@@ -52,7 +52,7 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
     >>> as_image(np.zeros((2, 3), np.uint8), channels=3).shape
     (2, 3, 3)
     """
-    if (file := _file(value)) is not None:
+    if (file := file_of(value)) is not None:
         image = encoded(file, name="", **decode) if isinstance(file, bytes) else open_encoded(file, **decode)
         return image if undecoded else image.array()
     channels: int | None = decode.get("channels", 3)
@@ -121,7 +121,7 @@ def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any =
     >>> as_labels(np.array([[[0, 7, 300]]]), max_pixels=9)
     array([[  0,   7, 300]], dtype=uint16)
     """
-    if (file := _file(value)) is not None:
+    if (file := file_of(value)) is not None:
         how = {"exif": exif, "max_pixels": max_pixels, "frames": frames}
         return decode_mask(file, name="", **how) if isinstance(file, bytes) else read_mask(file, **how)
     _check_lossless(value)
@@ -150,7 +150,7 @@ def plain_array(value: Any) -> NDArray[Any]:
     return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
 
 
-def _file(value: Any) -> bytes | str | None:
+def file_of(value: Any) -> bytes | str | None:
     """The bytes of a file, or its path; None where it is neither."""
     if isinstance(value, dict) and value.keys() <= {"bytes", "path"}:
         value = value.get("bytes") or value.get("path")
@@ -251,7 +251,7 @@ def split_parts(
         value = parts.pop(name, None)
         if names is None or name in names:
             if value is None:
-                raise DataError(f"has no {name}{_there(parts)}")
+                raise DataError(f"has no {name}{there(parts)}")
             targets[name] = _saying(name, as_image, value, axes=axes, undecoded=undecoded, **decode)
     for name in inputs.taken & parts.keys():
         if (value := parts.pop(name)) is None:
@@ -272,11 +272,12 @@ def split_parts(
             targets[beside] = plain_array(parts.pop(beside))
     for name, presence in inputs.presence.items():
         if presence == "required" and name not in targets:
-            raise DataError(f"the recipe requires {name}, and this sample has none{_there(parts)}")
+            raise DataError(f"the recipe requires {name}, and this sample has none{there(parts)}")
     return targets, {name: plain(name, value) for name, value in parts.items() if name not in ANNOTATIONS}
 
 
-def _there(parts: Mapping[str, Any]) -> str:
+def there(parts: Mapping[str, Any]) -> str:
+    """What a sample has instead, for messages."""
     known = ", ".join(map(repr, parts)) or "nothing else"
     return f'; there is {known}: say what it is called, as in keys={{"image": "photo"}}'
 

@@ -10,7 +10,6 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from augrecipes.compiler.explain import explain
 from augrecipes.compiler.rewrite.rules import rules_for
@@ -21,8 +20,8 @@ from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.machine import cores
 from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
-from augrecipes.preview.display import amplified, at_size, rgb_of_input, rgb_of_output, within
-from augrecipes.recipe.model import UINT8_HWC, Inputs, Step
+from augrecipes.preview.display import RgbImage, amplified, at_size, rgb_of_input, rgb_of_output, within
+from augrecipes.recipe.model import UINT8_HWC, Inputs, Output, Step
 from augrecipes.studio.editing import steps_by_path
 from augrecipes.studio.file import argument_of
 from augrecipes.studio.jobs import go_on
@@ -61,6 +60,8 @@ def extremes(studio: Studio, request: ViewRequest) -> dict[str, Any]:
     traced = pipeline.stages(index, epoch, sample.tile)(**sample.targets)
     last = traced[-1][1] if traced else sample.images
     images = {name: whole(image) for name, image in (last if isinstance(last, Mapping) else {"image": last}).items()}
+    stretch = view.stretch(sample)
+    before = {name: rgb_of_input(image, stretch) for name, image in images.items()}
     # In a Degrade it makes an image with the others, and with their draws.
     in_degrade = top.name == groups.DEGRADE and step is not top
     ways = list(_ways(step))
@@ -73,12 +74,13 @@ def extremes(studio: Studio, request: ViewRequest) -> dict[str, Any]:
         with suppress(DataError):  # the step fails in this way
             at = pipeline.at(index, epoch if in_degrade else epoch + number)
             out = at(**{name: images[name] for name in pipeline.targets})
-            tried.append(_change(step, out, pipeline.outputs, images))
+            shown = {name: rgb_of_output(out[name], pipeline.recipe.output, stretch) for name in pipeline.outputs}
+            tried.append(_change(step, out, shown, before))
     if not tried:
         raise DataError("the step fails on this sample in every way that was tried", sample.path, step.site)
     tried.sort(key=itemgetter(0))
     return {
-        which: {**view.put(rgb_of_input(image)), "words": words, "apart": distance, "target": target}
+        which: {**view.put(image), "words": words, "apart": distance, "target": target}
         for which, (distance, target, image, words) in (("least", tried[0]), ("most", tried[-1]))
     }
 
@@ -101,8 +103,10 @@ def _outermost(path: str) -> str:
 
 def _compiled(view: View, steps: Sequence[Step], later: Sequence[Step], **more: Any) -> Pipeline:
     """Some steps by themselves; the targets that steps `behind` them make are not there yet."""
-    output: dict[str, Any] = {"output": UINT8_HWC, "outputs": Arguments()}
-    inputs = Inputs() if more else view.recipe.inputs
+    inputs = view.recipe.inputs
+    output: dict[str, Any] = {"output": Output(layout="hwc") if inputs.is_deep else UINT8_HWC, "outputs": Arguments()}
+    if more:
+        inputs = Inputs(dtype=inputs.dtype, range=inputs.range, nodata=inputs.nodata)
     part = replace(view.recipe, steps=tuple(steps), eval=None, derived=False, inputs=inputs, **output)
     made_later = frozenset(step.args["target"] for step in later if step.name == groups.DEGRADE)
     seed = view.request.seed
@@ -154,21 +158,21 @@ def _ranges(step: Step) -> Iterator[tuple[str, tuple[float, float]]]:
 
 
 def _change(
-    step: Step, out: dict[str, Any], names: Sequence[str], images: Mapping[str, NDArray[Any]]
-) -> tuple[float, str, NDArray[Any], str]:
+    step: Step, out: dict[str, Any], shown: Mapping[str, RgbImage], before: Mapping[str, RgbImage]
+) -> tuple[float, str, RgbImage, str]:
     """How far a step changes the image that it changes most, which that is, the image, and what was drawn."""
-    largest = max(images.values(), key=lambda image: image.shape[0] * image.shape[1])
-    far, name = max((_apart(out[name], images.get(name, largest)), name) for name in names)
+    largest = max(before.values(), key=lambda image: image.shape[0] * image.shape[1])
+    far, name = max((_apart(image, before.get(name, largest)), name) for name, image in shown.items())
     drawn = drawn_in(out)
     acted = [drawn[inner.site] for inner in step.walk() if inner.site in drawn]
     words = "; ".join(": ".join(filter(None, (cls if step.steps else "", text))) for cls, text in acted)
-    return far, name, out[name], words
+    return far, name, shown[name], words
 
 
-def _apart(image: NDArray[Any], source: NDArray[Any]) -> float:
+def _apart(image: RgbImage, source: RgbImage) -> float:
     """How different two images look, in levels; of other sizes once both fill the same frame."""
-    source_shown = within(rgb_of_input(source), _COMPARED)
-    shown = at_size(within(rgb_of_input(image), _COMPARED), source_shown.shape[:2])
+    source_shown = within(source, _COMPARED)
+    shown = at_size(within(image, _COMPARED), source_shown.shape[:2])
     return float(np.abs(shown.astype(np.int16) - source_shown).mean())
 
 
@@ -190,11 +194,12 @@ def compared(studio: Studio, request: CompareRequest) -> dict[str, Any]:
     if samples[0].path != samples[1].path:
         raise DataError(f"sample {request.index} of B is another file, {samples[1].path}", samples[0].path)
     answer: dict[str, Any] = {"target": name, "words": _words(a, b)}
-    images = []
+    images, is_deep = [], any(view.recipe.inputs.dtype in ("uint16", "float32") for view in views)
     for key, view, sample in zip("ab", views, samples, strict=True):
-        out = sample.run(view.pipeline, request.epoch)
-        images.append(rgb_of_output(out[name], view.recipe.outputs.get(name, view.recipe.output)))
-        answer[key] = view.output(out[name], name, out)
+        out, stretch = sample.run(view.pipeline, request.epoch), view.stretch(sample, always=is_deep)
+        images.append(rgb_of_output(out[name], view.recipe.outputs.get(name, view.recipe.output), stretch))
+        answer[key] = view.output(out[name], name, out, stretch)
+        answer["words"] += [f"{key.upper()} {stretch.words}"] if stretch.words else []
     if images[0].shape != images[1].shape:
         return {**answer, "difference": None, "largest": None, "mean": None, "times": None}
     distance = np.abs(images[0].astype(np.float32) - images[1].astype(np.float32)).max(axis=-1)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.run.clock import SINK, route_steps
+from augrecipes.compiler.run.deep_images import VALID, with_nodata
 from augrecipes.errors import AugrecipesError
 from augrecipes.ops import registry
 from augrecipes.preview.display import rgb_of_input, size_text
@@ -24,6 +25,7 @@ from augrecipes.studio.requests import Refused, ViewRequest
 from augrecipes.studio.studio import Studio
 from augrecipes.studio.view import View, drawn_in, name_of, part_of
 
+_USUAL = {"channels": 3, "dtype": "uint8", "has_range": False}  # of arguments that read an image
 _END = {"path": None, "applied": True, "on": True}  # what source and output have in place of a step
 
 
@@ -57,12 +59,13 @@ def _drawn(view: View, request: ViewRequest, index: int, epoch: int) -> dict[str
     units, line = view.units(index, epoch), dict[str, Any](pictures=[])
     for unit in units:
         sample = view.sample(unit, epoch)
-        out = sample.run(view.pipeline, epoch)
+        out, stretch = sample.run(view.pipeline, epoch), view.stretch(sample)
         for name, words, image, on_it in images_of(out, view.pipeline.outputs):
-            shown = {"target": words, **view.output(image, name, on_it)}
+            shown = {"target": words, **view.output(image, name, on_it, stretch)}
             line["pictures"].append(_with_source(view, sample, out, name, request, shown))
         if unit == units[0]:
             line["python"] = python_of(view, sample, unit, epoch)
+            line |= {"shown": stretch.words} if stretch.words else {}
             if view.recipe.facts.tiles:
                 drawn = drawn_in(out)
                 shared = _shared(view.recipe.section(view.mode) or (), "tile")
@@ -115,8 +118,8 @@ def python_of(view: View, sample: Sample, unit: int, epoch: int) -> str:
 def _read(path: str, image: Any, files: Any) -> str:
     """How an image is read: decoded, or as a file of which the plan decodes what it needs."""
     how = "read_image" if hasattr(image, "__array_interface__") else "open_encoded"
-    channels = files.decode["channels"]
-    return f"ar.{how}({path!r}{'' if channels == 3 else f', channels={channels}'})"
+    arguments = {name: value for name, value in files.decode.items() if value != _USUAL.get(name, value)}
+    return f"ar.{how}({path!r}{''.join(f', {name}={value!r}' for name, value in arguments.items())})"
 
 
 def stages(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
@@ -134,7 +137,7 @@ def stages(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
             name = view.pipeline.targets[0]
             words = f"{size_text(sample.images[name])} px{' in the store' if view.baked else ''}"
             source = view.source(sample, name)
-            say({**_END, "name": "source", "words": words, **source})
+            say({**_END, "name": "source", "words": [words, view.stretch(sample).words], **source})
             (_of_many if view.recipe.facts.scales else _of_one)(view, sample, request.epoch, source, say)
         except (AugrecipesError, Refused) as error:
             say({"path": None, "name": "", "applied": False, **Refused.of(error).to_json()})
@@ -150,7 +153,7 @@ def _top(view: View) -> dict[str, Step]:
 def _of_one(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: Say) -> None:
     """An image: each step is shown as soon as it has run."""
     drawn: dict[str, str] = {}
-    left = _top(view)
+    left, stretch = _top(view), view.stretch(sample)
     paths = {step.site: path for path, step in left.items()}
 
     def show(path: str) -> None:
@@ -166,7 +169,8 @@ def _of_one(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: 
         if params := label != SINK and getattr(step, "params", None):  # of steps that acted; groups have none
             drawn[label] = in_words(params)
         if path and path in left and isinstance(done, dict) and isinstance(done["image"], np.ndarray):
-            image = rgb_of_input(done["image"])
+            plane, inputs = done.get(VALID), view.recipe.inputs
+            image = rgb_of_input(with_nodata(np.array(np.atleast_3d(done["image"])), plane, inputs), stretch)
             masks = {name: value for name, value in done.items() if name == "mask"}
             shown = {**view.put(image), "overlay": view.overlay(masks, image.shape[:2])}
             show(path)
@@ -178,16 +182,20 @@ def _of_one(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: 
     for path in list(left):
         show(path)
     words = f"{out['image'].dtype} {'×'.join(map(str, out['image'].shape))}"
-    say({**_END, "name": "output", "words": words, **view.output(out["image"], "image", out)})
+    say({**_END, "name": "output", "words": words, **view.output(out["image"], "image", out, stretch)})
 
 
 def _of_many(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: Say) -> None:
     """A scene of several images: all steps run, then each is shown."""
     drawn = {label: words for label, (_, words) in drawn_in(sample.run(view.pipeline, epoch)).items()}
-    traced = dict(view.pipeline.stages(sample.index, epoch, sample.tile)(**sample.targets))
+    traced, stretch = (
+        dict(view.pipeline.stages(sample.index, epoch, sample.tile)(**sample.targets)),
+        view.stretch(sample),
+    )
     for path, step in _top(view).items():
         if step.site in traced:
-            images = [{"target": name, **view.put(rgb_of_input(image))} for name, image in traced[step.site].items()]
+            after = {name: rgb_of_input(image, stretch) for name, image in traced[step.site].items()}
+            images = [{"target": name, **view.put(image)} for name, image in after.items()]
             shown = {"pictures": images, **images[0]}
         say({**_line(view, path, step, drawn), **shown})
 

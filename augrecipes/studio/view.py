@@ -18,6 +18,7 @@ from augrecipes.ops import groups
 from augrecipes.ops.box_formats import corners_px
 from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, within
 from augrecipes.preview.overlay import label_colour, render_mask
+from augrecipes.preview.stretch import PLAIN, Stretch, stretch_of
 from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Arguments, Bag, Inputs, Mode, Optimize, Output, Recipe, Step
 from augrecipes.recipe.words import in_words
@@ -151,11 +152,16 @@ class View:
         height, width = whole or image.shape[:2]
         return {"url": f"/api/image/{address}.png", "width": width, "height": height}
 
-    def output(self, image: NDArray[Any], name: str, on_it: Mapping[str, Any]) -> dict[str, Any]:
+    def stretch(self, sample: Sample, *, always: bool = False) -> Stretch:
+        """How the images of a sample are shown, by its first one; `always`: those of 8 bits are stretched, too."""
+        images = (whole(image) for image in [*sample.images.values()][:1])
+        return stretch_of(images, self.recipe.inputs, always=always)
+
+    def output(self, image: NDArray[Any], name: str, on_it: Mapping[str, Any], stretch: Stretch) -> dict[str, Any]:
         """An image that came out, with its overlay."""
         output = self.recipe.outputs.get(name, self.recipe.output)
         size = image.shape[1:] if output.layout == "chw" else image.shape[:2]
-        return {**self.put(shown_of(image, output, self.size), size), "overlay": self.overlay(on_it, size)}
+        return {**self.put(shown_of(image, output, self.size, stretch), size), "overlay": self.overlay(on_it, size)}
 
     def overlay(
         self, targets: Mapping[str, Any], size: tuple[int, int], inputs: Inputs | None = None
@@ -199,8 +205,8 @@ class View:
     def source(self, sample: Sample, name: str) -> dict[str, Any]:
         """An image as it was read, with its overlay."""
         image, rest = sample.images[name], dict(sample.rest)
-        shown = rgb_of_input(image if isinstance(image, np.ndarray) else _small(image, self.size))
-        size = image.shape[:2]
+        image = image if isinstance(image, np.ndarray) else _small(image, self.size)
+        shown, size = rgb_of_input(image, self.stretch(sample)), sample.images[name].shape[:2]
         if size != shown.shape[:2]:
             rest.pop("mask", None)  # it is as large as an image of many megapixels
         inputs = self.recipe.inputs
@@ -237,7 +243,7 @@ def png_of(image: NDArray[np.uint8]) -> bytes:
     return png
 
 
-def shown_of(image: NDArray[Any], output: Output, size: int) -> RgbImage:
+def shown_of(image: NDArray[Any], output: Output, size: int, stretch: Stretch = PLAIN) -> RgbImage:
     """A pipeline's result as uint8 RGB, its longer side at most `size` px.
 
     Floats that are shown smaller are made smaller before they become levels: those are fewer.
@@ -245,12 +251,12 @@ def shown_of(image: NDArray[Any], output: Output, size: int) -> RgbImage:
     first = output.layout == "chw"
     height, width = image.shape[1:] if first else image.shape[:2]
     if max(height, width) <= size or image.dtype != np.float32:
-        return within(rgb_of_output(image, output), size)
+        return within(rgb_of_output(image, output, stretch), size)
     scale = size / max(height, width)
     to = max(round(width * scale), 1), max(round(height * scale), 1)
     planes = image if first else np.moveaxis(image, -1, 0)
     small = np.stack([cv2.resize(np.ascontiguousarray(plane), to, interpolation=cv2.INTER_AREA) for plane in planes])
-    return rgb_of_output(small if first else np.moveaxis(small, 0, -1), output)
+    return rgb_of_output(small if first else np.moveaxis(small, 0, -1), output, stretch)
 
 
 def _coloured(mask: NDArray[Any], size: tuple[int, int]) -> NDArray[np.uint8]:

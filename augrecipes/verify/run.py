@@ -17,6 +17,7 @@ from augrecipes.preview.cells import SheetRow
 from augrecipes.preview.display import levels_of
 from augrecipes.preview.rows import comparison_row, difference_group
 from augrecipes.preview.sheet import Sheet
+from augrecipes.preview.stretch import stretch_of
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.recipe.parse import Source, as_recipe
@@ -263,6 +264,8 @@ def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: S
         f"epoch {place.epoch}",
         f"{law}{number(reading.value)} {unit}{allowed}" if reading.value else "no difference",
     ]
-    sides = [(label, recipe, out) for label, out in (("none", again.plain), (verification.optimize, again.fast))]
+    stretch = stretch_of([again.given.images[verification.origins[name]]], recipe.inputs)
+    results = (("none", again.plain), (verification.optimize, again.fast))
+    sides = [(label, recipe, out, stretch) for label, out in results]
     apart_group = difference_group(levels, "no difference", " levels")
     return comparison_row(again.given, name, verification.origins[name], sides, apart_group, notes)

@@ -27,6 +27,7 @@ OF_VALUES = sorted(
     for name, cls in vars(A).items()
     if isinstance(cls, type) and issubclass(cls, A.ImageOnlyTransform) and registry.arguments(name) is not None
     and cls.__module__.startswith("albumentations.") and name not in (*OTHERS, *REFUSED, *MOVED["unlike in floats"])
+    and not op_record(name).reads  # their images come with samples, or as files
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@ moves pixels moves them to the bit, and pixels of no data mean nothing to any st
 """
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -16,6 +17,7 @@ from support.every_class import EACH, SLOW, STEPS, mask_of
 
 import augrecipes as ar
 from augrecipes.compiler.run import deep_images
+from augrecipes.images.encoded import Encoded
 from augrecipes.kinds.image import steps as of_images
 from augrecipes.ops import fills
 from augrecipes.ops.records import op_record
@@ -247,3 +249,35 @@ test_planted_faults_are_caught = planted_faults({
         _brightness, (of_images, "fill_nodata", lambda image, _: (image, None)),
     ),
 })  # fmt: skip
+
+
+# Files.
+
+
+@pytest.mark.parametrize("first", ["RandomCrop: {height: 24, width: 20}", "RandomResizedCrop: {size: [20, 24], p: 0.5}",
+                                   "CenterCrop: {height: 20, width: 24}"])  # fmt: skip
+@pytest.mark.parametrize("dtype", ["uint16", "float32"])
+def test_a_window_of_a_file_is_all_that_is_decoded(
+    first: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And it changes no bit, whatever lies around it."""
+    for k in range(4):
+        image = smooth(k, 3)
+        np.save(tmp_path / f"{k}.npy", image if dtype == "uint16" else as_floats(image, _RANGE))
+    said = "depth: 16" if dtype == "uint16" else "depth: float32, range: [100, 300]"
+    windows, view = list[Any](), Encoded.view
+    monkeypatch.setattr(Encoded, "view", lambda self, *window: (windows.append(window), view(self, *window))[1])
+
+    def images(optimize: str) -> list[Any]:
+        steps = f"[{{{first}}}, {{Resize: {{height: 9, width: 8}}}}, {{RandomGamma: {{p: 1}}}}]"
+        head = f"version: 1\nrecipe: t\noptimize: {optimize}\ninputs: {{{said}}}"
+        data = ar.ImageFolder(tmp_path, ar.load(f"{head}\nsteps: {steps}\neval: []\n"), seed=3)
+        return [data[epoch, k]["image"].numpy() for epoch in range(3) for k in range(4)]
+
+    plain, optimised = images("none"), images("exact")
+    np.testing.assert_array_equal(plain, optimised)
+    areas = [(y1 - y0) * (x1 - x0) for y0, x0, y1, x1 in windows]
+    assert areas[:12] == [68 * 76] * 12
+    assert min(areas[12:]) < 68 * 76
+    if "p: 0.5" not in first:
+        assert set(areas[12:]) == {480}

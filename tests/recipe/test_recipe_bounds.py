@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 import pytest
 from support.checks import rows
-from support.every_class import _NEEDED
+from support.every_class import _NEEDED, REFERENCE
 from support.recipe_strategies import CLASSES
 
 from augrecipes.errors import DataError, Diagnostic, RecipeError
@@ -34,6 +34,7 @@ NEEDED: dict[str, Any] = {
     "min_max_height": [100, 101],
     "num_grid_xy": [4, 4],
     "magnitude": 5,
+    "references": REFERENCE,
 }
 
 

@@ -85,9 +85,10 @@ class Compiled:
 def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: Arrival) -> Plan:
     """The rewritten steps for samples that come as `arrival` says; of deep images, and of several that come
     together, which no kernel takes, the steps as they are written."""
-    if arrival in UNOPTIMIZED_INPUTS or recipe.inputs.is_deep:
+    if arrival in UNOPTIMIZED_INPUTS:
         return Plan(steps)
-    nodes, fired = apply_rules(steps, flow_of(recipe, arrival), rules_for(recipe, optimize))
+    rules = () if recipe.inputs.is_deep else rules_for(recipe, optimize)
+    nodes, fired = apply_rules(steps, flow_of(recipe, arrival), rules)
     return Plan(nodes, fired, reads=optimize != "none" and arrival == "encoded" and _leaves_a_part(nodes))
 
 

@@ -39,16 +39,16 @@ class InUnitRange(Mixin):  # type: ignore[misc]
 
 
 def to_unit(image: np.ndarray, full_range: tuple[float, float]) -> np.ndarray:
-    """Floats of 0..1, float32, of an image whose values count from the first to the second of `full_range`.
+    """Floats of 0..1, float32, of an image whose values are in `full_range`, or lie beyond it.
 
-    >>> to_unit(np.array([0, 4095], np.uint16), (0, 4095)).tolist()
-    [0.0, 1.0]
+    >>> to_unit(np.array([0, 4095, 5000], np.uint16), (0, 4095)).tolist()
+    [0.0, 1.0, 1.0]
     """
     low, high = full_range
     values = image.astype(np.float32)
     values -= np.float32(low)
     values /= np.float32(high - low)
-    return values
+    return np.clip(values, 0, 1, out=values)
 
 
 def from_unit(changed: np.ndarray, unit: np.ndarray, image: np.ndarray, full_range: tuple[float, float]) -> np.ndarray:
@@ -58,7 +58,7 @@ def from_unit(changed: np.ndarray, unit: np.ndarray, image: np.ndarray, full_ran
     values += np.float32(low)
     if image.dtype.kind == "u":
         top = np.float32(np.iinfo(image.dtype).max)
-        return np.rint(np.clip(values, 0, top, out=values), out=values).astype(image.dtype)
+        values = np.rint(np.clip(values, 0, top, out=values), out=values).astype(image.dtype)
     return np.where(changed == unit, image, values) if changed.shape == unit.shape else values
 
 
@@ -75,10 +75,9 @@ def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
         if not hasattr(step, "apply"):
             continue  # a group
         record = op_record(type(step).__name__)
-        moves, has_outside = record.moves or record.scales or not record.is_known, not record.scales
-        has_outside &= record.action not in ("window", "dihedral")
+        moves = record.moves or record.scales or not record.is_known
         # What lies outside of an image is 0 to a step that has no word for it.
-        if moves and (inputs.full_range[0] == 0 or hasattr(step, "fill") or not has_outside):
+        if moves and (inputs.full_range[0] == 0 or hasattr(step, "fill") or record.effect != "field"):
             step.full_range = inputs.full_range
         elif not is_unit:
             cls = type(step)
@@ -104,7 +103,7 @@ class _ValidPlane:
 
 def fill_nodata(image: np.ndarray, inputs: Inputs, name: str = "image") -> tuple[np.ndarray, np.ndarray | None]:
     """The image H×W×C with the mean of each channel where nothing is known, so that nothing reads a number that means
-    none; and where something is known, uint8 H×W of 0 and 1; None: everywhere.
+    none; and where something is known, uint8 H×W of 0 and 1; None: no number of the recipe stands for missing data.
 
     Raises:
         DataError: the image holds NaN, and they do not stand for missing data.
@@ -115,9 +114,15 @@ def fill_nodata(image: np.ndarray, inputs: Inputs, name: str = "image") -> tuple
     missing = np.isnan(image).any(axis=2) if nodata == "nan" else (image == nodata).all(axis=2)
     if nodata != "nan" and image.dtype.kind == "f" and np.isnan(image[~missing]).any():
         raise DataError(f"{name} holds pixels that are no numbers (NaN): say `nodata: nan`, or put a number there")
-    if not missing.any():
-        return image, None
     valid = ~missing
-    image = image.copy()
-    image[missing] = image[valid].mean(axis=0) if valid.any() else inputs.full_range[0]
+    if missing.any():
+        image = image.copy()
+        image[missing] = image[valid].mean(axis=0) if valid.any() else inputs.full_range[0]
     return image, valid.view(np.uint8)
+
+
+def with_nodata(image: np.ndarray, valid: np.ndarray | None, inputs: Inputs) -> np.ndarray:
+    """An image on its way, which is written to, with what stands for missing data where the plane `valid` is 0."""
+    if valid is not None:
+        image[valid == 0] = np.nan if inputs.nodata == "nan" else inputs.nodata
+    return image

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from augrecipes.compiler.run.extra_targets import LIKE, ExtraTarget, Finish, sta
 from augrecipes.compiler.run.target_steps import on_grid
 from augrecipes.compiler.run.targets import check_image
 from augrecipes.errors import DataError
+from augrecipes.ops.fills import as_dtype
 from augrecipes.recipe.model import Inputs, Output
 from augrecipes.recipe.targets import CHANNELS, Target
 
@@ -81,22 +81,3 @@ def _checked(array: Any, name: str, target: Target, inputs: Inputs) -> np.ndarra
             raise DataError(f"{name} must be floats H×W×{channels}, got {array.dtype} of shape {array.shape}")
         return array.astype(np.float32, copy=False)
     return as_dtype(array, name, target.dtype)
-
-
-def as_dtype(array: np.ndarray, name: str, dtype: str | None) -> np.ndarray:
-    """An array in a dtype, or as it is; DataError where that does not hold what is in it.
-
-    >>> as_dtype(np.array([[7]], np.uint16), "depth", "float32").dtype
-    dtype('float32')
-    """
-    if dtype is None or array.dtype == dtype:
-        return array
-    made = array.astype(dtype)
-    if not np.array_equal(made, array, equal_nan=array.dtype.kind == "f"):
-        raise DataError(f"{name} is {array.dtype} with values that {dtype} does not hold, as `targets:` says")
-    return made
-
-
-def missing_targets(targets: Mapping[str, Target], there: Any) -> list[str]:
-    """Names of targets that a sample must have, and that are not there."""
-    return [name for name, target in targets.items() if target.presence == "required" and name not in there]

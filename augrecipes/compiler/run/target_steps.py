@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 
 from augrecipes.compat.steps import functions_of, sampler_of
 from augrecipes.compiler.lowering.lower import Sites
+from augrecipes.compiler.run.deep_images import VALID
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.errors import DataError
 from augrecipes.ops.constants import AREA, BORDER, LINEAR, NEAREST
@@ -33,7 +34,7 @@ _SETTINGS = {  # of images, and of masks: how they are sampled, and what fills t
     True: ("interpolation", "fill", "drop_value"),
     False: ("mask_interpolation", "fill_mask", "mask_drop_value"),
 }
-_TINY, _ROUNDING = np.float32(1e-20), 1e-6
+_TINY, _ROUNDING, _MOST_LEVEL = np.float32(1e-20), 1e-6, 255
 
 
 def carry_targets(sites: Sites, targets: Mapping[str, Target], draws: Draws) -> Iterator[tuple[Any, str, bool]]:
@@ -57,6 +58,9 @@ def carry_targets(sites: Sites, targets: Mapping[str, Target], draws: Draws) -> 
         for name, target in targets.items():
             if "mask" in functions:
                 functions[name] = TargetStep(step, target)
+                if target.is_image and record.moves:
+                    plane = replace(target, like="mask", interpolation="nearest", fill=0)
+                    functions[VALID + name] = TargetStep(step, plane)
             elif target.is_image and functions:
                 functions[name] = partial(_change_values, step)
                 if target.share == "geometry" and {"image"}.issuperset(step.targets_as_params):
@@ -167,7 +171,7 @@ class TargetStep:
         with setting(self.step, "fill_mask", 1):
             hidden = self.step.apply_to_mask(np.zeros(params["shape"][:2], np.uint8), **params)
         done = array.copy()
-        done[nearest(hidden, array.shape[:2]) > 0] = _levels(fill, array, is_image=self.target.is_image)
+        done[nearest(hidden, array.shape[:2]) > 0] = self._own_units(fill, array)
         return done
 
     def _resampled(self, array: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
@@ -178,7 +182,7 @@ class TargetStep:
         sampling = getattr(step, _SETTINGS[target.is_image][0], LINEAR if target.is_image else NEAREST)
         if record.resizes == "whole":
             return _resized(array, size, AREA if target.is_image and _shrinks(step, params) else sampling)
-        fill = _levels(getattr(step, _SETTINGS[target.is_image][1], 0), array, is_image=target.is_image)
+        fill = self._own_units(getattr(step, _SETTINGS[target.is_image][1], 0), array)
         if not record.resamples:
             x, y = -np.rint(matrix[:2, 2]).astype(int)
             if abs(matrix[0, 2] + x) + abs(matrix[1, 2] + y) > _ROUNDING:
@@ -191,6 +195,14 @@ class TargetStep:
                 return array[y : y + size[0], x : x + size[1]]
             matrix = translation(-x, -y)
         return _warped(array, matrix, size, sampling, getattr(step, "border_mode", BORDER["constant"]), fill)
+
+    def _own_units(self, fill: Any, array: np.ndarray) -> Any:
+        """A fill in the unit of the target: of images steps count levels to 255."""
+        fill = np.asarray(0 if fill is None or isinstance(fill, str) else fill)
+        if not self.target.is_image:
+            return fill
+        low, high = getattr(self.step, "full_range", (0, 1 if array.dtype == np.float32 else _MOST_LEVEL))
+        return low + fill * ((high - low) / _MOST_LEVEL)
 
 
 def on_grid(size: Size, factor: Fraction) -> Size:
@@ -236,12 +248,6 @@ def turned_normals(field: np.ndarray, matrix: Matrix) -> np.ndarray:
 
 def _length(field: np.ndarray) -> Any:
     return np.sqrt(np.einsum("hwc,hwc->hw", field, field))
-
-
-def _levels(fill: Any, array: np.ndarray, *, is_image: bool) -> Any:
-    """A fill in the unit of an array: steps count the levels of images to 255."""
-    unit = 255 if is_image and array.dtype == np.float32 else 1
-    return np.asarray(0 if fill is None or isinstance(fill, str) else fill) / unit
 
 
 def _shrinks(step: Any, params: Mapping[str, Any]) -> bool:

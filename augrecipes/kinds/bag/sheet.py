@@ -18,6 +18,7 @@ from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import EMPTY, Colour, RgbImage, rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.rows import SheetRequest, label_text, left_out, output_text, stage_groups
 from augrecipes.preview.sheet import Sheet
+from augrecipes.preview.stretch import Stretch, stretch_of
 from augrecipes.recipe.model import Bag, Recipe
 from augrecipes.sources.sample import DatasetView
 
@@ -83,23 +84,29 @@ class _Bags:
             raise broken[0]
         self.broken += broken
         self.left |= len(picked[0]) < count
-        strips = [CellGroup([Cell(rgb_of_input(tiles[n]), f"tile {n}") for n in tiles], "as they are", quiet=True)]
+        stretch = stretch_of(tiles.values(), pipeline.recipe.inputs)
+        sources = [Cell(rgb_of_input(image, stretch), f"tile {n}") for n, image in tiles.items()]
+        strips = [CellGroup(sources, "as they are", quiet=True)]
         if request.stages:
-            strips += self._stages(tiles, key)
+            strips += self._stages(tiles, key, stretch)
         else:
-            strips += [self._strip(tiles, key, epoch, those) for epoch, those in zip(epochs, picked, strict=True)]
+            per_epoch = zip(epochs, picked, strict=True)
+            strips += [self._strip(tiles, key, epoch, those, stretch) for epoch, those in per_epoch]
         label, sizes = label_text(table, row), {f"{size_text(image)} px" for image in tiles.values()}
         notes = [
             f"label {label}" if label else "",
             f"{count} tiles" if len(picked[0]) == count else f"{len(picked[0])} of {count} tiles picked",
             sizes.pop() if len(sizes) == 1 else "tiles of several sizes",
+            *filter(None, [stretch.words]),
         ]
         slide = table.overview(row, _OVERVIEW)
         small = None if slide is None else (slide[0], float(slide[1].width), slide[2])
         cell = tile_map(table.places(row, np.arange(count)), picked[0], tiles.keys(), small)
         return SheetRow(strips, CellGroup([cell] if cell else []), table.bags.name(row), notes)
 
-    def _strip(self, tiles: dict[int, NDArray[Any]], key: int, epoch: int, picked: frozenset[int]) -> CellGroup:
+    def _strip(
+        self, tiles: dict[int, NDArray[Any]], key: int, epoch: int, picked: frozenset[int], stretch: Stretch
+    ) -> CellGroup:
         """The tiles as an epoch gives them, of those that it picks."""
         cells = []
         for tile, image in tiles.items():
@@ -107,17 +114,17 @@ class _Bags:
                 cells.append(Cell(None, "not picked"))
                 continue
             self.output = self.pipeline.at(key, epoch, tile)(image=image)["image"]
-            cells.append(Cell(rgb_of_output(self.output, self.pipeline.recipe.output)))
+            cells.append(Cell(rgb_of_output(self.output, self.pipeline.recipe.output, stretch)))
         return CellGroup(cells, f"epoch {epoch}")
 
-    def _stages(self, tiles: dict[int, NDArray[Any]], key: int) -> list[CellGroup]:
+    def _stages(self, tiles: dict[int, NDArray[Any]], key: int, stretch: Stretch) -> list[CellGroup]:
         """A strip for each step: every tile after it."""
         stages = [self.pipeline.stages(key, self.request.epoch, n)(image=image) for n, image in tiles.items()]
         steps = [
             (of_step[0][0], {n: image for n, (_, image) in zip(tiles, of_step, strict=True)})
             for of_step in zip(*stages, strict=True)
         ]
-        return stage_groups(tiles, steps, lambda after: [Cell(rgb_of_input(tile)) for tile in after.values()])
+        return stage_groups(tiles, steps, lambda after: [Cell(rgb_of_input(tile, stretch)) for tile in after.values()])
 
 
 def _spread(wanted: frozenset[int], others: frozenset[int], count: int) -> list[int]:

@@ -24,7 +24,7 @@ class ImageFolder(RecipeDataset):
     A sample is a pure function of (recipe, seed, epoch, index). It is a dict:
 
     - `image`: tensor as the recipe's `output` says, float32 C×H×W in 0..1 unless it says otherwise;
-    - `mask`: int64 H×W, palette and 16-bit labels kept;
+    - `mask`: int64 H×W, palette and 16-bit labels kept; further targets of the recipe by their names;
     - `boxes`: float32 (n, 4) in the recipe's format; their labels under the recipe's name, int64 (n,);
     - `keypoints`: float32 (n, 2 or more);
     - `object`, `keypoint_object`: int64, the number of the object of each box and keypoint, of annotations;
@@ -44,6 +44,8 @@ class ImageFolder(RecipeDataset):
             it is not found beside them.
         masks: with `root`: folder or folders of masks, matched by relative name or, where unique, by file name; or
             names of masks by a template, `masks/{stem}_mask.png`, or `{stem}_mask.png` for masks beside the images.
+        targets: with `root`: the files of the recipe's `targets:`, by name, each as `masks` has them:
+            `{"after": "after/{stem}.png"}`; in a CSV file they are columns of those names.
         mode: `train` runs the recipe's steps, `eval` its eval section.
         seed: of the draws.
         optimize: `none`, `exact`, `fast`, or None for what the recipe says.
@@ -105,6 +107,7 @@ class ImageFolder(RecipeDataset):
         *,
         files: PathLike | None = None,
         masks: PathLike | Sequence[PathLike] | None = None,
+        targets: Mapping[str, PathLike | Sequence[PathLike]] | None = None,
         split: str | None = None,
         layout: Layout = "auto",
         cache: bool = True,
@@ -120,7 +123,7 @@ class ImageFolder(RecipeDataset):
                 self.recipe, root, files, masks, split, check=self.on_error == "raise", cache=cache,
                 layout="classes" if self._classes is not None and layout == "auto" else layout,
                 exif=self._decode["exif"], columns=columns, box_classes=box_classes, crowds=crowds, outside=outside,
-                drop_shapes=drop_shapes,
+                drop_shapes=drop_shapes, targets=targets,
             )  # fmt: skip
             check_targets(self.recipe, found)
             return found

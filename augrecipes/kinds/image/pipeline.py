@@ -271,7 +271,8 @@ class ImagePipeline(Pipeline):
     @property
     def image_names(self) -> tuple[str, ...]:
         """Names of targets that may hold images: of the sample, and of what travels beside it."""
-        return ("image", *(name for name, like in self.likes.items() if LIKE[like].is_image))
+        further = (name for name, target in self.recipe.targets.items() if target.is_image)
+        return ("image", *(name for name, like in self.likes.items() if LIKE[like].is_image), *further)
 
     @property
     def likes(self) -> dict[str, str]:

@@ -21,6 +21,7 @@ from augrecipes.preview.rows import (
     stage_groups,
 )  # fmt: skip
 from augrecipes.preview.sheet import Sheet
+from augrecipes.preview.stretch import Stretch, stretch_of
 from augrecipes.recipe.model import Recipe
 
 ACROSS = 6  # samples on a line, where they are shown without their sources
@@ -35,35 +36,44 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     classes = (named if recipe.inputs.boxes else None) or ()
     several = [name for name in pipeline.outputs if name != "image"]  # views
 
-    def cells(out: Mapping[str, Any], name: str) -> list[Cell]:
-        found = images_of(out, [name])
-        named = [(rgb_of_output(one, recipe.output), on, words if several else "") for _, words, one, on in found]
-        return [annotated(image, on, recipe, classes, words) for image, on, words in named]
+    def cells(out: Mapping[str, Any], name: str, stretch: Stretch, words: str = "") -> list[Cell]:
+        return [
+            annotated(rgb_of_output(image, recipe.output, stretch), on, recipe, classes, view if several else words)
+            for _, view, image, on in images_of(out, [name])
+        ]
 
     def known(one: DrawnSample) -> list[str]:
         label = label_text(table, one.sample.index % len(table))
         return [*([label] if label else []), f"index {one.sample.index}"]
 
+    def stretched(one: DrawnSample) -> Stretch:
+        return stretch_of([one.sample.images["image"]], recipe.inputs)
+
+    def alone(one: DrawnSample) -> list[Cell]:
+        stretch = stretched(one)
+        return cells(one.outputs[0], "image", stretch, stretch.words)
+
     def row(one: DrawnSample) -> SheetRow:
-        images = one.sample.images
-        source = annotated(rgb_of_input(images["image"]), one.sample.rest, recipe, classes)
+        images, stretch = one.sample.images, stretched(one)
+        source = annotated(rgb_of_input(images["image"], stretch), one.sample.rest, recipe, classes)
         if request.stages:
-            groups = stage_groups(images, one.stages, lambda after: [Cell(rgb_of_input(after["image"]))])
+            groups = stage_groups(images, one.stages, lambda after: [Cell(rgb_of_input(after["image"], stretch))])
         else:
             groups = [
-                CellGroup(cells(out, name), f"epoch {epoch}" + f" · {name}" * bool(several))
+                CellGroup(cells(out, name, stretch), f"epoch {epoch}" + f" · {name}" * bool(several))
                 for epoch, out in enumerate(one.outputs, request.epoch)
                 for name in pipeline.outputs
             ]
         notes = " · ".join([f"{size_text(images['image'])} px", *known(one)])
-        return SheetRow(groups, CellGroup([source], "source", quiet=True), short_path(one.sample.path), [notes])
+        notes = [notes, *filter(None, [stretch.words])]
+        return SheetRow(groups, CellGroup([source], "source", quiet=True), short_path(one.sample.path), notes)
 
     out = drawn[0].outputs[0]
     output = ", ".join(f"{name} {output_text(out[name][0])}" for name in several) or output_text(out["image"])
     if request.columns or request.stages or several:
         rows, across, often = [row(one) for one in drawn], None, "one draw an epoch"
     else:  # as a dataset hands them out
-        groups = [CellGroup(cells(one.outputs[0], "image"), " · ".join(known(one))) for one in drawn]
+        groups = [CellGroup(alone(one), " · ".join(known(one))) for one in drawn]
         rows, across, often = [SheetRow(groups)], ACROSS, f"epoch {request.epoch}"
     lines = request.lines(pipeline, often, output)
     legend = [(label_colour(k), name) for k, name in enumerate(classes)]

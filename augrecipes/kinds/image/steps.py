@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from augrecipes.compat.steps import is_plain, sampler_of
+from augrecipes.compiler.kernels.encoded_images import Decodable, is_encoded
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.run.deep_images import VALID, fill_nodata
+from augrecipes.compiler.kernels.step_draws import is_plain_window, stand_in
+from augrecipes.compiler.run.deep_images import VALID, fill_nodata, with_nodata
 from augrecipes.compiler.run.extra_targets import take_extra_targets
 from augrecipes.compiler.run.points import Points, take_points
 from augrecipes.compiler.run.program_runner import Key
@@ -16,12 +20,16 @@ from augrecipes.compiler.run.scene_targets import take_scene_targets
 from augrecipes.compiler.run.targets import DTYPES, check_presence, image_in, mask_in, mask_out
 from augrecipes.errors import AugrecipesError, DataError, counted
 from augrecipes.ops.fills import mask_dtype
+from augrecipes.ops.records import op_record
 
 _AXES = 3
 
 
 def run_steps(pipeline: Any, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
     """Make one sample of a pipeline, of this thread; `allocate(shape, dtype)` gives the memory of its image."""
+    image, inputs = targets.get("image"), pipeline.recipe.inputs
+    if pipeline.reads and inputs.nodata is None and is_encoded(image) and image.dtype != np.uint8:
+        targets = {**targets, "image": _first_window(pipeline, key, image)}
     sample, extra, points = _prepare(pipeline, targets)
     pipeline.position(*key)
     sample = _run_steps(pipeline, sample, None)
@@ -33,7 +41,9 @@ def run_steps(pipeline: Any, key: Key, targets: dict[str, Any], allocate: Alloca
     else:
         sample["image"] = sink(sample["image"], allocate, caller_arrays, None if valid is None else valid != 0)
     for other in extra:
-        sample[other.name] = other.out(sample[other.name], sink, output, pipeline.mask_fills)
+        valid = sample.pop(VALID + other.name, None)
+        finish = sink if valid is None else partial(sink, valid=valid != 0)
+        sample[other.name] = other.out(sample[other.name], finish, output, pipeline.mask_fills)
     if (mask := targets.get("mask")) is not None:
         dtype = mask_dtype(mask.dtype, pipeline.mask_fills)
         sample["mask"] = mask_out(sample["mask"], dtype, output, caller_arrays)
@@ -44,6 +54,25 @@ def run_steps(pipeline: Any, key: Key, targets: dict[str, Any], allocate: Alloca
     if pipeline.compiled.save_applied_params:
         sample["applied"] = pipeline.applied()
     return sample
+
+
+def _first_window(pipeline: Any, key: Key, image: Decodable) -> np.ndarray:
+    """The pixels of a file: where the first step cuts a window, no more than it; zeros about it, which cost nothing."""
+    step, (first, p, _, _) = pipeline.keyed_steps[0], pipeline.step_calls[0]
+    pipeline.position(*key)
+    if not is_plain(step) or op_record(type(step).__name__).crops not in ("centre", "anywhere"):
+        return image.array()
+    if first is not None:
+        if first() >= p:
+            return image.array()
+        step.py_random.random()  # the draw that the gate has looked at
+    params = sampler_of(step)({"image": stand_in(image.shape, image.dtype)})
+    if not is_plain_window(params):
+        return image.array()
+    left, top, right, bottom = params["crop_coords"]
+    whole = np.zeros(image.shape, image.dtype)
+    whole[top:bottom, left:right] = image.view(top, left, bottom, right)
+    return whole
 
 
 def trace_steps(pipeline: Any, key: Key, targets: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -75,7 +104,10 @@ def _prepare(pipeline: Any, targets: dict[str, Any]) -> tuple[dict[str, Any], Se
         del sample["mask"]
     points = take_points(sample, pipeline.compiled)
     for other in extra:
-        sample[other.name] = other.lying_on(image, pipeline.mask_fills)
+        array, valid = other.lying_on(image, pipeline.mask_fills), None
+        if other.name in inputs.targets and other.like.is_image:
+            array, valid = fill_nodata(array, inputs, other.name)
+        sample |= {other.name: array} if valid is None else {other.name: array, VALID + other.name: valid}
     return sample, extra, points
 
 
@@ -92,7 +124,8 @@ def _run_steps(pipeline: Any, sample: dict[str, Any], stages: list[tuple[str, An
                 sample = filters(sample)
             if stages is not None:
                 label = pipeline.label_of(pipeline.keyed_steps[place])
-                stages.append((label, np.array(np.atleast_3d(sample["image"]))))
+                image = np.array(np.atleast_3d(sample["image"]))
+                stages.append((label, with_nodata(image, sample.get(VALID), pipeline.recipe.inputs)))
         image = sample["image"]
         if image.dtype not in DTYPES:
             raise DataError(f"the steps left an image of {image.dtype}; images are uint8 (0..255) or float32 (0..1)")

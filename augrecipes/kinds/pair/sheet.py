@@ -15,6 +15,7 @@ from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, si
 from augrecipes.preview.overlay import render_crops
 from augrecipes.preview.rows import DrawnSample, SheetRequest, left_out, output_text, short_path, stage_groups
 from augrecipes.preview.sheet import Sheet
+from augrecipes.preview.stretch import stretch_of
 from augrecipes.recipe.model import Recipe
 
 _ON_ONE_LINE = 3  # draws; more go on two lines, so that the scene beside them is large
@@ -38,6 +39,7 @@ def _scene(drawn: DrawnSample, pipeline: PairPipeline, request: SheetRequest) ->
     """A scene with its crops outlined, and the targets of each draw, or after each step."""
     images, names, recipe = drawn.sample.images, pipeline.outputs, pipeline.recipe
     base, whole = next(iter(images.items()))
+    stretch = stretch_of([whole], recipe.inputs)
     sizes = {name: (image.shape[0], image.shape[1]) for name, image in images.items()}
     # What all targets share.
     used = tuple(count * pipeline.factors[base] for count in common_size(sizes, pipeline.factors))
@@ -53,12 +55,12 @@ def _scene(drawn: DrawnSample, pipeline: PairPipeline, request: SheetRequest) ->
         return Cell(img, f"{name} {size_text(img)}")
 
     def after(images: Mapping[str, NDArray[Any]]) -> list[Cell]:
-        there = {name: cell(name, rgb_of_input(image)) for name, image in images.items()}
+        there = {name: cell(name, rgb_of_input(image, stretch)) for name, image in images.items()}
         return [there.get(name) or Cell(None, f"{name}: made later") for name in names]
 
     def epoch(k: int, out: Mapping[str, Any]) -> CellGroup:
         outputs = [(name, recipe.outputs.get(name, recipe.output)) for name in names]
-        cells = [cell(name, rgb_of_output(out[name], output)) for name, output in outputs]
+        cells = [cell(name, rgb_of_output(out[name], output, stretch)) for name, output in outputs]
         number = request.epoch + k
         tag = (str(number), outlined.index(k)) if k in outlined else None
         return CellGroup(cells, f"epoch {number}" + (" – resampled" if windows[k] is None else ""), tag=tag)
@@ -67,8 +69,8 @@ def _scene(drawn: DrawnSample, pipeline: PairPipeline, request: SheetRequest) ->
         groups = [CellGroup(after(images), "as they are", quiet=True), *stage_groups(images, drawn.stages, after)]
     else:
         groups = [epoch(k, out) for k, out in enumerate(drawn.outputs)]
-    source = CellGroup([Cell(rgb_of_input(whole), over=outline)], f"{base} {size_text(whole)}", quiet=True)
+    source = CellGroup([Cell(rgb_of_input(whole, stretch), over=outline)], f"{base} {size_text(whole)}", quiet=True)
     others = [f"{name} {size_text(image)}" for name, image in images.items() if name != base]
     cut = "" if whole.shape[:2] == used else f"cut to {used[1]}×{used[0]}, which all scales divide"
-    notes = [" · ".join((*others, f"index {drawn.sample.index}")), cut]
+    notes = [" · ".join((*others, f"index {drawn.sample.index}")), cut, stretch.words]
     return SheetRow(groups, source, short_path(drawn.sample.path), notes)

@@ -164,6 +164,16 @@ RECORDS = (
         neutral={"alpha": 0},
         fast="fast_steps:fancy_pca",
     ),
+    of_values("FDA", statistics="the spectrum", grids="alike", reads="references", module="augrecipes.ops.references"),
+    of_values(
+        "HistogramMatching",
+        statistics="the histogram",
+        grids="alike",
+        in_levels=True,
+        deep="FDA",
+        reads="references",
+        module="augrecipes.ops.references",
+    ),
     of_values(
         "HEStain",
         statistics="the stains",

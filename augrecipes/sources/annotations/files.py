@@ -12,8 +12,8 @@ from typing import Any
 
 from augrecipes.errors import DataError
 from augrecipes.machine import no_collection
+from augrecipes.paths import SKIPPED, is_image
 from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet
-from augrecipes.sources.names import SKIPPED, is_image
 from augrecipes.sources.paths import local_name
 
 _HEAD = 1 << 16  # bytes

@@ -27,13 +27,13 @@ import numpy.typing as npt
 from augrecipes.errors import DataError, counted
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
+from augrecipes.paths import is_image
 from augrecipes.sources.annotations import coco, labelme, voc, yolo
 from augrecipes.sources.annotations.files import PathView
 from augrecipes.sources.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet
 from augrecipes.sources.annotations.targets import SHARES, boxes_of, outlines_of, points_of
 from augrecipes.sources.columns import Columns, Recorded, number
 from augrecipes.sources.defects import Findings, upright
-from augrecipes.sources.names import is_image
 from augrecipes.sources.paths import PathLike, PathTable, faults_of, local_name
 
 FORMATS: tuple[Any, ...] = (coco, labelme, voc, yolo)

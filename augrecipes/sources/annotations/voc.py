@@ -14,6 +14,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, fromstring
 
 from augrecipes.errors import DataError
+from augrecipes.paths import is_image
 from augrecipes.sources.annotations.files import (
     PathView,
     folder_of,
@@ -22,7 +23,6 @@ from augrecipes.sources.annotations.files import (
     tally_others,
 )
 from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, RecordError, numbers_of
-from augrecipes.sources.names import is_image
 
 TITLE = "Pascal VOC"
 LOOKS = "a folder of XML files, one an image (`<annotation>`)"

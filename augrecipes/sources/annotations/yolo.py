@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.errors import DataError
+from augrecipes.paths import is_image
 from augrecipes.recipe.nodes import plain
 from augrecipes.recipe.parse import read_nodes
 from augrecipes.recipe.problems import Problems, Stop
@@ -32,7 +33,6 @@ from augrecipes.sources.annotations.records import (
     mirror_shifts,
     numbers_of,
 )
-from augrecipes.sources.names import is_image
 from augrecipes.sources.paths import OUTSIDE, DataFolder, local_name
 
 TITLE = "YOLO"

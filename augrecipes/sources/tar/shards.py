@@ -22,7 +22,7 @@ from augrecipes import cache
 from augrecipes.errors import DataError, parsed
 from augrecipes.images.reading import MAX_BYTES
 from augrecipes.machine import in_threads
-from augrecipes.sources.names import EXTENSIONS
+from augrecipes.paths import EXTENSIONS
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.source import Source
 from augrecipes.sources.tar.archives import OPENED, Archive, Member, find_archives, list_members

@@ -217,12 +217,15 @@ function receive(line) {
   }
   fill(cell.frame, cell.pictures.map((picture) => picture.element), line.more > 0 ? make("span", {class: "rest"}, `and ${line.more} more`) : null)
   scene(strip, line)
-  const said = source.kind === "bags" ? [line.words ?? []].flat().join(", ") : ""
+  const said = source.kind === "bags" ? [line.words ?? [], line.shown ?? []].flat().join(", ") : ""
   if (said) {
     strip.words.hidden = false
     strip.said = {...strip.said, [line.epoch]: said}
     fill(strip.words, Object.entries(strip.said).filter(([epoch]) => epochsShown().includes(Number(epoch)))
       .map(([epoch, text]) => make("div", {}, make("b", {}, `epoch ${epoch} `), text)))
+  } else if (line.shown) {
+    strip.words.hidden = false
+    fill(strip.words, line.shown)
   }
 }
 

@@ -107,6 +107,7 @@ function receive(line) {
   const name = line.name ?? source.names[now.index] ?? ""
   fill(side,
     name ? make("p", {class: "name"}, name) : null,
+    line.shown ? make("p", {}, line.shown) : null,
     line.words?.length ? make("div", {}, make("h4", {}, "What was drawn"), make("ul", {class: "words"}, [line.words].flat().map((words) => make("li", {}, words)))) : null,
     line.python ? make("div", {}, make("h4", {}, "The same in Python"), make("pre", {class: "python", tabindex: 0, "aria-label": "Python"}, line.python),
       make("button", {type: "button", onclick: () => copy(line.python, "the line of Python")}, icon("copy"), "Copy")) : null)

@@ -1,0 +1,151 @@
+"""Steps that give images the look of reference images, of which one is drawn for each sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Annotated, Any
+
+import cv2
+import numpy as np
+from pydantic import AfterValidator
+
+from augrecipes.compat.albumentations import (
+    A,
+    BaseTransformInitSchema,
+    ZeroOneRangeType,
+    adaptation,
+    add_weighted,
+    check_range_bounds,
+    nondecreasing,
+)
+from augrecipes.images.encoded import open_encoded
+from augrecipes.lru import LruCache
+from augrecipes.paths import images_in
+
+_LONGEST = 1024  # px of a reference's longer side; larger ones are averaged down to that
+_cache = LruCache[np.ndarray](256 << 20, lambda image: image.nbytes)
+
+
+def read_reference(path: str, channels: int) -> np.ndarray:
+    """A reference image, uint8 H×W×C, at most `_LONGEST` px long; kept for later. DataError where it cannot be read."""
+
+    def read() -> np.ndarray:
+        image = open_encoded(path, channels=channels, depth="8bit").array()
+        longest = max(image.shape[:2])
+        if longest > _LONGEST:
+            height, width = (max(1, round(side * _LONGEST / longest)) for side in image.shape[:2])
+            image = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA).reshape(height, width, channels)
+        return image
+
+    return _cache.get((path, channels), read)
+
+
+class Referenced(A.ImageOnlyTransform):  # type: ignore[misc]
+    """Draws a reference image for each sample.
+
+    Args:
+        references: a folder of images, or a list of files and folders; what is in folders of theirs counts too.
+        p: probability.
+    """
+
+    class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
+        """The argument that all have."""
+
+        references: str | Sequence[str]
+
+    def __init__(self, references: str | Sequence[str], p: float) -> None:
+        super().__init__(p=p)
+        self.references = [references] if isinstance(references, str) else list(references)
+
+    @cached_property
+    def files(self) -> list[str]:
+        """The reference images, sorted in each folder."""
+        if files := images_in("", self.references):
+            return files
+        raise ValueError(f"there is no image in {', '.join(self.references)}")
+
+    def draw(self, amounts: tuple[float, float]) -> tuple[str, float]:
+        """A reference's file, and a number between two."""
+        return self.py_random.choice(self.files), self.py_random.uniform(*amounts)
+
+    def matching(self, reference: str, img: np.ndarray) -> np.ndarray:
+        """A reference with the channels, the dtype and the range of an image, of the image's size."""
+        height, width, channels = img.shape
+        image = read_reference(reference, channels)
+        image = image if img.dtype == np.uint8 else image.astype(np.float32) / np.float32(255)
+        return cv2.resize(image, (width, height)).reshape(img.shape)
+
+
+class FDA(Referenced):
+    """Gives an image the low frequencies of a reference image: its light and its colours, not what is on it.
+
+    albumentations' class with the reference images as files (Fourier Domain Adaptation).
+
+    Args:
+        beta_limit: the share of the spectrum, by the shorter side, that is exchanged, is drawn from this range.
+        p: probability.
+
+    Image: H×W×C, uint8 (0..255) or float32 (0..1); the same shape, dtype and range come out.
+    Draws: `reference`, the file, and `beta`, from `py_random`.
+    Errors: DataError for a reference that cannot be read.
+    Source: Yang and Soatto, "FDA: Fourier Domain Adaptation for Semantic Segmentation", CVPR 2020.
+    """
+
+    class InitSchema(Referenced.InitSchema):
+        """albumentations' arguments."""
+
+        beta_limit: Annotated[ZeroOneRangeType, AfterValidator(check_range_bounds(0, 0.5))]
+
+    def __init__(
+        self, references: str | Sequence[str], beta_limit: tuple[float, float] | float = (0, 0.1), p: float = 0.5
+    ) -> None:
+        super().__init__(references, p)
+        self.beta_limit: tuple[float, float] = beta_limit  # type: ignore[assignment]  # a pair, once the schema has run
+
+    def get_params(self) -> dict[str, Any]:
+        """Draw a reference, then how much of it."""
+        reference, beta = self.draw(self.beta_limit)
+        return {"reference": reference, "beta": beta}
+
+    def apply(self, img: np.ndarray, reference: str, beta: float, **_: Any) -> np.ndarray:
+        """The image with the low frequencies of the reference."""
+        return np.asarray(adaptation.fourier_domain_adaptation(img, self.matching(reference, img), beta))
+
+
+class HistogramMatching(Referenced):
+    """Gives each channel of an image the histogram of a reference image.
+
+    albumentations' class with the reference images as files.
+
+    Args:
+        blend_ratio: the share of the matched image in the result is drawn from this range.
+        p: probability.
+
+    Image: H×W×C, uint8 (0..255) or float32 (0..1), which is matched in 256 levels; the same shape and dtype come out.
+    Draws: `reference`, the file, and `blend_ratio`, from `py_random`.
+    Errors: DataError for a reference that cannot be read.
+    """
+
+    class InitSchema(Referenced.InitSchema):
+        """albumentations' arguments."""
+
+        blend_ratio: Annotated[
+            tuple[float, float], AfterValidator(nondecreasing), AfterValidator(check_range_bounds(0, 1))
+        ]
+
+    def __init__(
+        self, references: str | Sequence[str], blend_ratio: tuple[float, float] = (0.5, 1.0), p: float = 0.5
+    ) -> None:
+        super().__init__(references, p)
+        self.blend_ratio = blend_ratio
+
+    def get_params(self) -> dict[str, Any]:
+        """Draw a reference, then how much of it."""
+        reference, ratio = self.draw(self.blend_ratio)
+        return {"reference": reference, "blend_ratio": ratio}
+
+    def apply(self, img: np.ndarray, reference: str, blend_ratio: float, **_: Any) -> np.ndarray:
+        """The image, blended with the one whose histograms are the reference's."""
+        matched = adaptation.match_histograms(img, self.matching(reference, img))  # images one pixel high, too
+        return np.asarray(add_weighted(matched, blend_ratio, img, 1 - blend_ratio)).reshape(img.shape)

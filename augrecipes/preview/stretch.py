@@ -1,0 +1,104 @@
+"""How images of 16 bits and floats are shown: stretched by percentiles of their source, pixels of no data in blue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.recipe.inputs import Inputs
+
+NODATA = (58, 66, 88)  # RGB of pixels of no data: no grey, and darker than most that is shown
+_PERCENTILES = (1, 99)
+_PIXELS = 1 << 20  # of an image that percentiles are taken of
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Which values of images are shown as black and as white.
+
+    Attributes:
+        low: shown as black, in the images' own unit.
+        high: shown as white.
+        inputs: of the recipe: which values leave as 0 and 1, and which stand for missing data.
+    """
+
+    low: float
+    high: float
+    inputs: Inputs
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether images are shown as they are: 0..255, or floats of 0..1."""
+        whole = (self.low, self.high) == self.inputs.full_range
+        return whole and not self.inputs.is_deep and self.inputs.dtype != "float32"
+
+    @property
+    def words(self) -> str:
+        """For the foot of an image; empty where all values are shown as they are.
+
+        >>> Stretch(1024, 3210, Inputs(dtype="uint16")).words, Stretch(0, 255, Inputs(nodata=0)).words
+        ('stretched from 1,024 to 3,210', '')
+        """
+        if (self.low, self.high) == self.inputs.full_range:
+            return ""
+        digits = ",.4g" if self.inputs.dtype == "float32" else ",.0f"
+        return f"stretched from {self.low:{digits}} to {self.high:{digits}}"
+
+    def units(self, image: NDArray[Any]) -> NDArray[np.float32]:
+        """An image before the output conversion as shares of the recipe's range."""
+        low, high = self.inputs.full_range
+        return (image.astype(np.float32) - np.float32(low)) / np.float32(high - low)
+
+    def levels(self, levels: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Levels of 0..255 of the recipe's range as those that are shown."""
+        low, high = self.inputs.full_range
+        black, scale = (self.low - low) / (high - low) * 255, (high - low) / (self.high - self.low)
+        return (levels - np.float32(black)) * np.float32(scale)
+
+    def missing(self, image: NDArray[Any], *, leaves: bool) -> NDArray[np.bool_] | None:
+        """Which pixels of an image H×W×C hold no data: `leaves` says that the output conversion has made them 0."""
+        nodata = self.inputs.nodata
+        if nodata is None:
+            return None
+        if nodata == "nan" and not leaves:
+            return np.isnan(image).any(axis=2)
+        return np.asarray((image == (0 if leaves else nodata)).all(axis=2))
+
+
+PLAIN = Stretch(0, 255, Inputs())
+
+
+def stretch_of(images: Iterable[Any], inputs: Inputs, *, always: bool = False) -> Stretch:
+    """The stretch of what is made of some images H×W×C: from 1 to 99 % of their valid values; none of 8 bits.
+
+    Args:
+        images: sources.
+        inputs: of the recipe that runs on them.
+        always: those of 8 bits are stretched, too, since they stand beside others.
+
+    >>> stretch_of([np.arange(10_000, dtype=np.uint16).reshape(100, 100, 1)], Inputs(dtype="uint16")).words
+    'stretched from 100 to 9,899'
+    """
+    whole = Stretch(*inputs.full_range, inputs)
+    if inputs.dtype in (None, "uint8") and not always:
+        return whole
+    values = [_valid_values(np.atleast_3d(image), whole) for image in images]
+    values = [some for some in values if some.size]
+    low, high = np.percentile(np.concatenate(values), _PERCENTILES).tolist() if values else inputs.full_range
+    if inputs.dtype != "float32":
+        low, high = round(low), round(high)
+    return Stretch(low, high, inputs) if high > low else whole
+
+
+def _valid_values(image: NDArray[Any], whole: Stretch) -> NDArray[Any]:
+    """The values of the channels that are shown, of some pixels that hold data."""
+    step = 1 + int((image.shape[0] * image.shape[1] / _PIXELS) ** 0.5)
+    some = image[::step, ::step]
+    missing = whole.missing(some, leaves=False)
+    shown = some[..., : 3 if image.shape[2] >= 3 else 1]
+    values = shown.ravel() if missing is None else shown[~missing].ravel()
+    return values[np.isfinite(values)]

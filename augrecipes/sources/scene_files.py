@@ -1,0 +1,118 @@
+"""Further targets of a scene (`targets:`) as somebody hands them over: files, bytes, arrays; images, masks, vectors.
+
+Images are read as the image is. Masks keep all bits of their files: labels, or numbers such as depth. What is no image
+of a file's format is an array that numpy has saved (`.npy`): vectors and normals (H, W, 2 or 3), several masks
+(N, H, W), floats H×W.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.errors import DataError
+from augrecipes.images.encoded import data_errors
+from augrecipes.images.reading import read_bytes
+from augrecipes.ops.fills import as_dtype
+from augrecipes.recipe.targets import Target, missing_targets
+from augrecipes.sources.sample_inputs import Axes, as_image, as_labels, file_of, plain_array, split_parts, there
+
+_NUMPY = b"\x93NUMPY"
+
+
+def as_target(value: Any, name: str, target: Target, *, axes: Axes = "auto", **decode: Any) -> NDArray[Any]:
+    """A target as a pipeline takes it.
+
+    Args:
+        value: a path, bytes, a dict with either, an array, a tensor; of images and masks also one of Pillow; of `masks`
+            also a list.
+        name: of the target, for messages.
+        target: what the recipe says of it.
+        axes: how arrays of images lie.
+        decode: arguments of `read_image`.
+
+    Raises:
+        DataError: it is none of those.
+    """
+    try:
+        if target.is_image:
+            return np.asarray(as_image(value, axes=axes, **decode))
+        if isinstance(data := file_of(value), str):
+            with data_errors(data):
+                data = read_bytes(data, image=False)
+        if data is not None and data.startswith(_NUMPY):
+            value, data = _saved(data), None
+        if target.has_directions or (target.like == "masks" and getattr(value, "ndim", 0) == 3):
+            if data is not None:
+                raise DataError(f"{target.like} are read from arrays that numpy has saved (.npy)")
+            return as_dtype(plain_array(value), name, target.dtype)
+        if target.like == "masks" and isinstance(value, list | tuple):
+            masks = [as_labels(mask, **decode) for mask in value]
+            return as_dtype(np.stack(masks) if masks else np.zeros((0, 1, 1), np.uint8), name, target.dtype)
+        labels = as_labels(value if data is None else data, **decode)
+        return as_dtype(labels[None] if target.like == "masks" else labels, name, target.dtype)
+    except DataError as error:
+        raise (error if error.path else DataError(f"{name}: {error.reason}", None, error.step)) from error.__cause__
+
+
+def split_scene(
+    parts: Mapping[str, Any], inputs: Any, images: Sequence[str], axes: Axes, **how: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """As `split_parts`, with the targets that the inputs declare among what a pipeline takes."""
+    given = {name: parts[name] for name in inputs.targets if parts.get(name) is not None}
+    rest = {name: value for name, value in parts.items() if name not in inputs.targets}
+    for name in missing_targets(inputs.targets, given):
+        raise DataError(f"the recipe requires {name}, and this sample has none{there(rest)}")
+    taken, extra = split_parts(rest, inputs, images, axes, **how)
+    how = _decoding(how)
+    return taken | {name: as_target(given[name], name, inputs.targets[name], axes=axes, **how) for name in given}, extra
+
+
+def _decoding(how: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of `read_image`, of those that tables read by."""
+    return {key: value for key, value in how.items() if key not in ("undecoded", "names", "opened")}
+
+
+def _saved(data: bytes) -> NDArray[Any]:
+    try:
+        saved: NDArray[Any] = np.load(BytesIO(data), allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise DataError(f"cannot be read: {error}") from None
+    return saved
+
+
+def read_targets(
+    paths: Mapping[str, Any], unit: int, inputs: Any, image: tuple[str, Any], **decode: Any
+) -> Iterator[tuple[str, NDArray[Any]]]:
+    """The targets of a unit that a recipe's inputs declare, by name.
+
+    Args:
+        paths: of all units, by target.
+        unit: its number.
+        inputs: of the recipe.
+        image: the path of the unit's image, and the image.
+        decode: arguments of `read_files`.
+
+    Raises:
+        DataError: one cannot be read, or does not lie on the image; names both files.
+    """
+    decode = _decoding(decode)
+    for name, target in inputs.targets.items() if paths else ():
+        if name not in paths:
+            continue
+        path = paths[name][unit]
+        try:
+            array = as_target(path, name, target, **decode)
+        except DataError as error:
+            raise (error if error.path else error.with_path(path)) from error.__cause__
+        size = array.shape[1:3] if target.like == "masks" else array.shape[:2]
+        rows, columns = image[1].shape[:2]
+        if array.size and size != (rows * target.factor, columns * target.factor):
+            grid = "" if target.factor == 1 else f" for a target of scale {float(target.factor):g}"
+            message = f"is {size[0]}×{size[1]} px, but its image {image[0]} is {rows}×{columns} px"
+            raise DataError(message + grid, path)
+        yield name, array
