@@ -82,7 +82,8 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     )
     if inputs.nodata is not None and output.where == "device":
         message = "which pixels hold data is known on the host alone; leave `where` out, or `nodata`"
-        problems.add("E401", top.entries["output"].at["where"], message, "output.where")
+        place = getattr(top.entries.get("output"), "at", {}).get("where", top.place)
+        problems.add("E401", place, message, "output.where")
     if recipe.correspondence:
         for listed in (recipe.steps, *(view.steps for view in recipe.views)):
             check_places(context, listed)

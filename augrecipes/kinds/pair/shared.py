@@ -75,7 +75,7 @@ class PairStep(A.BaseCompose):  # type: ignore[misc]
         if len(self.names) == 1:
             arrays[names[0]] = with_channels(self.step(force_apply=True, image=arrays[names[0]])["image"])
             return
-        own_range = getattr(self.step, "own_range", None)  # of deep images, whose values it sees as floats of 0..1
+        own_range: Any = getattr(self.step, "own_range", None)  # of deep images, whose values it sees as floats of 0..1
         images = {name: arrays[name] for name in names} if own_range else {}
         units = {name: to_unit(image, own_range) for name, image in images.items()}
         arrays |= units
