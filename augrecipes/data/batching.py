@@ -275,7 +275,7 @@ def split(batch: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     columns = {}
     for key, values in batch.items():
-        whole = key in _NUMBERS and isinstance(values, torch.Tensor)
+        whole = key in _NUMBERS and isinstance(values, torch.Tensor) and values.ndim == 1
         columns[key] = values.tolist() if whole else [*values]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

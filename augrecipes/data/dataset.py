@@ -175,9 +175,9 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
         return None if self.table.class_to_idx is None else dict(self.table.class_to_idx)
 
     @property
-    def labels(self) -> npt.NDArray[np.int64] | None:
-        """The label of every sample, int64 (n,), or None without classes."""
-        return cast("npt.NDArray[np.int64] | None", self._column(self.table.labels))
+    def labels(self) -> npt.NDArray[Any] | None:
+        """The label of every sample, int64 (n,); of several classes each float32 (n, classes); None without classes."""
+        return cast("npt.NDArray[Any] | None", self._column(self.table.labels))
 
     @property
     def weights(self) -> npt.NDArray[np.float64] | None:

@@ -255,7 +255,12 @@ def weights_of(given: Any, dataset: Any) -> npt.NDArray[np.float64] | None:
     if isinstance(given, str):
         if given != "balanced":
             raise ValueError(f"weights must be one number a sample or 'balanced', got {given!r}")
-        _, inverse, counts = np.unique(_labels_of(dataset), return_inverse=True, return_counts=True)
+        labels = np.asarray(_labels_of(dataset))
+        if labels.ndim > 1:
+            raise ValueError(
+                "weights='balanced' needs one label a sample, and these have several: give one number a sample"
+            )
+        _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
         given = 1.0 / counts[inverse]
     return check_weights(given, len(dataset))
 

@@ -26,6 +26,7 @@ from augrecipes.data.order import Indices
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import address_of
 from augrecipes.recipe.kinds import part
+from augrecipes.sources.columns import label_at
 from augrecipes.sources.files import naming_all
 from augrecipes.sources.sample import Sample
 
@@ -57,7 +58,8 @@ def read_sample(ds: RecipeDataset, epoch: int, virtual: int) -> dict[str, Any]:
     except DataError as error:
         raise (error if error.path else error.with_path(path)) from error.__cause__
     if ds.table.labels is not None:
-        sample.setdefault("label", int(ds.table.labels[row]))
+        label = label_at(ds.table.labels, row)
+        sample.setdefault("label", torch.from_numpy(label) if isinstance(label, np.ndarray) else label)
     sample["index"], sample["path"] = virtual, path
     return sample | ({"epoch": epoch} if ds.mixes else {})
 
@@ -71,7 +73,8 @@ def read_batch(ds: RecipeDataset, epoch: int, indices: Sequence[int], allocate: 
         return None
     batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in values.items()}
     if ds.table.labels is not None and "label" not in batch:
-        batch["label"] = torch.from_numpy(ds.table.labels[rows].astype(np.int64, copy=False))
+        labels = ds.table.labels[rows]
+        batch["label"] = torch.from_numpy(labels.astype(np.int64, copy=False) if labels.ndim == 1 else labels)
     batch["index"], batch["path"] = torch.from_numpy(virtual), ds.row_paths(rows)
     return batch | ({"epoch": torch.full((len(rows),), epoch)} if ds.mixes else {})
 

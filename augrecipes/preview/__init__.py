@@ -151,7 +151,7 @@ def batch_sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     values = {key: [sample[key] for sample in samples] for key in samples[0]}
     values |= {key: np.stack(values[key]) for key in stacked & values.keys()}
     names = {number: name for name, number in (table.class_to_idx or {}).items()}
-    count = None if table.labels is None else 1 + int(max([*names, *np.asarray(table.labels).tolist()]))
+    count = None if table.labels is None else 1 + int(max([*names, *np.asarray(table.labels).ravel().tolist()]))
     key = pipeline.compiled.seed, request.epoch, drawn[0].sample.index
     mixed = mix(recipe, values, key, count, read, len(files))
 

@@ -21,6 +21,7 @@ from augrecipes.preview.overlay import render_boxes, render_keypoints, render_ma
 from augrecipes.preview.stretch import Stretch
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
+from augrecipes.sources.columns import label_at
 from augrecipes.sources.opening import Data, StrPath, open_data, words_of
 from augrecipes.sources.sample import DatasetView, RecipeSource, Sample, least_shown
 
@@ -215,8 +216,10 @@ def output_text(image: NDArray[Any]) -> str:
 
 def label_text(table: Any, row: int) -> str:
     """The label of a row of a table, by its name where it has one; empty without."""
-    label = table.label_of(table.units_of(row)[0]) if table.labels is None else int(table.labels[row])
+    label = table.label_of(table.units_of(row)[0]) if table.labels is None else label_at(table.labels, row)
     names = {number: name for name, number in (table.class_to_idx or {}).items()}
+    if np.ndim(label):  # of several classes
+        return ", ".join(str(names.get(k, k)) for k in np.flatnonzero(label).tolist())
     return "" if label is None else str(names.get(label, label))
 
 

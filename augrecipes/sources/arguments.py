@@ -32,7 +32,7 @@ _log = logging.getLogger("augrecipes")
 def as_table(
     recipe: Recipe, root: PathLike | Sequence[PathLike] | None, files: PathLike | None,
     masks: PathLike | Sequence[PathLike] | None, split: str | None = None, *, check: bool, cache: bool, layout: Layout,
-    exif: Exif = "apply", columns: Mapping[str, str] | None = None, box_classes: Sequence[str] | None = None,
+    exif: Exif = "apply", columns: Mapping[str, Any] | None = None, box_classes: Sequence[str] | None = None,
     crowds: Crowds = "drop", drop_shapes: Sequence[str] = (), outside: bool = False, findings: Findings | None = None,
     targets: Mapping[str, PathLike | Sequence[PathLike]] | None = None,
 ) -> Columns:  # fmt: skip

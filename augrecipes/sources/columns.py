@@ -112,7 +112,7 @@ class Columns(SpawnShared):
 
     Attributes:
         files: paths of the images of every unit (an image, a scene, or a tile), by target; the largest first.
-        labels: int64 (n,).
+        labels: int64 (n,); of several classes a sample float32 (n, classes) of 0 and 1.
         classes: class names.
         class_to_idx: their numbers in `labels`.
         groups: text (n,).
@@ -130,7 +130,7 @@ class Columns(SpawnShared):
     """
 
     files: Mapping[str, PathTable] = field(default_factory=dict)
-    labels: npt.NDArray[np.int64] | None = None
+    labels: npt.NDArray[Any] | None = None
     classes: tuple[str, ...] | None = None
     class_to_idx: dict[str, int] | None = None
     groups: npt.NDArray[np.str_] | None = None
@@ -158,6 +158,8 @@ class Columns(SpawnShared):
         names, own = [*classes], self.class_to_idx or {}
         if isinstance(classes, str) or len({*names}) < len(names):
             raise ValueError(f"classes= is a list of names, each once, or numbers by name, got {classes!r}")
+        if self.labels is not None and self.labels.ndim > 1:
+            raise ValueError("classes= numbers classes, and each of these has a column of its own")
         if self.labels is None or not own or self.label_of(0) is not None:
             raise ValueError("classes= numbers folders of classes, or labels of a CSV file, and this data has neither")
         has_numbers = [*own.values()] != [*range(len(own))]
@@ -282,6 +284,16 @@ def digest_of(*parts: bytes | memoryview | npt.NDArray[Any] | None) -> str:
         else:
             state.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
     return state.hexdigest()
+
+
+def label_at(labels: npt.NDArray[Any], row: int) -> Any:
+    """The label of a row, as a whole number; of several classes a copy of its row."""
+    return int(labels[row]) if labels.ndim == 1 else np.array(labels[row])
+
+
+def one_label_each(labels: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+    """Labels, where each row has one."""
+    return labels if labels is not None and labels.ndim == 1 else None
 
 
 def number(labels: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[str], dict[str, int]]:

@@ -4,7 +4,8 @@ Columns, in any order, named in the first row:
 
 - `image`: path, relative to the CSV file; required.
 - `mask`: path of the mask.
-- `label`: a class name or an integer; `nan`, as pandas writes it, is none.
+- `label`: a class name or an integer; `nan`, as pandas writes it, is none. Or a column of 0 and 1 for each class, which
+  `columns={"labels": ["cat", "dog"]}` names.
 - `split`: `train`, `val`, ... as the file has them.
 - `group`: what must not be divided between splits, such as the patient or the slide.
 - `weight`: a number for weighted sampling.
@@ -44,6 +45,8 @@ from augrecipes.sources.defects import Findings, Problem
 from augrecipes.sources.paths import PathLike, PathTable, faults_of, local_name
 
 COLUMNS = ("image", "mask", "label", "split", "group", "weight", "boxes", "keypoints")
+LABELS = "labels"  # what `columns=` calls the columns of several classes
+CLASS = "label:"  # what their names begin with here
 _SHORT = 24  # characters
 _LONGEST = 1 << 30  # characters of a field, which may hold thousands of boxes
 _BOX_A_ROW = [{*names.split()} for names in ("x_min y_min x_max y_max", "xmin ymin xmax ymax", "x1 y1 x2 y2")]
@@ -118,13 +121,24 @@ class CsvRows:
         self.problems.extend((self.lines[i], what) for i, what in faults)
         return paths
 
-    def fields(self, keep: npt.NDArray[np.int64]) -> dict[str, Any]:
+    def fields(self, keep: npt.NDArray[np.int64], classes: Sequence[str] = ()) -> dict[str, Any]:
         """The fields of `Columns` for the rows at the positions in `keep`; classes are numbered over all rows.
 
-        Rows without a label where others have one, and weights that are none, are problems.
+        Rows without a label where others have one, and weights that are none, are problems. `classes`: those of which
+        each has a column.
         """
         fields, problems, labels = dict[str, Any](), self.problems, self.columns.get("label")
-        if labels is not None:
+        if classes:
+            several = np.zeros((len(keep), len(classes)), np.float32)
+            for k, name in enumerate(classes):
+                for place, i in enumerate(keep.tolist()):
+                    text = self.columns[CLASS + name][i]
+                    if (flag := _FLAGS.get(text.lower())) is None:
+                        problems.append((self.lines[i], f"{name} must be 0 or 1, got {text!r}"))
+                    several[place, k] = flag or 0
+            numbers = {name: k for k, name in enumerate(classes)}
+            fields |= {"labels": several, "classes": tuple(classes), "class_to_idx": numbers}
+        elif labels is not None:
             what = "no label in this row, though others have one: give it one, or remove it"
             problems += [(line, what) for line, value in zip(self.lines, labels, strict=True) if not value]
             ids, classes, class_to_idx = number(labels)
@@ -137,6 +151,23 @@ class CsvRows:
                 text = self.columns["weight"][i]
                 problems.append((self.lines[i], f"weight must be a number that is not negative, got {text!r}"))
         return fields
+
+
+_FLAGS = dict.fromkeys(("", "0", "0.0", "nan", "false"), 0.0) | dict.fromkeys(("1", "1.0", "true"), 1.0)
+
+
+def class_columns(renamed: Mapping[str, Any] | None) -> tuple[list[str], dict[str, str]]:
+    """The classes that `columns=` says have a column each, and all names of columns, those of classes among them.
+
+    >>> class_columns({"image": "path", "labels": ["cat", "dog"]})
+    (['cat', 'dog'], {'image': 'path', 'label:cat': 'cat', 'label:dog': 'dog'})
+    """
+    others = {name: theirs for name, theirs in (renamed or {}).items() if name != LABELS}
+    said = (renamed or {}).get(LABELS, ())
+    classes = [said] if isinstance(said, str) else [*map(str, said)]
+    if (not classes and LABELS in (renamed or {})) or len({*classes}) < len(classes):
+        raise ValueError(f'columns={{"labels": ...}} is a list of columns, each once, got {said!r}')
+    return classes, others | {CLASS + name: name for name in classes}
 
 
 def columns_at(rows: Any, columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,7 +282,8 @@ def _header(
     # Another column may have the name: it is not the one that is meant.
     columns = [ours.get(column, "" if column in renamed else column) for column in columns]
     for column in columns:
-        near = [] if column in known else get_close_matches(column, known, n=1, cutoff=0.75)
+        others = [name for name in known if not name.startswith(CLASS)]
+        near = [] if column in known else get_close_matches(column, others, n=1, cutoff=0.75)
         if near and near[0] not in columns and not column.startswith(f"{near[0]}_"):  # `group_id` is another thing
             hint = f"did you mean {near[0]!r}?"
             raise DataError(f"unknown column {column!r}; {hint} (columns: {', '.join(known)})", where)

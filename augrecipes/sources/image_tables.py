@@ -19,7 +19,7 @@ import numpy as np
 from augrecipes.errors import DataError, counted
 from augrecipes.sources.annotations.records import RecordError
 from augrecipes.sources.columns import Columns, Ragged, number
-from augrecipes.sources.csv_list import COLUMNS, CsvRows, columns_at, read_rows
+from augrecipes.sources.csv_list import CLASS, COLUMNS, CsvRows, class_columns, columns_at, read_rows
 from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.names import by_scene, match_folders, stem, template
@@ -152,7 +152,7 @@ def table_of_csv(
     *,
     check: bool = True,
     taken: frozenset[str] = frozenset({"mask", *_POINTS}),
-    renamed: Mapping[str, str] | None = None,
+    renamed: Mapping[str, Any] | None = None,
     outside: bool = False,
     targets: Sequence[str] = (),
 ) -> Columns:
@@ -164,20 +164,22 @@ def table_of_csv(
         findings: takes rows that cannot be used.
         check: whether files that do not exist are wrong now, and not when they are read.
         taken: which of the columns `mask`, `boxes` and `keypoints` are looked into: a file may have them for others.
-        renamed: what the file calls its columns, by the names that they have here.
+        renamed: what the file calls its columns, by the names that they have here; those of classes under `labels`.
         outside: whether files may lie outside of the CSV file's folder, or on another server.
         targets: further targets of the recipe, each a column of paths.
 
     Raises:
         DataError: the file as a whole is not as it should be.
     """
-    every = read_rows(path, (*COLUMNS, *targets), renamed=renamed)
+    classes, renamed = class_columns(renamed)
+    known = [*(name for name in COLUMNS if not classes or name != "label"), *targets, *map(CLASS.__add__, classes)]
+    every = read_rows(path, known, renamed=renamed)
     keep = every.of_split(split)
     rows, read = every.select(keep), every.columns.keys() & {"image", *taken, *targets}
     columns = [name for name in ("image", "mask", *targets) if name in read]
     files = {name: rows.paths(name, check=check, outside=outside) for name in columns}
     points = {name: _points(every, name) for name in _POINTS if name in read}
-    fields = every.fields(keep)
+    fields = every.fields(keep, classes)
     findings.rows(every.path, every.problems)
     if every.problems:
         fine = rows.fine()

@@ -19,7 +19,7 @@ from augrecipes.images.format import UnreadableError
 from augrecipes.images.losses import FRAMES, chosen_policies
 from augrecipes.images.reading import read_file_header
 from augrecipes.recipe.model import Inputs
-from augrecipes.sources.columns import Columns
+from augrecipes.sources.columns import Columns, label_at, one_label_each
 from augrecipes.sources.source import Source
 
 
@@ -138,8 +138,8 @@ class RecipeSource(Source):
 
     @property
     def labels(self) -> NDArray[np.int64] | None:
-        """Of each row of the table, where there are some."""
-        return self.table.labels
+        """Of each row of the table, where each has one."""
+        return one_label_each(self.table.labels)
 
     def path(self, index: int) -> str:
         """The file of one of them; of a pair that of its largest target."""
@@ -183,7 +183,7 @@ class RecipeSource(Source):
         """Images, mask, boxes, keypoints and label of one of them, as `ar.Samples` takes them."""
         targets, beside = self.parts(index)
         labels = self.columns.get("label")
-        return targets | beside | ({} if labels is None else {"label": int(labels[index])})
+        return targets | beside | ({} if labels is None else {"label": label_at(labels, index)})
 
     def sample(self, k: int, epoch: int = 0, *, undecoded: bool = False, names: Sequence[str] | None = None) -> Sample:
         """One of them, to be run; arguments and errors as of `parts`."""
@@ -225,8 +225,8 @@ class DatasetView:
 
     @property
     def labels(self) -> NDArray[Any] | None:
-        """Of each, where there are some."""
-        labels = self.dataset.labels
+        """Of each, where each has one."""
+        labels = one_label_each(self.dataset.labels)
         return None if labels is None else labels[list(self.positions)]
 
     @property

@@ -27,7 +27,7 @@ from augrecipes.versions import warn_of_differences
 __all__ = ["Store", "StoredSource", "open_store", "remaining_recipe"]
 
 _MADE_BY = "augrecipes pack"
-_OF_SAMPLES = {"label": "i8", "weight": "f8", "group": "text"}
+_OF_SAMPLES = {"weight": "f8", "group": "text"}
 _STEP: dict[str, Any] = {"step": str}
 _STEP["steps"] = (..., [_STEP])
 _ABOUT: dict[str, Any] = {
@@ -220,6 +220,8 @@ def _column_shapes(store: Store) -> dict[str, Any]:
     bags = columns.get("bag/name")
     samples = units if not kind.tiles else len(bags) if isinstance(bags, Texts) else 0
     shapes: dict[str, Any] = {name: (..., _array(dtype, samples)) for name, dtype in _OF_SAMPLES.items()}
+    several = _array("f4", samples, -1)  # of several classes a sample
+    shapes["label"] = (..., lambda column: _array("i8", samples)(column) or several(column))
     shapes |= {f"source/{name}": _array("text", units) for name in store.targets}
     if kind.tiles:
         shapes |= {"bag/name": _array("text", samples), "bag/path": _array("text", samples)}

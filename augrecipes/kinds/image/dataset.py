@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Unpack, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -70,7 +70,9 @@ class ImageFolder(RecipeDataset):
             `auto`: what it looks like, and `flat`, with a warning in the log, where it looks like both.
         cache: keep the folder listing in the user's cache folder, because listing takes seconds for many files.
         save_applied_params: add `applied` to every sample.
-        columns: what a CSV file calls its columns, by the names that they have here: `{"image": "path"}`.
+        columns: what a CSV file calls its columns, by the names that they have here: `{"image": "path"}`. Under
+            `labels` stand the columns of classes, each of 0 and 1: `{"labels": ["cat", "dog"]}`; then `label` is
+            float32 (classes,), and empty cells are 0.
         box_classes: with annotations: names of the labels 0, 1, ... of boxes; other names are an error. None: the
             file's own. Give them where each split has files of its own without a list of classes.
         crowds: with annotations: `drop` leaves out boxes and keypoints of objects that are marked as a crowd or as
@@ -111,7 +113,7 @@ class ImageFolder(RecipeDataset):
         split: str | None = None,
         layout: Layout = "auto",
         cache: bool = True,
-        columns: Mapping[str, str] | None = None,
+        columns: Mapping[str, Any] | None = None,
         box_classes: Sequence[str] | None = None,
         crowds: Crowds = "drop",
         drop_shapes: Sequence[str] = (),

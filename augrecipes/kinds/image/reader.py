@@ -68,7 +68,8 @@ def check(
         given = replace(given, more={"split": split, **given.more})
     table = table_of(recipe, given, masks, check=False, findings=findings)
     classes = (table.classes if given.files is None else None) or ()
-    if empty := set(range(len(classes))).difference([] if table.labels is None else table.labels.tolist()):
+    used = table.labels.tolist() if classes and table.labels is not None else []
+    if empty := set(range(len(classes))).difference(used):
         findings.notes.append(f"classes without images: {', '.join(classes[k] for k in sorted(empty))}")
     own = {"mask": table.masks, "boxes": table.boxes, "keypoints": table.keypoints}
     listed = {"image": len(table)} | {name: len(table) for name, values in own.items() if values is not None}
