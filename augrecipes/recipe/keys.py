@@ -164,9 +164,6 @@ def _image(context: Context, node: MappingNode, values: Mapping[str, Any]) -> di
             if own.get(key, image.get(key)) != image.setdefault(key, own.get(key)):
                 message = f"all targets have the same {key}, and others have {image[key]}"
                 context.problems.add("E402", node.entries[target].place, message, f"inputs.{target}.{key}")
-    if context.facts.scales and image.get("nodata") is not None:
-        message = "pairs have no missing data: it goes with recipes of kind image, bag and views"
-        context.problems.add("E402", _place_of(node, "nodata"), message, "inputs.nodata")
     if least:
         image["min_size"] = tuple(int(max(sizes)) for sizes in zip(*least, strict=True))
     return image
