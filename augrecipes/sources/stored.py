@@ -18,6 +18,7 @@ from augrecipes.recipe.model import Inputs, Mode, Recipe, canonical
 from augrecipes.recipe.words import brief
 from augrecipes.sources.arguments import tell_of_absent
 from augrecipes.sources.packed_columns import LAYOUT, POINTS, table_of, unreadable_in
+from augrecipes.sources.packed_targets import packed_targets, unlike
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.store import Store, index, open_store
 from augrecipes.store.columns import Texts, are_offsets
@@ -36,14 +37,15 @@ _ABOUT: dict[str, Any] = {
     "epochs": SIZE,
     "seed": (None, int),
     "units": SIZE,
-    "decode": {"channels": range(1, MOST_CHANNELS + 1), "exif": ("apply", "ignore")},
-    "inputs": {**dict.fromkeys(POINTS, (None, dict)), "mask": (..., None, dict)},
+    "decode": {"channels": (None, range(1, MOST_CHANNELS + 1)), "exif": ("apply", "ignore")},
+    "inputs": {**dict.fromkeys(POINTS, (None, dict)), "mask": (..., None, dict), "image": (..., None, dict)},
     "channels": (None, range(1, 2**63)),
     "classes": (None, [str]),
     "class_to_idx": (None, index.mapping(str, int)),
     "box_classes": (None, [str]),
     "versions": index.mapping(str, str),
     "left_out": (..., [str]),
+    "further": (..., dict),
     "unreadable": [{"row": SIZE, "path": str, "reason": str}],
 }
 
@@ -80,7 +82,8 @@ class StoredSource(RecipeSource):
         super().__init__(table, recipe.inputs, about["decode"], tuple(about.get("left_out", ())))
         self.store, self.folder, self.unreadable = store, str(store.path), unreadable_in(store)
         self.epochs = max(1, int(about["epochs"]))
-        self._targets = tuple(targets or (name for name in named if name != "mask"))
+        further = about.get("further", {})
+        self._targets = tuple(targets or (name for name in named if name != "mask" and name not in further))
         # Memory views: a batch asks for hundreds of names, and a `Texts` takes several times as long for one.
         texts: Any = {name: store.columns[f"source/{name}"] for name in named}
         self._sources = {name: (text.blob.data, text.offsets.data) for name, text in texts.items()}
@@ -129,7 +132,8 @@ class StoredSource(RecipeSource):
         for name in self.taken(names):
             take = self.store.encoded if undecoded and name != "mask" else self.store.array
             targets[name] = take(name, self.item(name, row))
-        return targets | self.points(row)
+        further = packed_targets(self.store, row, self.inputs, next(iter(targets.values())).shape)
+        return targets | dict(further) | self.points(row)
 
     def parts(
         self, k: int, epoch: Any = 0, *, undecoded: bool = False, names: Sequence[str] | None = None
@@ -141,7 +145,8 @@ class StoredSource(RecipeSource):
         """As every source, in memory of its own."""
         sample = super().sample(k, epoch, undecoded=undecoded, names=names or self._targets)
         own = {name: np.array(one) if isinstance(one, np.ndarray) else one for name, one in sample.images.items()}
-        rest = {name: np.array(one) if name == "mask" else one for name, one in sample.rest.items()}
+        owned = {"mask", *self.inputs.targets}
+        rest = {name: np.array(one) if name in owned else one for name, one in sample.rest.items()}
         return Sample(sample.index, sample.tile, sample.path, own, rest)
 
 
@@ -210,7 +215,12 @@ def _check_about(store: Store) -> None:
             raise index.damaged_field(
                 columns, f"items/{name}/rows", "rows without pixels are not those that are unreadable"
             )
-        if store.targets[name] == "image" and channels is not None and (shapes[:, 2] != channels).any():
+        if (
+            store.targets[name] == "image"
+            and name not in store.about.get("further", {})
+            and channels is not None
+            and (shapes[:, 2] != channels).any()
+        ):
             raise index.damaged_field(said_in, "about.channels", f"images of {name} have other channels")
 
 
@@ -262,23 +272,31 @@ def _offsets(count: int, end: int) -> Callable[[Any], bool]:
 def _check_inputs(store: Store, recipe: Recipe) -> None:
     about, inputs, mine = store.about, recipe.inputs, declared(recipe.inputs)
     decoded = about["decode"]["channels"]
-    if inputs.channels not in (None, decoded):
+    if decoded is not None and inputs.channels not in (None, decoded):
         raise _unfit(store, f"was decoded to {decoded} channels, the recipe's inputs say {inputs.channels}")
     has = {"mask": "mask" in store.targets, **{name: f"{name}/values" in store.columns for name in POINTS}}
     for name, presence in inputs.presence.items():
         if presence == "required" and not has[name]:
             raise _unfit(store, f"the recipe requires {name}, and the store has none")
+    for why in unlike(store, inputs):
+        raise _unfit(store, why)
     tell_of_absent(recipe, {name for name, present in has.items() if present})
-    for name in (*POINTS, *(("mask",) if about["steps"] else ())):  # else masks are as their files have them
+    depth = (about["inputs"].get("image") or {}).get("dtype")
+    if depth != inputs.deep_dtype:
+        what = f"images of {depth or 'uint8'}, the recipe's inputs say {inputs.deep_dtype or 'uint8'}"
+        raise _unfit(store, f"holds {what}: declare the depth that it has, or pack again")
+    # Without steps masks, and values of images, are as their files have them.
+    for name in (*POINTS, *(("mask", "image") if about["steps"] else ())):
         theirs = about["inputs"].get(name)
-        if has[name] and mine[name] != theirs and (mine[name] is not None or name == "mask"):
+        if has.get(name, True) and mine[name] != theirs and (mine[name] is not None or name in ("mask", "image")):
             said = f"{name} as {theirs}, this one as {mine[name]}"
             raise _unfit(store, f"was packed by a recipe whose inputs declare {said}")
 
 
 def declared(inputs: Inputs) -> dict[str, dict[str, Any] | None]:
-    """What the inputs say of boxes, keypoints and the labels of masks, as plain data; None where they do not."""
+    """What the inputs say of boxes, keypoints, labels of masks and values of images, as plain data; None: nothing."""
     taken: dict[str, Any] = {name: getattr(inputs, name) if name in inputs.taken else None for name in POINTS}
     points = {name: said and canonical(replace(said, presence="optional")) for name, said in taken.items()}
     labels = inputs.mask_labels if "mask" in inputs.taken else None
-    return {**points, "mask": labels and canonical(labels)}
+    image = inputs.deep_dtype and {"dtype": inputs.deep_dtype, "range": [*inputs.full_range]}
+    return {**points, "mask": labels and canonical(labels), "image": image}
