@@ -88,21 +88,23 @@ class Bands:
         count: of all.
         names: of all, in order; empty: they have numbers alone.
         take: numbers of those that steps see, in their order; empty: all, as they are.
+        show: of those that steps see, numbers of one that is shown as grey, or of three as colours; empty: nobody says.
     """
 
     count: int
     names: tuple[str, ...] = ()
     take: tuple[int, ...] = ()
+    show: tuple[int, ...] = field(default=(), compare=False)
 
     @property
     def seen(self) -> Bands:
         """Those that steps see, of images of which they have been taken.
 
-        >>> Bands(4, ("r", "g", "b", "nir"), (3, 0)).seen
-        Bands(count=2, names=('nir', 'r'), take=())
+        >>> Bands(4, ("r", "g", "b", "nir"), (3, 0)).seen.names
+        ('nir', 'r')
         """
         names = tuple(self.names[number] for number in self.take) if self.names else ()
-        return Bands(len(self.take), names) if self.take else self
+        return Bands(len(self.take), names, show=self.show) if self.take else self
 
     def written(self) -> dict[str, Any]:
         """The keys of a recipe that say it."""
@@ -162,6 +164,11 @@ class Inputs:
     def is_deep(self) -> bool:
         """Whether kernels of uint8 cannot take the image: 16 bits, a range of its own, pixels of no data."""
         return self.dtype == "uint16" or self.range is not None or self.nodata is not None
+
+    @property
+    def deep_dtype(self) -> Dtype | None:
+        """The dtype of images whose values are their own until the output; None: they are levels of uint8."""
+        return None if self.dtype == "uint8" else self.dtype
 
     @property
     def full_range(self) -> tuple[float, float]:
