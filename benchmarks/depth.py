@@ -38,8 +38,7 @@ _MOVES: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "Rotate": [("Rotate", {"limit": [-30, 30]})],
     "ShiftScaleRotate": [("ShiftScaleRotate", {})],
 }
-_VALUES = {name: [(name, {})] for name in ("RandomBrightnessContrast", "RandomGamma", "GaussNoise", "GaussianBlur")}
-_VALUES["CoarseDropout"] = [("CoarseDropout", {})]
+_VALUES = ("RandomBrightnessContrast", "RandomGamma", "GaussNoise", "GaussianBlur", "CoarseDropout")
 Make = Callable[[], object]
 
 
@@ -96,8 +95,8 @@ def _moves(options: Any) -> Iterator[Row]:
 
 
 def _values(options: Any) -> Iterator[Row]:
-    for what, steps in _VALUES.items():
-        yield from _rows(what, steps, goals=False, quick=options.quick)
+    for what in _VALUES:
+        yield from _rows(what, [(what, {})], goals=False, quick=options.quick)
 
 
 if __name__ == "__main__":
