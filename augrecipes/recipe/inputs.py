@@ -127,6 +127,11 @@ class Inputs:
         return f"{what}: no kernel takes them" if what else ""
 
     @property
+    def deep_dtype(self) -> Dtype | None:
+        """The dtype of images whose values are their own until the output; None: they are levels of uint8."""
+        return None if self.dtype == "uint8" else self.dtype
+
+    @property
     def full_range(self) -> tuple[float, float]:
         """The values that leave as 0 and 1.
 

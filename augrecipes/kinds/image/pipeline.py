@@ -67,8 +67,9 @@ class ImagePipeline(Pipeline):
         self._lowered, sites = lower(compiled.plans[arrival].steps)
         transforms = [*transforms_of(self._lowered)]
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
-        self.sinks = {"image": Sink(compiled.recipe.output, compiled.recipe.inputs.range)}
-        if compiled.recipe.inputs.stack:
+        inputs = compiled.recipe.inputs
+        self.sinks = {"image": Sink(compiled.recipe.output, inputs.range, inputs.deep_dtype)}
+        if inputs.stack:
             self.targets = self.outputs = ("images",)
         steps = compiled.plans[arrival].steps
         self._has_own_classes = any(is_registered(leaf.name) for step in steps for leaf in singles(step))
