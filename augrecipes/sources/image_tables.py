@@ -23,6 +23,7 @@ from augrecipes.sources.csv_list import CLASS, COLUMNS, CsvRows, class_columns, 
 from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.names import by_scene, match_folders, stem, template
+from augrecipes.sources.path_groups import PathGroups, by_longest_stem
 from augrecipes.sources.paths import PathLike, PathTable
 
 _STEM = "{stem}"
@@ -55,7 +56,8 @@ def table_of_folders(
         ValueError: a template with more or less than one `{stem}` in its last part.
     """
     table = list_folders(roots, cache=cache, layout=layout)
-    beside = ({"mask": masks} if masks else {}) | dict(targets or {})
+    several = any("*" in os.fsdecode(path).removesuffix(".*") for path in masks if _STEM in os.fsdecode(path))
+    beside = ({"masks" if several else "mask": masks} if masks else {}) | dict(targets or {})
     if not beside:
         return table
     named = {what: PartnerNames.of(paths, what) for what, paths in beside.items()}
@@ -66,11 +68,12 @@ def table_of_folders(
             own.pop(k, None)
     matches = {what: _match(table.images, own, roots, one, findings, cache=cache) for what, one in named.items()}
     keep = sorted(set[int].intersection(*(set(chosen) for chosen, _ in matches.values())))
-    matched = {what: others.take([chosen[k] for k in keep]) for what, (chosen, others) in matches.items()}
+    groups = {what: PathGroups.chosen(others, [chosen[k] for k in keep]) for what, (chosen, others) in matches.items()}
+    matched = {what: files.paths for what, files in groups.items() if what != "masks"}  # each has one
     if len(keep) < len(table):
         labels = None if table.labels is None else table.labels[keep]
         table = replace(table, files={"image": table.images.take(keep)}, labels=labels)
-    return replace(table, masks=matched.pop("mask", None), targets=matched)
+    return replace(table, masks=matched.pop("mask", None), instances=groups.get("masks"), targets=matched)
 
 
 class PartnerNames(NamedTuple):
@@ -93,7 +96,7 @@ class PartnerNames(NamedTuple):
         """Those of folders, or of a template; ValueError for one with more or less than one `{stem}` in its name."""
         if not any(_STEM in os.fsdecode(path) for path in paths):
             return cls(what, paths, "", template("{}"))
-        given = "masks=" if what == "mask" else f"targets[{what!r}]="
+        given = "masks=" if what in ("mask", "masks") else f"targets[{what!r}]="
         if len(paths) > 1:
             raise ValueError(f"{given} takes one template, or folders")
         text = os.fsdecode(paths[0])
@@ -107,9 +110,9 @@ class PartnerNames(NamedTuple):
 def _match(
     images: PathTable, own: Mapping[int, str], roots: Sequence[PathLike], names: PartnerNames, findings: Findings, *,
     cache: bool,
-) -> tuple[dict[int, int], PathTable]:  # fmt: skip
-    """The partner of each image that has one, by their positions; and all partners. Folders count where both have the
-    same ones.
+) -> tuple[dict[int, list[int]], PathTable]:  # fmt: skip
+    """The partner of each image that has one, by their positions, or all of `masks`; and all partners. Folders count
+    where both have the same ones.
 
     Args:
         images: all files.
@@ -121,17 +124,23 @@ def _match(
     """
     what, folders, last, named = names
     table = list_folders(folders, cache=cache, layout="flat").images if folders else images
-    theirs = by_scene({k: stem(table.name(k)) for k in range(len(table))}, named)
+    scenes, files = by_scene(own, template("{}")), {k: stem(table.name(k)) for k in range(len(table))}
+    several = what == "masks"
+    theirs = (
+        by_longest_stem(files, last.removesuffix(".*"), {name for _, name in scenes})
+        if several
+        else by_scene(files, named)
+    )
     if not theirs or not own:
         problem = "all files here are named {}: there are no images" if theirs else "no file here is named {}"
         raise DataError(problem.format(last), ", ".join(map(os.fsdecode, folders or roots)))
-    scenes, theirs = match_folders(by_scene(own, template("{}")), theirs)
-    chosen: dict[int, int] = {}
+    scenes, theirs = match_folders(scenes, theirs)
+    chosen: dict[int, list[int]] = {}
     wrong: dict[int, str] = {}
     for scene, numbers in scenes.items():
         matched = theirs.get(scene, [])
-        if len(numbers) == len(matched) == 1:
-            chosen[numbers[0]] = matched[0]
+        if len(numbers) == 1 and (several or len(matched) == 1):
+            chosen[numbers[0]] = sorted(matched, key=files.__getitem__)
             continue
         problem = f"{counted(len(matched), what)} for {counted(len(numbers), 'image')} of this name"
         problem = f"{problem}: {', '.join(table[k] for k in matched)}" if matched else f"no {what}"
@@ -140,7 +149,8 @@ def _match(
             problem += f", which should be {file}"
         wrong |= dict.fromkeys(numbers, problem)
     findings.defects += [Defect("missing", (images[i],), f"{images[i]}: {wrong[i]}") for i in sorted(wrong)]
-    if unused := sum(map(len, theirs.values())) - len(chosen):
+    there = len(table) if several and folders else sum(map(len, theirs.values()))
+    if unused := there - sum(map(len, chosen.values())):
         findings.notes.append(f"{counted(unused, what)} without an image")
     return chosen, table
 
@@ -176,6 +186,7 @@ def table_of_csv(
     every = read_rows(path, known, renamed=renamed)
     keep = every.of_split(split)
     rows, read = every.select(keep), every.columns.keys() & {"image", *taken, *targets}
+    instances = _instances(rows, check, outside) if "masks" in every.columns and "mask" in taken else None
     columns = [name for name in ("image", "mask", *targets) if name in read]
     files = {name: rows.paths(name, check=check, outside=outside) for name in columns}
     points = {name: _points(every, name) for name in _POINTS if name in read}
@@ -185,14 +196,32 @@ def table_of_csv(
         fine = rows.fine()
         keep, rows, fields = keep[fine], rows.select(fine), columns_at(fine, fields)
         files = {name: paths.take(fine) for name, paths in files.items()}
+        instances = instances and instances.take(fine)
     return Columns(
         files={"image": files["image"]},
         masks=files.get("mask"),
+        instances=instances,
         targets={name: files[name] for name in targets if name in files},
         lines=np.array(rows.lines, np.int64),
         **fields,
         **{name: numbers.take(keep) for name, numbers in points.items()},  # type: ignore[arg-type]
     )
+
+
+def _instances(rows: CsvRows, check: bool, outside: bool) -> PathGroups:
+    """The column `masks`: of each row a JSON list of paths."""
+    names, lines, counts = list[str](), list[int](), [0]
+    for line, cell in zip(rows.lines, rows.columns["masks"], strict=True):
+        try:
+            listed = json.loads(cell) if cell else []
+        except (ValueError, RecursionError):
+            listed = None
+        if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
+            rows.problems.append((line, f"masks should be a JSON list of paths, got {cell[:40]}"))
+            listed = []
+        names, lines, counts = names + listed, lines + [line] * len(listed), [*counts, counts[-1] + len(listed)]
+    paths = CsvRows(rows.path, {"masks": names}, lines, rows.problems).paths("masks", check=check, outside=outside)
+    return PathGroups(paths, np.array(counts, np.int64))
 
 
 def _points(rows: CsvRows, column: str) -> Ragged:
